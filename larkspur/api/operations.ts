@@ -1,0 +1,17 @@
+import type { Operation } from '../machine/operation.ts';
+import { listOperations } from './lists.ts';
+import { loginOperations } from './login.ts';
+import { patientListOperations } from './patient-lists.ts';
+import { practiceOperations } from './practice.ts';
+import { receiptOperations } from './receipts.ts';
+import { telephoneEncounterOperations } from './telephone-encounters.ts';
+
+/** Everything Larkspur does over its API. A new operation is one declaration, listed here and in docs/larkspur.md. */
+export const operations: Operation[] = [
+  ...practiceOperations,
+  ...loginOperations,
+  ...listOperations,
+  ...patientListOperations,
+  ...telephoneEncounterOperations,
+  ...receiptOperations,
+];

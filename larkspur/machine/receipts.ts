@@ -1,0 +1,36 @@
+import type { Query } from '../database/open.ts';
+import { EmrError } from '../errors.ts';
+
+export interface Receipt {
+  operation: string;
+  externalRef: string;
+  recordId: string;
+  receivedAt: Date;
+}
+
+/**
+ * The first statement of every write. A second request with the same reference waits here for the first to commit or
+ * roll back, so that of any number at once exactly one goes on.
+ */
+export async function claimReference(sql: Query, operation: string, externalRef: string, at: Date): Promise<void> {
+  const claimed = await sql`
+    insert into receipts (operation, external_ref, received_at) values (${operation}, ${externalRef}, ${at})
+    on conflict do nothing returning 1`;
+  if (claimed.length > 0) return;
+  const receipt = await findReceipt(sql, operation, externalRef);
+  throw new EmrError('DUPLICATE_REFERENCE', `externalRef was already used for ${operation}.`, {
+    recordId: receipt?.recordId ?? null,
+  });
+}
+
+export async function fileReceipt(sql: Query, operation: string, externalRef: string, recordId: string): Promise<void> {
+  await sql`
+    update receipts set record_id = ${recordId} where operation = ${operation} and external_ref = ${externalRef}`;
+}
+
+export async function findReceipt(sql: Query, operation: string, externalRef: string): Promise<Receipt | undefined> {
+  const [receipt] = await sql<Receipt[]>`
+    select operation, external_ref, record_id, received_at from receipts
+    where operation = ${operation} and external_ref = ${externalRef}`;
+  return receipt;
+}

@@ -1,0 +1,11 @@
+const DAY_MS = 24 * 60 * 60_000;
+
+/** The seed is dated from the day it is laid, so that nothing in it is ever stale. */
+export function usDay(now: Date, daysLater = 0): string {
+  const [year, month, day] = daysFrom(now, daysLater).toISOString().slice(0, 10).split('-');
+  return `${month}/${day}/${year}`;
+}
+
+export function daysFrom(now: Date, daysLater: number): Date {
+  return new Date(now.getTime() + daysLater * DAY_MS);
+}

@@ -1,0 +1,49 @@
+import { isSeeded, markSeeded } from '../control/control.ts';
+import type { Query } from '../database/open.ts';
+import { callRows } from './calls.ts';
+import { usDay } from './days.ts';
+import { medicationRows } from './medications.ts';
+import { patientPharmacyRows } from './patient-pharmacies.ts';
+import { patientRows } from './patients.ts';
+import { facilityRows, pharmacyRows } from './places.ts';
+import { providerRows } from './providers.ts';
+import { seededChance } from './random.ts';
+import { staffRows } from './staff.ts';
+
+/** Lays the practice once; a database that has one is left as it is. */
+export async function layPractice(sql: Query, control_token: string, now: Date): Promise<void> {
+  if (await isSeeded(sql)) return;
+  const chance = seededChance(20_260_101);
+  const { encounters, actions } = callRows(seededChance(20_260_102), now);
+  await insertAll(sql, 'practice', [{ practiceName: 'Larkspur Family Practice', timeZone: 'America/New_York' }]);
+  await insertAll(sql, 'staff', await staffRows(control_token));
+  await insertAll(sql, 'providers', providerRows(now));
+  await insertAll(sql, 'facilities', facilityRows());
+  await insertAll(sql, 'pharmacies', pharmacyRows());
+  await insertAll(sql, 'patients', patientRows(chance, now));
+  await insertAll(sql, 'medications', medicationRows(chance, now));
+  await insertAll(sql, 'patient_pharmacies', patientPharmacyRows(chance));
+  await insertAll(sql, 'telephone_encounters', encounters);
+  await insertAll(sql, 'actions', actions);
+  for (const [sequence, last] of sequences) await sql`select setval(${sequence}, ${last})`;
+  await markSeeded(sql, usDay(now));
+}
+
+/** Where each numbering goes on after the seed: every range is wider than the seed will ever fill. */
+const sequences: [sequence: string, last: number][] = [
+  ['provider_ids', 508],
+  ['staff_ids', 712],
+  ['facility_ids', 13],
+  ['pharmacy_ids', 9015],
+  ['patient_ids', 10200],
+  ['mrn_numbers', 100200],
+  ['medication_ids', 29999],
+  ['encounter_ids', 39999],
+  ['patient_pharmacy_ids', 49999],
+  ['action_ids', 59999],
+  ['refill_ids', 60000],
+];
+
+async function insertAll(sql: Query, table: string, rows: object[]): Promise<void> {
+  await sql`insert into ${sql(table)} ${sql(rows as Record<string, string>[])}`;
+}

@@ -1,0 +1,112 @@
+import { usDay } from './days.ts';
+import { town } from './places.ts';
+import type { Chance } from './random.ts';
+
+export const PATIENTS = 200;
+
+/** People who plainly do not exist: test surnames, example.org mail, 555-01xx numbers. */
+export function patientRows(chance: Chance, now: Date) {
+  return Array.from({ length: PATIENTS }, (_, index) => {
+    const sexCode = chance.pick(['F', 'F', 'F', 'F', 'M', 'M', 'M', 'M', 'U']);
+    const firstName = chance.pick(firstNames);
+    const lastName = chance.pick(lastNames);
+    const patientId = 10001 + index;
+    const insured = chance.happens(0.9);
+    return {
+      patientId: String(patientId),
+      mrn: `LK${90000 + patientId}`,
+      lastName,
+      firstName,
+      middleName: chance.happens(0.4) ? chance.pick(firstNames) : null,
+      birthDate: usDay(now, -chance.below(92 * 365) - 30),
+      sexCode,
+      homePhone: chance.happens(0.7) ? phone(chance) : null,
+      cellPhone: index === 0 || chance.happens(0.85) ? phone(chance) : null,
+      email: chance.happens(0.75) ? `${firstName}.${lastName}.${patientId}@example.org`.toLowerCase() : null,
+      address: {
+        line1: `${1 + chance.below(980)} ${chance.pick(streets)}`,
+        line2: chance.happens(0.2) ? `Apt ${1 + chance.below(40)}` : null,
+        ...town,
+      },
+      primaryInsuranceName: insured ? chance.pick(insurers) : null,
+      primarySubscriberNumber: insured ? `TST${100000 + chance.below(900000)}` : null,
+      languageCode: chance.pick(['ENG', 'ENG', 'ENG', 'SPA', 'CHI', 'RUS']),
+      raceCode: chance.pick(['W', 'B', 'A', 'N', 'O', 'D']),
+      ethnicityCode: chance.pick(['N', 'N', 'H', 'D']),
+      lastModified: now,
+    };
+  });
+}
+
+function phone(chance: Chance): string {
+  return `${chance.pick(['518', '212', '315', '607', '716', '845'])}-555-01${String(chance.below(100)).padStart(2, '0')}`;
+}
+
+const streets = [
+  'Sample Street',
+  'Fixture Avenue',
+  'Mock Lane',
+  'Placeholder Court',
+  'Demo Drive',
+  'Test Terrace',
+] as const;
+
+const insurers = ['Examplecare Gold', 'Mock Mutual', 'Sample Health Plan', 'Placebo Shield', 'Demo Medicare'] as const;
+
+const lastNames = [
+  'Testpatient',
+  'Samplesworth',
+  'Mockingham',
+  'Fauxwell',
+  'Demoson',
+  'Fixturez',
+  'Dummington',
+  'Trialova',
+  'Specimenko',
+  'Standinson',
+  'Placeholder',
+  'Prototypova',
+  'Examplar',
+  'Sandboxer',
+  'Synthetica',
+  'Notareal',
+  'Pretendley',
+  'Stubbs-Test',
+  "O'Sample",
+  'van Testen',
+] as const;
+
+const firstNames = [
+  'Ada',
+  'Amir',
+  'Beatriz',
+  'Björn',
+  'Chidi',
+  'Clara',
+  'Dmitri',
+  'Elena',
+  'Esther',
+  'Farid',
+  'Grace',
+  'Hiro',
+  'Ines',
+  'Jamal',
+  'Joan',
+  'Kofi',
+  'Leila',
+  'Liam',
+  'Mei',
+  'Miguel',
+  'Nadia',
+  'Oscar',
+  'Pilar',
+  'Ravi',
+  'Ruth',
+  'Sofia',
+  'Tomas',
+  'Uma',
+  'Victor',
+  'Wanda',
+  'Yusuf',
+  'Zoe',
+] as const;

@@ -1,0 +1,74 @@
+import type { WeeklyHours } from '../practice/providers.ts';
+import { usDay } from './days.ts';
+
+/** Eight providers with the usual shapes of a week: mornings and afternoons, part time, and every other Saturday. */
+export function providerRows(now: Date) {
+  return people.map(([firstName, lastName, speciality, days], index) => ({
+    providerId: String(501 + index),
+    firstName,
+    lastName,
+    displayName: `${firstName} ${lastName}, MD`,
+    npi: `19999${String(10001 + index * 37)}`,
+    speciality,
+    timeZone: 'America/New_York',
+    activeFlag: 'Y',
+    weeklyHours: weeklyHours(now, index, days),
+  }));
+}
+
+type Shift = WeeklyHours[number]['shifts'][number];
+type Day = WeeklyHours[number]['dayName'];
+
+const FULL: Day[] = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday'];
+
+const people: [string, string, string, Day[]][] = [
+  ['Harper', 'Samplewell', 'Family Medicine', FULL],
+  ['Indigo', 'Mockridge', 'Family Medicine', ['Monday', 'Tuesday', 'Thursday', 'Friday']],
+  ['Marlowe', 'Placeholt', 'Internal Medicine', FULL],
+  ['Noor', 'Fixturely', 'Pediatrics', ['Monday', 'Wednesday', 'Friday']],
+  ['Oakley', 'Stubbington', 'Cardiology', ['Tuesday', 'Thursday']],
+  ['Priya', 'Demovich', 'Dermatology', ['Monday', 'Tuesday', 'Wednesday']],
+  ['Quinn', 'Prototyne', 'Internal Medicine', [...FULL, 'Saturday']],
+  ['Rosa', 'Examplin', "Women's Health", ['Wednesday', 'Thursday', 'Friday']],
+];
+
+function weeklyHours(now: Date, index: number, days: Day[]): WeeklyHours {
+  return days.map((dayName, position) => {
+    const facilityId = String(11 + ((index + (position > 2 ? 1 : 0)) % 3));
+    if (dayName === 'Saturday') return { dayName, shifts: [everyOtherSaturday(now, facilityId)] };
+    return { dayName, shifts: [morning(now, facilityId), afternoon(now, facilityId, index)] };
+  });
+}
+
+function morning(now: Date, facilityId: string): Shift {
+  const visitRules = [rule('09:00', '10:00', 2, 'NP', 'New patient'), rule('10:00', '12:00', 6, 'FU', 'Follow-up')];
+  return { ...shift(now, facilityId, '09:00', '12:00', 'Morning clinic'), visitRules };
+}
+
+function afternoon(now: Date, facilityId: string, index: number): Shift {
+  const end = index % 2 === 0 ? '17:00' : '16:30';
+  return {
+    ...shift(now, facilityId, '13:00', end, 'Afternoon clinic'),
+    visitRules: [rule('13:00', end, 8, 'OV', 'Office visit')],
+  };
+}
+
+function everyOtherSaturday(now: Date, facilityId: string): Shift {
+  const sinceSaturday = (now.getUTCDay() + 1) % 7;
+  const recurrence = {
+    startDate: usDay(now, -sinceSaturday - 28),
+    intervalType: 'weeks' as const,
+    intervalAmount: 2,
+    description: 'Every other Saturday',
+  };
+  return { ...shift(now, facilityId, '09:00', '13:00', 'Saturday clinic'), recurrence };
+}
+
+function shift(now: Date, facilityId: string, startTime: string, endTime: string, description: string): Shift {
+  const open = { effectiveFrom: usDay(now, -400), effectiveTo: null, recurrence: null };
+  return { startTime, endTime, facilityId, description, ...open, visitRules: [] };
+}
+
+function rule(startTime: string, endTime: string, visits: number, visitTypeCode: string, visitTypeName: string) {
+  return { startTime, endTime, visits, visitTypeCode, visitTypeName };
+}

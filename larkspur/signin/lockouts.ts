@@ -1,0 +1,30 @@
+import type { Query } from '../database/open.ts';
+
+export const WRONG_TRIES_MAX = 5;
+export const LOCK_MS = 15 * 60_000;
+
+/**
+ * Wrong tries are counted by the name that was typed, also for names nobody has: otherwise the lock would tell a
+ * stranger which names exist. The row lock makes tries at one name wait for each other, so none slips past the count.
+ */
+export async function lockTries(sql: Query, userName: string, now: Date): Promise<Date | undefined> {
+  await sql`insert into lockouts (user_name) values (${userName}) on conflict do nothing`;
+  const [row] = await sql<{ lockedUntil: Date | null }[]>`
+    select locked_until from lockouts where user_name = ${userName} for update`;
+  return row?.lockedUntil && row.lockedUntil > now ? row.lockedUntil : undefined;
+}
+
+/** Until when the name is locked, when this wrong try was one too many. An old lock that has run out starts the count anew. */
+export async function countWrongTry(sql: Query, userName: string, now: Date): Promise<Date | undefined> {
+  const until = new Date(now.getTime() + LOCK_MS);
+  const [row] = await sql<{ lockedUntil: Date | null }[]>`
+    update lockouts set
+      wrong_tries = case when locked_until is null then wrong_tries + 1 else 1 end,
+      locked_until = case when locked_until is null and wrong_tries + 1 >= ${WRONG_TRIES_MAX} then ${until}::timestamptz end
+    where user_name = ${userName} returning locked_until`;
+  return row?.lockedUntil ?? undefined;
+}
+
+export async function clearTries(sql: Query, userName: string): Promise<void> {
+  await sql`delete from lockouts where user_name = ${userName}`;
+}

@@ -1,0 +1,94 @@
+/** Compiles the sources into dist/, when they have changed since the last time. */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ensureInstalled, Refusal, root, runScript } from './install.mjs';
+
+const dist = join(root, 'dist');
+const stamp_file = join(dist, '.stamp');
+const source_folders = ['src', 'larkspur', 'scripts'];
+const configuration = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs'];
+const asset = /\.(sql|css|svg|html)$/;
+
+export function build() {
+  const sources = source_folders.flatMap(filesBelow).filter((path) => isCode(path) || asset.test(path));
+  const outputs = sources.flatMap(outputsOf);
+  const stamp = hashOf([...configuration, ...sources]);
+  if (isBuilt(stamp, outputs)) return;
+  process.stdout.write('Building.\n');
+  // Without its stamp a half-written dist/ is built again.
+  rmSync(stamp_file, { force: true });
+  compile();
+  for (const path of sources.filter((path) => asset.test(path))) {
+    mkdirSync(dirname(join(dist, path)), { recursive: true });
+    copyFileSync(join(root, path), join(dist, path));
+  }
+  removeOthers(outputs);
+  writeFileSync(`${stamp_file}.new`, stamp);
+  renameSync(`${stamp_file}.new`, stamp_file);
+}
+
+if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  await runScript(() => {
+    ensureInstalled();
+    build();
+  });
+}
+
+/** Files below a folder of the repository, as paths from its root. */
+function filesBelow(folder) {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort();
+}
+
+function isCode(path) {
+  return path.endsWith('.ts') && !path.endsWith('.test.ts') && !path.endsWith('.d.ts');
+}
+
+function outputsOf(path) {
+  return asset.test(path) ? [path] : [path.replace(/\.ts$/, '.js'), path.replace(/\.ts$/, '.js.map')];
+}
+
+/** Contents, not times: a fresh clone gives every file the time of the clone. */
+function hashOf(paths) {
+  const hash = createHash('sha256');
+  for (const path of paths) {
+    const content = readFileSync(join(root, path));
+    hash.update(`${path}\n${content.length}\n`).update(content);
+  }
+  return hash.digest('hex');
+}
+
+function isBuilt(stamp, outputs) {
+  if (!existsSync(stamp_file) || readFileSync(stamp_file, 'utf8') !== stamp) return false;
+  return outputs.every((path) => existsSync(join(dist, path)));
+}
+
+function compile() {
+  const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
+  if (status !== 0) throw new Refusal('The build failed: see what the compiler says above.');
+}
+
+/** What earlier sources have left: a module that is gone must not be found any more. */
+function removeOthers(outputs) {
+  const kept = new Set(outputs);
+  for (const path of filesBelow('dist').map((path) => relative('dist', path))) {
+    if (!kept.has(path)) rmSync(join(dist, path));
+  }
+}

@@ -1,0 +1,168 @@
+/** `npm test`: every check there is, in the order of how soon they can fail. Arguments are Vitest's. */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { build } from './build.mjs';
+import { ensureInstalled, Refusal, root, runScript } from './install.mjs';
+
+/** Everything the run makes lies below this folder, and every process of the run can be told by it. */
+const test_root = mkdtempSync(join(tmpdir(), 'chartwire-test-'));
+const report_file = join(test_root, 'vitest.json');
+let current;
+let counted;
+let interrupted = false;
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    interrupted = true;
+    current?.kill(signal);
+  });
+}
+
+await runScript(async () => {
+  try {
+    await runSteps();
+  } finally {
+    await cleanUp();
+  }
+  if (!process.exitCode) process.stdout.write(`${passed()} passed, 0 failed\n`);
+});
+
+async function runSteps() {
+  ensureInstalled();
+  const chromium = ensureChromium();
+  await step('Format and lint', () => run('@biomejs/biome/bin/biome', ['check', '.']));
+  await step('Types', () => run('typescript/bin/tsc', ['--noEmit']));
+  await step('Build', () => build());
+  if (existsSync(join(root, 'dist/scripts/generate.js'))) {
+    await step('Generated files', () => run('../dist/scripts/generate.js', ['--check']));
+  }
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report_file}`];
+  const env = { ...chromium, CHARTWIRE_TEST_ROOT: test_root };
+  await step('Tests', () => run('vitest/vitest.mjs', ['run', ...reporters, ...process.argv.slice(2)], env));
+}
+
+async function step(name, work) {
+  process.stdout.write(`\n=== ${name}\n`);
+  const began = Date.now();
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof Refusal) throw new Refusal(`\n=== ${name} FAILED\n${error.message}`);
+    throw error;
+  }
+  if (interrupted) throw new Refusal('Interrupted.');
+  process.stdout.write(`=== ${name}: ${((Date.now() - began) / 1000).toFixed(1)} s\n`);
+}
+
+/** Runs a program of node_modules. */
+async function run(program, args, env = {}) {
+  current = spawn(process.execPath, [join(root, 'node_modules', program), ...args], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, ...env },
+  });
+  const code = await new Promise((resolve) => current.once('close', resolve));
+  current = undefined;
+  if (code !== 0) throw new Refusal(`${program} ended with code ${code}.`);
+}
+
+/** Where Chromium is, for tests with a browser; it is installed where that is possible and some test asks for it. */
+function ensureChromium() {
+  if (!testsWithBrowser()) return {};
+  const found = findChromium() ?? installChromium();
+  if (found) return { CHROMIUM_PATH: found };
+  const remedy = 'install it (Debian: apt-get install chromium), or set CHROMIUM_PATH';
+  if (process.env.CI === 'true') throw new Refusal(`No Chromium was found for the tests with a browser: ${remedy}.`);
+  process.stdout.write(`No Chromium was found: tests with a browser are skipped. To run them, ${remedy}.\n`);
+  return {};
+}
+
+function testsWithBrowser() {
+  return readdirSync(join(root, 'test'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .some((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8').includes("'playwright-core'"));
+}
+
+function findChromium() {
+  const in_path = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'chromium'));
+  return [process.env.CHROMIUM_PATH, '/usr/bin/chromium', ...in_path].find((path) => path && existsSync(path));
+}
+
+function installChromium() {
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return undefined;
+  process.stdout.write('Installing Chromium (apt-get).\n');
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  for (const args of [
+    ['update', '-q'],
+    ['install', '-q', '-y', '--no-install-recommends', 'chromium'],
+  ]) {
+    const { status } = spawnSync('apt-get', args, { stdio: 'inherit', env });
+    if (status !== 0) return undefined;
+  }
+  return findChromium();
+}
+
+/** Nothing of the run may outlive it: what does is a failure, and is ended. */
+async function cleanUp() {
+  // Processes that were told to end get a moment to do so.
+  for (let waited_ms = 0; waited_ms < 3000 && leftovers().length > 0; waited_ms += 100) await sleep(100);
+  const left = leftovers();
+  for (const { pid } of left) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
+  }
+  if (left.length > 0) await sleep(200);
+  if (existsSync(report_file)) counted = JSON.parse(readFileSync(report_file, 'utf8'));
+  rmSync(test_root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  if (left.length === 0) return;
+  const list = left.map(({ pid, command }) => `  ${pid} ${command}`).join('\n');
+  process.stderr.write(`\n=== FAILED: the run left processes behind (they are ended now)\n${list}\n`);
+  process.exitCode = 1;
+}
+
+function passed() {
+  if (counted === undefined) throw new Refusal('Vitest left no report.');
+  if (counted.numFailedTests > 0 || !counted.success) throw new Refusal(`${counted.numFailedTests} tests failed.`);
+  return counted.numPassedTests;
+}
+
+/** Processes that have the run's folder in their command line, their environment or as their place of work. */
+function leftovers() {
+  if (process.platform !== 'linux') return leftoversByCommand();
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => traces(pid).some((text) => text.includes(test_root)))
+    .map((pid) => ({ pid: Number(pid), command: readOr('', `/proc/${pid}/cmdline`).replaceAll('\0', ' ') }))
+    .filter(({ command }) => command !== '');
+}
+
+function traces(pid) {
+  let folder = '';
+  try {
+    folder = readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    // Gone, or not ours to see.
+  }
+  return [folder, readOr('', `/proc/${pid}/cmdline`), readOr('', `/proc/${pid}/environ`)];
+}
+
+function readOr(otherwise, path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return otherwise;
+  }
+}
+
+function leftoversByCommand() {
+  return spawnSync('ps', ['-axww', '-o', 'pid=,command='], { encoding: 'utf8' })
+    .stdout.split('\n')
+    .filter((line) => line.includes(test_root))
+    .map((line) => ({ pid: Number.parseInt(line, 10), command: line.trim().replace(/^\d+ /, '') }));
+}

@@ -1,0 +1,53 @@
+import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
+import { hashToken } from '../security/hash.ts';
+
+/** A linked EMR account: one user of one organisation, under one client. */
+export type Account = {
+  id: string;
+  client_id: string;
+  organisation_id: string;
+  user_id: string;
+  org_id: string;
+  connector: string;
+  reference_id: string;
+  status: 'active' | 'login_required' | 'revoked';
+};
+
+/** The account an access token opens. A revoked one is as unknown as one that never was. */
+export function findAccountByToken(ctx: Context, access_token: string): Promise<Account | undefined> {
+  const hash = hashToken(access_token);
+  return ctx.lookups.find(`account ${hash.toString('hex')}`, async () => {
+    const [row] = await ctx.db.system<Account[]>`
+      SELECT accounts.id, accounts.client_id, accounts.organisation_id, accounts.user_id, organisations.org_id,
+             organisations.connector, accounts.reference_id, accounts.status
+        FROM accounts JOIN organisations ON organisations.id = accounts.organisation_id
+       WHERE accounts.token_hash = ${hash} AND accounts.status <> 'revoked'`;
+    return row;
+  });
+}
+
+export type StoredAccount = Account & {
+  emr_address: string;
+  emr_user_name: string;
+  credentials_sealed: Buffer;
+  grant_sealed: Buffer;
+  token_sealed: Buffer;
+};
+
+export async function readAccount(tx: Tx, account_id: string): Promise<StoredAccount | undefined> {
+  const [row] = await tx<StoredAccount[]>`
+    SELECT accounts.id, accounts.client_id, accounts.organisation_id, accounts.user_id, organisations.org_id,
+           organisations.connector, organisations.emr_address, accounts.reference_id, accounts.status,
+           accounts.emr_user_name, accounts.credentials_sealed, accounts.grant_sealed, accounts.token_sealed
+      FROM accounts JOIN organisations ON organisations.id = accounts.organisation_id
+     WHERE accounts.id = ${account_id}`;
+  return row;
+}
+
+/** What each sealed value of an account is bound to: moved to another row or column it does not open. */
+export const bindings = {
+  token: (account_id: string) => `access_token:${account_id}`,
+  credentials: (account_id: string) => `credentials:${account_id}`,
+  grant: (account_id: string) => `grant:${account_id}`,
+};

@@ -1,0 +1,40 @@
+import type { Context } from '../context.ts';
+import type { Job } from '../jobs/jobs.ts';
+import { parkJobs } from '../jobs/park.ts';
+import { emitEvent } from '../webhooks/emitEvent.ts';
+import { readAccount } from './accounts.ts';
+
+/**
+ * The EMR wants a person: marks the account, tells the client once, and sets its waiting jobs aside, all in one
+ * transaction. An account that was linked after this job's try began is left alone. Says whether it needs a person.
+ */
+export async function expireAccount(ctx: Context, job: Job, reason: string): Promise<boolean> {
+  const { client_id, account_id } = job;
+  const needed = await ctx.db.tenant(client_id, async (tx) => {
+    const changed = await tx`UPDATE accounts SET status = 'login_required'
+      WHERE id = ${account_id} AND status = 'active' AND linked_at < ${job.tried_at} RETURNING id`;
+    const account = await readAccount(tx, account_id);
+    if (changed.length === 0 || !account) return account?.status !== 'active';
+    await emitEvent(tx, {
+      client_id,
+      account_id,
+      job_id: null,
+      event: {
+        type: 'login_required',
+        data: {
+          access_token_reference_id: account.reference_id,
+          user_id: account.user_id,
+          org_id: account.org_id,
+          emr_name: account.connector,
+          reason,
+        },
+      },
+    });
+    await parkJobs(tx, account_id);
+    await tx`SELECT pg_notify('chartwire_access', '')`;
+    return true;
+  });
+  ctx.lookups.clear();
+  ctx.bell.ring('chartwire_deliveries');
+  return needed;
+}

@@ -1,0 +1,68 @@
+import type { Credentials, SignIn } from '../connectors/connector.ts';
+import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
+import { refusal } from '../errors.ts';
+import { newId, newReference, newToken } from '../ids.ts';
+import { unparkJobs } from '../jobs/park.ts';
+import { hashToken } from '../security/hash.ts';
+import { bindings } from './accounts.ts';
+import { connectorOf } from './openAccount.ts';
+
+export type NewLink = {
+  client_id: string;
+  user_id: string;
+  org_id: string;
+  connector: string;
+  emr_address: string;
+  credentials: Credentials;
+  signed_in: Extract<SignIn, { outcome: 'signed_in' }>;
+};
+
+/**
+ * Stores an account after its sign-in succeeded, and its organisation with the first one. Linked again, it is the
+ * same account with the same access token, its new credentials take over, and its parked jobs go on.
+ */
+export async function linkAccount(
+  ctx: Context,
+  tx: Tx,
+  link: NewLink,
+): Promise<{ account_id: string; organisation_id: string }> {
+  const organisation_id = await layOrganisation(tx, link);
+  const [known] = await tx<{ id: string }[]>`
+    SELECT id FROM accounts WHERE organisation_id = ${organisation_id} AND user_id = ${link.user_id} FOR UPDATE`;
+  const account_id = known?.id ?? newId();
+  const owner = { client_id: link.client_id, owner_id: account_id };
+  const seal = (binding: string, value: string) => ctx.vault.seal(tx, owner, binding, value);
+  const credentials = await seal(bindings.credentials(account_id), JSON.stringify(link.credentials));
+  const grant = await seal(bindings.grant(account_id), JSON.stringify(link.signed_in.grant));
+  const { user } = link.signed_in;
+  if (known) {
+    await tx`UPDATE accounts SET status = 'active', credentials_sealed = ${credentials}, grant_sealed = ${grant},
+      emr_user_id = ${user.ehr_id}, emr_user_name = ${user.name}, linked_at = clock_timestamp()
+      WHERE id = ${account_id}`;
+    await unparkJobs(tx, account_id, connectorOf(ctx, link.connector).limits.parallel_max);
+  } else {
+    const token = newToken('access_token');
+    await tx`INSERT INTO accounts (id, client_id, organisation_id, user_id, reference_id, token_hash, token_sealed,
+        status, credentials_sealed, grant_sealed, emr_user_id, emr_user_name)
+      VALUES (${account_id}, ${link.client_id}, ${organisation_id}, ${link.user_id},
+        ${newReference('access_token_reference_id')}, ${hashToken(token)},
+        ${await seal(bindings.token(account_id), token)}, 'active', ${credentials}, ${grant}, ${user.ehr_id}, ${user.name})`;
+  }
+  await tx`SELECT pg_notify('chartwire_access', '')`;
+  return { account_id, organisation_id };
+}
+
+async function layOrganisation(tx: Tx, link: NewLink): Promise<string> {
+  const [row] = await tx<{ id: string; connector: string; emr_address: string }[]>`
+    INSERT INTO organisations (id, client_id, org_id, connector, emr_address, timezone)
+      VALUES (${newId()}, ${link.client_id}, ${link.org_id}, ${link.connector}, ${link.emr_address},
+              ${link.signed_in.timezone})
+    ON CONFLICT (client_id, org_id) DO UPDATE SET timezone = excluded.timezone
+    RETURNING id, connector, emr_address`;
+  if (!row) throw new Error('An upsert returned no row.');
+  // Two first links of one organisation may be under way at once; the one that ends second must be to the same EMR.
+  if (row.connector !== link.connector) throw refusal('emr_name_mismatch');
+  if (row.emr_address !== link.emr_address) throw refusal('emr_domain_mismatch');
+  return row.id;
+}

@@ -1,0 +1,55 @@
+import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
+import { newId, newReference, newToken } from '../ids.ts';
+import { hashToken, sameHash } from '../security/hash.ts';
+
+/** An application that may call: the tenant. */
+export type Client = { id: string; public_id: string; name: string; mode: 'live' | 'test'; callback_urls: string[] };
+
+type Known = Client & { secret_hashes: Buffer[] };
+
+/** The client of a pair of credentials, or undefined: which of the two is wrong is nobody's business. */
+export async function authenticateClient(
+  ctx: Context,
+  public_id: string | undefined,
+  secret: string | undefined,
+): Promise<Client | undefined> {
+  if (!public_id || !secret) return undefined;
+  const known = await ctx.lookups.find<Known>(`client ${public_id}`, async () => {
+    const [row] = await ctx.db.system<Known[]>`
+      SELECT id, public_id, name, mode, callback_urls,
+             array(SELECT secret_hash FROM client_secrets WHERE client_id = clients.id AND revoked_at IS NULL)
+               AS secret_hashes
+        FROM clients WHERE public_id = ${public_id}`;
+    return row;
+  });
+  const hash = hashToken(secret);
+  return known?.secret_hashes.some((candidate) => sameHash(candidate, hash)) ? known : undefined;
+}
+
+/** Makes a client with one secret, which is shown now and never again. */
+export async function createClient(
+  ctx: Context,
+  client: { name: string; mode: 'live' | 'test'; callback_urls?: string[]; frame_origins?: string[] },
+): Promise<{ id: string; client_id: string; client_secret: string }> {
+  const id = newId();
+  const public_id = newReference(client.mode === 'live' ? 'live_client_id' : 'test_client_id');
+  const client_secret = await ctx.db.tenant(id, async (tx) => {
+    await tx`INSERT INTO clients (id, public_id, name, mode, callback_urls, frame_origins)
+      VALUES (${id}, ${public_id}, ${client.name}, ${client.mode}, ${client.callback_urls ?? []},
+              ${client.frame_origins ?? []})`;
+    return addSecret(tx, id, client.mode);
+  });
+  return { id, client_id: public_id, client_secret };
+}
+
+/** At most two secrets are active, so that one can be replaced without a pause: a third ends the oldest. */
+export async function addSecret(tx: Tx, client_id: string, mode: 'live' | 'test'): Promise<string> {
+  const secret = newToken(mode === 'live' ? 'live_client_secret' : 'test_client_secret');
+  await tx`INSERT INTO client_secrets (id, client_id, secret_hash) VALUES (${newId()}, ${client_id}, ${hashToken(secret)})`;
+  await tx`UPDATE client_secrets SET revoked_at = now() WHERE client_id = ${client_id} AND revoked_at IS NULL
+    AND id NOT IN (SELECT id FROM client_secrets WHERE client_id = ${client_id} AND revoked_at IS NULL
+                   ORDER BY id DESC LIMIT 2)`;
+  await tx`SELECT pg_notify('chartwire_access', '')`;
+  return secret;
+}

@@ -1,0 +1,110 @@
+import type { LocationSource } from '../model/location.ts';
+import type { PatientSource } from '../model/patient.ts';
+import type { PharmacySource } from '../model/pharmacy.ts';
+import type { ProviderSource } from '../model/provider.ts';
+import type { StaffMemberSource } from '../model/staff.ts';
+import type { Outbound } from '../security/outbound.ts';
+
+/** What the connector calls through: one EMR instance at one address. */
+export type Door = { address: string; outbound: Outbound; signal: AbortSignal };
+
+/** A field of the sign-in form. Link draws its form from these, the API checks credentials against them. */
+export type CredentialField = {
+  name: string;
+  label: string;
+  secret: boolean;
+  autocomplete: 'username' | 'current-password' | 'off';
+};
+
+export type Credentials = Record<string, string>;
+/** What an EMR gave us to come back with: session and device tokens, in the connector's own shape. Kept sealed. */
+export type Grant = Record<string, string>;
+
+export type SignIn =
+  | { outcome: 'signed_in'; grant: Grant; user: { ehr_id: string; name: string }; timezone: string }
+  | { outcome: 'code_required' }
+  | { outcome: 'refused'; because: 'credentials' | 'code' | 'locked' };
+
+/** An open account: its grant is renewed silently where the EMR allows it, and then handed to `keepGrant`. */
+export type Access = {
+  credentials: Credentials;
+  grant: Grant;
+  keepGrant: (grant: Grant) => Promise<void>;
+};
+
+/**
+ * A write to the EMR. The marker is ours: the EMR keeps it with the record, so that after a lost answer `find` can
+ * tell whether the write arrived. A write without `find` cannot be asked for; a lost answer then needs a person.
+ */
+export type EmrWrite<Input, Output> = {
+  send: (input: Input, marker: string) => Promise<Output>;
+  find?: (marker: string, input: Input) => Promise<Output | undefined>;
+};
+
+export type EmrMedication = { ehr_id: string; name: string; strength: string | null; active: boolean };
+export type Written = { ehr_id: string };
+
+/** Everything an EMR may offer. What a connector leaves out is a capability its EMR does not have. */
+export type Operations = {
+  listProviders: () => AsyncIterable<ProviderSource[]>;
+  listStaff: () => AsyncIterable<StaffMemberSource[]>;
+  listLocations: () => AsyncIterable<LocationSource[]>;
+  listPharmacies: () => AsyncIterable<PharmacySource[]>;
+  listPatients: () => AsyncIterable<PatientSource[]>;
+  findPatient: (mrn: string) => Promise<PatientSource | undefined>;
+  listMedications: (patient_ehr_id: string) => Promise<EmrMedication[]>;
+  listPatientPharmacies: (patient_ehr_id: string) => Promise<{ ehr_id: string }[]>;
+  addPatientPharmacy: EmrWrite<{ patient_ehr_id: string; pharmacy_ehr_id: string }, Written>;
+  createTelephoneEncounter: EmrWrite<
+    {
+      patient_ehr_id: string;
+      provider_ehr_id: string;
+      location_ehr_id: string;
+      assigned_to_ehr_id: string;
+      high_priority: boolean;
+      reason: string | null;
+      caller: string | null;
+      message: string | null;
+      pharmacy_ehr_id: string | null;
+      template_name: string | null;
+    },
+    Written
+  >;
+  addRefill: EmrWrite<{ encounter_ehr_id: string; medication_ehr_id: string; pharmacy_ehr_id: string | null }, Written>;
+};
+export type OperationName = keyof Operations;
+
+export type Connector = {
+  name: string;
+  display_name: string;
+  credential_fields: readonly CredentialField[];
+  /** `parallel_max`: how many lanes of one account may be at work in this EMR at once. */
+  limits: { parallel_max: number };
+  /** What the EMR's address must be like beyond the outbound guard: the rest of a sentence, or undefined when fine. */
+  refuseAddress: (url: URL) => string | undefined;
+  /** Signs a person in. Throws EmrFailure when the EMR cannot be reached. */
+  signIn: (door: Door, credentials: Credentials, one_time_code: string | undefined) => Promise<SignIn>;
+  /** The operations that `open` gives; known without signing in, so that a request can be refused at once. */
+  offers: readonly OperationName[];
+  open: (door: Door, access: Access) => Partial<Operations>;
+};
+
+/**
+ * The five ways in which an EMR call ends badly; each decides what happens next:
+ * `login_required` parks the account's work, `refused` and `not_found` are final, `unavailable` is tried again,
+ * `unknown_outcome` (the write may or may not have arrived) is asked about before it is tried again.
+ */
+export type EmrFailureKind = 'login_required' | 'refused' | 'not_found' | 'unavailable' | 'unknown_outcome';
+
+/** `message` is in plain words, fit to be shown: never a raw body, an address, a credential or a stack. */
+export class EmrFailure extends Error {
+  readonly kind: EmrFailureKind;
+  readonly retry_after_ms: number | undefined;
+
+  constructor(kind: EmrFailureKind, message: string, options: { retry_after_ms?: number; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'EmrFailure';
+    this.kind = kind;
+    this.retry_after_ms = options.retry_after_ms;
+  }
+}

@@ -1,0 +1,36 @@
+import type { Sql } from './database.ts';
+
+/**
+ * Channels by which processes nudge each other. A NOTIFY inside a transaction takes a lock on the whole database at
+ * its commit and so serialises all writers; we ring after the commit, once for all rings of the same turn of the
+ * event loop. A lost ring costs at most a second: whoever waits also looks by itself.
+ */
+export type Channel = 'chartwire_jobs' | 'chartwire_deliveries' | 'chartwire_access';
+
+export type Bell = {
+  ring(channel: Channel, word?: string): void;
+  /** `heard` gets the word that was rung, or undefined when rings may have been missed: (re)connecting counts as one. */
+  hear(channel: Channel, heard: (word: string | undefined) => void): Promise<void>;
+};
+
+export function openBell(sql: Sql, failed: (error: unknown) => void): Bell {
+  const pending = new Map<string, { channel: Channel; word: string }>();
+  const flush = async () => {
+    const rings = [...pending.values()];
+    pending.clear();
+    try {
+      await Promise.all(rings.map(({ channel, word }) => sql`SELECT pg_notify(${channel}, ${word})`));
+    } catch (error) {
+      failed(error);
+    }
+  };
+  return {
+    ring: (channel, word = '') => {
+      if (pending.size === 0) setImmediate(flush);
+      pending.set(`${channel} ${word}`, { channel, word });
+    },
+    hear: async (channel, heard) => {
+      await sql.listen(channel, heard, () => heard(undefined));
+    },
+  };
+}

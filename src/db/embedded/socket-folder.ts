@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { StartFailure } from '../../errors.ts';
+import { codeOf, type Folders } from './folders.ts';
+import { reachableByAll, type ServerAccount } from './server-account.ts';
+import { port } from './settings.ts';
+
+/** A socket's path ends at 103 bytes on macOS and at 107 on Linux; longer ones are cut off or refused. */
+const path_bytes_max = 103;
+
+/** The cluster's own folder where its path is short enough, else a private one among the temporary files. */
+export async function socketFolder(folders: Folders, account: ServerAccount): Promise<string> {
+  if (fits(folders.cluster)) return folders.cluster;
+  const key = createHash('sha256').update(folders.data_dir).digest('hex').slice(0, 16);
+  for (const parent of [tmpdir(), '/tmp']) {
+    const folder = join(parent, `chartwire-${key}`);
+    if (fits(folder) && (!account.switched || (await reachableByAll(parent).catch(() => false)))) {
+      await openPrivately(folder, account);
+      return folder;
+    }
+  }
+  throw new StartFailure(
+    `The path of ${folders.data_dir} is too long for a socket, and so is that of the temporary folder: set DATA_DIR or TMPDIR to a shorter one.`,
+  );
+}
+
+function fits(folder: string): boolean {
+  return Buffer.byteLength(join(folder, `.s.PGSQL.${port}`)) <= path_bytes_max;
+}
+
+/** Anybody may make a folder of this name in /tmp, to listen in our place: one that is not the server's is refused. */
+async function openPrivately(folder: string, account: ServerAccount): Promise<void> {
+  await mkdir(folder, { mode: 0o700 }).catch((error) => {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  });
+  const found = await lstat(folder);
+  const ours = found.uid === account.uid || found.uid === process.getuid?.();
+  if (!found.isDirectory() || !ours) {
+    throw new StartFailure(`${folder} belongs to another user: remove it, or set TMPDIR to a folder of your own.`);
+  }
+  await chmod(folder, 0o700);
+  if (account.switched) await chown(folder, account.uid, account.gid);
+}

@@ -1,0 +1,88 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { nullable } from './model/fields.ts';
+
+type EventKind = {
+  summary: string;
+  /** Whether the envelope carries `job_id`, and whether it carries `access_token_reference_id`. */
+  names_job: boolean;
+  names_account: boolean;
+  data: TSchema;
+};
+
+const encounter = {
+  telephone_encounter_id: Type.String(),
+  emr_encounter_id: Type.String(),
+  patient_mrn: Type.String(),
+  provider_id: Type.String(),
+  location_id: Type.String(),
+  assigned_to_id: Type.String(),
+  reason: nullable(Type.String()),
+};
+
+const synced = Type.Record(Type.String(), Type.Integer());
+
+/** Every event the service sends, with exactly its data fields. The reference page is generated from this table. */
+export const events = {
+  'telephone_encounter.created': {
+    summary: 'The telephone encounter stands in the EMR, with its refill where one was requested.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({ ...encounter, refill_medication_name: Type.Optional(Type.String()) }),
+  },
+  'telephone_encounter.created_partial': {
+    summary: 'The telephone encounter stands in the EMR, but the refill could not be added to it.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({
+      ...encounter,
+      refill_medication_name: Type.String(),
+      refill_failure_reason: Type.String(),
+    }),
+  },
+  'telephone_encounter.failed': {
+    summary: 'The telephone encounter was not created, or its outcome could not be established.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({
+      telephone_encounter_id: Type.String(),
+      patient_mrn: Type.String(),
+      refill_medication_name: nullable(Type.String()),
+      failure_reason: Type.String(),
+    }),
+  },
+  'sync.completed': {
+    summary: 'A sync asked for with POST /v1/sync has finished: how many records of each kind the EMR holds.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({ org_id: Type.String(), records: synced }),
+  },
+  'sync.failed': {
+    summary: 'A sync asked for with POST /v1/sync could not be finished.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({
+      org_id: Type.String(),
+      failure_reason: Type.String(),
+      reasons: Type.Array(Type.Object({ code: Type.String(), description: Type.String() })),
+    }),
+  },
+  login_required: {
+    summary: 'The link to an EMR account has expired. Run Link in update mode; its waiting jobs then go on.',
+    names_job: false,
+    names_account: true,
+    data: Type.Object({
+      access_token_reference_id: Type.String(),
+      user_id: Type.String(),
+      org_id: Type.String(),
+      emr_name: Type.String(),
+      reason: Type.String(),
+    }),
+  },
+} as const satisfies Record<string, EventKind>;
+
+export type EventType = keyof typeof events;
+export type EventData<T extends EventType> = Static<(typeof events)[T]['data']>;
+/** One event as a pair of its type and exactly its data. */
+export type EventOf<T extends EventType = EventType> = { [K in T]: { type: K; data: EventData<K> } }[T];
+
+export const event_types = Object.keys(events) as EventType[];

@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto';
+import { v7 } from 'uuid';
+
+/** A new record id: UUID v7 without hyphens, so that ids sort by their time of creation. */
+export function newId(): string {
+  return v7().replaceAll('-', '');
+}
+
+/** A UUID in any spelling as a record id, or undefined: what is not an id can name no record. */
+export function parseId(text: string): string | undefined {
+  const bare = text.replaceAll('-', '').toLowerCase();
+  return /^[0-9a-f]{32}$/.test(bare) ? bare : undefined;
+}
+
+/** The prefixes by which a person sees what a string is; what follows them is random. */
+const prefixes = {
+  live_client_id: 'ci_live_',
+  live_client_secret: 'cs_live_',
+  test_client_id: 'ci_test_',
+  test_client_secret: 'cs_test_',
+  link_token: 'lt_',
+  public_token: 'pt_',
+  access_token: '',
+  access_token_reference_id: 'at_ref_',
+  webhook_endpoint: 'wh_',
+} as const;
+
+export type TokenKind = keyof typeof prefixes;
+
+/** A new token of 256 random bits, safe in a header and in a URL. */
+export function newToken(kind: TokenKind): string {
+  return prefixes[kind] + randomBytes(32).toString('base64url');
+}
+
+/** A new public identifier of a kind: shorter than a token, for it opens nothing by itself. */
+export function newReference(kind: TokenKind): string {
+  return prefixes[kind] + randomBytes(12).toString('hex');
+}
+
+/** A webhook secret in the form of Standard Webhooks: the text, its prefix included, is what customers keep. */
+export function newWebhookSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
+}

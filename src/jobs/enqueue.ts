@@ -1,0 +1,58 @@
+import type { Sql, Tx } from '../db/database.ts';
+
+export type NewJob = {
+  client_id: string;
+  organisation_id: string;
+  account_id: string;
+  /** The thing that is asked for; its id is what the client gets and what the EMR keeps as our marker. */
+  operation: { id: string; type: string; input: unknown };
+  /** What the job is ordered by: jobs of one lane run one after the other, in the order they were accepted. */
+  lane: string;
+  parallel_max: number;
+  idempotency?: { scope_id: string; key_hash: Buffer; request_hash: Buffer } | undefined;
+};
+
+/** How long a request waits for its twin with the same Idempotency-Key before it is told that one is running. */
+const twin_wait = '5s';
+
+/**
+ * Stores the idempotency key, the operation, the job and its place in the lane in one statement, which is one
+ * transaction with one synced commit: 5.5 thousand a second where BEGIN and two INSERTs made 2.6 thousand.
+ * Gives the job's id, or undefined when the key is taken.
+ *
+ * A twin waits on the unique index of the key until the first has committed. The lane's row is locked by the update
+ * that changes nothing: a worker that is about to remove the lane as empty then sees this job, or we see its removal.
+ */
+export async function enqueue(sql: Sql | Tx, job: NewJob): Promise<number | undefined> {
+  const { operation, idempotency } = job;
+  const rows = await sql<{ id: number }[]>`
+    WITH tenant AS MATERIALIZED (
+      SELECT set_config('chartwire.client_id', ${job.client_id}, true)::uuid AS id,
+             set_config('lock_timeout', ${twin_wait}, true)
+    ), kept AS (
+      ${
+        idempotency === undefined
+          ? sql`SELECT id FROM tenant`
+          : sql`INSERT INTO idempotency_keys (scope_id, key_hash, client_id, request_hash, operation_id)
+                SELECT ${idempotency.scope_id}, ${idempotency.key_hash}, id, ${idempotency.request_hash}, ${operation.id}
+                  FROM tenant
+                ON CONFLICT (scope_id, key_hash) DO NOTHING RETURNING client_id AS id`
+      }
+    ), asked AS (
+      INSERT INTO operations (id, client_id, organisation_id, account_id, type, input)
+        SELECT ${operation.id}, id, ${job.organisation_id}, ${job.account_id}, ${operation.type},
+               ${JSON.stringify(operation.input)}::text::json
+          FROM kept
+        RETURNING id, client_id
+    ), queued AS (
+      INSERT INTO jobs (client_id, organisation_id, account_id, operation_id, type, lane)
+        SELECT client_id, ${job.organisation_id}, ${job.account_id}, id, ${operation.type}, ${job.lane} FROM asked
+        RETURNING id, client_id
+    ), placed AS (
+      INSERT INTO lanes (client_id, organisation_id, account_id, key, parallel_max)
+        SELECT client_id, ${job.organisation_id}, ${job.account_id}, ${job.lane}, ${job.parallel_max} FROM queued
+        ON CONFLICT (organisation_id, key) DO UPDATE SET key = excluded.key
+    )
+    SELECT id FROM queued`;
+  return rows[0]?.id;
+}

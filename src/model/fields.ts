@@ -1,0 +1,40 @@
+import { type TSchema, type TSchemaOptions, Type } from 'typebox';
+
+/** Strings without a limit of their own take this many characters. */
+export const text_max = 2000;
+
+/** A string. `messages` replaces the standard sentence of a rule where the interface prescribes another one. */
+export function text(options: TSchemaOptions & { minLength?: number; maxLength?: number; messages?: Messages } = {}) {
+  return Type.String({ maxLength: text_max, ...options });
+}
+export type Messages = Partial<Record<'minLength' | 'maxLength', string>>;
+
+/** A flag that travels as one of the strings `true` and `false`. */
+export function flag(description: string) {
+  return Type.Enum(['true', 'false'], { description });
+}
+
+export function nullable<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+export const id = Type.String({ pattern: '^[0-9a-f]{32}$', description: 'UUID without hyphens' });
+export const date_time = Type.String({ format: 'date-time' });
+export const success = Type.Literal(true);
+export const activity = Type.Enum(['active', 'inactive']);
+
+export const pagination = Type.Object({
+  page: Type.Integer(),
+  current_page: Type.Integer({ description: 'Same as page' }),
+  page_size: Type.Integer(),
+  total_count: Type.Integer(),
+  total_pages: Type.Integer(),
+});
+
+/** The two paging parameters of a list. */
+export function paging(page_size: number, page_size_max: number) {
+  return {
+    page: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })),
+    page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: page_size_max, default: page_size })),
+  };
+}

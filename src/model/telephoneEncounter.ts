@@ -1,0 +1,22 @@
+import { type Static, Type } from 'typebox';
+import { flag, text } from './fields.ts';
+
+/** What a client sends to record a telephone call. The order of the required fields is the order they are asked for. */
+export const TelephoneEncounterRequest = Type.Object({
+  patient_mrn: text({ description: 'Medical Record Number of the patient' }),
+  provider_id: text({ description: "The provider's EMR id, from GET /v1/providers (ehr_id)" }),
+  location_id: text({ description: "The location's EMR id, from GET /v1/locations (ehr_id)" }),
+  assigned_to_id: text({ description: 'EMR id of the staff member, from GET /v1/staff (ehr_id)' }),
+  reason: Type.Optional(
+    text({ maxLength: 50, messages: { maxLength: 'Reason exceeds maximum length of 50 characters' } }),
+  ),
+  refill_medication_name: Type.Optional(
+    text({ minLength: 2, maxLength: 50, description: 'Name, or a part of the name, of an active medication' }),
+  ),
+  pharmacy_ehr_id: Type.Optional(text({ description: 'EMR id of a pharmacy, from GET /v1/pharmacies (ehr_id)' })),
+  caller: Type.Optional(text({ maxLength: 100, description: 'Name of the caller' })),
+  message: Type.Optional(text({ description: "The caller's message" })),
+  is_high_priority: Type.Optional(flag('Whether the encounter is marked as high priority')),
+  template_name: Type.Optional(text({ description: 'Template used when the upload form is filled' })),
+});
+export type TelephoneEncounterRequest = Static<typeof TelephoneEncounterRequest>;

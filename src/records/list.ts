@@ -1,0 +1,17 @@
+import type { Database } from '../db/database.ts';
+
+/** All records of a kind of one organisation as the text of the answer. */
+export async function listRecords(
+  db: Database,
+  scope: { client_id: string; organisation_id: string },
+  table: 'providers' | 'locations' | 'staff' | 'pharmacies',
+): Promise<string> {
+  const rows = await db.read<{ body: string }>(
+    scope.client_id,
+    (
+      sql,
+    ) => sql`SELECT json_build_object('success', true, ${table}::text, coalesce(json_agg(doc ORDER BY id), '[]'))::text AS body
+      FROM ${sql(table)} WHERE organisation_id = ${scope.organisation_id}`,
+  );
+  return rows[0]?.body ?? '';
+}

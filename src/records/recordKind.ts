@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import type { Operations } from '../connectors/connector.ts';
+import type { Tx } from '../db/database.ts';
+import { newId } from '../ids.ts';
+
+/** Whose records a sync keeps, and which sync it is. */
+export type SyncScope = { client_id: string; organisation_id: string; run: number };
+
+/** What a table row holds of one record. `doc` is the wire JSON as it is answered. */
+export type RecordRow = { doc: Record<string, unknown> } & Record<string, unknown>;
+
+/** A kind of record that the service keeps of an EMR: its table, where it comes from, and how a row is made of it. */
+export type RecordKind<Source extends { ehr_id: string }> = {
+  table: 'providers' | 'locations' | 'staff' | 'pharmacies' | 'patients';
+  list: (operations: Partial<Operations>) => (() => AsyncIterable<Source[]>) | undefined;
+  /** Columns of the present row that `row` needs: what belongs to the service and outlives a sync. */
+  keeps: readonly string[];
+  /** Looked up once per page, for what a row takes from other tables. */
+  lookup?: (tx: Tx, scope: SyncScope) => Promise<ReadonlyMap<string, string>>;
+  row: (
+    source: Source,
+    id: string,
+    kept: Record<string, unknown> | undefined,
+    lookup: ReadonlyMap<string, string>,
+  ) => RecordRow;
+};
+
+/**
+ * Keeps one page of records: new ones are added, changed ones replaced, unchanged ones only marked as seen. What
+ * makes a record changed is the content of its row, times left aside.
+ */
+export async function keepPage<Source extends { ehr_id: string }>(
+  tx: Tx,
+  kind: RecordKind<Source>,
+  scope: SyncScope,
+  sources: Source[],
+): Promise<void> {
+  if (sources.length === 0) return;
+  const lookup = (await kind.lookup?.(tx, scope)) ?? new Map();
+  const ehr_ids = sources.map((source) => source.ehr_id);
+  const present = await tx<({ id: string; ehr_id: string; source_hash: Buffer } & Record<string, unknown>)[]>`
+    SELECT ${tx(['id', 'ehr_id', 'source_hash', ...kind.keeps])} FROM ${tx(kind.table)}
+     WHERE organisation_id = ${scope.organisation_id} AND ehr_id = ANY (${ehr_ids}) FOR UPDATE`;
+  const by_ehr_id = new Map(present.map((row) => [row.ehr_id, row]));
+
+  const same: string[] = [];
+  const changed = new Map<string, Record<string, unknown>>();
+  for (const source of sources) {
+    const kept = by_ehr_id.get(source.ehr_id);
+    const id = kept?.id ?? newId();
+    const row = kind.row(source, id, kept, lookup);
+    const source_hash = hashRow(row);
+    if (kept?.source_hash.equals(source_hash)) same.push(kept.id);
+    else changed.set(source.ehr_id, { ...row, ...scopeColumns(scope), id, ehr_id: source.ehr_id, source_hash });
+  }
+  if (same.length > 0) {
+    await tx`UPDATE ${tx(kind.table)} SET seen_in = ${scope.run} WHERE id = ANY (${same}::uuid[])`;
+  }
+  const rows = [...changed.values()];
+  const [first] = rows;
+  if (!first) return;
+  const columns = Object.keys(first);
+  const replaced = columns.filter((column) => !['id', 'client_id', 'organisation_id', 'ehr_id'].includes(column));
+  await tx`INSERT INTO ${tx(kind.table)} ${tx(rows as Record<string, never>[], columns)}
+    ON CONFLICT (organisation_id, ehr_id) DO UPDATE SET
+    ${replaced.flatMap((column, n) => [n === 0 ? tx`` : tx`, `, tx`${tx(column)} = excluded.${tx(column)}`])}`;
+}
+
+/** What the EMR no longer lists goes. Only called after the EMR's list was read to its end. */
+export async function removeUnseen(tx: Tx, table: RecordKind<never>['table'], scope: SyncScope): Promise<number> {
+  const gone = await tx`DELETE FROM ${tx(table)} WHERE organisation_id = ${scope.organisation_id}
+    AND seen_in <> ${scope.run} AND ehr_id IS NOT NULL RETURNING id`;
+  return gone.length;
+}
+
+function scopeColumns(scope: SyncScope) {
+  return { client_id: scope.client_id, organisation_id: scope.organisation_id, seen_in: scope.run };
+}
+
+function hashRow(row: RecordRow): Buffer {
+  const { created_at: _created, updated_at: _updated, ...content } = row.doc;
+  return createHash('sha256')
+    .update(JSON.stringify({ ...row, doc: content, created_at: undefined }))
+    .digest();
+}

@@ -1,0 +1,109 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { StartFailure } from '../errors.ts';
+
+export type MasterKey = { id: string; key: Buffer };
+
+/**
+ * The keys that wrap data keys. New data keys are wrapped by the current one; both open. To rotate without a failed
+ * request while several processes run: give all of them MASTER_KEY_PREVIOUS = the new key, then swap the two, then
+ * re-wrap, then take the old key away.
+ */
+export type MasterKeys = { current: MasterKey; previous?: MasterKey };
+
+type Settings = {
+  master_key?: Buffer | undefined;
+  master_key_previous?: Buffer | undefined;
+  data_dir: string;
+  log?: { warn(text: string): void } | undefined;
+};
+
+/** The master keys from the settings, else from DATA_DIR/master.key, which is made when it is not there. */
+export async function loadMasterKeys(settings: Settings): Promise<MasterKeys & { generated: boolean }> {
+  const { key, generated } = settings.master_key
+    ? { key: settings.master_key, generated: false }
+    : await keyOfFolder(settings.data_dir, settings.log);
+  const current = identified(key);
+  const previous = settings.master_key_previous && identified(settings.master_key_previous);
+  return { current, generated, ...(previous && previous.id !== current.id ? { previous } : {}) };
+}
+
+/** The key with its id: 32 bits of its hash name it without helping anyone to find 256 random bits. */
+export function identified(key: Buffer): MasterKey {
+  return { id: `mk_${createHash('sha256').update(key).digest('hex').slice(0, 8)}`, key };
+}
+
+async function keyOfFolder(data_dir: string, log: Settings['log']): Promise<{ key: Buffer; generated: boolean }> {
+  const file = join(data_dir, 'master.key');
+  const kept = await readKey(file, log);
+  if (kept) return { key: kept, generated: false };
+  const generated = await writeKey(data_dir, file);
+  const key = await readKey(file, log);
+  if (key) return { key, generated };
+  throw new StartFailure(`The master key file ${file} was removed while it was being read.`);
+}
+
+async function readKey(file: string, log: Settings['log']): Promise<Buffer | undefined> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+    const { mode } = await stat(file);
+    if (mode & 0o077) log?.warn(`The master key file ${file} can be read by other users: run chmod 600 on it.`);
+  } catch (cause) {
+    if (isCode(cause, 'ENOENT')) return undefined;
+    throw new StartFailure(`The master key file ${file} cannot be read.`, { cause });
+  }
+  if (/^[0-9a-f]{64}$/i.test(text.trim())) return Buffer.from(text.trim(), 'hex');
+  throw new StartFailure(`The master key file ${file} must hold exactly 64 hexadecimal digits.`);
+}
+
+/**
+ * Writes a new key beside the file and links it into place: a link fails when the name is taken, so of two starts one
+ * wins and both read the same whole key. (Opening the file itself with `wx` would show the loser an empty file, and a
+ * crash in between would leave one.) True when this call's key is the one that stayed.
+ */
+async function writeKey(data_dir: string, file: string): Promise<boolean> {
+  const draft = `${file}.${randomBytes(6).toString('hex')}`;
+  try {
+    await mkdir(data_dir, { recursive: true });
+    await writeSynced(draft, `${randomBytes(32).toString('hex')}\n`);
+    await link(draft, file);
+    await syncFolder(data_dir);
+    return true;
+  } catch (cause) {
+    if (isCode(cause, 'EEXIST')) return false;
+    throw new StartFailure(
+      `The master key file ${file} cannot be written; make the folder writable or set MASTER_KEY.`,
+      {
+        cause,
+      },
+    );
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function writeSynced(file: string, text: string): Promise<void> {
+  const handle = await open(file, 'wx', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The name must survive a power cut as surely as the rows that depend on the key. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto';
+import type { Sql, Tx } from '../db/database.ts';
+import { newId } from '../ids.ts';
+import type { MasterKeys } from './masterKeys.ts';
+import { SealFailure, sealWith, unsealWith } from './seal.ts';
+
+/** Whose secret it is. Each owner (a linked account, a webhook endpoint) has one data key. */
+export type Owner = { client_id: string; owner_id: string };
+
+export type Vault = {
+  /** Seals a text with the owner's data key, which is made at first use. The caller stores the result. */
+  seal(tx: Tx, owner: Owner, binding: string, text: string): Promise<Buffer>;
+  /** Opens what `seal` gave for the same binding. */
+  unseal(tx: Tx, sealed: Buffer, binding: string): Promise<string>;
+  /** Wraps every data key that is still under the previous master key anew, while work goes on; returns how many. */
+  rewrap(system: Sql, batch?: number): Promise<number>;
+};
+
+/** The secret is under a master key that this process was not given. */
+export class MasterKeyMissing extends SealFailure {
+  readonly master_key_id: string;
+
+  constructor(master_key_id: string) {
+    super(`A data key is under the master key ${master_key_id}, which is neither MASTER_KEY nor MASTER_KEY_PREVIOUS.`);
+    this.name = 'MasterKeyMissing';
+    this.master_key_id = master_key_id;
+  }
+}
+
+/** Owns the table `data_keys`. A sealed value is: format (1 byte), id of its data key (16), what `sealWith` gave. */
+export function openVault(master: MasterKeys, options: { cached_keys_max?: number } = {}): Vault {
+  const cache = keyCache(options.cached_keys_max ?? 10_000);
+
+  function opened(row: DataKey): Buffer {
+    const cached = cache.get(row.id);
+    if (cached) return cached;
+    const key = unwrap(master, row);
+    cache.set(row.id, key);
+    return key;
+  }
+
+  return {
+    // The row is read every time, never the owner's key remembered: a key made in a transaction that was rolled back
+    // has no row, and what is sealed with it could be opened only until this process ends.
+    seal: async (tx, owner, binding, text) => {
+      const row = (await findKey(tx, owner)) ?? (await makeKey(tx, owner, master));
+      const sealed = sealWith(opened(row), Buffer.from(text, 'utf8'), binding);
+      return Buffer.concat([Buffer.of(format), Buffer.from(row.id, 'hex'), sealed]);
+    },
+    // A remembered key skips the tenant's wall around data_keys, not the one around the row that held the sealed bytes.
+    unseal: async (tx, sealed, binding) => {
+      if (sealed.length < header_bytes || sealed[0] !== format) {
+        throw new SealFailure('A sealed value is not in a format that this version knows.');
+      }
+      const id = sealed.subarray(1, header_bytes).toString('hex');
+      const key = cache.get(id) ?? opened(await readKey(tx, id));
+      return unsealWith(key, sealed.subarray(header_bytes), binding).toString('utf8');
+    },
+    rewrap: async (system, batch = 200) => {
+      let total = 0;
+      for (let done = 1; done > 0; total += done) done = await rewrapBatch(system, master, batch);
+      const foreign = await findForeignMasterKey(system, master);
+      if (foreign !== undefined) throw new MasterKeyMissing(foreign);
+      return total;
+    },
+  };
+}
+
+/** The id of a master key that some data key needs and this process was not given, if there is one. */
+export async function findForeignMasterKey(system: Sql, master: MasterKeys): Promise<string | undefined> {
+  const known = [master.current.id, master.previous?.id ?? master.current.id];
+  const [row] = await system<{ master_key_id: string }[]>`
+    SELECT master_key_id FROM data_keys WHERE master_key_id <> ALL (${known}) LIMIT 1`;
+  return row?.master_key_id;
+}
+
+type DataKey = Owner & { id: string; master_key_id: string; wrapped: Buffer };
+
+const format = 1;
+const header_bytes = 1 + 16;
+
+async function findKey(tx: Tx, owner: Owner): Promise<DataKey | undefined> {
+  const [row] = await tx<DataKey[]>`
+    SELECT id, client_id, owner_id, master_key_id, wrapped FROM data_keys
+    WHERE owner_id = ${owner.owner_id} AND client_id = ${owner.client_id}`;
+  return row && plainIds(row);
+}
+
+/** Two transactions may both find no key: the second waits here for the first, makes none, and reads the first's. */
+async function makeKey(tx: Tx, owner: Owner, master: MasterKeys): Promise<DataKey> {
+  const made = plainIds({ id: newId(), ...owner, master_key_id: '', wrapped: Buffer.alloc(0) });
+  const { master_key_id, wrapped } = wrap(master, made, randomBytes(32));
+  await tx`
+    INSERT INTO data_keys (id, client_id, owner_id, master_key_id, wrapped)
+    VALUES (${made.id}, ${owner.client_id}, ${owner.owner_id}, ${master_key_id}, ${wrapped})
+    ON CONFLICT (owner_id) DO NOTHING`;
+  const row = await findKey(tx, owner);
+  if (row) return row;
+  throw new SealFailure('The owner of a secret belongs to another client.');
+}
+
+async function readKey(tx: Tx, id: string): Promise<DataKey> {
+  const [row] = await tx<DataKey[]>`
+    SELECT id, client_id, owner_id, master_key_id, wrapped FROM data_keys WHERE id = ${id}`;
+  if (row) return plainIds(row);
+  throw new SealFailure('The data key of a sealed value is not there, or not for this client.');
+}
+
+/**
+ * SKIP LOCKED lets several processes share the work; NO KEY UPDATE is the lock that the update takes anyway, and unlike
+ * FOR UPDATE it does not stop a row that refers to the data key. Readers never wait: they see the old wrapping or the
+ * new one, and both open.
+ */
+async function rewrapBatch(system: Sql, master: MasterKeys, batch: number): Promise<number> {
+  const { previous } = master;
+  if (!previous) return 0;
+  return system.begin(async (tx) => {
+    const rows = await tx<DataKey[]>`
+      SELECT id, client_id, owner_id, master_key_id, wrapped FROM data_keys
+      WHERE master_key_id = ${previous.id} ORDER BY id LIMIT ${batch} FOR NO KEY UPDATE SKIP LOCKED`;
+    const updates = rows.map((row) => {
+      const { master_key_id, wrapped } = wrap(master, plainIds(row), unwrap(master, plainIds(row)));
+      return tx`UPDATE data_keys SET master_key_id = ${master_key_id}, wrapped = ${wrapped} WHERE id = ${row.id}`;
+    });
+    await Promise.all(updates);
+    return rows.length;
+  });
+}
+
+function wrap({ current }: MasterKeys, row: DataKey, key: Buffer): Pick<DataKey, 'master_key_id' | 'wrapped'> {
+  return { master_key_id: current.id, wrapped: sealWith(current.key, key, bindingOf(row)) };
+}
+
+function unwrap(master: MasterKeys, row: DataKey): Buffer {
+  const found = [master.current, master.previous].find((key) => key?.id === row.master_key_id);
+  if (!found) throw new MasterKeyMissing(row.master_key_id);
+  return unsealWith(found.key, row.wrapped, bindingOf(row));
+}
+
+function bindingOf(row: DataKey): string {
+  return `data_keys:${row.id}:${row.client_id}:${row.owner_id}`;
+}
+
+/** Ids are part of the binding, so they must have one spelling whatever the connection's settings: no hyphens. */
+function plainIds(row: DataKey): DataKey {
+  const plain = (id: string) => id.replaceAll('-', '').toLowerCase();
+  return { ...row, id: plain(row.id), client_id: plain(row.client_id), owner_id: plain(row.owner_id) };
+}
+
+/** The least recently used go first. Forgotten keys are not wiped: a call under way may still be about to use one. */
+function keyCache(entries_max: number) {
+  const entries = new Map<string, Buffer>();
+  return {
+    get: (id: string): Buffer | undefined => {
+      const key = entries.get(id);
+      if (key && entries.delete(id)) entries.set(id, key);
+      return key;
+    },
+    set: (id: string, key: Buffer): void => {
+      entries.set(id, key);
+      const [oldest] = entries.keys();
+      if (entries.size > entries_max && oldest !== undefined) entries.delete(oldest);
+    },
+  };
+}

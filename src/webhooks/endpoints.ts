@@ -1,0 +1,76 @@
+import type { Tx } from '../db/database.ts';
+import type { EventType } from '../events.ts';
+
+export type Endpoint = {
+  id: string;
+  url: string;
+  status: 'enabled' | 'disabled';
+  disabled_reason: string | null;
+  /** null: every type. */
+  event_types: EventType[] | null;
+  created_at: Date;
+};
+
+/** The endpoints of the tenant, oldest first. */
+export async function listEndpoints(tx: Tx): Promise<Endpoint[]> {
+  return tx<Endpoint[]>`
+    SELECT id, url, status, disabled_reason, event_types, created_at FROM webhook_endpoints ORDER BY created_at, id`;
+}
+
+export async function insertEndpoint(
+  tx: Tx,
+  endpoint: { id: string; client_id: string; url: string; event_types: readonly EventType[] | null },
+): Promise<void> {
+  await tx`
+    INSERT INTO webhook_endpoints (id, client_id, url, event_types, created_at)
+    VALUES (${endpoint.id}, ${endpoint.client_id}, ${endpoint.url}, ${endpoint.event_types && [...endpoint.event_types]},
+      clock_timestamp())`;
+}
+
+/**
+ * The enabled endpoints that want a type of event. The lock waits for a removal under way: without it the delivery
+ * would refer to a row that is gone, and the caller's whole transaction, the end of a job, would fail by it.
+ */
+export async function findWanting(tx: Tx, type: string): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    SELECT id FROM webhook_endpoints
+     WHERE status = 'enabled' AND (event_types IS NULL OR ${type} = ANY (event_types)) ORDER BY id FOR KEY SHARE`;
+  return rows.map((row) => row.id);
+}
+
+export async function findOldestEnabled(tx: Tx): Promise<string | undefined> {
+  const [row] = await tx<{ id: string }[]>`
+    SELECT id FROM webhook_endpoints WHERE status = 'enabled' ORDER BY created_at, id LIMIT 1`;
+  return row?.id;
+}
+
+/** Locks an endpoint against changes by others; false when there is none. */
+export async function lockEndpoint(tx: Tx, id: string): Promise<boolean> {
+  const rows = await tx`SELECT id FROM webhook_endpoints WHERE id = ${id} FOR UPDATE`;
+  return rows.length > 0;
+}
+
+export async function deleteEndpoint(tx: Tx, id: string): Promise<void> {
+  await tx`DELETE FROM webhook_endpoints WHERE id = ${id}`;
+}
+
+export async function markDisabled(tx: Tx, id: string, reason: string): Promise<boolean> {
+  const rows = await tx`
+    UPDATE webhook_endpoints SET status = 'disabled', disabled_reason = ${reason}
+     WHERE id = ${id} AND status = 'enabled' RETURNING id`;
+  return rows.length > 0;
+}
+
+/** The receiver answers: whatever failed before is over. A healthy endpoint's row is not touched, so not locked. */
+export async function clearFailing(tx: Tx, id: string): Promise<void> {
+  await tx`UPDATE webhook_endpoints SET failing_since = NULL WHERE id = ${id} AND failing_since IS NOT NULL`;
+}
+
+/** Notes that a try failed, and says for how long every try has been failing. */
+export async function noteFailing(tx: Tx, id: string): Promise<{ enabled: boolean; failing_s: number } | undefined> {
+  const [row] = await tx<{ enabled: boolean; failing_s: number }[]>`
+    UPDATE webhook_endpoints SET failing_since = coalesce(failing_since, clock_timestamp()) WHERE id = ${id}
+    RETURNING status = 'enabled' AS enabled,
+      extract(epoch FROM clock_timestamp() - failing_since)::float8 AS failing_s`;
+  return row;
+}

@@ -1,0 +1,27 @@
+import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
+import { findOldestEnabled, lockEndpoint } from './endpoints.ts';
+import { addSecret, readLiveSecrets } from './secrets.ts';
+
+/**
+ * Gives an endpoint a new secret; the old one signs beside it for 24 hours more. Without an id: the oldest enabled
+ * endpoint's. Undefined when there is no such endpoint. The lock makes two rotations at once leave one newest secret.
+ */
+export async function rotateSecret(
+  ctx: Pick<Context, 'vault'>,
+  tx: Tx,
+  client_id: string,
+  endpoint_id?: string,
+): Promise<{ id: string; secret: string } | undefined> {
+  const id = endpoint_id ?? (await findOldestEnabled(tx));
+  if (id === undefined || !(await lockEndpoint(tx, id))) return undefined;
+  return { id, secret: await addSecret(ctx.vault, tx, { client_id, endpoint_id: id }) };
+}
+
+/** For clients that know of one secret only: the newest one of the oldest enabled endpoint. */
+export async function newestSecretOfOldestEndpoint(ctx: Pick<Context, 'vault'>, tx: Tx): Promise<string | undefined> {
+  const id = await findOldestEnabled(tx);
+  if (id === undefined) return undefined;
+  const [newest] = await readLiveSecrets(ctx.vault, tx, id);
+  return newest;
+}

@@ -1,0 +1,41 @@
+import type { Tx } from '../db/database.ts';
+import { newId, newWebhookSecret } from '../ids.ts';
+import type { Vault } from '../security/vault.ts';
+
+/** How long the secret before the newest one still signs. */
+const overlap_hours = 24;
+
+/** Ten signatures are 500 bytes of header. Receivers refuse long headers, so of more rotations in a day the oldest stop. */
+const live_max = 10;
+
+/** Makes a secret for an endpoint and gives it; older ones stay valid for their 24 hours. */
+export async function addSecret(
+  vault: Vault,
+  tx: Tx,
+  { client_id, endpoint_id }: { client_id: string; endpoint_id: string },
+): Promise<string> {
+  const id = newId();
+  const secret = newWebhookSecret();
+  const sealed = await vault.seal(tx, { client_id, owner_id: client_id }, bindingOf(id), secret);
+  await tx`DELETE FROM webhook_secrets WHERE endpoint_id = ${endpoint_id} AND expires_at <= clock_timestamp()`;
+  await tx`
+    UPDATE webhook_secrets SET expires_at = clock_timestamp() + make_interval(hours => ${overlap_hours})
+     WHERE endpoint_id = ${endpoint_id} AND expires_at IS NULL`;
+  await tx`
+    INSERT INTO webhook_secrets (id, client_id, endpoint_id, secret_sealed, created_at)
+    VALUES (${id}, ${client_id}, ${endpoint_id}, ${sealed}, clock_timestamp())`;
+  return secret;
+}
+
+/** The secrets that sign for an endpoint now, newest first. */
+export async function readLiveSecrets(vault: Vault, tx: Tx, endpoint_id: string): Promise<string[]> {
+  const rows = await tx<{ id: string; secret_sealed: Buffer }[]>`
+    SELECT id, secret_sealed FROM webhook_secrets
+     WHERE endpoint_id = ${endpoint_id} AND (expires_at IS NULL OR expires_at > clock_timestamp())
+     ORDER BY created_at DESC, id DESC LIMIT ${live_max}`;
+  return Promise.all(rows.map((row) => vault.unseal(tx, row.secret_sealed, bindingOf(row.id))));
+}
+
+function bindingOf(id: string): string {
+  return `webhook_secret:${id}`;
+}

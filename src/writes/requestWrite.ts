@@ -1,0 +1,46 @@
+import type { Static, TObject } from 'typebox';
+import type { Account } from '../accounts/accounts.ts';
+import { connectorOf } from '../accounts/openAccount.ts';
+import type { OperationName } from '../connectors/connector.ts';
+import type { Context } from '../context.ts';
+import { refusal } from '../errors.ts';
+import { newId } from '../ids.ts';
+import { enqueue, type NewJob } from '../jobs/enqueue.ts';
+import type { Write } from './write.ts';
+
+/**
+ * Accepts a write: its references are checked, then everything is stored at once. Gives the ids of the new
+ * operation, or undefined when the idempotency key was taken by an earlier request.
+ */
+export async function requestWrite<Body extends TObject, Needs extends OperationName>(
+  ctx: Context,
+  account: Account,
+  write: Write<Body, Needs>,
+  body: Static<Body>,
+  idempotency: NewJob['idempotency'],
+): Promise<{ id: string; job_id: number } | undefined> {
+  const connector = connectorOf(ctx, account.connector);
+  if (write.needs.some((name) => !connector.offers.includes(name))) {
+    throw refusal('restricted_operation', { operation: write.label, emr: offering(ctx, write.needs) });
+  }
+  const { patient_id } = await write.check(ctx, account, body);
+  const id = newId();
+  const job_id = await enqueue(ctx.db.service, {
+    client_id: account.client_id,
+    organisation_id: account.organisation_id,
+    account_id: account.id,
+    operation: { id, type: write.type, input: body },
+    // The MRN serves where the cache does not know the patient yet.
+    lane: patient_id === undefined ? `mrn:${write.patient_mrn(body)}` : `patient:${patient_id}`,
+    parallel_max: connector.limits.parallel_max,
+    idempotency,
+  });
+  if (job_id === undefined) return undefined;
+  ctx.bell.ring('chartwire_jobs');
+  return { id, job_id };
+}
+
+function offering(ctx: Context, needs: readonly OperationName[]): string {
+  const able = [...ctx.connectors.values()].filter((each) => needs.every((name) => each.offers.includes(name)));
+  return able.map((connector) => connector.display_name).join(' or ');
+}

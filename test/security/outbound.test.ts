@@ -1,0 +1,345 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  createOutbound,
+  type Lookup,
+  type Outbound,
+  OutboundFailure,
+  type OutboundRequest,
+} from '../../src/security/outbound.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await Promise.all(closers.splice(0).map((close) => close()));
+});
+
+const get: OutboundRequest = { method: 'GET', timeout_ms: 5000, response_bytes_max: 65_536 };
+const post: OutboundRequest = {
+  ...get,
+  method: 'POST',
+  body: '{"a":1}',
+  headers: { 'content-type': 'application/json' },
+};
+
+describe('an exchange', () => {
+  test('sends method, path, headers and body and gives status, headers and body back', async () => {
+    const { url } = await serve(async (request, response) => {
+      const body = (await request.toArray()).join('');
+      response.writeHead(201, { 'x-one': '1', 'x-two': ['a', 'b'] });
+      response.end(
+        JSON.stringify({ method: request.method, url: request.url, type: request.headers['content-type'], body }),
+      );
+    });
+    const answer = await sandbox().fetch(`${url}/hook?x=1`, post);
+    expect(answer).toMatchObject({ status: 201, truncated: false, headers: { 'x-one': '1', 'x-two': 'a, b' } });
+    const seen = { method: 'POST', url: '/hook?x=1', type: 'application/json', body: '{"a":1}' };
+    expect(JSON.parse(answer.body.toString())).toEqual(seen);
+  });
+
+  test('follows no redirect', async () => {
+    const target = await serve((_, response) => response.end('inside'));
+    const { url } = await serve((_, response) => response.writeHead(302, { location: target.url }).end());
+    expect(await sandbox().fetch(url, get)).toMatchObject({ status: 302, headers: { location: target.url } });
+    expect(target.connections()).toBe(0);
+  });
+
+  test('passes over informational answers', async () => {
+    const { url } = await serve((_, response) => {
+      response.writeEarlyHints({ link: '</a>; rel=preload' });
+      response.end('done');
+    });
+    expect(await sandbox().fetch(url, get)).toMatchObject({ status: 200, body: Buffer.from('done') });
+  });
+
+  test('cuts an endless answer at the limit and drops the connection', async () => {
+    let closed: Promise<unknown> | undefined;
+    const { url } = await serve((request, response) => {
+      // Not `once`, which would fail at the reset that comes first.
+      closed = new Promise((done) => request.socket.on('close', done));
+      const write = () => {
+        while (!response.destroyed && response.write('x'.repeat(10_000)));
+      };
+      response.on('drain', write);
+      write();
+    });
+    const answer = await sandbox().fetch(url, { ...get, response_bytes_max: 25_001 });
+    expect(answer).toMatchObject({ status: 200, truncated: true });
+    expect(answer.body).toHaveLength(25_001);
+    await closed;
+  });
+
+  test.each([
+    [9, true],
+    [10, false],
+    [11, false],
+  ])('of ten bytes, a limit of %i cuts: %s', async (response_bytes_max, truncated) => {
+    const { url } = await serve((_, response) => response.end('0123456789'));
+    expect((await sandbox().fetch(url, { ...get, response_bytes_max })).truncated).toBe(truncated);
+  });
+
+  test('keeps connections for the next calls to the same origin', async () => {
+    const { url, connections } = await serve((_, response) => response.end('ok'));
+    const outbound = sandbox();
+    for (let call = 0; call < 20; call++) await outbound.fetch(url, post);
+    // Two, not one: undici calls a connection free a moment after the answer is handed over.
+    expect(connections()).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('a failure', () => {
+  test('before anything was sent: refused port, unknown name, no TLS on the other side', async () => {
+    const closed = await serve(() => {});
+    await closed.close();
+    expect(await failure(sandbox(), closed.url)).toMatchObject({
+      kind: 'unreachable',
+      sent: false,
+      message: expect.stringContaining('refuses connections'),
+    });
+
+    const lost = createOutbound({
+      sandbox: false,
+      allow: [],
+      lookup: () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' })),
+    });
+    expect(await failure(lost, 'https://nowhere.example.org/')).toMatchObject({ kind: 'unreachable', sent: false });
+
+    const plain = await serve(() => {});
+    expect(await failure(sandbox(), plain.url.replace('http:', 'https:'))).toMatchObject({
+      kind: 'unreachable',
+      sent: false,
+    });
+  });
+
+  test('after it may have arrived: connection reset, half an answer, no HTTP', async () => {
+    const reset = await serve((request) => request.socket.resetAndDestroy());
+    const half = await serve((request, response) => {
+      response.writeHead(200, { 'content-length': 100 });
+      response.write('half');
+      setTimeout(() => request.socket.destroy(), 20);
+    });
+    const garbage = await serveTcp((socket) => socket.once('data', () => socket.end('Jane Doe, 1 Main St\r\n\r\n')));
+    for (const { url } of [reset, half, garbage]) {
+      const broken = await failure(sandbox(), `${url}/?token=secret`, post);
+      expect(broken).toMatchObject({ kind: 'broken', sent: true, cause: undefined });
+      expect(JSON.stringify([broken.message, broken])).not.toMatch(/secret|Jane|"a"/);
+    }
+  });
+
+  test('slow head and slow body end at the total timeout', async () => {
+    const silent = await serve(() => {});
+    const dripping = await serve((_, response) => {
+      const drip = setInterval(() => response.write('.'), 20);
+      response.on('close', () => clearInterval(drip));
+    });
+    for (const { url } of [silent, dripping]) {
+      const start = performance.now();
+      const late = await failure(sandbox(), url, { ...get, timeout_ms: 200 });
+      expect(late).toMatchObject({ kind: 'timeout', sent: true, message: expect.stringContaining('within 0.2 s') });
+      expect(performance.now() - start).toBeLessThan(2000);
+    }
+  });
+
+  test('a name that is never resolved is a timeout with nothing sent, also when it resolves later', async () => {
+    const { url, requests } = await serve((_, response) => response.end());
+    let resolve: (answers: { address: string; family: number }[]) => void = () => {};
+    const lookup: Lookup = () => new Promise((done) => (resolve = done));
+    const outbound = kept(createOutbound({ sandbox: true, allow: [], lookup }));
+    const late = await failure(outbound, url.replace('127.0.0.1', 'localhost'), { ...get, timeout_ms: 50 });
+    expect(late).toMatchObject({ kind: 'timeout', sent: false });
+    resolve([{ address: '127.0.0.1', family: 4 }]);
+    await outbound.close();
+    expect(requests()).toBe(0);
+  });
+
+  test('a call that cannot be made at all fails as well: closed, or a header that would smuggle another', async () => {
+    const { url, requests } = await serve((_, response) => response.end());
+    const outbound = sandbox();
+    const smuggling = { ...get, headers: { 'x-a': 'b\r\nx-c: d' } };
+    expect(await failure(outbound, url, smuggling)).toMatchObject({ kind: 'unreachable', sent: false });
+    expect(await failure(outbound, 'example.org/?token=x')).toMatchObject({ message: 'The address is not a URL.' });
+    await outbound.close();
+    expect(await failure(outbound, url)).toMatchObject({ kind: 'unreachable', sent: false });
+    expect(requests()).toBe(0);
+  });
+
+  test('a stopped call says whether its request was on the way', async () => {
+    expect(await failure(sandbox(), 'http://localhost/', { ...get, signal: AbortSignal.abort() })).toMatchObject({
+      kind: 'unreachable',
+      sent: false,
+    });
+    const stop = new AbortController();
+    const { url } = await serve(() => stop.abort());
+    expect(await failure(sandbox(), url, { ...get, signal: stop.signal })).toMatchObject({
+      kind: 'broken',
+      sent: true,
+    });
+  });
+});
+
+describe('dangerous addresses', () => {
+  test('a name whose answer changes is checked anew at every connection', async () => {
+    const { url, connections } = await serve((_, response) => {
+      response.setHeader('connection', 'close');
+      response.end('fine');
+    });
+    const asked: string[] = [];
+    // The first answer is within reach of a sandbox's localhost name, every later one is not.
+    const lookup: Lookup = async (hostname) => {
+      asked.push(hostname);
+      return [{ address: asked.length === 1 ? '127.0.0.1' : '10.0.0.1', family: 4 }];
+    };
+    const outbound = kept(createOutbound({ sandbox: true, allow: [], lookup }));
+    const target = url.replace('127.0.0.1', 'rebind.localhost');
+    expect((await outbound.fetch(target, get)).status).toBe(200);
+    for (let round = 0; round < 3; round++) {
+      expect(await failure(outbound, target)).toMatchObject({
+        kind: 'refused_address',
+        sent: false,
+        message: expect.stringContaining('points to a private or local address.'),
+      });
+    }
+    expect(asked).toEqual(Array(4).fill('rebind.localhost'));
+    expect(connections()).toBe(1);
+  });
+
+  test('a name that resolves to loopback outside the sandbox reaches it never', async () => {
+    const { url, connections } = await serve((_, response) => response.end('inside'));
+    const lookup: Lookup = async () => [{ address: '127.0.0.1', family: 4 }];
+    const outbound = kept(createOutbound({ sandbox: false, allow: [], lookup }));
+    const target = url.replace('http://127.0.0.1', 'https://rebind.example.org');
+    expect(await failure(outbound, target)).toMatchObject({ kind: 'refused_address', sent: false });
+    expect(connections()).toBe(0);
+  });
+
+  test('one private answer among public ones refuses the name', async () => {
+    for (const bad of [
+      '127.0.0.1',
+      '10.0.0.1',
+      '169.254.169.254',
+      '::1',
+      '::ffff:127.0.0.1',
+      'fd00:ec2::254',
+      '0.0.0.0',
+      'nonsense',
+    ]) {
+      const lookup: Lookup = async () => [
+        { address: '8.8.8.8', family: 4 },
+        { address: bad, family: bad.includes(':') ? 6 : 4 },
+      ];
+      const outbound = kept(createOutbound({ sandbox: false, allow: [], lookup }));
+      expect(await failure(outbound, 'https://mixed.example.org/')).toMatchObject({
+        kind: 'refused_address',
+        sent: false,
+      });
+    }
+  });
+
+  test.each([
+    'https://127.0.0.1',
+    'https://0x7f.1',
+    'https://2130706433',
+    'https://[::1]',
+    'https://[::ffff:127.0.0.1]',
+    'https://localhost.',
+    'https://169.254.169.254',
+    'http://example.org',
+    'https://a:b@example.org',
+    'file:///etc/passwd',
+  ])('%s is refused without a look-up or a connection', async (origin) => {
+    const { port, connections } = await serve(() => {});
+    const lookup: Lookup = () => Promise.reject(new Error('looked up'));
+    const outbound = kept(createOutbound({ sandbox: false, allow: [], lookup }));
+    const url = new URL(origin);
+    url.port = String(port);
+    expect(await failure(outbound, url)).toMatchObject({ kind: 'refused_address', sent: false });
+    expect(connections()).toBe(0);
+  });
+
+  test('the sandbox opens this machine only: localhost elsewhere is refused', async () => {
+    const lookup: Lookup = async () => [{ address: '10.0.0.1', family: 4 }];
+    const outbound = kept(createOutbound({ sandbox: true, allow: [], lookup }));
+    expect(await failure(outbound, 'http://evil.localhost/')).toMatchObject({ kind: 'refused_address' });
+  });
+
+  test('an allow-listed host may be private, on its port only, and over http', async () => {
+    const { url, port } = await serve((request, response) => response.end(request.headers.host));
+    const other = await serve((_, response) => response.end('other'));
+    const lookup: Lookup = async () => [{ address: '127.0.0.1', family: 4 }];
+    const outbound = kept(createOutbound({ sandbox: false, allow: [`emr.internal:${port}`], lookup }));
+    const answer = await outbound.fetch(`http://emr.internal:${port}/`, get);
+    expect(answer.body.toString()).toBe(`emr.internal:${port}`);
+    expect(await failure(outbound, `https://emr.internal:${other.port}/`)).toMatchObject({ kind: 'refused_address' });
+    expect(await failure(outbound, url)).toMatchObject({ kind: 'refused_address' });
+    expect(other.connections()).toBe(0);
+  });
+
+  test('TLS asks the address that was checked for the name that was called', async () => {
+    const names: string[] = [];
+    const server = createTlsServer({
+      SNICallback: (name, done) => {
+        names.push(name);
+        done(new Error('no certificate'));
+      },
+    });
+    server.on('tlsClientError', () => {});
+    const port = await listen(server);
+    const lookup: Lookup = async () => [{ address: '127.0.0.1', family: 4 }];
+    const outbound = kept(createOutbound({ sandbox: false, allow: ['emr.internal'], lookup }));
+    expect(await failure(outbound, `https://emr.internal:${port}/`)).toMatchObject({
+      kind: 'unreachable',
+      sent: false,
+    });
+    expect(names).toEqual(['emr.internal']);
+  });
+});
+
+function sandbox(): Outbound {
+  return kept(createOutbound({ sandbox: true, allow: [] }));
+}
+
+function kept(outbound: Outbound): Outbound {
+  closers.unshift(() => outbound.close().catch(() => {}));
+  return outbound;
+}
+
+async function failure(outbound: Outbound, url: string | URL, request = get): Promise<OutboundFailure> {
+  const outcome: unknown = await outbound.fetch(url, request).catch((error: unknown) => error);
+  if (outcome instanceof OutboundFailure) return outcome;
+  throw new Error('the call should have failed with an OutboundFailure', { cause: outcome });
+}
+
+async function serve(listener: RequestListener) {
+  const server: Server = createServer(listener);
+  let connections = 0;
+  let requests = 0;
+  server.on('connection', () => connections++);
+  server.on('request', () => requests++);
+  const port = await listen(server);
+  const close = () => stop(server);
+  return { url: `http://127.0.0.1:${port}`, port, close, connections: () => connections, requests: () => requests };
+}
+
+async function serveTcp(onSocket: (socket: Socket) => void): Promise<{ url: string }> {
+  const port = await listen(createTcpServer(onSocket));
+  return { url: `http://127.0.0.1:${port}` };
+}
+
+type AnyServer = ReturnType<typeof createTcpServer> & { closeAllConnections?: () => void };
+
+async function listen(server: AnyServer): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closers.push(() => stop(server));
+  const address = server.address();
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+async function stop(server: AnyServer): Promise<void> {
+  if (!server.listening) return;
+  server.close();
+  server.closeAllConnections?.();
+  await once(server, 'close');
+}

@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { connect, type Sql } from '../../src/db/database.ts';
+import { StartFailure } from '../../src/errors.ts';
+import { newId } from '../../src/ids.ts';
+import { checkMasterKey } from '../../src/security/checkMasterKey.ts';
+import { identified, type MasterKeys } from '../../src/security/masterKeys.ts';
+import { SealFailure } from '../../src/security/seal.ts';
+import { MasterKeyMissing, type Owner, openVault, type Vault } from '../../src/security/vault.ts';
+import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
+
+let database: FreshDatabase;
+let sql: Sql;
+beforeAll(async () => {
+  database = await freshDatabase('vault');
+  sql = connect({ ...database.options, ssl: false }, { max: 8 });
+  await sql`
+    CREATE TABLE data_keys (
+      id uuid PRIMARY KEY, client_id uuid NOT NULL, owner_id uuid NOT NULL UNIQUE, master_key_id text NOT NULL,
+      wrapped bytea NOT NULL, created_at timestamptz DEFAULT now())`;
+  await sql`CREATE TABLE master_keys (id text PRIMARY KEY, check_value bytea NOT NULL, created_at timestamptz DEFAULT now())`;
+});
+beforeEach(() => sql`TRUNCATE data_keys, master_keys`);
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+const old_key = identified(randomBytes(32));
+const new_key = identified(randomBytes(32));
+const before: MasterKeys = { current: old_key };
+const during: MasterKeys = { current: new_key, previous: old_key };
+const after: MasterKeys = { current: new_key };
+
+const newOwner = (): Owner => ({ client_id: newId(), owner_id: newId() });
+const seal = (vault: Vault, owner: Owner, text: string, binding = 'a:1') =>
+  sql.begin((tx) => vault.seal(tx, owner, binding, text)) as Promise<Buffer>;
+const unseal = (vault: Vault, sealed: Buffer, binding = 'a:1') =>
+  sql.begin((tx) => vault.unseal(tx, sealed, binding)) as Promise<string>;
+
+test('a text opens again, in this process and in another, but not under another binding', async () => {
+  const vault = openVault(before);
+  const sealed = await seal(vault, newOwner(), 'pässword 😀');
+  expect(sealed.includes('pässword')).toBe(false);
+  expect(await unseal(vault, sealed)).toBe('pässword 😀');
+  expect(await unseal(openVault(before), sealed)).toBe('pässword 😀');
+  await expect(unseal(vault, sealed, 'a:2')).rejects.toThrow(SealFailure);
+  await expect(unseal(vault, sealed.subarray(0, 10))).rejects.toThrow(SealFailure);
+});
+
+test('each owner has one data key, also when fifty seal for the first time at once', async () => {
+  const owner = newOwner();
+  const vaults = Array.from({ length: 50 }, () => openVault(before));
+  const all = await Promise.all(vaults.map((vault, index) => seal(vault, owner, `text ${index}`)));
+  await seal(openVault(before), newOwner(), 'other');
+  expect(await sql`SELECT FROM data_keys`).toHaveLength(2);
+  const fresh = openVault(before);
+  const texts = await Promise.all(all.map((sealed) => unseal(fresh, sealed)));
+  expect(texts).toEqual(vaults.map((_, index) => `text ${index}`));
+});
+
+test('a data key of a transaction that was rolled back is never used again', async () => {
+  const vault = openVault(before);
+  const owner = newOwner();
+  const undone = sql.begin(async (tx) => {
+    await vault.seal(tx, owner, 'a:1', 'one');
+    await vault.seal(tx, owner, 'a:2', 'two');
+    throw new Error('undone');
+  });
+  await expect(undone).rejects.toThrow('undone');
+  const sealed = await seal(vault, owner, 'three');
+  expect(await unseal(openVault(before), sealed)).toBe('three');
+});
+
+test('an owner of another client gets nothing sealed, and a data key moved to another row does not open', async () => {
+  const vault = openVault(before);
+  const owner = newOwner();
+  const sealed = await seal(vault, owner, 'secret');
+  await expect(seal(vault, { ...owner, client_id: newId() }, 'x')).rejects.toThrow('another client');
+
+  await sql`UPDATE data_keys SET client_id = ${newId()}`;
+  await expect(unseal(openVault(before), sealed)).rejects.toThrow(SealFailure);
+  await sql`DELETE FROM data_keys`;
+  await expect(unseal(openVault(before), sealed)).rejects.toThrow(/not there, or not for this client/);
+});
+
+test('the memory of keys is bounded and forgets the least recently used', async () => {
+  const vault = openVault(before, { cached_keys_max: 2 });
+  const [one, two, three] = [
+    await seal(vault, newOwner(), '1'),
+    await seal(vault, newOwner(), '2'),
+    await seal(vault, newOwner(), '3'),
+  ];
+  await sql`DELETE FROM data_keys`;
+  expect(await unseal(vault, two)).toBe('2');
+  expect(await unseal(vault, three)).toBe('3');
+  await expect(unseal(vault, one)).rejects.toThrow(SealFailure);
+});
+
+test('without its master key a secret does not open, and the failure names only the id of the key', async () => {
+  const sealed = await seal(openVault(before), newOwner(), 'secret');
+  const failure = await unseal(openVault(after), sealed).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(MasterKeyMissing);
+  expect(failure).toMatchObject({ master_key_id: old_key.id });
+  expect(String(failure)).not.toContain('secret');
+
+  const impostor: MasterKeys = { current: { id: old_key.id, key: randomBytes(32) } };
+  await expect(unseal(openVault(impostor), sealed)).rejects.toThrow(SealFailure);
+});
+
+test('promise 19: the master key is rotated under load without a failed call, and every data key is under the new one', async () => {
+  const owners = Array.from({ length: 60 }, newOwner);
+  const old_vault = openVault(before);
+  const sealed = await Promise.all(owners.map((owner, index) => seal(old_vault, owner, `text ${index}`)));
+
+  let rotating = true;
+  let calls = 0;
+  const load = async () => {
+    while (rotating || calls < 200) {
+      const index = calls++ % owners.length;
+      // A vault of its own each time: nothing is remembered, every call unwraps what the table holds at this moment.
+      expect(await unseal(openVault(during), sealed[index] ?? Buffer.alloc(0))).toBe(`text ${index}`);
+      const owner = owners[index] ?? newOwner();
+      expect(await unseal(openVault(during), await seal(openVault(during), owner, 'new'))).toBe('new');
+    }
+  };
+  const users = Promise.all([load(), load(), load()]);
+  // Two processes re-wrap at the same time and share the work.
+  const [one, two] = await Promise.all([openVault(during).rewrap(sql, 7), openVault(during).rewrap(sql, 7)]);
+  rotating = false;
+  await users;
+
+  expect(one + two).toBe(60);
+  expect(await sql`SELECT DISTINCT master_key_id FROM data_keys`).toMatchObject([{ master_key_id: new_key.id }]);
+  const vault = openVault(after);
+  for (const [index, value] of sealed.entries()) expect(await unseal(vault, value)).toBe(`text ${index}`);
+  expect(await vault.rewrap(sql)).toBe(0);
+});
+
+test('re-wrapping tells when a data key is under a third master key, after it has done the others', async () => {
+  await seal(openVault({ current: identified(randomBytes(32)) }), newOwner(), 'x');
+  await seal(openVault(before), newOwner(), 'y');
+  await expect(openVault(during).rewrap(sql)).rejects.toThrow(MasterKeyMissing);
+  expect(await sql`SELECT FROM data_keys WHERE master_key_id = ${new_key.id}`).toHaveLength(1);
+});
+
+const wrong =
+  'MASTER_KEY is not the key this database was set up with. Set the right one, or set MASTER_KEY_PREVIOUS to it while rotating.';
+
+test('the first start keeps the key in mind, another key is refused, a rotation lets it in', async () => {
+  await checkMasterKey(sql, before);
+  await checkMasterKey(sql, before);
+  await expect(checkMasterKey(sql, after)).rejects.toThrow(new StartFailure(wrong));
+  await expect(checkMasterKey(sql, { current: new_key, previous: identified(randomBytes(32)) })).rejects.toThrow(wrong);
+  await checkMasterKey(sql, during);
+  await checkMasterKey(sql, after);
+  expect(await sql`SELECT id FROM master_keys`).toHaveLength(2);
+});
+
+test('a key with the right id and the wrong bytes is refused', async () => {
+  await checkMasterKey(sql, before);
+  await expect(checkMasterKey(sql, { current: { id: old_key.id, key: randomBytes(32) } })).rejects.toThrow(wrong);
+});
+
+test('a known key that is not the one of every data key is refused, with the id of the one that is missing', async () => {
+  await checkMasterKey(sql, before);
+  await seal(openVault(before), newOwner(), 'x');
+  await checkMasterKey(sql, during);
+  await expect(checkMasterKey(sql, after)).rejects.toThrow(
+    `Some secrets are still under the master key ${old_key.id}.`,
+  );
+  await openVault(during).rewrap(sql);
+  await checkMasterKey(sql, after);
+  await expect(checkMasterKey(sql, before)).rejects.toThrow(StartFailure);
+});
+
+test('of many first starts with different keys one wins', async () => {
+  const keys = Array.from({ length: 8 }, () => identified(randomBytes(32)));
+  const outcomes = await Promise.allSettled(keys.map((current) => checkMasterKey(sql, { current })));
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  expect(await sql`SELECT FROM master_keys`).toHaveLength(1);
+});
