@@ -47,12 +47,21 @@ export function answerTo(error: unknown, unforeseen: (name: string) => void): An
   if (error instanceof EmrError) return failureAnswer(error);
   if (!(error instanceof Error)) return internalError(unforeseen, 'unknown');
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (code === '23505') return failureAnswer(new EmrError('ALREADY_EXISTS', 'A record with this identifier exists.'));
-  if (code === '22007' || code === '22008') return failureAnswer(new EmrError('BAD_REQUEST', 'Not a date MM/DD/YYYY.'));
+  const known = databaseCodes[code];
+  if (known) return failureAnswer(new EmrError(...known));
   const status = 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500;
   if (status >= 500) return internalError(unforeseen, code || error.name);
   return { status: 400, body: { errorCode: 'BAD_REQUEST', errorText: error.message } };
 }
+
+/** What PostgreSQL refuses and the caller can mend. */
+const databaseCodes: Record<string, [FailureCode, string]> = {
+  '23505': ['ALREADY_EXISTS', 'A record with this identifier exists.'],
+  '22007': ['BAD_REQUEST', 'Not a date MM/DD/YYYY.'],
+  '22008': ['BAD_REQUEST', 'Not a date MM/DD/YYYY.'],
+  '22021': ['BAD_REQUEST', 'Text must not hold the character NUL.'],
+  '22P05': ['BAD_REQUEST', 'Text must not hold the character NUL.'],
+};
 
 function internalError(unforeseen: (name: string) => void, name: string): Answer {
   unforeseen(name);

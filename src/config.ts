@@ -66,7 +66,7 @@ export const settings = {
   LARKSPUR_DATABASE_URL: {
     about: "Where Larkspur's data live (sandbox only).",
     example: 'postgres://larkspur:secret@db.example.org:5432/larkspur',
-    default: 'the database `larkspur` of the same PostgreSQL',
+    default: 'a second database of the same PostgreSQL, named as the first with _larkspur behind it',
     parse: (value) => (value ? postgresAddress('LARKSPUR_DATABASE_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
   OUTBOUND_ALLOW: {

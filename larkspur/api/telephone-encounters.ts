@@ -27,7 +27,7 @@ export const telephoneEncounterOperations = [
       assignedTo: recordId,
       reason: optional(atMost(50)),
       caller: optional(atMost(100)),
-      message: optional(atMost(20_000)),
+      message: optional(atMost(100_000)),
       priority,
       pharmacyId: optional(recordId),
       templateName: optional(atMost(200)),
@@ -40,7 +40,6 @@ export const telephoneEncounterOperations = [
       await getActive(sql, staff, body.assignedTo);
       if (body.pharmacyId) await getActive(sql, pharmacies, body.pharmacyId);
       const encounter = {
-        patientId: params.patientId,
         providerId: body.providerId,
         facilityId: body.facilityId,
         assignedTo: body.assignedTo,
@@ -51,8 +50,12 @@ export const telephoneEncounterOperations = [
         pharmacyId: body.pharmacyId ?? null,
         templateName: body.templateName ?? null,
       };
-      const signed = { ...encounter, createdAt: context.now(), createdBy: session.displayName };
-      const id = await addTelephoneEncounter(sql, signed);
+      const id = await addTelephoneEncounter(sql, {
+        ...encounter,
+        patientId: params.patientId,
+        createdAt: context.now(),
+        createdBy: session.displayName,
+      });
       return {
         record_id: id,
         changes: [{ record: 'telephone encounter', record_id: id, patient_id: params.patientId, after: encounter }],
@@ -83,7 +86,7 @@ export const telephoneEncounterOperations = [
   write({
     name: 'add_telephone_action',
     path: '/api/telephone-encounters/:encounterId/actions',
-    body: writeBody({ text: typed(20_000), priority: optional(priority) }),
+    body: writeBody({ text: typed(100_000), priority: optional(priority) }),
     patientMrn: (sql, params) => findMrnOfEncounter(sql, params.encounterId),
     write: async ({ sql, context, session, params, body }) => {
       const encounter = await getTelephoneEncounter(sql, params.encounterId);

@@ -60,7 +60,11 @@ function asChange(patientId: string, before: Entry[], after: Entry): Change {
     record: 'patient pharmacy',
     record_id: after.patientPharmacyId,
     patient_id: patientId,
-    ...(old ? { before: old } : {}),
-    after,
+    ...(old ? { before: content(old) } : {}),
+    after: content(after),
   };
+}
+
+function content({ pharmacyId, primaryFlag }: Entry): object {
+  return { pharmacyId, primaryFlag };
 }

@@ -14,10 +14,21 @@ export function openDatabase(address: DatabaseAddress): Sql {
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
     types: { us_date: { to: OID_DATE, from: [OID_DATE], serialize: toIsoDate, parse: toUsDate } },
   };
-  return typeof address === 'string' ? postgres(address, settings) : postgres({ ...address, ...settings });
+  if (typeof address !== 'string') return postgres({ ...address, ...settings });
+  const { url, host } = withoutSocketFolder(address);
+  return postgres(url, host === undefined ? settings : { ...settings, host });
 }
 
 const OID_DATE = 1082;
+
+/** `?host=/folder` is how PostgreSQL's own tools write a unix socket in an address; the driver takes it only as an option. */
+function withoutSocketFolder(address: string): { url: string; host?: string } {
+  const url = new URL(address);
+  const host = url.searchParams.get('host');
+  if (host === null) return { url: address };
+  url.searchParams.delete('host');
+  return { url: url.href, host };
+}
 
 function toIsoDate(date: unknown): string {
   const [month, day, year] = String(date).split('/');

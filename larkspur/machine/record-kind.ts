@@ -14,8 +14,6 @@ export interface RecordKind<Row extends TObject = TObject> {
   stamp?: string;
 }
 
-export type RowOf<Kind> = Kind extends RecordKind<infer Row> ? Static<Row> : never;
-
 export interface Page {
   page: number;
   pageSize: number;
@@ -104,9 +102,14 @@ function change(kind: RecordKind, before: object | undefined, after: object | un
     record: kind.record,
     record_id: id,
     patient_id: kind.record === 'patient' ? id : null,
-    ...(before ? { before } : {}),
-    ...(after ? { after } : {}),
+    ...(before ? { before: unstamped(kind, before) } : {}),
+    ...(after ? { after: unstamped(kind, after) } : {}),
   };
+}
+
+/** That a record was touched is no change of it; history would otherwise repeat its own date. */
+function unstamped(kind: RecordKind, values: object): object {
+  return Object.fromEntries(Object.entries(values).filter(([field]) => field !== kind.stamp));
 }
 
 /** An address sent in part keeps its other lines. */

@@ -67,7 +67,11 @@ function medicationTable(medications: Medication[]): Html[] {
     one.notes,
     one.activeFlag === 'Y' ? 'Active' : html`<span class="muted">Stopped</span>`,
   ];
-  return table('Medications', ['Name', 'Strength', 'Frequency', 'Since', 'Refills', 'Notes', 'Status'], medications.map(row));
+  return table(
+    'Medications',
+    ['Name', 'Strength', 'Frequency', 'Since', 'Refills', 'Notes', 'Status'],
+    medications.map(row),
+  );
 }
 
 function pharmacyTable(pharmacies: PatientPharmacy[]): Html[] {
@@ -94,7 +98,13 @@ ${facts([
   ['Assigned to', name('staff', one.assignedTo)],
   ['Pharmacy', one.pharmacyId && name('pharmacy', one.pharmacyId)],
   ['Template', one.templateName],
-  ['Refills', one.refills.map((refill) => html`<div>${refill.medicationName}${refill.pharmacyId && ` at ${name('pharmacy', refill.pharmacyId)}`}</div>`)],
+  [
+    'Refills',
+    one.refills.map(
+      (refill) =>
+        html`<div>${refill.medicationName}${refill.pharmacyId && ` at ${name('pharmacy', refill.pharmacyId)}`}</div>`,
+    ),
+  ],
 ])}
 <h4>Action log</h4>
 ${one.actions.length === 0 && html`<p class="muted">No actions yet.</p>`}
@@ -106,7 +116,14 @@ ${one.actions.map((action) => html`<li><span class="muted">${time(action.at)}, $
 }
 
 function historyTable({ history, time }: Chart): Html[] {
-  const row = (one: HistoryEntry) => [time(one.at), one.by, `${one.record} ${one.recordId}`, one.field, one.before, one.after];
+  const row = (one: HistoryEntry) => [
+    time(one.at),
+    one.by,
+    `${one.record} ${one.recordId}`,
+    one.field,
+    one.before,
+    one.after,
+  ];
   return table('History', ['When', 'Who', 'Record', 'Field', 'Before', 'After'], history.map(row));
 }
 
@@ -115,7 +132,9 @@ function section(title: string, none: string, content: Html[]): Html {
 }
 
 function facts(pairs: [label: string, value: Content][]): Html {
-  const given = pairs.filter(([, value]) => value !== null && value !== '' && !(Array.isArray(value) && value.length === 0));
+  const given = pairs.filter(
+    ([, value]) => value !== null && value !== '' && !(Array.isArray(value) && value.length === 0),
+  );
   return html`<dl class="facts-list">${given.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 

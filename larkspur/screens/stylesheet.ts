@@ -41,6 +41,7 @@ h4 { font-size: 0.875rem; margin: 0.75rem 0 0.25rem; color: var(--muted); }
 .card { background: var(--surface); border: 1px solid var(--line); border-radius: 8px; padding: 1.25rem; margin: 0 0 1.25rem; }
 .narrow { max-width: 27rem; }
 main > .narrow:first-child { margin: 2.5rem auto; }
+.card > .alert:first-child { margin-top: 0; }
 .narrow h1 { margin-bottom: 0.5rem; }
 label { display: block; font-weight: 600; margin: 1rem 0 0.3rem; }
 input {
@@ -58,6 +59,7 @@ form > .row { margin-top: 1.25rem; }
 .who .quiet { margin: 0; padding: 0.2rem 0.8rem; min-height: 2.25rem; }
 .row { display: flex; gap: 0.75rem; }
 .search { margin-bottom: 1rem; }
+.search .row { margin-top: 0; }
 .search input { max-width: 26rem; }
 .search button { margin: 0; }
 .hint, .muted { color: var(--muted); }
@@ -66,13 +68,14 @@ form > .row { margin-top: 1.25rem; }
 .alert { color: var(--alert); background: var(--alert-ground); border-left: 4px solid var(--alert); padding: 0.65rem 0.9rem; margin: 1rem 0; }
 .code { font-family: ui-monospace, "Liberation Mono", monospace; font-size: 1.15rem; letter-spacing: 0.12em; }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; }
+table { border-collapse: collapse; width: 100%; min-width: 44rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.5rem 1rem 0.5rem 0; border-bottom: 1px solid var(--line); }
 tbody tr:last-child > * { border-bottom: 0; }
 thead th { font-size: 0.875rem; color: var(--muted); font-weight: 600; white-space: nowrap; }
 tbody th { font-weight: 500; }
 .nowrap { white-space: nowrap; }
-td { overflow-wrap: anywhere; min-width: 5rem; }
+td { overflow-wrap: break-word; max-width: 22rem; }
+td:last-child, th:last-child { padding-right: 0; }
 .pages { display: flex; gap: 1.25rem; align-items: center; }
 .chart-head { display: flex; flex-wrap: wrap; gap: 1rem; justify-content: space-between; align-items: flex-end; margin-bottom: 1.25rem; }
 .chart-head h1, .chart-head p { margin: 0; }

@@ -34,8 +34,23 @@ export function patientRows(chance: Chance, now: Date) {
       raceCode: chance.pick(['W', 'B', 'A', 'N', 'O', 'D']),
       ethnicityCode: chance.pick(['N', 'N', 'H', 'D']),
       lastModified: now,
+      ...(index === 0 ? firstPatient(now) : {}),
     };
   });
+}
+
+/** The patient of every example: grown up, insured, reachable. */
+function firstPatient(now: Date) {
+  return {
+    firstName: 'Ada',
+    middleName: null,
+    lastName: 'Testpatient',
+    birthDate: usDay(now, -45 * 365),
+    sexCode: 'F',
+    email: 'ada.testpatient.10001@example.org',
+    primaryInsuranceName: 'Examplecare Gold',
+    primarySubscriberNumber: 'TST100001',
+  };
 }
 
 function phone(chance: Chance): string {

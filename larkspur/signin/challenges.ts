@@ -1,7 +1,7 @@
 import type { Query } from '../database/open.ts';
 import { hashToken, newToken } from '../secrets.ts';
 
-export const CHALLENGE_LIFE_MS = 5 * 60_000;
+const CHALLENGE_LIFE_MS = 5 * 60_000;
 
 /** A password was right and the one-time code is awaited. */
 export interface Challenge {

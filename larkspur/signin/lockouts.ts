@@ -1,7 +1,7 @@
 import type { Query } from '../database/open.ts';
 
-export const WRONG_TRIES_MAX = 5;
-export const LOCK_MS = 15 * 60_000;
+const WRONG_TRIES_MAX = 5;
+const LOCK_MS = 15 * 60_000;
 
 /**
  * Wrong tries are counted by the name that was typed, also for names nobody has: otherwise the lock would tell a

@@ -2,9 +2,13 @@ import { Secret, TOTP } from 'otpauth';
 
 const PERIOD_S = 30;
 
-export function currentCode(secret: string, now: Date): { code: string; seconds_left: number } {
-  const seconds = Math.floor(now.getTime() / 1000);
-  return { code: totp(secret).generate({ timestamp: now.getTime() }), seconds_left: PERIOD_S - (seconds % PERIOD_S) };
+export function currentCode(secret: string, now: Date): string {
+  return totp(secret).generate({ timestamp: now.getTime() });
+}
+
+/** How long the current codes are shown before the next ones. */
+export function codeSecondsLeft(now: Date): number {
+  return PERIOD_S - (Math.floor(now.getTime() / 1000) % PERIOD_S);
 }
 
 /** One step early or late is accepted: clocks differ, and people type slowly. */

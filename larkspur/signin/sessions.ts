@@ -3,7 +3,7 @@ import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
 import { hashToken, newToken } from '../secrets.ts';
 
-export const SESSION_IDLE_MS = 30 * 60_000;
+const SESSION_IDLE_MS = 30 * 60_000;
 export const SESSION_LIFE_MS = 12 * 60 * 60_000;
 
 export interface Session {

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Database, Tx } from '../db/database.ts';
 import { newId, newReference, newToken } from '../ids.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
 
@@ -29,12 +29,12 @@ export async function authenticateClient(
 
 /** Makes a client with one secret, which is shown now and never again. */
 export async function createClient(
-  ctx: Context,
+  db: Database,
   client: { name: string; mode: 'live' | 'test'; callback_urls?: string[]; frame_origins?: string[] },
 ): Promise<{ id: string; client_id: string; client_secret: string }> {
   const id = newId();
   const public_id = newReference(client.mode === 'live' ? 'live_client_id' : 'test_client_id');
-  const client_secret = await ctx.db.tenant(id, async (tx) => {
+  const client_secret = await db.tenant(id, async (tx) => {
     await tx`INSERT INTO clients (id, public_id, name, mode, callback_urls, frame_origins)
       VALUES (${id}, ${public_id}, ${client.name}, ${client.mode}, ${client.callback_urls ?? []},
               ${client.frame_origins ?? []})`;

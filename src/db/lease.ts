@@ -81,9 +81,14 @@ export async function extendLeases(
   lease_ms: number,
 ): Promise<Set<string>> {
   const rows = await system.unsafe(
-    `UPDATE ${table} AS row SET locked_until = clock_timestamp() + $1::float8 * interval '1 millisecond'
-       FROM unnest($2::uuid[], $3::bigint[]) AS held (id, fence)
-      WHERE row.id = held.id AND row.fence = held.fence
+    // Locked in the order of their ids, as everyone locks several rows, so that no two wait for each other.
+    `WITH held AS (
+       SELECT row.id FROM ${table} AS row JOIN unnest($2::uuid[], $3::bigint[]) AS lease (id, fence)
+           ON row.id = lease.id AND row.fence = lease.fence
+        ORDER BY row.id FOR UPDATE OF row
+     )
+     UPDATE ${table} AS row SET locked_until = clock_timestamp() + $1::float8 * interval '1 millisecond'
+       FROM held WHERE row.id = held.id
      RETURNING row.id`,
     [lease_ms, leases.map((lease) => lease.id), leases.map((lease) => lease.fence)],
   );

@@ -94,13 +94,14 @@ export function readJob(db: Database, client_id: string, account_id: string, job
   return db.read<{ body: string }>(
     client_id,
     (sql) => sql`
-      SELECT json_build_object('success', true, 'job', json_build_object(
-        'job_id', job.id, 'type', job.type, 'status', job.state, 'attempts', job.attempts,
-        'created_at', iso(job.created_at), 'started_at', iso(job.started_at), 'finished_at', iso(job.finished_at),
-        'error', job.error, 'event_id', replace(job.event_id::text, '-', ''),
-        'timeline', (SELECT coalesce(json_agg(json_build_object('step', step.name, 'kind', step.kind,
-            'attempt', step.attempt, 'at', iso(step.at), 'detail', step.detail) ORDER BY step.n), '[]')
-          FROM job_steps AS step WHERE step.job_id = job.id)))::text AS body
-        FROM jobs AS job WHERE job.id = ${job_id} AND job.account_id = ${account_id}`,
+      SELECT (jsonb_build_object('success', true, 'job', shown.doc) || shown.doc)::text AS body FROM (
+        SELECT jsonb_build_object(
+          'job_id', job.id, 'type', job.type, 'status', job.state, 'attempts', job.attempts,
+          'created_at', iso(job.created_at), 'started_at', iso(job.started_at), 'finished_at', iso(job.finished_at),
+          'error', job.error, 'event_id', replace(job.event_id::text, '-', ''),
+          'timeline', (SELECT coalesce(jsonb_agg(jsonb_build_object('step', step.name, 'kind', step.kind,
+              'attempt', step.attempt, 'at', iso(step.at), 'detail', step.detail) ORDER BY step.n), '[]')
+            FROM job_steps AS step WHERE step.job_id = job.id)) AS doc
+        FROM jobs AS job WHERE job.id = ${job_id} AND job.account_id = ${account_id}) AS shown`,
   );
 }

@@ -57,9 +57,14 @@ export async function wakeExpired(tx: Tx, job_id: number, parallel_max: number):
 }
 
 /** Jobs of any tenant that have been parked longer than they may be. */
-export function findExpired(system: Sql, limit: number): Promise<{ id: number; client_id: string }[]> {
-  return system<{ id: number; client_id: string }[]>`
-    SELECT id, client_id FROM jobs WHERE parked AND parked_since < now() - make_interval(days => ${parked_days_max})
+export function findExpired(
+  system: Sql,
+  limit: number,
+): Promise<{ id: number; client_id: string; connector: string }[]> {
+  return system<{ id: number; client_id: string; connector: string }[]>`
+    SELECT jobs.id, jobs.client_id, organisations.connector
+      FROM jobs JOIN organisations ON organisations.id = jobs.organisation_id
+     WHERE parked AND parked_since < now() - make_interval(days => ${parked_days_max})
      ORDER BY parked_since LIMIT ${limit}`;
 }
 

@@ -4,12 +4,16 @@ import { refusal } from '../errors.ts';
 import type { EventType } from '../events.ts';
 import { newReference } from '../ids.ts';
 import { checkUrl } from '../security/addresses.ts';
-import { insertEndpoint } from './endpoints.ts';
-import { addSecret } from './secrets.ts';
+import { insertEndpoint, renewEndpoint } from './endpoints.ts';
+import { addSecret, readLiveSecrets } from './secrets.ts';
 
 export type NewEndpoint = { url: string; event_types?: readonly EventType[] | undefined };
 
-/** Registers an address that is to be told of events (of all types, unless some are named), with a secret of its own. */
+/**
+ * Registers an address that is to be told of events (of all types, unless some are named), with a secret of its own.
+ * An address that is registered already keeps its endpoint and its secret, and is enabled again: an application that
+ * registers at every start must not be told everything twice.
+ */
 export async function addEndpoint(
   ctx: Pick<Context, 'config' | 'vault'>,
   tx: Tx,
@@ -19,6 +23,11 @@ export async function addEndpoint(
   const checked = checkUrl(url, { sandbox: ctx.config.sandbox, allow: ctx.config.outbound_allow });
   if ('refused' in checked) {
     throw refusal('webhook_url_refused', { rule: checked.refused }, { field: 'webhook_url' });
+  }
+  const known = await renewEndpoint(tx, { url, event_types: event_types ?? null });
+  if (known) {
+    const [newest] = await readLiveSecrets(ctx.vault, tx, known);
+    return { id: known, secret: newest ?? (await addSecret(ctx.vault, tx, { client_id, endpoint_id: known })) };
   }
   const id = newReference('webhook_endpoint');
   await insertEndpoint(tx, { id, client_id, url, event_types: event_types ?? null });

@@ -20,7 +20,7 @@ export async function emitEvent(tx: Tx, occasion: Occasion): Promise<string> {
   const body = envelope(id, origin, occasion);
   await Promise.all([
     addEvent(tx, {
-      ...{ id, client_id, account_id, job_id, body, type: event.type, data: event.data, created: origin.created },
+      ...{ id, client_id, account_id, job_id, body, type: event.type, created: origin.created },
       delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
     }),
     addDeliveries(tx, { client_id, event_id: id, endpoint_ids }),

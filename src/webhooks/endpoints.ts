@@ -17,6 +17,18 @@ export async function listEndpoints(tx: Tx): Promise<Endpoint[]> {
     SELECT id, url, status, disabled_reason, event_types, created_at FROM webhook_endpoints ORDER BY created_at, id`;
 }
 
+/** The endpoint of an address that is registered already, enabled and with the types wanted now. */
+export async function renewEndpoint(
+  tx: Tx,
+  { url, event_types }: { url: string; event_types: readonly EventType[] | null },
+): Promise<string | undefined> {
+  const [row] = await tx<{ id: string }[]>`
+    UPDATE webhook_endpoints
+       SET event_types = ${event_types && [...event_types]}, status = 'enabled', disabled_reason = NULL, failing_since = NULL
+     WHERE url = ${url} RETURNING id`;
+  return row?.id;
+}
+
 export async function insertEndpoint(
   tx: Tx,
   endpoint: { id: string; client_id: string; url: string; event_types: readonly EventType[] | null },

@@ -1,0 +1,50 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
+import { ApiError, refusal } from '../errors.ts';
+
+/** Errors of Fastify and Node that are the caller's doing, as ours. */
+const callers: Record<string, () => ApiError> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => refusal('media_type_unsupported', { expected: 'application/json' }),
+  FST_ERR_CTP_BODY_TOO_LARGE: () => refusal('body_too_large', { limit: '1 MB' }),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => refusal('body_not_json'),
+  FST_ERR_BAD_URL: () => refusal('invalid_field', { rule: 'The request URL is not valid.' }),
+};
+
+/** Every error leaves here, in one shape; what is not a refusal of ours tells nothing but its request id. */
+export function answerError(ctx: Context, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const known = asApiError(error, request.headers['idempotency-key'] !== undefined);
+  if (known.status >= 500) {
+    ctx.log.error(
+      { request_id: request.id, endpoint: request.routeOptions.config.endpoint?.id ?? '', err: error },
+      'request failed',
+    );
+  }
+  if (known.retry_after_s !== undefined) reply.header('retry-after', known.retry_after_s);
+  reply.status(known.status);
+  if (known.code === 'login_required') {
+    return reply.send({ success: false, error: 'login_required', message: known.message });
+  }
+  return reply.send({
+    success: false,
+    message: known.message,
+    code: known.code,
+    request_id: request.id,
+    ...(known.field === undefined ? {} : { field: known.field }),
+  });
+}
+
+function asApiError(error: unknown, keyed: boolean): ApiError {
+  if (error instanceof ApiError) return error;
+  const code = String((error as { code?: unknown } | null)?.code ?? '');
+  const caller = callers[code];
+  if (caller) return caller();
+  // A wait of five seconds for another holder of the same key, see jobs/enqueue.ts and api/idempotency.ts.
+  if (code === '55P03' && keyed) return refusal('idempotency_key_running', undefined, { retry_after_s: 1 });
+  if (isDatabaseGone(code)) return refusal('database_unavailable', undefined, { retry_after_s: 1 });
+  return refusal('internal');
+}
+
+/** Connection trouble of postgres.js and the classes 08 (connection), 57P (shutdown), 53 (no resources) and a lock not got. */
+function isDatabaseGone(code: string): boolean {
+  return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|08|57P0|53|55P03)/.test(code);
+}

@@ -1,0 +1,91 @@
+import type { Static, TObject, TSchema } from 'typebox';
+import type { Account } from '../accounts/accounts.ts';
+import type { Client } from '../clients/clients.ts';
+import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
+import type { ErrorCode } from '../errors.ts';
+import type { NewJob } from '../jobs/enqueue.ts';
+
+/** Who must be known before an endpoint answers. `operator` joins with the dashboard. */
+export type Auth = 'none' | 'client' | 'account';
+
+type Caller<A extends Auth> = {
+  client: A extends 'none' ? undefined : Client;
+  account: A extends 'account' ? Account : undefined;
+};
+type Parsed<Schema extends TObject | undefined> = Schema extends TObject ? Static<Schema> : undefined;
+
+export type EndpointRequest<
+  A extends Auth,
+  Body extends TObject | undefined,
+  Query extends TObject | undefined,
+  Params extends TObject | undefined,
+> = Caller<A> & {
+  ctx: Context;
+  body: Parsed<Body>;
+  query: Parsed<Query>;
+  params: Parsed<Params>;
+  /** What the request's Idempotency-Key comes to, for handlers that store it with their own statement. */
+  idempotency: NewJob['idempotency'];
+  /**
+   * Runs a change in one transaction of the client. With an Idempotency-Key the key is stored in the same
+   * transaction, and a repeated request gets the first answer instead of a second change.
+   */
+  once: (work: (tx: Tx) => Promise<Record<string, unknown>>) => Promise<unknown>;
+};
+
+/** An answer that PostgreSQL has already put into words. */
+export class JsonText {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** An answer that was given before, to an earlier request with the same Idempotency-Key. */
+export class Replayed {
+  readonly body: unknown;
+  constructor(body: unknown) {
+    this.body = body;
+  }
+}
+
+export type EndpointOptions<
+  A extends Auth,
+  Body extends TObject | undefined,
+  Query extends TObject | undefined,
+  Params extends TObject | undefined,
+> = {
+  id: string;
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** As OpenAPI writes it: `/v1/jobs/{job_id}`. */
+  path: string;
+  auth: A;
+  summary: string;
+  /** Answers also while the account's link is expired, so that a client can learn what happened. */
+  while_expired?: boolean;
+  /** Exists in sandbox mode only. */
+  sandbox?: boolean;
+  body?: Body;
+  query?: Query;
+  params?: Params;
+  response: TSchema;
+  /** Beyond those that every endpoint of its kind can answer. */
+  errors?: readonly ErrorCode[];
+  handle: (request: EndpointRequest<A, Body, Query, Params>) => Promise<unknown>;
+};
+
+/** An endpoint once declared: the machine needs no more of its types than this. */
+export type Endpoint = Omit<EndpointOptions<Auth, TObject, TObject, TObject>, 'handle'> & {
+  handle: (request: never) => Promise<unknown>;
+};
+
+export function endpoint<
+  A extends Auth,
+  Body extends TObject | undefined = undefined,
+  Query extends TObject | undefined = undefined,
+  Params extends TObject | undefined = undefined,
+>(options: EndpointOptions<A, Body, Query, Params>): Endpoint {
+  // What the machine calls `handle` with was parsed by the very schemas its type is derived from.
+  return options as unknown as Endpoint;
+}

@@ -1,0 +1,42 @@
+import type { Endpoint } from './endpoint.ts';
+import linkEmrsList from './link/emrs.list.ts';
+import linkTokenCreate from './link/token.create.ts';
+import linkTokenExchange from './link/token.exchange.ts';
+import sandboxPublicTokenCreate from './sandbox/public_token.create.ts';
+import jobsGet from './v1/jobs.get.ts';
+import locationsList from './v1/locations.list.ts';
+import patientsList from './v1/patients.list.ts';
+import pharmaciesList from './v1/pharmacies.list.ts';
+import providersList from './v1/providers.list.ts';
+import staffList from './v1/staff.list.ts';
+import syncCreate from './v1/sync.create.ts';
+import telephoneEncountersCreate from './v1/telephone-encounters.create.ts';
+import webhookCreate from './v1/webhook.create.ts';
+import webhookDelete from './v1/webhook.delete.ts';
+import webhookList from './v1/webhook.list.ts';
+import { rotateById, rotateOldest } from './v1/webhook.rotate-secret.ts';
+import webhookEventsList from './v1/webhook-events.list.ts';
+import webhookEventsResend from './v1/webhook-events.resend.ts';
+
+/** Every endpoint there is, in the order of the reference. */
+export const endpoints: readonly Endpoint[] = [
+  linkTokenCreate,
+  linkTokenExchange,
+  linkEmrsList,
+  sandboxPublicTokenCreate,
+  telephoneEncountersCreate,
+  providersList,
+  locationsList,
+  staffList,
+  pharmaciesList,
+  patientsList,
+  syncCreate,
+  jobsGet,
+  webhookEventsList,
+  webhookEventsResend,
+  webhookCreate,
+  webhookList,
+  webhookDelete,
+  rotateOldest,
+  rotateById,
+];

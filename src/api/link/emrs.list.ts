@@ -1,0 +1,33 @@
+import { Type } from 'typebox';
+import { success } from '../../model/fields.ts';
+import { endpoint } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'link.emrs.list',
+  method: 'GET',
+  path: '/link/emrs',
+  auth: 'client',
+  summary: 'List the supported EMRs with their credential fields and capabilities',
+  response: Type.Object({
+    success,
+    emrs: Type.Array(
+      Type.Object({
+        emr_name: Type.String(),
+        display_name: Type.String(),
+        credential_fields: Type.Array(
+          Type.Object({ name: Type.String(), label: Type.String(), secret: Type.Boolean() }),
+        ),
+        capabilities: Type.Array(Type.String()),
+      }),
+    ),
+  }),
+  handle: async ({ ctx }) => ({
+    success: true,
+    emrs: [...ctx.connectors.values()].map((connector) => ({
+      emr_name: connector.name,
+      display_name: connector.display_name,
+      credential_fields: connector.credential_fields.map(({ name, label, secret }) => ({ name, label, secret })),
+      capabilities: connector.offers,
+    })),
+  }),
+});

@@ -1,0 +1,24 @@
+import { createLinkToken } from '../../link/createLinkToken.ts';
+import { LinkTokenRequest, TokenAnswer } from '../../model/link.ts';
+import { endpoint } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'link.token.create',
+  method: 'POST',
+  path: '/link/token/create',
+  auth: 'client',
+  summary: 'Make the token with which Link is opened, for a first link or (with access_token) to link again',
+  body: LinkTokenRequest,
+  response: TokenAnswer,
+  errors: [
+    'personal_user_id',
+    'emr_name_unknown',
+    'emr_name_mismatch',
+    'emr_domain_mismatch',
+    'emr_domain_invalid',
+    'callback_url_unregistered',
+    'update_mode_user_not_found',
+  ],
+  handle: ({ ctx, client, body, once }) =>
+    once(async (tx) => ({ success: true, token: await createLinkToken(ctx, tx, client, body) })),
+});

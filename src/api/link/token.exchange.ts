@@ -1,0 +1,20 @@
+import { Type } from 'typebox';
+import { exchangePublicToken } from '../../link/exchangePublicToken.ts';
+import { text } from '../../model/fields.ts';
+import { TokenAnswer } from '../../model/link.ts';
+import { endpoint } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'link.token.exchange',
+  method: 'GET',
+  path: '/link/token/exchange',
+  auth: 'client',
+  summary: 'Exchange the public token that Link gave for the permanent access token, once',
+  query: Type.Object({ public_token: text() }),
+  response: TokenAnswer,
+  errors: ['public_token_invalid'],
+  handle: async ({ ctx, client, query }) => ({
+    success: true,
+    token: await exchangePublicToken(ctx, client.id, query.public_token),
+  }),
+});

@@ -1,0 +1,74 @@
+import type { FastifyInstance } from 'fastify';
+import type { Context } from '../context.ts';
+import { isMigrated } from '../db/migrate.ts';
+import { referencePage } from './docs.ts';
+import type { Endpoint } from './endpoint.ts';
+import { openApi } from './openapi.ts';
+
+/** What the process says of itself beyond its database: whether its start is over and its workers look for work. */
+export type Health = { started: () => boolean; workers: () => boolean };
+
+/** Pages allow nothing but what this service itself serves. */
+const content_security_policy =
+  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/**
+ * Routes that are not declared as endpoints: they answer machines and readers, not clients, and in forms of their own
+ * (Prometheus text, an OpenAPI document, a page).
+ */
+export function addPlainRoutes(
+  ctx: Context,
+  server: FastifyInstance,
+  endpoints: readonly Endpoint[],
+  info: { version: string; base_url: string; health: Health },
+): void {
+  const document = openApi(
+    endpoints.filter((each) => !each.sandbox || ctx.config.sandbox),
+    info,
+  );
+  server.get('/healthz', async () => ({ status: 'ok' }));
+  server.get('/readyz', async (_request, reply) => {
+    const checks = {
+      started: info.health.started(),
+      ...(await databaseChecks(ctx)),
+      workers: info.health.workers(),
+    };
+    const ready = Object.values(checks).every(Boolean);
+    return reply.status(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', checks });
+  });
+  server.get('/metrics', async (_request, reply) => {
+    await measureQueues(ctx);
+    return reply.type(ctx.metrics.registry.contentType).send(await ctx.metrics.registry.metrics());
+  });
+  server.get('/openapi.json', async () => document);
+  const { page, style } = referencePage(document);
+  server.get('/docs', async (_request, reply) =>
+    reply.header('content-security-policy', content_security_policy).type('text/html; charset=utf-8').send(page),
+  );
+  server.get('/docs/style.css', async (_request, reply) => reply.type('text/css; charset=utf-8').send(style));
+}
+
+async function databaseChecks(ctx: Context): Promise<{ database: boolean; migrations: boolean }> {
+  try {
+    return { database: true, migrations: await isMigrated(ctx.db.system) };
+  } catch {
+    return { database: false, migrations: false };
+  }
+}
+
+async function measureQueues(ctx: Context): Promise<void> {
+  const [row] = await ctx.db.system<Record<'queued' | 'parked' | 'deliveries' | 'job_lag' | 'delivery_lag', number>[]>`
+    SELECT (SELECT count(*) FROM jobs WHERE state IN ('queued', 'running') AND NOT parked) AS queued,
+           (SELECT count(*) FROM jobs WHERE parked) AS parked,
+           (SELECT count(*) FROM deliveries WHERE ready_at IS NOT NULL) AS deliveries,
+           (SELECT coalesce(extract(epoch FROM now() - min(ready_at)), 0)::float8 FROM lanes
+             WHERE ready_at <= now() AND (locked_until IS NULL OR locked_until <= now())) AS job_lag,
+           (SELECT coalesce(extract(epoch FROM now() - min(ready_at)), 0)::float8 FROM deliveries
+             WHERE ready_at <= now() AND (locked_until IS NULL OR locked_until <= now())) AS delivery_lag`;
+  if (!row) return;
+  ctx.metrics.waiting.set({ queue: 'jobs' }, row.queued);
+  ctx.metrics.waiting.set({ queue: 'parked' }, row.parked);
+  ctx.metrics.waiting.set({ queue: 'deliveries' }, row.deliveries);
+  ctx.metrics.lag.set({ queue: 'jobs' }, row.job_lag);
+  ctx.metrics.lag.set({ queue: 'deliveries' }, row.delivery_lag);
+}

@@ -1,0 +1,43 @@
+import { Type } from 'typebox';
+import { completeLink } from '../../link/completeLink.ts';
+import { success, text } from '../../model/fields.ts';
+import { endpoint } from '../endpoint.ts';
+
+/** Link without a browser, so that a customer's tests can link an account. The EMR sign-in is the real one. */
+export default endpoint({
+  id: 'sandbox.public_token.create',
+  method: 'POST',
+  path: '/sandbox/public_token/create',
+  auth: 'client',
+  sandbox: true,
+  summary: 'Sign in at the EMR without a browser and get the public token that Link would give',
+  body: Type.Object({
+    link_token: text(),
+    credentials: Type.Optional(
+      Type.Record(Type.String(), text(), {
+        description: "By the connector's credential fields; in update mode only what has changed",
+      }),
+    ),
+    one_time_code: Type.Optional(text({ maxLength: 20 })),
+  }),
+  response: Type.Object({ success, public_token: Type.String() }),
+  errors: [
+    'link_token_invalid',
+    'emr_credentials_wrong',
+    'emr_code_required',
+    'emr_code_wrong',
+    'emr_locked',
+    'emr_sign_in_refused',
+    'emr_unavailable',
+  ],
+  handle: async ({ ctx, body, once }) => {
+    const given = { credentials: body.credentials ?? {}, one_time_code: body.one_time_code };
+    const answer = await once(async (tx) => ({
+      success: true,
+      public_token: await completeLink(ctx, tx, body.link_token, given),
+    }));
+    ctx.lookups.clear();
+    ctx.bell.ring('chartwire_jobs');
+    return answer;
+  },
+});

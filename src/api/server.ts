@@ -1,0 +1,146 @@
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { TObject } from 'typebox';
+import type { Context } from '../context.ts';
+import { refusal } from '../errors.ts';
+import { newId } from '../ids.ts';
+import { answerError } from './answerError.ts';
+import { authenticate, type Known } from './authenticate.ts';
+import { type Endpoint, JsonText, Replayed } from './endpoint.ts';
+import { readIdempotencyKey, runOnce } from './idempotency.ts';
+import { rateLimiter } from './rateLimit.ts';
+import { readQuery, refuseUnstorable, validator } from './validate.ts';
+
+const body_bytes_max = 1_048_576;
+
+/** The machine that every endpoint is handed to: it knows the caller, checks the request, answers. */
+export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): FastifyInstance {
+  const server = Fastify({
+    logger: false,
+    bodyLimit: body_bytes_max,
+    genReqId: newId,
+    exposeHeadRoutes: false,
+    // Slow senders are cut off; a body of 1 MB takes far less.
+    requestTimeout: 30_000,
+    routerOptions: { maxParamLength: 500 },
+    forceCloseConnections: 'idle',
+  });
+  server.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+  });
+  server.addHook('onResponse', async (request, reply) => {
+    const endpoint = request.routeOptions.config.endpoint?.id ?? 'unknown';
+    const seconds = reply.elapsedTime / 1000;
+    ctx.metrics.requests.observe({ endpoint, status: reply.statusCode }, seconds);
+    const fields = { endpoint, status: reply.statusCode, duration_ms: Math.round(reply.elapsedTime) };
+    ctx.log.info({ ...fields, request_id: request.id, client: request.known?.client?.public_id ?? '' }, 'request');
+  });
+  server.setErrorHandler((error, request, reply) => answerError(ctx, error, request, reply));
+  server.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?')[0] ?? '';
+    const error = refusal('route_not_found', { method: request.method, path: path.slice(0, 200) });
+    return answerError(ctx, error, request, reply);
+  });
+  readJson(server);
+
+  const limit = rateLimiter(ctx.config.rate_limit, ctx.config.rate_burst);
+  for (const endpoint of endpoints) {
+    if (!endpoint.sandbox || ctx.config.sandbox) addRoute(ctx, server, endpoint, limit);
+  }
+  return server;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    endpoint?: Endpoint;
+  }
+  interface FastifyRequest {
+    known?: Known;
+  }
+}
+
+function readJson(server: FastifyInstance): void {
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => {
+    const source = String(text);
+    if (source.trim() === '') return done(null, undefined);
+    try {
+      const body: unknown = JSON.parse(source);
+      // Only an escape can bring in what cannot be stored; the look at every string is kept for such texts.
+      if (/\\u(0000|d[89a-f])/i.test(source)) refuseUnstorable(body);
+      done(null, body);
+    } catch (error) {
+      done(error instanceof SyntaxError ? refusal('body_not_json') : (error as Error));
+    }
+  });
+}
+
+function addRoute(
+  ctx: Context,
+  server: FastifyInstance,
+  endpoint: Endpoint,
+  limit: ReturnType<typeof rateLimiter>,
+): void {
+  const checkBody = endpoint.body && validator(endpoint.body, 'body');
+  const nothing = { type: 'object', properties: {} } as TObject;
+  const query_schema = endpoint.query ?? nothing;
+  const checkQuery = validator(query_schema, 'query');
+  server.route({
+    method: endpoint.method,
+    url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    config: { endpoint },
+    // Before the body is read: a stranger's request costs a look-up, not a parse.
+    onRequest: async (request, reply) => {
+      request.known = await authenticate(ctx, endpoint, request.headers);
+      if (request.known.client) spend(reply, limit(request.known.client.id));
+      const expired = request.known.account?.status === 'login_required';
+      if (expired && endpoint.auth === 'account' && !endpoint.while_expired) throw refusal('login_required');
+    },
+    handler: async (request, reply) => {
+      const raw_query = request.query as Record<string, unknown>;
+      refuseUnstorable(raw_query);
+      const query = readQuery(query_schema, raw_query);
+      checkQuery(query);
+      const body = checkBody ? bodyOf(request) : undefined;
+      if (body) checkBody?.(body);
+      const { client, account } = request.known ?? { client: undefined, account: undefined };
+      const mutates = endpoint.method === 'POST' || endpoint.method === 'PATCH';
+      const idempotency = mutates
+        ? readIdempotencyKey(request.headers['idempotency-key'], account?.id ?? client?.id, {
+            endpoint: endpoint.id,
+            params: request.params,
+            body: body ?? null,
+          })
+        : undefined;
+      const answer = await endpoint.handle({
+        ctx,
+        client,
+        account,
+        body,
+        query,
+        params: request.params,
+        idempotency,
+        once: (work: Parameters<typeof runOnce>[3]) => runOnce(ctx, client?.id ?? '', idempotency, work),
+      } as never);
+      return send(reply, answer);
+    },
+  });
+}
+
+function bodyOf(request: FastifyRequest): Record<string, unknown> {
+  const body = request.body ?? {};
+  if (typeof body !== 'object' || Array.isArray(body)) throw refusal('body_not_object');
+  return body as Record<string, unknown>;
+}
+
+function spend(reply: FastifyReply, allowance: ReturnType<ReturnType<typeof rateLimiter>>): void {
+  reply.header('ratelimit-limit', allowance.limit);
+  reply.header('ratelimit-remaining', allowance.remaining);
+  reply.header('ratelimit-reset', allowance.reset_s);
+  if (!allowance.allowed) throw refusal('rate_limited', undefined, { retry_after_s: allowance.reset_s });
+}
+
+function send(reply: FastifyReply, answer: unknown): FastifyReply {
+  if (answer instanceof JsonText) return reply.type('application/json; charset=utf-8').send(answer.text);
+  if (answer instanceof Replayed) return reply.header('idempotency-replayed', 'true').send(answer.body);
+  return reply.send(answer);
+}

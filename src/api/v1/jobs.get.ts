@@ -1,0 +1,25 @@
+import { Type } from 'typebox';
+import { refusal } from '../../errors.ts';
+import { readJob } from '../../jobs/jobs.ts';
+import { success } from '../../model/fields.ts';
+import { Job } from '../../model/job.ts';
+import { endpoint, JsonText } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'jobs.get',
+  method: 'GET',
+  path: '/v1/jobs/{job_id}',
+  auth: 'account',
+  while_expired: true,
+  summary: 'Read a job: its state, its error, and every step it took',
+  params: Type.Object({ job_id: Type.String() }),
+  response: Type.Object({ success, ...Job.properties, job: Job }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, account, params }) => {
+    // Fifteen digits are more than the database will ever hand out; what is longer names no job.
+    const job_id = /^\d{1,15}$/.test(params.job_id) ? Number(params.job_id) : undefined;
+    const [row] = job_id === undefined ? [] : await readJob(ctx.db, account.client_id, account.id, job_id);
+    if (!row) throw refusal('record_not_found', { noun: 'Job', id: params.job_id }, { field: 'job_id' });
+    return new JsonText(row.body);
+  },
+});

@@ -1,0 +1,4 @@
+import { Location } from '../../model/location.ts';
+import { listEndpoint } from '../listEndpoint.ts';
+
+export default listEndpoint('locations', Location, 'List the locations of the organisation, as of its last sync');

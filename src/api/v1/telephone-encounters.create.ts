@@ -1,0 +1,18 @@
+import { Type } from 'typebox';
+import { success } from '../../model/fields.ts';
+import { createTelephoneEncounter } from '../../writes/telephoneEncounter.create.ts';
+import { writeEndpoint } from '../writeEndpoint.ts';
+
+export default writeEndpoint(createTelephoneEncounter, {
+  id: 'telephone-encounters.create',
+  method: 'POST',
+  path: '/v1/telephone-encounters',
+  summary: 'Record a telephone call in a patient’s chart, with an optional refill request',
+  response: Type.Object({
+    success,
+    message: Type.String(),
+    telephone_encounter_id: Type.String(),
+    job_id: Type.Integer(),
+  }),
+  errors: ['restricted_operation', 'provider_not_found', 'staff_not_found', 'location_not_found', 'pharmacy_not_found'],
+});

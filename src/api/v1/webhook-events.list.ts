@@ -1,0 +1,25 @@
+import { Type } from 'typebox';
+import { pagination, paging, success, text } from '../../model/fields.ts';
+import { delivery_status, WebhookEvent } from '../../model/webhook.ts';
+import { listEvents } from '../../webhooks/events.ts';
+import { endpoint, JsonText } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'webhook-events.list',
+  method: 'GET',
+  path: '/v1/webhook-events',
+  auth: 'account',
+  while_expired: true,
+  summary: 'List the account’s events of the last 30 days, newest first; with job_id: the outcome of that job',
+  query: Type.Object({
+    job_id: Type.Optional(Type.Integer({ minimum: 0 })),
+    event_type: Type.Optional(text()),
+    delivery_status: Type.Optional(delivery_status),
+    start_date: Type.Optional(text({ description: 'YYYY-MM-DD or an ISO 8601 date-time' })),
+    end_date: Type.Optional(text({ description: 'YYYY-MM-DD or an ISO 8601 date-time' })),
+    ...paging(50, 100),
+  }),
+  response: Type.Object({ success, webhook_events: Type.Array(WebhookEvent), pagination }),
+  handle: async ({ ctx, account, query: { page = 1, page_size = 50, ...filters } }) =>
+    new JsonText(await listEvents(ctx.db, account.client_id, account.id, { ...filters, page, page_size })),
+});

@@ -1,0 +1,27 @@
+import { Type } from 'typebox';
+import { refusal } from '../../errors.ts';
+import { success } from '../../model/fields.ts';
+import { resendEvent } from '../../webhooks/resend.ts';
+import { endpoint } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'webhook-events.resend',
+  method: 'POST',
+  path: '/v1/webhook-events/{id}/resend',
+  auth: 'account',
+  while_expired: true,
+  summary: 'Send an event of the last 30 days again to every webhook address that wants it',
+  body: Type.Object({}),
+  params: Type.Object({ id: Type.String() }),
+  response: Type.Object({ success, message: Type.String(), event_id: Type.String(), deliveries: Type.Integer() }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, account, params, once }) => {
+    const answer = await once(async (tx) => {
+      const resent = await resendEvent(tx, account.client_id, account.id, params.id);
+      if (!resent) throw refusal('record_not_found', { noun: 'Event', id: params.id });
+      return { success: true, message: 'Event queued for delivery.', event_id: params.id, ...resent };
+    });
+    ctx.bell.ring('chartwire_deliveries');
+    return answer;
+  },
+});

@@ -1,0 +1,21 @@
+import { Type } from 'typebox';
+import { refusal } from '../../errors.ts';
+import { success } from '../../model/fields.ts';
+import { removeEndpoint } from '../../webhooks/removeEndpoint.ts';
+import { endpoint } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'webhook.delete',
+  method: 'DELETE',
+  path: '/v1/webhook/{id}',
+  auth: 'client',
+  summary: 'Remove a registered webhook address',
+  params: Type.Object({ id: Type.String() }),
+  response: Type.Object({ success, message: Type.String(), webhook_id: Type.String() }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, client, params }) => {
+    const removed = await ctx.db.tenant(client.id, (tx) => removeEndpoint(tx, params.id));
+    if (!removed) throw refusal('record_not_found', { noun: 'Webhook', id: params.id });
+    return { success: true, message: 'Webhook removed.', webhook_id: params.id };
+  },
+});

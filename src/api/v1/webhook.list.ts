@@ -1,0 +1,23 @@
+import { WebhookList } from '../../model/webhook.ts';
+import { listEndpoints } from '../../webhooks/endpoints.ts';
+import { newestSecretOfOldestEndpoint } from '../../webhooks/rotateSecret.ts';
+import { endpoint } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'webhook.list',
+  method: 'GET',
+  path: '/v1/webhook',
+  auth: 'client',
+  summary: 'List the registered webhook addresses',
+  response: WebhookList,
+  handle: ({ ctx, client }) =>
+    ctx.db.tenant(client.id, async (tx) => {
+      const endpoints = await listEndpoints(tx);
+      return {
+        success: true,
+        webhook_url: endpoints.find((each) => each.status === 'enabled')?.url ?? null,
+        webhook_urls: endpoints.map(({ id, url, status, event_types }) => ({ id, url, status, event_types })),
+        webhook_secret_key: (await newestSecretOfOldestEndpoint(ctx, tx)) ?? null,
+      };
+    }),
+});

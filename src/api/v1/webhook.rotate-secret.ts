@@ -1,0 +1,50 @@
+import { Type } from 'typebox';
+import { refusal } from '../../errors.ts';
+import { WebhookCreated } from '../../model/webhook.ts';
+import { listEndpoints } from '../../webhooks/endpoints.ts';
+import { rotateSecret } from '../../webhooks/rotateSecret.ts';
+import { type EndpointRequest, endpoint } from '../endpoint.ts';
+
+const declared = {
+  method: 'POST',
+  auth: 'client',
+  response: WebhookCreated,
+  errors: ['record_not_found'],
+} as const;
+
+export const rotateById = endpoint({
+  ...declared,
+  id: 'webhook.rotate-secret',
+  path: '/v1/webhook/{id}/rotate-secret',
+  summary: 'Give a webhook address a new secret; the old one signs for 24 hours more',
+  body: Type.Object({}),
+  params: Type.Object({ id: Type.String() }),
+  handle: (request) => rotate(request, request.params.id),
+});
+
+export const rotateOldest = endpoint({
+  ...declared,
+  id: 'webhook.rotate-oldest-secret',
+  path: '/v1/webhook/rotate-secret',
+  summary: 'Give the oldest enabled webhook address a new secret; the old one signs for 24 hours more',
+  body: Type.Object({}),
+  handle: (request) => rotate(request, undefined),
+});
+
+type Rotation = Pick<EndpointRequest<'client', undefined, undefined, undefined>, 'ctx' | 'client' | 'once'>;
+
+function rotate({ ctx, client, once }: Rotation, id: string | undefined): Promise<unknown> {
+  return once(async (tx) => {
+    const rotated = await rotateSecret(ctx, tx, client.id, id);
+    const endpoint = rotated && (await listEndpoints(tx)).find((each) => each.id === rotated.id);
+    if (!endpoint) throw refusal('record_not_found', { noun: 'Webhook', id: id ?? '' });
+    return {
+      success: true,
+      message: 'Secret rotated. The old one stays valid for 24 hours.',
+      webhook_id: rotated.id,
+      webhook_url: endpoint.url,
+      webhook_secret: rotated.secret,
+      webhook_secret_key: rotated.secret,
+    };
+  });
+}

@@ -1,0 +1,135 @@
+import { type TObject, type TSchema, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type ApiError, refusal } from '../errors.ts';
+import type { Messages } from '../model/fields.ts';
+
+type Part = 'body' | 'query';
+type Problem = ReturnType<ReturnType<typeof Compile>['Errors']>[number];
+
+/**
+ * Compiles a schema into a check that passes or throws the first fault in the order clients are promised: what is
+ * missing (in the schema's order), what is unknown (all of it), then each field in the schema's order.
+ */
+export function validator(schema: TObject, part: Part): (value: Record<string, unknown>) => void {
+  // Nothing beyond the schema is taken, at any depth a caller can reach by a mistyped name.
+  const strict = Type.Object(schema.properties, { ...schema, additionalProperties: false });
+  const check = Compile(strict);
+  const required = new Set(schema.required ?? []);
+  const order = Object.keys(schema.properties);
+  return (value) => {
+    const missing = order.find((name) => required.has(name) && isBlank(value[name]));
+    if (missing) throw refusal('missing_field', { field: missing }, { field: missing });
+    const unknown = Object.keys(value).filter((name) => !Object.hasOwn(schema.properties, name));
+    if (unknown.length > 0) {
+      throw part === 'body'
+        ? refusal('unexpected_fields', { fields: unknown.join(', ') }, only(unknown))
+        : refusal('unexpected_query', { names: unknown.join(', ') }, only(unknown));
+    }
+    if (check.Check(value)) return;
+    throw faultOf(schema, firstInOrder(order, check.Errors(value)));
+  };
+}
+
+/** Reads the strings of a query as the types its schema names. What does not read as such stays and is refused. */
+export function readQuery(schema: TObject, raw: Record<string, unknown>): Record<string, unknown> {
+  const query: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(raw)) {
+    const type = (schema.properties[name] as { type?: string } | undefined)?.type;
+    if (type === 'integer' && typeof value === 'string' && /^-?\d{1,15}$/.test(value)) query[name] = Number(value);
+    else if (type === 'boolean' && (value === 'true' || value === 'false')) query[name] = value === 'true';
+    else query[name] = value;
+  }
+  return query;
+}
+
+/** Characters that PostgreSQL cannot store (NUL) or UTF-8 cannot write (half of a surrogate pair). */
+export function refuseUnstorable(value: unknown, field = ''): void {
+  if (typeof value === 'string') {
+    if (value.includes('\u0000') || !value.isWellFormed()) {
+      throw invalid(field, `${field} contains a character that cannot be stored.`);
+    }
+  } else if (Array.isArray(value)) {
+    for (const item of value) refuseUnstorable(item, field);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [name, item] of Object.entries(value)) {
+      refuseUnstorable(name, field || 'A field name');
+      refuseUnstorable(item, field || name);
+    }
+  }
+}
+
+export function invalid(field: string, rule: string): ApiError {
+  return refusal('invalid_field', { rule }, { field });
+}
+
+/** A required field that is null or empty says as little as one that is absent. */
+function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
+function only(names: string[]) {
+  const [name] = names;
+  return names.length === 1 && name !== undefined ? { field: name } : {};
+}
+
+function firstInOrder(order: string[], problems: Problem[]): Problem | undefined {
+  const place = (problem: Problem) => {
+    const at = order.indexOf(problem.instancePath.split('/')[1] ?? '');
+    return at === -1 ? order.length : at;
+  };
+  return [...problems].sort((a, b) => place(a) - place(b))[0];
+}
+
+function faultOf(schema: TObject, problem: Problem | undefined): ApiError {
+  const path = (problem?.instancePath ?? '').split('/').slice(1);
+  const [top = 'request'] = path;
+  const name = path
+    .map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`))
+    .join('')
+    .replace(/^\./, '');
+  if (!problem) return invalid(top, 'The request is not valid.');
+  const field = schemaAt(schema, path) as TSchema & { messages?: Messages; enum?: unknown[]; description?: string };
+  return invalid(top, ruleOf(name, field, problem));
+}
+
+function ruleOf(name: string, field: { messages?: Messages; enum?: unknown[] } | undefined, problem: Problem): string {
+  const limit = (problem.params as { limit?: number }).limit;
+  switch (problem.keyword) {
+    case 'maxLength':
+      return field?.messages?.maxLength ?? `${name} exceeds maximum length of ${limit} characters`;
+    case 'minLength':
+      return field?.messages?.minLength ?? `${name} must be at least ${limit} characters`;
+    case 'minimum':
+      return `${name} must be at least ${limit}`;
+    case 'maximum':
+      return `${name} must be at most ${limit}`;
+    case 'enum':
+      return `${name} must be one of: ${(field?.enum ?? []).join(', ')}`;
+    case 'type':
+      return `${name} must be ${article(String((problem.params as { type?: string }).type))}`;
+    case 'required':
+      return `Missing required field: ${[name, (problem.params as { requiredProperties?: string[] }).requiredProperties?.[0]].filter(Boolean).join('.')}`;
+    case 'maxItems':
+      return `${name} must have at most ${limit} elements`;
+    case 'minItems':
+      return `${name} must have at least ${limit} elements`;
+    case 'pattern':
+    case 'format':
+      return `${name} does not have the required form`;
+    default:
+      return `${name} is not valid`;
+  }
+}
+
+function article(type: string): string {
+  return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+function schemaAt(schema: TSchema, path: string[]): TSchema | undefined {
+  let at: unknown = schema;
+  for (const part of path) {
+    const node = at as { properties?: Record<string, unknown>; items?: unknown } | undefined;
+    at = /^\d+$/.test(part) ? node?.items : node?.properties?.[part];
+  }
+  return at as TSchema | undefined;
+}

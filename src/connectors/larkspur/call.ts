@@ -1,0 +1,123 @@
+import { type Static, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { OutboundFailure, type OutboundResponse } from '../../security/outbound.ts';
+import { type Door, EmrFailure, type EmrFailureKind } from '../connector.ts';
+
+/** What an answer must look like; more fields than these may be in it. */
+export type Shape<Answer> = { Check(value: unknown): value is Answer };
+
+export type Call<Answer> = {
+  method: 'GET' | 'POST';
+  path: string;
+  body?: Record<string, unknown>;
+  answer: Shape<Answer>;
+  /** Whether it changes a chart: then a lost answer leaves the outcome unknown. */
+  writes?: boolean;
+};
+
+/** What came back. `failure` is what a denial means to a caller who knows no better by its `code`. */
+export type Reply<Answer> = { answer: Answer } | Denied;
+export type Denied = { code: string | undefined; record_id: string | undefined; failure: EmrFailure };
+
+/** One exchange with Larkspur. Throws when it is not there to answer: out of reach, too slow, too busy, or out of order. */
+export async function call<Answer>(door: Door, asked: Call<Answer>, session_token?: string): Promise<Reply<Answer>> {
+  const lost = asked.writes ? 'unknown_outcome' : 'unavailable';
+  const response = await exchange(door, asked, session_token, lost);
+  const { status } = response;
+  if (status === 429 || status === 503) throw tooBusy(response);
+  if (status >= 500) throw new EmrFailure(lost, `Larkspur answered with an error (${status}).`);
+  const json = jsonOf(response);
+  if (status < 300 && asked.answer.Check(json)) return { answer: json };
+  if (status >= 400 && denial.Check(json)) return denied(status, json);
+  // Also a 404 that is not in Larkspur's words: a proxy's page must not pass for "there is no such record".
+  return { code: undefined, record_id: undefined, failure: new EmrFailure(lost, unreadable) };
+}
+
+export function answerOf<Answer>(reply: Reply<Answer>): Answer {
+  if ('answer' in reply) return reply.answer;
+  throw reply.failure;
+}
+
+/** A path with its values encoded. */
+export function path(parts: TemplateStringsArray, ...values: string[]): string {
+  return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
+}
+
+export const unreadable = 'Larkspur gave an answer that could not be read.';
+
+const timeout_ms = 10_000;
+/** Many times the longest answer there is: a page of 200 providers with their hours takes some 0.5 MB. */
+const response_bytes_max = 8_000_000;
+const error_text_max = 300;
+
+const Denial = Type.Object({
+  errorCode: Type.String(),
+  errorText: Type.String(),
+  recordId: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+});
+type Denial = Static<typeof Denial>;
+const denial = Compile(Denial);
+
+async function exchange(
+  door: Door,
+  { method, path, body }: Call<unknown>,
+  session_token: string | undefined,
+  lost: EmrFailureKind,
+): Promise<OutboundResponse> {
+  try {
+    return await door.outbound.fetch(door.address.replace(/\/$/, '') + path, {
+      method,
+      headers: {
+        accept: 'application/json',
+        ...(body && { 'content-type': 'application/json' }),
+        ...(session_token && { authorization: `Bearer ${session_token}` }),
+      },
+      body: body && JSON.stringify(body),
+      signal: door.signal,
+      timeout_ms,
+      response_bytes_max,
+    });
+  } catch (error) {
+    if (!(error instanceof OutboundFailure)) throw error;
+    const { kind, words } = failures[error.kind];
+    throw new EmrFailure(kind ?? (error.sent ? lost : 'unavailable'), words, { cause: error });
+  }
+}
+
+const failures: Record<OutboundFailure['kind'], { words: string; kind?: EmrFailureKind }> = {
+  refused_address: { words: 'The address of the EMR is not allowed.', kind: 'refused' },
+  unreachable: { words: 'Larkspur cannot be reached.' },
+  timeout: { words: 'Larkspur did not answer in time.' },
+  broken: { words: 'The connection to Larkspur broke off.' },
+};
+
+function tooBusy({ status, headers }: OutboundResponse): EmrFailure {
+  const after = headers['retry-after'] ?? '';
+  const wait_ms = /^\d+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now();
+  const words = status === 429 ? 'Larkspur asks for fewer requests.' : 'Larkspur is not available right now.';
+  return new EmrFailure('unavailable', words, Number.isNaN(wait_ms) ? {} : { retry_after_ms: Math.max(0, wait_ms) });
+}
+
+/** Undefined when it is not JSON to its last byte. The parser's error quotes the answer, so it goes no further. */
+function jsonOf({ body, truncated }: OutboundResponse): unknown {
+  if (truncated) return undefined;
+  try {
+    // Strict, because a replaced byte would be a changed name in a chart.
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+function denied(status: number, { errorCode, errorText, recordId }: Denial): Denied {
+  const plain = `Larkspur did not accept the request (${status}).`;
+  // Only these two speak of the record; other texts speak of the request, which is ours and not the reader's.
+  const words = status === 404 || status === 422 ? shown(errorText) || plain : plain;
+  const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', words);
+  return { code: errorCode, record_id: recordId || undefined, failure };
+}
+
+function shown(text: string): string {
+  const clean = text.replace(/\p{Cc}+/gu, ' ').trim();
+  return [...clean].slice(0, error_text_max).join('');
+}

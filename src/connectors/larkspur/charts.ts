@@ -1,0 +1,42 @@
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { PatientSource } from '../../model/patient.ts';
+import { EmrFailure, type EmrMedication } from '../connector.ts';
+import { answerOf, path, unreadable } from './call.ts';
+import { pages } from './lists.ts';
+import { patients } from './patients.ts';
+import type { Ask } from './session.ts';
+import { blankToNull, flag, id, text, textOrNull } from './values.ts';
+
+export async function findPatient(ask: Ask, mrn: string): Promise<PatientSource | undefined> {
+  const found: PatientSource[] = [];
+  for await (const page of pages(ask, patients, { mrn })) found.push(...page);
+  // A write goes into the chart of whoever is returned here: nobody rather than somebody else.
+  if (found.some((patient) => patient.mrn !== mrn)) throw new EmrFailure('unavailable', unreadable);
+  if (found.length > 1) throw new EmrFailure('refused', 'Larkspur has several patients with this MRN.');
+  return found[0];
+}
+
+export async function listMedications(ask: Ask, patient_ehr_id: string): Promise<EmrMedication[]> {
+  const asked = path`/api/patients/${patient_ehr_id}/medications`;
+  const { rows } = answerOf(await ask({ method: 'GET', path: asked, answer: medications }));
+  return rows.map((row) => ({
+    ehr_id: row.medicationId,
+    name: row.name,
+    strength: blankToNull(row.strength),
+    active: row.activeFlag === 'Y',
+  }));
+}
+
+export async function listPatientPharmacies(ask: Ask, patient_ehr_id: string): Promise<{ ehr_id: string }[]> {
+  const asked = path`/api/patients/${patient_ehr_id}/pharmacies`;
+  const { rows } = answerOf(await ask({ method: 'GET', path: asked, answer: patient_pharmacies }));
+  return rows.map((row) => ({ ehr_id: row.pharmacyId }));
+}
+
+const medications = Compile(
+  Type.Object({
+    rows: Type.Array(Type.Object({ medicationId: id, name: text, strength: textOrNull, activeFlag: flag })),
+  }),
+);
+const patient_pharmacies = Compile(Type.Object({ rows: Type.Array(Type.Object({ pharmacyId: id })) }));

@@ -1,0 +1,55 @@
+import type { Connector, OperationName, Operations } from '../connector.ts';
+import { findPatient, listMedications, listPatientPharmacies } from './charts.ts';
+import { pages } from './lists.ts';
+import { patients } from './patients.ts';
+import { locations, pharmacies } from './places.ts';
+import { providers } from './providers.ts';
+import { openSession } from './session.ts';
+import { signIn } from './signIn.ts';
+import { staff } from './staff.ts';
+import { addPatientPharmacy, addRefill, createTelephoneEncounter } from './writes.ts';
+
+const offers = [
+  'listProviders',
+  'listStaff',
+  'listLocations',
+  'listPharmacies',
+  'listPatients',
+  'findPatient',
+  'listMedications',
+  'listPatientPharmacies',
+  'addPatientPharmacy',
+  'createTelephoneEncounter',
+  'addRefill',
+] as const satisfies readonly OperationName[];
+
+export const larkspur: Connector = {
+  name: 'larkspur',
+  display_name: 'Larkspur',
+  credential_fields: [
+    { name: 'username', label: 'User name', secret: false, autocomplete: 'username' },
+    { name: 'password', label: 'Password', secret: true, autocomplete: 'current-password' },
+  ],
+  limits: { parallel_max: 4 },
+  // The parser gives every address a path of '/', and takes the '?' of an empty query into `href` alone.
+  refuseAddress: (url) =>
+    url.pathname === '/' && !url.href.includes('?') ? undefined : 'must be the address of the practice without a path.',
+  signIn,
+  offers,
+  open: (door, access): Pick<Operations, (typeof offers)[number]> => {
+    const ask = openSession(door, access);
+    return {
+      listProviders: () => pages(ask, providers),
+      listStaff: () => pages(ask, staff),
+      listLocations: () => pages(ask, locations),
+      listPharmacies: () => pages(ask, pharmacies),
+      listPatients: () => pages(ask, patients),
+      findPatient: (mrn) => findPatient(ask, mrn),
+      listMedications: (patient_ehr_id) => listMedications(ask, patient_ehr_id),
+      listPatientPharmacies: (patient_ehr_id) => listPatientPharmacies(ask, patient_ehr_id),
+      addPatientPharmacy: addPatientPharmacy(ask),
+      createTelephoneEncounter: createTelephoneEncounter(ask),
+      addRefill: addRefill(ask),
+    };
+  },
+};

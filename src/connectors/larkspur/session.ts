@@ -1,0 +1,80 @@
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type Access, type Door, EmrFailure, type Grant } from '../connector.ts';
+import { type Call, call, type Reply } from './call.ts';
+
+/** Asks Larkspur as the person who linked the account. */
+export type Ask = <Answer>(asked: Call<Answer>) => Promise<Reply<Answer>>;
+
+/**
+ * Sessions end after 30 idle minutes; the device that was remembered at sign-in opens the next one without a person.
+ * A call that met the end of a session was not applied, so it is repeated, writes too.
+ */
+export function openSession(door: Door, access: Access): Ask {
+  let grant = access.grant;
+  let renewal: Promise<void> | undefined;
+
+  /** Calls under way at once share one renewal. A refused one stands: five wrong tries would lock the person out. */
+  function renewOnce(): Promise<void> {
+    renewal ??= renew(door, access, grant).then(
+      (renewed) => {
+        grant = renewed;
+        renewal = undefined;
+      },
+      (error) => {
+        if (!(error instanceof EmrFailure && error.kind === 'login_required')) renewal = undefined;
+        throw error;
+      },
+    );
+    return renewal;
+  }
+
+  return async (asked) => {
+    const used = grant;
+    const reply = await call(door, asked, used.session_token);
+    if (!hasExpired(reply)) return reply;
+    // Another call may have renewed the session while this one was on its way with the old token.
+    if (grant === used) await renewOnce();
+    const again = await call(door, asked, grant.session_token);
+    if (hasExpired(again)) throw new EmrFailure('unavailable', 'Larkspur ended the session again at once.');
+    return again;
+  };
+}
+
+const text = Type.String({ minLength: 1 });
+export const signedIn = Compile(
+  Type.Object({ sessionToken: text, deviceToken: text, staffId: text, staffName: Type.String(), timeZone: text }),
+);
+
+export function grantOf(answer: { sessionToken: string; deviceToken: string }): Grant {
+  return { session_token: answer.sessionToken, device_token: answer.deviceToken };
+}
+
+function hasExpired(reply: Reply<unknown>): boolean {
+  return 'code' in reply && reply.code === 'SESSION_EXPIRED';
+}
+
+/** Gives the new grant when it is kept: one that could not be kept is not used, and the next call renews again. */
+async function renew(door: Door, { credentials, keepGrant }: Access, grant: Grant): Promise<Grant> {
+  const reply = await call(door, {
+    method: 'POST',
+    path: '/api/login/device',
+    body: { userName: credentials.username, password: credentials.password, deviceToken: grant.device_token },
+    answer: signedIn,
+  });
+  if (!('answer' in reply)) {
+    const reason = reasons.get(reply.code);
+    if (reason !== undefined) throw new EmrFailure('login_required', reason);
+    throw new EmrFailure('unavailable', reply.failure.message);
+  }
+  const renewed = grantOf(reply.answer);
+  await keepGrant(renewed);
+  return renewed;
+}
+
+const reasons = new Map<string | undefined, string>([
+  ['BAD_CREDENTIALS', 'Larkspur no longer accepts the user name and password.'],
+  ['DEVICE_UNKNOWN', 'Larkspur asks for a new one-time code.'],
+  ['LOCKED', 'Larkspur has locked this user for a while.'],
+  ['BAD_REQUEST', 'Larkspur asks for a new sign-in.'],
+]);

@@ -1,0 +1,23 @@
+import type { DatabaseAddress } from './address.ts';
+import { connect } from './database.ts';
+
+/** Creates the database of an address where it does not exist yet. */
+export async function ensureDatabase(address: DatabaseAddress): Promise<void> {
+  const sql = connect(address, { max: 1 });
+  try {
+    await sql`SELECT 1`;
+  } catch (error) {
+    if ((error as { code?: string }).code !== '3D000') throw error;
+    const maintenance = connect({ ...address, database: 'postgres' }, { max: 1 });
+    try {
+      await maintenance`CREATE DATABASE ${maintenance(address.database)}`;
+    } catch (created) {
+      // Another process may have made it at the same moment.
+      if (!['42P04', '23505'].includes((created as { code?: string }).code ?? '')) throw created;
+    } finally {
+      await maintenance.end({ timeout: 5 });
+    }
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}

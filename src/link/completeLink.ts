@@ -1,0 +1,76 @@
+import { bindings, readAccount } from '../accounts/accounts.ts';
+import { linkAccount } from '../accounts/linkAccount.ts';
+import { connectorOf } from '../accounts/openAccount.ts';
+import { type Connector, type Credentials, EmrFailure, type SignIn } from '../connectors/connector.ts';
+import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
+import { refusal } from '../errors.ts';
+import { requestSync } from '../records/requestSync.ts';
+import { burnLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
+import { addPublicToken } from './publicTokens.ts';
+
+/**
+ * Signs a person in at the EMR and, only when that succeeded, stores the account, uses the link token up and queues
+ * the first sync. Whatever goes wrong before leaves nothing behind and the link token good for another try.
+ */
+export async function completeLink(
+  ctx: Context,
+  tx: Tx,
+  link_token: string,
+  given: { credentials: Credentials; one_time_code: string | undefined },
+): Promise<string> {
+  const purpose = await findLinkToken(tx, link_token);
+  if (!purpose) throw refusal('link_token_invalid', undefined, { field: 'link_token' });
+  const connector = connectorOf(ctx, purpose.connector);
+  const credentials = { ...(await storedCredentials(ctx, tx, purpose)), ...given.credentials };
+  checkCredentials(connector, credentials);
+  const signed_in = await signIn(ctx, connector, purpose, credentials, given.one_time_code);
+
+  if (!(await burnLinkToken(tx, link_token))) throw refusal('link_token_invalid', undefined, { field: 'link_token' });
+  const { account_id, organisation_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
+  await requestSync(ctx, tx, { ...purpose, organisation_id, account_id }, { announce: false });
+  return addPublicToken(tx, purpose.client_id, account_id);
+}
+
+/** In update mode what is already known need not be typed again. */
+async function storedCredentials(ctx: Context, tx: Tx, purpose: LinkPurpose): Promise<Credentials> {
+  if (purpose.account_id === null) return {};
+  const account = await readAccount(tx, purpose.account_id);
+  if (!account) return {};
+  // Sealed by linkAccount from a value of this type.
+  return JSON.parse(await ctx.vault.unseal(tx, account.credentials_sealed, bindings.credentials(account.id)));
+}
+
+function checkCredentials(connector: Connector, credentials: Credentials): void {
+  const names = connector.credential_fields.map((field) => field.name);
+  const unknown = Object.keys(credentials).filter((name) => !names.includes(name));
+  if (unknown.length > 0) {
+    throw refusal('unexpected_fields', { fields: unknown.map((name) => `credentials.${name}`).join(', ') });
+  }
+  const missing = names.find((name) => !credentials[name]);
+  if (missing) throw refusal('missing_field', { field: `credentials.${missing}` }, { field: `credentials.${missing}` });
+}
+
+async function signIn(
+  ctx: Context,
+  connector: Connector,
+  purpose: LinkPurpose,
+  credentials: Credentials,
+  one_time_code: string | undefined,
+): Promise<Extract<SignIn, { outcome: 'signed_in' }>> {
+  const door = { address: purpose.emr_address, outbound: ctx.outbound, signal: AbortSignal.timeout(30_000) };
+  const emr = connector.display_name;
+  let outcome: SignIn;
+  try {
+    outcome = await connector.signIn(door, credentials, one_time_code);
+  } catch (error) {
+    if (!(error instanceof EmrFailure)) throw error;
+    if (error.kind === 'refused')
+      throw refusal('emr_sign_in_refused', { emr, reason: error.message }, { cause: error });
+    throw refusal('emr_unavailable', { emr }, { cause: error, retry_after_s: 5 });
+  }
+  if (outcome.outcome === 'signed_in') return outcome;
+  if (outcome.outcome === 'code_required') throw refusal('emr_code_required', { emr }, { field: 'one_time_code' });
+  const codes = { credentials: 'emr_credentials_wrong', code: 'emr_code_wrong', locked: 'emr_locked' } as const;
+  throw refusal(codes[outcome.because], { emr });
+}

@@ -1,0 +1,19 @@
+import type { Tx } from '../db/database.ts';
+import { newToken } from '../ids.ts';
+import { hashToken } from '../security/hash.ts';
+
+export const public_token_minutes = 30;
+
+export async function addPublicToken(tx: Tx, client_id: string, account_id: string): Promise<string> {
+  const token = newToken('public_token');
+  await tx`INSERT INTO public_tokens (token_hash, client_id, account_id, expires_at)
+    VALUES (${hashToken(token)}, ${client_id}, ${account_id}, now() + make_interval(mins => ${public_token_minutes}))`;
+  return token;
+}
+
+/** Uses a public token up and gives its account. Another client's is not even seen. */
+export async function burnPublicToken(tx: Tx, token: string): Promise<string | undefined> {
+  const [row] = await tx<{ account_id: string }[]>`UPDATE public_tokens SET used_at = now()
+    WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now() RETURNING account_id`;
+  return row?.account_id;
+}

@@ -1,0 +1,161 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startLarkspur } from '../larkspur/start.ts';
+import { endpoints } from './api/endpoints.ts';
+import { addPlainRoutes } from './api/plain.ts';
+import { buildServer } from './api/server.ts';
+import type { Config } from './config.ts';
+import { connectors } from './connectors/index.ts';
+import type { Context } from './context.ts';
+import { parseDatabaseUrl } from './db/address.ts';
+import { openBell } from './db/bell.ts';
+import { openDatabase } from './db/database.ts';
+import { openLookups } from './db/lookups.ts';
+import { type DatabaseServer, openServer } from './db/openServer.ts';
+import { StartFailure } from './errors.ts';
+import { openLog } from './log.ts';
+import { openMetrics } from './metrics.ts';
+import { banner } from './sandbox/banner.ts';
+import { laySandbox, type Sandbox } from './sandbox/laySandbox.ts';
+import { untilSynced } from './sandbox/untilSynced.ts';
+import { checkMasterKey } from './security/checkMasterKey.ts';
+import { loadMasterKeys } from './security/masterKeys.ts';
+import { createOutbound } from './security/outbound.ts';
+import { openVault } from './security/vault.ts';
+import { version } from './version.ts';
+import { startWorkers, type Workers } from './workers.ts';
+
+/** Which part of the service a process is. Any number of processes share one database. */
+export const roles = ['all', 'api', 'worker'] as const;
+export type Role = (typeof roles)[number];
+
+export type Service = { base_url: string; sandbox: Sandbox | undefined; ctx: Context; close(): Promise<void> };
+
+/** Opens every door once, in order; `close` shuts them in the opposite order. */
+export async function startService(
+  config: Config,
+  options: { role: Role; print: (text: string) => void },
+): Promise<Service> {
+  const doors: (() => Promise<unknown>)[] = [];
+  const close = async () => {
+    for (let door = doors.pop(); door; door = doors.pop()) await door();
+  };
+  try {
+    return { ...(await open(config, options, doors)), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function open(
+  config: Config,
+  { role, print }: { role: Role; print: (text: string) => void },
+  doors: (() => Promise<unknown>)[],
+): Promise<Omit<Service, 'close'>> {
+  const server = await openServer(config, print);
+  doors.push(server.release);
+  const ctx = await openContext(config, server, doors, print);
+
+  let started = false;
+  let workers: Workers | undefined;
+  const health = { started: () => started, workers: () => workers?.alive() ?? role === 'api' };
+  const base_url = role === 'worker' ? config.base_url : await listen(ctx, health, doors);
+  if (role !== 'api') {
+    workers = await startWorkers(ctx);
+    doors.push(workers.stop);
+  }
+  const sandbox = config.sandbox && role === 'all' ? await openSandbox(ctx, server, base_url, doors) : undefined;
+  started = true;
+  if (sandbox) print(banner(sandbox, join(config.data_dir, 'sandbox.json')));
+  else print(role === 'worker' ? 'The worker is ready.\n' : `Chartwire is ready at ${base_url}\n`);
+  return { base_url, sandbox, ctx };
+}
+
+async function openContext(
+  config: Config,
+  server: DatabaseServer,
+  doors: (() => Promise<unknown>)[],
+  print: (text: string) => void,
+): Promise<Context> {
+  await mkdir(config.data_dir, { recursive: true, mode: 0o700 });
+  const log = openLog(config.log_level);
+  const db = openDatabase(server.address, config.database_pool);
+  doors.push(db.close);
+  const { generated, ...master } = await loadMasterKeys({
+    data_dir: config.data_dir,
+    ...(config.master_key && { master_key: config.master_key }),
+    ...(config.master_key_previous && { master_key_previous: config.master_key_previous }),
+  });
+  if (generated) {
+    print(`A master key was made at ${join(config.data_dir, 'master.key')}. Without it no stored credential opens.\n`);
+  }
+  await checkMasterKey(db.system, master);
+  const vault = openVault(master);
+  if (master.previous) await vault.rewrap(db.system);
+  const outbound = createOutbound({ sandbox: config.sandbox, allow: config.outbound_allow });
+  doors.push(outbound.close);
+  const lookups = openLookups();
+  const bell = openBell(db.system, (error) => log.warn({ err: error }, 'a bell was not rung'));
+  await bell.hear('chartwire_access', lookups.clear);
+  return { config, log, metrics: openMetrics(), db, bell, lookups, vault, outbound, connectors };
+}
+
+/** Listens before the rest is up, so that a taken port is told at once; /readyz says when it is. */
+async function listen(
+  ctx: Context,
+  health: Parameters<typeof addPlainRoutes>[3]['health'],
+  doors: (() => Promise<unknown>)[],
+): Promise<string> {
+  const { port, host, base_url } = ctx.config;
+  const info = { version, base_url, health };
+  const http = buildServer(ctx, endpoints);
+  addPlainRoutes(ctx, http, endpoints, info);
+  doors.push(() => http.close());
+  try {
+    const address = await http.listen({ port, host });
+    // Port 0 asks for any free one.
+    return port === 0 ? address : base_url;
+  } catch (error) {
+    throw listenFailure(error, 'PORT', port, host);
+  }
+}
+
+/** Larkspur in this process, its database beside ours, and what a newcomer needs to begin. */
+async function openSandbox(
+  ctx: Context,
+  server: DatabaseServer,
+  base_url: string,
+  doors: (() => Promise<unknown>)[],
+): Promise<Sandbox> {
+  const { larkspur_port: port, larkspur_database_url: url, host } = ctx.config;
+  const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.beside('larkspur');
+  const larkspur = await startLarkspur({ database, host, port }).catch((error: unknown) => {
+    throw listenFailure(error, 'LARKSPUR_PORT', port, host);
+  });
+  doors.push(larkspur.close);
+  const staff = larkspur.staff.map(({ username, password, totp_secret, role }) => ({
+    username,
+    password,
+    totp_secret,
+    role,
+  }));
+  const { control_token, example } = larkspur;
+  const sandbox = await laySandbox(ctx, base_url, { url: larkspur.url, control_token, staff, example });
+  ctx.bell.ring('chartwire_jobs');
+  await untilSynced(ctx, sandbox.access_token);
+  return sandbox;
+}
+
+function listenFailure(error: unknown, setting: string, port: number, host: string): unknown {
+  const code = (error as { code?: string }).code;
+  if (code === 'EADDRINUSE') {
+    return new StartFailure(`Port ${port} is already in use. Stop what uses it, or set ${setting} to another port.`);
+  }
+  if (code === 'EACCES')
+    return new StartFailure(`This user may not open port ${port}. Set ${setting} to one above 1023.`);
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+    return new StartFailure(`HOST is ${host}, which is not an address of this machine.`);
+  }
+  return error;
+}

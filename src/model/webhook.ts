@@ -1,0 +1,49 @@
+import { Type } from 'typebox';
+import { event_types } from '../events.ts';
+import { date_time, nullable, success, text } from './fields.ts';
+
+const EventType = Type.Enum([...event_types]);
+
+export const WebhookRequest = Type.Object({
+  webhook_url: text({ description: 'Where events are sent: an https address' }),
+  event_types: Type.Optional(Type.Array(EventType, { minItems: 1, maxItems: 100, description: 'Absent: every type' })),
+});
+
+export const WebhookCreated = Type.Object({
+  success,
+  message: Type.String(),
+  webhook_id: Type.String(),
+  webhook_url: Type.String(),
+  webhook_secret: Type.String(),
+  webhook_secret_key: Type.String({ description: 'Same as webhook_secret' }),
+});
+
+export const WebhookList = Type.Object({
+  success,
+  webhook_url: nullable(Type.String({ description: 'Of the oldest enabled endpoint' })),
+  webhook_urls: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      url: Type.String(),
+      status: Type.Enum(['enabled', 'disabled']),
+      event_types: nullable(Type.Array(Type.String())),
+    }),
+  ),
+  webhook_secret_key: nullable(Type.String({ description: 'Of the oldest enabled endpoint' })),
+});
+
+export const delivery_status = Type.Enum(['success', 'failed', 'pending']);
+
+export const WebhookEvent = Type.Object({
+  id: Type.String(),
+  event_id: Type.String({ description: 'Same as id' }),
+  object: Type.Literal('event'),
+  event_type: Type.String(),
+  type: Type.String({ description: 'Same as event_type' }),
+  created: date_time,
+  created_at: date_time,
+  job_id: Type.Optional(Type.String()),
+  access_token_reference_id: Type.Optional(Type.String()),
+  data: Type.Object({}, { additionalProperties: true }),
+  delivery_status: nullable(delivery_status),
+});

@@ -1,0 +1,137 @@
+import type { Database, Fragment, Sql, Tx } from '../db/database.ts';
+import type { EventType } from '../events.ts';
+import { instantOf } from './instantOf.ts';
+
+export type DeliveryStatus = 'pending' | 'success' | 'failed';
+
+/** Events can be read and sent again for this long; then they are deleted with their deliveries. */
+export const event_days_max = 30;
+
+export type EventFilters = {
+  job_id?: number | undefined;
+  event_type?: string | undefined;
+  delivery_status?: DeliveryStatus | undefined;
+  /** Days (YYYY-MM-DD, whole and inclusive, in UTC) or date-times. */
+  start_date?: string | undefined;
+  end_date?: string | undefined;
+  page: number;
+  page_size: number;
+};
+
+export async function addEvent(
+  tx: Tx,
+  event: {
+    id: string;
+    client_id: string;
+    account_id: string;
+    job_id: number | null;
+    type: EventType;
+    body: string;
+    created: string;
+    delivery_status: DeliveryStatus | null;
+  },
+): Promise<void> {
+  await tx`
+    INSERT INTO events (id, client_id, account_id, job_id, type, body, delivery_status, created_at)
+    VALUES (${event.id}, ${event.client_id}, ${event.account_id}, ${event.job_id}, ${event.type},
+      ${event.body}, ${event.delivery_status},
+      ${event.created}::text::timestamptz)`;
+}
+
+/**
+ * A page of an account's events, newest first, as the text of the whole answer. An element is the body that was sent
+ * with the other names of the same values put behind it, so what an envelope leaves out is left out here too, and
+ * nothing is parsed on the way.
+ */
+export async function listEvents(
+  db: Database,
+  client_id: string,
+  account_id: string,
+  filters: EventFilters,
+): Promise<string> {
+  const { page, page_size } = filters;
+  const [answer] = await db.read<{ body: string }>(client_id, (sql) => {
+    const matching = matchingEvents(sql, client_id, account_id, filters);
+    return sql`
+      SELECT '{"success":true,"webhook_events":[' || coalesce(page.elements, '') || '],"pagination":'
+        || json_build_object('page', ${page}::bigint, 'current_page', ${page}::bigint, 'page_size', ${page_size}::bigint,
+             'total_count', total.n, 'total_pages', ceil(total.n::numeric / ${page_size}::bigint)) || '}' AS body
+        FROM (SELECT count(*) AS n ${matching}) AS total,
+             (SELECT string_agg(${elementText(sql)}, ',' ORDER BY created_at DESC, id DESC) AS elements
+                FROM (SELECT id, type, body, created_at, delivery_status ${matching}
+                       ORDER BY created_at DESC, id DESC
+                       LIMIT ${page_size}::bigint OFFSET ${(page - 1) * page_size}::bigint) AS event) AS page`;
+  });
+  if (!answer) throw new Error('The list of events gave no answer.');
+  return answer.body;
+}
+
+/** The type of an event of an account that can still be sent. */
+export async function findRecentType(tx: Tx, account_id: string, id: string): Promise<string | undefined> {
+  const [row] = await tx<{ type: string }[]>`
+    SELECT type FROM events WHERE id = ${id} AND account_id = ${account_id}
+       AND created_at > now() - make_interval(days => ${event_days_max})`;
+  return row?.type;
+}
+
+/**
+ * Locks events before their deliveries change: of two deliveries that end at the same moment each would otherwise see
+ * the other as pending, and the event would stay so. Everyone takes locks in the order endpoint, events by id,
+ * deliveries, so nobody waits in a circle. Gives how many of the events there are.
+ */
+export async function lockEvents(tx: Tx, ids: readonly string[]): Promise<number> {
+  if (ids.length === 0) return 0;
+  const rows = await tx`
+    SELECT id FROM events WHERE id = ANY (${[...ids]}::uuid[]) ORDER BY id FOR NO KEY UPDATE`;
+  return rows.length;
+}
+
+/** Says anew what became of events whose deliveries changed, under `lockEvents`. No deliveries at all: null. */
+export async function restateEvents(tx: Tx, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await tx`
+    UPDATE events SET delivery_status = (
+      SELECT CASE WHEN count(*) = 0 THEN NULL
+                  WHEN bool_or(status = 'pending') THEN 'pending'
+                  WHEN bool_or(status = 'failed') THEN 'failed'
+                  ELSE 'success' END
+        FROM deliveries WHERE deliveries.event_id = events.id)
+     WHERE id = ANY (${[...ids]}::uuid[])`;
+}
+
+/** Deletes events of all tenants that are past their days, a batch per transaction; their deliveries go with them. */
+export async function purgeEvents(system: Sql, batch = 1_000): Promise<number> {
+  let total = 0;
+  for (let deleted = batch; deleted === batch; total += deleted) {
+    const gone = await system`
+      DELETE FROM events WHERE id IN (
+        SELECT id FROM events WHERE created_at < now() - make_interval(days => ${event_days_max})
+         ORDER BY created_at LIMIT ${batch})`;
+    deleted = gone.count;
+  }
+  return total;
+}
+
+function matchingEvents(sql: Sql, client_id: string, account_id: string, filters: EventFilters): Fragment {
+  const { job_id, event_type, delivery_status, start_date, end_date } = filters;
+  const from = start_date === undefined ? undefined : instantOf('start_date', start_date);
+  const to = end_date === undefined ? undefined : instantOf('end_date', end_date);
+  // Only the filters that were asked for stand in the statement: each combination gets the plan of its own index.
+  // The client is named although the wall does so too: the planner, before the tenant is set, takes the wall to let
+  // nothing through, and read all of an account's 100,000 events to find a job's (54 ms; so 0.2 ms).
+  return sql`
+    FROM events WHERE client_id = ${client_id} AND account_id = ${account_id}
+     AND created_at > now() - make_interval(days => ${event_days_max})
+    ${job_id === undefined ? sql`` : sql`AND job_id = ${job_id}`}
+    ${event_type === undefined ? sql`` : sql`AND type = ${event_type}`}
+    ${delivery_status === undefined ? sql`` : sql`AND delivery_status = ${delivery_status}`}
+    ${from === undefined ? sql`` : sql`AND created_at >= ${from.starts}::text::timestamptz`}
+    ${to === undefined ? sql`` : sql`AND created_at < ${to.ends}::text::timestamptz`}`;
+}
+
+function elementText(sql: Sql): Fragment {
+  return sql`
+    left(body, -1) || ',"event_id":"' || replace(id::text, '-', '') || '","event_type":' || to_json(type)
+      || ',"created_at":"' || iso(created_at) || '","delivery_status":' || coalesce(to_json(delivery_status)::text, 'null')
+      || '}'`;
+}

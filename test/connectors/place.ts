@@ -1,0 +1,134 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { inspect } from 'node:util';
+import { Secret, TOTP } from 'otpauth';
+import { type Larkspur, startLarkspur } from '../../larkspur/start.ts';
+import { type Access, type Door, EmrFailure, type Grant, type Operations } from '../../src/connectors/connector.ts';
+import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
+import { createOutbound, type Outbound } from '../../src/security/outbound.ts';
+import { freshDatabase } from '../harness/postgres.ts';
+
+export type Place = {
+  emr: Larkspur;
+  credentials: { username: string; password: string };
+  /** The code that the person's authenticator shows now. */
+  code: () => string;
+  /** The tester's side door of Larkspur. */
+  control: (method: string, path: string, body?: object) => Promise<unknown>;
+  fault: (operation: string, kind: string, details?: object) => Promise<void>;
+  close: () => Promise<void>;
+};
+
+export async function openPlace(): Promise<Place> {
+  const database = await freshDatabase('larkspur');
+  const emr = await startLarkspur({ database: database.options, host: '127.0.0.1', port: 0 });
+  const person = required(emr.staff[0]);
+  const totp = new TOTP({ secret: Secret.fromBase32(person.totp_secret) });
+  const control: Place['control'] = async (method, path, body) => {
+    const headers = { 'control-token': emr.control_token, ...(body && { 'content-type': 'application/json' }) };
+    const answer = await fetch(`${emr.url}/control${path}`, {
+      method,
+      headers,
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return answer.json();
+  };
+  return {
+    emr,
+    credentials: { username: person.username, password: person.password },
+    code: () => totp.generate(),
+    control,
+    fault: async (operation, kind, details) => {
+      await control('POST', '/faults', { operation, kind, times: 1, ...details });
+    },
+    close: async () => {
+      await emr.close();
+      await database.drop();
+    },
+  };
+}
+
+/** A door that writes down the paths it was used for. */
+export function openDoor(address: string, signal = new AbortController().signal): Door & { calls: string[] } {
+  const outbound: Outbound = createOutbound({ sandbox: true, allow: [] });
+  const calls: string[] = [];
+  const fetch: Outbound['fetch'] = (url, request) => {
+    calls.push(`${request.method} ${new URL(url).pathname}`);
+    return outbound.fetch(url, request);
+  };
+  return { address, signal, calls, outbound: { ...outbound, fetch } };
+}
+
+export async function signedInGrant(place: Place): Promise<Grant> {
+  const answer = await larkspur.signIn(openDoor(place.emr.url), place.credentials, place.code());
+  if (answer.outcome !== 'signed_in') throw new Error(`not signed in: ${JSON.stringify(answer)}`);
+  return answer.grant;
+}
+
+/** Everything Larkspur offers, open; `kept` are the grants that were handed back. */
+export function openOperations(door: Door, credentials: Access['credentials'], grant: Grant) {
+  const kept: Grant[] = [];
+  const keepGrant = async (renewed: Grant) => void kept.push(renewed);
+  // The connector offers every operation there is; a test in larkspur.test.ts holds it to that.
+  const emr = larkspur.open(door, { credentials, grant, keepGrant }) as Operations;
+  return { emr, kept };
+}
+
+export async function gather<T>(list: AsyncIterable<T[]>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const page of list) all.push(...page);
+  return all;
+}
+
+/** The failure a call ends with. That it ended well is a failure of the test. */
+export async function failureOf(work: Promise<unknown>): Promise<EmrFailure> {
+  const outcome = await work.then(
+    (value) => new Error(`expected a failure, got ${JSON.stringify(value)}`),
+    (error: unknown) => error,
+  );
+  if (outcome instanceof EmrFailure) return outcome;
+  throw outcome;
+}
+
+/** All that could ever be written of an error: its fields, its stack, and those of its causes. */
+export function everythingOf(error: unknown): string {
+  const chain: unknown[] = [];
+  for (let at = error; at !== undefined && chain.length < 20; at = at instanceof Error ? at.cause : undefined) {
+    chain.push(at);
+  }
+  return chain.map((one) => JSON.stringify(one) + inspect(one, { depth: 10, showHidden: true })).join('\n');
+}
+
+export type LyingAnswer = {
+  status?: number;
+  headers?: Record<string, string>;
+  json?: unknown;
+  raw?: string | Buffer;
+};
+
+/** A server that says whatever a test wants: Larkspur itself is honest. */
+export async function lie(answer: (request: IncomingMessage & { body: string }) => LyingAnswer) {
+  const server: Server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray()).toString();
+    const { status = 200, headers = {}, json, raw } = answer(Object.assign(request, { body }));
+    response.writeHead(status, { 'content-type': 'application/json', ...headers });
+    response.end(raw ?? JSON.stringify(json));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((done) => server.close(done));
+    },
+  };
+}
+
+export function required<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('expected a value');
+  return value;
+}

@@ -1,0 +1,101 @@
+import { currentCode } from '../../larkspur/signin/one-time-code.ts';
+import { type Larkspur, startLarkspur } from '../../larkspur/start.ts';
+import { freshDatabase } from '../harness/postgres.ts';
+
+export interface Answer {
+  status: number;
+  body: Body;
+  headers: Headers;
+}
+
+/** Every field that a test looks into; what an answer really holds is for the assertions to say. */
+export interface Body extends Row {
+  challengeId: string;
+  sessionToken: string;
+  deviceToken: string;
+  recordId: string;
+  errorCode: string;
+  errorText: string;
+  externalRef: string;
+  caller: string;
+  corrections: unknown[];
+  faults: unknown[];
+  entries: { marker: string; applied: boolean }[];
+  rows: Row[];
+}
+
+export interface Row {
+  patientId: string;
+  providerId: string;
+  pharmacyId: string;
+  primaryFlag: string;
+  medicationId: string;
+  name: string;
+  activeFlag: string;
+  birthDate: string;
+  cellPhone: string;
+  address: object;
+  weeklyHours: unknown[];
+}
+
+export interface Clinic {
+  larkspur: Larkspur;
+  /** The clock Larkspur reads. */
+  clock: { at: Date; pass(ms: number): void };
+  api(method: string, path: string, body?: object, token?: string): Promise<Answer>;
+  control(method: string, path: string, body?: object): Promise<Answer>;
+  signIn(options?: { staff?: number; rememberDevice?: 'Y' | 'N' }): Promise<Body>;
+  code(staff?: number): string;
+  close(): Promise<void>;
+}
+
+/** A Larkspur on a database of its own, with a clock that only moves when a test moves it. */
+export async function openClinic(): Promise<Clinic> {
+  const database = await freshDatabase('larkspur');
+  const clock = {
+    at: new Date('2026-03-10T15:00:05Z'),
+    pass: (ms: number) => {
+      clock.at = new Date(clock.at.getTime() + ms);
+    },
+  };
+  const larkspur = await startLarkspur({ database: database.options, host: '127.0.0.1', port: 0, now: () => clock.at });
+  const person = (staff = 0) => larkspur.staff[staff] ?? Promise.reject(new Error('no such staff'));
+  const clinic: Clinic = {
+    larkspur,
+    clock,
+    api: (method, path, body, token) =>
+      ask(larkspur.url + path, method, body, token ? { authorization: `Bearer ${token}` } : {}),
+    control: (method, path, body) =>
+      ask(larkspur.url + path, method, body, { 'control-token': larkspur.control_token }),
+    code: (staff = 0) => currentCode(larkspur.staff[staff]?.totp_secret ?? '', clock.at),
+    signIn: async ({ staff = 0, rememberDevice = 'N' } = {}) => {
+      const { username, password } = await person(staff);
+      const { body } = await clinic.api('POST', '/api/login', { userName: username, password });
+      const step = { challengeId: body.challengeId, code: clinic.code(staff), rememberDevice };
+      return (await clinic.api('POST', '/api/login/code', step)).body;
+    },
+    close: async () => {
+      await larkspur.close();
+      await database.drop();
+    },
+  };
+  return clinic;
+}
+
+/** A telephone encounter that Larkspur accepts. */
+export function call(externalRef: string, fields: object = {}): object {
+  return { externalRef, providerId: '501', facilityId: '11', assignedTo: '703', priority: 'N', ...fields };
+}
+
+export const ENCOUNTERS = '/api/patients/10001/telephone-encounters';
+
+async function ask(url: string, method: string, body: object | undefined, headers: object): Promise<Answer> {
+  const response = await fetch(url, {
+    method,
+    headers: { ...headers, ...(body ? { 'content-type': 'application/json' } : {}) },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+  const text = await response.text();
+  const json = response.headers.get('content-type')?.includes('json');
+  return { status: response.status, body: json ? JSON.parse(text) : text, headers: response.headers };
+}

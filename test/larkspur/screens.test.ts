@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type Clinic, call, ENCOUNTERS, openClinic } from './clinic.ts';
+
+let clinic: Clinic;
+let cookie: string;
+
+beforeAll(async () => {
+  clinic = await openClinic();
+});
+afterAll(() => clinic.close());
+beforeEach(async () => {
+  await clinic.control('POST', '/control/reset');
+  cookie = '';
+});
+
+/** What a browser does: keeps the cookie, posts forms, does not follow redirects so that a test sees them. */
+async function visit(path: string, form?: Record<string, string>, headers: Record<string, string> = {}) {
+  const response = await fetch(clinic.larkspur.url + path, {
+    redirect: 'manual',
+    headers: { ...(cookie ? { cookie } : {}), ...headers },
+    ...(form ? { method: 'POST', body: new URLSearchParams(form) } : {}),
+  });
+  const set = response.headers.get('set-cookie');
+  if (set) cookie = set.split(';')[0] ?? '';
+  return { status: response.status, text: await response.text(), headers: response.headers, set };
+}
+
+async function signIn() {
+  const { username = '', password = '' } = clinic.larkspur.staff[0] ?? {};
+  const step = await visit('/sign-in', { userName: username, password });
+  const challengeId = hidden(step.text, 'challengeId');
+  return visit('/sign-in/code', { challengeId, code: clinic.code() });
+}
+
+function hidden(page: string, name: string): string {
+  return new RegExp(`name="${name}" value="([^"]*)"`).exec(page)?.[1] ?? '';
+}
+
+test('a person signs in with password and code, in a cookie no script and no other site can use', async () => {
+  expect((await visit('/')).text).toContain('<h1>Sign in</h1>');
+  const done = await signIn();
+  expect(done.status).toBe(303);
+  expect(done.headers.get('location')).toBe('/patients');
+  expect(done.set).toMatch(/HttpOnly/);
+  expect(done.set).toMatch(/SameSite=Strict/);
+  expect((await visit('/')).headers.get('location')).toBe('/patients');
+});
+
+test('what went wrong at the sign-in is said in an alert: password, code, lock-out, ended session', async () => {
+  const { username = '', password = '' } = clinic.larkspur.staff[0] ?? {};
+  const alertOf = ({ text }: { text: string }) => /role="alert">([^<]*)</.exec(text)?.[1];
+  const wrong = await visit('/sign-in', { userName: '<b>"', password: 'wrong' });
+  expect([wrong.status, alertOf(wrong)]).toEqual([401, 'User name or password is not right.']);
+  expect(wrong.text).toContain('value="&#60;b&#62;&#34;"');
+  const challengeId = hidden((await visit('/sign-in', { userName: username, password })).text, 'challengeId');
+  expect(alertOf(await visit('/sign-in/code', { challengeId, code: '000' }))).toBe('The code is not right.');
+  for (let n = 0; n < 3; n++) await visit('/sign-in/code', { challengeId, code: '000' });
+  expect(alertOf(await visit('/sign-in', { userName: username, password: 'wrong' }))).toContain('locked for a while');
+  await clinic.control('POST', '/control/reset');
+  await signIn();
+  await clinic.control('POST', '/control/sessions/expire');
+  expect((await visit('/patients')).headers.get('location')).toBe('/');
+  expect(alertOf(await visit('/'))).toContain('Your session has ended');
+});
+
+test('no screen but the sign-in and the codes opens without a session', async () => {
+  for (const path of ['/patients', '/patients/10001', '/patients/10001/edit']) {
+    const { status, headers } = await visit(path);
+    expect([status, headers.get('location')]).toEqual([303, '/']);
+  }
+});
+
+test('patients are searched by name or MRN, page by page', async () => {
+  await signIn();
+  const all = await visit('/patients');
+  expect(all.text).toContain('200 patients');
+  expect(all.text).toContain('Page 1 of 8');
+  expect((await visit('/patients?page=8')).text).toContain('LK100200');
+  const found = await visit('/patients?q=ada%20testpatient');
+  expect(found.text).toContain('<a href="/patients/10001">Testpatient, Ada');
+  expect((await visit('/patients?q=lk100007')).text).toContain('1 patient ');
+  expect((await visit('/patients?q=%25')).text).toContain('0 patients');
+});
+
+test('a write over the API is seen in the chart: caller, message, refill, pharmacy, template, action log, history', async () => {
+  const { sessionToken } = await clinic.signIn({ staff: 1 });
+  const fields = {
+    caller: '<script>alert(1)</script>',
+    message: 'Out on Friday',
+    templateName: 'Triage',
+    priority: 'H',
+  };
+  const { recordId } = (
+    await clinic.api('POST', ENCOUNTERS, call('seen', { ...fields, reason: 'Refill' }), sessionToken)
+  ).body;
+  const encounter = `/api/telephone-encounters/${recordId}`;
+  const refill = { externalRef: 'seen', medicationId: '20001', pharmacyId: '9002' };
+  await clinic.api('POST', `${encounter}/refills`, refill, sessionToken);
+  await clinic.api('POST', `${encounter}/actions`, { externalRef: 'seen', text: 'Called back at once.' }, sessionToken);
+  await signIn();
+  const { text } = await visit('/patients/10001');
+  for (const words of [
+    '&#60;script&#62;alert(1)&#60;/script&#62;',
+    'Out on Friday',
+    'High priority',
+    'Triage',
+    'Lisinopril 10 mg at Exampleton Drug',
+    'Called back at once.',
+    '03/10/2026, 11:00 EDT, taken by Blair Counterby',
+    `telephone encounter ${recordId}`,
+  ]) {
+    expect(text).toContain(words);
+  }
+  expect(text).not.toContain('<script');
+});
+
+test('contact details are edited in a form, and the history shows before and after', async () => {
+  await signIn();
+  const form = (await visit('/patients/10001/edit')).text;
+  const formToken = hidden(form, 'formToken');
+  const address = { line1: '11 Fixture Avenue', line2: '', city: 'Exampleton', state: 'ny', zip: '12999' };
+  const values = { cellPhone: '518-555-0199', homePhone: '', email: 'ada@example.org', ...address };
+  const wrong = await visit('/patients/10001/edit', { ...values, cellPhone: '199', formToken });
+  expect(wrong.status).toBe(422);
+  expect(wrong.text).toContain('aria-invalid="true"');
+  const saved = await visit('/patients/10001/edit', { ...values, formToken });
+  expect(saved.headers.get('location')).toBe('/patients/10001');
+  const { text } = await visit('/patients/10001');
+  expect(text).toMatch(/cellPhone<\/td><td>212-555-0120<\/td><td>518-555-0199/);
+  expect(text).toMatch(/homePhone<\/td><td>315-555-0108<\/td><td><\/td>/);
+  expect(text).not.toContain('<td>address.city</td>');
+});
+
+test('a form without our token, or from another site, changes nothing', async () => {
+  await signIn();
+  const formToken = hidden((await visit('/patients/10001/edit')).text, 'formToken');
+  expect((await visit('/patients/10001/edit', { email: 'x@example.org' })).status).toBe(400);
+  expect((await visit('/patients/10001/edit', { formToken: 'x', email: 'x@example.org' })).status).toBe(400);
+  const foreign = { 'sec-fetch-site': 'cross-site' };
+  expect((await visit('/patients/10001/edit', { formToken, email: 'x@example.org' }, foreign)).status).toBe(400);
+  expect((await visit('/sign-out', {})).status).toBe(400);
+  expect((await visit('/patients/10001')).text).not.toContain('x@example.org');
+});
+
+test('signing out ends the session', async () => {
+  await signIn();
+  const kept = cookie;
+  const formToken = hidden((await visit('/patients')).text, 'formToken');
+  expect((await visit('/sign-out', { formToken })).headers.get('location')).toBe('/');
+  cookie = kept;
+  expect((await visit('/patients')).headers.get('location')).toBe('/');
+});
+
+test('the codes page shows everyone’s current code and loads again when it changes', async () => {
+  const { text, headers } = await visit('/codes');
+  expect(text).toContain(`<span class="code">${clinic.code()}</span>`);
+  expect(text).toContain('<strong>25 seconds</strong>');
+  expect(headers.get('refresh')).toBe('26');
+  expect(text).not.toContain('lane');
+});
+
+test('every page has a strict policy, a language, a skip link and one heading, and nothing inline', async () => {
+  const pages = [await visit('/'), await visit('/codes')];
+  await signIn();
+  for (const path of ['/patients', '/patients/10001', '/patients/10001/edit', '/patients/nobody'])
+    pages.push(await visit(path));
+  for (const { text, headers } of pages) {
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(text).toContain('<html lang="en">');
+    expect(text).toContain('href="#content"');
+    expect(text.match(/<h1/g)).toHaveLength(1);
+    expect(text).not.toMatch(/<script| style=| on[a-z]+=/);
+  }
+  expect(pages.at(-1)?.status).toBe(404);
+  expect((await visit('/larkspur.css')).headers.get('content-type')).toContain('text/css');
+});

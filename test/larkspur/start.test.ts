@@ -1,0 +1,113 @@
+import postgres from 'postgres';
+import { afterAll, expect, test } from 'vitest';
+import { startLarkspur } from '../../larkspur/start.ts';
+import { freshDatabase } from '../harness/postgres.ts';
+import { type Clinic, openClinic } from './clinic.ts';
+
+const closing: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const close of closing.reverse()) await close();
+});
+
+async function database() {
+  const fresh = await freshDatabase('larkspur');
+  closing.push(fresh.drop);
+  return { database: fresh.options, host: '127.0.0.1', port: 0 };
+}
+
+test('a second start keeps token, credentials and data, and is quick', async () => {
+  const options = await database();
+  const first = await startLarkspur(options);
+  await first.close();
+  const started = performance.now();
+  const second = await startLarkspur(options);
+  expect(performance.now() - started).toBeLessThan(1000);
+  closing.push(second.close);
+  expect(second.control_token).toBe(first.control_token);
+  expect(second.staff).toEqual(first.staff);
+  expect(second.practice).toEqual({ practiceName: 'Larkspur Family Practice', timeZone: 'America/New_York' });
+});
+
+test('two starts at once on an empty database lay one practice', async () => {
+  const options = await database();
+  const both = await Promise.all([startLarkspur(options), startLarkspur(options)]);
+  for (const larkspur of both) closing.push(larkspur.close);
+  expect(both[0]?.control_token).toBe(both[1]?.control_token);
+});
+
+test('the action log, the history and the ledger can only be appended to', async () => {
+  const options = await database();
+  const larkspur = await startLarkspur(options);
+  closing.push(larkspur.close);
+  const sql = postgres({ ...options.database, max: 1 });
+  closing.push(() => sql.end());
+  await expect(sql`update actions set text = 'rewritten'`).rejects.toThrow('actions is only ever appended to');
+});
+
+test('the database may be given by its address too', async () => {
+  const fresh = await freshDatabase('larkspur');
+  const larkspur = await startLarkspur({ database: fresh.url, host: '127.0.0.1', port: 0 });
+  expect((await fetch(`${larkspur.url}/api/practice`)).status).toBe(200);
+  await larkspur.close();
+  await fresh.drop();
+});
+
+test('a taken port is an error with the code EADDRINUSE', async () => {
+  const larkspur = await startLarkspur(await database());
+  closing.push(larkspur.close);
+  await expect(startLarkspur({ ...(await database()), port: larkspur.port })).rejects.toMatchObject({
+    code: 'EADDRINUSE',
+  });
+});
+
+test('the seed is the same practice on every database, with credentials of its own on each', async () => {
+  const clinics = [await openClinic(), await openClinic()];
+  for (const clinic of clinics) closing.push(clinic.close);
+  const [one, other] = await Promise.all(clinics.map(everything));
+  expect(one).toEqual(other);
+  const passwords = clinics.flatMap((clinic) => clinic.larkspur.staff.map((person) => person.password));
+  expect(new Set(passwords).size).toBe(22);
+});
+
+test('the example is a patient with an active medication, and names records that exist', async () => {
+  const clinic = await openClinic();
+  closing.push(clinic.close);
+  const { example } = clinic.larkspur;
+  const { sessionToken } = await clinic.signIn();
+  const get = async (path: string) => (await clinic.api('GET', path, undefined, sessionToken)).body;
+  const [patient] = (await get(`/api/patients?mrn=${example.patient_mrn}`)).rows;
+  const medications = (await get(`/api/patients/${patient?.patientId}/medications`)).rows;
+  expect(medications.some((one) => one.activeFlag === 'Y')).toBe(true);
+  expect(JSON.stringify(await get('/api/pharmacies'))).toContain(`"pharmacyId":"${example.pharmacy_ehr_id}"`);
+  const encounter = {
+    externalRef: 'example',
+    providerId: example.provider_id,
+    facilityId: example.location_id,
+    assignedTo: example.assigned_to_id,
+    pharmacyId: example.pharmacy_ehr_id,
+    priority: 'N',
+  };
+  const path = `/api/patients/${patient?.patientId}/telephone-encounters`;
+  expect((await clinic.api('POST', path, encounter, sessionToken)).status).toBe(201);
+});
+
+test('the seed has medications that share a word, and one whose name is a word of another', async () => {
+  const clinic = await openClinic();
+  closing.push(clinic.close);
+  const { sessionToken } = await clinic.signIn();
+  const names = async (patientId: string) =>
+    (await clinic.api('GET', `/api/patients/${patientId}/medications`, undefined, sessionToken)).body.rows.map(
+      (one) => one.name,
+    );
+  expect(await names('10002')).toEqual(['Metformin 500 mg', 'Metformin ER 750 mg', 'Amlodipine 5 mg']);
+  expect(await names('10003')).toEqual(['Aspirin', 'Aspirin EC 81 mg', 'Amoxicillin 500 mg']);
+  expect(await names('10004')).toEqual([]);
+});
+
+async function everything(clinic: Clinic): Promise<unknown[]> {
+  const { sessionToken } = await clinic.signIn();
+  const paths = ['providers', 'staff', 'facilities', 'pharmacies', 'patients', 'telephone-encounters/30001'];
+  return Promise.all(
+    paths.map(async (path) => (await clinic.api('GET', `/api/${path}`, undefined, sessionToken)).body),
+  );
+}

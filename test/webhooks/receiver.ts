@@ -1,0 +1,46 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type Received = { headers: IncomingHttpHeaders; body: string; url: string };
+export type Answer = (response: ServerResponse, received: Received) => void;
+
+export type Receiver = {
+  url: string;
+  received: Received[];
+  /** How the next deliveries are answered. */
+  answer: Answer;
+  close(): Promise<void>;
+};
+
+/** A customer's HTTP server that keeps what arrives. */
+export async function startReceiver(answer: Answer = answering(200)): Promise<Receiver> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString('utf8');
+      const received = { headers: request.headers, body, url: request.url ?? '' };
+      receiver.received.push(received);
+      receiver.answer(response, received);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${port}/hook`,
+    received: [],
+    answer,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return receiver;
+}
+
+export function answering(status: number, headers: Record<string, string> = {}, body = ''): Answer {
+  return (response) => {
+    response.writeHead(status, headers).end(body);
+  };
+}
