@@ -2,8 +2,17 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { inspect } from 'node:util';
 import { Secret, TOTP } from 'otpauth';
+import { expect } from 'vitest';
 import { type Larkspur, startLarkspur } from '../../larkspur/start.ts';
-import { type Access, type Door, EmrFailure, type Grant, type Operations } from '../../src/connectors/connector.ts';
+import {
+  type Access,
+  type Credentials,
+  type Door,
+  EmrFailure,
+  type EmrFailureKind,
+  type Grant,
+  type Operations,
+} from '../../src/connectors/connector.ts';
 import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { createOutbound, type Outbound } from '../../src/security/outbound.ts';
 import { freshDatabase } from '../harness/postgres.ts';
@@ -91,8 +100,22 @@ export async function failureOf(work: Promise<unknown>): Promise<EmrFailure> {
   throw outcome;
 }
 
+export type Expected = { kind: EmrFailureKind; message: string; retry_after_ms?: number };
+
+/** What the faults of Larkspur are to a read. */
+export const met = {
+  error_500: { kind: 'unavailable', message: 'Larkspur answered with an error (500).' },
+  error_429: { kind: 'unavailable', message: 'Larkspur asks for fewer requests.', retry_after_ms: 1000 },
+  broke_off: { kind: 'unavailable', message: 'The connection to Larkspur broke off.' },
+  unreadable: { kind: 'unavailable', message: 'Larkspur gave an answer that could not be read.' },
+} satisfies Record<string, Expected>;
+
+export function expectNoSecret(error: unknown, { password = '' }: Credentials, grant: Grant = {}): void {
+  for (const secret of [password, ...Object.values(grant)]) expect(everythingOf(error)).not.toContain(secret);
+}
+
 /** All that could ever be written of an error: its fields, its stack, and those of its causes. */
-export function everythingOf(error: unknown): string {
+function everythingOf(error: unknown): string {
   const chain: unknown[] = [];
   for (let at = error; at !== undefined && chain.length < 20; at = at instanceof Error ? at.cause : undefined) {
     chain.push(at);

@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import postgres from 'postgres';
+import { inject } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
+import { parseDatabaseUrl } from '../../src/db/address.ts';
+import { connect, type Sql } from '../../src/db/database.ts';
+import { startService } from '../../src/main.ts';
+import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
+import { type Api, openApi } from './api.ts';
+import { type DatabaseOptions, freshDatabase, template } from './postgres.ts';
+
+/** A whole product of its own for one test file: database, service, worker, Larkspur with its seeded practice. */
+export type TestSandbox = {
+  sandbox: Sandbox;
+  /** The environment that further processes of the same installation start with. */
+  env: Record<string, string>;
+  api: Api;
+  /** The database as its owner, past the walls between tenants. */
+  owner: Sql;
+  close(): Promise<void>;
+};
+
+type Options = { env?: Record<string, string> };
+
+/** Starts the product in this process, from a template: about 0.3 s. */
+export async function startSandbox(options: Options = {}): Promise<TestSandbox> {
+  const world = await layWorld(options);
+  const service = await startService(loadConfig(world.env), { role: 'all', print: () => {} });
+  if (!service.sandbox) throw new Error('The service did not start in sandbox mode.');
+  return {
+    ...world,
+    sandbox: service.sandbox,
+    api: openApi(service.sandbox),
+    close: async () => {
+      await service.close();
+      await world.drop();
+    },
+  };
+}
+
+/** A process of the service, as an operator runs it. Needs `npm run build`. */
+export type TestProcess = { child: ChildProcess; output: () => string; kill(signal?: NodeJS.Signals): Promise<void> };
+
+/** The product as real processes on fixed ports: `start` runs one more, and waits until it is ready. */
+export async function spawnSandbox(options: Options = {}): Promise<
+  Omit<TestSandbox, 'sandbox' | 'api'> & {
+    start(role?: 'all' | 'api' | 'worker', env?: Record<string, string>): Promise<TestProcess>;
+    read(): Promise<{ sandbox: Sandbox; api: Api }>;
+  }
+> {
+  const [port, larkspur_port] = [await freePort(), await freePort()];
+  const world = await layWorld({ env: { PORT: `${port}`, LARKSPUR_PORT: `${larkspur_port}`, ...options.env } });
+  const processes = new Set<TestProcess>();
+  return {
+    ...world,
+    start: async (role = 'all', env = {}) => {
+      const started = await startProcess(role, { ...world.env, ...env });
+      processes.add(started);
+      return started;
+    },
+    read: async () => {
+      const sandbox: Sandbox = JSON.parse(await readFile(join(world.env.DATA_DIR, 'sandbox.json'), 'utf8'));
+      return { sandbox, api: openApi(sandbox) };
+    },
+    close: async () => {
+      await Promise.all([...processes].map((each) => each.kill('SIGTERM')));
+      await world.drop();
+    },
+  };
+}
+
+const entry = fileURLToPath(new URL('../../dist/src/cli/chartwire.js', import.meta.url));
+
+/** Runs `chartwire serve` until it says that it is ready. */
+export async function startProcess(role: string, env: Record<string, string>): Promise<TestProcess> {
+  const { PATH = '', CHARTWIRE_TEST_ROOT = '' } = process.env;
+  const child = spawn(process.execPath, [entry, 'serve', '--role', role], {
+    env: { PATH, CHARTWIRE_TEST_ROOT, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  const ready = new Promise<void>((resolve, reject) => {
+    const hear = (chunk: Buffer) => {
+      output += chunk.toString();
+      if (/is ready/.test(output)) resolve();
+    };
+    child.stdout.on('data', hear);
+    child.stderr.on('data', hear);
+    child.once('exit', () => reject(new Error(`The process ended before it was ready:\n${output}`)));
+  });
+  const kill = async (signal: NodeJS.Signals = 'SIGTERM') => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  };
+  await ready;
+  return { child, output: () => output, kill };
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (typeof address !== 'object' || address === null) throw new Error('No port was given.');
+  return address.port;
+}
+
+const quiet = { LOG_LEVEL: 'silent', PORT: '0', LARKSPUR_PORT: '0', SANDBOX: 'on', DATABASE_POOL: '6' };
+
+async function layWorld(options: Options) {
+  const name = await template('sandbox', laySandboxTemplate);
+  const database = await freshDatabase('sandbox', name);
+  const owner = connect(parseDatabaseUrl('DATABASE_URL', database.url), { max: 2 });
+  const [kept] = await owner<{ larkspur: string; files: Record<string, string> }[]>`SELECT * FROM harness_template`;
+  if (!kept) throw new Error('The template holds no files.');
+  await owner`DROP TABLE harness_template`;
+  const larkspur = `${database.name}_larkspur`;
+  await onServer((sql) => sql`CREATE DATABASE ${sql(larkspur)} TEMPLATE ${sql(kept.larkspur)} STRATEGY file_copy`);
+  const data_dir = await newFolder();
+  for (const [file, content] of Object.entries(kept.files)) {
+    await writeFile(join(data_dir, file), content, { mode: 0o600 });
+  }
+  const env = { ...quiet, DATABASE_URL: database.url, DATA_DIR: data_dir, ...options.env };
+  return {
+    env,
+    owner,
+    drop: async () => {
+      await owner.end({ timeout: 5 });
+      await database.drop();
+      await onServer((sql) => sql`DROP DATABASE IF EXISTS ${sql(larkspur)} WITH (FORCE)`);
+      await rm(data_dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Runs a first start, once per test run, and keeps what it wrote to its data folder in the database itself. */
+async function laySandboxTemplate(options: DatabaseOptions): Promise<void> {
+  const { host, port, user, password, database } = options;
+  const url = `postgres://${user}:${password}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`;
+  const data_dir = await newFolder();
+  const config = loadConfig({ ...quiet, DATABASE_URL: url, DATA_DIR: data_dir });
+  const service = await startService(config, { role: 'all', print: () => {} });
+  await service.close();
+  const files: Record<string, string> = {};
+  for (const file of ['master.key', 'sandbox.json']) files[file] = await readFile(join(data_dir, file), 'utf8');
+  const sql = postgres({ ...options, max: 1 });
+  await sql`CREATE TABLE harness_template (larkspur text, files json)`;
+  await sql`INSERT INTO harness_template VALUES (${`${database}_larkspur`}, ${sql.json(files)})`;
+  await sql.end();
+  await rm(data_dir, { recursive: true, force: true });
+}
+
+async function newFolder(): Promise<string> {
+  const root = process.env.CHARTWIRE_TEST_ROOT ?? tmpdir();
+  await mkdir(root, { recursive: true });
+  return mkdtemp(join(root, 'data-'));
+}
+
+async function onServer(work: (sql: postgres.Sql) => PromiseLike<unknown>): Promise<void> {
+  const sql = postgres({ ...inject('postgres'), database: 'postgres', max: 1, onnotice: () => {} });
+  try {
+    await work(sql);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
