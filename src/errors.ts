@@ -3,6 +3,7 @@
  * reference page `docs/reference/errors.md` is generated from this table. `{name}` marks what the caller fills in.
  */
 export const errors = {
+  request_malformed: { status: 400, message: 'The request is not valid HTTP.' },
   body_not_json: { status: 400, message: 'Request body is not valid JSON.' },
   body_not_object: { status: 400, message: 'Request body must be a JSON object.' },
   missing_field: { status: 400, message: 'Missing required field: {field}' },
@@ -10,8 +11,6 @@ export const errors = {
   unexpected_query: { status: 400, message: 'Unexpected query parameters: {names}' },
   invalid_field: { status: 400, message: '{rule}' },
   restricted_operation: { status: 400, message: '{operation} are only supported for {emr} EMR.' },
-  restricted_field: { status: 400, message: "Field '{field}' is only supported for {emr} EMR." },
-  operation_not_offered: { status: 400, message: 'This EMR does not offer {operation}.' },
   personal_user_id: {
     status: 400,
     message: 'user_id must not hold personal data such as an e-mail address or a phone number. Send an opaque id.',
@@ -55,6 +54,7 @@ export const errors = {
     status: 422,
     message: 'This Idempotency-Key was used with another request. Use a new key for a new request.',
   },
+  request_timeout: { status: 408, message: 'The request took too long to arrive.' },
   body_too_large: { status: 413, message: 'Request body exceeds {limit}.' },
   media_type_unsupported: { status: 415, message: 'Content-Type must be {expected}.' },
   headers_too_large: { status: 431, message: 'Request headers are too large.' },

@@ -71,7 +71,7 @@ function choresOf(ctx: Context): Chore[] {
 }
 
 /** Jobs parked for too long take their place once more; their next try ends them. */
-async function wakeLongParked(ctx: Context): Promise<void> {
+export async function wakeLongParked(ctx: Context): Promise<void> {
   for (const { id, client_id, connector } of await findExpired(ctx.db.system, 500)) {
     const { parallel_max } = connectorOf(ctx, connector).limits;
     await ctx.db.tenant(client_id, (tx) => wakeExpired(tx, id, parallel_max));

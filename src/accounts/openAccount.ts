@@ -27,13 +27,16 @@ export async function openAccount(
   if (!opened) throw new EmrFailure('login_required', 'The account link has expired.');
   const { account } = opened;
   const connector = connectorOf(ctx, account.connector);
+  let kept = account.grant_sealed;
   const operations = connector.open(
     { address: account.emr_address, outbound: ctx.outbound, signal },
     {
       // Both were sealed by linkAccount from values of these types.
       credentials: JSON.parse(opened.credentials),
       grant: JSON.parse(opened.grant),
-      keepGrant: (grant) => keepGrant(ctx, account, grant),
+      keepGrant: async (grant) => {
+        kept = await keepGrant(ctx, account, kept, grant);
+      },
     },
   );
   return { account, connector, operations };
@@ -45,12 +48,16 @@ export function connectorOf(ctx: Context, name: string): Connector {
   return connector;
 }
 
-/** A renewed session is kept, unless the account was linked anew meanwhile: then the newer grant stands. */
-async function keepGrant(ctx: Context, account: StoredAccount, grant: Grant): Promise<void> {
-  await ctx.db.tenant(account.client_id, async (tx) => {
+/**
+ * A renewed session takes the place of the one it was made from. Another lane may have renewed it too, or a person may
+ * have linked the account anew: then theirs stands, and this one serves only whoever made it.
+ */
+async function keepGrant(ctx: Context, account: StoredAccount, before: Buffer, grant: Grant): Promise<Buffer> {
+  return ctx.db.tenant(account.client_id, async (tx) => {
     const owner = { client_id: account.client_id, owner_id: account.id };
     const sealed = await ctx.vault.seal(tx, owner, bindings.grant(account.id), JSON.stringify(grant));
-    await tx`UPDATE accounts SET grant_sealed = ${sealed}
-              WHERE id = ${account.id} AND grant_sealed = ${account.grant_sealed}`;
+    const rows = await tx`UPDATE accounts SET grant_sealed = ${sealed}
+                           WHERE id = ${account.id} AND grant_sealed = ${before} RETURNING id`;
+    return rows.length > 0 ? sealed : before;
   });
 }

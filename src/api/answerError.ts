@@ -1,6 +1,9 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { ApiError, refusal } from '../errors.ts';
+import { newId } from '../ids.ts';
 
 /** Errors of Fastify and Node that are the caller's doing, as ours. */
 const callers: Record<string, () => ApiError> = {
@@ -8,6 +11,7 @@ const callers: Record<string, () => ApiError> = {
   FST_ERR_CTP_BODY_TOO_LARGE: () => refusal('body_too_large', { limit: '1 MB' }),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => refusal('body_not_json'),
   FST_ERR_BAD_URL: () => refusal('invalid_field', { rule: 'The request URL is not valid.' }),
+  FST_ERR_MAX_PARAM_LENGTH: () => refusal('invalid_field', { rule: 'The request URL is too long.' }),
 };
 
 /** Every error leaves here, in one shape; what is not a refusal of ours tells nothing but its request id. */
@@ -21,16 +25,40 @@ export function answerError(ctx: Context, error: unknown, request: FastifyReques
   }
   if (known.retry_after_s !== undefined) reply.header('retry-after', known.retry_after_s);
   reply.status(known.status);
-  if (known.code === 'login_required') {
-    return reply.send({ success: false, error: 'login_required', message: known.message });
+  // An address that cannot be decoded is answered before any hook has run.
+  reply.header('x-request-id', request.id);
+  return reply.send(bodyOf(known, request.id));
+}
+
+/** Answers what Node could not even read as a request; there is nothing but the socket to answer on. */
+export function answerUnread(error: { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
   }
-  return reply.send({
+  const known = (unread[error.code ?? ''] ?? (() => refusal('request_malformed')))();
+  const id = newId();
+  const body = JSON.stringify(bodyOf(known, id));
+  socket.end(
+    `HTTP/1.1 ${known.status} ${STATUS_CODES[known.status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${id}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
+
+const unread: Record<string, () => ApiError> = {
+  HPE_HEADER_OVERFLOW: () => refusal('headers_too_large'),
+  ERR_HTTP_REQUEST_TIMEOUT: () => refusal('request_timeout'),
+};
+
+function bodyOf(known: ApiError, request_id: string) {
+  if (known.code === 'login_required') return { success: false, error: known.code, message: known.message };
+  return {
     success: false,
     message: known.message,
     code: known.code,
-    request_id: request.id,
+    request_id,
     ...(known.field === undefined ? {} : { field: known.field }),
-  });
+  };
 }
 
 function asApiError(error: unknown, keyed: boolean): ApiError {

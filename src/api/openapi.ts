@@ -52,7 +52,9 @@ function operation(endpoint: Endpoint) {
     summary: endpoint.summary,
     security: [Object.fromEntries(needed[endpoint.auth].map((name) => [name, []]))],
     parameters: [...parameters(endpoint, 'path'), ...parameters(endpoint, 'query'), ...idempotency(endpoint)],
-    ...(endpoint.body ? { requestBody: { required: true, content: json(endpoint.body) } } : {}),
+    ...(endpoint.body
+      ? { requestBody: { required: (endpoint.body.required ?? []).length > 0, content: json(endpoint.body) } }
+      : {}),
     responses: {
       200: { description: 'Done, or accepted.', content: json(endpoint.response) },
       ...Object.fromEntries(

@@ -3,7 +3,7 @@ import type { TObject } from 'typebox';
 import type { Context } from '../context.ts';
 import { refusal } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { answerError } from './answerError.ts';
+import { answerError, answerUnread } from './answerError.ts';
 import { authenticate, type Known } from './authenticate.ts';
 import { type Endpoint, JsonText, Replayed } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
@@ -23,6 +23,8 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
     requestTimeout: 30_000,
     routerOptions: { maxParamLength: 500 },
     forceCloseConnections: 'idle',
+    frameworkErrors: (error, request, reply) => answerError(ctx, error, request, reply),
+    clientErrorHandler: answerUnread,
   });
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);

@@ -11,7 +11,7 @@ type Problem = ReturnType<ReturnType<typeof Compile>['Errors']>[number];
  * missing (in the schema's order), what is unknown (all of it), then each field in the schema's order.
  */
 export function validator(schema: TObject, part: Part): (value: Record<string, unknown>) => void {
-  // Nothing beyond the schema is taken, at any depth a caller can reach by a mistyped name.
+  // Nothing beyond the schema is taken; nested objects of a body say so themselves.
   const strict = Type.Object(schema.properties, { ...schema, additionalProperties: false });
   const check = Compile(strict);
   const required = new Set(schema.required ?? []);
@@ -113,13 +113,19 @@ function ruleOf(name: string, field: { messages?: Messages; enum?: unknown[] } |
       return `${name} must have at most ${limit} elements`;
     case 'minItems':
       return `${name} must have at least ${limit} elements`;
-    case 'pattern':
     case 'format':
-      return `${name} does not have the required form`;
+      return `${name} must be ${forms[String((problem.params as { format?: string }).format)] ?? 'in the required form'}`;
+    case 'pattern':
+      return field?.messages?.pattern ?? `${name} does not have the required form`;
     default:
       return `${name} is not valid`;
   }
 }
+
+const forms: Record<string, string> = {
+  date: 'a date that exists, in the form YYYY-MM-DD',
+  'date-time': 'a date and time with offset, in ISO 8601',
+};
 
 function article(type: string): string {
   return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;

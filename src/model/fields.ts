@@ -7,7 +7,7 @@ export const text_max = 2000;
 export function text(options: TSchemaOptions & { minLength?: number; maxLength?: number; messages?: Messages } = {}) {
   return Type.String({ maxLength: text_max, ...options });
 }
-export type Messages = Partial<Record<'minLength' | 'maxLength', string>>;
+export type Messages = Partial<Record<'minLength' | 'maxLength' | 'pattern', string>>;
 
 /** A flag that travels as one of the strings `true` and `false`. */
 export function flag(description: string) {

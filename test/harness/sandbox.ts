@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import { inject } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
+import type { Context } from '../../src/context.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { connect, type Sql } from '../../src/db/database.ts';
 import { startService } from '../../src/main.ts';
@@ -21,6 +22,8 @@ export type TestSandbox = {
   /** The environment that further processes of the same installation start with. */
   env: Record<string, string>;
   api: Api;
+  /** What the service itself works with, for a function that only a clock or a chore would call. */
+  ctx: Context;
   /** The database as its owner, past the walls between tenants. */
   owner: Sql;
   close(): Promise<void>;
@@ -37,6 +40,7 @@ export async function startSandbox(options: Options = {}): Promise<TestSandbox> 
     ...world,
     sandbox: service.sandbox,
     api: openApi(service.sandbox),
+    ctx: service.ctx,
     close: async () => {
       await service.close();
       await world.drop();
@@ -49,7 +53,7 @@ export type TestProcess = { child: ChildProcess; output: () => string; kill(sign
 
 /** The product as real processes on fixed ports: `start` runs one more, and waits until it is ready. */
 export async function spawnSandbox(options: Options = {}): Promise<
-  Omit<TestSandbox, 'sandbox' | 'api'> & {
+  Omit<TestSandbox, 'sandbox' | 'api' | 'ctx'> & {
     start(role?: 'all' | 'api' | 'worker', env?: Record<string, string>): Promise<TestProcess>;
     read(): Promise<{ sandbox: Sandbox; api: Api }>;
   }

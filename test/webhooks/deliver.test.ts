@@ -7,7 +7,7 @@ import { ladder_ms } from '../../src/webhooks/ladder.ts';
 import { rotateSecret } from '../../src/webhooks/rotateSecret.ts';
 import { stop_reasons } from '../../src/worker/worker.ts';
 import { layTenant } from '../harness/tenant.ts';
-import { answering, type Received, startReceiver } from './receiver.ts';
+import { answering, type Received, startReceiver } from '../harness/receiver.ts';
 import {
   attemptsOf,
   claim,

@@ -3,7 +3,7 @@ import { newId } from '../../src/ids.ts';
 import { type EventFilters, listEvents, purgeEvents } from '../../src/webhooks/events.ts';
 import { resendEvent } from '../../src/webhooks/resend.ts';
 import { layTenant, type Tenant } from '../harness/tenant.ts';
-import { answering } from './receiver.ts';
+import { answering } from '../harness/receiver.ts';
 import {
   attemptsOf,
   deliveriesOf,

@@ -15,7 +15,7 @@ import { deliver } from '../../src/webhooks/deliver.ts';
 import { emitEvent } from '../../src/webhooks/emitEvent.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { layTenant, type Tenant } from '../harness/tenant.ts';
-import { type Answer, type Receiver, startReceiver } from './receiver.ts';
+import { type Answer, type Receiver, startReceiver } from '../harness/receiver.ts';
 
 export type World = Awaited<ReturnType<typeof layWorld>>;
 

@@ -46,7 +46,7 @@ export function path(parts: TemplateStringsArray, ...values: string[]): string {
 export const unreadable = 'Larkspur gave an answer that could not be read.';
 
 const timeout_ms = 10_000;
-/** Many times the longest answer there is: a page of 200 providers with their hours takes some 0.5 MB. */
+/** Many times the longest answer there is: a page of 200 providers with their hours takes 0.6 MB. */
 const response_bytes_max = 8_000_000;
 const error_text_max = 300;
 

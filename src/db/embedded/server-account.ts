@@ -24,7 +24,7 @@ export async function serverAccount(folders: Folders): Promise<ServerAccount> {
 /** Spawn options. `cwd` is entered before the user is switched, see `dataFolderAsSeen`. */
 export function runAs(account: ServerAccount): { uid?: number; gid?: number; env: NodeJS.ProcessEnv } {
   // The server gets no secret of the service's environment, and no locale or time zone of the machine.
-  const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+  const env = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
   return account.switched ? { uid: account.uid, gid: account.gid, env } : { env };
 }
 

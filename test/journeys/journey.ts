@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Sql } from '../../src/db/database.ts';
+import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
+import type { Answer, Api } from '../harness/api.ts';
+
+/** For journeys that ask often: no limit but the machine's. */
+export const unlimited = { RATE_LIMIT: '1000000', RATE_BURST: '1000000' };
+
+/** Larkspur's seeded patients are numbered from 1; `example` is the first. */
+export function patient(n: number): { mrn: string; ehr_id: string } {
+  return { mrn: `LK${100_000 + n}`, ehr_id: String(10_000 + n) };
+}
+
+/** Looks again and again until there is something, and says what was missing when there never is. */
+export async function until<T>(
+  what: string,
+  look: () => Promise<T | undefined | null | false>,
+  patience_ms = 15_000,
+): Promise<T> {
+  const deadline = Date.now() + patience_ms;
+  while (Date.now() < deadline) {
+    const found = await look();
+    if (found !== undefined && found !== null && found !== false) return found;
+    await pause(20);
+  }
+  throw new Error(`In vain waited for ${what}.`);
+}
+
+/** Sets a fault in Larkspur that strikes once, unless `more` says otherwise. */
+export async function setFault(api: Api, operation: string, kind: string, more: object = {}): Promise<void> {
+  const answer = await api.control('POST', '/control/faults', { operation, kind, times: 1, ...more });
+  if (answer.status !== 201) throw new Error(`No fault was set: ${JSON.stringify(answer.body)}`);
+}
+
+/** Waits until Larkspur has met every fault that was set. */
+export async function untilFaultsMet(api: Api): Promise<void> {
+  await until('the faults to strike', async () => {
+    const { body } = await api.control('GET', '/control/faults');
+    return body.faults.length === 0;
+  });
+}
+
+/** Waits until every one of these jobs has ended. */
+export async function untilEnded(owner: Sql, job_ids: number[], patience_ms = 30_000): Promise<void> {
+  await until(
+    `${job_ids.length} jobs to end`,
+    async () => {
+      const [row] = await owner<{ ended: boolean }[]>`
+        SELECT count(*) = ${job_ids.length} AS ended FROM jobs WHERE id = ANY (${job_ids}) AND finished_at IS NOT NULL`;
+      return row?.ended;
+    },
+    patience_ms,
+  );
+}
+
+/** Lets every pause before a next try be over. */
+export async function endPauses(owner: Sql): Promise<void> {
+  await owner`UPDATE lanes SET ready_at = now() WHERE ready_at > now()`;
+  await owner`UPDATE deliveries SET ready_at = now() WHERE ready_at > now()`;
+  await owner`SELECT pg_notify('chartwire_jobs', ''), pg_notify('chartwire_deliveries', '')`;
+}
+
+/** The markers of the writes that Larkspur applied, in that order. */
+export async function appliedMarkers(api: Api, operation = 'create_telephone_encounter'): Promise<string[]> {
+  const entries = await api.ledger();
+  return entries.filter((entry) => entry.applied && entry.operation === operation).map((entry) => entry.marker);
+}
+
+/** The marker of a telephone encounter's first step is made of the id that the client was given. */
+export function createMarker(telephone_encounter_id: string): string {
+  return `${telephone_encounter_id}-create_encounter`;
+}
+
+/** How many rows each table has that a write is stored in. */
+export async function countRows(owner: Sql): Promise<Record<string, number>> {
+  const [row] = await owner<Record<string, number>[]>`
+    SELECT (SELECT count(*) FROM operations) AS operations, (SELECT count(*) FROM jobs) AS jobs,
+           (SELECT count(*) FROM lanes) AS lanes, (SELECT count(*) FROM idempotency_keys) AS idempotency_keys,
+           (SELECT count(*) FROM events) AS events`;
+  return row ?? {};
+}
+
+/** Larkspur as a member of its staff sees it, signed in by its own API. */
+export type Chart = {
+  encounter(encounter_id: string): Promise<Answer['body']>;
+  pharmacies(patient_ehr_id: string): Promise<string[]>;
+  addAction(encounter_id: string, text: string): Promise<number>;
+};
+
+export async function openChart(sandbox: Sandbox, api: Api): Promise<Chart> {
+  const staff = 4;
+  const person = sandbox.larkspur.staff[staff];
+  const ask = async (method: string, path: string, body?: object, token = '') => {
+    const answer = await fetch(sandbox.larkspur.url + path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const json: Answer['body'] = await answer.json();
+    return { status: answer.status, body: json };
+  };
+  const login = await ask('POST', '/api/login', { userName: person?.username, password: person?.password });
+  const challenge = { challengeId: login.body.challengeId, code: api.code(staff), rememberDevice: 'N' };
+  const token: string = (await ask('POST', '/api/login/code', challenge)).body.sessionToken;
+  return {
+    encounter: async (id) => (await ask('GET', `/api/telephone-encounters/${id}`, undefined, token)).body,
+    pharmacies: async (ehr_id) => {
+      const { body } = await ask('GET', `/api/patients/${ehr_id}/pharmacies`, undefined, token);
+      return body.rows.map((row: { pharmacyId: string }) => row.pharmacyId);
+    },
+    addAction: async (id, text) => {
+      const action = { text, externalRef: randomUUID() };
+      return (await ask('POST', `/api/telephone-encounters/${id}/actions`, action, token)).status;
+    },
+  };
+}
