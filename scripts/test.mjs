@@ -50,10 +50,9 @@ async function step(name, work) {
   try {
     await work();
   } catch (error) {
-    if (error instanceof Refusal) throw new Refusal(`\n=== ${name} FAILED\n${error.message}`);
+    if (error instanceof Refusal) throw new Refusal(`\n=== ${name}: FAILED\n${error.message}`);
     throw error;
   }
-  if (interrupted) throw new Refusal('Interrupted.');
   process.stdout.write(`=== ${name}: ${((Date.now() - began) / 1000).toFixed(1)} s\n`);
 }
 
@@ -66,6 +65,7 @@ async function run(program, args, env = {}) {
   });
   const code = await new Promise((resolve) => current.once('close', resolve));
   current = undefined;
+  if (interrupted) throw new Refusal('Interrupted.');
   if (code !== 0) throw new Refusal(`${program} ended with code ${code}.`);
 }
 
@@ -120,7 +120,7 @@ async function cleanUp() {
   if (left.length > 0) await sleep(200);
   if (existsSync(report_file)) counted = JSON.parse(readFileSync(report_file, 'utf8'));
   rmSync(test_root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-  if (left.length === 0) return;
+  if (left.length === 0 || interrupted) return;
   const list = left.map(({ pid, command }) => `  ${pid} ${command}`).join('\n');
   process.stderr.write(`\n=== FAILED: the run left processes behind (they are ended now)\n${list}\n`);
   process.exitCode = 1;
@@ -138,7 +138,12 @@ function leftovers() {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .filter((pid) => traces(pid).some((text) => text.includes(test_root)))
-    .map((pid) => ({ pid: Number(pid), command: readOr('', `/proc/${pid}/cmdline`).replaceAll('\0', ' ') }))
+    .map((pid) => ({
+      pid: Number(pid),
+      command: readOr('', `/proc/${pid}/cmdline`)
+        .replace(/[\0 ]+/g, ' ')
+        .trim(),
+    }))
     .filter(({ command }) => command !== '');
 }
 

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startLarkspur } from '../larkspur/start.ts';
 import { endpoints } from './api/endpoints.ts';
@@ -10,6 +9,7 @@ import type { Context } from './context.ts';
 import { parseDatabaseUrl } from './db/address.ts';
 import { openBell } from './db/bell.ts';
 import { openDatabase } from './db/database.ts';
+import { openFolders } from './db/embedded/folders.ts';
 import { openLookups } from './db/lookups.ts';
 import { type DatabaseServer, openServer } from './db/openServer.ts';
 import { StartFailure } from './errors.ts';
@@ -53,7 +53,7 @@ async function open(
   { role, print }: { role: Role; print: (text: string) => void },
   doors: (() => Promise<unknown>)[],
 ): Promise<Omit<Service, 'close'>> {
-  const server = await openServer(config, print);
+  const server = await openServer(config, (line) => print(`${line}\n`));
   doors.push(server.release);
   const ctx = await openContext(config, server, doors, print);
 
@@ -78,7 +78,7 @@ async function openContext(
   doors: (() => Promise<unknown>)[],
   print: (text: string) => void,
 ): Promise<Context> {
-  await mkdir(config.data_dir, { recursive: true, mode: 0o700 });
+  await openFolders(config.data_dir);
   const log = openLog(config.log_level);
   const db = openDatabase(server.address, config.database_pool);
   doors.push(db.close);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { refusal } from '../errors.ts';
+import { ApiError, refusal } from '../errors.ts';
 import type { NewJob } from '../jobs/enqueue.ts';
 import { Replayed } from './endpoint.ts';
 
@@ -31,16 +31,46 @@ type KeyRow = {
   expired: boolean;
 };
 
-/** The earlier request of a taken key; undefined when it is too old to count, and then the key is free again. */
-export async function findEarlier(
+type Accepted = { id: string; job_id: number };
+
+/**
+ * Accepts a request whose own statement stores its key (`accept` gives undefined when the key is taken), or answers
+ * as the earlier one with the same key was. It is so answered even where it would be refused today: what the first
+ * one referred to may be gone since, but it was accepted, and a client must not believe otherwise.
+ */
+export async function acceptOnce(
   ctx: Context,
   client_id: string,
-  idempotency: Idempotency,
-): Promise<{ operation_id: string; job_id: number } | undefined> {
+  idempotency: Idempotency | undefined,
+  accept: () => Promise<Accepted | undefined>,
+  answer: (accepted: Accepted) => unknown,
+): Promise<unknown> {
+  const replay = async () => {
+    const earlier = idempotency && (await findEarlier(ctx, client_id, idempotency));
+    return earlier && new Replayed(answer(earlier));
+  };
+  try {
+    const accepted = await accept();
+    if (accepted) return answer(accepted);
+  } catch (error) {
+    const earlier = error instanceof ApiError && (await replay());
+    if (earlier) return earlier;
+    throw error;
+  }
+  const earlier = await replay();
+  if (earlier) return earlier;
+  // The key had run out and is free now.
+  const again = await accept();
+  if (!again) throw refusal('idempotency_key_running');
+  return answer(again);
+}
+
+/** The earlier request of a taken key; undefined when it is too old to count, and then the key is free again. */
+async function findEarlier(ctx: Context, client_id: string, idempotency: Idempotency): Promise<Accepted | undefined> {
   return ctx.db.tenant(client_id, async (tx) => {
     const row = await readKey(tx, idempotency);
     if (!row?.operation_id || row.job_id === null) return undefined;
-    return { operation_id: row.operation_id, job_id: row.job_id };
+    return { id: row.operation_id, job_id: row.job_id };
   });
 }
 

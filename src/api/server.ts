@@ -100,6 +100,7 @@ function addRoute(
     handler: async (request, reply) => {
       const raw_query = request.query as Record<string, unknown>;
       refuseUnstorable(raw_query);
+      refuseUnstorable(request.params);
       const query = readQuery(query_schema, raw_query);
       checkQuery(query);
       const body = checkBody ? bodyOf(request) : undefined;
@@ -129,8 +130,8 @@ function addRoute(
 }
 
 function bodyOf(request: FastifyRequest): Record<string, unknown> {
-  const body = request.body ?? {};
-  if (typeof body !== 'object' || Array.isArray(body)) throw refusal('body_not_object');
+  const body = request.body === undefined ? {} : request.body;
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw refusal('body_not_object');
   return body as Record<string, unknown>;
 }
 

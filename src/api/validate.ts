@@ -32,28 +32,32 @@ export function validator(schema: TObject, part: Part): (value: Record<string, u
 
 /** Reads the strings of a query as the types its schema names. What does not read as such stays and is refused. */
 export function readQuery(schema: TObject, raw: Record<string, unknown>): Record<string, unknown> {
-  const query: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(raw)) {
-    const type = (schema.properties[name] as { type?: string } | undefined)?.type;
-    if (type === 'integer' && typeof value === 'string' && /^-?\d{1,15}$/.test(value)) query[name] = Number(value);
-    else if (type === 'boolean' && (value === 'true' || value === 'false')) query[name] = value === 'true';
-    else query[name] = value;
-  }
-  return query;
+  // Made of entries, not by assignment: a parameter called __proto__ must stay visible to the check.
+  return Object.fromEntries(
+    Object.entries(raw).map(([name, value]) => {
+      const type = (schema.properties[name] as { type?: string } | undefined)?.type;
+      if (type === 'integer' && typeof value === 'string' && /^-?\d{1,15}$/.test(value)) return [name, Number(value)];
+      if (type === 'boolean' && (value === 'true' || value === 'false')) return [name, value === 'true'];
+      return [name, value];
+    }),
+  );
 }
 
 /** Characters that PostgreSQL cannot store (NUL) or UTF-8 cannot write (half of a surrogate pair). */
-export function refuseUnstorable(value: unknown, field = ''): void {
-  if (typeof value === 'string') {
-    if (value.includes('\u0000') || !value.isWellFormed()) {
-      throw invalid(field, `${field} contains a character that cannot be stored.`);
-    }
-  } else if (Array.isArray(value)) {
-    for (const item of value) refuseUnstorable(item, field);
-  } else if (typeof value === 'object' && value !== null) {
+export function refuseUnstorable(value: unknown): void {
+  const refuse = (text: string, field: string) => {
+    if (!text.includes('\u0000') && text.isWellFormed()) return;
+    throw invalid(field, `${field} contains a character that cannot be stored.`);
+  };
+  // A list of what is left to look at: a body can be nested deeper than function calls can.
+  const left: { value: unknown; field: string }[] = [{ value, field: '' }];
+  for (let next = left.pop(); next; next = left.pop()) {
+    const { value, field } = next;
+    if (typeof value === 'string' && field !== '') refuse(value, field);
+    if (typeof value !== 'object' || value === null) continue;
     for (const [name, item] of Object.entries(value)) {
-      refuseUnstorable(name, field || 'A field name');
-      refuseUnstorable(item, field || name);
+      if (!Array.isArray(value)) refuse(name, field || 'A field name');
+      left.push({ value: item, field: field || name });
     }
   }
 }

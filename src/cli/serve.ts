@@ -1,17 +1,19 @@
 import type { Config } from '../config.ts';
 import { type Role, startService } from '../main.ts';
 
-/** Runs until it is told to stop. A second signal ends it at once; what was answered is safe all the same. */
+/** Within this time a second signal is the same one: after Ctrl-C the terminal sends it to us, and npm passes it on. */
+const same_signal_ms = 1_000;
+
+/** Runs until it is told to stop. Told again later, it ends at once; what was answered is safe all the same. */
 export async function serve(config: Config, role: Role): Promise<void> {
   const stopped = new Promise<void>((resolve) => {
-    let asked = false;
+    let asked_at: number | undefined;
     const stop = () => {
-      if (asked) process.exit(130);
-      asked = true;
+      if (asked_at !== undefined && Date.now() - asked_at > same_signal_ms) process.exit(130);
+      asked_at ??= Date.now();
       resolve();
     };
-    process.on('SIGINT', stop);
-    process.on('SIGTERM', stop);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
   });
   const print = (text: string) => void process.stdout.write(text);
   const service = await startService(config, { role, print });

@@ -8,6 +8,8 @@ export type NewJob = {
   operation: { id: string; type: string; input: unknown };
   /** What the job is ordered by: jobs of one lane run one after the other, in the order they were accepted. */
   lane: string;
+  /** Another key under which earlier jobs of the same patient may wait: while they do, this one follows them there. */
+  lane_before?: string;
   parallel_max: number;
   idempotency?: { scope_id: string; key_hash: Buffer; request_hash: Buffer } | undefined;
 };
@@ -46,11 +48,14 @@ export async function enqueue(sql: Sql | Tx, job: NewJob): Promise<number | unde
         RETURNING id, client_id
     ), queued AS (
       INSERT INTO jobs (client_id, organisation_id, account_id, operation_id, type, lane)
-        SELECT client_id, ${job.organisation_id}, ${job.account_id}, id, ${operation.type}, ${job.lane} FROM asked
-        RETURNING id, client_id
+        SELECT client_id, ${job.organisation_id}, ${job.account_id}, id, ${operation.type},
+               coalesce((SELECT key FROM lanes WHERE lanes.client_id = asked.client_id
+                  AND organisation_id = ${job.organisation_id} AND key = ${job.lane_before ?? null}), ${job.lane})
+          FROM asked
+        RETURNING id, client_id, lane
     ), placed AS (
       INSERT INTO lanes (client_id, organisation_id, account_id, key, parallel_max)
-        SELECT client_id, ${job.organisation_id}, ${job.account_id}, ${job.lane}, ${job.parallel_max} FROM queued
+        SELECT client_id, ${job.organisation_id}, ${job.account_id}, lane, ${job.parallel_max} FROM queued
         ON CONFLICT (organisation_id, key) DO UPDATE SET key = excluded.key
     )
     SELECT id FROM queued`;

@@ -4,7 +4,7 @@ import { refusal } from '../errors.ts';
 import type { EventType } from '../events.ts';
 import { newReference } from '../ids.ts';
 import { checkUrl } from '../security/addresses.ts';
-import { insertEndpoint, renewEndpoint } from './endpoints.ts';
+import { insertEndpoint, lockUrl, renewEndpoint } from './endpoints.ts';
 import { addSecret, readLiveSecrets } from './secrets.ts';
 
 export type NewEndpoint = { url: string; event_types?: readonly EventType[] | undefined };
@@ -24,6 +24,7 @@ export async function addEndpoint(
   if ('refused' in checked) {
     throw refusal('webhook_url_refused', { rule: checked.refused }, { field: 'webhook_url' });
   }
+  await lockUrl(tx, client_id, url);
   const known = await renewEndpoint(tx, { url, event_types: event_types ?? null });
   if (known) {
     const [newest] = await readLiveSecrets(ctx.vault, tx, known);

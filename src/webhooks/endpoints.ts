@@ -17,6 +17,11 @@ export async function listEndpoints(tx: Tx): Promise<Endpoint[]> {
     SELECT id, url, status, disabled_reason, event_types, created_at FROM webhook_endpoints ORDER BY created_at, id`;
 }
 
+/** Makes registrations of one address wait for each other: two at once would otherwise both find it new. */
+export async function lockUrl(tx: Tx, client_id: string, url: string): Promise<void> {
+  await tx`SELECT pg_advisory_xact_lock(hashtextextended(${`webhook ${client_id} ${url}`}, 0))`;
+}
+
 /** The endpoint of an address that is registered already, enabled and with the types wanted now. */
 export async function renewEndpoint(
   tx: Tx,

@@ -25,13 +25,15 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
   }
   const { patient_id } = await write.check(ctx, account, body);
   const id = newId();
+  const by_mrn = `mrn:${write.patient_mrn(body)}`;
   const job_id = await enqueue(ctx.db.service, {
     client_id: account.client_id,
     organisation_id: account.organisation_id,
     account_id: account.id,
     operation: { id, type: write.type, input: body },
-    // The MRN serves where the cache does not know the patient yet.
-    lane: patient_id === undefined ? `mrn:${write.patient_mrn(body)}` : `patient:${patient_id}`,
+    // The MRN serves where the cache does not know the patient yet; what was queued so may outlast the sync that does.
+    lane: patient_id === undefined ? by_mrn : `patient:${patient_id}`,
+    lane_before: by_mrn,
     parallel_max: connector.limits.parallel_max,
     idempotency,
   });

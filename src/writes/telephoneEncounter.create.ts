@@ -39,9 +39,14 @@ export const createTelephoneEncounter: Write<typeof TelephoneEncounterRequest, N
   }),
 
   perform: async ({ id, body, emr, steps: run }) => {
+    const name = body.refill_medication_name;
+    const written = run.outcomes.get(steps.create);
+    if (written && name === undefined) {
+      // An earlier try wrote all there was to write and could not say so; the EMR need not be asked for anything.
+      return { type: 'telephone_encounter.created', data: described(id, body, String(written.ehr_id)) };
+    }
     const patient = await emr.findPatient(body.patient_mrn);
     if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${body.patient_mrn}' not found.`);
-    const name = body.refill_medication_name;
     const medication =
       name === undefined ? undefined : matchMedication(name, await emr.listMedications(patient.ehr_id));
     const pharmacy_ehr_id = body.pharmacy_ehr_id ?? null;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addSecret } from '../../src/clients/clients.ts';
-import { startService } from '../../src/main.ts';
 import { loadConfig } from '../../src/config.ts';
+import { startService } from '../../src/main.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { apiOf, expectRefusal, newClient, type OtherClient, withDatabase } from './support.ts';
 

@@ -30,10 +30,7 @@ export async function newClient(world: World, options: { callback_urls?: string[
 }
 
 /** The API as another client calls it, or as this one does with another access token. */
-export function apiOf(
-  world: World,
-  who: { client_id?: string; client_secret?: string; access_token?: string },
-): Api {
+export function apiOf(world: World, who: { client_id?: string; client_secret?: string; access_token?: string }): Api {
   return openApi({ ...world.sandbox, access_token: '', ...who });
 }
 
@@ -60,7 +57,9 @@ export function raw(
   const { hostname, port } = new URL(base_url);
   return new Promise((resolve, reject) => {
     const { method, path, headers = {}, body } = options;
+    let answered = false;
     const sent = request({ hostname, port, method, path, headers, agent: false }, (response) => {
+      answered = true;
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('end', () => {
@@ -69,7 +68,9 @@ export function raw(
       });
     });
     // An answer may come before a large body is sent to its end, and the connection then closes under it.
-    sent.on('error', (error) => (sent.res ? undefined : reject(error)));
+    sent.on('error', (error) => {
+      if (!answered) reject(error);
+    });
     if (Array.isArray(body)) for (const chunk of body) sent.write(chunk);
     sent.end(Array.isArray(body) ? undefined : body);
   });

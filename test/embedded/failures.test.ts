@@ -23,6 +23,12 @@ describe('a start that cannot succeed says why in a sentence', () => {
     );
   });
 
+  test('the data folder is where no folder can be', async () => {
+    await expect(start('/proc/chartwire/data')).rejects.toThrow(
+      'Cannot write to the data folder /proc/chartwire/data: no folder can be made there.',
+    );
+  });
+
   test.skipIf(as_root)('the data folder is not ours to write to', async () => {
     const data_dir = await newDataDir();
     await mkdir(data_dir, { mode: 0o500 });

@@ -47,6 +47,7 @@ describe('the first start', () => {
     const again = await start(data_dir);
     expect(again).toMatchObject({ adopted: true, host: server.host });
     await server.stop();
+    await expect(stat(server.host)).rejects.toThrow('ENOENT');
   });
 
   test('works where the path has spaces, commas and quotes', async () => {

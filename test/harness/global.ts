@@ -12,7 +12,7 @@ declare module 'vitest' {
 
 /** One real PostgreSQL for the whole run; `postgres.ts` makes databases on it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const data_dir = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'postgres-'));
+  const data_dir = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'chartwire-tests-'));
   // Only the tests' server: a power cut in mid-run costs nothing, and a run is a third faster.
   const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
   const server = await startEmbedded({ data_dir, settings });

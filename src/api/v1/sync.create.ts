@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
-import { refusal } from '../../errors.ts';
 import { success } from '../../model/fields.ts';
 import { requestSync } from '../../records/requestSync.ts';
-import { endpoint, Replayed } from '../endpoint.ts';
-import { findEarlier } from '../idempotency.ts';
+import { endpoint } from '../endpoint.ts';
+import { acceptOnce } from '../idempotency.ts';
 
 export default endpoint({
   id: 'sync.create',
@@ -13,19 +12,18 @@ export default endpoint({
   summary: 'Read the organisation’s records anew from the EMR; ends in sync.completed or sync.failed',
   body: Type.Object({}),
   response: Type.Object({ success, message: Type.String(), job_id: Type.Integer() }),
-  handle: async ({ ctx, account, idempotency }) => {
-    const of = { ...account, account_id: account.id };
-    const { job_id } = await requestSync(ctx, ctx.db.service, of, { announce: true, idempotency });
-    if (job_id !== undefined) {
-      ctx.bell.ring('chartwire_jobs');
-      return answer(job_id);
-    }
-    const earlier = idempotency && (await findEarlier(ctx, account.client_id, idempotency));
-    if (!earlier) throw refusal('idempotency_key_running');
-    return new Replayed(answer(earlier.job_id));
-  },
+  handle: ({ ctx, account, idempotency }) =>
+    acceptOnce(
+      ctx,
+      account.client_id,
+      idempotency,
+      async () => {
+        const of = { ...account, account_id: account.id };
+        const { id, job_id } = await requestSync(ctx, ctx.db.service, of, { announce: true, idempotency });
+        if (job_id === undefined) return undefined;
+        ctx.bell.ring('chartwire_jobs');
+        return { id, job_id };
+      },
+      ({ job_id }) => ({ success: true, message: 'Sync queued. A webhook event follows on completion.', job_id }),
+    ),
 });
-
-function answer(job_id: number) {
-  return { success: true, message: 'Sync queued. A webhook event follows on completion.', job_id };
-}

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, realpath, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { StartFailure } from '../../errors.ts';
 
 export type Folders = {
@@ -13,7 +13,7 @@ export type Folders = {
 
 export async function openFolders(path: string): Promise<Folders> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await makeFolder(resolve(path));
     const data_dir = await realpath(path);
     const probe = join(data_dir, `.write-test-${randomBytes(6).toString('hex')}`);
     await writeFile(probe, '');
@@ -40,11 +40,27 @@ export function messageOf(error: unknown): string {
   return reasons[codeOf(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
 }
 
+/** Not mkdir's `recursive`: Node's never returns where a parent exists and still holds no new folder, as in /proc. */
+async function makeFolder(path: string): Promise<void> {
+  if (!(await exists(dirname(path)))) await makeFolder(dirname(path));
+  await mkdir(path, { mode: 0o700 }).catch((error) => {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  });
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
 const reasons: Record<string, string> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
   ENOSPC: 'no space is left',
+  ENOENT: 'no folder can be made there',
   EEXIST: 'it is not a folder',
   ENOTDIR: 'it is not a folder',
 };

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { open, readFile, rename, stat } from 'node:fs/promises';
+import { open, readFile, rename, rmdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -76,7 +76,7 @@ export async function spawnPostmaster(launch: {
 }
 
 /** Ends the server whoever started it: open transactions are rolled back, clients cut off, everything is written. */
-export async function stopPostmaster(folders: Folders): Promise<void> {
+export async function stopPostmaster(folders: Folders, socket_folder: string): Promise<void> {
   for (const [signal, patience_ms] of [
     ['SIGINT', fast_stop_ms],
     ['SIGQUIT', immediate_stop_ms],
@@ -86,11 +86,16 @@ export async function stopPostmaster(folders: Folders): Promise<void> {
     signalTo(running.pid, signal);
     const deadline = Date.now() + patience_ms;
     while (Date.now() < deadline) {
-      if (!(await isPostmaster(running.pid, folders))) return;
+      if (!(await isPostmaster(running.pid, folders))) return leaveNoFolder(folders, socket_folder);
       await sleep(20);
     }
   }
   throw new Error(`The database in ${folders.cluster} did not stop.`);
+}
+
+/** A socket folder among the temporary files is empty now. */
+async function leaveNoFolder(folders: Folders, socket_folder: string): Promise<void> {
+  if (socket_folder !== folders.cluster) await rmdir(socket_folder).catch(() => {});
 }
 
 function signalTo(pid: number, signal: NodeJS.Signals): void {

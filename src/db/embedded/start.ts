@@ -41,7 +41,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
   const launch = () =>
     spawnPostmaster({ folders, account, binaries, host: own_host, settings: options.settings ?? {} });
   const { host, adopted } = await untilReady(folders, { host: own_host, port, user: superuser, password }, launch);
-  return { host, port, user: superuser, password, adopted, stop: () => stopPostmaster(folders) };
+  return { host, port, user: superuser, password, adopted, stop: () => stopPostmaster(folders, host) };
 }
 
 type Address = { host: string; port: number; user: string; password: string };

@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+
+/** A way to PostgreSQL that can be cut and mended, as a network is. */
+export type DatabaseProxy = { port: number; cut(): Promise<void>; mend(): Promise<void> };
+
+export async function startDatabaseProxy(): Promise<DatabaseProxy> {
+  const { host, port: database_port } = inject('postgres');
+  const sockets = new Set<Socket>();
+  let server: Server | undefined;
+  const open = async (port: number): Promise<number> => {
+    server = createServer((near) => {
+      const far = connect(join(host, `.s.PGSQL.${database_port}`));
+      for (const [one, two] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        sockets.add(one);
+        one.pipe(two);
+        one.on('error', () => two.destroy());
+        one.on('close', () => {
+          sockets.delete(one);
+          two.destroy();
+        });
+      }
+    }).listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    if (typeof address !== 'object' || address === null) throw new Error('No port was given.');
+    return address.port;
+  };
+  const port = await open(0);
+  return {
+    port,
+    cut: async () => {
+      const closed = server && once(server, 'close');
+      server?.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+    mend: async () => {
+      await open(port);
+    },
+  };
+}

@@ -1,0 +1,247 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { apiOf, expectRefusal, newClient } from './support.ts';
+
+let world: TestSandbox;
+beforeAll(async () => {
+  world = await startSandbox();
+  // Opens the connections: otherwise the first of many requests is over before the second begins.
+  await Promise.all(Array.from({ length: 20 }, () => world.api.call('GET', '/v1/webhook')));
+});
+afterAll(() => world.close());
+
+const keyed = (key: string) => ({ 'idempotency-key': key });
+const sync = (key: string, headers: Record<string, string | null> = {}) =>
+  world.api.call('POST', '/v1/sync', { body: {}, headers: { ...keyed(key), ...headers } });
+const jobs = async () => Number((await world.owner`SELECT count(*) AS n FROM jobs`)[0]?.n);
+const age = (hours: number) =>
+  world.owner`UPDATE idempotency_keys SET created_at = created_at - make_interval(hours => ${hours})`;
+
+describe('the same key with the same request', () => {
+  test('gets the same answer, marked as replayed, and makes one job', async () => {
+    const key = randomUUID();
+    const before = await jobs();
+    const first = await world.api.callIn({ reason: 'Once' }, keyed(key));
+    expect([first.status, first.headers.get('idempotency-replayed')]).toStrictEqual([200, null]);
+    for (let n = 0; n < 3; n += 1) {
+      const again = await world.api.callIn({ reason: 'Once' }, keyed(key));
+      expect(again.status).toBe(200);
+      expect(again.body).toStrictEqual(first.body);
+      expect(again.headers.get('idempotency-replayed')).toBe('true');
+    }
+    expect(await jobs()).toBe(before + 1);
+    await world.api.untilEvent(first.body.job_id);
+    expect((await world.api.callIn({ reason: 'Once' }, keyed(key))).body).toStrictEqual(first.body);
+    const marked = (await world.api.ledger()).filter((entry) =>
+      entry.marker.startsWith(first.body.telephone_encounter_id),
+    );
+    expect(marked).toHaveLength(1);
+  });
+
+  test('is answered so although what it refers to has gone from the EMR since', async () => {
+    const key = randomUUID();
+    const first = await world.api.callIn({}, keyed(key));
+    await world.owner`UPDATE providers SET ehr_id = 'gone' WHERE ehr_id = ${world.sandbox.example.provider_id}`;
+    try {
+      expect((await world.api.callIn()).status).toBe(404);
+      const again = await world.api.callIn({}, keyed(key));
+      expect([again.status, again.body]).toStrictEqual([200, first.body]);
+    } finally {
+      await world.owner`UPDATE providers SET ehr_id = ${world.sandbox.example.provider_id} WHERE ehr_id = 'gone'`;
+    }
+  });
+
+  test('30 times at once makes one job, and 30 equal answers', async () => {
+    const key = randomUUID();
+    const before = await jobs();
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => world.api.callIn({ reason: 'At once' }, keyed(key))),
+    );
+    expect(answers.map((answer) => answer.status)).toStrictEqual(Array(30).fill(200));
+    expect(new Set(answers.map((answer) => JSON.stringify(answer.body))).size).toBe(1);
+    expect(answers.filter((answer) => answer.headers.get('idempotency-replayed') === null)).toHaveLength(1);
+    expect(await jobs()).toBe(before + 1);
+  });
+
+  test('30 times at once registers one webhook', async () => {
+    const key = randomUUID();
+    const body = { webhook_url: `http://127.0.0.1:9/${key}` };
+    const post = () => world.api.call('POST', '/v1/webhook', { body, headers: keyed(key) });
+    const answers = await Promise.all(Array.from({ length: 30 }, post));
+    expect(answers.map((answer) => answer.status)).toStrictEqual(Array(30).fill(200));
+    expect(new Set(answers.map((answer) => JSON.stringify(answer.body))).size).toBe(1);
+    const rows = await world.owner`SELECT id FROM webhook_endpoints WHERE url = ${body.webhook_url}`;
+    expect(rows).toHaveLength(1);
+  });
+
+  test('works on a sync as well', async () => {
+    const key = randomUUID();
+    const first = await sync(key);
+    const again = await sync(key);
+    expect(again.body).toStrictEqual(first.body);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+  });
+
+  test('gives the same secret again, which is kept sealed', async () => {
+    const no_token = { access_token: null };
+    const link = { body: { user_id: 'keyed', org_id: world.sandbox.org_id } };
+    const hook = { body: { webhook_url: 'http://127.0.0.1:9/keyed' } };
+    const rotation = { body: {} };
+    for (const [path, sent, secretOf] of [
+      ['/link/token/create', link, (body: Record<string, string>) => body.token],
+      ['/v1/webhook', hook, (body: Record<string, string>) => body.webhook_secret],
+      ['/v1/webhook/rotate-secret', rotation, (body: Record<string, string>) => body.webhook_secret],
+    ] as const) {
+      const headers = { ...no_token, ...keyed(randomUUID()) };
+      const first = await world.api.call('POST', path, { ...sent, headers });
+      const again = await world.api.call('POST', path, { ...sent, headers });
+      expect(first.status).toBe(200);
+      expect(again.body).toStrictEqual(first.body);
+      expect(again.headers.get('idempotency-replayed')).toBe('true');
+      const secret = secretOf(first.body) ?? '';
+      expect(secret.length).toBeGreaterThan(30);
+      const [row] = await world.owner<{ answer_sealed: Buffer }[]>`
+        SELECT answer_sealed FROM idempotency_keys WHERE answer_sealed IS NOT NULL ORDER BY created_at DESC LIMIT 1`;
+      expect(row?.answer_sealed.includes(secret)).toBe(false);
+      expect(row?.answer_sealed.includes('success')).toBe(false);
+    }
+  });
+});
+
+describe('the same key with another request', () => {
+  test('is refused with 422, whatever differs: a field, the endpoint, the path', async () => {
+    const message = 'This Idempotency-Key was used with another request. Use a new key for a new request.';
+    const key = randomUUID();
+    expect((await world.api.callIn({ reason: 'One' }, keyed(key))).status).toBe(200);
+    expectRefusal(await world.api.callIn({ reason: 'Two' }, keyed(key)), 422, message);
+    expectRefusal(await world.api.callIn({}, keyed(key)), 422, message);
+    expectRefusal(await sync(key), 422, message);
+    const hook = { body: { webhook_url: 'http://127.0.0.1:9/other' }, headers: keyed(key) };
+    expectRefusal(await world.api.call('POST', '/v1/webhook', hook), 422, message);
+    const rotation = { body: {}, headers: keyed(randomUUID()) };
+    expect((await world.api.call('POST', '/v1/webhook', { ...hook, headers: {} })).status).toBe(200);
+    const [oldest] = (await world.api.call('GET', '/v1/webhook')).body.webhook_urls;
+    const newest = (await world.api.call('GET', '/v1/webhook')).body.webhook_urls.at(-1);
+    expect((await world.api.call('POST', `/v1/webhook/${newest.id}/rotate-secret`, rotation)).status).toBe(200);
+    expectRefusal(await world.api.call('POST', `/v1/webhook/${oldest.id}x/rotate-secret`, rotation), 422, message);
+  });
+});
+
+describe('a key', () => {
+  const rule = 'Idempotency-Key must be 1 to 255 printable characters.';
+
+  test.each([
+    ['empty', ''],
+    ['of 256 characters', 'k'.repeat(256)],
+    ['beyond ASCII', 'schlüssel'],
+    ['with a tab', 'a\tb'],
+  ])('%s is refused with 400', async (_case, key) => {
+    for (const path of ['/v1/sync', '/v1/webhook/rotate-secret']) {
+      expectRefusal(await world.api.call('POST', path, { body: {}, headers: keyed(key) }), 400, rule);
+    }
+  });
+
+  test.each([
+    ['of one character', '~'],
+    ['of 255 characters', 'k'.repeat(255)],
+    ['with spaces and signs', `a b "${randomUUID()}" !#%`],
+  ])('%s is taken', async (_case, key) => {
+    expect((await sync(key)).status).toBe(200);
+  });
+
+  test('belongs to one access token: two accounts may use the same', async () => {
+    const key = randomUUID();
+    const colleague = apiOf(world, { access_token: await world.api.link({ user_id: 'colleague', staff: 4 }) });
+    const mine = await world.api.callIn({}, keyed(key));
+    const theirs = await colleague.callIn({ reason: 'Mine' }, keyed(key));
+    expect([mine.status, theirs.status]).toStrictEqual([200, 200]);
+    expect(theirs.headers.get('idempotency-replayed')).toBeNull();
+    expect(theirs.body.job_id).not.toBe(mine.body.job_id);
+  });
+
+  test('belongs to one client where no access token is sent', async () => {
+    const key = randomUUID();
+    const other = await newClient(world);
+    const registered = await Promise.all(
+      [world.api, other.api].map((api) =>
+        api.call('POST', '/v1/webhook', {
+          body: { webhook_url: 'http://127.0.0.1:9/same' },
+          headers: { ...keyed(key), access_token: null },
+        }),
+      ),
+    );
+    expect(registered.map((answer) => answer.status)).toStrictEqual([200, 200]);
+    expect(registered[0]?.body.webhook_secret).not.toBe(registered[1]?.body.webhook_secret);
+  });
+
+  test('is free again after a refusal', async () => {
+    const key = randomUUID();
+    expect((await world.api.callIn({ provider_id: 'nobody' }, keyed(key))).status).toBe(404);
+    expect((await world.api.callIn({ reason: 'x'.repeat(51) }, keyed(key))).status).toBe(400);
+    const accepted = await world.api.callIn({}, keyed(key));
+    expect([accepted.status, accepted.headers.get('idempotency-replayed')]).toStrictEqual([200, null]);
+    const hook = randomUUID();
+    const post = (webhook_url: string) =>
+      world.api.call('POST', '/v1/webhook', { body: { webhook_url }, headers: keyed(hook) });
+    expect((await post('http://10.0.0.1/')).status).toBe(400);
+    expect((await post('http://127.0.0.1:9/mended')).status).toBe(200);
+  });
+
+  test('is free again after 24 hours: the next request is a new one, at the first try', async () => {
+    const [write, list, hook] = [randomUUID(), randomUUID(), randomUUID()];
+    const rotate = () => world.api.call('POST', '/v1/webhook/rotate-secret', { body: {}, headers: keyed(hook) });
+    await world.api.call('POST', '/v1/webhook', { body: { webhook_url: 'http://127.0.0.1:9/aged' } });
+    const send = [() => world.api.callIn({}, keyed(write)), () => sync(list), rotate];
+    const first = [];
+    for (const each of send) first.push(await each());
+    await age(23);
+    for (const [n, each] of send.entries()) expect((await each()).body).toStrictEqual(first[n]?.body);
+    await age(2);
+    for (const [n, each] of send.entries()) {
+      const anew = await each();
+      expect([anew.status, anew.headers.get('idempotency-replayed')]).toStrictEqual([200, null]);
+      expect(anew.body).not.toStrictEqual(first[n]?.body);
+    }
+  });
+
+  test('whose first request is still running is answered with 409 after 5 seconds', async () => {
+    const [row] = await world.owner<{ id: string; client_id: string }[]>`
+      SELECT id, client_id FROM accounts WHERE user_id = ${world.sandbox.user_id}`;
+    const key = randomUUID();
+    const { createHash } = await import('node:crypto');
+    const key_hash = createHash('sha256').update(key).digest();
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let held = () => {};
+    const holding = new Promise<void>((resolve) => {
+      held = resolve;
+    });
+    const twin = world.owner.begin(async (tx) => {
+      await tx`INSERT INTO idempotency_keys (scope_id, key_hash, client_id, request_hash)
+        VALUES (${row?.id ?? ''}, ${key_hash}, ${row?.client_id ?? ''}, ${key_hash})`;
+      held();
+      await released;
+      throw new Error('rolled back');
+    });
+    await holding;
+    const began = Date.now();
+    const hook = { body: { webhook_url: 'http://127.0.0.1:9/twin' }, headers: keyed(key) };
+    const before = await jobs();
+    const answers = await Promise.all([world.api.callIn({}, keyed(key)), world.api.call('POST', '/v1/webhook', hook)]);
+    const waited_ms = Date.now() - began;
+    release();
+    await expect(twin).rejects.toThrow('rolled back');
+    for (const answer of answers) {
+      const message = 'A request with this Idempotency-Key is still running. Try again in a moment.';
+      expectRefusal(answer, 409, message);
+      expect(answer.headers.get('retry-after')).toBe('1');
+    }
+    expect(waited_ms).toBeGreaterThan(4500);
+    expect(waited_ms).toBeLessThan(8000);
+    expect(await jobs()).toBe(before);
+    expect((await world.api.callIn({}, keyed(key))).status).toBe(200);
+  });
+});

@@ -1,0 +1,273 @@
+import { Compile } from 'typebox/compile';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { endpoints } from '../../src/api/endpoints.ts';
+import type { Answer } from '../harness/api.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { expectRefusal } from './support.ts';
+
+let world: TestSandbox;
+beforeAll(async () => {
+  world = await startSandbox();
+});
+afterAll(() => world.close());
+
+const get = (path: string) => world.api.call('GET', path);
+
+/** Answers that PostgreSQL words are sent as they are: here they are held to what the reference promises. */
+function expectSchema(id: string, answer: Answer): void {
+  const endpoint = endpoints.find((candidate) => candidate.id === id);
+  if (!endpoint) throw new Error(`There is no endpoint ${id}.`);
+  const problems = Compile(endpoint.response).Errors(answer.body);
+  expect(problems, JSON.stringify(problems[0])).toStrictEqual([]);
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+}
+
+describe('lists of records', () => {
+  test.each([
+    ['providers', 8],
+    ['locations', 3],
+    ['staff', 12],
+    ['pharmacies', 15],
+  ])('%s: %i of them, each with every field of its kind', async (kind, count) => {
+    const answer = await get(`/v1/${kind}`);
+    expectSchema(`${kind}.list`, answer);
+    expect(Object.keys(answer.body)).toStrictEqual(['success', kind]);
+    const records: Record<string, unknown>[] = answer.body[kind];
+    expect(records).toHaveLength(count);
+    const fields = Object.keys(records[0] ?? {}).sort();
+    for (const record of records) {
+      expect(record.id).toMatch(/^[0-9a-f]{32}$/);
+      expect(Object.keys(record).sort()).toStrictEqual(fields);
+    }
+    expect(new Set(records.map((record) => record.id)).size).toBe(count);
+    expect(new Set(records.map((record) => record.ehr_id)).size).toBe(count);
+  });
+
+  test('a provider has exactly the fields of the specification, and the names of its facilities', async () => {
+    const { providers } = (await get('/v1/providers')).body;
+    const fields = ['id', 'ehr_id', 'name', 'npi', 'timezone', 'status', 'hide_in_availability', 'hours'];
+    expect(Object.keys(providers[0])).toStrictEqual(fields);
+    const shifts = providers.flatMap((provider: { hours: { shifts: object[] }[] }) =>
+      provider.hours.flatMap((day) => day.shifts),
+    );
+    expect(shifts.length).toBeGreaterThan(0);
+    const locations = (await get('/v1/locations')).body.locations;
+    const names = new Map(locations.map((each: { ehr_id: string; name: string }) => [each.ehr_id, each.name]));
+    for (const shift of shifts) {
+      expect(shift.start).toMatch(/^T\d\d:\d\d:\d\d$/);
+      expect(shift.end).toMatch(/^T\d\d:\d\d:\d\d$/);
+      if (shift.facility_id !== undefined) expect(shift.facility_name).toBe(names.get(shift.facility_id));
+    }
+  });
+
+  test('of an organisation that has none are empty', async () => {
+    await world.owner`DELETE FROM pharmacies`;
+    expect((await get('/v1/pharmacies')).body).toStrictEqual({ success: true, pharmacies: [] });
+  });
+});
+
+describe('patients', () => {
+  const names = async (query: string): Promise<string[]> => {
+    const answer = await get(`/v1/patients?${query}`);
+    expectSchema('patients.list', answer);
+    expect(answer.body.pagination.total_count).toBe(answer.body.patients.length);
+    return answer.body.patients.map(
+      (each: { first_name: string; last_name: string }) => `${each.first_name} ${each.last_name}`,
+    );
+  };
+
+  beforeAll(async () => {
+    for (const [firstName, lastName, extra] of [
+      ['Zoë', 'Müller-Ångström', { homePhone: '999-555-0100', cellPhone: '999-555-0101' }],
+      ['ÉMILE', 'O’Neill', { homePhone: '999-555-0102' }],
+      ['Per%cent', 'Under_score', {}],
+      ['Back\\slash', "Zzz Quote's", {}],
+    ] as const) {
+      const added = await world.api.control('POST', '/control/patients', { firstName, lastName, ...extra });
+      expect(added.status, JSON.stringify(added.body)).toBe(201);
+    }
+    const synced = await world.api.call('POST', '/v1/sync', { body: {} });
+    expect((await world.api.untilEvent(synced.body.job_id)).event_type).toBe('sync.completed');
+  });
+
+  test('are listed with every field of a patient, by last name, 100 to a page', async () => {
+    const answer = await get('/v1/patients');
+    expectSchema('patients.list', answer);
+    expect(Object.keys(answer.body)).toStrictEqual(['success', 'patients', 'pagination']);
+    expect(answer.body.patients).toHaveLength(100);
+    expect(answer.body.pagination).toStrictEqual({
+      page: 1,
+      current_page: 1,
+      page_size: 100,
+      total_count: 204,
+      total_pages: 3,
+    });
+  });
+
+  test('are the same over all pages of any size: each once, none missing', async () => {
+    const all = (await get('/v1/patients?page_size=1000')).body.patients;
+    expect(all).toHaveLength(204);
+    const paged = [];
+    for (let page = 1; page <= 5; page += 1) {
+      const { body } = await get(`/v1/patients?page_size=50&page=${page}`);
+      const pagination = { page, current_page: page, page_size: 50, total_count: 204, total_pages: 5 };
+      expect(body.pagination).toStrictEqual(pagination);
+      paged.push(...body.patients);
+    }
+    expect(paged).toStrictEqual(all);
+  });
+
+  test('beyond the last page are none', async () => {
+    for (const page of [4, 1_000_000]) {
+      const { body } = await get(`/v1/patients?page=${page}`);
+      expect(body.patients).toStrictEqual([]);
+      expect(body.pagination).toStrictEqual({
+        page,
+        current_page: page,
+        page_size: 100,
+        total_count: 204,
+        total_pages: 3,
+      });
+    }
+    const none = (await get('/v1/patients?mrn=nobody')).body;
+    expect(none.patients).toStrictEqual([]);
+    expect(none.pagination).toMatchObject({ total_count: 0, total_pages: 0 });
+  });
+
+  test.each([
+    ['page=0', 'page must be at least 1'],
+    ['page=-1', 'page must be at least 1'],
+    ['page_size=0', 'page_size must be at least 1'],
+    ['page_size=1001', 'page_size must be at most 1000'],
+    ['page=1000001', 'page must be at most 1000000'],
+  ])('%s is refused', async (query, message) => {
+    expectRefusal(await get(`/v1/patients?${query}`), 400, message, query.split('=')[0]);
+  });
+
+  test('page_size=1000 is taken, and page_size=1', async () => {
+    expect((await get('/v1/patients?page_size=1000')).status).toBe(200);
+    expect((await get('/v1/patients?page_size=1')).body.pagination.total_pages).toBe(204);
+  });
+
+  test('are found by any part of a name, whatever its case and accents', async () => {
+    for (const part of ['müller', 'MULLER', 'ller-Ang', 'angstrom', 'Ångström', 'A\u030angstro\u0308m']) {
+      expect(await names(`last_name=${encodeURIComponent(part)}`)).toStrictEqual(['Zoë Müller-Ångström']);
+    }
+    for (const part of ['emile', 'Émile', 'MIL']) {
+      expect(await names(`last_name=neill&first_name=${encodeURIComponent(part)}`)).toStrictEqual(['ÉMILE O’Neill']);
+    }
+    expect(await names('first_name=zoe&last_name=neill')).toStrictEqual([]);
+  });
+
+  test('are found by %, _ and \\ as by any other character', async () => {
+    expect(await names('first_name=%25')).toStrictEqual(['Per%cent Under_score']);
+    expect(await names('last_name=_')).toStrictEqual(['Per%cent Under_score']);
+    expect(await names('first_name=%5C')).toStrictEqual(["Back\\slash Zzz Quote's"]);
+    expect(await names("last_name=quote's")).toStrictEqual(["Back\\slash Zzz Quote's"]);
+    expect(await names('first_name=P_r')).toStrictEqual([]);
+  });
+
+  test('are found by MRN, EMR id and date of birth, to the letter', async () => {
+    const [patient] = (await get(`/v1/patients?mrn=${world.sandbox.example.patient_mrn}`)).body.patients;
+    expect(patient.mrn).toBe(world.sandbox.example.patient_mrn);
+    expect((await get(`/v1/patients?ehr_id=${patient.ehr_id}`)).body.patients).toStrictEqual([patient]);
+    expect((await get(`/v1/patients?mrn=${patient.mrn.slice(0, -1)}`)).body.patients).toStrictEqual([]);
+    const born = (await get(`/v1/patients?dob=${patient.dob}`)).body.patients;
+    expect(born).toContainEqual(patient);
+    expect(born.every((each: { dob: string }) => each.dob === patient.dob)).toBe(true);
+  });
+
+  test.each(['1990-02-30', '01/02/1990', '1990', '1990-1-2', '1990-01-02T00:00:00Z', ''])(
+    'dob=%s is refused',
+    async (dob) => {
+      expectRefusal(await get(`/v1/patients?dob=${encodeURIComponent(dob)}`), 400, /^dob must be a date/, 'dob');
+    },
+  );
+
+  test('are found by home phone and by cell phone', async () => {
+    expect(await names('phone=999-555-0100')).toStrictEqual(['Zoë Müller-Ångström']);
+    expect(await names('phone=999-555-0101')).toStrictEqual(['Zoë Müller-Ångström']);
+    expect(await names('phone=999-555-0102')).toStrictEqual(['ÉMILE O’Neill']);
+    expect(await names('phone=999-555-0109999')).toStrictEqual([]);
+  });
+});
+
+describe('a job and its events', () => {
+  test('read with every field of the reference, before and after the end', async () => {
+    const accepted = await world.api.callIn({ reason: 'Read me' });
+    expectSchema('jobs.get', await get(`/v1/jobs/${accepted.body.job_id}`));
+    const event = await world.api.untilEvent(accepted.body.job_id);
+    const job = await get(`/v1/jobs/${accepted.body.job_id}`);
+    expectSchema('jobs.get', job);
+    const { success, job: nested, ...flat } = job.body;
+    expect(success).toBe(true);
+    expect(flat).toStrictEqual(nested);
+    expect(nested).toMatchObject({
+      job_id: accepted.body.job_id,
+      type: 'telephone_encounter.create',
+      status: 'succeeded',
+      attempts: 1,
+      error: null,
+      event_id: event.id,
+    });
+    const listed = await get(`/v1/webhook-events?job_id=${accepted.body.job_id}`);
+    expectSchema('webhook-events.list', listed);
+    expect(listed.body.webhook_events).toHaveLength(1);
+    expect(listed.body.pagination).toStrictEqual({
+      page: 1,
+      current_page: 1,
+      page_size: 50,
+      total_count: 1,
+      total_pages: 1,
+    });
+  });
+
+  test('are narrowed by type, delivery status and day, and paged', async () => {
+    const first = await world.api.callIn({ reason: 'Filtered' });
+    await world.api.untilEvent(first.body.job_id);
+    const of = async (query: string) => {
+      const answer = await get(`/v1/webhook-events?${query}`);
+      expectSchema('webhook-events.list', answer);
+      return answer.body;
+    };
+    const today = new Date().toISOString().slice(0, 10);
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    const all = await of('page_size=100');
+    expect(all.webhook_events.length).toBeGreaterThan(1);
+    const created = await of('event_type=telephone_encounter.created');
+    expect(created.webhook_events.every((each: { type: string }) => each.type === 'telephone_encounter.created')).toBe(
+      true,
+    );
+    expect((await of('event_type=nothing.of.the.kind')).webhook_events).toStrictEqual([]);
+    expect((await of('delivery_status=failed')).webhook_events).toStrictEqual([]);
+    expect((await of(`start_date=${today}&end_date=${today}`)).pagination.total_count).toBe(all.pagination.total_count);
+    expect((await of(`start_date=${tomorrow}`)).webhook_events).toStrictEqual([]);
+    const paged = [];
+    for (let page = 1; page <= all.pagination.total_count; page += 1) {
+      paged.push(...(await of(`page_size=1&page=${page}`)).webhook_events);
+    }
+    expect(paged).toStrictEqual(all.webhook_events);
+  });
+
+  test('an unknown job has no events and is no job; what is not a number is refused', async () => {
+    const none = await get('/v1/webhook-events?job_id=999999');
+    expect(none.status).toBe(200);
+    expect(none.body).toMatchObject({ success: true, webhook_events: [], pagination: { total_count: 0 } });
+    for (const job_id of ['abc', '1.5', '', '1 OR 1=1']) {
+      const answer = await get(`/v1/webhook-events?job_id=${encodeURIComponent(job_id)}`);
+      expectRefusal(answer, 400, 'job_id must be an integer', 'job_id');
+    }
+    expectRefusal(await get('/v1/jobs/999999'), 404, "Job with ID '999999' not found.", 'job_id');
+  });
+
+  test.each([
+    ['page_size=101', 'page_size must be at most 100'],
+    ['page=0', 'page must be at least 1'],
+    ['delivery_status=lost', 'delivery_status must be one of: success, failed, pending'],
+    ['start_date=yesterday', 'start_date must be a date (YYYY-MM-DD) or an ISO 8601 date-time.'],
+    ['end_date=2026-02-30', 'end_date must be a date (YYYY-MM-DD) or an ISO 8601 date-time.'],
+  ])('events, %s: refused', async (query, message) => {
+    expectRefusal(await get(`/v1/webhook-events?${query}`), 400, message, query.split('=')[0]);
+  });
+});

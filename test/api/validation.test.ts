@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { expectRefusal } from './support.ts';
+
+let world: TestSandbox;
+beforeAll(async () => {
+  world = await startSandbox();
+});
+afterAll(() => world.close());
+
+const post = (path: string, body: unknown) => world.api.call('POST', path, { body });
+const posts = ['/v1/telephone-encounters', '/v1/sync', '/v1/webhook', '/link/token/create'];
+
+describe('a body', () => {
+  test.each(['{', '{"a":1,}', "{'a':1}", 'undefined', '{"a":NaN}', '{} {}', '\u0000', '"', '[', 'nul', '{"a":"\t"}'])(
+    'that is not JSON is refused with 400: %j',
+    async (body) => {
+      for (const path of posts) expectRefusal(await post(path, body), 400, 'Request body is not valid JSON.');
+    },
+  );
+
+  test.each(['[]', '[{"user_id":"u"}]', '"text"', '5', 'true', 'null'])(
+    'that is JSON but no object is refused with 400: %s',
+    async (body) => {
+      for (const path of posts) expectRefusal(await post(path, body), 400, 'Request body must be a JSON object.');
+    },
+  );
+
+  test('that is empty or absent counts as one without fields', async () => {
+    for (const body of ['', '  \n ', undefined]) {
+      expectRefusal(await post('/v1/telephone-encounters', body), 400, 'Missing required field: patient_mrn');
+      expectRefusal(await post('/v1/webhook', body), 400, 'Missing required field: webhook_url', 'webhook_url');
+    }
+  });
+
+  test('names every unknown field, in the order sent, before any other fault of a field', async () => {
+    const fields = { zebra: 1, apple: 2, caller: 5 };
+    expectRefusal(await world.api.callIn(fields), 400, 'Unexpected fields in request body: zebra, apple');
+    const one = await world.api.callIn({ Reason: 'x' });
+    expectRefusal(one, 400, 'Unexpected fields in request body: Reason', 'Reason');
+    expectRefusal(await post('/v1/sync', { full: true }), 400, 'Unexpected fields in request body: full', 'full');
+  });
+
+  test('says first what is missing, then what is unknown, then what is wrong', async () => {
+    const sent = { zebra: 1, provider_id: 5 };
+    expectRefusal(await post('/v1/telephone-encounters', sent), 400, 'Missing required field: patient_mrn');
+    const nothing = { user_id: null, zebra: 1 };
+    expectRefusal(await post('/link/token/create', nothing), 400, 'Missing required field: user_id', 'user_id');
+    expectRefusal(
+      await post('/link/token/create', { user_id: 'u', org_id: '' }),
+      400,
+      'Missing required field: org_id',
+    );
+  });
+
+  test.each(['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', '__defineGetter__'])(
+    'takes no field called %s, and nothing is changed by it',
+    async (name) => {
+      const { patient_mrn, provider_id, location_id, assigned_to_id } = world.sandbox.example;
+      const text = JSON.stringify({ patient_mrn, provider_id, location_id, assigned_to_id });
+      const body = `${text.slice(0, -1)},"${name}":{"polluted":"yes"}}`;
+      const answer = await post('/v1/telephone-encounters', body);
+      expectRefusal(answer, 400, `Unexpected fields in request body: ${name}`, name);
+      expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+    },
+  );
+
+  test('takes credentials of a name such as __proto__ no more than any other unknown one', async () => {
+    const created = await world.api.call('POST', '/link/token/create', {
+      body: { user_id: 'proto', org_id: world.sandbox.org_id },
+    });
+    const body = `{"link_token":"${created.body.token}","credentials":{"__proto__":"x","constructor":"y"}}`;
+    const refused = await post('/sandbox/public_token/create', body);
+    const names = 'credentials.__proto__, credentials.constructor';
+    expectRefusal(refused, 400, `Unexpected fields in request body: ${names}`);
+  });
+});
+
+describe('nothing is coerced', () => {
+  test.each([
+    ['caller', 5, 'caller must be a string'],
+    ['caller', true, 'caller must be a string'],
+    ['caller', {}, 'caller must be a string'],
+    ['caller', ['a'], 'caller must be a string'],
+    ['patient_mrn', 100001, 'patient_mrn must be a string'],
+    ['is_high_priority', true, 'is_high_priority must be one of: true, false'],
+    ['is_high_priority', 'TRUE', 'is_high_priority must be one of: true, false'],
+    ['is_high_priority', 1, 'is_high_priority must be one of: true, false'],
+    ['message', null, 'message must be a string'],
+  ])('telephone encounter, %s = %j', async (field, value, message) => {
+    expectRefusal(await world.api.callIn({ [field]: value }), 400, message, field);
+  });
+
+  test.each([
+    [{ webhook_url: 5 }, 'webhook_url must be a string', 'webhook_url'],
+    [
+      { webhook_url: 'http://127.0.0.1/', event_types: 'sync.completed' },
+      'event_types must be an array',
+      'event_types',
+    ],
+    [{ webhook_url: 'http://127.0.0.1/', event_types: [] }, 'event_types must have at least 1 elements', 'event_types'],
+    [{ webhook_url: 'http://127.0.0.1/', event_types: [5] }, /^event_types\[0\] must be one of: /, 'event_types'],
+  ])('webhook registration, %j', async (body, message, field) => {
+    expectRefusal(await post('/v1/webhook', body), 400, message, field);
+  });
+});
+
+describe('a query', () => {
+  test.each([
+    '/v1/providers',
+    '/v1/locations',
+    '/v1/staff',
+    '/v1/pharmacies',
+    '/v1/webhook',
+    '/link/emrs',
+    '/v1/jobs/1',
+  ])('with an unknown parameter is refused, so that a mistyped filter does not return everyone: %s', async (path) => {
+    expectRefusal(await world.api.call('GET', `${path}?nmae=Jane`), 400, 'Unexpected query parameters: nmae', 'nmae');
+  });
+
+  test.each(['last_nmae', 'LAST_NAME', '__proto__', 'constructor', 'toString', 'last_name[]', 'page.x'])(
+    'of the patients takes no parameter called %s',
+    async (name) => {
+      const answer = await world.api.call('GET', `/v1/patients?${encodeURIComponent(name)}=x`);
+      expectRefusal(answer, 400, `Unexpected query parameters: ${name}`);
+    },
+  );
+
+  test('names all unknown parameters, in the order sent', async () => {
+    const answer = await world.api.call('GET', '/v1/patients?b=1&a=2&page=0&__proto__=3');
+    expectRefusal(answer, 400, 'Unexpected query parameters: b, a, __proto__');
+  });
+
+  test('is refused on endpoints that write, too', async () => {
+    const answer = await world.api.call('POST', '/v1/sync?x=1', { body: {} });
+    expectRefusal(answer, 400, 'Unexpected query parameters: x');
+  });
+
+  test.each(['1.5', '1e1', '0x1', ' 1', '', 'one', '9999999999999999', '+1', 'NaN'])(
+    'reads no page out of %j',
+    async (page) => {
+      const answer = await world.api.call('GET', `/v1/patients?page=${encodeURIComponent(page)}`);
+      expectRefusal(answer, 400, 'page must be an integer', 'page');
+    },
+  );
+
+  test('takes each parameter once', async () => {
+    for (const [query, field] of [
+      ['mrn=a&mrn=b', 'mrn'],
+      ['page=1&page=2', 'page'],
+      ['last_name=a&last_name=a', 'last_name'],
+    ] as const) {
+      const answer = await world.api.call('GET', `/v1/patients?${query}`);
+      expectRefusal(answer, 400, new RegExp(`^${field} must be an? (string|integer)$`), field);
+    }
+  });
+
+  test('with a NUL is refused, in a value and in a name', async () => {
+    const value = await world.api.call('GET', '/v1/patients?last_name=a%00b');
+    expectRefusal(value, 400, 'last_name contains a character that cannot be stored.', 'last_name');
+    const name = await world.api.call('GET', '/v1/patients?a%00b=1');
+    expect(name.status).toBe(400);
+    expect(name.body).toMatchObject({ success: false, code: 'invalid_field' });
+  });
+});

@@ -1,0 +1,43 @@
+import { parseDatabaseUrl } from '../../src/db/address.ts';
+import { connect, type Database, openDatabase, type Sql } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { newId } from '../../src/ids.ts';
+import { enqueue } from '../../src/jobs/enqueue.ts';
+import { freshDatabase } from '../harness/postgres.ts';
+import { layTenant, type Tenant } from '../harness/tenant.ts';
+
+/** A migrated database with the service's doors to it, and its owner beside them. */
+export type World = {
+  db: Database;
+  owner: Sql;
+  tenant: Tenant;
+  /** Queues a job and gives its id. */
+  queue(lane: string, of?: Tenant, parallel_max?: number): Promise<number>;
+  close(): Promise<void>;
+};
+
+export async function openWorld(): Promise<World> {
+  const database = await freshDatabase('jobs');
+  const address = parseDatabaseUrl('DATABASE_URL', database.url);
+  await migrate(address);
+  const owner = connect(address, { max: 2 });
+  const db = openDatabase(address, 6);
+  const tenant = await layTenant(owner);
+  return {
+    db,
+    owner,
+    tenant,
+    queue: async (lane, of = tenant, parallel_max = 4) => {
+      const operation = { id: newId(), type: 'test', input: { lane } };
+      const { client_id, organisation_id, account_id } = of;
+      const id = await enqueue(db.service, { client_id, organisation_id, account_id, operation, lane, parallel_max });
+      if (id === undefined) throw new Error('The job was not queued.');
+      return id;
+    },
+    close: async () => {
+      await db.close();
+      await owner.end({ timeout: 5 });
+      await database.drop();
+    },
+  };
+}

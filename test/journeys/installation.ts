@@ -1,0 +1,94 @@
+import { expect } from 'vitest';
+import { startLarkspur } from '../../larkspur/start.ts';
+import { parseDatabaseUrl } from '../../src/db/address.ts';
+import type { Sql } from '../../src/db/database.ts';
+import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
+import { type Api, openApi } from '../harness/api.ts';
+import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
+import { appliedMarkers, createMarker, patient, unlimited, until, untilEnded } from './journey.ts';
+
+/** An installation of several processes: one API, as many workers as are started, and an EMR that outlives them. */
+export type Installation = {
+  sandbox: Sandbox;
+  api: Api;
+  owner: Sql;
+  startWorker(env?: Record<string, string>): Promise<TestProcess>;
+  close(): Promise<void>;
+};
+
+export const lease = { LEASE_SECONDS: '2' };
+
+export async function install(): Promise<Installation> {
+  const spawned = await spawnSandbox({ env: { ...unlimited, ...lease, DATABASE_POOL: '4' } });
+  const { env, owner } = spawned;
+  const address = parseDatabaseUrl('DATABASE_URL', env.DATABASE_URL ?? '');
+  const database = { ...address, database: `${address.database}_larkspur` };
+  const larkspur = await startLarkspur({ database, host: '127.0.0.1', port: Number(env.LARKSPUR_PORT) });
+  await owner`UPDATE organisations SET emr_address = ${larkspur.url}`;
+  await spawned.start('api');
+  const laid = (await spawned.read()).sandbox;
+  const sandbox: Sandbox = {
+    ...laid,
+    base_url: `http://127.0.0.1:${env.PORT}`,
+    larkspur: { ...laid.larkspur, url: larkspur.url },
+  };
+  return {
+    sandbox,
+    api: openApi(sandbox),
+    owner,
+    startWorker: (more) => spawned.start('worker', more),
+    close: async () => {
+      await larkspur.close();
+      await spawned.close();
+    },
+  };
+}
+
+/** Waits until the job has said what it is about to write. */
+export async function untilIntent(owner: Sql, job_id: number): Promise<void> {
+  await until(`job ${job_id} to store its intent`, async () => {
+    const [row] = await owner`SELECT FROM job_steps WHERE job_id = ${job_id} AND kind = 'intent'`;
+    return row;
+  });
+}
+
+const patience_ms = 45_000;
+
+export type Accepted = { job_id: number; telephone_encounter_id: string; mrn: string };
+
+/** Every job ended once and every write was applied once, in the order of acceptance per patient. */
+export async function expectNothingLostOrDoubled(world: Pick<Installation, 'api' | 'owner'>, accepted: Accepted[]) {
+  const job_ids = accepted.map(({ job_id }) => job_id);
+  await untilEnded(world.owner, job_ids, patience_ms);
+  expect(await countEvents(world.owner, job_ids)).toStrictEqual({ events: job_ids.length, jobs: job_ids.length });
+  const states = await world.owner`SELECT state, count(*) AS n FROM jobs WHERE id = ANY (${job_ids}) GROUP BY state`;
+  expect([...states]).toStrictEqual([{ state: 'succeeded', n: job_ids.length }]);
+  const markers = await appliedMarkers(world.api);
+  for (const mrn of new Set(accepted.map((one) => one.mrn))) {
+    const own = accepted.filter((one) => one.mrn === mrn).map((one) => createMarker(one.telephone_encounter_id));
+    expect(markers.filter((marker) => own.includes(marker))).toStrictEqual(own);
+  }
+  const refills = await appliedMarkers(world.api, 'add_refill');
+  expect(new Set(refills).size).toBe(refills.length);
+}
+
+export async function expectNothingLocked(world: Pick<Installation, 'owner'>) {
+  expect([...(await world.owner`SELECT id, owner FROM lanes WHERE locked_until IS NOT NULL`)]).toStrictEqual([]);
+}
+
+export async function accept(
+  world: Pick<Installation, 'api'>,
+  n = 1,
+  fields: Record<string, unknown> = {},
+): Promise<Accepted> {
+  const { mrn } = patient(n);
+  const answer = await world.api.callIn({ patient_mrn: mrn, ...fields });
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+  return { ...answer.body, mrn };
+}
+
+async function countEvents(owner: Sql, job_ids: number[]): Promise<{ events: number; jobs: number }> {
+  const [row] = await owner<{ events: number; jobs: number }[]>`
+    SELECT count(*) AS events, count(DISTINCT job_id) AS jobs FROM events WHERE job_id = ANY (${job_ids})`;
+  return row ?? { events: 0, jobs: 0 };
+}

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import {
+  type Accepted,
+  accept,
+  expectNothingLocked,
+  expectNothingLostOrDoubled,
+  type Installation,
+  install,
+} from './installation.ts';
+import { setFault, untilFaultsMet } from './journey.ts';
+
+const create = 'create_telephone_encounter';
+
+let world: Installation;
+beforeAll(async () => {
+  world = await install();
+});
+afterAll(() => world.close());
+
+describe('a worker told to stop', () => {
+  test('finishes what runs, takes no more, and leaves nothing locked', async () => {
+    const { api, owner } = world;
+    await setFault(api, create, 'delay', { times: 4, delay_ms: 1_000 });
+    const stopped = await world.startWorker();
+    const accepted: Accepted[] = [];
+    for (let n = 0; n < 12; n++) accepted.push(await accept(world, 1 + (n % 6)));
+    await untilFaultsMet(api);
+    const asked_at = Date.now();
+    await stopped.kill('SIGTERM');
+    expect(Date.now() - asked_at).toBeLessThan(25_000);
+    expect(stopped.child.exitCode).toBe(0);
+    await expectNothingLocked(world);
+    const states = await owner`SELECT state, count(*) AS n FROM jobs
+      WHERE id = ANY (${accepted.map(({ job_id }) => job_id)}) GROUP BY state ORDER BY state`;
+    expect([...states]).toStrictEqual([
+      { state: 'queued', n: 8 },
+      { state: 'succeeded', n: 4 },
+    ]);
+    const next = await world.startWorker();
+    onTestFinished(() => next.kill());
+    await expectNothingLostOrDoubled(world, accepted);
+  });
+  test('hands back what does not end in time, within 25 s, and another one finishes it once', async () => {
+    const { api, owner } = world;
+    // 27 s in all, each wait short enough to be waited for: the worker gives up in the middle of the write.
+    for (const operation of ['list_patients', 'list_medications', create]) {
+      await setFault(api, operation, 'delay', { delay_ms: 9_000 });
+    }
+    const stopped = await world.startWorker();
+    const accepted = await accept(world, 1, { refill_medication_name: 'Lisinopril' });
+    await expect
+      .poll(async () => (await api.control('GET', '/control/faults')).body.faults.length, { timeout: 10_000 })
+      .toBe(2);
+    const asked_at = Date.now();
+    await stopped.kill('SIGTERM');
+    expect(Date.now() - asked_at).toBeLessThan(25_000);
+    expect(stopped.child.exitCode).toBe(0);
+    await expectNothingLocked(world);
+    const steps = await owner`SELECT name, kind FROM job_steps WHERE job_id = ${accepted.job_id} AND kind <> 'note'`;
+    expect([...steps]).toStrictEqual([{ name: 'create_encounter', kind: 'intent' }]);
+    expect((await api.job(accepted.job_id)).status).toBe('queued');
+    const next = await world.startWorker();
+    onTestFinished(() => next.kill());
+    await expectNothingLostOrDoubled(world, [accepted]);
+  }, 60_000);
+});

@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseDatabaseUrl } from '../../src/db/address.ts';
+import { connect, type Database, openDatabase, type Sql, service_role, system_role } from '../../src/db/database.ts';
+import { newClient, type OtherClient } from '../api/support.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { leaveRows } from './leaveRows.ts';
+
+let world: TestSandbox;
+let db: Database;
+let service: Sql;
+let system: Sql;
+let own: string;
+let other: OtherClient;
+let tables: string[];
+
+/** Tables that belong to no client: operators stand above clients, keys and migrations are the installation's. */
+const unowned = ['master_keys', 'operators', 'schema_migrations'];
+/** The client's own row, whose wall is on its id. */
+const keyColumn = (table: string) => (table === 'clients' ? 'id' : 'client_id');
+
+beforeAll(async () => {
+  world = await startSandbox();
+  const address = parseDatabaseUrl('DATABASE_URL', world.env.DATABASE_URL ?? '');
+  db = openDatabase(address, 2);
+  service = connect(address, { role: service_role, max: 1 });
+  system = connect(address, { role: system_role, max: 1 });
+  other = await newClient(world);
+  const access_token = await other.api.link({ user_id: 'their-user', org_id: 'their-org', staff: 1 });
+  await leaveRows(other.api, { access_token });
+  await leaveRows(world.api);
+  const [row] = await world.owner`SELECT id FROM clients WHERE public_id = ${world.sandbox.client_id}`;
+  own = row?.id;
+  tables = (
+    await world.owner<{ name: string }[]>`SELECT table_name AS name FROM information_schema.tables
+      WHERE table_schema = 'public' AND table_type = 'BASE TABLE' ORDER BY table_name`
+  ).map((each) => each.name);
+});
+afterAll(async () => {
+  await Promise.all([db.close(), service.end(), system.end()]);
+  await world.close();
+});
+
+/** Rows of a client as the owner of the tables sees them. */
+async function count(table: string, client: string): Promise<number> {
+  const [row] = await world.owner`SELECT count(*) AS n FROM ${world.owner(table)}
+    WHERE ${world.owner(keyColumn(table))} = ${client}`;
+  return Number(row?.n);
+}
+
+describe('the roles', () => {
+  test('own nothing, bypass nothing, may do nothing special', async () => {
+    const roles = await world.owner`SELECT rolname, rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolcanlogin
+      FROM pg_roles WHERE rolname IN (${service_role}, ${system_role})`;
+    expect(roles).toHaveLength(2);
+    for (const role of roles) {
+      expect(role).toMatchObject({ rolsuper: false, rolbypassrls: false, rolcreaterole: false, rolcreatedb: false });
+    }
+    const owned = await world.owner`SELECT c.relname FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
+      WHERE r.rolname IN (${service_role}, ${system_role})`;
+    expect(owned).toHaveLength(0);
+    const memberships = await world.owner`SELECT g.rolname FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid
+      JOIN pg_roles r ON r.oid = m.member WHERE r.rolname IN (${service_role}, ${system_role})`;
+    expect(memberships).toHaveLength(0);
+    const definers = await world.owner`SELECT proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+      WHERE n.nspname = 'public' AND prosecdef`;
+    expect(definers).toHaveLength(0);
+    const views = await world.owner`SELECT FROM pg_views WHERE schemaname = 'public'`;
+    expect(views).toHaveLength(0);
+  });
+
+  test('may not create or change tables', async () => {
+    for (const role of [service, system]) {
+      await expect(role`CREATE TABLE public.mine (id int)`).rejects.toMatchObject({ code: '42501' });
+      await expect(role`ALTER TABLE patients DISABLE ROW LEVEL SECURITY`).rejects.toMatchObject({ code: '42501' });
+      await expect(role`TRUNCATE patients`).rejects.toMatchObject({ code: '42501' });
+      await expect(role`SET row_security = off`.then(() => role`SELECT count(*) FROM clients`)).rejects.toMatchObject({
+        code: '42501',
+      });
+      await role`RESET row_security`;
+    }
+  });
+});
+
+describe('every table', () => {
+  test('either has an owner and a wall that nobody is above, or is one of the few that belong to no client', async () => {
+    const walls = await world.owner<
+      { name: string; walled: boolean; forced: boolean; client: boolean; policy: boolean }[]
+    >`
+      SELECT c.relname AS name, c.relrowsecurity AS walled, c.relforcerowsecurity AS forced,
+             EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'client_id' AND a.attnotnull) AS client,
+             EXISTS (SELECT FROM pg_policies p WHERE p.tablename = c.relname AND p.policyname = 'tenant'
+               AND p.cmd = 'ALL' AND p.qual IS NOT NULL AND p.with_check IS NOT NULL) AS policy
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+       WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') ORDER BY c.relname`;
+    expect(walls.map((each) => each.name)).toStrictEqual(tables);
+    for (const { name, ...wall } of walls) {
+      if (unowned.includes(name)) continue;
+      const expected = { walled: true, forced: true, client: name !== 'clients', policy: true };
+      expect({ name, ...wall }).toStrictEqual({ name, ...expected });
+    }
+  });
+
+  test('that belongs to no client is closed to the service role', async () => {
+    for (const table of unowned) {
+      await expect(service`SELECT FROM ${service(table)}`, table).rejects.toMatchObject({ code: '42501' });
+    }
+  });
+
+  test('holds rows of both clients here, so that what follows shows something', async () => {
+    const empty = [];
+    for (const table of tables.filter((each) => !unowned.includes(each))) {
+      if ((await count(table, own)) === 0 || (await count(table, other.id)) === 0) empty.push(table);
+    }
+    // Lanes exist while there is work.
+    expect(empty.filter((table) => table !== 'lanes')).toStrictEqual([]);
+  });
+
+  test('shows no rows without a tenant, nor with an empty or unknown one', async () => {
+    for (const table of tables.filter((each) => !unowned.includes(each))) {
+      expect(await service`SELECT FROM ${service(table)}`, table).toHaveLength(0);
+      for (const tenant of ['', '00000000000000000000000000000000']) {
+        const rows = await service.begin(async (tx) => {
+          await tx`SELECT set_config('chartwire.client_id', ${tenant}, true)`;
+          return tx`SELECT FROM ${tx(table)}`;
+        });
+        expect(rows, table).toHaveLength(0);
+      }
+    }
+  });
+
+  test("shows a client its own rows and none of another's, in both forms of reading", async () => {
+    for (const table of tables.filter((each) => !unowned.includes(each))) {
+      const column = keyColumn(table);
+      const inside = await db.tenant(own, (tx) => tx`SELECT ${tx(column)} AS owner FROM ${tx(table)}`);
+      const read = await db.read<{ owner: string }>(
+        own,
+        (sql) => sql`SELECT ${sql(column)} AS owner FROM ${sql(table)}`,
+      );
+      expect(inside, table).toHaveLength(await count(table, own));
+      expect(read, table).toHaveLength(inside.length);
+      for (const row of [...inside, ...read]) expect(row.owner, table).toBe(own);
+    }
+  });
+
+  test('is not left open after a transaction of a client: the connection forgets it', async () => {
+    await service.begin((tx) => tx`SELECT set_config('chartwire.client_id', ${own}, true)`);
+    expect(await service`SELECT FROM accounts`).toHaveLength(0);
+  });
+});
+
+describe("another client's rows", () => {
+  test('can be neither changed nor deleted, and none can be added in its name', async () => {
+    for (const table of tables.filter((each) => !unowned.includes(each))) {
+      const column = keyColumn(table);
+      const before = await count(table, other.id);
+      const attempt = async (work: Parameters<typeof db.tenant>[1]) => {
+        try {
+          return (await db.tenant(own, work)) as { count: number };
+        } catch (error) {
+          // No right to do it at all (a client's own row cannot be deleted), or the wall's check.
+          expect((error as { code?: string }).code, `${table}: ${(error as Error).message}`).toBe('42501');
+          return { count: 0 };
+        }
+      };
+      const updated = await attempt(
+        (tx) => tx`UPDATE ${tx(table)} SET ${tx(column)} = ${tx(column)} WHERE ${tx(column)} = ${other.id}`,
+      );
+      const deleted = await attempt((tx) => tx`DELETE FROM ${tx(table)} WHERE ${tx(column)} = ${other.id}`);
+      expect([updated.count, deleted.count], table).toStrictEqual([0, 0]);
+      expect(await count(table, other.id), table).toBe(before);
+      if (before === 0 || table === 'lanes') continue;
+      // A whole row of the other client's, copied as its owner sees it and added as this client.
+      const generated = await world.owner<{ name: string }[]>`SELECT column_name AS name FROM information_schema.columns
+        WHERE table_name = ${table} AND identity_generation IS NULL ORDER BY ordinal_position`;
+      const columns = generated.map((each) => each.name);
+      const [row] = await world.owner`SELECT ${world.owner(columns)} FROM ${world.owner(table)}
+        WHERE ${world.owner(column)} = ${other.id} LIMIT 1`;
+      await expect(
+        db.tenant(own, (tx) => tx`INSERT INTO ${tx(table)} ${tx({ ...row } as Record<string, never>, columns)}`),
+        table,
+      ).rejects.toMatchObject({ code: '42501' });
+      // Nor can a row of one's own be handed to another.
+      const moved = db.tenant(own, (tx) => tx`UPDATE ${tx(table)} SET ${tx(column)} = ${other.id}`);
+      await expect(moved, table).rejects.toMatchObject({ code: '42501' });
+    }
+  });
+});
+
+describe('the role that crosses tenants', () => {
+  test.each([
+    ['accounts', ['token_sealed', 'credentials_sealed', 'grant_sealed', 'emr_user_name', 'emr_user_id']],
+    ['webhook_secrets', ['secret_sealed', 'id']],
+    ['webhook_endpoints', ['url']],
+    ['idempotency_keys', ['answer_sealed', 'key_hash', 'request_hash']],
+    ['patients', ['doc', 'mrn', 'first_folded', 'last_folded', 'dob', 'phone']],
+    ['providers', ['doc', 'source']],
+    ['locations', ['doc']],
+    ['staff', ['doc']],
+    ['pharmacies', ['doc']],
+    ['operations', ['input', 'id']],
+    ['jobs', ['error', 'lane']],
+    ['job_steps', ['detail']],
+    ['events', ['body', 'type']],
+    ['link_tokens', ['user_id', 'emr_address']],
+    ['public_tokens', ['account_id', 'token_hash']],
+    ['record_counts', ['total']],
+    ['delivery_attempts', ['problem']],
+  ])('may not read of %s: %j', async (table, columns) => {
+    for (const column of columns) {
+      const read = system`SELECT ${system(column)} FROM ${system(table)} LIMIT 1`;
+      await expect(read, column).rejects.toMatchObject({ code: '42501' });
+    }
+  });
+
+  test('may change only by what work is claimed, keys are wrapped, and the old is cleared away', async () => {
+    const rights = await world.owner<{ right: string }[]>`
+      SELECT DISTINCT table_name || ' ' || privilege_type ||
+             CASE WHEN privilege_type = 'UPDATE' THEN ' ' || column_name ELSE '' END AS right
+        FROM information_schema.column_privileges
+       WHERE grantee = ${system_role} AND privilege_type IN ('INSERT', 'UPDATE') AND table_name <> ALL (${unowned})
+      UNION SELECT table_name || ' DELETE' FROM information_schema.table_privileges
+       WHERE grantee = ${system_role} AND privilege_type = 'DELETE' AND table_name <> ALL (${unowned}) ORDER BY 1`;
+    expect(rights.map((each) => each.right).sort()).toStrictEqual(
+      [
+        'data_keys UPDATE master_key_id',
+        'data_keys UPDATE wrapped',
+        'deliveries UPDATE fence',
+        'deliveries UPDATE locked_until',
+        'deliveries UPDATE owner',
+        'events DELETE',
+        'idempotency_keys DELETE',
+        'lanes UPDATE fence',
+        'lanes UPDATE locked_until',
+        'lanes UPDATE owner',
+        'link_tokens DELETE',
+        'organisations UPDATE next_sync_at',
+        'public_tokens DELETE',
+      ].sort(),
+    );
+  });
+});
