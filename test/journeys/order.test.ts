@@ -6,7 +6,8 @@ import { appliedMarkers, createMarker, endPauses, patient, setFault, unlimited, 
 
 let world: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  // As many slots as one account may use at once, so that a busy one could keep them all.
+  world = await startSandbox({ env: { ...unlimited, WORKER_JOBS: '4' } });
 });
 afterAll(() => world.close());
 

@@ -1,0 +1,97 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accessibilityFaults, openBrowser } from '../harness/browser.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+
+let world: TestSandbox;
+let browser: Browser;
+let page: Page;
+const outside: string[] = [];
+beforeAll(async () => {
+  [world, browser] = await Promise.all([startSandbox(), openBrowser()]);
+  page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
+  page.on('request', (request) => {
+    if (new URL(request.url()).hostname !== '127.0.0.1') outside.push(request.url());
+  });
+});
+afterAll(async () => {
+  await browser.close();
+  await world.close();
+});
+
+async function type(text: string, then: string): Promise<void> {
+  await page.keyboard.type(text);
+  await page.keyboard.press(then);
+}
+
+/** Signs in with the keyboard alone: the first field has the focus. */
+async function signIn(code: string): Promise<void> {
+  const [person] = world.sandbox.larkspur.staff;
+  await page.goto(world.sandbox.larkspur.url);
+  await page.locator('input[autocomplete="username"]').focus();
+  await type(person?.username ?? '', 'Tab');
+  await type(person?.password ?? '', 'Enter');
+  await page.locator('input[autocomplete="one-time-code"]').focus();
+  await type(code, 'Enter');
+}
+
+describe('the clinic’s staff', () => {
+  test('are told of a wrong code and can try again, by keyboard', async () => {
+    await signIn('000000');
+    await expect.poll(() => page.locator('[role="alert"]').innerText()).toMatch(/code/i);
+    expect(await accessibilityFaults(page)).toStrictEqual([]);
+    await page.locator('input[autocomplete="one-time-code"]').focus();
+    await type(world.api.code(), 'Enter');
+    await page.waitForURL('**/patients');
+    expect(await accessibilityFaults(page)).toStrictEqual([]);
+  });
+
+  test('see a call that an application wrote in the patient’s chart', async () => {
+    const { api, sandbox } = world;
+    const { body } = await api.callIn({
+      caller: 'Testa Caller',
+      message: 'Needs a refill before the weekend.',
+      refill_medication_name: 'lisin',
+      pharmacy_ehr_id: sandbox.example.pharmacy_ehr_id,
+      is_high_priority: 'true',
+      template_name: 'Phone note',
+    });
+    await api.untilEvent(body.job_id);
+    await page.goto(`${sandbox.larkspur.url}/patients`);
+    await page.locator('input[type="search"], input[name="q"]').first().focus();
+    await type(sandbox.example.patient_mrn, 'Enter');
+    await page.waitForURL('**/patients?*');
+    await page.locator('main table a').first().click();
+    await page.waitForURL('**/patients/*');
+    const chart = await page.locator('main').innerText();
+    for (const part of [
+      'Testa Caller',
+      'Needs a refill before the weekend.',
+      'Lisinopril',
+      'Phone note',
+      'High priority',
+    ]) {
+      expect(chart).toContain(part);
+    }
+    expect(await accessibilityFaults(page)).toStrictEqual([]);
+  });
+});
+
+describe('a reader', () => {
+  test.each(['light', 'dark'] as const)('finds every endpoint on the reference page, in %s', async (colorScheme) => {
+    const reader = await browser.newPage({ colorScheme, viewport: { width: 390, height: 800 } });
+    await reader.goto(world.sandbox.docs_url);
+    const text = await reader.locator('main').innerText();
+    expect(text).toContain('/v1/telephone-encounters');
+    expect(await accessibilityFaults(reader)).toStrictEqual([]);
+    const overflow = await reader.evaluate(
+      'document.documentElement.scrollWidth > document.documentElement.clientWidth',
+    );
+    expect(overflow).toBe(false);
+    await reader.close();
+  });
+
+  test('is sent nowhere else: no page calls another host', () => {
+    expect(outside).toStrictEqual([]);
+  });
+});
