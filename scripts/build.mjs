@@ -18,7 +18,7 @@ import { ensureInstalled, Refusal, root, runScript } from './install.mjs';
 
 const dist = join(root, 'dist');
 const stamp_file = join(dist, '.stamp');
-const source_folders = ['src', 'larkspur', 'scripts'];
+const source_folders = ['src', 'larkspur', 'scripts', 'bench'];
 const configuration = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs'];
 const asset = /\.(sql|css|svg|html)$/;
 

@@ -37,7 +37,8 @@ export function addPlainRoutes(
     return reply.status(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', checks });
   });
   server.get('/metrics', async (_request, reply) => {
-    await measureQueues(ctx);
+    // Without the database the process still tells what it counted itself; a queue it cannot see it does not report.
+    await measureQueues(ctx).catch(() => forgetQueues(ctx));
     return reply.type(ctx.metrics.registry.contentType).send(await ctx.metrics.registry.metrics());
   });
   server.get('/openapi.json', async () => document);
@@ -54,6 +55,11 @@ async function databaseChecks(ctx: Context): Promise<{ database: boolean; migrat
   } catch {
     return { database: false, migrations: false };
   }
+}
+
+function forgetQueues(ctx: Context): void {
+  ctx.metrics.waiting.reset();
+  ctx.metrics.lag.reset();
 }
 
 async function measureQueues(ctx: Context): Promise<void> {

@@ -152,6 +152,16 @@ describe('the EMR of an existing organisation', () => {
     expectRefusal(domain, 400, message, 'emr_instance_domain');
   });
 
+  test('must be the same EMR, not only one that is supported', async () => {
+    await world.owner`UPDATE organisations SET connector = 'another' WHERE org_id = ${world.sandbox.org_id}`;
+    try {
+      const answer = await create({ emr_name: 'larkspur' });
+      expectRefusal(answer, 400, 'emr_name does not match the EMR of this organisation.', 'emr_name');
+    } finally {
+      await world.owner`UPDATE organisations SET connector = 'larkspur' WHERE org_id = ${world.sandbox.org_id}`;
+    }
+  });
+
   test('of another client is a new one to this client, even under the same org_id', async () => {
     const answer = await create({}, other.api);
     expectRefusal(answer, 400, 'Missing required field: emr_name', 'emr_name');

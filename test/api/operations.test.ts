@@ -57,6 +57,13 @@ describe('health', () => {
       expect([answer.status, answer.body.status]).toStrictEqual([503, 'not ready']);
       expect(answer.body.checks).toMatchObject({ database: false });
       expect((await api.call('GET', '/healthz')).status).toBe(200);
+      // What is measured in the process is needed most when the database is gone.
+      const metrics = await api.call('GET', '/metrics');
+      expect([metrics.status, metrics.body]).toStrictEqual([
+        200,
+        expect.stringContaining('chartwire_http_request_seconds'),
+      ]);
+      expect(metrics.body).not.toMatch(/chartwire_waiting\{/);
       const refused = 'The service cannot reach its database. Try again in a moment.';
       for (const request of [
         () => api.call('GET', '/v1/providers'),

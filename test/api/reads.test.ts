@@ -250,6 +250,21 @@ describe('a job and its events', () => {
     expect(paged).toStrictEqual(all.webhook_events);
   });
 
+  test('are sent again when asked, for 30 days; an unknown one is 404', async () => {
+    const accepted = await world.api.callIn({ reason: 'Resent' });
+    const { id } = await world.api.untilEvent(accepted.body.job_id);
+    const resend = (name: string) => world.api.call('POST', `/v1/webhook-events/${name}/resend`, { body: {} });
+    const answer = await resend(id);
+    expectSchema('webhook-events.resend', answer);
+    expect(answer.body).toStrictEqual({ success: true, message: expect.any(String), event_id: id, deliveries: 0 });
+    for (const name of ['nonsense', '0'.repeat(32), '1']) {
+      expectRefusal(await resend(name), 404, `Event with ID '${name}' not found.`);
+    }
+    await world.owner`UPDATE events SET created_at = now() - interval '31 days' WHERE id = ${id}`;
+    expectRefusal(await resend(id), 404, `Event with ID '${id}' not found.`);
+    expect((await get(`/v1/webhook-events?job_id=${accepted.body.job_id}`)).body.webhook_events).toStrictEqual([]);
+  });
+
   test('an unknown job has no events and is no job; what is not a number is refused', async () => {
     const none = await get('/v1/webhook-events?job_id=999999');
     expect(none.status).toBe(200);

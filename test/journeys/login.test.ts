@@ -25,7 +25,7 @@ async function queue(count: number, patients: number): Promise<Accepted[]> {
 
 /** The link ends while `count` jobs wait: the first reads are slow, so that all are accepted before anyone knows. */
 async function expireInMidBatch(count: number, patients: number): Promise<Accepted[]> {
-  await setFault(world.api, 'list_patients', 'delay', { times: 4, delay_ms: 1_200 });
+  await setFault(world.api, 'list_patients', 'delay', { times: 4, delay_ms: 2_500 });
   const accepted = await queue(count, patients);
   await world.api.control('POST', '/control/sessions/expire', { mode: 'link' });
   await until('the account to need a person', async () => {

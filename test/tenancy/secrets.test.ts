@@ -53,10 +53,12 @@ async function misuse(): Promise<Record<string, string>> {
     return answers[answers.length - 1]?.body;
   };
   const headers = { access_token: null };
-  const keyed = { ...headers, 'idempotency-key': 'kept' };
-  const rotated = await keep(api.call('POST', '/v1/webhook/rotate-secret', { body: {}, headers: keyed }));
+  const keyed = (key: string) => ({ ...headers, 'idempotency-key': key });
+  const rotated = await keep(
+    api.call('POST', '/v1/webhook/rotate-secret', { body: {}, headers: keyed('kept rotation') }),
+  );
   const user = { user_id: 'planted-2', org_id: 'planted' };
-  const link = await keep(api.call('POST', '/link/token/create', { body: user, headers: keyed }));
+  const link = await keep(api.call('POST', '/link/token/create', { body: user, headers: keyed('kept link') }));
   await keep(
     api.call('POST', '/sandbox/public_token/create', {
       body: { link_token: link.token ?? '', credentials: { username: 'nobody', password: planted.typed_password } },
