@@ -1,10 +1,10 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { operations } from './api/operations.ts';
 import type { Context } from './context.ts';
-import { serveControl } from './control/serve-control.ts';
+import { serveControl } from './control/serveControl.ts';
 import { answerTo, EmrError } from './errors.ts';
 import { serveOperations } from './machine/serve.ts';
-import { serveScreens } from './screens/serve-screens.ts';
+import { serveScreens } from './screens/serveScreens.ts';
 
 /** The three doors of Larkspur: the EMR API, the control API and the clinic screens. */
 export function buildServer(context: Context): FastifyInstance {

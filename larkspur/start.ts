@@ -4,7 +4,7 @@ import { migrate } from './database/migrate.ts';
 import { type DatabaseAddress, openDatabase } from './database/open.ts';
 import { getPractice, type Practice } from './practice/practice.ts';
 import { example } from './seed/example.ts';
-import { layPractice } from './seed/lay-practice.ts';
+import { layPractice } from './seed/layPractice.ts';
 import { type SeededStaff, seededStaff } from './seed/staff.ts';
 import { buildServer } from './server.ts';
 

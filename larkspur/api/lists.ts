@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { patientFilter, patients } from '../charts/patients.ts';
 import { type ReadOperation, read } from '../machine/operation.ts';
-import { getRecord, listRecords, type Page, type RecordKind } from '../machine/record-kind.ts';
+import { getRecord, listRecords, type Page, type RecordKind } from '../machine/recordKind.ts';
 import { facilities } from '../practice/facilities.ts';
 import { text, usDate } from '../practice/fields.ts';
 import { pharmacies } from '../practice/pharmacies.ts';

@@ -4,7 +4,7 @@ import { read } from '../machine/operation.ts';
 import { flag } from '../practice/fields.ts';
 import { getPractice } from '../practice/practice.ts';
 import { endSession } from '../signin/sessions.ts';
-import { type SignedIn, signInWithCode, signInWithDevice, signInWithPassword } from '../signin/sign-in.ts';
+import { type SignedIn, signInWithCode, signInWithDevice, signInWithPassword } from '../signin/signIn.ts';
 
 const typed = Type.String({ minLength: 1, maxLength: 200 });
 

@@ -1,10 +1,10 @@
 import type { Operation } from '../machine/operation.ts';
 import { listOperations } from './lists.ts';
 import { loginOperations } from './login.ts';
-import { patientListOperations } from './patient-lists.ts';
+import { patientListOperations } from './patientLists.ts';
 import { practiceOperations } from './practice.ts';
 import { receiptOperations } from './receipts.ts';
-import { telephoneEncounterOperations } from './telephone-encounters.ts';
+import { telephoneEncounterOperations } from './telephoneEncounters.ts';
 
 /** Everything Larkspur does over its API. A new operation is one declaration, listed here and in docs/larkspur.md. */
 export const operations: Operation[] = [

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { Fragment, Query } from '../database/open.ts';
-import type { RecordKind } from '../machine/record-kind.ts';
+import type { RecordKind } from '../machine/recordKind.ts';
 import { address, addressBlank, id, text, textOrNull, usDate } from '../practice/fields.ts';
 
 const row = Type.Object({

@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { type Answer, answerTo, EmrError } from '../errors.ts';
 import { openSession, type Session } from '../signin/sessions.ts';
-import { breakAfter, breakBefore } from './break-answer.ts';
+import { breakAfter, breakBefore } from './breakAnswer.ts';
 import { takeFault } from './faults.ts';
 import { addLedgerEntry, type Received } from './ledger.ts';
 import type { Call, Operation } from './operation.ts';
-import { performWrite } from './perform-write.ts';
+import { performWrite } from './performWrite.ts';
 
 /** The one machine behind every EMR operation: session, shape, fault, work, answer. */
 export function serveOperations(app: FastifyInstance, context: Context, operations: Operation[]): void {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { RecordKind } from '../machine/record-kind.ts';
+import type { RecordKind } from '../machine/recordKind.ts';
 import { address, addressBlank, flag, id, text, textOrNull } from './fields.ts';
 
 const row = Type.Object({ facilityId: id, name: text, activeFlag: flag, address, phone: textOrNull, fax: textOrNull });

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { RecordKind } from '../machine/record-kind.ts';
+import type { RecordKind } from '../machine/recordKind.ts';
 import { flag, id, text, textOrNull, usDate } from './fields.ts';
 
 export type WeeklyHours = Static<typeof weeklyHours>;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Query } from '../database/open.ts';
-import type { RecordKind } from '../machine/record-kind.ts';
+import type { RecordKind } from '../machine/recordKind.ts';
 import { flag, id, text } from './fields.ts';
 
 const row = Type.Object({ staffId: id, displayName: text, role: text, activeFlag: flag });

@@ -9,23 +9,41 @@ import { requestSync } from '../records/requestSync.ts';
 import { burnLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { addPublicToken } from './publicTokens.ts';
 
+/** A person who is signed in at the EMR, not stored yet. */
+export type SignedInPerson = {
+  purpose: LinkPurpose;
+  credentials: Credentials;
+  signed_in: Extract<SignIn, { outcome: 'signed_in' }>;
+};
+
 /**
- * Signs a person in at the EMR and, only when that succeeded, stores the account, uses the link token up and queues
- * the first sync. Whatever goes wrong before leaves nothing behind and the link token good for another try.
+ * Signs a person in at the EMR; whatever goes wrong leaves the link token good for another try. No transaction is
+ * open while the EMR answers: a slow one would hold a connection that the requests of all clients share.
  */
+export async function signInForLink(
+  ctx: Context,
+  client_id: string,
+  link_token: string,
+  given: { credentials: Credentials; one_time_code: string | undefined },
+): Promise<SignedInPerson> {
+  const { purpose, stored } = await ctx.db.tenant(client_id, async (tx) => {
+    const purpose = await findLinkToken(tx, link_token);
+    if (!purpose) throw refusal('link_token_invalid', undefined, { field: 'link_token' });
+    return { purpose, stored: await storedCredentials(ctx, tx, purpose) };
+  });
+  const connector = connectorOf(ctx, purpose.connector);
+  const credentials = { ...stored, ...given.credentials };
+  checkCredentials(connector, credentials);
+  return { purpose, credentials, signed_in: await signIn(ctx, connector, purpose, credentials, given.one_time_code) };
+}
+
+/** Stores the account, uses the link token up and queues the first sync, together or not at all. */
 export async function completeLink(
   ctx: Context,
   tx: Tx,
   link_token: string,
-  given: { credentials: Credentials; one_time_code: string | undefined },
+  { purpose, credentials, signed_in }: SignedInPerson,
 ): Promise<string> {
-  const purpose = await findLinkToken(tx, link_token);
-  if (!purpose) throw refusal('link_token_invalid', undefined, { field: 'link_token' });
-  const connector = connectorOf(ctx, purpose.connector);
-  const credentials = { ...(await storedCredentials(ctx, tx, purpose)), ...given.credentials };
-  checkCredentials(connector, credentials);
-  const signed_in = await signIn(ctx, connector, purpose, credentials, given.one_time_code);
-
   if (!(await burnLinkToken(tx, link_token))) throw refusal('link_token_invalid', undefined, { field: 'link_token' });
   const { account_id, organisation_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
   await requestSync(ctx, tx, { ...purpose, organisation_id, account_id }, { announce: false });

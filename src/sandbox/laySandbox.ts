@@ -6,7 +6,7 @@ import { bindings, readAccount } from '../accounts/accounts.ts';
 import { addSecret, authenticateClient, type Client, createClient } from '../clients/clients.ts';
 import { keepOwner } from '../clients/operators.ts';
 import type { Context } from '../context.ts';
-import { completeLink } from '../link/completeLink.ts';
+import { completeLink, signInForLink } from '../link/completeLink.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
 
 /** What the Larkspur EMR says of itself when it starts. */
@@ -101,38 +101,39 @@ async function keepClient(ctx: Context, before: Partial<Sandbox>): Promise<{ cli
 
 /** The account of the practice's first staff member, linked by a real sign-in. Its address follows Larkspur's port. */
 async function keepAccount(ctx: Context, client: Client, larkspur: LarkspurFacts) {
-  return ctx.db.tenant(client.id, async (tx) => {
-    await tx`UPDATE organisations SET emr_address = ${larkspur.url} WHERE org_id = ${names.org_id}`;
-    const find = async () => {
+  const find = () =>
+    ctx.db.tenant(client.id, async (tx) => {
+      await tx`UPDATE organisations SET emr_address = ${larkspur.url} WHERE org_id = ${names.org_id}`;
       const [row] = await tx<{ id: string }[]>`SELECT accounts.id FROM accounts
         JOIN organisations ON organisations.id = organisation_id
         WHERE org_id = ${names.org_id} AND user_id = ${names.user_id}`;
-      return row && readAccount(tx, row.id);
-    };
-    if (!(await find())) await link(ctx, tx, client, larkspur);
-    const account = await find();
-    if (!account) throw new Error('The sandbox account was linked but is not there.');
-    const access_token = await ctx.vault.unseal(tx, account.token_sealed, bindings.token(account.id));
-    return { access_token, reference_id: account.reference_id };
-  });
+      const account = row && (await readAccount(tx, row.id));
+      if (!account) return undefined;
+      const access_token = await ctx.vault.unseal(tx, account.token_sealed, bindings.token(account.id));
+      return { access_token, reference_id: account.reference_id };
+    });
+  const known = await find();
+  if (known) return known;
+  await link(ctx, client, larkspur);
+  const linked = await find();
+  if (!linked) throw new Error('The sandbox account was linked but is not there.');
+  return linked;
 }
 
-async function link(
-  ctx: Context,
-  tx: Parameters<typeof completeLink>[1],
-  client: Client,
-  larkspur: LarkspurFacts,
-): Promise<void> {
+async function link(ctx: Context, client: Client, larkspur: LarkspurFacts): Promise<void> {
   const [person] = larkspur.staff;
   if (!person) throw new Error('Larkspur has no staff.');
-  const link_token = await createLinkToken(ctx, tx, client, {
-    user_id: names.user_id,
-    org_id: names.org_id,
-    emr_name: 'larkspur',
-    emr_instance_domain: larkspur.url,
-  });
-  await completeLink(ctx, tx, link_token, {
+  const link_token = await ctx.db.tenant(client.id, (tx) =>
+    createLinkToken(ctx, tx, client, {
+      user_id: names.user_id,
+      org_id: names.org_id,
+      emr_name: 'larkspur',
+      emr_instance_domain: larkspur.url,
+    }),
+  );
+  const signed_in = await signInForLink(ctx, client.id, link_token, {
     credentials: { username: person.username, password: person.password },
     one_time_code: new TOTP({ secret: Secret.fromBase32(person.totp_secret) }).generate(),
   });
+  await ctx.db.tenant(client.id, (tx) => completeLink(ctx, tx, link_token, signed_in));
 }

@@ -1,5 +1,6 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { apiOf, expectRefusal, newClient } from './support.ts';
 
@@ -209,7 +210,6 @@ describe('a key', () => {
     const [row] = await world.owner<{ id: string; client_id: string }[]>`
       SELECT id, client_id FROM accounts WHERE user_id = ${world.sandbox.user_id}`;
     const key = randomUUID();
-    const { createHash } = await import('node:crypto');
     const key_hash = createHash('sha256').update(key).digest();
     let release = () => {};
     const released = new Promise<void>((resolve) => {
@@ -227,20 +227,34 @@ describe('a key', () => {
       throw new Error('rolled back');
     });
     await holding;
-    const began = Date.now();
+    const timed = async (request: Promise<Answer>) => {
+      const began = Date.now();
+      return { answer: await request, waited_ms: Date.now() - began };
+    };
     const hook = { body: { webhook_url: 'http://127.0.0.1:9/twin' }, headers: keyed(key) };
     const before = await jobs();
-    const answers = await Promise.all([world.api.callIn({}, keyed(key)), world.api.call('POST', '/v1/webhook', hook)]);
-    const waited_ms = Date.now() - began;
+    const waiting = async () =>
+      (await world.owner`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+        .length;
+    const requests = [];
+    for (const request of [
+      () => world.api.callIn({}, keyed(key)),
+      () => sync(key),
+      () => world.api.call('POST', '/v1/webhook', hook),
+    ]) {
+      requests.push(timed(request()));
+      await expect.poll(waiting, { timeout: 2000, interval: 10 }).toBe(requests.length);
+    }
+    const refused = await Promise.all(requests);
     release();
     await expect(twin).rejects.toThrow('rolled back');
-    for (const answer of answers) {
+    for (const { answer, waited_ms } of refused) {
       const message = 'A request with this Idempotency-Key is still running. Try again in a moment.';
       expectRefusal(answer, 409, message);
       expect(answer.headers.get('retry-after')).toBe('1');
+      expect(waited_ms).toBeGreaterThan(4500);
+      expect(waited_ms).toBeLessThan(8000);
     }
-    expect(waited_ms).toBeGreaterThan(4500);
-    expect(waited_ms).toBeLessThan(8000);
     expect(await jobs()).toBe(before);
     expect((await world.api.callIn({}, keyed(key))).status).toBe(200);
   });

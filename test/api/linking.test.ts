@@ -1,43 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Answer, Api } from '../harness/api.ts';
 import { freePort, startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { type LinkSteps, linkSteps } from './linkSteps.ts';
 import { apiOf, expectRefusal, newClient } from './support.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
   world = await startSandbox();
+  steps = linkSteps(world);
 });
 afterAll(() => world.close());
 
 const no_token = { access_token: null };
-let made = 0;
-
-/** A link token for a user and an organisation that nobody has used before, unless told otherwise. */
-async function linkToken(body: Record<string, unknown> = {}, api: Api = world.api): Promise<string> {
-  made += 1;
-  const answer = await api.call('POST', '/link/token/create', {
-    body: {
-      user_id: `user-${made}`,
-      org_id: `org-${made}`,
-      emr_name: 'larkspur',
-      emr_instance_domain: world.sandbox.larkspur.url,
-      ...body,
-    },
-    headers: no_token,
-  });
-  expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-  return answer.body.token;
-}
-
-function signIn(link_token: string, staff: number, fields: Record<string, unknown> = {}, api: Api = world.api) {
-  const { username, password } = world.sandbox.larkspur.staff[staff] ?? {};
-  const body = { link_token, credentials: { username, password }, one_time_code: world.api.code(staff), ...fields };
-  return api.call('POST', '/sandbox/public_token/create', { body, headers: no_token });
-}
-
-function exchange(public_token: string, api: Api = world.api): Promise<Answer> {
-  return api.call('GET', `/link/token/exchange?public_token=${public_token}`, { headers: no_token });
-}
+let steps: LinkSteps;
+const linkToken: LinkSteps['linkToken'] = (...options) => steps.linkToken(...options);
+const signIn: LinkSteps['signIn'] = (...options) => steps.signIn(...options);
+const exchange: LinkSteps['exchange'] = (...options) => steps.exchange(...options);
 
 const held = async () =>
   (
@@ -249,22 +226,6 @@ describe('a linked account', () => {
     const answer = await signIn(token, 8, { credentials: undefined });
     expect((await exchange(answer.body.public_token)).body.token).toBe(access_token);
     expect((await api.call('GET', '/v1/providers')).status).toBe(200);
-  });
-});
-
-describe('several first links of a new organisation at once', () => {
-  test('end in one organisation, an account per user, and one token per account', async () => {
-    const org_id = 'crowded-org';
-    const users = ['crowd-1', 'crowd-2', 'crowd-1', 'crowd-2', 'crowd-3'];
-    const tokens = [];
-    for (const user_id of users) tokens.push(await linkToken({ user_id, org_id }));
-    const linked = await Promise.all(tokens.map((token) => signIn(token, 9)));
-    expect(linked.map((answer) => answer.status)).toStrictEqual(Array(5).fill(200));
-    const access = await Promise.all(linked.map((answer) => exchange(answer.body.public_token)));
-    const [first, second, third, fourth, fifth] = access.map((answer) => answer.body.token);
-    expect([third, fourth]).toStrictEqual([first, second]);
-    expect(new Set([first, second, fifth]).size).toBe(3);
-    expect(await world.owner`SELECT FROM organisations WHERE org_id = ${org_id}`).toHaveLength(1);
   });
 });
 

@@ -130,9 +130,7 @@ describe('a sync that was asked for', () => {
     await setFault(world.api, `list_${list}`, kind);
     const accepted = await world.api.call('POST', '/v1/sync');
     const { job_id } = accepted.body;
-    await until('the sync to fail once', async () =>
-      (await world.api.job(job_id)).timeline.some(({ step }: { step: string }) => step === 'retry'),
-    );
+    await until('the sync to fail once', async () => (await world.api.job(job_id)).error);
     expect(await read(world, list)).toStrictEqual(before);
     await endPauses(world.owner);
     expect((await world.api.untilEvent(job_id)).event_type).toBe('sync.completed');

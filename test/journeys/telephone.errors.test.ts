@@ -202,7 +202,7 @@ describe('limits are of characters', () => {
     ['refill_medication_name', 50],
     ['caller', 100],
     ['message', 2000],
-    ['template_name', 200],
+    ['template_name', 2000],
   ])('%s may have %i, of any alphabet', async (field, length) => {
     for (const character of ['x', 'é', '語', '💊']) {
       const answer = await world.api.callIn({ [field]: character.repeat(length) });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Chart, createMarker, endPauses, openChart, patient, setFault, until, untilFaultsMet } from './journey.ts';
 
@@ -9,6 +9,9 @@ beforeAll(async () => {
   chart = await openChart(world.sandbox, world.api);
 });
 afterAll(() => world.close());
+afterEach(async () => {
+  await world.api.control('DELETE', '/control/faults');
+});
 
 const create = 'create_telephone_encounter';
 const refill = { refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9004' };
@@ -34,11 +37,12 @@ async function ended(accepted: { job_id: number; telephone_encounter_id: string 
   return { event, job, steps, entries, applied };
 }
 
-/** Waits until the job has failed once more and pauses. */
+/** Waits until the job has failed so many times and pauses. */
 function untilRetry(job_id: number, times = 1): Promise<boolean> {
   return until(`try ${times} of job ${job_id} to fail`, async () => {
-    const steps: Step[] = (await world.api.job(job_id)).timeline;
-    return steps.filter(({ step }) => step === 'retry').length >= times;
+    const job = await world.api.job(job_id);
+    const retries = job.timeline.filter(({ step }: Step) => step === 'retry');
+    return retries.length >= times && job.status === 'queued';
   });
 }
 
@@ -102,17 +106,22 @@ describe('a create that meets trouble ends as documented, with one encounter in 
     expect(applied).toStrictEqual([]);
   });
 
-  test('an unknown patient is a failure that names the MRN', async () => {
-    const accepted = await accept({ patient_mrn: 'LK999999' });
+  test.each([
+    ['unknown', 'LK999999'],
+    ['in another case', 'lk100001'],
+    ['full of the signs of an address', '../LK100001?mrn=LK100001&x=#%'],
+    ['longer than any', '語'.repeat(2000)],
+  ])('an MRN that is %s is a failure that names it', async (_title, patient_mrn) => {
+    const accepted = await accept({ patient_mrn });
     const { event, job, entries } = await ended(accepted);
     expect(event.event_type).toBe('telephone_encounter.failed');
     expect(event.data).toStrictEqual({
       telephone_encounter_id: accepted.telephone_encounter_id,
-      patient_mrn: 'LK999999',
+      patient_mrn,
       refill_medication_name: null,
-      failure_reason: "Patient with MRN 'LK999999' not found.",
+      failure_reason: `Patient with MRN '${patient_mrn}' not found.`,
     });
-    expect(job).toMatchObject({ status: 'failed', error: { code: 'not_found' } });
+    expect(job).toMatchObject({ status: 'failed', attempts: 1, error: { code: 'not_found' } });
     expect(entries).toStrictEqual([]);
   });
 });
@@ -147,7 +156,6 @@ describe('each further write of the job is applied once as well', () => {
     const { event, applied } = await ended(accepted);
     expect(event.event_type).toBe('telephone_encounter.created');
     expect(applied).toStrictEqual([create, 'add_patient_pharmacy', 'add_refill']);
-    await world.api.control('DELETE', '/control/faults');
   });
 });
 

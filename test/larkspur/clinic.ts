@@ -1,4 +1,4 @@
-import { currentCode } from '../../larkspur/signin/one-time-code.ts';
+import { currentCode } from '../../larkspur/signin/oneTimeCode.ts';
 import { type Larkspur, startLarkspur } from '../../larkspur/start.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 

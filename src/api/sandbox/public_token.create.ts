@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { completeLink } from '../../link/completeLink.ts';
+import { completeLink, signInForLink } from '../../link/completeLink.ts';
 import { success, text } from '../../model/fields.ts';
 import { endpoint } from '../endpoint.ts';
 
@@ -30,12 +30,14 @@ export default endpoint({
     'emr_sign_in_refused',
     'emr_unavailable',
   ],
-  handle: async ({ ctx, body, once }) => {
+  handle: async ({ ctx, client, body, once }) => {
     const given = { credentials: body.credentials ?? {}, one_time_code: body.one_time_code };
-    const answer = await once(async (tx) => ({
-      success: true,
-      public_token: await completeLink(ctx, tx, body.link_token, given),
-    }));
+    const person = await signInForLink(ctx, client.id, body.link_token, given).catch((error: unknown) => ({ error }));
+    const answer = await once(async (tx) => {
+      // Thrown only here: a repeated request finds its link token used, but gets its first answer all the same.
+      if ('error' in person) throw person.error;
+      return { success: true, public_token: await completeLink(ctx, tx, body.link_token, person) };
+    });
     ctx.lookups.clear();
     ctx.bell.ring('chartwire_jobs');
     return answer;

@@ -9,6 +9,7 @@ import type { Ask } from './session.ts';
 import { blankToNull, flag, id, text, textOrNull } from './values.ts';
 
 export async function findPatient(ask: Ask, mrn: string): Promise<PatientSource | undefined> {
+  if (mrn.length > mrn_max) return undefined;
   const found: PatientSource[] = [];
   for await (const page of pages(ask, patients, { mrn })) found.push(...page);
   // A write goes into the chart of whoever is returned here: nobody rather than somebody else.
@@ -34,6 +35,8 @@ export async function listPatientPharmacies(ask: Ask, patient_ehr_id: string): P
   return rows.map((row) => ({ ehr_id: row.pharmacyId }));
 }
 
+/** Larkspur searches by no longer one, and far beyond that the address of the question itself would be refused. */
+const mrn_max = 200;
 const medications = Compile(
   Type.Object({
     rows: Type.Array(Type.Object({ medicationId: id, name: text, strength: textOrNull, activeFlag: flag })),

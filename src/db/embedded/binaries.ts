@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import { StartFailure } from '../../errors.ts';
 import { codeOf, type Folders } from './folders.ts';
-import { reachableByAll, type ServerAccount } from './server-account.ts';
+import { reachableByAll, type ServerAccount } from './serverAccount.ts';
 
 /** Where a copy may lie that every user can read: /var/cache is root's alone, /var/tmp is there when it is not. */
 const public_folders = ['/var/cache', '/var/tmp'];

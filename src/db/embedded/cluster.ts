@@ -4,7 +4,7 @@ import { chown, link, mkdir, open, readdir, readFile, rename, rm, stat, writeFil
 import { join } from 'node:path';
 import { StartFailure } from '../../errors.ts';
 import { codeOf, type Folders, messageOf } from './folders.ts';
-import { dataFolderAsSeen, runAs, type ServerAccount } from './server-account.ts';
+import { dataFolderAsSeen, runAs, type ServerAccount } from './serverAccount.ts';
 import { superuser } from './settings.ts';
 
 type Ground = {

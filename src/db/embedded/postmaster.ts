@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { StartFailure } from '../../errors.ts';
 import { codeOf, type Folders } from './folders.ts';
-import { dataFolderAsSeen, runAs, type ServerAccount } from './server-account.ts';
+import { dataFolderAsSeen, runAs, type ServerAccount } from './serverAccount.ts';
 import { port, server_settings } from './settings.ts';
 
 export type RunningServer = {

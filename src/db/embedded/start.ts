@@ -5,9 +5,9 @@ import { runnableBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
 import { type Folders, openFolders } from './folders.ts';
 import { type Postmaster, runningPostmaster, spawnPostmaster, stopPostmaster } from './postmaster.ts';
-import { serverAccount } from './server-account.ts';
+import { serverAccount } from './serverAccount.ts';
 import { port, superuser } from './settings.ts';
-import { socketFolder } from './socket-folder.ts';
+import { socketFolder } from './socketFolder.ts';
 
 export type EmbeddedServer = {
   /** The folder of the unix socket; postgres.js takes it as `host`. */

@@ -1,6 +1,6 @@
 import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
-import { getRecord, type RecordKind } from '../machine/record-kind.ts';
+import { getRecord, type RecordKind } from '../machine/recordKind.ts';
 
 /** New work may name only what the practice still uses. */
 export async function getActive(sql: Query, kind: RecordKind, id: string): Promise<void> {

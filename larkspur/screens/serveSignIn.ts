@@ -2,12 +2,12 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Context } from '../context.ts';
 import { EmrError, failures } from '../errors.ts';
 import { listLogins } from '../practice/staff.ts';
-import { codeSecondsLeft, currentCode } from '../signin/one-time-code.ts';
+import { codeSecondsLeft, currentCode } from '../signin/oneTimeCode.ts';
 import { endSession } from '../signin/sessions.ts';
-import { signInWithCode, signInWithPassword } from '../signin/sign-in.ts';
-import { codesPage } from './codes-page.ts';
+import { signInWithCode, signInWithPassword } from '../signin/signIn.ts';
+import { codesPage } from './codesPage.ts';
 import type { Html } from './html.ts';
-import { codePage, signInPage } from './sign-in-page.ts';
+import { codePage, signInPage } from './signInPage.ts';
 import {
   checkForm,
   clearSessionCookie,

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Context } from '../context.ts';
-import { layPractice } from './lay-practice.ts';
+import { layPractice } from './layPractice.ts';
 
 /** Back to the day the practice was laid: everything goes but the control token, and with it everyone's credentials stay. */
 export async function resetPractice(context: Context): Promise<void> {

@@ -10,7 +10,7 @@ import {
   getRecord,
   type RecordKind,
   removeRecord,
-} from '../machine/record-kind.ts';
+} from '../machine/recordKind.ts';
 import { facilities } from '../practice/facilities.ts';
 import { pharmacies } from '../practice/pharmacies.ts';
 import { providers } from '../practice/providers.ts';

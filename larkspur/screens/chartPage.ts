@@ -1,7 +1,7 @@
 import type { Medication } from '../charts/medications.ts';
-import type { PatientPharmacy } from '../charts/patient-pharmacies.ts';
+import type { PatientPharmacy } from '../charts/patientPharmacies.ts';
 import type { Background, Patient } from '../charts/patients.ts';
-import type { WholeEncounter } from '../charts/telephone-encounters.ts';
+import type { WholeEncounter } from '../charts/telephoneEncounters.ts';
 import type { HistoryEntry } from '../machine/history.ts';
 import { type Content, type Html, html } from './html.ts';
 import { type Frame, page } from './page.ts';

@@ -1,12 +1,12 @@
 import { listMedications } from '../charts/medications.ts';
-import { addPatientPharmacy, listPatientPharmacies } from '../charts/patient-pharmacies.ts';
+import { addPatientPharmacy, listPatientPharmacies } from '../charts/patientPharmacies.ts';
 import { findMrn, patients } from '../charts/patients.ts';
 import { read, write } from '../machine/operation.ts';
-import { getRecord } from '../machine/record-kind.ts';
+import { getRecord } from '../machine/recordKind.ts';
 import { flag } from '../practice/fields.ts';
-import { getActive } from '../practice/get-active.ts';
+import { getActive } from '../practice/getActive.ts';
 import { pharmacies } from '../practice/pharmacies.ts';
-import { optional, recordId, writeBody } from './write-body.ts';
+import { optional, recordId, writeBody } from './writeBody.ts';
 
 export const patientListOperations = [
   read({

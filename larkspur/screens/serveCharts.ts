@@ -1,20 +1,20 @@
 import type { FastifyInstance } from 'fastify';
 import { listMedications } from '../charts/medications.ts';
-import { listPatientPharmacies } from '../charts/patient-pharmacies.ts';
+import { listPatientPharmacies } from '../charts/patientPharmacies.ts';
 import { getBackground, patientSearch, patients } from '../charts/patients.ts';
-import { listTelephoneEncounters } from '../charts/telephone-encounters.ts';
+import { listTelephoneEncounters } from '../charts/telephoneEncounters.ts';
 import type { Context } from '../context.ts';
 import { addHistory, listHistory } from '../machine/history.ts';
-import { changeRecord, getRecord, listRecords } from '../machine/record-kind.ts';
+import { changeRecord, getRecord, listRecords } from '../machine/recordKind.ts';
 import { facilities } from '../practice/facilities.ts';
 import { pharmacies } from '../practice/pharmacies.ts';
 import { getPractice } from '../practice/practice.ts';
 import { providers } from '../practice/providers.ts';
 import { staff } from '../practice/staff.ts';
-import { type Chart, chartPage } from './chart-page.ts';
-import { contactForm, readContactForm } from './contact-form.ts';
-import { editPage } from './edit-page.ts';
-import { patientsPage } from './patients-page.ts';
+import { type Chart, chartPage } from './chartPage.ts';
+import { contactForm, readContactForm } from './contactForm.ts';
+import { editPage } from './editPage.ts';
+import { patientsPage } from './patientsPage.ts';
 import { checkForm, frameFor, sendPage, visitorOf } from './visitor.ts';
 
 const PAGE_SIZE = 25;

@@ -7,15 +7,15 @@ import {
   findMrnOfEncounter,
   getTelephoneEncounter,
   getWholeEncounter,
-} from '../charts/telephone-encounters.ts';
+} from '../charts/telephoneEncounters.ts';
 import { read, write } from '../machine/operation.ts';
-import { getRecord } from '../machine/record-kind.ts';
+import { getRecord } from '../machine/recordKind.ts';
 import { facilities } from '../practice/facilities.ts';
-import { getActive } from '../practice/get-active.ts';
+import { getActive } from '../practice/getActive.ts';
 import { pharmacies } from '../practice/pharmacies.ts';
 import { providers } from '../practice/providers.ts';
 import { staff } from '../practice/staff.ts';
-import { atMost, optional, priority, recordId, typed, writeBody } from './write-body.ts';
+import { atMost, optional, priority, recordId, typed, writeBody } from './writeBody.ts';
 
 export const telephoneEncounterOperations = [
   write({
@@ -30,7 +30,7 @@ export const telephoneEncounterOperations = [
       message: optional(atMost(100_000)),
       priority,
       pharmacyId: optional(recordId),
-      templateName: optional(atMost(200)),
+      templateName: optional(atMost(2000)),
     }),
     patientMrn: (sql, params) => findMrn(sql, params.patientId),
     write: async ({ sql, context, session, params, body }) => {

@@ -5,8 +5,8 @@ import type { Context } from '../context.ts';
 import { answerTo, EmrError } from '../errors.ts';
 import { html } from './html.ts';
 import { page } from './page.ts';
-import { serveCharts } from './serve-charts.ts';
-import { serveSignIn } from './serve-sign-in.ts';
+import { serveCharts } from './serveCharts.ts';
+import { serveSignIn } from './serveSignIn.ts';
 import { logo, stylesheet } from './stylesheet.ts';
 import { frameFor, sendPage } from './visitor.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StartFailure } from '../../errors.ts';
 import { codeOf, type Folders } from './folders.ts';
-import { reachableByAll, type ServerAccount } from './server-account.ts';
+import { reachableByAll, type ServerAccount } from './serverAccount.ts';
 import { port } from './settings.ts';
 
 /** A socket's path ends at 103 bytes on macOS and at 107 on Linux; longer ones are cut off or refused. */

@@ -3,7 +3,7 @@ import type { Query } from '../database/open.ts';
 import { callRows } from './calls.ts';
 import { usDay } from './days.ts';
 import { medicationRows } from './medications.ts';
-import { patientPharmacyRows } from './patient-pharmacies.ts';
+import { patientPharmacyRows } from './patientPharmacies.ts';
 import { patientRows } from './patients.ts';
 import { facilityRows, pharmacyRows } from './places.ts';
 import { providerRows } from './providers.ts';

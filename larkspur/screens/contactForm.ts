@@ -1,5 +1,5 @@
 import type { Patient } from '../charts/patients.ts';
-import type { ContactErrors, ContactForm } from './edit-page.ts';
+import type { ContactErrors, ContactForm } from './editPage.ts';
 
 export function contactForm({ cellPhone, homePhone, email, address }: Patient): ContactForm {
   return {

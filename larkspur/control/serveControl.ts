@@ -5,11 +5,11 @@ import { EmrError } from '../errors.ts';
 import { clearFaults, listFaults } from '../machine/faults.ts';
 import { listLedger } from '../machine/ledger.ts';
 import { sameToken } from '../secrets.ts';
-import { resetPractice } from '../seed/reset-practice.ts';
+import { resetPractice } from '../seed/resetPractice.ts';
 import { forgetAllDevices } from '../signin/devices.ts';
 import { endAllSessions } from '../signin/sessions.ts';
-import { serveRecordEdits } from './edit-records.ts';
-import { faultBody, setFault } from './set-fault.ts';
+import { serveRecordEdits } from './editRecords.ts';
+import { faultBody, setFault } from './setFault.ts';
 
 /** The tester's side door. Its own words are snake_case, as Chartwire's are; faults never strike here. */
 export function serveControl(app: FastifyInstance, context: Context): void {

@@ -5,7 +5,7 @@ import { findLogin, type Login } from '../practice/staff.ts';
 import { addChallenge, findChallenge, meetChallenge } from './challenges.ts';
 import { knowsDevice, rememberDevice } from './devices.ts';
 import { clearTries, countWrongTry, lockTries } from './lockouts.ts';
-import { codeIsRight } from './one-time-code.ts';
+import { codeIsRight } from './oneTimeCode.ts';
 import { passwordIsRight } from './passwords.ts';
 import { startSession } from './sessions.ts';
 

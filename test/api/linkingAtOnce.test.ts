@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { type LinkSteps, linkSteps } from './linkSteps.ts';
+
+let world: TestSandbox;
+let steps: LinkSteps;
+beforeAll(async () => {
+  world = await startSandbox();
+  steps = linkSteps(world);
+});
+afterAll(() => world.close());
+
+describe('several first links of a new organisation at once', () => {
+  test('end in one organisation, an account per user, and one token per account', async () => {
+    const org_id = 'crowded-org';
+    const users = ['crowd-1', 'crowd-2', 'crowd-1', 'crowd-2', 'crowd-3'];
+    const tokens = [];
+    for (const user_id of users) tokens.push(await steps.linkToken({ user_id, org_id }));
+    const linked = await Promise.all(tokens.map((token) => steps.signIn(token, 9)));
+    expect(linked.map((answer) => answer.status)).toStrictEqual(Array(5).fill(200));
+    const access = await Promise.all(linked.map((answer) => steps.exchange(answer.body.public_token)));
+    const [first, second, third, fourth, fifth] = access.map((answer) => answer.body.token);
+    expect([third, fourth]).toStrictEqual([first, second]);
+    expect(new Set([first, second, fifth]).size).toBe(3);
+    expect(await world.owner`SELECT FROM organisations WHERE org_id = ${org_id}`).toHaveLength(1);
+  });
+});
+
+describe('a slow EMR', () => {
+  test('keeps those waiting who sign in there, and nobody else', async () => {
+    await Promise.all(Array.from({ length: 20 }, () => world.api.call('GET', '/v1/webhook')));
+    const fault = { operation: 'login', kind: 'delay', delay_ms: 2000, times: 8 };
+    await world.api.control('POST', '/control/faults', fault);
+    const tokens = await Promise.all(Array.from({ length: 8 }, () => steps.linkToken()));
+    let waiting = 8;
+    const links = tokens.map((token) => steps.signIn(token, 10).finally(() => (waiting -= 1)));
+    // The faults are used up when all eight are at the EMR, waiting.
+    const faults = async () => (await world.api.control('GET', '/control/faults')).body.faults;
+    await expect.poll(faults, { timeout: 2000 }).toStrictEqual([]);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => world.api.call('GET', '/v1/providers')));
+    expect(answers.map((answer) => answer.status)).toStrictEqual(Array(8).fill(200));
+    expect(waiting).toBe(8);
+    expect((await Promise.all(links)).map((answer) => answer.status)).toStrictEqual(Array(8).fill(200));
+  });
+});
+
+describe('a sign-in with an Idempotency-Key', () => {
+  test('sent again gets its first answer, although its link token is used up', async () => {
+    const token = await steps.linkToken();
+    const { username, password } = world.sandbox.larkspur.staff[9] ?? {};
+    const body = { link_token: token, credentials: { username, password }, one_time_code: world.api.code(9) };
+    const sent = { body, headers: { access_token: null, 'idempotency-key': token } };
+    const send = () => world.api.call('POST', '/sandbox/public_token/create', sent);
+    const first = await send();
+    const again = await send();
+    expect([first.status, again.status]).toStrictEqual([200, 200]);
+    expect(again.body).toStrictEqual(first.body);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+  });
+});
