@@ -28,26 +28,32 @@ export async function linkAccount(
   link: NewLink,
 ): Promise<{ account_id: string; organisation_id: string }> {
   const organisation_id = await layOrganisation(tx, link);
-  const [known] = await tx<{ id: string }[]>`
-    SELECT id FROM accounts WHERE organisation_id = ${organisation_id} AND user_id = ${link.user_id} FOR UPDATE`;
+  const [known] = await tx<{ id: string; status: string }[]>`
+    SELECT id, status FROM accounts WHERE organisation_id = ${organisation_id} AND user_id = ${link.user_id} FOR UPDATE`;
   const account_id = known?.id ?? newId();
   const owner = { client_id: link.client_id, owner_id: account_id };
   const seal = (binding: string, value: string) => ctx.vault.seal(tx, owner, binding, value);
   const credentials = await seal(bindings.credentials(account_id), JSON.stringify(link.credentials));
   const grant = await seal(bindings.grant(account_id), JSON.stringify(link.signed_in.grant));
   const { user } = link.signed_in;
+  const token = newToken('access_token');
+  const token_sealed = await seal(bindings.token(account_id), token);
   if (known) {
+    // A token that was revoked stays dead: the account comes back with another one.
+    if (known.status === 'revoked') {
+      await tx`UPDATE accounts SET token_hash = ${hashToken(token)}, token_sealed = ${token_sealed}
+                WHERE id = ${account_id}`;
+    }
     await tx`UPDATE accounts SET status = 'active', credentials_sealed = ${credentials}, grant_sealed = ${grant},
       emr_user_id = ${user.ehr_id}, emr_user_name = ${user.name}, linked_at = clock_timestamp()
       WHERE id = ${account_id}`;
     await unparkJobs(tx, account_id, connectorOf(ctx, link.connector).limits.parallel_max);
   } else {
-    const token = newToken('access_token');
     await tx`INSERT INTO accounts (id, client_id, organisation_id, user_id, reference_id, token_hash, token_sealed,
         status, credentials_sealed, grant_sealed, emr_user_id, emr_user_name)
       VALUES (${account_id}, ${link.client_id}, ${organisation_id}, ${link.user_id},
         ${newReference('access_token_reference_id')}, ${hashToken(token)},
-        ${await seal(bindings.token(account_id), token)}, 'active', ${credentials}, ${grant}, ${user.ehr_id}, ${user.name})`;
+        ${token_sealed}, 'active', ${credentials}, ${grant}, ${user.ehr_id}, ${user.name})`;
   }
   await tx`SELECT pg_notify('chartwire_access', '')`;
   return { account_id, organisation_id };

@@ -74,5 +74,5 @@ function asApiError(error: unknown, keyed: boolean): ApiError {
 
 /** Connection trouble of postgres.js and the classes 08 (connection), 57P (shutdown), 53 (no resources) and a lock not got. */
 function isDatabaseGone(code: string): boolean {
-  return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|08|57P0|53|55P03)/.test(code);
+  return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|08|57P0|53|55P03|3D000|55000)/.test(code);
 }

@@ -15,12 +15,14 @@ export class NeedsReview extends Error {
 export type Steps = {
   /**
    * Performs one write to the EMR once, whatever happens in between: its outcome is stored and given again on later
-   * tries; an intent without an outcome is first asked for in the EMR by its marker.
+   * tries; an intent without an outcome is first asked for in the EMR by its marker. `told` is kept with the outcome,
+   * for whoever words the end of the job from the outcomes alone.
    */
   write<Input, Output extends Record<string, unknown>>(
     name: string,
     write: EmrWrite<Input, Output>,
     input: Input,
+    told?: Record<string, unknown>,
   ): Promise<Output>;
   /** Writes a line into the job's timeline. */
   note(name: string, detail?: Record<string, unknown>): Promise<void>;
@@ -73,6 +75,7 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
       name: string,
       write: EmrWrite<Input, Output>,
       input: Input,
+      told: Record<string, unknown> = {},
     ) => {
       const marker = `${job.operation_id}-${name}`;
       const done = outcomes.get(name);
@@ -81,12 +84,12 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
       if (open.has(name)) {
         if (!write.find) throw new NeedsReview(name);
         const found = await write.find(marker, input);
-        if (found) return keep(name, found);
+        if (found) return keep(name, { ...found, ...told });
       }
       await record(name, 'intent', { marker });
       open.add(name);
       try {
-        return await keep(name, await write.send(input, marker));
+        return await keep(name, { ...(await write.send(input, marker)), ...told });
       } catch (error) {
         if (error instanceof EmrFailure && error.kind !== 'unknown_outcome') {
           await record(name, 'outcome', { [not_applied]: error.kind });

@@ -22,7 +22,7 @@ export function performWrite(write: Write): JobKind {
     fail: (_ctx, { job, steps }, problem) => {
       const body = job.input as never;
       const { state, event } = write.fail({ id: job.operation_id, body, outcomes: steps.outcomes, problem });
-      return { state, error: problem, event };
+      return { state, error: state === 'succeeded' ? null : problem, event };
     },
   };
 }

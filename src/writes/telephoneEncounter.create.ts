@@ -2,6 +2,8 @@ import type { Account } from '../accounts/accounts.ts';
 import { EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { refusal } from '../errors.ts';
+import type { EventOf } from '../events.ts';
+import type { Steps } from '../jobs/steps.ts';
 import { TelephoneEncounterRequest } from '../model/telephoneEncounter.ts';
 import { matchMedication } from './matchMedication.ts';
 import type { Write } from './write.ts';
@@ -39,14 +41,12 @@ export const createTelephoneEncounter: Write<typeof TelephoneEncounterRequest, N
   }),
 
   perform: async ({ id, body, emr, steps: run }) => {
-    const name = body.refill_medication_name;
-    const written = run.outcomes.get(steps.create);
-    if (written && name === undefined) {
-      // An earlier try wrote all there was to write and could not say so; the EMR need not be asked for anything.
-      return { type: 'telephone_encounter.created', data: described(id, body, String(written.ehr_id)) };
-    }
+    // An earlier try may have written all there was to write without being able to say so.
+    const before = completed(id, body, run.outcomes);
+    if (before) return before;
     const patient = await emr.findPatient(body.patient_mrn);
     if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${body.patient_mrn}' not found.`);
+    const name = body.refill_medication_name;
     const medication =
       name === undefined ? undefined : matchMedication(name, await emr.listMedications(patient.ehr_id));
     const pharmacy_ehr_id = body.pharmacy_ehr_id ?? null;
@@ -71,44 +71,43 @@ export const createTelephoneEncounter: Write<typeof TelephoneEncounterRequest, N
           await run.write(steps.pharmacy, emr.addPatientPharmacy, { patient_ehr_id: patient.ehr_id, pharmacy_ehr_id });
         }
       }
-      await run.write(steps.refill, emr.addRefill, {
-        encounter_ehr_id: encounter.ehr_id,
-        medication_ehr_id: medication.ehr_id,
-        pharmacy_ehr_id,
-      });
+      const refill = { encounter_ehr_id: encounter.ehr_id, medication_ehr_id: medication.ehr_id, pharmacy_ehr_id };
+      await run.write(steps.refill, emr.addRefill, refill, { medication_name: medication.name });
     }
-    const data = {
-      ...described(id, body, encounter.ehr_id),
-      ...(medication && { refill_medication_name: medication.name }),
-    };
-    return { type: 'telephone_encounter.created', data };
+    const event = completed(id, body, run.outcomes);
+    if (!event) throw new Error('Every step was taken, and still the encounter is not complete.');
+    return event;
   },
 
   fail: ({ id, body, outcomes, problem }) => {
+    const event = completed(id, body, outcomes);
+    if (event) return { state: 'succeeded', event };
+    const refill_medication_name = body.refill_medication_name ?? null;
     const encounter = outcomes.get(steps.create);
-    if (encounter) {
-      const refill_medication_name = body.refill_medication_name ?? '';
-      const data = {
-        ...described(id, body, String(encounter.ehr_id)),
-        refill_medication_name,
-        refill_failure_reason: problem.message,
-      };
+    if (encounter && refill_medication_name !== null) {
+      const refill = { refill_medication_name, refill_failure_reason: problem.message };
+      const data = { ...described(id, body, encounter), ...refill };
       return { state: 'partial', event: { type: 'telephone_encounter.created_partial', data } };
     }
-    const data = {
-      telephone_encounter_id: id,
-      patient_mrn: body.patient_mrn,
-      refill_medication_name: body.refill_medication_name ?? null,
-      failure_reason: problem.message,
-    };
+    const told = { refill_medication_name, failure_reason: problem.message };
+    const data = { telephone_encounter_id: id, patient_mrn: body.patient_mrn, ...told };
     return { state: 'failed', event: { type: 'telephone_encounter.failed', data } };
   },
 };
 
-function described(id: string, body: TelephoneEncounterRequest, emr_encounter_id: string) {
+/** The event of an encounter that stands in the EMR with all that was asked for, or undefined while something is missing. */
+function completed(id: string, body: TelephoneEncounterRequest, outcomes: Steps['outcomes']): EventOf | undefined {
+  const encounter = outcomes.get(steps.create);
+  const refill = outcomes.get(steps.refill);
+  if (!encounter || (body.refill_medication_name !== undefined && !refill)) return undefined;
+  const refilled = refill && { refill_medication_name: String(refill.medication_name) };
+  return { type: 'telephone_encounter.created', data: { ...described(id, body, encounter), ...refilled } };
+}
+
+function described(id: string, body: TelephoneEncounterRequest, encounter: Record<string, unknown>) {
   return {
     telephone_encounter_id: id,
-    emr_encounter_id,
+    emr_encounter_id: String(encounter.ehr_id),
     patient_mrn: body.patient_mrn,
     provider_id: body.provider_id,
     location_id: body.location_id,

@@ -34,5 +34,6 @@ export type Write<Body extends TObject = TObject, Needs extends OperationName = 
   accepted: (ids: { id: string; job_id: number }) => Record<string, unknown>;
   /** The good path alone: what it throws is read by the machine. */
   perform: (performance: Performance<Static<Body>, Needs>) => Promise<EventOf>;
-  fail: (stopped: Stopped<Static<Body>>) => { state: 'partial' | 'failed'; event: EventOf };
+  /** `succeeded`: everything asked for stands in the EMR already, and only our own bookkeeping went wrong. */
+  fail: (stopped: Stopped<Static<Body>>) => { state: 'succeeded' | 'partial' | 'failed'; event: EventOf };
 };

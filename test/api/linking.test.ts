@@ -248,3 +248,14 @@ describe('GET /link/emrs', () => {
     expect(body.emrs[0].capabilities).toContain('createTelephoneEncounter');
   });
 });
+
+test('an account that was revoked and is linked again gets another access token; the revoked one stays dead', async () => {
+  const { api, owner } = world;
+  const first = await api.link({ user_id: 'revoked-user', staff: 5 });
+  await owner`UPDATE accounts SET status = 'revoked' WHERE user_id = 'revoked-user'`;
+  const second = await api.link({ user_id: 'revoked-user', staff: 5 });
+  expect(second).not.toBe(first);
+  const ask = (access_token: string) => api.call('GET', '/v1/staff', { headers: { access_token } });
+  expect((await ask(first)).status).toBe(401);
+  expect((await ask(second)).status).toBe(200);
+});

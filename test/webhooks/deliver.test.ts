@@ -6,8 +6,8 @@ import { deliver } from '../../src/webhooks/deliver.ts';
 import { ladder_ms } from '../../src/webhooks/ladder.ts';
 import { rotateSecret } from '../../src/webhooks/rotateSecret.ts';
 import { stop_reasons } from '../../src/worker/worker.ts';
-import { layTenant } from '../harness/tenant.ts';
 import { answering, type Received, startReceiver } from '../harness/receiver.ts';
+import { layTenant } from '../harness/tenant.ts';
 import {
   attemptsOf,
   claim,

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
 import { type EventFilters, listEvents, purgeEvents } from '../../src/webhooks/events.ts';
 import { resendEvent } from '../../src/webhooks/resend.ts';
-import { layTenant, type Tenant } from '../harness/tenant.ts';
 import { answering } from '../harness/receiver.ts';
+import { layTenant, type Tenant } from '../harness/tenant.ts';
 import {
   attemptsOf,
   deliveriesOf,

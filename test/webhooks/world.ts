@@ -14,8 +14,8 @@ import { addEndpoint, type NewEndpoint } from '../../src/webhooks/addEndpoint.ts
 import { deliver } from '../../src/webhooks/deliver.ts';
 import { emitEvent } from '../../src/webhooks/emitEvent.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
-import { layTenant, type Tenant } from '../harness/tenant.ts';
 import { type Answer, type Receiver, startReceiver } from '../harness/receiver.ts';
+import { layTenant, type Tenant } from '../harness/tenant.ts';
 
 export type World = Awaited<ReturnType<typeof layWorld>>;
 
