@@ -55,9 +55,6 @@ export function openDatabase(address: DatabaseAddress, pool: number): Database {
   };
 }
 
-/** An option that the driver knows and its types do not. */
-const one_at_a_time: object = { max_pipeline: 1 };
-
 /** A pool of connections. Ids travel as 32 hex digits and whole numbers as numbers: no other type is converted. */
 export function connect(
   address: DatabaseAddress,
@@ -73,8 +70,6 @@ export function connect(
     max: options.max,
     connect_timeout: options.connect_timeout_s ?? 10,
     idle_timeout: 60,
-    // One query at a time: behind one that waits for a lock (up to 5 s) others would wait for no reason of their own.
-    ...one_at_a_time,
     connection: {
       application_name: 'chartwire',
       TimeZone: 'UTC',

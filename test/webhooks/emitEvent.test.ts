@@ -16,10 +16,13 @@ beforeEach(async () => {
 });
 afterAll(() => world.close());
 
-const add = (event_types?: ['sync.failed'], whose = tenant) =>
-  world.db.tenant(whose.client_id, (tx) =>
-    addEndpoint(world.ctx, tx, whose.client_id, { url: 'https://example.org/', event_types }),
-  );
+let added = 0;
+const add = (event_types?: ['sync.failed'], whose = tenant) => {
+  // An address of its own each time: one that is registered again keeps its endpoint.
+  added += 1;
+  const url = `https://example.org/${added}`;
+  return world.db.tenant(whose.client_id, (tx) => addEndpoint(world.ctx, tx, whose.client_id, { url, event_types }));
+};
 
 async function rowOf(id: string) {
   const [row] = await world.owner<
