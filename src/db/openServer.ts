@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import { type DatabaseAddress, parseDatabaseUrl } from './address.ts';
 import { connect } from './database.ts';
-import { startEmbedded } from './embedded/start.ts';
+import { type EmbeddedServer, startEmbedded } from './embedded/start.ts';
 import { ensureDatabase } from './ensureDatabase.ts';
 import { databaseFailure, migrate } from './migrate.ts';
 
@@ -33,17 +33,44 @@ function named(url: string): DatabaseServer {
 }
 
 async function embedded(config: Config, log: (line: string) => void): Promise<DatabaseServer> {
-  const server = await startEmbedded({ data_dir: config.data_dir, log });
+  const start = () => startEmbedded({ data_dir: config.data_dir, log });
+  const server = await start();
+  const watch = keepRunning(server, start, log);
   const { host, port, user, password } = server;
   const address: DatabaseAddress = { host, port, user, password, database: 'chartwire', ssl: false };
   return {
     address,
     beside: (suffix) => beside(address, suffix),
     release: async () => {
+      await watch.end();
       if (!(await hasOtherUsers(address))) await server.stop();
     },
   };
 }
+
+/** Nobody else looks after the embedded server: should it end while we run (killed, out of memory), it is started again. */
+function keepRunning(server: EmbeddedServer, start: () => Promise<EmbeddedServer>, log: (line: string) => void) {
+  let ended = false;
+  let looking: Promise<void> = Promise.resolve();
+  const look = async () => {
+    if (ended || (await server.running())) return;
+    log('The embedded database has ended; starting it again.');
+    await start();
+  };
+  const timer = setInterval(() => {
+    looking = looking.then(look).catch((error: Error) => log(`The embedded database does not start: ${error.message}`));
+  }, watch_ms);
+  timer.unref();
+  return {
+    end: async () => {
+      ended = true;
+      clearInterval(timer);
+      await looking;
+    },
+  };
+}
+
+const watch_ms = 1_000;
 
 async function beside(address: DatabaseAddress, suffix: string): Promise<DatabaseAddress> {
   const second = { ...address, database: `${address.database}_${suffix}` };

@@ -60,7 +60,7 @@ test('no file imports itself by way of others', () => {
 
 test('only the command line reads the environment, and hands it to config.ts', () => {
   const readers = filesOf('src').filter((file) => /process\.env/.test(readFileSync(join(root, file), 'utf8')));
-  expect(readers).toStrictEqual(['src/cli/chartwire.ts']);
+  expect(readers).toStrictEqual(['src/cli/run.ts']);
 });
 
 test('nothing outside a connector’s own folder names its EMR', () => {

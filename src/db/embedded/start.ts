@@ -17,6 +17,8 @@ export type EmbeddedServer = {
   password: string;
   /** True when the server was already running: left by a killed process, or started by another one. */
   adopted: boolean;
+  /** False when the server has ended, by whatever hand. */
+  running(): Promise<boolean>;
   stop(): Promise<void>;
 };
 
@@ -41,7 +43,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
   const launch = () =>
     spawnPostmaster({ folders, account, binaries, host: own_host, settings: options.settings ?? {} });
   const { host, adopted } = await untilReady(folders, { host: own_host, port, user: superuser, password }, launch);
-  return { host, port, user: superuser, password, adopted, stop: () => stopPostmaster(folders, host) };
+  const running = async () => (await runningPostmaster(folders)) !== undefined;
+  return { host, port, user: superuser, password, adopted, running, stop: () => stopPostmaster(folders, host) };
 }
 
 type Address = { host: string; port: number; user: string; password: string };

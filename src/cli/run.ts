@@ -1,0 +1,64 @@
+import { parseArgs } from 'node:util';
+import { loadConfig } from '../config.ts';
+import { StartFailure } from '../errors.ts';
+import { roles } from '../main.ts';
+import { version } from '../version.ts';
+import { createClientCommand } from './createClient.ts';
+import { serve } from './serve.ts';
+
+const usage = `chartwire ${version}
+
+  chartwire serve [--role all|api|worker]     run the service (default: all of it)
+  chartwire clients create --name NAME        make a client; its secret is shown once
+                    [--mode live|test] [--callback-url URL]... [--frame-origin URL]...
+  chartwire help
+
+Settings come from the environment; .env.example lists them.
+`;
+
+/** Runs one command. What goes wrong for a reason a person can mend is one sentence and exit code 1, never a stack. */
+export async function run(argv: string[]): Promise<void> {
+  try {
+    await dispatch(argv);
+  } catch (error) {
+    if (!(error instanceof StartFailure)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
+}
+
+async function dispatch(argv: string[]): Promise<void> {
+  const { values, positionals } = parse(argv);
+  const command = positionals.join(' ');
+  if (values.help || command === 'help') process.stdout.write(usage);
+  else if (values.version) process.stdout.write(`${version}\n`);
+  else if (command === 'serve') await serve(loadConfig(process.env), roleOf(values.role));
+  else if (command === 'clients create') await createClientCommand(loadConfig(process.env), values);
+  else throw new StartFailure(`There is no command '${command}'. See: chartwire help`);
+}
+
+function parse(argv: string[]) {
+  try {
+    return parseArgs({
+      args: argv,
+      allowPositionals: true,
+      options: {
+        role: { type: 'string', default: 'all' },
+        name: { type: 'string' },
+        mode: { type: 'string' },
+        'callback-url': { type: 'string', multiple: true },
+        'frame-origin': { type: 'string', multiple: true },
+        help: { type: 'boolean', short: 'h' },
+        version: { type: 'boolean', short: 'v' },
+      },
+    });
+  } catch (error) {
+    throw new StartFailure(`${(error as Error).message} See: chartwire help`, { cause: error });
+  }
+}
+
+function roleOf(text: string): (typeof roles)[number] {
+  const role = roles.find((candidate) => candidate === text);
+  if (!role) throw new StartFailure(`--role must be one of ${roles.join(', ')}, not '${text}'.`);
+  return role;
+}

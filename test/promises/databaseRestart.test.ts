@@ -1,0 +1,65 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
+import { openApi } from '../harness/api.ts';
+import { freePort, startProcess } from '../harness/sandbox.ts';
+
+/** How often the database ends under load: twice here, more by `RESTARTS=10`. */
+const restarts = Number(process.env.RESTARTS ?? 2);
+const writers = 6;
+
+test('the embedded database ends under load, politely and not: everything answered 200 stands in the EMR once', async () => {
+  const data_dir = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'restart-'));
+  const ports = { PORT: `${await freePort()}`, LARKSPUR_PORT: `${await freePort()}` };
+  const settings = { DATA_DIR: data_dir, LEASE_SECONDS: '3', RATE_LIMIT: '10000', RATE_BURST: '10000' };
+  const service = await startProcess('all', { ...ports, ...settings, LOG_LEVEL: 'silent' });
+  const sandbox: Sandbox = JSON.parse(await readFile(join(data_dir, 'sandbox.json'), 'utf8'));
+  const api = openApi(sandbox);
+  const accepted: number[] = [];
+  const statuses = new Set<number>();
+  let stop = false;
+  const write = async (patient: number) => {
+    for (let n = 0; !stop; n++) {
+      const { status, body } = await api.callIn({ patient_mrn: `LK10001${patient}`, reason: `call ${n}` });
+      statuses.add(status);
+      if (status === 200) accepted.push(body.job_id);
+      await pause(20);
+    }
+  };
+  try {
+    const writing = Array.from({ length: writers }, (_, patient) => write(patient));
+    for (let round = 0; round < restarts; round++) {
+      const before = accepted.length;
+      await until(() => accepted.length >= before + 20);
+      const pid = Number((await readFile(join(data_dir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]);
+      process.kill(pid, round % 2 === 0 ? 'SIGINT' : 'SIGQUIT');
+      const ended_at = accepted.length;
+      await until(() => accepted.length > ended_at + 20);
+    }
+    stop = true;
+    await Promise.all(writing);
+    const ends = await Promise.all(accepted.map((job_id) => api.untilEvent(job_id, 40_000)));
+    expect(new Set(ends.map((event) => event.event_type))).toStrictEqual(new Set(['telephone_encounter.created']));
+    const applied = (await api.ledger()).filter((entry) => entry.applied).map((entry) => entry.marker);
+    expect(new Set(applied).size).toBe(applied.length);
+    expect(applied.length).toBeGreaterThanOrEqual(accepted.length);
+    expect([...statuses].filter((status) => status !== 200 && status !== 503)).toStrictEqual([]);
+    expect(service.child.exitCode).toBeNull();
+  } finally {
+    stop = true;
+    await service.kill('SIGTERM');
+    await rm(data_dir, { recursive: true, force: true });
+  }
+}, 120_000);
+
+/** Recovery takes at most ten seconds. */
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error('It did not come to pass within 10 s.');
+    await pause(20);
+  }
+}
