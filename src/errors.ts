@@ -7,6 +7,7 @@ export const errors = {
   body_not_json: { status: 400, message: 'Request body is not valid JSON.' },
   body_not_object: { status: 400, message: 'Request body must be a JSON object.' },
   missing_field: { status: 400, message: 'Missing required field: {field}' },
+  no_field: { status: 400, message: 'At least one field must be provided.' },
   unexpected_fields: { status: 400, message: 'Unexpected fields in request body: {fields}' },
   unexpected_query: { status: 400, message: 'Unexpected query parameters: {names}' },
   invalid_field: { status: 400, message: '{rule}' },

@@ -19,6 +19,11 @@ const encounter = {
   reason: nullable(Type.String()),
 };
 
+const action = { action_id: Type.String(), emr_appointment_id: Type.String(), text: Type.String() };
+
+/** Why something failed, for programs (`code`) and for people. */
+const reasons = Type.Array(Type.Object({ code: Type.String(), description: Type.String() }));
+
 const synced = Type.Record(Type.String(), Type.Integer());
 
 /** Every event the service sends, with exactly its data fields. The reference page is generated from this table. */
@@ -50,6 +55,23 @@ export const events = {
       failure_reason: Type.String(),
     }),
   },
+  'telephone_encounter_action.created': {
+    summary: 'The action was appended to the action log of the telephone encounter.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object(action),
+  },
+  'telephone_encounter_action.failed': {
+    summary: 'The action was not added to the telephone encounter.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({
+      action_id: action.action_id,
+      emr_appointment_id: action.emr_appointment_id,
+      failure_reason: Type.String(),
+      reasons,
+    }),
+  },
   'sync.completed': {
     summary: 'A sync asked for with POST /v1/sync has finished: how many records of each kind the EMR holds.',
     names_job: true,
@@ -63,7 +85,7 @@ export const events = {
     data: Type.Object({
       org_id: Type.String(),
       failure_reason: Type.String(),
-      reasons: Type.Array(Type.Object({ code: Type.String(), description: Type.String() })),
+      reasons,
     }),
   },
   login_required: {

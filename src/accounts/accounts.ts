@@ -29,6 +29,7 @@ export function findAccountByToken(ctx: Context, access_token: string): Promise<
 
 export type StoredAccount = Account & {
   emr_address: string;
+  timezone: string;
   emr_user_name: string;
   credentials_sealed: Buffer;
   grant_sealed: Buffer;
@@ -38,8 +39,8 @@ export type StoredAccount = Account & {
 export async function readAccount(tx: Tx, account_id: string): Promise<StoredAccount | undefined> {
   const [row] = await tx<StoredAccount[]>`
     SELECT accounts.id, accounts.client_id, accounts.organisation_id, accounts.user_id, organisations.org_id,
-           organisations.connector, organisations.emr_address, accounts.reference_id, accounts.status,
-           accounts.emr_user_name, accounts.credentials_sealed, accounts.grant_sealed, accounts.token_sealed
+           organisations.connector, organisations.emr_address, organisations.timezone, accounts.reference_id,
+           accounts.status, accounts.emr_user_name, accounts.credentials_sealed, accounts.grant_sealed, accounts.token_sealed
       FROM accounts JOIN organisations ON organisations.id = accounts.organisation_id
      WHERE accounts.id = ${account_id}`;
   return row;

@@ -5,11 +5,14 @@ import linkTokenExchange from './link/token.exchange.ts';
 import sandboxPublicTokenCreate from './sandbox/public_token.create.ts';
 import jobsGet from './v1/jobs.get.ts';
 import locationsList from './v1/locations.list.ts';
+import locationsUpdate from './v1/locations.update.ts';
 import patientsList from './v1/patients.list.ts';
 import pharmaciesList from './v1/pharmacies.list.ts';
 import providersList from './v1/providers.list.ts';
+import { updateByEhrId, updateById } from './v1/providers.update.ts';
 import staffList from './v1/staff.list.ts';
 import syncCreate from './v1/sync.create.ts';
+import telephoneEncountersActionsCreate from './v1/telephone-encounters.actions.create.ts';
 import telephoneEncountersCreate from './v1/telephone-encounters.create.ts';
 import webhookCreate from './v1/webhook.create.ts';
 import webhookDelete from './v1/webhook.delete.ts';
@@ -25,8 +28,12 @@ export const endpoints: readonly Endpoint[] = [
   linkEmrsList,
   sandboxPublicTokenCreate,
   telephoneEncountersCreate,
+  telephoneEncountersActionsCreate,
   providersList,
+  updateByEhrId,
+  updateById,
   locationsList,
+  locationsUpdate,
   staffList,
   pharmaciesList,
   patientsList,

@@ -25,8 +25,9 @@ export function validator(schema: TObject, part: Part): (value: Record<string, u
         ? refusal('unexpected_fields', { fields: unknown.join(', ') }, only(unknown))
         : refusal('unexpected_query', { names: unknown.join(', ') }, only(unknown));
     }
-    if (check.Check(value)) return;
-    throw faultOf(schema, firstInOrder(order, check.Errors(value)));
+    const given = withoutResets(schema, value);
+    if (check.Check(given)) return;
+    throw faultOf(schema, firstInOrder(order, check.Errors(given)));
   };
 }
 
@@ -71,6 +72,13 @@ function isBlank(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
+/** Null stands for "set back" where the schema says so, and is no value to check there. */
+function withoutResets(schema: TObject, value: Record<string, unknown>): Record<string, unknown> {
+  if (!Object.values(value).includes(null)) return value;
+  const resets = (name: string) => (schema.properties[name] as { null_resets?: boolean } | undefined)?.null_resets;
+  return Object.fromEntries(Object.entries(value).filter(([name, each]) => each !== null || !resets(name)));
+}
+
 function only(names: string[]) {
   const [name] = names;
   return names.length === 1 && name !== undefined ? { field: name } : {};
@@ -92,11 +100,17 @@ function faultOf(schema: TObject, problem: Problem | undefined): ApiError {
     .join('')
     .replace(/^\./, '');
   if (!problem) return invalid(top, 'The request is not valid.');
+  if (problem.keyword === 'boolean') return refusal('unexpected_fields', { fields: name }, { field: top });
   const field = schemaAt(schema, path) as TSchema & { messages?: Messages; enum?: unknown[]; description?: string };
-  return invalid(top, ruleOf(name, field, problem));
+  return invalid(top, ruleOf(name, field, problem).replaceAll('{name}', name));
 }
 
-function ruleOf(name: string, field: { messages?: Messages; enum?: unknown[] } | undefined, problem: Problem): string {
+function ruleOf(
+  name: string,
+  field: { messages?: Messages; enum?: unknown[]; anyOf?: unknown[] } | undefined,
+  problem: Problem,
+): string {
+  if (field?.anyOf) return field.messages?.anyOf ?? `${name} is not valid`;
   const limit = (problem.params as { limit?: number }).limit;
   switch (problem.keyword) {
     case 'maxLength':

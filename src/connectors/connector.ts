@@ -70,6 +70,7 @@ export type Operations = {
     },
     Written
   >;
+  addTelephoneAction: EmrWrite<{ encounter_ehr_id: string; text: string; high_priority: boolean }, Written>;
   addRefill: EmrWrite<{ encounter_ehr_id: string; medication_ehr_id: string; pharmacy_ehr_id: string | null }, Written>;
 };
 export type OperationName = keyof Operations;

@@ -1,17 +1,25 @@
-import { type TSchema, type TSchemaOptions, Type } from 'typebox';
+import { type Static, type TSchema, type TSchemaOptions, Type } from 'typebox';
 
 /** Strings without a limit of their own take this many characters. */
 export const text_max = 2000;
 
-/** A string. `messages` replaces the standard sentence of a rule where the interface prescribes another one. */
+/**
+ * A string. `messages` replaces the standard sentence of a rule where the interface prescribes another one; `{name}`
+ * in it is the field's place in the body.
+ */
 export function text(options: TSchemaOptions & { minLength?: number; maxLength?: number; messages?: Messages } = {}) {
   return Type.String({ maxLength: text_max, ...options });
 }
-export type Messages = Partial<Record<'minLength' | 'maxLength' | 'pattern', string>>;
+export type Messages = Partial<Record<'minLength' | 'maxLength' | 'pattern' | 'anyOf', string>>;
 
 /** A flag that travels as one of the strings `true` and `false`. */
 export function flag(description: string) {
   return Type.Enum(['true', 'false'], { description });
+}
+
+/** A field that null sets back to what it was without us. */
+export function resettable<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional(Type.Unsafe<Static<Schema> | null>({ ...schema, null_resets: true }));
 }
 
 export function nullable<Schema extends TSchema>(schema: Schema) {

@@ -14,9 +14,10 @@ const Recurrence = Type.Object({
   recur_interval_type: Type.String({ description: 'days, weeks or months' }),
   recur_interval_amount: Type.Integer(),
   recur_interval_description: Type.String(),
+  rec_end_date: Type.Optional(Type.String()),
 });
 
-const Shift = Type.Object({
+export const Shift = Type.Object({
   start: Type.String({ description: 'THH:MM:SS in the timezone of the EMR instance' }),
   end: Type.String({ description: 'THH:MM:SS in the timezone of the EMR instance' }),
   facility_id: Type.Optional(Type.String()),
@@ -28,7 +29,7 @@ const Shift = Type.Object({
   visit_type_rules: Type.Optional(Type.Array(VisitTypeRule)),
 });
 
-const Hours = Type.Array(Type.Object({ day: Type.String(), shifts: Type.Array(Shift) }));
+export const Hours = Type.Array(Type.Object({ day: Type.String(), shifts: Type.Array(Shift) }));
 
 /** A provider as an EMR knows it. */
 export const ProviderSource = Type.Object({

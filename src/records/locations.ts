@@ -5,8 +5,12 @@ import type { RecordKind, SyncScope } from './recordKind.ts';
 export const locations: RecordKind<LocationSource> = {
   table: 'locations',
   list: (operations) => operations.listLocations,
-  keeps: [],
-  row: (source, id) => ({ doc: { id, ...source } }),
+  keeps: ['status_set'],
+  row: (source, id, kept) => {
+    // `keeps` names the column, and its check constraint the values.
+    const status = (kept?.status_set as LocationSource['status'] | null | undefined) ?? source.status;
+    return { doc: { id, ...source, status } };
+  },
 };
 
 /** Names of the organisation's locations by EMR id. */
@@ -14,4 +18,17 @@ export async function locationNames(tx: Tx, scope: SyncScope): Promise<ReadonlyM
   const rows = await tx<{ ehr_id: string; name: string }[]>`
     SELECT ehr_id, doc ->> 'name' AS name FROM locations WHERE organisation_id = ${scope.organisation_id}`;
   return new Map(rows.map((row) => [row.ehr_id, row.name]));
+}
+
+/** Sets a location's status, which from then on outlives syncs. False when the organisation has no such location. */
+export async function setLocationStatus(
+  tx: Tx,
+  organisation_id: string,
+  id: string,
+  status: LocationSource['status'],
+): Promise<boolean> {
+  const changed = await tx`UPDATE locations SET status_set = ${status}, source_hash = '',
+      doc = (doc::jsonb || jsonb_build_object('status', ${status}::text))::json
+    WHERE organisation_id = ${organisation_id} AND id = ${id} RETURNING id`;
+  return changed.length > 0;
 }

@@ -1,3 +1,4 @@
+import type { Tx } from '../db/database.ts';
 import type { Provider, ProviderSource } from '../model/provider.ts';
 import { locationNames } from './locations.ts';
 import type { RecordKind } from './recordKind.ts';
@@ -47,4 +48,30 @@ export function providerDocument(
     hide_in_availability: settings.hide_in_availability,
     hours,
   };
+}
+
+/** A provider of an organisation by one of its two ids, locked for a change; undefined when there is none. */
+export async function findProvider(
+  tx: Tx,
+  organisation_id: string,
+  by: { id: string } | { ehr_id: string },
+): Promise<({ id: string; source: ProviderSource } & ProviderSettings) | undefined> {
+  const [row] = await tx<({ id: string; source: ProviderSource } & ProviderSettings)[]>`
+    SELECT id, source, status_set, hide_in_availability, hours_set FROM providers
+     WHERE organisation_id = ${organisation_id}
+       AND ${'id' in by ? tx`id = ${by.id}` : tx`ehr_id = ${by.ehr_id}`} FOR UPDATE`;
+  return row;
+}
+
+export async function saveProviderSettings(
+  tx: Tx,
+  id: string,
+  settings: ProviderSettings,
+  doc: Provider,
+): Promise<void> {
+  // The next sync compares its row with this one by hash; an empty one makes it write the row once more.
+  await tx`UPDATE providers SET status_set = ${settings.status_set}, source_hash = '',
+      hide_in_availability = ${settings.hide_in_availability}, doc = ${JSON.stringify(doc)}::text::json,
+      hours_set = ${settings.hours_set === null ? null : JSON.stringify(settings.hours_set)}::text::json
+    WHERE id = ${id}`;
 }

@@ -8,12 +8,13 @@ import type { Write } from './write.ts';
 export function performWrite(write: Write): JobKind {
   return {
     perform: async (ctx, { job, steps, signal }) => {
-      const { operations } = await openAccount(ctx, job, signal);
+      const { operations, account } = await openAccount(ctx, job, signal);
       // The body was checked against the write's schema when it was accepted.
       const body = job.input as never;
       const event = await write.perform({
         id: job.operation_id,
         body,
+        signer: { name: account.emr_user_name, timezone: account.timezone },
         emr: offered(operations, write.needs),
         steps,
       });

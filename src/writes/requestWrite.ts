@@ -23,17 +23,15 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
   if (write.needs.some((name) => !connector.offers.includes(name))) {
     throw refusal('restricted_operation', { operation: write.label, emr: offering(ctx, write.needs) });
   }
-  const { patient_id } = await write.check(ctx, account, body);
+  const lane = await write.check(ctx, account, body);
   const id = newId();
-  const by_mrn = `mrn:${write.patient_mrn(body)}`;
   const job_id = await enqueue(ctx.db.service, {
     client_id: account.client_id,
     organisation_id: account.organisation_id,
     account_id: account.id,
     operation: { id, type: write.type, input: body },
-    // The MRN serves where the cache does not know the patient yet; what was queued so may outlast the sync that does.
-    lane: patient_id === undefined ? by_mrn : `patient:${patient_id}`,
-    lane_before: by_mrn,
+    lane: lane.key,
+    ...(lane.before === undefined ? {} : { lane_before: lane.before }),
     parallel_max: connector.limits.parallel_max,
     idempotency,
   });

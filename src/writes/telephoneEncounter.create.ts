@@ -6,7 +6,7 @@ import type { EventOf } from '../events.ts';
 import type { Steps } from '../jobs/steps.ts';
 import { TelephoneEncounterRequest } from '../model/telephoneEncounter.ts';
 import { matchMedication } from './matchMedication.ts';
-import type { Write } from './write.ts';
+import { patientLane, type Write } from './write.ts';
 
 const steps = { create: 'create_encounter', pharmacy: 'add_pharmacy', refill: 'add_refill' } as const;
 
@@ -31,7 +31,6 @@ export const createTelephoneEncounter: Write<typeof TelephoneEncounterRequest, N
     'addRefill',
   ],
   label: 'Telephone encounters',
-  patient_mrn: (body) => body.patient_mrn,
   check: checkReferences,
   accepted: ({ id, job_id }) => ({
     success: true,
@@ -142,5 +141,5 @@ async function checkReferences(ctx: Context, account: Account, body: TelephoneEn
   if (body.pharmacy_ehr_id !== undefined && !found.pharmacy) {
     throw refusal('pharmacy_not_found', { id: body.pharmacy_ehr_id }, { field: 'pharmacy_ehr_id' });
   }
-  return { patient_id: found.patient_id ?? undefined };
+  return patientLane(body.patient_mrn, found.patient_id);
 }

@@ -10,9 +10,20 @@ import type { Steps } from '../jobs/steps.ts';
 export type Performance<Body, Needs extends OperationName> = {
   id: string;
   body: Body;
+  /** The EMR user whose account is used, and the time zone of the EMR instance. */
+  signer: { name: string; timezone: string };
   emr: Pick<Operations, Needs>;
   steps: Steps;
 };
+
+/** `before`: another name under which earlier jobs of the same patient may wait, see jobs/enqueue.ts. */
+export type Lane = { key: string; before?: string };
+
+/** The lane of a patient. The MRN serves where the cache does not know the patient yet. */
+export function patientLane(mrn: string, patient_id: string | null): Lane {
+  const by_mrn = `mrn:${mrn}`;
+  return patient_id === null ? { key: by_mrn } : { key: `patient:${patient_id}`, before: by_mrn };
+}
 
 /** A write as it stands when it cannot go on. */
 export type Stopped<Body> = { id: string; body: Body; outcomes: Steps['outcomes']; problem: JobProblem };
@@ -27,10 +38,8 @@ export type Write<Body extends TObject = TObject, Needs extends OperationName = 
   /** The EMR operations it needs; an EMR that lacks one answers `<label> are only supported for <EMR name> EMR.` */
   needs: readonly Needs[];
   label: string;
-  /** References that must resolve now: throws the refusal, or gives the id of the patient the lane is for. */
-  check: (ctx: Context, account: Account, body: Static<Body>) => Promise<{ patient_id: string | undefined }>;
-  /** The patient whose writes are kept in order. */
-  patient_mrn: (body: Static<Body>) => string;
+  /** References that must resolve now: throws the refusal, or gives the lane: what the write is kept in order by. */
+  check: (ctx: Context, account: Account, body: Static<Body>) => Promise<Lane>;
   accepted: (ids: { id: string; job_id: number }) => Record<string, unknown>;
   /** The good path alone: what it throws is read by the machine. */
   perform: (performance: Performance<Static<Body>, Needs>) => Promise<EventOf>;

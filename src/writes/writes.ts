@@ -1,5 +1,6 @@
 import { createTelephoneEncounter } from './telephoneEncounter.create.ts';
+import { createTelephoneEncounterAction } from './telephoneEncounterAction.create.ts';
 import type { Write } from './write.ts';
 
 /** Every write the service carries out. */
-export const writes = [createTelephoneEncounter] as unknown as readonly Write[];
+export const writes = [createTelephoneEncounter, createTelephoneEncounterAction] as unknown as readonly Write[];

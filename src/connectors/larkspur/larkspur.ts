@@ -7,7 +7,7 @@ import { providers } from './providers.ts';
 import { openSession } from './session.ts';
 import { signIn } from './signIn.ts';
 import { staff } from './staff.ts';
-import { addPatientPharmacy, addRefill, createTelephoneEncounter } from './writes.ts';
+import { addPatientPharmacy, addRefill, addTelephoneAction, createTelephoneEncounter } from './writes.ts';
 
 const offers = [
   'listProviders',
@@ -21,6 +21,7 @@ const offers = [
   'addPatientPharmacy',
   'createTelephoneEncounter',
   'addRefill',
+  'addTelephoneAction',
 ] as const satisfies readonly OperationName[];
 
 export const larkspur: Connector = {
@@ -50,6 +51,7 @@ export const larkspur: Connector = {
       addPatientPharmacy: addPatientPharmacy(ask),
       createTelephoneEncounter: createTelephoneEncounter(ask),
       addRefill: addRefill(ask),
+      addTelephoneAction: addTelephoneAction(ask),
     };
   },
 };

@@ -33,6 +33,11 @@ export const addRefill = write<Operations['addRefill']>('add_refill', (input) =>
   body: { medicationId: input.medication_ehr_id, pharmacyId: input.pharmacy_ehr_id },
 }));
 
+export const addTelephoneAction = write<Operations['addTelephoneAction']>('add_telephone_action', (input) => ({
+  path: path`/api/telephone-encounters/${input.encounter_ehr_id}/actions`,
+  body: { text: input.text, priority: input.high_priority ? 'H' : 'N' },
+}));
+
 /**
  * Larkspur keeps our marker as `externalRef` and takes it once for each operation, so a write that is still on its way
  * when `find` says no cannot be doubled: the second waits for the first and is told of its record.

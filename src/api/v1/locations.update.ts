@@ -1,0 +1,28 @@
+import { Type } from 'typebox';
+import { refusal } from '../../errors.ts';
+import { parseId } from '../../ids.ts';
+import { success, text } from '../../model/fields.ts';
+import { setLocationStatus } from '../../records/locations.ts';
+import { readStatus } from '../../records/readStatus.ts';
+import { endpoint } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'locations.update',
+  method: 'PATCH',
+  path: '/v1/locations/{id}',
+  auth: 'account',
+  summary: 'Set a location’s status',
+  body: Type.Object({ status: text({ description: '`active` or `inactive`, in any case' }) }),
+  params: Type.Object({ id: Type.String() }),
+  response: Type.Object({ success, message: Type.String(), location_id: Type.String() }),
+  errors: ['record_not_found'],
+  handle: ({ account, body, params, once }) =>
+    once(async (tx) => {
+      const id = parseId(params.id);
+      const status = readStatus(body.status);
+      if (!id || !(await setLocationStatus(tx, account.organisation_id, id, status))) {
+        throw refusal('record_not_found', { noun: 'Location', id: params.id }, { field: 'id' });
+      }
+      return { success: true, message: 'Location updated.', location_id: id };
+    }),
+});

@@ -1,0 +1,49 @@
+import { Type } from 'typebox';
+import { refusal } from '../../errors.ts';
+import { parseId } from '../../ids.ts';
+import { success } from '../../model/fields.ts';
+import { ProviderSettingsRequest } from '../../model/providerSettings.ts';
+import { patchProvider } from '../../records/patchProvider.ts';
+import { endpoint } from '../endpoint.ts';
+
+const declared = {
+  method: 'PATCH',
+  auth: 'account',
+  body: ProviderSettingsRequest,
+  response: Type.Object({ success, message: Type.String(), provider_id: Type.String() }),
+} as const;
+
+export const updateByEhrId = endpoint({
+  ...declared,
+  id: 'providers.update-by-ehr-id',
+  path: '/v1/providers/ehr/{ehr_id}',
+  summary: 'Set a provider’s status, visibility and hours, by the EMR’s id',
+  params: Type.Object({ ehr_id: Type.String() }),
+  errors: ['no_field', 'provider_not_found', 'location_not_found'],
+  handle: ({ account, body, params, once }) =>
+    once(async (tx) => {
+      const id = await patchProvider(tx, account, { ehr_id: params.ehr_id }, body);
+      if (!id) throw refusal('provider_not_found', { id: params.ehr_id }, { field: 'ehr_id' });
+      return answer(id);
+    }),
+});
+
+export const updateById = endpoint({
+  ...declared,
+  id: 'providers.update',
+  path: '/v1/providers/{id}',
+  summary: 'Set a provider’s status, visibility and hours, by the service’s id',
+  params: Type.Object({ id: Type.String() }),
+  errors: ['no_field', 'record_not_found', 'location_not_found'],
+  handle: ({ account, body, params, once }) =>
+    once(async (tx) => {
+      const asked = parseId(params.id);
+      const id = asked && (await patchProvider(tx, account, { id: asked }, body));
+      if (!id) throw refusal('record_not_found', { noun: 'Provider', id: params.id }, { field: 'id' });
+      return answer(id);
+    }),
+});
+
+function answer(provider_id: string) {
+  return { success: true, message: 'Provider updated.', provider_id };
+}

@@ -1,0 +1,13 @@
+import { Type } from 'typebox';
+import { success } from '../../model/fields.ts';
+import { createTelephoneEncounterAction } from '../../writes/telephoneEncounterAction.create.ts';
+import { writeEndpoint } from '../writeEndpoint.ts';
+
+export default writeEndpoint(createTelephoneEncounterAction, {
+  id: 'telephone-encounters.actions.create',
+  method: 'POST',
+  path: '/v1/telephone-encounters/actions',
+  summary: 'Append an action to the action log of a telephone encounter',
+  response: Type.Object({ success, message: Type.String(), action_id: Type.String(), job_id: Type.Integer() }),
+  errors: ['restricted_operation'],
+});

@@ -1,0 +1,73 @@
+import { type Static, Type } from 'typebox';
+import { resettable, text } from './fields.ts';
+import { weekdays } from './weekdays.ts';
+
+const strict = { additionalProperties: false } as const;
+const time = text({
+  pattern: '^T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d$',
+  messages: { pattern: '{name} must be a time in the form THH:MM:SS' },
+});
+const rule_time = text({
+  pattern: '^([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d$',
+  messages: { pattern: '{name} must be a time in the form HH:MM:SS' },
+});
+const date = text({
+  pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?(Z|[+-]\\d{2}:\\d{2})?)?$',
+  messages: { pattern: '{name} must be a date in ISO 8601, such as 2026-01-31 or 2026-01-31T00:00:00' },
+});
+
+const Recurrence = Type.Object(
+  {
+    rec_start_date: date,
+    rec_end_date: Type.Optional(date),
+    recur_interval_type: Type.Optional(Type.Enum(['days', 'weeks', 'months'], { default: 'weeks' })),
+    recur_interval_amount: Type.Integer({ minimum: 1, maximum: 1000 }),
+    recur_interval_description: Type.Optional(text()),
+  },
+  strict,
+);
+
+const VisitTypeRule = Type.Object(
+  {
+    start_time: rule_time,
+    end_time: rule_time,
+    total_visits: Type.Integer({ minimum: 0, maximum: 10_000 }),
+    visit_type_id: text(),
+    visit_type_desc: Type.Optional(text()),
+  },
+  strict,
+);
+
+const ShiftRequest = Type.Object(
+  {
+    start: time,
+    end: time,
+    facility_id: Type.Optional(text({ description: 'EMR id of one of the organisation’s locations' })),
+    facility_name: Type.Optional(text({ description: 'Ignored: filled in by the service' })),
+    set_start_date: Type.Optional(date),
+    set_end_date: Type.Optional(date),
+    set_description: Type.Optional(text()),
+    recurrence: Type.Optional(Recurrence),
+    set_recur: Type.Optional(Recurrence),
+    visit_type_rules: Type.Optional(Type.Array(VisitTypeRule, { maxItems: 200 })),
+  },
+  strict,
+);
+export type ShiftRequest = Static<typeof ShiftRequest>;
+
+const DayRequest = Type.Object(
+  { day: Type.Enum([...weekdays]), shifts: Type.Array(ShiftRequest, { maxItems: 100 }) },
+  strict,
+);
+
+/** What PATCH of a provider takes; `hours` replaces the whole week, null returns to the EMR's. */
+export const ProviderSettingsRequest = Type.Object({
+  status: Type.Optional(text({ description: '`active` or `inactive`, in any case' })),
+  hide_in_availability: Type.Optional(
+    Type.Union([Type.Enum(['true', 'false']), Type.Boolean()], {
+      messages: { anyOf: 'hide_in_availability must be one of: true, false' },
+    }),
+  ),
+  hours: resettable(Type.Array(DayRequest, { maxItems: 7 })),
+});
+export type ProviderSettingsRequest = Static<typeof ProviderSettingsRequest>;
