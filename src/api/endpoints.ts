@@ -3,6 +3,8 @@ import linkEmrsList from './link/emrs.list.ts';
 import linkTokenCreate from './link/token.create.ts';
 import linkTokenExchange from './link/token.exchange.ts';
 import sandboxPublicTokenCreate from './sandbox/public_token.create.ts';
+import appointmentsCreate from './v1/appointments.create.ts';
+import documentsCreate from './v1/documents.create.ts';
 import jobsGet from './v1/jobs.get.ts';
 import locationsList from './v1/locations.list.ts';
 import locationsUpdate from './v1/locations.update.ts';
@@ -29,6 +31,8 @@ export const endpoints: readonly Endpoint[] = [
   sandboxPublicTokenCreate,
   telephoneEncountersCreate,
   telephoneEncountersActionsCreate,
+  appointmentsCreate,
+  documentsCreate,
   providersList,
   updateByEhrId,
   updateById,

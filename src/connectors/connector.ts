@@ -71,6 +71,37 @@ export type Operations = {
     Written
   >;
   addTelephoneAction: EmrWrite<{ encounter_ehr_id: string; text: string; high_priority: boolean }, Written>;
+  createAppointment: EmrWrite<
+    {
+      patient_ehr_id: string;
+      provider_ehr_id: string;
+      secondary_provider_ehr_id: string | null;
+      location_ehr_id: string;
+      visit_type: string;
+      /** What the clock of the EMR instance shows: `2026-03-08T09:30:00`. */
+      starts_at: string;
+      minutes: number | null;
+      reason: string | null;
+      note: string | null;
+      new_patient: boolean;
+      prevent_double_booking: boolean;
+    },
+    Written
+  >;
+  uploadDocument: EmrWrite<
+    {
+      patient_ehr_id: string;
+      folder: string;
+      type: 'application/pdf' | 'image/jpeg' | 'image/png';
+      content: Buffer;
+      assigned_to_ehr_id: string | null;
+      reviewed: boolean;
+      high_priority: boolean;
+      notes: string | null;
+      template_name: string | null;
+    },
+    Written
+  >;
   addRefill: EmrWrite<{ encounter_ehr_id: string; medication_ehr_id: string; pharmacy_ehr_id: string | null }, Written>;
 };
 export type OperationName = keyof Operations;
@@ -101,9 +132,16 @@ export type EmrFailureKind = 'login_required' | 'refused' | 'not_found' | 'unava
 export class EmrFailure extends Error {
   readonly kind: EmrFailureKind;
   readonly retry_after_ms: number | undefined;
+  /** More about a refusal, in words of ours (`conflict_type`, `duplicate_patient_mrn`), for the event. */
+  readonly details: Record<string, unknown> | undefined;
 
-  constructor(kind: EmrFailureKind, message: string, options: { retry_after_ms?: number; cause?: unknown } = {}) {
+  constructor(
+    kind: EmrFailureKind,
+    message: string,
+    options: { retry_after_ms?: number; details?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
     super(message, { cause: options.cause });
+    this.details = options.details;
     this.name = 'EmrFailure';
     this.kind = kind;
     this.retry_after_ms = options.retry_after_ms;

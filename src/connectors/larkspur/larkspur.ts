@@ -7,7 +7,14 @@ import { providers } from './providers.ts';
 import { openSession } from './session.ts';
 import { signIn } from './signIn.ts';
 import { staff } from './staff.ts';
-import { addPatientPharmacy, addRefill, addTelephoneAction, createTelephoneEncounter } from './writes.ts';
+import {
+  addPatientPharmacy,
+  addRefill,
+  addTelephoneAction,
+  createAppointment,
+  createTelephoneEncounter,
+  uploadDocument,
+} from './writes.ts';
 
 const offers = [
   'listProviders',
@@ -22,6 +29,8 @@ const offers = [
   'createTelephoneEncounter',
   'addRefill',
   'addTelephoneAction',
+  'uploadDocument',
+  'createAppointment',
 ] as const satisfies readonly OperationName[];
 
 export const larkspur: Connector = {
@@ -52,6 +61,8 @@ export const larkspur: Connector = {
       createTelephoneEncounter: createTelephoneEncounter(ask),
       addRefill: addRefill(ask),
       addTelephoneAction: addTelephoneAction(ask),
+      uploadDocument: uploadDocument(ask),
+      createAppointment: createAppointment(ask),
     };
   },
 };
