@@ -74,6 +74,25 @@ export const events = {
       reasons,
     }),
   },
+  'patient.live_fetch_completed': {
+    summary: 'Patients were read live from the EMR. With exactly one, its fields also stand directly in data.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object(
+      {
+        success: Type.Boolean(),
+        patient_count: Type.Integer(),
+        patients: Type.Array(Type.Object({}, { additionalProperties: true })),
+      },
+      { additionalProperties: true },
+    ),
+  },
+  'patient.live_fetch_failed': {
+    summary: 'Patients could not be read from the EMR.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({ failure_reason: Type.String(), reasons }),
+  },
   'appointment.created': {
     summary: 'The appointment stands in the EMR’s schedule.',
     names_job: true,

@@ -4,10 +4,12 @@ import linkTokenCreate from './link/token.create.ts';
 import linkTokenExchange from './link/token.exchange.ts';
 import sandboxPublicTokenCreate from './sandbox/public_token.create.ts';
 import appointmentsCreate from './v1/appointments.create.ts';
+import availabilityList from './v1/availability.list.ts';
 import documentsCreate from './v1/documents.create.ts';
 import jobsGet from './v1/jobs.get.ts';
 import locationsList from './v1/locations.list.ts';
 import locationsUpdate from './v1/locations.update.ts';
+import patientsFetch from './v1/patients.fetch.ts';
 import patientsList from './v1/patients.list.ts';
 import pharmaciesList from './v1/pharmacies.list.ts';
 import providersList from './v1/providers.list.ts';
@@ -32,6 +34,7 @@ export const endpoints: readonly Endpoint[] = [
   telephoneEncountersCreate,
   telephoneEncountersActionsCreate,
   appointmentsCreate,
+  availabilityList,
   documentsCreate,
   providersList,
   updateByEhrId,
@@ -41,6 +44,7 @@ export const endpoints: readonly Endpoint[] = [
   staffList,
   pharmaciesList,
   patientsList,
+  patientsFetch,
   syncCreate,
   jobsGet,
   webhookEventsList,

@@ -1,3 +1,4 @@
+import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance, LivePharmacy } from '../model/liveChart.ts';
 import type { LocationSource } from '../model/location.ts';
 import type { PatientSource } from '../model/patient.ts';
 import type { PharmacySource } from '../model/pharmacy.ts';
@@ -41,7 +42,27 @@ export type EmrWrite<Input, Output> = {
   find?: (marker: string, input: Input) => Promise<Output | undefined>;
 };
 
-export type EmrMedication = { ehr_id: string; name: string; strength: string | null; active: boolean };
+export type EmrMedication = {
+  ehr_id: string;
+  name: string;
+  strength: string | null;
+  frequency: string | null;
+  /** YYYY-MM-DD */
+  start_date: string | null;
+  refills: string | null;
+  notes: string | null;
+  active: boolean;
+};
+/** A pharmacy on a patient's list. */
+export type EmrPatientPharmacy = { ehr_id: string } & Omit<LivePharmacy, 'pharmacy_id'>;
+/** What patients are searched by; everything that is given must match. */
+export type PatientSearch = {
+  dob?: string | undefined;
+  first_name?: string | undefined;
+  last_name?: string | undefined;
+  phone?: string | undefined;
+  mrn?: string | undefined;
+};
 export type Written = { ehr_id: string };
 
 /** Everything an EMR may offer. What a connector leaves out is a capability its EMR does not have. */
@@ -53,7 +74,13 @@ export type Operations = {
   listPatients: () => AsyncIterable<PatientSource[]>;
   findPatient: (mrn: string) => Promise<PatientSource | undefined>;
   listMedications: (patient_ehr_id: string) => Promise<EmrMedication[]>;
-  listPatientPharmacies: (patient_ehr_id: string) => Promise<{ ehr_id: string }[]>;
+  listPatientPharmacies: (patient_ehr_id: string) => Promise<EmrPatientPharmacy[]>;
+  searchPatients: (search: PatientSearch) => Promise<PatientSource[]>;
+  listEncounters: (patient_ehr_id: string) => Promise<LiveEncounter[]>;
+  listGuarantors: (patient_ehr_id: string) => Promise<LiveGuarantor[]>;
+  getBalances: (patient_ehr_id: string) => Promise<{ patient_balance: number; account_balance: number }>;
+  getAlerts: (patient_ehr_id: string) => Promise<LiveAlerts>;
+  listPatientInsurances: (patient_ehr_id: string) => Promise<LiveInsurance[]>;
   addPatientPharmacy: EmrWrite<{ patient_ehr_id: string; pharmacy_ehr_id: string }, Written>;
   createTelephoneEncounter: EmrWrite<
     {

@@ -12,7 +12,8 @@ export type Performance<Body, Needs extends OperationName> = {
   body: Body;
   /** The EMR user whose account is used, and the time zone of the EMR instance. */
   signer: { name: string; timezone: string };
-  emr: Pick<Operations, Needs>;
+  /** What the write needs is there; of the rest, what this EMR happens to offer. */
+  emr: Pick<Operations, Needs> & Partial<Operations>;
   /** The file that came with the request, where the write takes one. */
   file: Buffer | undefined;
   steps: Steps;

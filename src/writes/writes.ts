@@ -1,5 +1,6 @@
 import { createAppointment } from './appointment.create.ts';
 import { uploadDocument } from './document.upload.ts';
+import { fetchPatients } from './patient.fetch.ts';
 import { createTelephoneEncounter } from './telephoneEncounter.create.ts';
 import { createTelephoneEncounterAction } from './telephoneEncounterAction.create.ts';
 import type { Write } from './write.ts';
@@ -10,4 +11,5 @@ export const writes = [
   createTelephoneEncounterAction,
   uploadDocument,
   createAppointment,
+  fetchPatients,
 ] as unknown as readonly Write[];

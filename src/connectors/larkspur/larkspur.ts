@@ -1,6 +1,14 @@
 import type { Connector, OperationName, Operations } from '../connector.ts';
 import { findPatient, listMedications, listPatientPharmacies } from './charts.ts';
 import { pages } from './lists.ts';
+import {
+  getAlerts,
+  getBalances,
+  listEncounters,
+  listGuarantors,
+  listPatientInsurances,
+  searchPatients,
+} from './liveChart.ts';
 import { patients } from './patients.ts';
 import { locations, pharmacies } from './places.ts';
 import { providers } from './providers.ts';
@@ -25,6 +33,12 @@ const offers = [
   'findPatient',
   'listMedications',
   'listPatientPharmacies',
+  'searchPatients',
+  'listEncounters',
+  'listGuarantors',
+  'getBalances',
+  'getAlerts',
+  'listPatientInsurances',
   'addPatientPharmacy',
   'createTelephoneEncounter',
   'addRefill',
@@ -57,6 +71,12 @@ export const larkspur: Connector = {
       findPatient: (mrn) => findPatient(ask, mrn),
       listMedications: (patient_ehr_id) => listMedications(ask, patient_ehr_id),
       listPatientPharmacies: (patient_ehr_id) => listPatientPharmacies(ask, patient_ehr_id),
+      searchPatients: (search) => searchPatients(ask, search),
+      listEncounters: (patient_ehr_id) => listEncounters(ask, patient_ehr_id),
+      listGuarantors: (patient_ehr_id) => listGuarantors(ask, patient_ehr_id),
+      getBalances: (patient_ehr_id) => getBalances(ask, patient_ehr_id),
+      getAlerts: (patient_ehr_id) => getAlerts(ask, patient_ehr_id),
+      listPatientInsurances: (patient_ehr_id) => listPatientInsurances(ask, patient_ehr_id),
       addPatientPharmacy: addPatientPharmacy(ask),
       createTelephoneEncounter: createTelephoneEncounter(ask),
       addRefill: addRefill(ask),
