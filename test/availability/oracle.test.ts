@@ -1,33 +1,34 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { findAvailability } from '../../src/availability/findAvailability.ts';
-import type { Question } from '../../src/availability/question.ts';
+import { type Question, reasons } from '../../src/availability/question.ts';
 import { askOracle } from './oracle.ts';
 import { schedules } from './schedules.ts';
 
 const runs = Number(process.env.AVAILABILITY_RUNS ?? 2_000);
 const seed = Number(process.env.AVAILABILITY_SEED ?? 20_260_308);
+const timeout_ms = Math.max(120_000, runs * 60);
 
-test(
-  `${runs} generated schedules (seed ${seed}) are answered as a minute-by-minute oracle answers them`,
-  () => {
-    const seen = new Map<string, number>();
-    fc.assert(
-      fc.property(schedules, (question) => {
-        const { availability, explanations = [] } = findAvailability(question);
-        const expected = askOracle(question);
-        expect(inOrder(availability.map(comparable))).toStrictEqual(inOrder(expected.offers));
-        expect(inOrder(explanations)).toStrictEqual(inOrder(expected.explanations));
-        for (const { reason } of explanations) seen.set(reason, (seen.get(reason) ?? 0) + 1);
-        seen.set('offered', (seen.get('offered') ?? 0) + availability.length);
-      }),
-      { numRuns: runs, seed, endOnFailure: true },
-    );
-    // Agreement about nothing would prove nothing: every reason has come up.
-    expect([...seen.keys()].sort()).toStrictEqual([...every_outcome].sort());
-  },
-  Math.max(120_000, runs * 60),
-);
+test(`${runs} generated schedules (seed ${seed}) are answered as the minute-by-minute oracle does`, {
+  timeout: timeout_ms,
+}, () => {
+  const seen = new Set<string>();
+  let offering = 0;
+  fc.assert(
+    fc.property(schedules, (question) => {
+      const { availability, explanations = [] } = findAvailability(question);
+      const expected = askOracle(question);
+      expect(inOrder(availability.map(comparable))).toStrictEqual(inOrder(expected.offers));
+      expect(inOrder(explanations)).toStrictEqual(inOrder(expected.explanations));
+      for (const { reason } of explanations) seen.add(reason);
+      if (availability.length > 0) offering++;
+    }),
+    { numRuns: runs, seed },
+  );
+  // Agreement about nothing would prove nothing: most schedules offer something, and every reason has come up.
+  expect(offering).toBeGreaterThan(runs * 0.4);
+  expect([...seen].sort()).toStrictEqual([...reasons].sort());
+});
 
 test('the order of providers, appointments and blocks changes no offer, and neither do the providers’ own zones', () => {
   fc.assert(
@@ -44,11 +45,6 @@ test('the order of providers, appointments and blocks changes no offer, and neit
     { numRuns: 300, seed },
   );
 });
-
-const every_outcome = [
-  ...['offered', 'location', 'daily_limit', 'appointment', 'block', 'buffer', 'quota_full', 'visit_type', 'no_rule'],
-  ...['too_short', 'outside_dates', 'recurrence', 'invalid_shift', 'no_hours'],
-];
 
 function comparable(offer: ReturnType<typeof findAvailability>['availability'][number]) {
   const { duration_string: _d, provider_name: _p, facility_name: _f, timezone_abbr: _z, ...rest } = offer;

@@ -7,6 +7,7 @@ const hour_ms = 60 * minute_ms;
 const walls = new Map<string, Map<number, string>>();
 const faces = new Map<string, Intl.DateTimeFormat>();
 const weekday_face = new Intl.DateTimeFormat('en-US', { weekday: 'long', timeZone: 'UTC' });
+const starts = new Map<string, number>();
 const days = new Map<string, Minute[]>();
 
 /** The minutes of a day: from the first that shows 00:00 or later to the last before the next day's first. */
@@ -22,8 +23,11 @@ export function minutesOfDay(zone: string, date: string): Minute[] {
 }
 
 export function startOfDay(zone: string, date: string): number {
+  const known = starts.get(`${zone} ${date}`);
+  if (known !== undefined) return known;
   let ms = Date.parse(`${date}T00:00:00Z`) - 40 * hour_ms;
   while (wallAt(zone, ms) < `${date} 00:00`) ms += minute_ms;
+  starts.set(`${zone} ${date}`, ms);
   return ms;
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Appointment, Block, Hours, HoursShift, Options, Question } from '../../src/availability/question.ts';
-import { plusDays, weekdayName } from './oracleClock.ts';
+import { plusDays, startOfDay, weekdayName } from './oracleClock.ts';
 
 /** Zones, and days on which something happens in them. */
 const places: { zone: string; days: string[] }[] = [
@@ -21,7 +21,9 @@ const visit_types = ['OV', 'NP', 'TEL'];
 
 const two = (value: number) => String(value).padStart(2, '0');
 const oneOf = <const T>(...values: T[]) => fc.constantFrom(...values);
-const rarely = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 3 });
+/** Once in `n`: wishes that leave little to offer must leave most schedules alone. */
+const onceIn = <T>(n: number, value: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: n - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value });
 
 /** Mostly quarters of an hour, many of them in the night, where clocks change. */
 const time = fc.oneof(
@@ -53,7 +55,7 @@ const recurrence = (day: string) =>
   fc.record(
     {
       rec_start_date: dated(day, 75, 2),
-      rec_end_date: rarely(dated(day, 1, 3)),
+      rec_end_date: onceIn(4, dated(day, 1, 3)),
       recur_interval_type: oneOf('days', 'weeks', 'months', 'days', 'weeks', 'months', 'Month', '', 'years'),
       recur_interval_amount: oneOf(1, 2, 3, 4, 1, 2, 3, 7, 0),
       recur_interval_description: fc.constant(''),
@@ -66,9 +68,9 @@ const shift = (day: string): fc.Arbitrary<HoursShift> =>
     .record({
       times,
       facility_id: fc.option(oneOf(...facilities), { nil: undefined, freq: 4 }),
-      set_start_date: rarely(dated(day, 3, 3)),
-      set_end_date: rarely(dated(day, 2, 4)),
-      recurrence: rarely(recurrence(day)),
+      set_start_date: onceIn(5, dated(day, 3, 3)),
+      set_end_date: onceIn(5, dated(day, 2, 4)),
+      recurrence: onceIn(4, recurrence(day)),
       visit_type_rules: fc.array(rule, { maxLength: 3 }),
     })
     .map(({ times: [start, end], ...rest }) => {
@@ -80,18 +82,27 @@ const shift = (day: string): fc.Arbitrary<HoursShift> =>
 const hours = (day: string, shifts_max: number): fc.Arbitrary<Hours> =>
   fc.array(
     fc.record({
-      day: fc.integer({ min: -1, max: 3 }).map((days) => weekdayName(plusDays(day, days))),
-      shifts: fc.array(shift(day), { maxLength: shifts_max }),
+      day: fc.integer({ min: 0, max: 2 }).map((days) => weekdayName(plusDays(day, days))),
+      shifts: fc.array(shift(day), { maxLength: shifts_max, size: 'max' }),
     }),
-    { maxLength: 4 },
+    { maxLength: 4, size: 'max' },
   );
 
-const entry = (day: string) =>
+/** Anywhere from the day before on; often around midnight, where days meet, and where shifts and rules begin and end. */
+const entry = (midnight_ms: number) =>
   fc.record({
     starts_at: fc
-      .tuple(fc.integer({ min: -300, max: 900 }), oneOf(0, 0, 0, 0, 7 * 60_000, 30_000), fc.boolean())
-      .map(([steps, more_ms, as_text]) => {
-        const ms = Date.parse(`${day}T00:00:00Z`) + steps * 5 * 60_000 + more_ms;
+      .record({
+        steps: fc.oneof(
+          fc.integer({ min: -300, max: 900 }),
+          fc.tuple(fc.nat(2), fc.integer({ min: -15, max: 40 })).map(([days, steps]) => days * 288 + steps),
+          fc.tuple(fc.nat(2), fc.integer({ min: -2, max: 16 })).map(([days, quarter]) => days * 288 + quarter * 3),
+        ),
+        more_ms: oneOf(0, 0, 0, 7 * 60_000, 30_000),
+        as_text: fc.boolean(),
+      })
+      .map(({ steps, more_ms, as_text }) => {
+        const ms = midnight_ms + steps * 5 * 60_000 + more_ms;
         return as_text ? new Date(ms).toISOString() : ms;
       }),
     minutes: fc.oneof({ weight: 5, arbitrary: oneOf(10, 15, 30, 45, 60) }, oneOf(0, 1, 240, 1_500)),
@@ -99,10 +110,10 @@ const entry = (day: string) =>
     facility_ehr_id: fc.option(oneOf(...facilities), { freq: 4 }),
   });
 
-const appointment = (day: string): fc.Arbitrary<Appointment> =>
+const appointment = (midnight_ms: number): fc.Arbitrary<Appointment> =>
   fc
     .tuple(
-      entry(day),
+      entry(midnight_ms),
       fc.record({
         secondary_provider_ehr_id: fc.option(oneOf(...providers)),
         visit_type: fc.option(oneOf(...visit_types), { freq: 9 }),
@@ -117,13 +128,16 @@ const options = (day: string): fc.Arbitrary<Options> =>
       visit_type: oneOf('all', 'all', ...visit_types),
       buffer_min: oneOf(0, 0, 5, 10, 59),
       calculation_method: oneOf('gaps', 'slots', 'equal_slots'),
-      limit: rarely(fc.record({ daily_appointment_limit: fc.nat(4), daily_limit_type: oneOf('all', ...visit_types) })),
+      limit: onceIn(
+        5,
+        fc.record({ daily_appointment_limit: fc.nat(4), daily_limit_type: oneOf('all', ...visit_types) }),
+      ),
       max_slot_duration: oneOf(15, 20, 60, 600),
       uncut: fc.boolean(),
       facility_scoped_scheduling: fc.boolean(),
       provider_type: oneOf('primary', 'primary', 'secondary'),
       fallback_hours: fc.option(hours(day, 2), { nil: undefined }),
-      location_ids: rarely(fc.subarray(facilities)),
+      location_ids: onceIn(8, fc.subarray(facilities)),
     })
     .map(({ limit, uncut, max_slot_duration, ...rest }) => ({
       ...rest,
@@ -137,6 +151,7 @@ export const schedules: fc.Arbitrary<Question> = fc
   .chain(({ place, pick, before, length }) => {
     const day = place.days[pick % place.days.length] ?? '2026-01-01';
     const start_date = plusDays(day, -before);
+    const midnight_ms = startOfDay(place.zone, start_date);
     const provider = (ehr_id: string) =>
       fc.record({
         ehr_id: fc.constant(ehr_id),
@@ -150,8 +165,8 @@ export const schedules: fc.Arbitrary<Question> = fc
       timezone: fc.constant(place.zone),
       providers: fc.tuple(...providers.map(provider)),
       facilities: fc.constant(new Map([['A', 'Facility A']])),
-      appointments: fc.array(appointment(start_date), { maxLength: 12 }),
-      blocks: fc.array(entry(start_date) as fc.Arbitrary<Block>, { maxLength: 3 }),
+      appointments: fc.array(appointment(midnight_ms), { maxLength: 12, size: 'max' }),
+      blocks: fc.array(entry(midnight_ms) as fc.Arbitrary<Block>, { maxLength: 3 }),
       options: options(start_date),
     });
   });
