@@ -4,20 +4,28 @@ import linkTokenCreate from './link/token.create.ts';
 import linkTokenExchange from './link/token.exchange.ts';
 import sandboxPublicTokenCreate from './sandbox/public_token.create.ts';
 import appointmentsCreate from './v1/appointments.create.ts';
+import appointmentsGet from './v1/appointments.get.ts';
 import availabilityList from './v1/availability.list.ts';
+import claimsList from './v1/claims.list.ts';
 import documentsCreate from './v1/documents.create.ts';
+import insuranceProvidersList from './v1/insurance-providers.list.ts';
 import jobsGet from './v1/jobs.get.ts';
 import locationsList from './v1/locations.list.ts';
 import locationsUpdate from './v1/locations.update.ts';
+import ordersList from './v1/orders.list.ts';
 import patientsFetch from './v1/patients.fetch.ts';
 import patientsList from './v1/patients.list.ts';
 import pharmaciesList from './v1/pharmacies.list.ts';
 import providersList from './v1/providers.list.ts';
 import { updateByEhrId, updateById } from './v1/providers.update.ts';
+import referringProvidersList from './v1/referring-providers.list.ts';
+import settingsGet from './v1/settings.get.ts';
 import staffList from './v1/staff.list.ts';
 import syncCreate from './v1/sync.create.ts';
 import telephoneEncountersActionsCreate from './v1/telephone-encounters.actions.create.ts';
 import telephoneEncountersCreate from './v1/telephone-encounters.create.ts';
+import visitStatusesList from './v1/visit-statuses.list.ts';
+import visitTypesList from './v1/visit-types.list.ts';
 import webhookCreate from './v1/webhook.create.ts';
 import webhookDelete from './v1/webhook.delete.ts';
 import webhookList from './v1/webhook.list.ts';
@@ -45,6 +53,14 @@ export const endpoints: readonly Endpoint[] = [
   pharmaciesList,
   patientsList,
   patientsFetch,
+  appointmentsGet,
+  claimsList,
+  ordersList,
+  insuranceProvidersList,
+  referringProvidersList,
+  visitTypesList,
+  visitStatusesList,
+  settingsGet,
   syncCreate,
   jobsGet,
   webhookEventsList,

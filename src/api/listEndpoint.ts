@@ -1,17 +1,47 @@
-import { type TSchema, Type } from 'typebox';
-import { success } from '../model/fields.ts';
+import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import { pagination, paging, success } from '../model/fields.ts';
 import { listRecords } from '../records/list.ts';
+import { type Paged, readPage } from '../records/page.ts';
 import { type Endpoint, endpoint, JsonText } from './endpoint.ts';
 
 /** The endpoint that lists all records of a kind. */
 export function listEndpoint(table: Parameters<typeof listRecords>[2], schema: TSchema, summary: string): Endpoint {
   return endpoint({
-    id: `${table}.list`,
-    method: 'GET',
-    path: `/v1/${table}`,
-    auth: 'account',
+    ...named(table),
     summary,
     response: Type.Object({ success, [table]: Type.Array(schema) }),
     handle: async ({ ctx, account }) => new JsonText(await listRecords(ctx.db, account, table)),
   });
+}
+
+/** The endpoint that lists records of a kind by pages and filters. */
+export function pageEndpoint<Filters extends TProperties>(
+  list: Paged<Static<TObject<Filters>>>,
+  options: {
+    schema: TSchema;
+    summary: string;
+    filters: Filters;
+    page_size_max: number;
+    /** What no single filter shows to be wrong. */
+    check?: (filters: Static<TObject<Filters>>) => void;
+  },
+): Endpoint {
+  return endpoint({
+    ...named(list.table),
+    summary: options.summary,
+    query: Type.Object({ ...options.filters, ...paging(100, options.page_size_max) }),
+    response: Type.Object({ success, [list.table]: Type.Array(options.schema), pagination }),
+    handle: async ({ ctx, account, query }) => {
+      // The query's schema is these very filters with the two paging parameters.
+      const filters = query as unknown as Static<TObject<Filters>>;
+      options.check?.(filters);
+      return new JsonText(await readPage(ctx.db, account, list, filters));
+    },
+  });
+}
+
+/** A list has the name of its table, as paths are spelled. */
+function named(table: string) {
+  const name = table.replaceAll('_', '-');
+  return { id: `${name}.list`, method: 'GET', path: `/v1/${name}`, auth: 'account' } as const;
 }

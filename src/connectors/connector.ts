@@ -1,9 +1,17 @@
+import type { AppointmentSource } from '../model/appointment.ts';
+import type { ClaimSource } from '../model/claim.ts';
+import type { InsuranceProviderSource } from '../model/insuranceProvider.ts';
 import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance, LivePharmacy } from '../model/liveChart.ts';
 import type { LocationSource } from '../model/location.ts';
+import type { OrderSource } from '../model/order.ts';
 import type { PatientSource } from '../model/patient.ts';
 import type { PharmacySource } from '../model/pharmacy.ts';
 import type { ProviderSource } from '../model/provider.ts';
+import type { ReferringProviderSource } from '../model/referringProvider.ts';
+import type { ScheduleBlockSource } from '../model/scheduleBlock.ts';
+import type { CodeLists } from '../model/settings.ts';
 import type { StaffMemberSource } from '../model/staff.ts';
+import type { VisitCodeSource } from '../model/visitCode.ts';
 import type { Outbound } from '../security/outbound.ts';
 
 /** What the connector calls through: one EMR instance at one address. */
@@ -72,6 +80,15 @@ export type Operations = {
   listLocations: () => AsyncIterable<LocationSource[]>;
   listPharmacies: () => AsyncIterable<PharmacySource[]>;
   listPatients: () => AsyncIterable<PatientSource[]>;
+  listInsuranceProviders: () => AsyncIterable<InsuranceProviderSource[]>;
+  listReferringProviders: () => AsyncIterable<ReferringProviderSource[]>;
+  listVisitTypes: () => AsyncIterable<VisitCodeSource[]>;
+  listVisitStatuses: () => AsyncIterable<VisitCodeSource[]>;
+  listAppointments: () => AsyncIterable<AppointmentSource[]>;
+  listScheduleBlocks: () => AsyncIterable<ScheduleBlockSource[]>;
+  listClaims: () => AsyncIterable<ClaimSource[]>;
+  listOrders: () => AsyncIterable<OrderSource[]>;
+  getCodeLists: () => Promise<CodeLists>;
   findPatient: (mrn: string) => Promise<PatientSource | undefined>;
   listMedications: (patient_ehr_id: string) => Promise<EmrMedication[]>;
   listPatientPharmacies: (patient_ehr_id: string) => Promise<EmrPatientPharmacy[]>;

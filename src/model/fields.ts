@@ -26,6 +26,13 @@ export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
 
+/** Values of an EMR's records: what it does not know is null. */
+export const known = {
+  text: nullable(Type.String()),
+  date: nullable(Type.String({ format: 'date' })),
+  number: nullable(Type.Number()),
+};
+
 export const id = Type.String({ pattern: '^[0-9a-f]{32}$', description: 'UUID without hyphens' });
 export const date_time = Type.String({ format: 'date-time' });
 export const success = Type.Literal(true);
@@ -38,6 +45,14 @@ export const pagination = Type.Object({
   total_count: Type.Integer(),
   total_pages: Type.Integer(),
 });
+
+/** The two parameters of a range of days. */
+export function days(of: string) {
+  return {
+    start_date: Type.Optional(Type.String({ format: 'date', description: `First ${of}, YYYY-MM-DD, inclusive` })),
+    end_date: Type.Optional(Type.String({ format: 'date', description: `Last ${of}, YYYY-MM-DD, inclusive` })),
+  };
+}
 
 /** The two paging parameters of a list. */
 export function paging(page_size: number, page_size_max: number) {

@@ -4,7 +4,7 @@ import type { Database } from '../db/database.ts';
 export async function listRecords(
   db: Database,
   scope: { client_id: string; organisation_id: string },
-  table: 'providers' | 'locations' | 'staff' | 'pharmacies',
+  table: 'providers' | 'locations' | 'staff' | 'pharmacies' | 'visit_types' | 'visit_statuses',
 ): Promise<string> {
   const rows = await db.read<{ body: string }>(
     scope.client_id,

@@ -12,7 +12,7 @@ export type ProviderSettings = {
 
 const unset: ProviderSettings = { status_set: null, hide_in_availability: false, hours_set: null };
 
-export const providers: RecordKind<ProviderSource> = {
+export const providers: RecordKind<ProviderSource, ReadonlyMap<string, string>> = {
   table: 'providers',
   list: (operations) => operations.listProviders,
   keeps: ['status_set', 'hide_in_availability', 'hours_set'],

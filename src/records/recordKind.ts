@@ -10,33 +10,42 @@ export type SyncScope = { client_id: string; organisation_id: string; run: numbe
 export type RecordRow = { doc: Record<string, unknown> } & Record<string, unknown>;
 
 /** A kind of record that the service keeps of an EMR: its table, where it comes from, and how a row is made of it. */
-export type RecordKind<Source extends { ehr_id: string }> = {
-  table: 'providers' | 'locations' | 'staff' | 'pharmacies' | 'patients';
+export type RecordKind<Source extends { ehr_id: string }, Found = undefined> = {
+  table:
+    | 'providers'
+    | 'locations'
+    | 'staff'
+    | 'pharmacies'
+    | 'patients'
+    | 'insurance_providers'
+    | 'referring_providers'
+    | 'visit_types'
+    | 'visit_statuses'
+    | 'appointments'
+    | 'schedule_blocks'
+    | 'claims'
+    | 'orders';
   list: (operations: Partial<Operations>) => (() => AsyncIterable<Source[]>) | undefined;
   /** Columns of the present row that `row` needs: what belongs to the service and outlives a sync. */
   keeps: readonly string[];
   /** Looked up once per page, for what a row takes from other tables. */
-  lookup?: (tx: Tx, scope: SyncScope) => Promise<ReadonlyMap<string, string>>;
-  row: (
-    source: Source,
-    id: string,
-    kept: Record<string, unknown> | undefined,
-    lookup: ReadonlyMap<string, string>,
-  ) => RecordRow;
+  lookup?: (tx: Tx, scope: SyncScope) => Promise<Found>;
+  row: (source: Source, id: string, kept: Record<string, unknown> | undefined, found: Found) => RecordRow;
 };
 
 /**
  * Keeps one page of records: new ones are added, changed ones replaced, unchanged ones only marked as seen. What
  * makes a record changed is the content of its row, times left aside.
  */
-export async function keepPage<Source extends { ehr_id: string }>(
+export async function keepPage<Source extends { ehr_id: string }, Found>(
   tx: Tx,
-  kind: RecordKind<Source>,
+  kind: RecordKind<Source, Found>,
   scope: SyncScope,
   sources: Source[],
 ): Promise<void> {
   if (sources.length === 0) return;
-  const lookup = (await kind.lookup?.(tx, scope)) ?? new Map();
+  // A kind without a look-up is declared with nothing found.
+  const found = (await kind.lookup?.(tx, scope)) as Found;
   const ehr_ids = sources.map((source) => source.ehr_id);
   const present = await tx<({ id: string; ehr_id: string; source_hash: Buffer } & Record<string, unknown>)[]>`
     SELECT ${tx(['id', 'ehr_id', 'source_hash', ...kind.keeps])} FROM ${tx(kind.table)}
@@ -48,7 +57,7 @@ export async function keepPage<Source extends { ehr_id: string }>(
   for (const source of sources) {
     const kept = by_ehr_id.get(source.ehr_id);
     const id = kept?.id ?? newId();
-    const row = kind.row(source, id, kept, lookup);
+    const row = kind.row(source, id, kept, found);
     const source_hash = hashRow(row);
     if (kept?.source_hash.equals(source_hash)) same.push(kept.id);
     else changed.set(source.ehr_id, { ...row, ...scopeColumns(scope), id, ehr_id: source.ehr_id, source_hash });
@@ -78,7 +87,7 @@ function scopeColumns(scope: SyncScope) {
 }
 
 function hashRow(row: RecordRow): Buffer {
-  const { created_at: _created, updated_at: _updated, ...content } = row.doc;
+  const { created_at: _created, updated_at: _updated, synced_at: _synced, ...content } = row.doc;
   return createHash('sha256')
     .update(JSON.stringify({ ...row, doc: content, created_at: undefined }))
     .digest();

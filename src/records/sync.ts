@@ -2,28 +2,61 @@ import { openAccount } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
 import type { EventOf } from '../events.ts';
 import type { JobKind, JobRun } from '../jobs/run.ts';
+import { appointments } from './appointments.ts';
+import { claims } from './claims.ts';
+import { insuranceProviders } from './insuranceProviders.ts';
 import { locations } from './locations.ts';
+import { orders } from './orders.ts';
 import { patients } from './patients.ts';
 import { pharmacies } from './pharmacies.ts';
 import { providers } from './providers.ts';
 import { keepPage, type RecordKind, removeUnseen } from './recordKind.ts';
+import { referringProviders } from './referringProviders.ts';
 import type { SyncInput } from './requestSync.ts';
+import { scheduleBlocks } from './scheduleBlocks.ts';
+import { keepCodeLists } from './settings.ts';
 import { staff } from './staff.ts';
+import { visitStatuses, visitTypes } from './visitCodes.ts';
 
-/** Locations come first: providers take the names of their facilities from them. */
-const kinds = [locations, providers, staff, pharmacies, patients] as const;
+/** Locations come first: providers take the names of their facilities from them, and appointments theirs of providers. */
+const kinds = [
+  locations,
+  providers,
+  staff,
+  pharmacies,
+  visitTypes,
+  visitStatuses,
+  insuranceProviders,
+  referringProviders,
+  patients,
+  appointments,
+  scheduleBlocks,
+  orders,
+  claims,
+] as const;
 
 /** Reads every kind of record anew from the EMR. Each page is kept at once, so a large practice needs little memory. */
 export const sync: JobKind = {
   perform: async (ctx, run) => {
     const { job, signal } = run;
     const { operations } = await openAccount(ctx, job, signal);
+    const lists = await operations.getCodeLists?.();
+    if (lists) {
+      await ctx.db.tenant(job.client_id, async (tx) => {
+        await run.hold(tx);
+        await keepCodeLists(tx, job.organisation_id, lists);
+      });
+    }
     const records: Record<string, number> = {};
     for (const kind of kinds) {
-      // The members of the union differ only in their source type, which keepKind takes from the kind itself.
-      const kept = await keepKind(ctx, run, kind as unknown as RecordKind<{ ehr_id: string }>, operations);
+      // The members of the union differ only in types of their own, which nothing but the kind itself looks into.
+      const kept = await keepKind(ctx, run, kind as unknown as AnyKind, operations);
       if (kept !== undefined) records[kind.table] = kept;
     }
+    await ctx.db.tenant(job.client_id, async (tx) => {
+      await run.hold(tx);
+      await tx`UPDATE organisations SET synced_at = now() WHERE id = ${job.organisation_id}`;
+    });
     const { announce, org_id } = job.input as SyncInput;
     return { state: 'succeeded', error: null, event: announce ? completed(org_id, records) : null };
   },
@@ -34,10 +67,12 @@ export const sync: JobKind = {
   },
 };
 
+type AnyKind = RecordKind<{ ehr_id: string }, unknown>;
+
 async function keepKind(
   ctx: Context,
   run: JobRun,
-  kind: RecordKind<{ ehr_id: string }>,
+  kind: AnyKind,
   operations: Parameters<typeof kind.list>[0],
 ): Promise<number | undefined> {
   const list = kind.list(operations);

@@ -1,5 +1,6 @@
 import type { Connector, OperationName, Operations } from '../connector.ts';
 import { findPatient, listMedications, listPatientPharmacies } from './charts.ts';
+import { claims } from './claims.ts';
 import { pages } from './lists.ts';
 import {
   getAlerts,
@@ -9,9 +10,12 @@ import {
   listPatientInsurances,
   searchPatients,
 } from './liveChart.ts';
+import { orders } from './orders.ts';
 import { patients } from './patients.ts';
 import { locations, pharmacies } from './places.ts';
 import { providers } from './providers.ts';
+import { getCodeLists, insuranceProviders, referringProviders, visitStatuses, visitTypes } from './references.ts';
+import { appointments, scheduleBlocks } from './schedule.ts';
 import { openSession } from './session.ts';
 import { signIn } from './signIn.ts';
 import { staff } from './staff.ts';
@@ -30,6 +34,15 @@ const offers = [
   'listLocations',
   'listPharmacies',
   'listPatients',
+  'listInsuranceProviders',
+  'listReferringProviders',
+  'listVisitTypes',
+  'listVisitStatuses',
+  'listAppointments',
+  'listScheduleBlocks',
+  'listClaims',
+  'listOrders',
+  'getCodeLists',
   'findPatient',
   'listMedications',
   'listPatientPharmacies',
@@ -68,6 +81,15 @@ export const larkspur: Connector = {
       listLocations: () => pages(ask, locations),
       listPharmacies: () => pages(ask, pharmacies),
       listPatients: () => pages(ask, patients),
+      listInsuranceProviders: () => pages(ask, insuranceProviders),
+      listReferringProviders: () => pages(ask, referringProviders),
+      listVisitTypes: () => pages(ask, visitTypes),
+      listVisitStatuses: () => pages(ask, visitStatuses),
+      listAppointments: () => pages(ask, appointments),
+      listScheduleBlocks: () => pages(ask, scheduleBlocks),
+      listClaims: () => pages(ask, claims),
+      listOrders: () => pages(ask, orders),
+      getCodeLists: () => getCodeLists(ask),
       findPatient: (mrn) => findPatient(ask, mrn),
       listMedications: (patient_ehr_id) => listMedications(ask, patient_ehr_id),
       listPatientPharmacies: (patient_ehr_id) => listPatientPharmacies(ask, patient_ehr_id),

@@ -3,9 +3,7 @@ import { Compile } from 'typebox/compile';
 import type { LocationSource } from '../../model/location.ts';
 import type { PharmacySource } from '../../model/pharmacy.ts';
 import { list } from './lists.ts';
-import { activity, blankToNull, flag, id, text, textOrNull } from './values.ts';
-
-const address = { line1: textOrNull, city: textOrNull, state: textOrNull, zip: textOrNull };
+import { activity, addressOneLine, blankToNull, flag, id, text, textOrNull } from './values.ts';
 
 export const locations = list({
   path: '/api/facilities',
@@ -14,7 +12,7 @@ export const locations = list({
       facilityId: id,
       name: text,
       activeFlag: flag,
-      address: Type.Object({ ...address, line2: textOrNull }),
+      address: Type.Object({ ...addressOneLine.properties, line2: textOrNull }),
       phone: textOrNull,
       fax: textOrNull,
     }),
@@ -42,7 +40,7 @@ export const pharmacies = list({
       pharmacyId: id,
       name: text,
       activeFlag: flag,
-      address: Type.Object(address),
+      address: addressOneLine,
       phone: textOrNull,
       email: textOrNull,
     }),

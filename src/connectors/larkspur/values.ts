@@ -1,10 +1,18 @@
 import { Type } from 'typebox';
+import { EmrFailure } from '../connector.ts';
+import { unreadable } from './call.ts';
 
 /** Larkspur's way of writing values, and ours. */
 export const id = Type.String({ minLength: 1 });
 export const text = Type.String();
 export const textOrNull = Type.Union([Type.String(), Type.Null()]);
 export const flag = Type.Enum(['Y', 'N']);
+/** Dollars as text: sums are made by Larkspur, never here. */
+export const money = Type.String({ pattern: '^-?[0-9]+([.][0-9]+)?$' });
+export const moneyOrNull = Type.Union([money, Type.Null()]);
+/** What the clock on the practice's wall shows. */
+export const wallTime = Type.String({ pattern: '^[0-9/]{10} ([01][0-9]|2[0-3]):[0-5][0-9]$' });
+export const addressOneLine = Type.Object({ line1: textOrNull, city: textOrNull, state: textOrNull, zip: textOrNull });
 
 export function blankToNull(value: string | null): string | null {
   return value === null || value.trim() === '' ? null : value;
@@ -22,3 +30,34 @@ export function isoDate(date: string | null): string | null {
   // JavaScript takes February 30th for March 1st or 2nd.
   return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(iso) ? iso : null;
 }
+
+/** A date that a record is nothing without. */
+export function requiredDate(date: string): string {
+  const iso = isoDate(date);
+  if (iso === null) throw new EmrFailure('unavailable', unreadable);
+  return iso;
+}
+
+/** MM/DD/YYYY HH:MM to YYYY-MM-DDTHH:MM:SS, still without a zone. */
+export function isoWallTime(shown: string): string {
+  return `${requiredDate(shown.slice(0, 10))}T${shown.slice(11)}:00`;
+}
+
+/** A moment in ISO 8601, or null where it says none. */
+export function isoMoment(moment: string | null): string | null {
+  const parsed = new Date(moment ?? '');
+  return Number.isNaN(parsed.getTime()) ? null : parsed.toISOString();
+}
+
+export function dollars(amount: string | null): number | null {
+  return amount === null ? null : Number(amount);
+}
+
+export function sexOf(code: string | null): 'male' | 'female' | 'unknown' {
+  return sexes.get(code) ?? 'unknown';
+}
+
+const sexes = new Map<string | null, 'male' | 'female'>([
+  ['M', 'male'],
+  ['F', 'female'],
+]);

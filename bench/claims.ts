@@ -1,0 +1,95 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadConfig } from '../src/config.ts';
+import { connect, type Database, openDatabase, type Sql } from '../src/db/database.ts';
+import { openServer } from '../src/db/openServer.ts';
+import { newId } from '../src/ids.ts';
+import { type ClaimFilters, claimPages } from '../src/records/claims.ts';
+import { type Paging, readPage } from '../src/records/page.ts';
+
+/**
+ * What a page of claims costs in a practice with a million of them, against one with a thousand: total included, as a
+ * ratio within one run. The query alone is timed: what HTTP adds to both would only flatter the ratio.
+ */
+const rounds = 9;
+const reads = 200;
+const ratio_max = 1.2;
+const claims_per_patient = 10;
+
+type Practice = { client_id: string; organisation_id: string };
+
+async function main(): Promise<void> {
+  const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-bench-'));
+  const config = loadConfig({ LOG_LEVEL: 'silent', DATA_DIR: data_dir });
+  const server = await openServer(config, () => {});
+  const owner = connect(server.address, { max: 1 });
+  const db = openDatabase(server.address, 2);
+  try {
+    const client_id = newId();
+    await owner`INSERT INTO clients (id, public_id, name, mode) VALUES (${client_id}, 'bench', 'Bench', 'test')`;
+    const small = await layClaims(owner, client_id, 1_000);
+    const large = await layClaims(owner, client_id, 1_000_000);
+    await owner`VACUUM ANALYZE claims`;
+    const first = await compare(db, 'an unfiltered first page of 100', small, large, {});
+    await compare(db, 'the claims of a patient', small, large, { patient_mrn: 'MRN7' });
+    await compare(db, 'a status since a day', small, large, { start_date: '2026-01-01', claim_status: 'RARE' });
+    if (first > ratio_max) {
+      process.stderr.write(`The first page must cost at most ${ratio_max} times as much.\n`);
+      process.exitCode = 1;
+    }
+  } finally {
+    await db.close();
+    await owner.end();
+    await server.release();
+    await rm(data_dir, { recursive: true, force: true });
+  }
+}
+
+/** Claims of ten to a patient over a thousand days; ten of them in all have the rare status. */
+async function layClaims(owner: Sql, client_id: string, count: number): Promise<Practice> {
+  const organisation_id = newId();
+  await owner`INSERT INTO organisations (id, client_id, org_id, connector, emr_address, timezone)
+    VALUES (${organisation_id}, ${client_id}, ${`bench-${count}`}, 'bench', 'http://127.0.0.1', 'UTC')`;
+  await owner`
+    INSERT INTO claims (id, client_id, organisation_id, ehr_id, service_date, patient_mrn, claim_status, doc,
+                        source_hash, seen_in)
+    SELECT gen_random_uuid(), ${client_id}, ${organisation_id}, n::text, date '2026-12-31' - (n % 1000)::int,
+           'MRN' || n / ${claims_per_patient}::int, CASE WHEN n <= 10 THEN 'RARE' ELSE 'PAID' END,
+           json_build_object('emr_claim_id', n, 'billing_notes', repeat('claim ', 80)), '', 1
+      FROM generate_series(1, ${count}::int) AS n`;
+  return { client_id, organisation_id };
+}
+
+async function compare(
+  db: Database,
+  what: string,
+  small: Practice,
+  large: Practice,
+  filters: ClaimFilters & Paging,
+): Promise<number> {
+  const ratios: number[] = [];
+  const total = JSON.parse(await readPage(db, large, claimPages, filters)).pagination.total_count;
+  await time(db, small, filters);
+  await time(db, large, filters);
+  // Rounds alternate, so that both sides see the same noise of the machine.
+  for (let round = 0; round < rounds; round++) {
+    ratios.push((await time(db, large, filters)) / (await time(db, small, filters)));
+  }
+  ratios.sort((a, b) => a - b);
+  const median = ratios[Math.floor(rounds / 2)] ?? Number.POSITIVE_INFINITY;
+  const show = (n: number | undefined) => (n ?? 0).toFixed(2);
+  process.stdout.write(
+    `${what} (${total} match): from a million ${show(median)} of the cost from a thousand (median of ${rounds}; ${show(ratios[0])} to ${show(ratios.at(-1))})\n`,
+  );
+  return median;
+}
+
+/** Milliseconds for the reads of one round, one after the other. */
+async function time(db: Database, practice: Practice, filters: ClaimFilters & Paging): Promise<number> {
+  const start = performance.now();
+  for (let n = 0; n < reads; n++) await readPage(db, practice, claimPages, filters);
+  return performance.now() - start;
+}
+
+await main();

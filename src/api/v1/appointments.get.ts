@@ -1,0 +1,24 @@
+import { Type } from 'typebox';
+import { refusal } from '../../errors.ts';
+import { parseId } from '../../ids.ts';
+import { Appointment } from '../../model/appointment.ts';
+import { success } from '../../model/fields.ts';
+import { readAppointment } from '../../records/appointments.ts';
+import { endpoint, JsonText } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'appointments.get',
+  method: 'GET',
+  path: '/v1/appointments/{id}',
+  auth: 'account',
+  summary: 'Read an appointment by the service’s id, as of the last sync',
+  params: Type.Object({ id: Type.String() }),
+  response: Type.Object({ success, appointment: Appointment }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, account, params }) => {
+    const id = parseId(params.id);
+    const body = id && (await readAppointment(ctx.db, account, id));
+    if (!body) throw refusal('record_not_found', { noun: 'Appointment', id: params.id }, { field: 'id' });
+    return new JsonText(body);
+  },
+});

@@ -1,0 +1,18 @@
+import { Type } from 'typebox';
+import { text } from '../../model/fields.ts';
+import { ReferringProvider } from '../../model/referringProvider.ts';
+import { referringProviderPages } from '../../records/referringProviders.ts';
+import { pageEndpoint } from '../listEndpoint.ts';
+
+export default pageEndpoint(referringProviderPages, {
+  schema: ReferringProvider,
+  summary: 'List the referring providers of the EMR instance, as of its last sync',
+  filters: {
+    first_name: Type.Optional(text({ minLength: 1, description: 'Any part of the name, in any case' })),
+    last_name: Type.Optional(text({ minLength: 1, description: 'Any part of the name, in any case' })),
+    phone: Type.Optional(text({ minLength: 1 })),
+    fax: Type.Optional(text({ minLength: 1 })),
+    npi: Type.Optional(text({ minLength: 1 })),
+  },
+  page_size_max: 1000,
+});

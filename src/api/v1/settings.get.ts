@@ -1,0 +1,15 @@
+import { Type } from 'typebox';
+import { success } from '../../model/fields.ts';
+import { Settings } from '../../model/settings.ts';
+import { readSettings } from '../../records/settings.ts';
+import { endpoint, JsonText } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'settings.get',
+  method: 'GET',
+  path: '/v1/settings',
+  auth: 'account',
+  summary: 'Read what the EMR instance accepts: its zone, visit types and statuses, languages, required patient fields',
+  response: Type.Object({ success, data: Settings }),
+  handle: async ({ ctx, account }) => new JsonText(await readSettings(ctx.db, account)),
+});

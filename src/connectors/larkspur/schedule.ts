@@ -1,0 +1,117 @@
+import { type Static, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { AppointmentSource } from '../../model/appointment.ts';
+import type { ScheduleBlockSource } from '../../model/scheduleBlock.ts';
+import { list } from './lists.ts';
+import { blankToNull, id, isoDate, isoMoment, isoWallTime, sexOf, text, textOrNull, wallTime } from './values.ts';
+
+/** Nobody comes: Larkspur gives the time of such an appointment away again. */
+const free_statuses = new Set(['CAN', 'NOS', 'RSC']);
+
+const Appointment = Type.Object({
+  appointmentId: id,
+  practiceId: textOrNull,
+  patientId: id,
+  mrn: id,
+  patient: Type.Object({
+    lastName: text,
+    firstName: text,
+    birthDate: textOrNull,
+    sexCode: textOrNull,
+    phone: textOrNull,
+  }),
+  providerId: id,
+  secondaryProviderId: textOrNull,
+  facilityId: id,
+  startsAt: wallTime,
+  minutes: Type.Integer({ minimum: 1 }),
+  statusCode: text,
+  visitTypeCode: text,
+  mode: textOrNull,
+  reason: textOrNull,
+  complaintType: textOrNull,
+  note: textOrNull,
+  progressNote: textOrNull,
+  createdAt: textOrNull,
+  insurances: Type.Array(
+    Type.Object({
+      name: textOrNull,
+      subscriberNumber: textOrNull,
+      groupNumber: textOrNull,
+      priority: Type.Union([Type.Integer(), Type.Null()]),
+    }),
+  ),
+  diagnoses: Type.Array(Type.Object({ code: textOrNull, description: textOrNull })),
+  medications: Type.Array(Type.Object({ name: textOrNull, strength: textOrNull, frequency: textOrNull })),
+});
+
+export const appointments = list({
+  path: '/api/appointments',
+  row: Compile(Appointment),
+  source: (row): AppointmentSource => ({
+    ehr_id: row.appointmentId,
+    starts: isoWallTime(row.startsAt),
+    minutes: row.minutes,
+    facility_ehr_id: row.facilityId,
+    cancelled: free_statuses.has(row.statusCode),
+    status: row.statusCode,
+    appointment_mode: blankToNull(row.mode),
+    appointment_type: row.visitTypeCode,
+    practice_id: blankToNull(row.practiceId),
+    reason: blankToNull(row.reason),
+    complaint_type: blankToNull(row.complaintType),
+    ...patientOf(row),
+    provider_ehr_id: row.providerId,
+    secondary_provider_ehr_id: blankToNull(row.secondaryProviderId),
+    insurances: row.insurances.map((each) => ({
+      name: blankToNull(each.name),
+      subscriber_number: blankToNull(each.subscriberNumber),
+      group_number: blankToNull(each.groupNumber),
+      priority: each.priority,
+    })),
+    diagnoses: row.diagnoses.map(({ code, description }) => ({ code, description })),
+    medications: row.medications.map((each) => ({
+      name: each.name,
+      strength: blankToNull(each.strength),
+      frequency: blankToNull(each.frequency),
+    })),
+    note: blankToNull(row.note),
+    progress_note: blankToNull(row.progressNote),
+    created_at: isoMoment(row.createdAt),
+  }),
+});
+
+export const scheduleBlocks = list({
+  path: '/api/blocks',
+  row: Compile(
+    Type.Object({
+      blockId: id,
+      providerId: id,
+      facilityId: textOrNull,
+      startsAt: wallTime,
+      minutes: Type.Integer({ minimum: 1 }),
+      reason: textOrNull,
+    }),
+  ),
+  source: (row): ScheduleBlockSource => ({
+    ehr_id: row.blockId,
+    starts: isoWallTime(row.startsAt),
+    minutes: row.minutes,
+    provider_ehr_id: row.providerId,
+    facility_ehr_id: blankToNull(row.facilityId),
+    reason: blankToNull(row.reason),
+  }),
+});
+
+function patientOf({ patientId, mrn, patient }: Static<typeof Appointment>) {
+  return {
+    patient_name: [patient.firstName, patient.lastName].filter(Boolean).join(' '),
+    patient_first_name: blankToNull(patient.firstName),
+    patient_last_name: blankToNull(patient.lastName),
+    patient_mrn: mrn,
+    patient_ehr_id: patientId,
+    patient_dob: isoDate(patient.birthDate),
+    patient_gender: sexOf(patient.sexCode),
+    patient_phone: blankToNull(patient.phone),
+  };
+}

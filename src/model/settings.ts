@@ -1,0 +1,22 @@
+import { type Static, Type } from 'typebox';
+import { VisitCode } from './visitCode.ts';
+
+const Code = Type.Object({ code: Type.String(), name: Type.String() });
+
+/** What an EMR instance accepts for a patient, and which fields of a patient it asks for beyond ours. */
+export const CodeLists = Type.Object({
+  languages: Type.Array(Code),
+  races: Type.Array(Code),
+  ethnicities: Type.Array(Code),
+  required_patient_fields: Type.Array(Type.String()),
+});
+export type CodeLists = Static<typeof CodeLists>;
+
+export const Settings = Type.Object({
+  access_token_reference_id: Type.String(),
+  emr_name: Type.String(),
+  timezone: Type.String(),
+  visit_types: Type.Array(VisitCode),
+  visit_statuses: Type.Array(VisitCode),
+  ...CodeLists.properties,
+});
