@@ -64,6 +64,7 @@ type Schema = TSchema & {
   anyOf?: Schema[];
   items?: Schema;
   format?: string;
+  description?: string;
   minimum?: number;
   required?: string[];
   properties?: Record<string, Schema>;
@@ -78,8 +79,11 @@ function sample(schema: Schema | undefined): unknown {
   if (schema?.type === 'boolean') return true;
   if (schema?.type === 'array') return [sample(schema.items)];
   if (schema?.type === 'object') {
-    return Object.fromEntries((schema.required ?? []).map((name) => [name, sample(schema.properties?.[name])]));
+    // A body in which nothing is required must still say something.
+    const names = schema.required ?? Object.keys(schema.properties ?? {}).slice(0, 1);
+    return Object.fromEntries(names.map((name) => [name, sample(schema.properties?.[name])]));
   }
+  if (schema?.description?.startsWith('`active`')) return 'active';
   return schema?.format === 'date' ? '2026-01-31' : 'sample';
 }
 
