@@ -70,7 +70,7 @@ function answerDay(day: Day, week: Week | undefined, diary: Diary | undefined, o
   const entries = diary && places.length > 0 ? entriesWithin(diary, day.range) : [];
   const full = isFull(day, entries, options);
   for (const place of places) {
-    const work = workOn(place, day.day, zone);
+    const work = workOn(place, day.day, zone, options.calculation_method === 'slots');
     const refused = refusePlace(place, work, full, options);
     const { pieces, refusals } = refused ?? offerWork(work, entriesAt(place, entries, options), options);
     for (const piece of pieces) offered.push([piece, place]);

@@ -21,8 +21,9 @@ function offerFreeTime(work: Work, entries: Entry[], options: Options) {
     visits_left: null,
     visits_max: null,
   }));
-  const refusals: Refusal[] = work.working.map((range) => ['too_short', range]);
-  return { pieces, refusals: [...takenBy(entries), ...refusals] };
+  if (!options.explain) return { pieces, refusals: [] };
+  const rest = work.working.map((range): Refusal => ['too_short', range]);
+  return { pieces, refusals: [...takenBy(entries), ...rest] };
 }
 
 /**

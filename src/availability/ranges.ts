@@ -3,8 +3,10 @@ export type Range = readonly [start: number, end: number];
 
 /** Sorted, merged where they overlap or touch, without empty ones; the ranges given may be in any order. */
 export function union(ranges: readonly Range[]): Range[] {
+  const some = ranges.filter(([from, to]) => from < to);
+  if (some.length < 2) return some;
   const merged: [number, number][] = [];
-  for (const [start, end] of ranges.filter(([from, to]) => from < to).sort((a, b) => a[0] - b[0])) {
+  for (const [start, end] of some.sort((a, b) => a[0] - b[0])) {
     const last = merged.at(-1);
     if (last && start <= last[1]) last[1] = Math.max(last[1], end);
     else merged.push([start, end]);

@@ -15,7 +15,7 @@ export type Work = {
   broken: Range[];
 };
 
-export function workOn(place: Place, day: number, zone: Zone): Work {
+export function workOn(place: Place, day: number, zone: Zone, with_rules: boolean): Work {
   const work: Work = { working: [], rules: [], idle: [], broken: [] };
   const rangeOf = (start: number, end: number): Range => [zone.firstShowing(day, start), zone.firstShowing(day, end)];
   for (const shift of place.shifts) {
@@ -25,7 +25,7 @@ export function workOn(place: Place, day: number, zone: Zone): Work {
     else if (reason) work.idle.push([reason, range]);
     else {
       work.working.push(range);
-      for (const rule of shift.rules) {
+      for (const rule of with_rules ? shift.rules : []) {
         const whole = rangeOf(rule.start, rule.end);
         work.rules.push({ rule, whole, worked: [Math.max(range[0], whole[0]), Math.min(range[1], whole[1])] });
       }

@@ -16,7 +16,7 @@ export type Zone = {
   abbreviation(instant: number): string;
 };
 
-type Period = { from: number; offset_min: number; iso_offset: string; abbreviation?: string };
+type Period = { from: number; to: number; offset_min: number; iso_offset: string; abbreviation?: string };
 
 /** The zone from the day before `first_day` to the day after `last_day`. Throws a RangeError for an unknown zone. */
 export function openZone(name: string, first_day: number, last_day: number): Zone {
@@ -32,9 +32,9 @@ export function openZone(name: string, first_day: number, last_day: number): Zon
   return {
     firstShowing(day, minute) {
       const shown = day * day_min + minute;
-      for (const [index, { from, offset_min }] of periods.entries()) {
+      for (const { from, to, offset_min } of periods) {
         const instant = Math.max(from, shown - offset_min);
-        if (instant < (periods[index + 1]?.from ?? Number.POSITIVE_INFINITY)) return instant;
+        if (instant < to) return instant;
       }
       throw new RangeError('unreachable: the last period has no end');
     },
@@ -59,21 +59,21 @@ export function openZone(name: string, first_day: number, last_day: number): Zon
  * zone has changed twice within a day since offsets are whole minutes.
  */
 function periodsOf(name: string, from: number, to: number): Period[] {
-  const first = offsetAt(name, from);
-  const periods = [{ from: Number.NEGATIVE_INFINITY, offset_min: first, iso_offset: isoOffset(first) }];
-  let last = first;
+  let last = period(Number.NEGATIVE_INFINITY, offsetAt(name, from));
+  const periods = [last];
   for (let at = from; at < to; at += day_min) {
     const next = offsetAt(name, at + day_min);
-    if (next === last) continue;
+    if (next === last.offset_min) continue;
     let before = at;
     let after = at + day_min;
     while (after - before > 1) {
       const middle = Math.floor((before + after) / 2);
-      if (offsetAt(name, middle) === last) before = middle;
+      if (offsetAt(name, middle) === last.offset_min) before = middle;
       else after = middle;
     }
-    periods.push({ from: after, offset_min: next, iso_offset: isoOffset(next) });
-    last = next;
+    last.to = after;
+    last = period(after, next);
+    periods.push(last);
   }
   return periods;
 }
@@ -85,20 +85,26 @@ function offsetAt(name: string, instant: number): number {
   return sign === '-' ? -size : size;
 }
 
-function isoOffset(offset_min: number): string {
-  return `${offset_min < 0 ? '-' : '+'}${clock(Math.abs(offset_min))}`;
+function period(from: number, offset_min: number): Period {
+  const iso_offset = `${offset_min < 0 ? '-' : '+'}${clock(Math.abs(offset_min))}`;
+  return { from, to: Number.POSITIVE_INFINITY, offset_min, iso_offset };
 }
 
-/** Each English-speaking region has letters only for the zones it uses: `BST` is known to en-GB, `EST` to en-US. */
+/**
+ * Each English-speaking region has letters only for the zones it uses: `BST` is known to en-GB, `EST` to en-US. They are
+ * asked one by one, because the first use of a locale loads its data.
+ */
 function abbreviationAt(name: string, instant: number): string {
-  const texts = ['en-US', 'en-GB', 'en-AU', 'en-NZ', 'en-CA', 'en-ZA', 'en-IN'].map(
-    (locale) =>
-      formatter(locale, name, 'short')
-        .format(instant * 60_000)
-        .split(' ')
-        .at(-1) ?? '',
-  );
-  return texts.find((text) => /^[A-Z]+$/.test(text)) ?? texts[0] ?? '';
+  const told = (locale: string) =>
+    formatter(locale, name, 'short')
+      .format(instant * 60_000)
+      .split(' ')
+      .at(-1) ?? '';
+  for (const locale of ['en-US', 'en-GB', 'en-AU', 'en-NZ', 'en-CA', 'en-ZA', 'en-IN']) {
+    const text = told(locale);
+    if (/^[A-Z]+$/.test(text)) return text;
+  }
+  return told('en-US');
 }
 
 /** Making one costs 50 µs, using it 2. */
