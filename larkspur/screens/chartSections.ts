@@ -1,6 +1,6 @@
 import { type Guarantor, relationships } from '../charts/guarantors.ts';
 import { type PatientInsurance, subscriberRelationships } from '../charts/patientInsurances.ts';
-import type { Chart } from './chartPage.ts';
+import type { Chart } from './chart.ts';
 import { type Content, type Html, html } from './html.ts';
 import { addressLine, dollars, facts, section, table } from './parts.ts';
 

@@ -56,8 +56,7 @@ function payments(claim: Claim): Html[] {
   const rows = claim.payments.map((one) => [
     one.paymentDate,
     one.payerName,
-    one.paymentType,
-    one.checkNumber,
+    one.checkNumber === null ? one.paymentType : `${one.paymentType} ${one.checkNumber}`,
     dollars(one.amount),
     dollars(one.adjustment),
     dollars(one.deductible),
@@ -67,18 +66,7 @@ function payments(claim: Claim): Html[] {
       ([code, amount]) => html`<div class="nowrap">${code}: $${amount}</div>`,
     ),
   ]);
-  const columns = [
-    'Date',
-    'Payer',
-    'Type',
-    'Check',
-    'Paid',
-    'Adjusted',
-    'Deductible',
-    'Coinsurance',
-    'Remittance',
-    'Codes',
-  ];
+  const columns = ['Date', 'Payer', 'How', 'Paid', 'Adjusted', 'Deductible', 'Coinsurance', 'Remittance', 'Codes'];
   return table('Payments', columns, rows);
 }
 

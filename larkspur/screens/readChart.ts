@@ -18,7 +18,7 @@ import { pharmacies } from '../practice/pharmacies.ts';
 import { getPractice } from '../practice/practice.ts';
 import { providers } from '../practice/providers.ts';
 import { staff } from '../practice/staff.ts';
-import type { Chart } from './chartPage.ts';
+import type { Chart } from './chart.ts';
 
 const HISTORY_ROWS = 200;
 const PART_ROWS = { page: 1, pageSize: 200 };

@@ -89,7 +89,7 @@ function visitEntry({ statusName }: Schedule, one: Appointment, providerId: stri
   const start = minuteOf(one.startsAt);
   const gone = FREE_STATUSES.includes(one.statusCode);
   return html`<p class="entry${gone && ' gone'}"><a href="/patients/${encodeURIComponent(one.patientId)}">${one.patient.lastName}, ${one.patient.firstName}</a><br>
-${clock(start)} to ${clock(start + one.minutes)}, ${one.visitTypeCode}<br><span class="muted">${statusName(one.statusCode)}${one.secondaryProviderId === providerId && ', assisting'}</span></p>`;
+${clock(start)} ${one.visitTypeCode}, ${one.minutes}&nbsp;min<br><span class="muted">${statusName(one.statusCode)}${one.secondaryProviderId === providerId && ', assisting'}</span></p>`;
 }
 
 function minuteOf(startsAt: string): number {

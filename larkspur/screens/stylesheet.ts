@@ -97,6 +97,7 @@ blockquote { margin: 0.6rem 0; padding: 0.1rem 0 0.1rem 0.9rem; border-left: 3px
 .fields > div { flex: 1 1 12rem; max-width: 26rem; }
 input[type="date"] { max-width: 12rem; }
 .search > .row { flex-wrap: wrap; }
+.facts-list + .scroll { margin-top: 0.75rem; }
 .folder { margin: 1rem 0 0.25rem; }
 .grid { min-width: 70rem; table-layout: fixed; }
 .grid th:first-child { width: 4.5rem; }

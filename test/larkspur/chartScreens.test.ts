@@ -87,7 +87,7 @@ test('the schedule shows a day: providers as columns, appointments and blocks at
   expect(text).toMatch(
     /<th scope="row">08:30<\/th><td><\/td><td><p class="entry"><a href="\/patients\/10001">Testpatient, Ada/,
   );
-  expect(text).toContain('08:40 to 09:10, NP');
+  expect(text).toContain('08:40 NP, 30&nbsp;min');
   expect(text).toMatch(/09:00<\/th><td><p class="entry block">Fire drill<br><span class="muted">09:00 to 10:00/);
   expect(text).toMatch(/09:30<\/th><td><p class="entry block">Fire drill<br><span class="muted">continues/);
   expect((await visit('/schedule')).text).toContain('Tuesday, March 10, 2026');

@@ -68,6 +68,13 @@ test('a telephone encounter with refill, pharmacy and action stands whole in the
   };
   const created = await post(ENCOUNTERS, call('whole', { ...fields, priority: 'H' }));
   expect(created).toMatchObject({ status: 201, body: { recordId: expect.any(String), corrections: [] } });
+  expect(created.body.changes).toContainEqual({
+    record: 'telephone encounter',
+    field: 'caller',
+    label: 'Caller',
+    before: null,
+    after: 'Beth',
+  });
   const encounter = `/api/telephone-encounters/${created.body.recordId}`;
   const [lisinopril] = (await get('/api/patients/10001/medications')).body.rows;
   expect(lisinopril).toMatchObject({ name: 'Lisinopril 10 mg', activeFlag: 'Y', refills: expect.any(String) });

@@ -127,6 +127,21 @@ test('a reset brings back the seed, ends sessions, devices, faults, locks and le
   expect(recordId).toBe('40000');
 });
 
+test('a reset brings back claims, appointments and blocks as they were laid', async () => {
+  const paths = ['/api/claims?pageSize=3', '/api/appointments?pageSize=3', '/api/blocks?pageSize=3'];
+  const read = async () => {
+    const { sessionToken } = await clinic.signIn();
+    return Promise.all(paths.map(async (path) => (await get(path, sessionToken)).body));
+  };
+  const seed = await read();
+  await clinic.control('PATCH', '/control/claims/200001', { statusCode: 'DEN' });
+  await clinic.control('DELETE', '/control/appointments/500002');
+  await clinic.control('DELETE', '/control/blocks/65001');
+  expect(await read()).not.toEqual(seed);
+  await clinic.control('POST', '/control/reset');
+  expect(await read()).toEqual(seed);
+});
+
 test('a reset in the middle of writes and reads fails none of them', async () => {
   const { sessionToken } = await clinic.signIn();
   const refs = Array.from({ length: 30 }, (_, n) => `busy${n}`);

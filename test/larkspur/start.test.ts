@@ -44,6 +44,21 @@ test('the action log, the history and the ledger can only be appended to', async
   await expect(sql`update actions set text = 'rewritten'`).rejects.toThrow('actions is only ever appended to');
 });
 
+test('a practice laid before there were charts gets them at its next start, for the patients it still has', async () => {
+  const options = await database();
+  await (await startLarkspur(options)).close();
+  const sql = postgres({ ...options.database, max: 1 });
+  closing.push(() => sql.end());
+  const late = `settings, codes, visit_types, visit_statuses, insurance_companies, referring_providers, appointments,
+    blocks, claims, orders, guarantors, patient_insurances, eligibility_checks, balances, alerts, previous_addresses,
+    folders, documents, seeded_claims, seeded_appointments, seeded_blocks`;
+  await sql.unsafe(`truncate ${late}; update control set charts_seeded_on = null, copies_of = null`);
+  await sql`delete from patients where patient_id = '10001'`;
+  closing.push((await startLarkspur(options)).close);
+  expect(await sql`select count(*)::int as claims from claims`).toMatchObject([{ claims: 3000 }]);
+  expect(await sql`select 1 from appointments where patient_id = '10001'`).toHaveLength(0);
+});
+
 test('the database may be given by its address too', async () => {
   const fresh = await freshDatabase('larkspur');
   const larkspur = await startLarkspur({ database: fresh.url, host: '127.0.0.1', port: 0 });
