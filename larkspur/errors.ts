@@ -9,6 +9,8 @@ export const failures = {
   NOT_FOUND: 404,
   DUPLICATE_REFERENCE: 409,
   ALREADY_EXISTS: 409,
+  DUPLICATE_PATIENT: 409,
+  CONFLICT: 409,
   CHALLENGE_EXPIRED: 410,
   REFUSED: 422,
   LOCKED: 423,
@@ -59,6 +61,9 @@ const databaseCodes: Record<string, [FailureCode, string]> = {
   '23505': ['ALREADY_EXISTS', 'A record with this identifier exists.'],
   '22007': ['BAD_REQUEST', 'Not a date MM/DD/YYYY.'],
   '22008': ['BAD_REQUEST', 'Not a date MM/DD/YYYY.'],
+  '23502': ['BAD_REQUEST', 'A field is missing that every such record has.'],
+  '23503': ['BAD_REQUEST', 'Names a record that does not exist.'],
+  '23514': ['BAD_REQUEST', 'A value is not one of those there are.'],
   '22021': ['BAD_REQUEST', 'Text must not hold the character NUL.'],
   '22P05': ['BAD_REQUEST', 'Text must not hold the character NUL.'],
 };

@@ -1,24 +1,41 @@
 import { Type } from 'typebox';
 import { patientFilter, patients } from '../charts/patients.ts';
+import { getWholePatient } from '../charts/wholePatient.ts';
 import { type ReadOperation, read } from '../machine/operation.ts';
-import { getRecord, listRecords, type Page, type RecordKind } from '../machine/recordKind.ts';
+import { listRecords, pathOf, type RecordKind } from '../machine/recordKind.ts';
+import { listCodes } from '../practice/codes.ts';
 import { facilities } from '../practice/facilities.ts';
 import { text, usDate } from '../practice/fields.ts';
+import { insuranceCompanies } from '../practice/insuranceCompanies.ts';
 import { pharmacies } from '../practice/pharmacies.ts';
 import { providers } from '../practice/providers.ts';
+import { referringProviders } from '../practice/referringProviders.ts';
+import { requiredPatientFields } from '../practice/settings.ts';
 import { staff } from '../practice/staff.ts';
-
-const PAGE_SIZE_MAX = 500;
-const PAGE_SIZE_DEFAULT = 200;
-
-const whole = Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,6}$' }));
-const paging = { page: whole, pageSize: whole };
+import { visitStatuses } from '../practice/visitStatuses.ts';
+import { visitTypes } from '../practice/visitTypes.ts';
+import { pageOf, paging } from './paging.ts';
 
 export const listOperations = [
   list(providers),
   list(staff),
   list(facilities),
   list(pharmacies),
+  list(insuranceCompanies),
+  list(referringProviders),
+  list(visitTypes),
+  list(visitStatuses),
+  read({
+    name: 'get_code_lists',
+    method: 'GET',
+    path: '/api/code-lists',
+    handle: async ({ sql }) => ({
+      languages: await listCodes(sql, 'language'),
+      races: await listCodes(sql, 'race'),
+      ethnicities: await listCodes(sql, 'ethnicity'),
+      requiredPatientFields: await requiredPatientFields(sql),
+    }),
+  }),
   read({
     name: 'list_patients',
     method: 'GET',
@@ -37,7 +54,7 @@ export const listOperations = [
     name: 'get_patient',
     method: 'GET',
     path: '/api/patients/:patientId',
-    handle: ({ sql, params }) => getRecord(sql, patients, params.patientId),
+    handle: ({ sql, params }) => getWholePatient(sql, params.patientId),
   }),
 ];
 
@@ -45,12 +62,8 @@ function list(kind: RecordKind): ReadOperation {
   return read({
     name: `list_${kind.table}`,
     method: 'GET',
-    path: `/api/${kind.table}`,
+    path: `/api/${pathOf(kind)}`,
     search: Type.Object(paging),
     handle: ({ sql, search }) => listRecords(sql, kind, pageOf(search)),
   });
-}
-
-function pageOf({ page, pageSize }: { page?: string; pageSize?: string }): Page {
-  return { page: Number(page ?? 1), pageSize: Math.min(Number(pageSize ?? PAGE_SIZE_DEFAULT), PAGE_SIZE_MAX) };
 }

@@ -1,7 +1,23 @@
 import { type Static, Type } from 'typebox';
 import type { Fragment, Query } from '../database/open.ts';
 import type { RecordKind } from '../machine/recordKind.ts';
-import { address, addressBlank, id, text, textOrNull, usDate } from '../practice/fields.ts';
+import {
+  address,
+  addressBlank,
+  flag,
+  id,
+  idOrNull,
+  moment,
+  sexCode,
+  text,
+  textOrNull,
+  usDateOrNull,
+} from '../practice/fields.ts';
+
+const emergencyContact = Type.Object(
+  { firstName: textOrNull, lastName: textOrNull, relation: textOrNull, phone: textOrNull },
+  { additionalProperties: false },
+);
 
 const row = Type.Object({
   patientId: id,
@@ -9,15 +25,33 @@ const row = Type.Object({
   lastName: text,
   firstName: text,
   middleName: textOrNull,
-  birthDate: Type.Union([usDate, Type.Null()]),
-  sexCode: Type.Enum(['M', 'F', 'U']),
+  birthDate: usDateOrNull,
+  sexCode,
   homePhone: textOrNull,
   cellPhone: textOrNull,
   email: textOrNull,
   address,
   primaryInsuranceName: textOrNull,
   primarySubscriberNumber: textOrNull,
-  lastModified: Type.Unsafe<Date>({}),
+  noEmailReason: textOrNull,
+  languageCode: textOrNull,
+  raceCode: textOrNull,
+  ethnicityCode: textOrNull,
+  selfPayFlag: flag,
+  releaseOfInfoFlag: flag,
+  rxConsentFlag: flag,
+  responsiblePartyCode: id,
+  responsibleGuarantorId: idOrNull,
+  referringId: idOrNull,
+  referringFirstName: textOrNull,
+  referringLastName: textOrNull,
+  pcpId: idOrNull,
+  pcpFirstName: textOrNull,
+  pcpLastName: textOrNull,
+  renderingProviderId: idOrNull,
+  defaultFacilityId: idOrNull,
+  emergencyContact: Type.Union([emergencyContact, Type.Null()]),
+  lastModified: moment,
 });
 
 export type Patient = Static<typeof row>;
@@ -27,7 +61,16 @@ export const patients: RecordKind<typeof row> = {
   record: 'patient',
   id: 'patientId',
   row,
-  blank: { lastName: '', firstName: '', sexCode: 'U', address: addressBlank },
+  blank: {
+    lastName: '',
+    firstName: '',
+    sexCode: 'U',
+    address: addressBlank,
+    selfPayFlag: 'N',
+    releaseOfInfoFlag: 'Y',
+    rxConsentFlag: 'Y',
+    responsiblePartyCode: '1',
+  },
   stamp: 'lastModified',
 };
 
@@ -68,16 +111,31 @@ export async function findMrn(sql: Query, patientId: string): Promise<string | u
   return patient?.mrn;
 }
 
-export interface Background {
-  languageCode: string | null;
-  raceCode: string | null;
-  ethnicityCode: string | null;
+/** The MRN of somebody of the same name, birth date and sex, whatever the case, the accents and the spaces. */
+export async function findSamePerson(sql: Query, person: Person): Promise<string | undefined> {
+  const name = foldedName(person);
+  // Two requests for one person at the same moment: the second waits here, and then finds the first one's chart.
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`patient ${name} ${person.birthDate} ${person.sexCode}`}, 0))`;
+  const candidates = await sql<(Person & { mrn: string })[]>`
+    select mrn, first_name, last_name, birth_date, sex_code from patients
+    where birth_date = ${person.birthDate} and sex_code = ${person.sexCode} order by length(mrn), mrn`;
+  return candidates.find((candidate) => foldedName(candidate) === name)?.mrn;
 }
 
-export async function getBackground(sql: Query, patientId: string): Promise<Background> {
-  const [background] = await sql<Background[]>`
-    select language_code, race_code, ethnicity_code from patients where patient_id = ${patientId}`;
-  return background ?? { languageCode: null, raceCode: null, ethnicityCode: null };
+interface Person {
+  firstName: string;
+  lastName: string;
+  birthDate: string;
+  sexCode: string;
+}
+
+function foldedName({ firstName, lastName }: Person): string {
+  const fold = (name: string) =>
+    name
+      .normalize('NFKD')
+      .replace(/[\p{M}\s]/gu, '')
+      .toLowerCase();
+  return `${fold(firstName)} ${fold(lastName)}`;
 }
 
 function onlyDigits(sql: Query, column: string): Fragment {

@@ -18,3 +18,22 @@ export async function isSeeded(sql: Query): Promise<boolean> {
 export async function markSeeded(sql: Query, day: string): Promise<void> {
   await sql`update control set seeded_on = ${day}`;
 }
+
+export async function hasCharts(sql: Query): Promise<boolean> {
+  const seeded = await sql`select 1 from control where charts_seeded_on is not null`;
+  return seeded.length > 0;
+}
+
+export async function markCharts(sql: Query, day: string): Promise<void> {
+  await sql`update control set charts_seeded_on = ${day}`;
+}
+
+/** The day whose seed the copies in `seeded_…` hold. */
+export async function copiesOf(sql: Query): Promise<string | null> {
+  const [control] = await sql<{ copiesOf: string | null }[]>`select copies_of from control`;
+  return control?.copiesOf ?? null;
+}
+
+export async function markCopies(sql: Query, day: string): Promise<void> {
+  await sql`update control set copies_of = ${day}`;
+}

@@ -1,3 +1,5 @@
+import { chartTables } from './chartTables.ts';
+
 /**
  * The tables, in the order they were added. An entry that was released is never changed: add another below it.
  *
@@ -209,4 +211,5 @@ export const migrations: string[] = [
   create trigger history_append_only before update on history for each row execute function refuse_rewriting();
   create trigger ledger_append_only before update on ledger for each row execute function refuse_rewriting();
   `,
+  chartTables,
 ];

@@ -19,24 +19,29 @@ export interface HistoryEntry {
   after: string | null;
 }
 
-/** One row per field that really changed. */
-export async function addHistory(sql: Query, by: string, at: Date, changes: Change[]): Promise<void> {
-  const rows = changes.flatMap((change) => {
+/** One field of a record that really changed. */
+export interface FieldChange {
+  record: string;
+  recordId: string;
+  patientId: string | null;
+  field: string;
+  before: string | null;
+  after: string | null;
+}
+
+export function fieldChanges(changes: Change[]): FieldChange[] {
+  return changes.flatMap((change) => {
     const before = flatten(change.before);
     const after = flatten(change.after);
     return [...new Set([...Object.keys(before), ...Object.keys(after)])]
       .map((field) => ({ field, before: before[field] ?? null, after: after[field] ?? null }))
       .filter((row) => row.before !== row.after)
-      .map((row) => ({
-        at,
-        by,
-        patientId: change.patient_id,
-        record: change.record,
-        recordId: change.record_id,
-        ...row,
-      }));
+      .map((row) => ({ patientId: change.patient_id, record: change.record, recordId: change.record_id, ...row }));
   });
-  if (rows.length > 0) await sql`insert into history ${sql(rows)}`;
+}
+
+export async function addHistory(sql: Query, by: string, at: Date, changes: FieldChange[]): Promise<void> {
+  if (changes.length > 0) await sql`insert into history ${sql(changes.map((change) => ({ at, by, ...change })))}`;
 }
 
 export async function listHistory(sql: Query, patientId: string, limit: number): Promise<HistoryEntry[]> {

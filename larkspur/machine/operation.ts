@@ -17,6 +17,8 @@ export interface Call<Params, Body, Search> {
 
 export interface Written {
   record_id: string;
+  /** Where the write made the chart itself: its MRN, which the answer then carries too. */
+  mrn?: string;
   changes: Change[];
 }
 
@@ -26,6 +28,8 @@ interface Declared {
   path: string;
   body?: TSchema;
   search?: TSchema;
+  /** 1 MiB unless told. */
+  body_bytes_max?: number;
 }
 
 export interface ReadOperation extends Declared {
@@ -39,7 +43,7 @@ export interface WriteOperation extends Declared {
   open: false;
   body: TSchema;
   /** Whose chart it touches, for the ledger; asked before anything is applied. */
-  patientMrn(sql: Query, params: unknown): Promise<string | undefined>;
+  patientMrn(sql: Query, params: unknown, body: unknown): Promise<string | undefined>;
   write(call: Call<unknown, unknown, unknown>): Promise<Written>;
 }
 
@@ -63,7 +67,9 @@ export function write<Path extends string, Body extends TSchema>(declaration: {
   name: string;
   path: Path;
   body: Body;
-  patientMrn(sql: Query, params: ParamsOf<Path>): Promise<string | undefined>;
+  body_bytes_max?: number;
+  /** The body has not passed its schema yet. */
+  patientMrn(sql: Query, params: ParamsOf<Path>, body: unknown): Promise<string | undefined>;
   write(call: Call<ParamsOf<Path>, Static<Body>, unknown>): Promise<Written>;
 }): WriteOperation {
   return { ...declaration, method: 'POST', writes: true, open: false };

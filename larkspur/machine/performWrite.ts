@@ -1,5 +1,6 @@
 import type { Fault } from './faults.ts';
-import { addHistory } from './history.ts';
+import { addHistory, type FieldChange, fieldChanges } from './history.ts';
+import { labelOf } from './labelOf.ts';
 import { addLedgerEntry, type Received } from './ledger.ts';
 import type { Call, WriteOperation } from './operation.ts';
 import { claimReference, fileReceipt } from './receipts.ts';
@@ -11,6 +12,14 @@ interface Correction {
   note: string;
 }
 
+export interface WriteAnswer {
+  recordId: string;
+  /** Of the chart that a new patient was given. */
+  mrn?: string;
+  corrections: Correction[];
+  changes: { record: string; field: string; label: string; before: string | null; after: string | null }[];
+}
+
 /**
  * Record, history, receipt and ledger entry commit together or not at all. What was refused is entered in the ledger
  * afterwards, on its own: the ledger is the witness of every write that came in.
@@ -20,7 +29,7 @@ export async function performWrite(
   call: Call<unknown, unknown, unknown>,
   received: Received,
   fault: Fault | undefined,
-): Promise<{ recordId: string; corrections: Correction[] }> {
+): Promise<WriteAnswer> {
   const { context, session } = call;
   const marker = received.marker ?? '';
   const { body, corrections } = correct(call.body, fault);
@@ -29,9 +38,11 @@ export async function performWrite(
       await claimReference(sql, operation.name, marker, received.at);
       const written = await operation.write({ ...call, sql, body });
       await fileReceipt(sql, operation.name, marker, written.record_id);
-      await addHistory(sql, session.displayName, received.at, written.changes);
-      await addLedgerEntry(sql, received, true);
-      return { recordId: written.record_id, corrections };
+      const changes = fieldChanges(written.changes);
+      await addHistory(sql, session.displayName, received.at, changes);
+      await addLedgerEntry(sql, { ...received, patientMrn: received.patientMrn ?? written.mrn ?? null }, true);
+      const mrn = written.mrn === undefined ? {} : { mrn: written.mrn };
+      return { recordId: written.record_id, ...mrn, corrections, changes: changes.map(labelled) };
     });
   } catch (error) {
     await addLedgerEntry(context.sql, received, false);
@@ -45,4 +56,8 @@ function correct(body: unknown, fault: Fault | undefined): { body: unknown; corr
   const { field, value } = fault;
   const note = fault.reason ?? `${field} was corrected by Larkspur.`;
   return { body: { ...values, [field]: value }, corrections: [{ field, sent: values[field], saved: value, note }] };
+}
+
+function labelled({ record, field, before, after }: FieldChange): WriteAnswer['changes'][number] {
+  return { record, field, label: labelOf(field), before, after };
 }

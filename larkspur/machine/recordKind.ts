@@ -12,6 +12,13 @@ export interface RecordKind<Row extends TObject = TObject> {
   blank: Record<string, unknown>;
   /** A column Larkspur sets itself at each change. */
   stamp?: string;
+  /** A column Larkspur sets itself when it makes the record. */
+  made?: string;
+}
+
+/** Where a kind stands in the API and in the control API. */
+export function pathOf(kind: RecordKind): string {
+  return kind.table.replaceAll('_', '-');
 }
 
 export interface Page {
@@ -47,7 +54,8 @@ export async function getRecord<Row extends TObject>(
 }
 
 export async function createRecord(sql: Query, kind: RecordKind, values: object, at: Date): Promise<Change> {
-  const row = stamped(kind, merge(kind.blank, values), at);
+  const made = kind.made ? { [kind.made]: at } : {};
+  const row = stamped(kind, { ...made, ...merge(kind.blank, values) }, at);
   const [after] = await sql<object[]>`
     insert into ${sql(kind.table)} ${sql(parameters(sql, row))} returning ${sql(columns(kind))}`;
   return change(kind, undefined, after);
@@ -77,7 +85,7 @@ export async function removeRecord(sql: Query, kind: RecordKind, id: string): Pr
 
 /** What may be sent to add a record (its id too) or to change one (never its id). */
 export function editSchema(kind: RecordKind, purpose: 'add' | 'change'): TObject {
-  const fixed = new Set([kind.stamp, ...(purpose === 'change' ? [kind.id] : [])]);
+  const fixed = new Set([kind.stamp, kind.made, ...(purpose === 'change' ? [kind.id] : [])]);
   const fields = Object.entries(kind.row.properties).filter(([field]) => !fixed.has(field));
   return Type.Object(
     Object.fromEntries(
@@ -101,7 +109,7 @@ function change(kind: RecordKind, before: object | undefined, after: object | un
   return {
     record: kind.record,
     record_id: id,
-    patient_id: kind.record === 'patient' ? id : null,
+    patient_id: typeof record.patientId === 'string' ? record.patientId : null,
     ...(before ? { before: unstamped(kind, before) } : {}),
     ...(after ? { after: unstamped(kind, after) } : {}),
   };
@@ -109,7 +117,7 @@ function change(kind: RecordKind, before: object | undefined, after: object | un
 
 /** That a record was touched is no change of it; history would otherwise repeat its own date. */
 function unstamped(kind: RecordKind, values: object): object {
-  return Object.fromEntries(Object.entries(values).filter(([field]) => field !== kind.stamp));
+  return Object.fromEntries(Object.entries(values).filter(([field]) => field !== kind.stamp && field !== kind.made));
 }
 
 /** An address sent in part keeps its other lines. */

@@ -20,6 +20,7 @@ export function serveOperations(app: FastifyInstance, context: Context, operatio
         ...(operation.search ? { querystring: operation.search } : {}),
       },
       attachValidation: true,
+      ...(operation.body_bytes_max ? { bodyLimit: operation.body_bytes_max } : {}),
       onRequest: async (request) => {
         if (operation.open) return;
         sessions.set(request, await openSession(context, bearer(request)));
@@ -74,7 +75,7 @@ async function receive(
   return {
     operation: operation.name,
     marker: externalRefOf(body),
-    patientMrn: (await operation.patientMrn(sql, params)) ?? null,
+    patientMrn: (await operation.patientMrn(sql, params, body)) ?? null,
     at: context.now(),
   };
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import type { Query } from '../database/open.ts';
 import type { RecordKind } from '../machine/recordKind.ts';
 import { flag, id, text, textOrNull, usDate } from './fields.ts';
 
@@ -63,3 +64,13 @@ export const providers: RecordKind<typeof row> = {
     weeklyHours: [],
   },
 };
+
+export async function findProvider(
+  sql: Query,
+  providerId: string,
+): Promise<{ id: string; firstName: string; lastName: string } | undefined> {
+  const [provider] = await sql<{ id: string; firstName: string; lastName: string }[]>`
+    select provider_id as id, first_name, last_name from providers
+    where provider_id = ${providerId} and active_flag = 'Y'`;
+  return provider;
+}

@@ -1,14 +1,13 @@
 import type { Medication } from '../charts/medications.ts';
 import type { PatientPharmacy } from '../charts/patientPharmacies.ts';
-import type { Background, Patient } from '../charts/patients.ts';
 import type { WholeEncounter } from '../charts/telephoneEncounters.ts';
+import type { WholePatient } from '../charts/wholePatient.ts';
 import type { HistoryEntry } from '../machine/history.ts';
 import { type Content, type Html, html } from './html.ts';
 import { type Frame, page } from './page.ts';
 
 export interface Chart {
-  patient: Patient;
-  background: Background;
+  patient: WholePatient;
   medications: Medication[];
   pharmacies: PatientPharmacy[];
   encounters: WholeEncounter[];
@@ -39,7 +38,7 @@ ${section('History', 'No changes yet.', historyTable(chart))}`,
   );
 }
 
-function demographics({ patient, background }: Chart): Html {
+function demographics({ patient }: Chart): Html {
   const { address } = patient;
   const street = [address.line1, address.line2].filter(Boolean).join(', ');
   return section('Demographics', '', [
@@ -50,9 +49,9 @@ function demographics({ patient, background }: Chart): Html {
       ['Address', `${street}, ${address.city}, ${address.state} ${address.zip}`],
       ['Insurance', patient.primaryInsuranceName],
       ['Subscriber number', patient.primarySubscriberNumber],
-      ['Language', background.languageCode],
-      ['Race', background.raceCode],
-      ['Ethnicity', background.ethnicityCode],
+      ['Language', patient.languageName],
+      ['Race', patient.raceName],
+      ['Ethnicity', patient.ethnicityName],
     ]),
   ]);
 }

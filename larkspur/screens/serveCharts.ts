@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { listMedications } from '../charts/medications.ts';
 import { listPatientPharmacies } from '../charts/patientPharmacies.ts';
-import { getBackground, patientSearch, patients } from '../charts/patients.ts';
+import { patientSearch, patients } from '../charts/patients.ts';
 import { listTelephoneEncounters } from '../charts/telephoneEncounters.ts';
+import { getWholePatient } from '../charts/wholePatient.ts';
 import type { Context } from '../context.ts';
-import { addHistory, listHistory } from '../machine/history.ts';
+import { addHistory, fieldChanges, listHistory } from '../machine/history.ts';
 import { changeRecord, getRecord, listRecords } from '../machine/recordKind.ts';
 import { facilities } from '../practice/facilities.ts';
 import { pharmacies } from '../practice/pharmacies.ts';
@@ -59,7 +60,7 @@ export function serveCharts(app: FastifyInstance, context: Context): void {
     await sql.begin(async (tx) => {
       const at = context.now();
       const change = await changeRecord(tx, patients, patientId, values, at);
-      await addHistory(tx, visitor.session.displayName, at, [change]);
+      await addHistory(tx, visitor.session.displayName, at, fieldChanges([change]));
     });
     return reply.redirect(`/patients/${encodeURIComponent(patientId)}`, 303);
   });
@@ -84,8 +85,7 @@ async function readChart({ sql }: Context, patientId: string): Promise<Chart> {
     timeZoneName: 'short',
   });
   return {
-    patient: await getRecord(sql, patients, patientId),
-    background: await getBackground(sql, patientId),
+    patient: await getWholePatient(sql, patientId),
     medications: await listMedications(sql, patientId),
     pharmacies: await listPatientPharmacies(sql, patientId),
     encounters: await listTelephoneEncounters(sql, patientId),

@@ -2,6 +2,7 @@ import { isSeeded, markSeeded } from '../control/control.ts';
 import type { Query } from '../database/open.ts';
 import { callRows } from './calls.ts';
 import { usDay } from './days.ts';
+import { layCharts } from './layCharts.ts';
 import { medicationRows } from './medications.ts';
 import { patientPharmacyRows } from './patientPharmacies.ts';
 import { patientRows } from './patients.ts';
@@ -10,9 +11,13 @@ import { providerRows } from './providers.ts';
 import { seededChance } from './random.ts';
 import { staffRows } from './staff.ts';
 
-/** Lays the practice once; a database that has one is left as it is. */
+/** Lays the practice and its charts once; a database that has them is left as it is. */
 export async function layPractice(sql: Query, control_token: string, now: Date): Promise<void> {
-  if (await isSeeded(sql)) return;
+  if (!(await isSeeded(sql))) await layOnce(sql, control_token, now);
+  await layCharts(sql, now);
+}
+
+async function layOnce(sql: Query, control_token: string, now: Date): Promise<void> {
   const chance = seededChance(20_260_101);
   const { encounters, actions } = callRows(seededChance(20_260_102), now);
   await insertAll(sql, 'practice', [{ practiceName: 'Larkspur Family Practice', timeZone: 'America/New_York' }]);

@@ -23,7 +23,7 @@ async function resetOnce({ sql, now, control_token }: Context): Promise<void> {
     const tables = tx(TABLES);
     await tx`lock table ${tables} in access exclusive mode nowait`;
     await tx`truncate ${tables}`;
-    await tx`update control set seeded_on = null`;
+    await tx`update control set seeded_on = null, charts_seeded_on = null`;
     await layPractice(tx, control_token, now());
   });
 }
@@ -50,6 +50,24 @@ const TABLES = [
   'telephone_encounters',
   'refills',
   'actions',
+  'settings',
+  'codes',
+  'visit_types',
+  'visit_statuses',
+  'insurance_companies',
+  'referring_providers',
+  'appointments',
+  'blocks',
+  'claims',
+  'orders',
+  'guarantors',
+  'patient_insurances',
+  'eligibility_checks',
+  'balances',
+  'alerts',
+  'previous_addresses',
+  'folders',
+  'documents',
   'history',
   'ledger',
   'receipts',

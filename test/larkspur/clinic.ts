@@ -22,6 +22,11 @@ export interface Body extends Row {
   faults: unknown[];
   entries: { marker: string; applied: boolean }[];
   rows: Row[];
+  total: number;
+  mrn: string;
+  changes: { record: string; field: string; label: string; before: string | null; after: string | null }[];
+  addressHistory: { address: object }[];
+  responsibleGuarantorId: string;
 }
 
 export interface Row {
@@ -36,6 +41,17 @@ export interface Row {
   cellPhone: string;
   address: object;
   weeklyHours: unknown[];
+  companyId: string;
+  carrierId: string | null;
+  insuranceId: string;
+  guarantorId: string;
+  startsAt: string;
+  minutes: number;
+  statusCode: string;
+  visitType: string;
+  claimId: string;
+  lastModified: string;
+  labResults: object | null;
 }
 
 export interface Clinic {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Clinic, call, ENCOUNTERS, openClinic } from './clinic.ts';
+import { type Clinic, call, ENCOUNTERS, openClinic, type Row } from './clinic.ts';
 
 let clinic: Clinic;
 const get = (path: string, token: string) => clinic.api('GET', path, undefined, token);
@@ -87,7 +87,7 @@ test('records can be added, changed and removed in the words of the lists', asyn
 
 test('a changed patient keeps the lines that were not sent, and is newer than before', async () => {
   const { sessionToken } = await clinic.signIn();
-  const before = (await get('/api/patients/10001', sessionToken)).body;
+  const before = (await get('/api/patients?mrn=LK100001', sessionToken)).body.rows[0] as Row;
   clinic.clock.pass(1000);
   const sent = { email: 'new@example.org', birthDate: '01/31/1980', address: { line1: '9 New Road' } };
   const after = (await clinic.control('PATCH', '/control/patients/10001', sent)).body;

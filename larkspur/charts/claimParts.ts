@@ -1,0 +1,68 @@
+import { Type } from 'typebox';
+import { id, money, moneyOrNull, text, textOrNull, usDate } from '../practice/fields.ts';
+
+/** What a claim holds inside itself. */
+export const claimInsurance = Type.Object({
+  insuranceId: id,
+  name: text,
+  insuranceType: text,
+  claimIndicator: text,
+  claimIndicatorDescription: text,
+  sequenceNumber: text,
+  subscriberName: text,
+  subscriberNumber: text,
+  subscriberBirthDate: Type.Union([usDate, Type.Null()]),
+  subscriberRelation: text,
+  groupName: textOrNull,
+  groupNumber: textOrNull,
+  providerNumber: textOrNull,
+  paymentSource: text,
+  assignBenefits: text,
+  address1: text,
+  address2: textOrNull,
+  city: text,
+  state: text,
+  zip: text,
+  medicaidId: textOrNull,
+});
+
+export const lineItem = Type.Object({
+  lineItemId: id,
+  lineNumber: Type.Integer(),
+  cptCode: text,
+  description: text,
+  modifiers: Type.Array(text),
+  units: Type.Number(),
+  billedAmount: money,
+  allowedAmount: money,
+  billedUnitFee: money,
+  icdPointers: Type.Array(text),
+  placeOfService: text,
+  typeOfService: textOrNull,
+  serviceDateStart: usDate,
+  serviceDateEnd: usDate,
+  renderingNpi: textOrNull,
+  orderingNpi: textOrNull,
+  referringNpi: textOrNull,
+});
+
+export const payment = Type.Object({
+  paymentId: id,
+  checkNumber: textOrNull,
+  paymentDate: usDate,
+  amount: money,
+  paymentType: text,
+  payerName: text,
+  payerType: text,
+  adjustment: money,
+  deductible: money,
+  coinsurance: money,
+  allowed: money,
+  memberBalance: money,
+  withheld: money,
+  eraClaimStatus: textOrNull,
+  eraClaimStatusCode: textOrNull,
+  eraPayerName: textOrNull,
+  eraCheckAmount: moneyOrNull,
+  eraAdjustmentCodes: Type.Union([Type.Record(Type.String(), money), Type.Null()]),
+});

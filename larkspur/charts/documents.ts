@@ -1,0 +1,54 @@
+import type { Fragment, Query } from '../database/open.ts';
+import { EmrError } from '../errors.ts';
+import type { Page } from '../machine/recordKind.ts';
+
+export interface Document {
+  documentId: string;
+  patientId: string;
+  folderPath: string;
+  fileName: string;
+  contentType: string;
+  sizeBytes: number;
+  notes: string | null;
+  reviewedFlag: 'Y' | 'N';
+  priority: 'H' | 'N';
+  assignedTo: string | null;
+  templateName: string | null;
+  createdAt: Date;
+  createdBy: string;
+}
+
+export async function addDocument(
+  sql: Query,
+  document: Omit<Document, 'documentId'> & { content: Buffer },
+): Promise<string> {
+  const [added] = await sql<{ documentId: string }[]>`
+    insert into documents ${sql(document)} returning document_id`;
+  return added?.documentId ?? '';
+}
+
+export async function listDocuments(sql: Query, patientId: string, { page, pageSize }: Page) {
+  const [counted] = await sql<{ total: number }[]>`
+    select count(*)::int as total from documents where patient_id = ${patientId}`;
+  const rows = await sql<Document[]>`
+    select ${columns(sql)} from documents where patient_id = ${patientId}
+    order by length(document_id), document_id limit ${pageSize} offset ${(page - 1) * pageSize}`;
+  return { total: counted?.total ?? 0, page, pageSize, rows: [...rows] };
+}
+
+/** With what is in it. */
+export async function getDocument(
+  sql: Query,
+  patientId: string,
+  documentId: string,
+): Promise<Document & { content: Buffer }> {
+  const [document] = await sql<(Document & { content: Buffer })[]>`
+    select ${columns(sql)}, content from documents where patient_id = ${patientId} and document_id = ${documentId}`;
+  if (!document) throw new EmrError('NOT_FOUND', `No document with id '${documentId}'.`);
+  return document;
+}
+
+function columns(sql: Query): Fragment {
+  return sql`document_id, patient_id, folder_path, file_name, content_type, size_bytes, notes, reviewed_flag, priority,
+    assigned_to, template_name, created_at, created_by`;
+}

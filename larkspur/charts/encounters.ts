@@ -1,0 +1,56 @@
+import type { Query } from '../database/open.ts';
+import type { Page } from '../machine/recordKind.ts';
+import { listActions } from './actions.ts';
+
+/** A line of the patient's visits: an appointment, or a telephone encounter with what was said. */
+export interface Encounter {
+  encounterId: string;
+  date: string;
+  startTime: string;
+  visitType: string;
+  statusCode: string;
+  providerId: string;
+  providerFirstName: string | null;
+  providerLastName: string | null;
+  reason: string | null;
+  facilityId: string;
+  facilityName: string | null;
+  lockedFlag: 'Y' | 'N';
+}
+
+const TELEPHONE = 'TEL';
+
+/** Past and upcoming, newest first. */
+export async function listEncounters(sql: Query, patientId: string, { page, pageSize }: Page) {
+  const [counted] = await sql<{ total: number }[]>`
+    select (select count(*) from appointments where patient_id = ${patientId})::int
+      + (select count(*) from telephone_encounters where patient_id = ${patientId})::int as total`;
+  const rows = await sql<(Encounter & { telephone: object | null })[]>`
+    select encounter_id, to_char(at, 'MM/DD/YYYY') as date, to_char(at, 'HH24:MI') as start_time, visit_type,
+      status_code, provider_id, providers.first_name as provider_first_name, providers.last_name as provider_last_name,
+      reason, facility_id, facilities.name as facility_name, locked_flag, telephone
+    from (
+      select appointment_id as encounter_id, starts_at as at, visit_type_code as visit_type, status_code, provider_id,
+        reason, facility_id, locked_flag, null::json as telephone
+      from appointments where patient_id = ${patientId}
+      union all
+      select encounter_id, created_at at time zone (select time_zone from practice), ${TELEPHONE}, status_code,
+        provider_id, reason, facility_id, 'N',
+        json_build_object('caller', caller, 'message', message, 'notes', notes, 'assignedTo', assigned_to,
+          'assignedToName', (select display_name from staff where staff_id = assigned_to), 'answeredBy', created_by,
+          'priority', priority, 'hasAttachment', attachment_flag)
+      from telephone_encounters where patient_id = ${patientId}
+    ) as visits left join providers using (provider_id) left join facilities using (facility_id)
+    order by at desc, length(encounter_id) desc, encounter_id desc
+    limit ${pageSize} offset ${(page - 1) * pageSize}`;
+  const calls = rows.filter((row) => row.telephone).map((row) => row.encounterId);
+  const actions = await listActions(sql, calls);
+  return {
+    total: counted?.total ?? 0,
+    page,
+    pageSize,
+    rows: rows.map(({ telephone, ...row }) =>
+      telephone ? { ...row, ...telephone, actions: actions.get(row.encounterId) ?? [] } : row,
+    ),
+  };
+}

@@ -1,0 +1,92 @@
+import type { Company } from './companies.ts';
+import { daysFrom, usDay } from './days.ts';
+import type { Chance } from './random.ts';
+import type { SeededPatient } from './seededPatients.ts';
+
+/** Insurance as the patients' rows show it, second ones, old ones, and those who pay for somebody else. */
+export function coverageRows(chance: Chance, now: Date, patients: SeededPatient[], companies: Company[]) {
+  const insured = patients.filter((patient) => patient.primaryInsuranceName !== null);
+  const covers = insured.map((patient, index) => coverOf(chance, now, patient, index, companies));
+  const guarantors = covers
+    .flatMap((cover) => cover.guarantor ?? [])
+    .map((guarantor, index) => ({ guarantorId: String(80001 + index), ...guarantor }));
+  const payer = new Map(guarantors.map((one) => [one.patientId, one]));
+  const insurances = covers
+    .flatMap((cover) => cover.insurances)
+    .map((insurance, index) => {
+      const guarantor = insurance.relationshipCode === '01' ? undefined : payer.get(insurance.patientId);
+      return {
+        insuranceId: String(85001 + index),
+        ...insurance,
+        relationshipCode: guarantor || chance.happens(0.9) ? insurance.relationshipCode : null,
+        guarantorId: guarantor?.guarantorId ?? null,
+        guarantorIsPatient: guarantor ? 'N' : 'Y',
+      };
+    });
+  return { guarantors, insurances, checks: checkRows(chance, now, insurances) };
+}
+
+function coverOf(chance: Chance, now: Date, patient: SeededPatient, index: number, companies: Company[]) {
+  const child = now.getUTCFullYear() - Number(patient.birthDate.slice(6)) < 18;
+  const dependent = index > 0 && (child || chance.happens(0.12));
+  const company = companies.find((one) => one.name === patient.primaryInsuranceName) ?? companies[0];
+  const policy = (one: Company | undefined, priority: number, subscriberNumber: string, activeFlag: string) => ({
+    patientId: patient.patientId,
+    priority,
+    companyId: one?.companyId ?? null,
+    companyName: one?.name ?? '',
+    payerId: one?.payerId ?? null,
+    subscriberNumber,
+    groupNumber: chance.happens(0.7) ? `GRP${1000 + chance.below(9000)}` : null,
+    planBegins: usDay(now, -chance.below(900) - 30),
+    copayment: chance.happens(0.8) ? chance.pick(['10.00', '20.00', '25.00', '40.00']) : null,
+    relationshipCode: !dependent || priority > 1 ? '01' : child ? '19' : '02',
+    activeFlag,
+  });
+  const number = () => `TST${100000 + chance.below(900000)}`;
+  const another = () => companies[5 + chance.below(10)];
+  return {
+    insurances: [
+      policy(company, 1, patient.primarySubscriberNumber ?? '', 'Y'),
+      ...(index === 0 || chance.happens(0.25) ? [policy(another(), 2, number(), 'Y')] : []),
+      ...(chance.happens(0.1) ? [policy(another(), 1, number(), 'N')] : []),
+    ],
+    guarantor: dependent ? guarantorOf(chance, now, patient, child) : undefined,
+  };
+}
+
+function guarantorOf(chance: Chance, now: Date, patient: SeededPatient, child: boolean) {
+  return {
+    patientId: patient.patientId,
+    firstName: chance.pick(['Robin', 'Morgan', 'Terry', 'Jules', 'Sidney']),
+    middleName: null,
+    lastName: patient.lastName,
+    birthDate: usDay(now, -(30 + chance.below(30)) * 365),
+    sexCode: chance.pick(['F', 'M']),
+    relationshipCode: child ? '18' : '2',
+    guarantorIsPatient: 'N',
+    phone: `518-555-01${String(chance.below(100)).padStart(2, '0')}`,
+    address: patient.address,
+  };
+}
+
+interface Insurance {
+  insuranceId: string;
+  patientId: string;
+  companyName: string;
+  activeFlag: string;
+}
+
+function checkRows(chance: Chance, now: Date, insurances: Insurance[]) {
+  return insurances
+    .filter(({ activeFlag }, index) => activeFlag === 'Y' && (index === 0 || chance.happens(0.3)))
+    .map(({ insuranceId, patientId, companyName }, index) => ({
+      checkId: String(90001 + index),
+      patientId,
+      insuranceId,
+      companyName,
+      statusCode: chance.happens(0.9) ? 'ACT' : 'INA',
+      requestedAt: daysFrom(now, -1 - chance.below(60)),
+      requestedBy: 'Avery Deskwell',
+    }));
+}

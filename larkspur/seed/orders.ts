@@ -1,0 +1,63 @@
+import { usDay } from './days.ts';
+import type { Chance } from './random.ts';
+import type { SeededPatient } from './seededPatients.ts';
+
+const ORDERS = 240;
+
+/** Orders of the last half year: those that are three weeks old have come back, most with results. */
+export function orderRows(chance: Chance, now: Date, patients: SeededPatient[]) {
+  return Array.from({ length: ORDERS }, (_, index) => {
+    const age = Math.floor(((ORDERS - index) * 180) / ORDERS);
+    const [name, tests] = chance.pick(panels);
+    const patient = patients[index % 40 === 0 ? 0 : chance.below(patients.length)] ?? patients[0];
+    return {
+      orderId: String(150001 + index),
+      patientId: patient?.patientId ?? '',
+      name,
+      orderDate: usDay(now, -age),
+      providerId: String(501 + chance.below(8)),
+      appointmentId: String(400001 + chance.below(3000)),
+      priority: chance.happens(0.3) ? chance.pick(['STAT', 'Routine']) : null,
+      assignedTo: chance.happens(0.6) ? chance.pick(['703', '704', '705']) : null,
+      labResults: age > 21 && tests.length > 0 ? results(chance, now, age, tests) : null,
+    };
+  });
+}
+
+function results(chance: Chance, now: Date, age: number, tests: Test[]) {
+  return {
+    status: 'Final',
+    collectedOn: usDay(now, -age + 1),
+    resultedOn: usDay(now, -age + 3),
+    laboratory: 'Exampleton Reference Laboratory',
+    results: tests.map(([test, unit, low, high]) => {
+      const value = Math.round((low + ((high - low) * (chance.below(130) - 10)) / 100) * 10) / 10;
+      const abnormalFlag = value < low ? 'L' : value > high ? 'H' : 'N';
+      return { test, value: String(value), unit, range: `${low}-${high}`, abnormalFlag };
+    }),
+  };
+}
+
+type Test = [test: string, unit: string, low: number, high: number];
+type Panel = [name: string, tests: Test[]];
+
+const panels: [Panel, ...Panel[]] = [
+  ['Hemoglobin A1c', [['Hemoglobin A1c', '%', 4, 5.7]]],
+  [
+    'Lipid panel',
+    [
+      ['Total cholesterol', 'mg/dL', 120, 200],
+      ['HDL cholesterol', 'mg/dL', 40, 80],
+      ['LDL cholesterol', 'mg/dL', 50, 130],
+    ],
+  ],
+  [
+    'Complete blood count',
+    [
+      ['White blood cells', '10^3/uL', 4, 11],
+      ['Hemoglobin', 'g/dL', 12, 17],
+      ['Platelets', '10^3/uL', 150, 400],
+    ],
+  ],
+  ['Chest X-ray', []],
+];

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Clinic, openClinic } from './clinic.ts';
+
+let clinic: Clinic;
+let token: string;
+const get = async (path: string) => (await clinic.api('GET', path, undefined, token)).body;
+const post = (path: string, body: object) => clinic.api('POST', path, body, token);
+const INSURANCES = '/api/patients/10001/insurances';
+
+beforeAll(async () => {
+  clinic = await openClinic();
+  token = (await clinic.signIn()).sessionToken;
+});
+afterAll(() => clinic.close());
+
+test('companies share names, and some have no carrier id; referring providers have what a letter needs', async () => {
+  const { rows, total } = await get('/api/insurance-companies');
+  expect(total).toBe(18);
+  expect(Object.keys(rows[0] ?? {})).toEqual(
+    'companyId name payerId carrierId activeFlag address createdAt'.split(' '),
+  );
+  expect(rows.filter((row) => row.name === 'Sample Health Plan')).toHaveLength(3);
+  expect(rows.filter((row) => row.carrierId === null)).toHaveLength(3);
+  const referring = await get('/api/referring-providers');
+  expect(referring.total).toBe(12);
+  expect(Object.keys(referring.rows[0] ?? {})).toEqual(
+    'referringId firstName lastName middleInitial speciality phone fax email npi address activeFlag'.split(' '),
+  );
+});
+
+test('the first insurance of a chart is the one its row shows', async () => {
+  const [primary, secondary] = (await get(INSURANCES)).rows;
+  expect(primary).toMatchObject({ companyName: 'Examplecare Gold', subscriberNumber: 'TST100001', priority: 1 });
+  expect(secondary).toMatchObject({ priority: 2, activeFlag: 'Y' });
+  expect(Object.keys(primary ?? {})).toEqual(
+    (
+      'insuranceId patientId priority companyId companyName payerId subscriberNumber groupNumber planBegins ' +
+      'copayment relationshipCode guarantorId guarantorIsPatient activeFlag'
+    ).split(' '),
+  );
+});
+
+test('an insurance is added with the defaults of the practice, and its fields are told one by one', async () => {
+  const { status, body } = await post(INSURANCES, { externalRef: 'i1', companyId: '309', subscriberNumber: 'M9' });
+  expect(status).toBe(201);
+  expect(body.changes).toContainEqual({
+    record: 'insurance',
+    field: 'subscriberNumber',
+    label: 'Subscriber number',
+    before: null,
+    after: 'M9',
+  });
+  const added = (await get(INSURANCES)).rows.find((row) => row.insuranceId === body.recordId);
+  expect(added).toMatchObject({
+    priority: 3,
+    companyName: 'Fixture Medicaid',
+    payerId: 'FXM01',
+    planBegins: '03/10/2026',
+    copayment: null,
+    guarantorIsPatient: 'Y',
+  });
+});
+
+test('a subscriber other than the patient is a guarantor, made in the same write or named', async () => {
+  const policy = { companyId: '309', subscriberNumber: 'M1', relationshipCode: '02' };
+  expect(await post(INSURANCES, { externalRef: 'g0', ...policy })).toMatchObject({ status: 422 });
+  const guarantor = { firstName: 'Sam', lastName: 'Spouse', relationshipCode: '2' };
+  const { recordId } = (await post(INSURANCES, { externalRef: 'g1', ...policy, guarantor })).body;
+  const [made] = (await get('/api/patients/10001/guarantors')).rows;
+  const read = async () => (await get(INSURANCES)).rows.find((row) => row.insuranceId === recordId);
+  expect(await read()).toMatchObject({ guarantorId: made?.guarantorId, guarantorIsPatient: 'N' });
+  const again = await post('/api/patients/10001/guarantors', { externalRef: 'g2', ...guarantor });
+  expect(again.body.recordId).not.toBe(made?.guarantorId);
+  const named = { externalRef: 'g3', responsiblePartyCode: '2', guarantorId: again.body.recordId };
+  const set = await post('/api/patients/10001/responsible-party', named);
+  expect(set.body.changes.map((change) => change.field)).toEqual(['responsiblePartyCode', 'responsibleGuarantorId']);
+  const nobody = { externalRef: 'g4', responsiblePartyCode: '2' };
+  expect((await post('/api/patients/10001/responsible-party', nobody)).status).toBe(422);
+  const foreign = { externalRef: 'g5', ...policy, guarantorId: again.body.recordId };
+  expect((await post('/api/patients/10002/insurances', foreign)).status).toBe(404);
+  await post(`/api/patient-insurances/${recordId}`, { externalRef: 'g6', relationshipCode: '01' });
+  expect(await read()).toMatchObject({ relationshipCode: '01', guarantorId: null, guarantorIsPatient: 'Y' });
+});
+
+test('an insurance is changed field by field; a company without a carrier id is refused', async () => {
+  const [primary] = (await get(INSURANCES)).rows;
+  const path = `/api/patient-insurances/${primary?.insuranceId}`;
+  expect(await post(path, { externalRef: 'c1', companyId: '308' })).toMatchObject({
+    status: 422,
+    body: { errorText: "The insurance company with id '308' has no carrier id." },
+  });
+  const { body } = await post(path, {
+    externalRef: 'c2',
+    companyId: '302',
+    subscriberNumber: 'NEW1',
+    copayment: '15.5',
+  });
+  expect(body.recordId).toBe(primary?.insuranceId);
+  expect(body.changes).toContainEqual({
+    record: 'insurance',
+    field: 'companyName',
+    label: 'Company name',
+    before: 'Examplecare Gold',
+    after: 'Mock Mutual',
+  });
+  expect((await get(INSURANCES)).rows[0]).toMatchObject({ companyId: '302', copayment: '15.50', priority: 1 });
+  expect(await get('/api/patients/10001')).toMatchObject({
+    primaryInsuranceName: 'Mock Mutual',
+    primarySubscriberNumber: 'NEW1',
+  });
+  expect((await post(path, { externalRef: 'c3' })).status).toBe(400);
+  expect((await post('/api/patient-insurances/x', { externalRef: 'c4', copayment: '1' })).status).toBe(404);
+  const fault = {
+    operation: 'update_patient_insurance',
+    kind: 'correct_value',
+    field: 'groupNumber',
+    value: 'G7',
+    times: 1,
+  };
+  await clinic.control('POST', '/control/faults', fault);
+  const corrected = (await post(path, { externalRef: 'c5', groupNumber: 'g-7' })).body;
+  expect(corrected.corrections).toMatchObject([{ field: 'groupNumber', sent: 'g-7', saved: 'G7' }]);
+  expect(corrected.changes).toMatchObject([{ field: 'groupNumber', after: 'G7' }]);
+});
+
+test('an eligibility check is written down for one insurance or the first; without any it is refused', async () => {
+  const { rows } = await get(INSURANCES);
+  const check = (fields: object) => post('/api/patients/10001/eligibility-checks', fields);
+  expect((await check({ externalRef: 'e1' })).body.changes).toContainEqual(
+    expect.objectContaining({ record: 'eligibility check', field: 'insuranceId', after: rows[0]?.insuranceId }),
+  );
+  expect((await check({ externalRef: 'e2', insuranceId: rows[1]?.insuranceId })).status).toBe(201);
+  expect((await check({ externalRef: 'e3', insuranceId: 'x' })).status).toBe(422);
+});
