@@ -21,6 +21,8 @@ const encounter = {
 
 const action = { action_id: Type.String(), emr_appointment_id: Type.String(), text: Type.String() };
 
+const document = { document_id: Type.String(), patient_mrn: Type.String(), folder_name: Type.String() };
+
 /** Why something failed, for programs (`code`) and for people. */
 const reasons = Type.Array(Type.Object({ code: Type.String(), description: Type.String() }));
 
@@ -71,6 +73,65 @@ export const events = {
       failure_reason: Type.String(),
       reasons,
     }),
+  },
+  'patient.live_fetch_completed': {
+    summary: 'Patients were read live from the EMR. With exactly one, its fields also stand directly in data.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object(
+      {
+        success: Type.Boolean(),
+        patient_count: Type.Integer(),
+        patients: Type.Array(Type.Object({}, { additionalProperties: true })),
+      },
+      { additionalProperties: true },
+    ),
+  },
+  'patient.live_fetch_failed': {
+    summary: 'Patients could not be read from the EMR.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({ failure_reason: Type.String(), reasons }),
+  },
+  'appointment.created': {
+    summary: 'The appointment stands in the EMR’s schedule.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({
+      appointment_id: Type.String(),
+      ehr_appointment_id: Type.String(),
+      mrn: Type.String(),
+      date_time: Type.String(),
+      timezone: Type.String(),
+      provider_id: Type.String(),
+      provider_name: Type.String(),
+      secondary_provider_id: nullable(Type.String()),
+    }),
+  },
+  'appointment.failed': {
+    summary: 'The appointment was not booked; on a conflict, what stands in its way.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({
+      appointment_id: Type.String(),
+      mrn: Type.String(),
+      failure_reason: Type.String(),
+      reasons,
+      conflict_type: Type.Optional(Type.String({ description: 'appointment or block' })),
+      conflict_details: Type.Optional(Type.String()),
+    }),
+  },
+  'document.uploaded': {
+    summary: 'The document stands in the patient’s chart.',
+    names_job: false,
+    names_account: false,
+    data: Type.Object(document),
+  },
+  'document.upload_failed': {
+    summary: 'The document was not uploaded.',
+    names_job: false,
+    names_account: false,
+    data: Type.Object({ ...document, failure_reason: Type.String() }),
   },
   'sync.completed': {
     summary: 'A sync asked for with POST /v1/sync has finished: how many records of each kind the EMR holds.',

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { Fragment, Query } from '../database/open.ts';
-import type { RecordKind } from '../machine/recordKind.ts';
+import type { Page, RecordKind } from '../machine/recordKind.ts';
 import { flag, id, idOrNull, longTextOrNull, moment, money, text, textOrNull, usDate } from '../practice/fields.ts';
 import { claimInsurance, lineItem, payment } from './claimParts.ts';
 
@@ -103,13 +103,33 @@ export const claims: RecordKind<typeof row> = {
 export interface ClaimFilters {
   modifiedSince?: string | undefined;
   mrn?: string | undefined;
-  statusCode?: string | undefined;
 }
 
-export function claimFilter(sql: Query, { modifiedSince, mrn, statusCode }: ClaimFilters): Fragment {
+export function claimFilter(sql: Query, { modifiedSince, mrn }: ClaimFilters): Fragment {
   return sql`
     true
     ${modifiedSince === undefined ? sql`` : sql`and last_modified >= ${new Date(modifiedSince)}`}
-    ${mrn === undefined ? sql`` : sql`and patient_id = (select patient_id from patients where mrn = ${mrn})`}
-    ${statusCode === undefined ? sql`` : sql`and status_code = ${statusCode}`}`;
+    ${mrn === undefined ? sql`` : sql`and patient_id = (select patient_id from patients where mrn = ${mrn})`}`;
+}
+
+/** What the clinic screens search: every word stands in the claim's number, the MRN or the name; newest service first. */
+export async function searchClaims(sql: Query, words: string, statusCode: string, { page, pageSize }: Page) {
+  const found = words
+    .split(/[\s,]+/)
+    .filter((word) => word !== '')
+    .reduce(
+      (filter, word) =>
+        sql`${filter} and strpos(lower(concat_ws(' ', claim_id, mrn, patient_name)), lower(${word})) > 0`,
+      statusCode === '' ? sql`true` : sql`status_code = ${statusCode}`,
+    );
+  const [counted] = await sql<{ total: number }[]>`select count(*)::int as total from claims where ${found}`;
+  const rows = await sql<Claim[]>`
+    select * from claims where ${found} order by service_date desc, length(claim_id) desc, claim_id desc
+    limit ${pageSize} offset ${(page - 1) * pageSize}`;
+  return { total: counted?.total ?? 0, page, pageSize, rows: [...rows] };
+}
+
+export async function listClaimStatuses(sql: Query): Promise<{ statusCode: string; statusDescription: string }[]> {
+  return sql<{ statusCode: string; statusDescription: string }[]>`
+    select distinct status_code, status_description from claims order by status_description`;
 }

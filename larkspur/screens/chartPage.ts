@@ -1,13 +1,30 @@
+import type { Alerts } from '../charts/alerts.ts';
+import type { Balances } from '../charts/balances.ts';
+import type { Document } from '../charts/documents.ts';
+import type { Encounter } from '../charts/encounters.ts';
+import type { Guarantor } from '../charts/guarantors.ts';
 import type { Medication } from '../charts/medications.ts';
+import type { Order } from '../charts/orders.ts';
+import type { PatientInsurance } from '../charts/patientInsurances.ts';
 import type { PatientPharmacy } from '../charts/patientPharmacies.ts';
 import type { WholeEncounter } from '../charts/telephoneEncounters.ts';
 import type { WholePatient } from '../charts/wholePatient.ts';
 import type { HistoryEntry } from '../machine/history.ts';
-import { type Content, type Html, html } from './html.ts';
+import { billingSections, recordSections } from './chartSections.ts';
+import { type Html, html } from './html.ts';
 import { type Frame, page } from './page.ts';
+import { addressLine, facts, section, table } from './parts.ts';
 
 export interface Chart {
   patient: WholePatient;
+  insurances: PatientInsurance[];
+  guarantors: Guarantor[];
+  balances: Balances;
+  alerts: Alerts;
+  visits: Encounter[];
+  orders: Order[];
+  folders: string[];
+  documents: Document[];
   medications: Medication[];
   pharmacies: PatientPharmacy[];
   encounters: WholeEncounter[];
@@ -31,27 +48,44 @@ export function chartPage(frame: Omit<Frame, 'title'>, chart: Chart): Html {
 <a class="button" href="${edit}">Edit contact details</a>
 </div>
 ${demographics(chart)}
+${billingSections(chart)}
 ${section('Medications', 'No medications.', medicationTable(chart.medications))}
 ${section('Pharmacies', 'No pharmacies.', pharmacyTable(chart.pharmacies))}
 ${section('Telephone encounters', 'No telephone encounters.', encounterList(chart))}
+${recordSections(chart)}
 ${section('History', 'No changes yet.', historyTable(chart))}`,
   );
 }
 
-function demographics({ patient }: Chart): Html {
-  const { address } = patient;
-  const street = [address.line1, address.line2].filter(Boolean).join(', ');
+function demographics({ patient, guarantors, name }: Chart): Html {
+  const payer = guarantors.find((one) => one.guarantorId === patient.responsibleGuarantorId);
+  const contact = patient.emergencyContact;
+  const words = (...parts: (string | null | undefined)[]) => parts.filter(Boolean).join(' ');
   return section('Demographics', '', [
     facts([
       ['Mobile', patient.cellPhone],
       ['Home phone', patient.homePhone],
       ['Email', patient.email],
-      ['Address', `${street}, ${address.city}, ${address.state} ${address.zip}`],
+      ['No email because', patient.noEmailReason],
+      ['Address', addressLine(patient.address)],
       ['Insurance', patient.primaryInsuranceName],
       ['Subscriber number', patient.primarySubscriberNumber],
       ['Language', patient.languageName],
       ['Race', patient.raceName],
       ['Ethnicity', patient.ethnicityName],
+      ['Responsible party', payer ? words(payer.firstName, payer.lastName) : 'Self'],
+      ['Self pay', patient.selfPayFlag === 'Y' ? 'Yes' : 'No'],
+      ['Release of information', patient.releaseOfInfoFlag === 'Y' ? 'Yes' : 'No'],
+      ['Prescription history consent', patient.rxConsentFlag === 'Y' ? 'Yes' : 'No'],
+      ['Referring provider', words(patient.referringFirstName, patient.referringLastName)],
+      ['Primary care provider', words(patient.pcpFirstName, patient.pcpLastName)],
+      ['Rendering provider', patient.renderingProviderId && name('provider', patient.renderingProviderId)],
+      ['Default location', patient.defaultFacilityId && name('facility', patient.defaultFacilityId)],
+      [
+        'Emergency contact',
+        contact &&
+          words(contact.firstName, contact.lastName, contact.relation && `(${contact.relation})`, contact.phone),
+      ],
     ]),
   ]);
 }
@@ -76,7 +110,7 @@ function medicationTable(medications: Medication[]): Html[] {
 function pharmacyTable(pharmacies: PatientPharmacy[]): Html[] {
   const row = ({ name, address, phone, primaryFlag }: PatientPharmacy) => [
     name,
-    `${address.line1}, ${address.city}, ${address.state} ${address.zip}`,
+    addressLine(address),
     phone,
     primaryFlag === 'Y' ? 'Primary' : '',
   ];
@@ -124,25 +158,4 @@ function historyTable({ history, time }: Chart): Html[] {
     one.after,
   ];
   return table('History', ['When', 'Who', 'Record', 'Field', 'Before', 'After'], history.map(row));
-}
-
-function section(title: string, none: string, content: Html[]): Html {
-  return html`<section class="card"><h2>${title}</h2>${content.length > 0 ? content : html`<p class="muted">${none}</p>`}</section>`;
-}
-
-function facts(pairs: [label: string, value: Content][]): Html {
-  const given = pairs.filter(
-    ([, value]) => value !== null && value !== '' && !(Array.isArray(value) && value.length === 0),
-  );
-  return html`<dl class="facts-list">${given.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`;
-}
-
-function table(label: string, columns: string[], rows: Content[][]): Html[] {
-  if (rows.length === 0) return [];
-  return [
-    html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
-<thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
-<tbody>${rows.map(([first, ...rest]) => html`<tr><th scope="row">${first}</th>${rest.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody>
-</table></div>`,
-  ];
 }

@@ -2,12 +2,14 @@ import { type Content, type Html, html } from './html.ts';
 
 export interface Frame {
   title: string;
+  /** A page that needs the whole window. */
+  wide?: boolean;
   practice_name: string;
   /** Who is signed in, and the token that their forms must carry. */
   user?: { name: string; form_token: string } | undefined;
 }
 
-export function page({ title, practice_name, user }: Frame, content: Content): Html {
+export function page({ title, practice_name, user, wide }: Frame, content: Content): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -24,7 +26,7 @@ export function page({ title, practice_name, user }: Frame, content: Content): H
 <a class="brand" href="/"><img src="/larkspur.svg" alt="" width="28" height="28"> Larkspur</a>
 <span class="practice">${practice_name}</span>
 <nav aria-label="Main">
-${user && html`<a href="/patients">Patients</a>`}
+${user && html`<a href="/patients">Patients</a> <a href="/schedule">Schedule</a> <a href="/claims">Claims</a>`}
 <a href="/codes">One-time codes</a>
 </nav>
 ${
@@ -36,7 +38,7 @@ ${formToken(user.form_token)}
 </form>`
 }
 </header>
-<main id="content" tabindex="-1">
+<main id="content" tabindex="-1"${wide && html` class="wide"`}>
 ${content}
 </main>
 <footer>Reference EMR for testing. Every person, address and number on these screens is invented.</footer>

@@ -1,6 +1,7 @@
 import type { Patient } from '../charts/patients.ts';
-import { type Content, type Html, html } from './html.ts';
+import { type Html, html } from './html.ts';
 import { type Frame, page } from './page.ts';
+import { pages } from './parts.ts';
 
 export interface PatientList {
   words: string;
@@ -23,7 +24,7 @@ export function patientsPage(frame: Omit<Frame, 'title'>, list: PatientList): Ht
 </form>
 <p role="status">${list.total === 1 ? '1 patient' : `${list.total} patients`}${list.words !== '' && html` for “${list.words}”`}</p>
 ${list.rows.length > 0 && table(list.rows)}
-${pages(list)}`,
+${pages('/patients', list, { q: list.words })}`,
   );
 }
 
@@ -45,18 +46,4 @@ ${rows.map(
 </table>
 </div>
 </section>`;
-}
-
-function pages(list: PatientList): Content {
-  const last = Math.max(1, Math.ceil(list.total / list.pageSize));
-  const link = (number: number, label: string) =>
-    html`<a href="/patients?${new URLSearchParams({ q: list.words, page: String(number) }).toString()}">${label}</a>`;
-  return (
-    last > 1 &&
-    html`<nav class="pages" aria-label="Pages">
-${list.page > 1 && link(list.page - 1, 'Previous')}
-<span>Page ${list.page} of ${last}</span>
-${list.page < last && link(list.page + 1, 'Next')}
-</nav>`
-  );
 }

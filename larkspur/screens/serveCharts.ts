@@ -1,27 +1,18 @@
 import type { FastifyInstance } from 'fastify';
-import { listMedications } from '../charts/medications.ts';
-import { listPatientPharmacies } from '../charts/patientPharmacies.ts';
+import { type Document, getDocument } from '../charts/documents.ts';
 import { patientSearch, patients } from '../charts/patients.ts';
-import { listTelephoneEncounters } from '../charts/telephoneEncounters.ts';
-import { getWholePatient } from '../charts/wholePatient.ts';
 import type { Context } from '../context.ts';
-import { addHistory, fieldChanges, listHistory } from '../machine/history.ts';
+import { addHistory, fieldChanges } from '../machine/history.ts';
 import { changeRecord, getRecord, listRecords } from '../machine/recordKind.ts';
-import { facilities } from '../practice/facilities.ts';
-import { pharmacies } from '../practice/pharmacies.ts';
-import { getPractice } from '../practice/practice.ts';
-import { providers } from '../practice/providers.ts';
-import { staff } from '../practice/staff.ts';
-import { type Chart, chartPage } from './chartPage.ts';
+import { chartPage } from './chartPage.ts';
 import { contactForm, readContactForm } from './contactForm.ts';
 import { editPage } from './editPage.ts';
+import { pageNumber } from './parts.ts';
 import { patientsPage } from './patientsPage.ts';
+import { readChart } from './readChart.ts';
 import { checkForm, frameFor, sendPage, visitorOf } from './visitor.ts';
 
 const PAGE_SIZE = 25;
-const HISTORY_ROWS = 200;
-/** More than any practice has: all names at once. */
-const ALL = { page: 1, pageSize: 10_000 };
 
 type OfPatient = { Params: { patientId: string }; Body: Record<string, string> };
 
@@ -31,7 +22,7 @@ export function serveCharts(app: FastifyInstance, context: Context): void {
   app.get<{ Querystring: { q?: string; page?: string } }>('/patients', async (request, reply) => {
     const visitor = await visitorOf(context, request);
     const words = String(request.query.q ?? '').slice(0, 100);
-    const number = Math.min(Math.max(1, Math.trunc(Number(request.query.page)) || 1), 100_000);
+    const number = pageNumber(request.query.page);
     const list = await listRecords(sql, patients, { page: number, pageSize: PAGE_SIZE }, patientSearch(sql, words));
     return sendPage(reply, patientsPage(await frameFor(context, visitor), { words, ...list }));
   });
@@ -41,6 +32,15 @@ export function serveCharts(app: FastifyInstance, context: Context): void {
     const chart = await readChart(context, request.params.patientId);
     return sendPage(reply, chartPage(await frameFor(context, visitor), chart));
   });
+
+  app.get<{ Params: { patientId: string; documentId: string } }>(
+    '/patients/:patientId/documents/:documentId',
+    async (request, reply) => {
+      await visitorOf(context, request);
+      const document = await getDocument(sql, request.params.patientId, request.params.documentId);
+      return reply.headers(downloadHeaders(document)).send(document.content);
+    },
+  );
 
   app.get<OfPatient>('/patients/:patientId/edit', async (request, reply) => {
     const visitor = await visitorOf(context, request);
@@ -66,31 +66,16 @@ export function serveCharts(app: FastifyInstance, context: Context): void {
   });
 }
 
-async function readChart({ sql }: Context, patientId: string): Promise<Chart> {
-  const names = {
-    provider: new Map((await listRecords(sql, providers, ALL)).rows.map((one) => [one.providerId, one.displayName])),
-    staff: new Map((await listRecords(sql, staff, ALL)).rows.map((one) => [one.staffId, one.displayName])),
-    facility: new Map((await listRecords(sql, facilities, ALL)).rows.map((one) => [one.facilityId, one.name])),
-    pharmacy: new Map((await listRecords(sql, pharmacies, ALL)).rows.map((one) => [one.pharmacyId, one.name])),
-  };
-  const { timeZone } = await getPractice(sql);
-  const clock = new Intl.DateTimeFormat('en-US', {
-    timeZone,
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-    timeZoneName: 'short',
-  });
+/** Whatever the file is called and holds, a browser saves it and runs nothing of it. */
+function downloadHeaders({ fileName, contentType }: Document): Record<string, string> {
+  const plain = fileName.replace(/[^A-Za-z0-9._ -]/g, '_');
+  const exact = encodeURIComponent(fileName.toWellFormed()).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16)}`,
+  );
   return {
-    patient: await getWholePatient(sql, patientId),
-    medications: await listMedications(sql, patientId),
-    pharmacies: await listPatientPharmacies(sql, patientId),
-    encounters: await listTelephoneEncounters(sql, patientId),
-    history: await listHistory(sql, patientId, HISTORY_ROWS),
-    name: (kind, id) => names[kind].get(id) ?? `${id} (removed)`,
-    time: (at) => clock.format(at),
+    'content-type': contentType,
+    'content-disposition': `attachment; filename="${plain}"; filename*=UTF-8''${exact}`,
+    'content-security-policy': "default-src 'none'; sandbox",
   };
 }

@@ -6,6 +6,8 @@ import { answerTo, EmrError } from '../errors.ts';
 import { html } from './html.ts';
 import { page } from './page.ts';
 import { serveCharts } from './serveCharts.ts';
+import { serveClaims } from './serveClaims.ts';
+import { serveSchedule } from './serveSchedule.ts';
 import { serveSignIn } from './serveSignIn.ts';
 import { logo, stylesheet } from './stylesheet.ts';
 import { frameFor, sendPage } from './visitor.ts';
@@ -37,6 +39,8 @@ export async function serveScreens(app: FastifyInstance, context: Context): Prom
   app.get('/larkspur.svg', async (_request, reply) => reply.type('image/svg+xml').send(logo));
   serveSignIn(app, context);
   serveCharts(app, context);
+  serveSchedule(app, context);
+  serveClaims(app, context);
 }
 
 const HEADERS = {

@@ -33,6 +33,7 @@ main:focus { outline: none; }
 .bar nav a { padding: 0.25rem 0; }
 .who { display: flex; align-items: center; gap: 0.75rem; }
 main { max-width: 68rem; margin: 0 auto; padding: 1.5rem; }
+main.wide { max-width: 100rem; }
 footer { max-width: 68rem; margin: 0 auto; padding: 0 1.5rem 2rem; color: var(--muted); font-size: 0.875rem; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
 h2 { font-size: 1.15rem; margin: 0 0 0.75rem; }
@@ -44,7 +45,7 @@ main > .narrow:first-child { margin: 2.5rem auto; }
 .card > .alert:first-child { margin-top: 0; }
 .narrow h1 { margin-bottom: 0.5rem; }
 label { display: block; font-weight: 600; margin: 1rem 0 0.3rem; }
-input {
+input, select {
   width: 100%; font: inherit; color: inherit; background: var(--surface); padding: 0.5rem 0.65rem;
   border: 1px solid var(--edge); border-radius: 6px; min-height: 2.75rem;
 }
@@ -91,6 +92,21 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .encounter h3 .muted { font-weight: 400; font-size: 0.875rem; }
 .tag { font-size: 0.8125rem; color: var(--tag); background: var(--tag-ground); border-radius: 4px; padding: 0.1rem 0.5rem; }
 blockquote { margin: 0.6rem 0; padding: 0.1rem 0 0.1rem 0.9rem; border-left: 3px solid var(--line); white-space: pre-wrap; overflow-wrap: anywhere; }
+.fields { flex-wrap: wrap; align-items: flex-end; }
+.fields label { margin-top: 0; }
+.fields > div { flex: 1 1 12rem; max-width: 26rem; }
+input[type="date"] { max-width: 12rem; }
+.search > .row { flex-wrap: wrap; }
+.folder { margin: 1rem 0 0.25rem; }
+.grid { min-width: 70rem; table-layout: fixed; }
+.grid th:first-child { width: 4.5rem; }
+.grid thead th { white-space: normal; }
+.grid td, .grid th { padding: 0.35rem 0.4rem; border-left: 1px solid var(--line); }
+.grid tr > :first-child { border-left: 0; }
+.entry { margin: 0 0 0.35rem; padding: 0.3rem 0.5rem; font-size: 0.875rem; line-height: 1.35; border-left: 3px solid var(--accent); background: var(--ground); border-radius: 4px; overflow-wrap: anywhere; }
+.entry:last-child { margin-bottom: 0; }
+.entry.gone { border-left-style: dotted; }
+.entry.block { border-left-color: var(--edge); border-left-style: double; }
 .log { margin: 0; padding-left: 1.25rem; }
 .log li { margin-bottom: 0.35rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 `;

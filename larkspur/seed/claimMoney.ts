@@ -19,7 +19,7 @@ export function settle(chance: Chance, billed: Billed) {
   const fromPatient = payments
     .filter((one) => one.row.payerType === 'Patient')
     .reduce((sum, one) => sum + one.cents, 0);
-  const balance = stage === 'VOI' ? 0 : billed.charge - adjusted - paid;
+  const balance = billed.charge - adjusted - paid;
   const owed = stage === 'PAI' ? 0 : Math.max(0, responsibility - fromPatient);
   const last = payments.at(-1);
   return {
@@ -86,9 +86,10 @@ function stageOf(chance: Chance, { age, payer }: Billed): Stage {
 function paymentsOf(chance: Chance, billed: Billed, stage: Stage) {
   const { charge, payer, claimId, age } = billed;
   const lag = (days: number) => Math.min(-age + days + chance.below(10), 0);
+  if (stage === 'VOI') return { payments: [], adjusted: charge, responsibility: 0 };
   if (payer === undefined) {
     const full = stage === 'PAI' ? [fromPatient(billed, `${claimId}-P1`, lag(3), charge)] : [];
-    return { payments: full, adjusted: 0, responsibility: stage === 'VOI' ? 0 : charge };
+    return { payments: full, adjusted: 0, responsibility: charge };
   }
   if (stage === 'DEN') {
     return {
@@ -106,8 +107,7 @@ function paymentsOf(chance: Chance, billed: Billed, stage: Stage) {
       responsibility: 0,
     };
   }
-  if (!['PPD', 'PAI', 'PAT'].includes(stage))
-    return { payments: [], adjusted: stage === 'VOI' ? charge : 0, responsibility: 0 };
+  if (!['PPD', 'PAI', 'PAT'].includes(stage)) return { payments: [], adjusted: 0, responsibility: 0 };
   const allowed = Math.round(charge * 0.7);
   const deductible = chance.happens(0.3) ? 2000 : 0;
   const coinsurance = chance.happens(0.5) ? Math.round(allowed * 0.1) : 0;

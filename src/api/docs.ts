@@ -42,7 +42,7 @@ export function referencePage(document: ReturnType<typeof openApi>): { page: str
 
 function section({ method, path, operation }: { method: string; path: string; operation: Operation }): string {
   const auth = Object.keys(operation.security[0] ?? {});
-  const body = operation.requestBody?.content['application/json']?.schema;
+  const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema;
   const answer = operation.responses['200']?.content['application/json']?.schema;
   const errors = Object.entries(operation.responses).filter(([status]) => status !== '200');
   return `<section aria-labelledby="${operation.operationId}"><h2 id="${operation.operationId}">${label(method, path)}</h2>

@@ -25,6 +25,8 @@ export type EndpointRequest<
   body: Parsed<Body>;
   query: Parsed<Query>;
   params: Parsed<Params>;
+  /** The file of a form, for endpoints that take one. */
+  file: Buffer | undefined;
   /** What the request's Idempotency-Key comes to, for handlers that store it with their own statement. */
   idempotency: NewJob['idempotency'];
   /**
@@ -67,6 +69,8 @@ export type EndpointOptions<
   /** Exists in sandbox mode only. */
   sandbox?: boolean;
   body?: Body;
+  /** The body is a multipart form, with a file in this part. */
+  file_field?: string;
   query?: Query;
   params?: Params;
   response: TSchema;

@@ -3,13 +3,17 @@ import linkEmrsList from './link/emrs.list.ts';
 import linkTokenCreate from './link/token.create.ts';
 import linkTokenExchange from './link/token.exchange.ts';
 import sandboxPublicTokenCreate from './sandbox/public_token.create.ts';
+import appointmentsCreate from './v1/appointments.create.ts';
 import appointmentsGet from './v1/appointments.get.ts';
+import availabilityList from './v1/availability.list.ts';
 import claimsList from './v1/claims.list.ts';
+import documentsCreate from './v1/documents.create.ts';
 import insuranceProvidersList from './v1/insurance-providers.list.ts';
 import jobsGet from './v1/jobs.get.ts';
 import locationsList from './v1/locations.list.ts';
 import locationsUpdate from './v1/locations.update.ts';
 import ordersList from './v1/orders.list.ts';
+import patientsFetch from './v1/patients.fetch.ts';
 import patientsList from './v1/patients.list.ts';
 import pharmaciesList from './v1/pharmacies.list.ts';
 import providersList from './v1/providers.list.ts';
@@ -37,6 +41,9 @@ export const endpoints: readonly Endpoint[] = [
   sandboxPublicTokenCreate,
   telephoneEncountersCreate,
   telephoneEncountersActionsCreate,
+  appointmentsCreate,
+  availabilityList,
+  documentsCreate,
   providersList,
   updateByEhrId,
   updateById,
@@ -45,6 +52,7 @@ export const endpoints: readonly Endpoint[] = [
   staffList,
   pharmaciesList,
   patientsList,
+  patientsFetch,
   appointmentsGet,
   claimsList,
   ordersList,

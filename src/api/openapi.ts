@@ -53,7 +53,12 @@ function operation(endpoint: Endpoint) {
     security: [Object.fromEntries(needed[endpoint.auth].map((name) => [name, []]))],
     parameters: [...parameters(endpoint, 'path'), ...parameters(endpoint, 'query'), ...idempotency(endpoint)],
     ...(endpoint.body
-      ? { requestBody: { required: (endpoint.body.required ?? []).length > 0, content: json(endpoint.body) } }
+      ? {
+          requestBody: {
+            required: (endpoint.body.required ?? []).length > 0,
+            content: { [mediaTypeOf(endpoint)]: { schema: endpoint.body } },
+          },
+        }
       : {}),
     responses: {
       200: { description: 'Done, or accepted.', content: json(endpoint.response) },
@@ -93,6 +98,10 @@ function idempotency(endpoint: Endpoint) {
   const description = 'Any text of your own. Sent again within 24 hours, the request is answered but not repeated.';
   const schema = { type: 'string', minLength: 1, maxLength: 255 };
   return [{ name: 'Idempotency-Key', in: 'header', required: false, description, schema }];
+}
+
+function mediaTypeOf(endpoint: Endpoint): string {
+  return endpoint.file_field === undefined ? 'application/json' : 'multipart/form-data';
 }
 
 function json(schema: TSchema | object) {

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import multipart from '@fastify/multipart';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { TObject } from 'typebox';
 import type { Context } from '../context.ts';
@@ -8,6 +10,7 @@ import { authenticate, type Known } from './authenticate.ts';
 import { type Endpoint, JsonText, Replayed } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { rateLimiter } from './rateLimit.ts';
+import { type Form, openTurns, readForm } from './readForm.ts';
 import { readQuery, refuseUnstorable, validator } from './validate.ts';
 
 const body_bytes_max = 1_048_576;
@@ -43,10 +46,12 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
     return answerError(ctx, error, request, reply);
   });
   readJson(server);
+  server.register(multipart);
 
   const limit = rateLimiter(ctx.config.rate_limit, ctx.config.rate_burst);
+  const turns = openTurns();
   for (const endpoint of endpoints) {
-    if (!endpoint.sandbox || ctx.config.sandbox) addRoute(ctx, server, endpoint, limit);
+    if (!endpoint.sandbox || ctx.config.sandbox) addRoute(ctx, server, endpoint, limit, turns);
   }
   return server;
 }
@@ -81,6 +86,7 @@ function addRoute(
   server: FastifyInstance,
   endpoint: Endpoint,
   limit: ReturnType<typeof rateLimiter>,
+  turns: ReturnType<typeof openTurns>,
 ): void {
   const checkBody = endpoint.body && validator(endpoint.body, 'body');
   const nothing = { type: 'object', properties: {} } as TObject;
@@ -98,38 +104,49 @@ function addRoute(
       if (expired && endpoint.auth === 'account' && !endpoint.while_expired) throw refusal('login_required');
     },
     handler: async (request, reply) => {
-      const raw_query = request.query as Record<string, unknown>;
-      refuseUnstorable(raw_query);
-      refuseUnstorable(request.params);
-      const query = readQuery(query_schema, raw_query);
-      checkQuery(query);
-      const body = checkBody ? bodyOf(request) : undefined;
-      if (body) checkBody?.(body);
-      const { client, account } = request.known ?? { client: undefined, account: undefined };
-      const mutates = endpoint.method === 'POST' || endpoint.method === 'PATCH';
-      const idempotency = mutates
-        ? readIdempotencyKey(request.headers['idempotency-key'], account?.id ?? client?.id, {
-            endpoint: endpoint.id,
-            params: request.params,
-            body: body ?? null,
-          })
-        : undefined;
-      const answer = await endpoint.handle({
-        ctx,
-        client,
-        account,
-        body,
-        query,
-        params: request.params,
-        idempotency,
-        once: (work: Parameters<typeof runOnce>[3]) => runOnce(ctx, client?.id ?? '', idempotency, work),
-      } as never);
-      return send(reply, answer);
+      if (endpoint.file_field === undefined) return answer(request, reply, undefined);
+      // The form is read in its turn: a file is held in memory until its request is answered.
+      const { file_field } = endpoint;
+      return turns(async () => answer(request, reply, await readForm(request, file_field)));
     },
   });
+
+  const answer = async (request: FastifyRequest, reply: FastifyReply, form: Form | undefined) => {
+    const raw_query = request.query as Record<string, unknown>;
+    refuseUnstorable(raw_query);
+    refuseUnstorable(request.params);
+    const query = readQuery(query_schema, raw_query);
+    checkQuery(query);
+    const body = checkBody ? bodyOf(request, form) : undefined;
+    if (body) checkBody?.(body);
+    const { client, account } = request.known ?? { client: undefined, account: undefined };
+    const mutates = endpoint.method === 'POST' || endpoint.method === 'PATCH';
+    const idempotency = mutates
+      ? readIdempotencyKey(request.headers['idempotency-key'], account?.id ?? client?.id, {
+          endpoint: endpoint.id,
+          params: request.params,
+          body: form?.file ? { ...body, file: hashOf(form.file.content) } : (body ?? null),
+        })
+      : undefined;
+    const answered = await endpoint.handle({
+      ctx,
+      client,
+      account,
+      body,
+      query,
+      params: request.params,
+      file: form?.file?.content,
+      idempotency,
+      once: (work: Parameters<typeof runOnce>[3]) => runOnce(ctx, client?.id ?? '', idempotency, work),
+    } as never);
+    return send(reply, answered);
+  };
 }
 
-function bodyOf(request: FastifyRequest): Record<string, unknown> {
+function bodyOf(request: FastifyRequest, form: Form | undefined): Record<string, unknown> {
+  if (form) return form.fields;
+  // The parser of forms is there for the endpoints that take one, and for no other.
+  if (request.isMultipart()) throw refusal('media_type_unsupported', { expected: 'application/json' });
   const body = request.body === undefined ? {} : request.body;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw refusal('body_not_object');
   return body as Record<string, unknown>;
@@ -146,4 +163,8 @@ function send(reply: FastifyReply, answer: unknown): FastifyReply {
   if (answer instanceof JsonText) return reply.type('application/json; charset=utf-8').send(answer.text);
   if (answer instanceof Replayed) return reply.header('idempotency-replayed', 'true').send(answer.body);
   return reply.send(answer);
+}
+
+function hashOf(content: Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
 }

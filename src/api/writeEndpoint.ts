@@ -19,12 +19,13 @@ export function writeEndpoint<Body extends TObject, Needs extends OperationName>
     ...particulars,
     auth: 'account',
     body: write.body as TObject,
-    handle: ({ ctx, account, body, idempotency }) =>
+    ...(write.upload ? { file_field: write.upload.field } : {}),
+    handle: ({ ctx, account, body, file, idempotency }) =>
       acceptOnce(
         ctx,
         account.client_id,
         idempotency,
-        () => requestWrite(ctx, account, write, body as never, idempotency),
+        () => requestWrite(ctx, account, write, body as never, idempotency, file),
         write.accepted,
       ),
   });

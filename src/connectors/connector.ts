@@ -1,6 +1,7 @@
 import type { AppointmentSource } from '../model/appointment.ts';
 import type { ClaimSource } from '../model/claim.ts';
 import type { InsuranceProviderSource } from '../model/insuranceProvider.ts';
+import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance, LivePharmacy } from '../model/liveChart.ts';
 import type { LocationSource } from '../model/location.ts';
 import type { OrderSource } from '../model/order.ts';
 import type { PatientSource } from '../model/patient.ts';
@@ -49,7 +50,27 @@ export type EmrWrite<Input, Output> = {
   find?: (marker: string, input: Input) => Promise<Output | undefined>;
 };
 
-export type EmrMedication = { ehr_id: string; name: string; strength: string | null; active: boolean };
+export type EmrMedication = {
+  ehr_id: string;
+  name: string;
+  strength: string | null;
+  frequency: string | null;
+  /** YYYY-MM-DD */
+  start_date: string | null;
+  refills: string | null;
+  notes: string | null;
+  active: boolean;
+};
+/** A pharmacy on a patient's list. */
+export type EmrPatientPharmacy = { ehr_id: string } & Omit<LivePharmacy, 'pharmacy_id'>;
+/** What patients are searched by; everything that is given must match. */
+export type PatientSearch = {
+  dob?: string | undefined;
+  first_name?: string | undefined;
+  last_name?: string | undefined;
+  phone?: string | undefined;
+  mrn?: string | undefined;
+};
 export type Written = { ehr_id: string };
 
 /** Everything an EMR may offer. What a connector leaves out is a capability its EMR does not have. */
@@ -70,7 +91,13 @@ export type Operations = {
   getCodeLists: () => Promise<CodeLists>;
   findPatient: (mrn: string) => Promise<PatientSource | undefined>;
   listMedications: (patient_ehr_id: string) => Promise<EmrMedication[]>;
-  listPatientPharmacies: (patient_ehr_id: string) => Promise<{ ehr_id: string }[]>;
+  listPatientPharmacies: (patient_ehr_id: string) => Promise<EmrPatientPharmacy[]>;
+  searchPatients: (search: PatientSearch) => Promise<PatientSource[]>;
+  listEncounters: (patient_ehr_id: string) => Promise<LiveEncounter[]>;
+  listGuarantors: (patient_ehr_id: string) => Promise<LiveGuarantor[]>;
+  getBalances: (patient_ehr_id: string) => Promise<{ patient_balance: number; account_balance: number }>;
+  getAlerts: (patient_ehr_id: string) => Promise<LiveAlerts>;
+  listPatientInsurances: (patient_ehr_id: string) => Promise<LiveInsurance[]>;
   addPatientPharmacy: EmrWrite<{ patient_ehr_id: string; pharmacy_ehr_id: string }, Written>;
   createTelephoneEncounter: EmrWrite<
     {
@@ -88,6 +115,37 @@ export type Operations = {
     Written
   >;
   addTelephoneAction: EmrWrite<{ encounter_ehr_id: string; text: string; high_priority: boolean }, Written>;
+  createAppointment: EmrWrite<
+    {
+      patient_ehr_id: string;
+      provider_ehr_id: string;
+      secondary_provider_ehr_id: string | null;
+      location_ehr_id: string;
+      visit_type: string;
+      /** What the clock of the EMR instance shows: `2026-03-08T09:30:00`. */
+      starts_at: string;
+      minutes: number | null;
+      reason: string | null;
+      note: string | null;
+      new_patient: boolean;
+      prevent_double_booking: boolean;
+    },
+    Written
+  >;
+  uploadDocument: EmrWrite<
+    {
+      patient_ehr_id: string;
+      folder: string;
+      type: 'application/pdf' | 'image/jpeg' | 'image/png';
+      content: Buffer;
+      assigned_to_ehr_id: string | null;
+      reviewed: boolean;
+      high_priority: boolean;
+      notes: string | null;
+      template_name: string | null;
+    },
+    Written
+  >;
   addRefill: EmrWrite<{ encounter_ehr_id: string; medication_ehr_id: string; pharmacy_ehr_id: string | null }, Written>;
 };
 export type OperationName = keyof Operations;
@@ -118,9 +176,16 @@ export type EmrFailureKind = 'login_required' | 'refused' | 'not_found' | 'unava
 export class EmrFailure extends Error {
   readonly kind: EmrFailureKind;
   readonly retry_after_ms: number | undefined;
+  /** More about a refusal, in words of ours (`conflict_type`, `duplicate_patient_mrn`), for the event. */
+  readonly details: Record<string, unknown> | undefined;
 
-  constructor(kind: EmrFailureKind, message: string, options: { retry_after_ms?: number; cause?: unknown } = {}) {
+  constructor(
+    kind: EmrFailureKind,
+    message: string,
+    options: { retry_after_ms?: number; details?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
     super(message, { cause: options.cause });
+    this.details = options.details;
     this.name = 'EmrFailure';
     this.kind = kind;
     this.retry_after_ms = options.retry_after_ms;

@@ -11,6 +11,8 @@ export type NewJob = {
   /** Another key under which earlier jobs of the same patient may wait: while they do, this one follows them there. */
   lane_before?: string;
   parallel_max: number;
+  /** A file that travels with the operation. */
+  upload?: Buffer | undefined;
   idempotency?: { scope_id: string; key_hash: Buffer; request_hash: Buffer } | undefined;
 };
 
@@ -46,6 +48,13 @@ export async function enqueue(sql: Sql | Tx, job: NewJob): Promise<number | unde
                ${JSON.stringify(operation.input)}::text::json
           FROM kept
         RETURNING id, client_id
+    ), carried AS (
+      ${
+        job.upload === undefined
+          ? sql`SELECT id FROM asked`
+          : sql`INSERT INTO uploads (operation_id, client_id, content)
+                SELECT id, client_id, ${job.upload} FROM asked`
+      }
     ), queued AS (
       INSERT INTO jobs (client_id, organisation_id, account_id, operation_id, type, lane)
         SELECT client_id, ${job.organisation_id}, ${job.account_id}, id, ${operation.type},

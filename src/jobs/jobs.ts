@@ -22,7 +22,7 @@ export type Job = {
   input: unknown;
 };
 
-export type JobProblem = { code: string; message: string };
+export type JobProblem = { code: string; message: string; details?: Record<string, unknown> };
 
 /** Locks the lane if this worker still holds it; everything that a worker commits passes here. */
 export async function holdLane(tx: Tx, lease: Lease): Promise<{ organisation_id: string; key: string }> {

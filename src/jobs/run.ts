@@ -108,8 +108,7 @@ async function settleFailure(
 
   if (error instanceof NeedsReview) return end({ code: 'outcome_unknown', message: error.message });
   if (error instanceof EmrFailure) {
-    if (error.kind === 'refused' || error.kind === 'not_found')
-      return end({ code: error.kind, message: error.message });
+    if (error.kind === 'refused' || error.kind === 'not_found') return end(problemOf(error));
     if (error.kind === 'login_required') {
       if ((job.parked_s ?? 0) > parked_days_max * 86_400) {
         const message = `The account was not linked again within ${parked_days_max} days.`;
@@ -135,6 +134,8 @@ async function settleFailure(
 
 /** The text of an error that is not the EMR's is ours alone: it may quote data. */
 function problemOf(error: unknown): JobProblem {
-  if (error instanceof EmrFailure) return { code: error.kind, message: error.message };
+  if (error instanceof EmrFailure) {
+    return { code: error.kind, message: error.message, ...(error.details && { details: error.details }) };
+  }
   return { code: 'internal', message: 'Something went wrong on our side.' };
 }

@@ -18,18 +18,24 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
   write: Write<Body, Needs>,
   body: Static<Body>,
   idempotency: NewJob['idempotency'],
+  file?: Buffer,
 ): Promise<{ id: string; job_id: number } | undefined> {
   const connector = connectorOf(ctx, account.connector);
   if (write.needs.some((name) => !connector.offers.includes(name))) {
-    throw refusal('restricted_operation', { operation: write.label, emr: offering(ctx, write.needs) });
+    throw write.restricted
+      ? refusal('restricted_operation', { operation: write.label, emr: offering(ctx, write.needs) })
+      : refusal('operation_not_offered', { operation: write.label.toLowerCase() });
   }
+  const told = write.upload && file ? write.upload.check(file) : {};
   const lane = await write.check(ctx, account, body);
   const id = newId();
   const job_id = await enqueue(ctx.db.service, {
     client_id: account.client_id,
     organisation_id: account.organisation_id,
     account_id: account.id,
-    operation: { id, type: write.type, input: body },
+    // What the file was found to be is stored with the request, for its content goes first.
+    operation: { id, type: write.type, input: { ...body, ...told, ...lane.found } },
+    upload: file,
     lane: lane.key,
     ...(lane.before === undefined ? {} : { lane_before: lane.before }),
     parallel_max: connector.limits.parallel_max,

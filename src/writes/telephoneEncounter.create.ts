@@ -31,6 +31,7 @@ export const createTelephoneEncounter: Write<typeof TelephoneEncounterRequest, N
     'addRefill',
   ],
   label: 'Telephone encounters',
+  restricted: true,
   check: checkReferences,
   accepted: ({ id, job_id }) => ({
     success: true,

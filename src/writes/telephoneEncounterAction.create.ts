@@ -7,6 +7,7 @@ export const createTelephoneEncounterAction: Write<typeof TelephoneEncounterActi
   body: TelephoneEncounterActionRequest,
   needs: ['addTelephoneAction'],
   label: 'Telephone encounter actions',
+  restricted: true,
   // The encounter's patient is known to the EMR alone, so its actions keep their order among themselves.
   check: async (_ctx, _account, body) => ({ key: `encounter:${body.emr_appointment_id}` }),
   accepted: ({ id, job_id }) => ({

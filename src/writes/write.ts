@@ -12,12 +12,18 @@ export type Performance<Body, Needs extends OperationName> = {
   body: Body;
   /** The EMR user whose account is used, and the time zone of the EMR instance. */
   signer: { name: string; timezone: string };
-  emr: Pick<Operations, Needs>;
+  /** What the write needs is there; of the rest, what this EMR happens to offer. */
+  emr: Pick<Operations, Needs> & Partial<Operations>;
+  /** The file that came with the request, where the write takes one. */
+  file: Buffer | undefined;
   steps: Steps;
 };
 
 /** `before`: another name under which earlier jobs of the same patient may wait, see jobs/enqueue.ts. */
 export type Lane = { key: string; before?: string };
+
+/** What a check gives: the lane, and what it found that is to be stored beside the request. */
+export type Checked = Lane & { found?: Record<string, unknown> };
 
 /** The lane of a patient. The MRN serves where the cache does not know the patient yet. */
 export function patientLane(mrn: string, patient_id: string | null): Lane {
@@ -35,11 +41,15 @@ export type Stopped<Body> = { id: string; body: Body; outcomes: Steps['outcomes'
 export type Write<Body extends TObject = TObject, Needs extends OperationName = OperationName> = {
   type: string;
   body: Body;
-  /** The EMR operations it needs; an EMR that lacks one answers `<label> are only supported for <EMR name> EMR.` */
+  /** The EMR operations it needs, and what they are called together where an EMR lacks one. */
   needs: readonly Needs[];
   label: string;
+  /** Of one EMR product by its nature: another one answers `<label> are only supported for <EMR name> EMR.` */
+  restricted: boolean;
+  /** The part of the form that holds the file, where the write takes one; and what that file must be. */
+  upload?: { field: string; check: (content: Buffer) => Record<string, unknown> };
   /** References that must resolve now: throws the refusal, or gives the lane: what the write is kept in order by. */
-  check: (ctx: Context, account: Account, body: Static<Body>) => Promise<Lane>;
+  check: (ctx: Context, account: Account, body: Static<Body>) => Promise<Checked>;
   accepted: (ids: { id: string; job_id: number }) => Record<string, unknown>;
   /** The good path alone: what it throws is read by the machine. */
   perform: (performance: Performance<Static<Body>, Needs>) => Promise<EventOf>;

@@ -13,10 +13,13 @@ export async function leaveRows(
   const receiver = await startReceiver();
   const patience = { timeout: 30_000, interval: 25 };
   try {
-    // The first sync of the organisation, of which the references of the write come; claims are what it ends with.
+    // The first sync of the organisation, of which the references of the write come.
     await vi.waitFor(async () => {
-      const { body } = await api.call('GET', '/v1/claims?page_size=1', { headers });
-      expect(body.pagination.total_count).toBeGreaterThanOrEqual(3000);
+      const { body } = await api.call('GET', '/v1/patients', { headers });
+      expect(body.pagination.total_count).toBeGreaterThanOrEqual(200);
+      // The last kind that a sync brings.
+      const claims = await api.call('GET', '/v1/claims?page_size=1', { headers });
+      expect(claims.body.pagination.total_count).toBeGreaterThanOrEqual(1000);
     }, patience);
     const hook = { body: { webhook_url: receiver.url }, headers: { access_token: null } };
     const { webhook_id, webhook_secret } = (await api.call('POST', '/v1/webhook', hook)).body;

@@ -90,6 +90,7 @@ type Schema = TSchema & {
   anyOf?: Schema[];
   items?: Schema;
   format?: string;
+  description?: string;
   minimum?: number;
   required?: string[];
   properties?: Record<string, Schema>;
@@ -104,8 +105,11 @@ function sample(schema: Schema | undefined): unknown {
   if (schema?.type === 'boolean') return true;
   if (schema?.type === 'array') return [sample(schema.items)];
   if (schema?.type === 'object') {
-    return Object.fromEntries((schema.required ?? []).map((name) => [name, sample(schema.properties?.[name])]));
+    // A body in which nothing is required must still say something.
+    const names = schema.required ?? Object.keys(schema.properties ?? {}).slice(0, 1);
+    return Object.fromEntries(names.map((name) => [name, sample(schema.properties?.[name])]));
   }
+  if (schema?.description?.startsWith('`active`')) return 'active';
   return schema?.format === 'date' ? '2026-01-31' : 'sample';
 }
 
@@ -115,9 +119,7 @@ function call(api: Api, endpoint: Endpoint, headers: Record<string, string | nul
   const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(sent.params?.[name] ?? 'sample'));
   const query = { ...(sample(endpoint.query) as object | undefined), ...sent.query };
   const asked = endpoint.query ? `?${new URLSearchParams(query as Record<string, string>)}` : '';
-  // Settings are checked before whose they are: only a good one gets as far as the id.
-  const status = endpoint.body && 'status' in endpoint.body.properties ? { status: 'active' } : {};
-  const body = endpoint.body && { body: { ...(sample(endpoint.body as Schema) as object), ...status, ...sent.body } };
+  const body = endpoint.body && { body: { ...(sample(endpoint.body as Schema) as object), ...sent.body } };
   return api.call(endpoint.method, path + asked, { headers, ...body });
 }
 

@@ -28,6 +28,8 @@ beforeAll(async () => {
   const access_token = await other.api.link({ user_id: 'their-user', org_id: 'their-org', staff: 1 });
   await leaveRows(other.api, { access_token });
   await leaveRows(world.api);
+  // A file stays only as long as its job runs.
+  await world.owner`INSERT INTO uploads (operation_id, client_id, content) SELECT id, client_id, 'x' FROM operations`;
   const [row] = await world.owner`SELECT id FROM clients WHERE public_id = ${world.sandbox.client_id}`;
   own = row?.id;
   tables = (

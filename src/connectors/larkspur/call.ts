@@ -54,6 +54,8 @@ const Denial = Type.Object({
   errorCode: Type.String(),
   errorText: Type.String(),
   recordId: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  conflictType: Type.Optional(Type.String()),
+  conflictDetails: Type.Optional(Type.String()),
 });
 type Denial = Static<typeof Denial>;
 const denial = Compile(Denial);
@@ -109,11 +111,15 @@ function jsonOf({ body, truncated }: OutboundResponse): unknown {
   }
 }
 
-function denied(status: number, { errorCode, errorText, recordId }: Denial): Denied {
+function denied(status: number, { errorCode, errorText, recordId, conflictType, conflictDetails }: Denial): Denied {
   const plain = `Larkspur did not accept the request (${status}).`;
-  // Only these two speak of the record; other texts speak of the request, which is ours and not the reader's.
-  const words = status === 404 || status === 422 ? shown(errorText) || plain : plain;
-  const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', words);
+  // Only these speak of the record; other texts speak of the request, which is ours and not the reader's.
+  const spoken = status === 404 || status === 422 || errorCode === 'CONFLICT';
+  const words = spoken ? shown(errorText) || plain : plain;
+  const conflict = conflictType && {
+    details: { conflict_type: conflictType.toLowerCase(), conflict_details: shown(conflictDetails ?? '') },
+  };
+  const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', words, conflict || {});
   return { code: errorCode, record_id: recordId || undefined, failure };
 }
 

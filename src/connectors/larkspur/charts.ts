@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { PatientSource } from '../../model/patient.ts';
-import { EmrFailure, type EmrMedication } from '../connector.ts';
+import { EmrFailure, type EmrMedication, type EmrPatientPharmacy } from '../connector.ts';
 import { answerOf, path, unreadable } from './call.ts';
 import { pages } from './lists.ts';
 import { patients } from './patients.ts';
 import type { Ask } from './session.ts';
-import { blankToNull, flag, id, text, textOrNull } from './values.ts';
+import { blankToNull, flag, id, isoDate, text, textOrNull } from './values.ts';
 
 export async function findPatient(ask: Ask, mrn: string): Promise<PatientSource | undefined> {
   if (mrn.length > mrn_max) return undefined;
@@ -25,21 +25,57 @@ export async function listMedications(ask: Ask, patient_ehr_id: string): Promise
     ehr_id: row.medicationId,
     name: row.name,
     strength: blankToNull(row.strength),
+    frequency: blankToNull(row.frequency),
+    start_date: isoDate(row.startDate),
+    refills: row.refills === null ? null : String(row.refills),
+    notes: blankToNull(row.notes),
     active: row.activeFlag === 'Y',
   }));
 }
 
-export async function listPatientPharmacies(ask: Ask, patient_ehr_id: string): Promise<{ ehr_id: string }[]> {
+export async function listPatientPharmacies(ask: Ask, patient_ehr_id: string): Promise<EmrPatientPharmacy[]> {
   const asked = path`/api/patients/${patient_ehr_id}/pharmacies`;
   const { rows } = answerOf(await ask({ method: 'GET', path: asked, answer: patient_pharmacies }));
-  return rows.map((row) => ({ ehr_id: row.pharmacyId }));
+  return rows.map((row) => ({
+    ehr_id: row.pharmacyId,
+    is_primary: row.primaryFlag === 'Y' ? '1' : '0',
+    name: row.name,
+    address: blankToNull(row.address.line1),
+    city: blankToNull(row.address.city),
+    state: blankToNull(row.address.state),
+    zip: blankToNull(row.address.zip),
+    phone: blankToNull(row.phone),
+  }));
 }
 
 /** Larkspur searches by no longer one, and far beyond that the address of the question itself would be refused. */
 const mrn_max = 200;
 const medications = Compile(
   Type.Object({
-    rows: Type.Array(Type.Object({ medicationId: id, name: text, strength: textOrNull, activeFlag: flag })),
+    rows: Type.Array(
+      Type.Object({
+        medicationId: id,
+        name: text,
+        strength: textOrNull,
+        frequency: textOrNull,
+        startDate: textOrNull,
+        refills: Type.Union([Type.Integer(), textOrNull]),
+        notes: textOrNull,
+        activeFlag: flag,
+      }),
+    ),
   }),
 );
-const patient_pharmacies = Compile(Type.Object({ rows: Type.Array(Type.Object({ pharmacyId: id })) }));
+const patient_pharmacies = Compile(
+  Type.Object({
+    rows: Type.Array(
+      Type.Object({
+        pharmacyId: id,
+        primaryFlag: flag,
+        name: text,
+        phone: textOrNull,
+        address: Type.Object({ line1: textOrNull, city: textOrNull, state: textOrNull, zip: textOrNull }),
+      }),
+    ),
+  }),
+);

@@ -2,6 +2,14 @@ import type { Connector, OperationName, Operations } from '../connector.ts';
 import { findPatient, listMedications, listPatientPharmacies } from './charts.ts';
 import { claims } from './claims.ts';
 import { pages } from './lists.ts';
+import {
+  getAlerts,
+  getBalances,
+  listEncounters,
+  listGuarantors,
+  listPatientInsurances,
+  searchPatients,
+} from './liveChart.ts';
 import { orders } from './orders.ts';
 import { patients } from './patients.ts';
 import { locations, pharmacies } from './places.ts';
@@ -11,7 +19,14 @@ import { appointments, scheduleBlocks } from './schedule.ts';
 import { openSession } from './session.ts';
 import { signIn } from './signIn.ts';
 import { staff } from './staff.ts';
-import { addPatientPharmacy, addRefill, addTelephoneAction, createTelephoneEncounter } from './writes.ts';
+import {
+  addPatientPharmacy,
+  addRefill,
+  addTelephoneAction,
+  createAppointment,
+  createTelephoneEncounter,
+  uploadDocument,
+} from './writes.ts';
 
 const offers = [
   'listProviders',
@@ -31,10 +46,18 @@ const offers = [
   'findPatient',
   'listMedications',
   'listPatientPharmacies',
+  'searchPatients',
+  'listEncounters',
+  'listGuarantors',
+  'getBalances',
+  'getAlerts',
+  'listPatientInsurances',
   'addPatientPharmacy',
   'createTelephoneEncounter',
   'addRefill',
   'addTelephoneAction',
+  'uploadDocument',
+  'createAppointment',
 ] as const satisfies readonly OperationName[];
 
 export const larkspur: Connector = {
@@ -70,10 +93,18 @@ export const larkspur: Connector = {
       findPatient: (mrn) => findPatient(ask, mrn),
       listMedications: (patient_ehr_id) => listMedications(ask, patient_ehr_id),
       listPatientPharmacies: (patient_ehr_id) => listPatientPharmacies(ask, patient_ehr_id),
+      searchPatients: (search) => searchPatients(ask, search),
+      listEncounters: (patient_ehr_id) => listEncounters(ask, patient_ehr_id),
+      listGuarantors: (patient_ehr_id) => listGuarantors(ask, patient_ehr_id),
+      getBalances: (patient_ehr_id) => getBalances(ask, patient_ehr_id),
+      getAlerts: (patient_ehr_id) => getAlerts(ask, patient_ehr_id),
+      listPatientInsurances: (patient_ehr_id) => listPatientInsurances(ask, patient_ehr_id),
       addPatientPharmacy: addPatientPharmacy(ask),
       createTelephoneEncounter: createTelephoneEncounter(ask),
       addRefill: addRefill(ask),
       addTelephoneAction: addTelephoneAction(ask),
+      uploadDocument: uploadDocument(ask),
+      createAppointment: createAppointment(ask),
     };
   },
 };

@@ -38,6 +38,38 @@ export const addTelephoneAction = write<Operations['addTelephoneAction']>('add_t
   body: { text: input.text, priority: input.high_priority ? 'H' : 'N' },
 }));
 
+export const createAppointment = write<Operations['createAppointment']>('create_appointment', (input) => ({
+  path: '/api/appointments',
+  body: {
+    patientId: input.patient_ehr_id,
+    providerId: input.provider_ehr_id,
+    secondaryProviderId: input.secondary_provider_ehr_id,
+    facilityId: input.location_ehr_id,
+    startsAt: `${usDate(input.starts_at)} ${input.starts_at.slice(11, 16)}`,
+    minutes: input.minutes,
+    visitTypeCode: input.visit_type,
+    reason: input.reason,
+    note: input.note,
+    newPatientFlag: input.new_patient ? 'Y' : 'N',
+    preventDoubleBooking: input.prevent_double_booking ? 'Y' : 'N',
+  },
+}));
+
+export const uploadDocument = write<Operations['uploadDocument']>('upload_document', (input) => ({
+  path: path`/api/patients/${input.patient_ehr_id}/documents`,
+  body: {
+    folderPath: input.folder,
+    fileName: `document.${{ 'application/pdf': 'pdf', 'image/jpeg': 'jpg', 'image/png': 'png' }[input.type]}`,
+    contentType: input.type,
+    contentBase64: input.content.toString('base64'),
+    assignedTo: input.assigned_to_ehr_id,
+    reviewedFlag: input.reviewed ? 'Y' : 'N',
+    priority: input.high_priority ? 'H' : 'N',
+    notes: input.notes,
+    templateName: input.template_name,
+  },
+}));
+
 /**
  * Larkspur keeps our marker as `externalRef` and takes it once for each operation, so a write that is still on its way
  * when `find` says no cannot be doubled: the second waits for the first and is told of its record.
@@ -66,6 +98,11 @@ function write<Write extends EmrWrite<never, Written>>(
       throw new EmrFailure('unavailable', reply.failure.message);
     },
   });
+}
+
+/** `2026-03-08…` as Larkspur writes it, `03/08/2026`. */
+function usDate(iso: string): string {
+  return `${iso.slice(5, 7)}/${iso.slice(8, 10)}/${iso.slice(0, 4)}`;
 }
 
 type InputOf<Write> = Write extends EmrWrite<infer Input, Written> ? Input : never;

@@ -1,0 +1,15 @@
+import { Type } from 'typebox';
+import { success } from '../../model/fields.ts';
+import { createAppointment } from '../../writes/appointment.create.ts';
+import { writeEndpoint } from '../writeEndpoint.ts';
+
+const ids = { appointment_id: Type.String(), job_id: Type.Integer() };
+
+export default writeEndpoint(createAppointment, {
+  id: 'appointments.create',
+  method: 'POST',
+  path: '/v1/appointments',
+  summary: 'Book an appointment for a patient',
+  response: Type.Object({ success, message: Type.String(), ...ids, data: Type.Object(ids) }),
+  errors: ['operation_not_offered', 'location_not_found', 'provider_not_found'],
+});

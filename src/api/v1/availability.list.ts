@@ -1,0 +1,15 @@
+import { AvailabilityAnswer, AvailabilityQuery } from '../../model/availability.ts';
+import { askAvailability } from '../../records/askAvailability.ts';
+import { endpoint } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'availability.list',
+  method: 'GET',
+  path: '/v1/availability',
+  auth: 'account',
+  summary: 'Say when providers are free, by their hours and the schedule',
+  query: AvailabilityQuery,
+  response: AvailabilityAnswer,
+  errors: ['provider_not_found', 'location_not_found'],
+  handle: ({ ctx, account, query }) => askAvailability(ctx.db, account, query),
+});

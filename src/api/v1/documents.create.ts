@@ -1,0 +1,19 @@
+import { Type } from 'typebox';
+import { success } from '../../model/fields.ts';
+import { uploadDocument } from '../../writes/document.upload.ts';
+import { writeEndpoint } from '../writeEndpoint.ts';
+
+export default writeEndpoint(uploadDocument, {
+  id: 'documents.create',
+  method: 'POST',
+  path: '/v1/documents',
+  summary: 'Upload a document into a folder of a patient’s chart',
+  response: Type.Object({ success, message: Type.String(), document_id: Type.String() }),
+  errors: [
+    'form_malformed',
+    'document_too_large',
+    'document_type_unsupported',
+    'operation_not_offered',
+    'staff_not_found',
+  ],
+});

@@ -1,0 +1,13 @@
+import { Type } from 'typebox';
+import { success } from '../../model/fields.ts';
+import { fetchPatients } from '../../writes/patient.fetch.ts';
+import { writeEndpoint } from '../writeEndpoint.ts';
+
+export default writeEndpoint(fetchPatients, {
+  id: 'patients.fetch',
+  method: 'POST',
+  path: '/v1/patients/fetch',
+  summary: 'Read patients live from the EMR, with their charts; the result arrives as an event',
+  response: Type.Object({ success, message: Type.String(), job_id: Type.Integer() }),
+  errors: ['operation_not_offered'],
+});

@@ -1,0 +1,32 @@
+import { type Static, Type } from 'typebox';
+import { flag, text } from './fields.ts';
+
+/** What a client sends to book an appointment: `datetime`, or `date` and `time` in the zone of the EMR instance. */
+export const AppointmentRequest = Type.Object({
+  mrn: text({ description: 'Medical Record Number of the patient' }),
+  location: text({ description: 'The location’s EMR id, from GET /v1/locations (ehr_id)' }),
+  provider: text({ description: 'The provider’s EMR id, from GET /v1/providers (ehr_id)' }),
+  type: text({ description: 'Visit-type code of the EMR' }),
+  datetime: Type.Optional(text({ description: 'ISO 8601 with offset' })),
+  date: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD, together with time' })),
+  time: Type.Optional(
+    text({
+      pattern: '^(0?[1-9]|1[0-2]):[0-5]\\d ?([aA]|[pP])[mM]$',
+      messages: { pattern: '{name} must be a time in the form h:mm am' },
+      description: 'h:mm am, together with date',
+    }),
+  ),
+  secondary_provider: Type.Optional(text({ description: 'EMR id of a second provider' })),
+  note: Type.Optional(text()),
+  reason: Type.Optional(text()),
+  duration: Type.Optional(
+    text({
+      pattern: '^[1-9]\\d{0,3}$',
+      messages: { pattern: '{name} must be minutes, written in digits' },
+      description: 'Minutes, as digits; absent: the EMR’s default for the visit type',
+    }),
+  ),
+  new_patient: Type.Optional(flag('Whether this is the patient’s first visit')),
+  prevent_double_booking: Type.Optional(flag('Whether the EMR refuses a time at which the provider is not free')),
+});
+export type AppointmentRequest = Static<typeof AppointmentRequest>;

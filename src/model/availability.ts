@@ -1,0 +1,49 @@
+import { type Static, Type } from 'typebox';
+import { nullable, success, text } from './fields.ts';
+
+const flagged = (description: string) => Type.Optional(Type.Boolean({ description, default: false }));
+
+export const AvailabilityQuery = Type.Object({
+  start_date: Type.String({ format: 'date', description: 'First day, YYYY-MM-DD, in the zone of the EMR instance' }),
+  end_date: Type.String({ format: 'date', description: 'Last day, included; at most 92 days later' }),
+  provider_ids: Type.Optional(text({ minLength: 1, description: 'EMR ids, separated by commas' })),
+  location_ids: Type.Optional(text({ minLength: 1, description: 'EMR ids, separated by commas' })),
+  provider_type: Type.Optional(Type.Enum(['primary', 'secondary'], { default: 'primary' })),
+  visit_type: Type.Optional(text({ minLength: 1, default: 'all' })),
+  buffer: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 59, default: 0, description: 'Minutes kept free after an appointment' }),
+  ),
+  calculation_method: Type.Optional(Type.Enum(['gaps', 'slots', 'equal_slots'], { default: 'gaps' })),
+  daily_appointment_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+  daily_limit_type: Type.Optional(text({ minLength: 1, description: 'Visit type the limit counts, or all' })),
+  fallback_to_default_hours: flagged('Providers without hours get the default ones'),
+  max_slot_duration: Type.Optional(Type.Integer({ minimum: 1, maximum: 1440, description: 'Minutes' })),
+  facility_scoped_scheduling: flagged('Only appointments at a shift’s own facility block it'),
+  explain: flagged('Also say why working time is not offered'),
+});
+export type AvailabilityQuery = Static<typeof AvailabilityQuery>;
+
+export const AvailabilityAnswer = Type.Object({
+  success,
+  results: Type.Object({
+    availability: Type.Array(
+      Type.Object({
+        day_of_week: Type.Integer({ minimum: 1, maximum: 7 }),
+        date: Type.String({ format: 'date' }),
+        duration_string: Type.String(),
+        range_start: Type.String(),
+        range_end: Type.String(),
+        provider_id: Type.String(),
+        provider_name: Type.String(),
+        facility_id: nullable(Type.String()),
+        facility_name: nullable(Type.String()),
+        timezone_abbr: Type.String(),
+        visit_type: Type.String(),
+        available_appointments: nullable(Type.Integer()),
+        max_visits: nullable(Type.Integer()),
+      }),
+    ),
+    explanations: Type.Optional(Type.Array(Type.Object({}, { additionalProperties: true }))),
+  }),
+  timezone: Type.String(),
+});

@@ -1,0 +1,20 @@
+import { type Static, Type } from 'typebox';
+import { flag, text } from './fields.ts';
+
+/** A document upload. `document` is the form's file; in the parsed body its name only marks its place. */
+export const DocumentRequest = Type.Object({
+  folder_name: text({ description: 'Folder in the patient’s chart; nested folders with forward slashes' }),
+  patient_mrn: text({ description: 'Medical Record Number of the patient' }),
+  document: Type.String({
+    contentMediaType: 'application/octet-stream',
+    description: 'The file: PDF, JPEG or PNG by its content, at most 5 MB',
+  }),
+  emr_assigned_to_id: Type.Optional(text({ description: 'EMR id of the staff member, from GET /v1/staff (ehr_id)' })),
+  is_reviewed: Type.Optional(flag('Whether the document is marked as reviewed; default false')),
+  notes: Type.Optional(text({ maxLength: 1000 })),
+  is_high_priority: Type.Optional(flag('Whether the document is marked as high priority; default false')),
+  template_name: Type.Optional(text({ description: 'Template used for the upload form' })),
+});
+export type DocumentRequest = Static<typeof DocumentRequest>;
+
+export const document_bytes_max = 5_242_880;

@@ -1,0 +1,110 @@
+import { type Static, Type } from 'typebox';
+import { nullable, text } from './fields.ts';
+
+const string = Type.String();
+const optional = nullable(string);
+
+export const LiveMedication = Type.Object({
+  name: string,
+  strength: optional,
+  frequency: optional,
+  start_date: nullable(Type.String({ description: 'MM/DD/YYYY' })),
+  refills: optional,
+  notes: optional,
+});
+
+export const LivePharmacy = Type.Object({
+  pharmacy_id: string,
+  is_primary: Type.Enum(['0', '1']),
+  name: string,
+  address: optional,
+  city: optional,
+  state: optional,
+  zip: optional,
+  phone: optional,
+});
+export type LivePharmacy = Static<typeof LivePharmacy>;
+
+const call = {
+  caller: optional,
+  message: optional,
+  actions: Type.Array(Type.Object({ at: string, by: string, text: string })),
+  notes: optional,
+  assigned_to: optional,
+  answered_by: optional,
+  priority: optional,
+  has_attachment: Type.Enum(['true', 'false']),
+};
+
+/** An encounter of the visit type TEL carries what was said in addition. */
+export const LiveEncounter = Type.Object({
+  id: string,
+  date: nullable(Type.String({ format: 'date' })),
+  start_time: nullable(Type.String({ description: 'HH:MM' })),
+  visit_type: string,
+  status: optional,
+  provider_ehr_id: optional,
+  provider_first_name: optional,
+  provider_last_name: optional,
+  reason: optional,
+  facility_name: optional,
+  facility_id: optional,
+  locked: Type.Enum(['true', 'false']),
+  ...Type.Partial(Type.Object(call)).properties,
+});
+export type LiveEncounter = Static<typeof LiveEncounter>;
+
+export const LiveGuarantor = Type.Object({
+  id: string,
+  name: string,
+  dob: optional,
+  relationship: Type.Enum(['self', 'spouse', 'child', 'other']),
+  is_guarantor_patient: Type.Boolean(),
+});
+export type LiveGuarantor = Static<typeof LiveGuarantor>;
+
+export const LiveAlerts = Type.Object({
+  billing_alert: Type.Boolean(),
+  billing_notes: optional,
+  global_alerts: Type.Array(
+    Type.Object({ name: string, alert_type: optional, notes: optional, priority: optional, expiry_date: optional }),
+  ),
+});
+export type LiveAlerts = Static<typeof LiveAlerts>;
+
+export const LiveInsurance = Type.Object({
+  emr_insurance_id: string,
+  priority: Type.Integer(),
+  insurance_ehr_id: optional,
+  insurance_name: string,
+  insurance_subscriber_number: optional,
+  group_id: optional,
+  plan_begin_date: optional,
+  copayment: optional,
+  relationship_to_subscriber: optional,
+  guarantor_id: optional,
+  is_guarantor_patient: Type.Boolean(),
+});
+export type LiveInsurance = Static<typeof LiveInsurance>;
+
+/** What a client sends to have patients read from the EMR now. Every criterion that is given narrows the search. */
+export const PatientFetchRequest = Type.Object({
+  search_by: Type.Enum(['dob', 'name', 'phone', 'mrn']),
+  dob: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
+  first_name: Type.Optional(text({ minLength: 1 })),
+  last_name: Type.Optional(text({ minLength: 1 })),
+  phone: Type.Optional(
+    text({
+      pattern: '^\\d{3}-\\d{3}-\\d{4}$',
+      messages: { pattern: '{name} must be a phone number in the form NNN-NNN-NNNN' },
+    }),
+  ),
+  mrn: Type.Optional(text({ minLength: 1 })),
+  include: Type.Optional(
+    Type.Union([text(), Type.Array(text(), { maxItems: 10 })], {
+      messages: { anyOf: 'include must be a comma-separated string or an array of strings' },
+      description: 'insurances',
+    }),
+  ),
+});
+export type PatientFetchRequest = Static<typeof PatientFetchRequest>;

@@ -1,0 +1,120 @@
+import { findAvailability } from '../availability/findAvailability.ts';
+import type { Appointment, AskedProvider, Block, Hours, Question } from '../availability/question.ts';
+import type { Database } from '../db/database.ts';
+import { refusal } from '../errors.ts';
+import type { AvailabilityQuery } from '../model/availability.ts';
+import { weekdays } from '../model/weekdays.ts';
+
+const days_max = 92;
+/** Appointments and blocks that began this long before the first day may still reach into it. */
+const reach_days = 2;
+
+/** What an organisation's providers work by when they have no hours of their own: Monday to Friday, nine to five. */
+const default_hours: Hours = weekdays
+  .slice(0, 5)
+  .map((day) => ({ day, shifts: [{ start: 'T09:00:00', end: 'T17:00:00' }] }));
+
+type Known = {
+  timezone: string;
+  providers: (AskedProvider & { offered: boolean })[] | null;
+  facilities: { ehr_id: string; name: string }[] | null;
+  appointments: Appointment[] | null;
+  blocks: Block[] | null;
+};
+
+/** When the providers of an organisation are free, by the hours and the schedule we hold of them. */
+export async function askAvailability(
+  db: Database,
+  scope: { client_id: string; organisation_id: string },
+  query: AvailabilityQuery,
+) {
+  checkQuery(query);
+  const known = await readKnown(db, scope, query);
+  const facilities = new Map((known.facilities ?? []).map(({ ehr_id, name }) => [ehr_id, name]));
+  const providers = known.providers ?? [];
+  const provider_ids = listed(query.provider_ids);
+  const location_ids = listed(query.location_ids);
+  for (const id of provider_ids ?? []) {
+    if (!providers.some((each) => each.ehr_id === id))
+      throw refusal('provider_not_found', { id }, { field: 'provider_ids' });
+  }
+  for (const id of location_ids ?? []) {
+    if (!facilities.has(id)) throw refusal('location_not_found', { id }, { field: 'location_ids' });
+  }
+  const question: Question = {
+    start_date: query.start_date,
+    end_date: query.end_date,
+    timezone: known.timezone,
+    providers: providers.filter((each) => each.offered && (provider_ids?.includes(each.ehr_id) ?? true)),
+    facilities,
+    appointments: known.appointments ?? [],
+    blocks: known.blocks ?? [],
+    options: {
+      visit_type: query.visit_type ?? 'all',
+      buffer_min: query.buffer ?? 0,
+      calculation_method: query.calculation_method ?? 'gaps',
+      daily_appointment_limit: query.daily_appointment_limit,
+      daily_limit_type: query.daily_limit_type,
+      max_slot_duration: query.max_slot_duration,
+      facility_scoped_scheduling: query.facility_scoped_scheduling ?? false,
+      provider_type: query.provider_type ?? 'primary',
+      fallback_hours: query.fallback_to_default_hours ? default_hours : undefined,
+      location_ids,
+      explain: query.explain ?? false,
+    },
+  };
+  return { success: true, results: findAvailability(question), timezone: known.timezone };
+}
+
+function checkQuery(query: AvailabilityQuery): void {
+  const span = (Date.parse(query.end_date) - Date.parse(query.start_date)) / 86_400_000;
+  if (span < 0) throw invalid('end_date', 'end_date must not be before start_date');
+  if (span > days_max) throw invalid('end_date', `end_date must be at most ${days_max} days after start_date`);
+  if ((query.daily_appointment_limit === undefined) !== (query.daily_limit_type === undefined)) {
+    const field = query.daily_limit_type === undefined ? 'daily_limit_type' : 'daily_appointment_limit';
+    throw invalid(field, 'daily_appointment_limit and daily_limit_type must be used together');
+  }
+  if (query.calculation_method === 'equal_slots' && query.max_slot_duration === undefined) {
+    throw refusal('missing_field', { field: 'max_slot_duration' }, { field: 'max_slot_duration' });
+  }
+}
+
+async function readKnown(
+  db: Database,
+  { client_id, organisation_id }: { client_id: string; organisation_id: string },
+  { start_date, end_date }: AvailabilityQuery,
+): Promise<Known> {
+  const [known] = await db.read<Known>(client_id, (sql) => {
+    const within = sql`client_id = ${client_id} AND organisation_id = ${organisation_id}
+      AND starts_at >= ${start_date}::text::date - ${reach_days}::int
+      AND starts_at < ${end_date}::text::date + ${reach_days}::int`;
+    return sql`SELECT organisations.timezone,
+      (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name', 'hours', doc -> 'hours',
+                'timezone', doc -> 'timezone', 'offered', doc ->> 'status' = 'active' AND NOT hide_in_availability)
+                ORDER BY id)
+         FROM providers WHERE providers.organisation_id = organisations.id) AS providers,
+      (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name'))
+         FROM locations WHERE locations.organisation_id = organisations.id) AS facilities,
+      (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
+                'secondary_provider_ehr_id', secondary_provider_ehr_id, 'facility_ehr_id', facility_ehr_id,
+                'minutes', minutes, 'visit_type', visit_type, 'cancelled', cancelled))
+         FROM appointments WHERE ${within} AND NOT cancelled) AS appointments,
+      (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
+                'facility_ehr_id', facility_ehr_id, 'minutes', minutes))
+         FROM schedule_blocks WHERE ${within}) AS blocks
+      FROM organisations WHERE organisations.id = ${organisation_id}`;
+  });
+  if (!known) throw new Error('The organisation is gone.');
+  return known;
+}
+
+function listed(ids: string | undefined): string[] | undefined {
+  return ids
+    ?.split(',')
+    .map((id) => id.trim())
+    .filter((id) => id !== '');
+}
+
+function invalid(field: string, rule: string) {
+  return refusal('invalid_field', { rule }, { field });
+}

@@ -1,0 +1,112 @@
+import type { Account } from '../accounts/accounts.ts';
+import { EmrFailure } from '../connectors/connector.ts';
+import type { Context } from '../context.ts';
+import { refusal } from '../errors.ts';
+import type { EventOf } from '../events.ts';
+import { AppointmentRequest } from '../model/appointmentRequest.ts';
+import { withOffset } from '../records/withOffset.ts';
+import { appointmentTime } from './appointmentTime.ts';
+import { patientLane, type Write } from './write.ts';
+
+const step = 'create_appointment';
+
+/** What the check found out, stored beside the request: later the cache may know the provider by another name. */
+type Found = { provider_name: string; timezone: string };
+type Stored = AppointmentRequest & Found;
+
+/** An appointment is booked in the EMR's schedule. */
+export const createAppointment: Write<typeof AppointmentRequest, 'findPatient' | 'createAppointment'> = {
+  type: 'appointment.create',
+  body: AppointmentRequest,
+  needs: ['createAppointment', 'findPatient'],
+  label: 'Appointments',
+  restricted: false,
+  check: checkReferences,
+  accepted: ({ id, job_id }) => ({
+    success: true,
+    message: 'Appointment creation queued. A webhook event follows on completion.',
+    appointment_id: id,
+    job_id,
+    data: { appointment_id: id, job_id },
+  }),
+  perform: async ({ id, body, emr, steps }) => {
+    const stored = body as Stored;
+    const done = steps.outcomes.get(step);
+    if (done) return created(id, stored, done);
+    const patient = await emr.findPatient(body.mrn);
+    if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${body.mrn}' not found.`);
+    const booked = await steps.write(step, emr.createAppointment, {
+      patient_ehr_id: patient.ehr_id,
+      provider_ehr_id: body.provider,
+      secondary_provider_ehr_id: body.secondary_provider ?? null,
+      location_ehr_id: body.location,
+      visit_type: body.type,
+      starts_at: appointmentTime(body, stored.timezone),
+      minutes: body.duration === undefined ? null : Number(body.duration),
+      reason: body.reason ?? null,
+      note: body.note ?? null,
+      new_patient: body.new_patient === 'true',
+      prevent_double_booking: body.prevent_double_booking === 'true',
+    });
+    return created(id, stored, booked);
+  },
+  fail: ({ id, body, outcomes, problem }) => {
+    const done = outcomes.get(step);
+    if (done) return { state: 'succeeded', event: created(id, body as Stored, done) };
+    const { conflict_type, conflict_details } = problem.details ?? {};
+    const data = {
+      appointment_id: id,
+      mrn: body.mrn,
+      failure_reason: problem.message,
+      reasons: [{ code: problem.code, description: problem.message }],
+      ...(conflict_type === undefined
+        ? {}
+        : { conflict_type: String(conflict_type), conflict_details: String(conflict_details) }),
+    };
+    return { state: 'failed', event: { type: 'appointment.failed', data } };
+  },
+};
+
+function created(id: string, stored: Stored, booked: Record<string, unknown>): EventOf {
+  const data = {
+    appointment_id: id,
+    ehr_appointment_id: String(booked.ehr_id),
+    mrn: stored.mrn,
+    date_time: withOffset(appointmentTime(stored, stored.timezone), stored.timezone),
+    timezone: stored.timezone,
+    provider_id: stored.provider,
+    provider_name: stored.provider_name,
+    secondary_provider_id: stored.secondary_provider ?? null,
+  };
+  return { type: 'appointment.created', data };
+}
+
+async function checkReferences(ctx: Context, account: Account, body: AppointmentRequest) {
+  const { client_id, organisation_id } = account;
+  const [found] = await ctx.db.read<{
+    provider: string | null;
+    secondary: boolean;
+    location: boolean;
+    patient_id: string | null;
+    timezone: string;
+  }>(
+    client_id,
+    (sql) => sql`SELECT
+      (SELECT doc ->> 'name' FROM providers
+        WHERE organisation_id = ${organisation_id} AND ehr_id = ${body.provider}) AS provider,
+      EXISTS (SELECT FROM providers WHERE organisation_id = ${organisation_id}
+               AND ehr_id = ${body.secondary_provider ?? null}) AS secondary,
+      EXISTS (SELECT FROM locations WHERE organisation_id = ${organisation_id} AND ehr_id = ${body.location}) AS location,
+      (SELECT timezone FROM organisations WHERE id = ${organisation_id}) AS timezone,
+      (SELECT id FROM patients WHERE client_id = ${client_id} AND organisation_id = ${organisation_id}
+          AND mrn = ${body.mrn} ORDER BY id LIMIT 1) AS patient_id`,
+  );
+  const timezone = found?.timezone ?? 'UTC';
+  appointmentTime(body, timezone);
+  if (!found?.location) throw refusal('location_not_found', { id: body.location }, { field: 'location' });
+  if (found.provider === null) throw refusal('provider_not_found', { id: body.provider }, { field: 'provider' });
+  if (body.secondary_provider !== undefined && !found.secondary) {
+    throw refusal('provider_not_found', { id: body.secondary_provider }, { field: 'secondary_provider' });
+  }
+  return { ...patientLane(body.mrn, found.patient_id), found: { provider_name: found.provider, timezone } };
+}

@@ -1,0 +1,111 @@
+import { EmrFailure, type Operations } from '../connectors/connector.ts';
+import { refusal } from '../errors.ts';
+import { newId } from '../ids.ts';
+import { PatientFetchRequest } from '../model/liveChart.ts';
+import type { PatientSource } from '../model/patient.ts';
+import type { Write } from './write.ts';
+
+type Needs = 'searchPatients' | 'listMedications' | 'listPatientPharmacies' | 'listEncounters';
+type Emr = Pick<Operations, Needs> & Partial<Operations>;
+
+/** Each patient is read by half a dozen questions to the EMR; a search that matches more is too wide to be meant. */
+const patients_max = 50;
+
+/** The criteria that each method of searching must have. */
+const criteria = {
+  dob: ['dob'],
+  name: ['first_name', 'last_name'],
+  phone: ['phone'],
+  mrn: ['mrn'],
+} as const satisfies Record<PatientFetchRequest['search_by'], readonly (keyof PatientFetchRequest)[]>;
+
+/** Patients are read from the EMR as they stand there now. Nothing is written, so a try may be repeated freely. */
+export const fetchPatients: Write<typeof PatientFetchRequest, Needs> = {
+  type: 'patient.fetch',
+  body: PatientFetchRequest,
+  needs: ['searchPatients', 'listMedications', 'listPatientPharmacies', 'listEncounters'],
+  label: 'Live patient fetches',
+  restricted: false,
+  check: async (_ctx, _account, body) => {
+    const missing = criteria[body.search_by].find((field) => body[field] === undefined);
+    if (missing) throw refusal('missing_field', { field: missing }, { field: missing });
+    const unknown = included(body).find((each) => each !== 'insurances');
+    if (unknown !== undefined)
+      throw refusal('invalid_field', { rule: 'include takes only: insurances' }, { field: 'include' });
+    // Reading waits for nobody, and nobody waits for it.
+    return { key: `fetch:${newId()}` };
+  },
+  accepted: ({ job_id }) => ({
+    success: true,
+    message: 'Patient fetch queued. A webhook event follows on completion.',
+    job_id,
+  }),
+  perform: async ({ body, emr }) => {
+    const { search_by: _method, include: _include, ...asked } = body;
+    const found = await emr.searchPatients(asked);
+    if (found.length > patients_max) {
+      throw new EmrFailure('refused', `More than ${patients_max} patients match. Narrow the search.`);
+    }
+    const with_insurances = included(body).includes('insurances');
+    const patients: Record<string, unknown>[] = [];
+    for (const patient of found) patients.push(await readChart(emr, patient, with_insurances));
+    const [only] = patients;
+    const data = { ...(patients.length === 1 ? only : {}), success: true, patient_count: patients.length, patients };
+    return { type: 'patient.live_fetch_completed', data };
+  },
+  fail: ({ problem }) => {
+    const reasons = [{ code: problem.code, description: problem.message }];
+    const data = { failure_reason: problem.message, reasons };
+    return { state: 'failed', event: { type: 'patient.live_fetch_failed', data } };
+  },
+};
+
+function included({ include }: PatientFetchRequest): string[] {
+  const names = typeof include === 'string' ? include.split(',') : (include ?? []);
+  return names.map((name) => name.trim()).filter((name) => name !== '');
+}
+
+async function readChart(emr: Emr, patient: PatientSource, with_insurances: boolean): Promise<Record<string, unknown>> {
+  const { ehr_id } = patient;
+  const encounters = await emr.listEncounters(ehr_id);
+  const balances = await orElse(emr.getBalances?.(ehr_id), { patient_balance: null, account_balance: null });
+  const medications = await emr.listMedications(ehr_id);
+  return {
+    ...patient,
+    last_appointment_date: latest(encounters.map((each) => each.date)),
+    guarantors: await orElse(emr.listGuarantors?.(ehr_id), []),
+    ...balances,
+    alerts: await orElse(emr.getAlerts?.(ehr_id), null),
+    medications: medications
+      .filter((each) => each.active)
+      .map(({ name, strength, frequency, start_date, refills, notes }) => ({
+        name,
+        strength,
+        frequency,
+        start_date: start_date && `${start_date.slice(5, 7)}/${start_date.slice(8)}/${start_date.slice(0, 4)}`,
+        refills,
+        notes,
+      })),
+    pharmacies: (await emr.listPatientPharmacies(ehr_id)).map(({ ehr_id: pharmacy_id, ...shown }) => ({
+      pharmacy_id,
+      ...shown,
+    })),
+    encounters,
+    ...(with_insurances && emr.listPatientInsurances ? { insurances: await emr.listPatientInsurances(ehr_id) } : {}),
+  };
+}
+
+/** A look-up that may fail without failing the fetch. A link that has expired is not such a failure. */
+async function orElse<T, U>(lookup: Promise<T> | undefined, otherwise: U): Promise<T | U> {
+  if (!lookup) return otherwise;
+  try {
+    return await lookup;
+  } catch (error) {
+    if (error instanceof EmrFailure && error.kind !== 'login_required') return otherwise;
+    throw error;
+  }
+}
+
+function latest(dates: (string | null)[]): string | null {
+  return dates.reduce((last, date) => (date !== null && (last === null || date > last) ? date : last), null);
+}

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { findAvailability } from '../../src/availability/findAvailability.ts';
+import type { Appointment, Block, HoursShift, Options, Question } from '../../src/availability/question.ts';
+
+/** Dr Grey in New York, on Monday 2026-06-01 unless said otherwise, asked for free time without further wishes. */
+export type Case = {
+  timezone?: string;
+  start_date?: string;
+  end_date?: string;
+  /** On every day of the week. */
+  shifts?: HoursShift[];
+  hours?: Question['providers'][number]['hours'];
+  appointments?: Appointment[];
+  blocks?: Block[];
+  options?: Partial<Options>;
+};
+
+const week = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
+
+export function ask(given: Case) {
+  const start_date = given.start_date ?? '2026-06-01';
+  return findAvailability({
+    start_date,
+    end_date: given.end_date ?? start_date,
+    timezone: given.timezone ?? 'America/New_York',
+    providers: [
+      {
+        ehr_id: 'P1',
+        name: 'Dr Grey',
+        hours: given.hours ?? week.map((day) => ({ day, shifts: given.shifts ?? [shift('09:00', '12:00')] })),
+        timezone: 'America/Los_Angeles',
+      },
+    ],
+    facilities: new Map([['A', 'North Clinic']]),
+    appointments: given.appointments ?? [],
+    blocks: given.blocks ?? [],
+    options: {
+      visit_type: 'all',
+      buffer_min: 0,
+      calculation_method: 'gaps',
+      facility_scoped_scheduling: false,
+      provider_type: 'primary',
+      explain: true,
+      ...given.options,
+    },
+  });
+}
+
+export type Example = [title: string, given: Case, offers: string[], explanations?: string[]];
+
+/** A table that reads as the specification: what is given, what is offered, and why the rest is not. */
+export function examples(title: string, list: Example[]) {
+  describe(title, () => {
+    test.each(list)('%s', (_title, given, offers, explanations) => {
+      expect(offered(given)).toStrictEqual(offers);
+      if (explanations) expect(explained(given)).toStrictEqual(explanations);
+    });
+  });
+}
+
+/** `06-01 09:00–12:00`, the clock times as the answer tells them; further facts behind. */
+function offered(given: Case): string[] {
+  return ask(given).availability.map((offer) => {
+    const visits =
+      offer.max_visits === null ? '' : ` ${offer.visit_type} ${offer.available_appointments}/${offer.max_visits}`;
+    return `${offer.date.slice(5)} ${span(offer)}${offer.facility_id ? ` ${offer.facility_id}` : ''}${visits}`;
+  });
+}
+
+/** `06-01 10:00–10:30 appointment` */
+function explained(given: Case): string[] {
+  const { explanations = [] } = ask(given);
+  return explanations.map((each) => `${each.date.slice(5)} ${span(each)} ${each.reason}`);
+}
+
+export function shift(start: string, end: string, more: Partial<HoursShift> = {}): HoursShift {
+  return { start: `T${start}:00`, end: `T${end}:00`, ...more };
+}
+
+export function rule(start: string, end: string, total_visits: number, visit_type_id = 'OV') {
+  return { start_time: `${start}:00`, end_time: `${end}:00`, total_visits, visit_type_id, visit_type_desc: '' };
+}
+
+/** An office visit on 2026-06-01, New York time. */
+export function visit(start: string, minutes: number, more: Partial<Appointment> = {}): Appointment {
+  return {
+    provider_ehr_id: 'P1',
+    secondary_provider_ehr_id: null,
+    facility_ehr_id: null,
+    starts_at: `2026-06-01T${start}:00-04:00`,
+    minutes,
+    visit_type: 'OV',
+    cancelled: false,
+    ...more,
+  };
+}
+
+function span({ range_start, range_end }: { range_start: string; range_end: string }): string {
+  return `${range_start.slice(11, 16)}–${range_end.slice(11, 16)}`;
+}
