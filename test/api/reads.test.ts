@@ -1,9 +1,6 @@
-import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/api/endpoints.ts';
-import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { expectRefusal } from './support.ts';
+import { expectRefusal, expectSchema } from './support.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
@@ -12,16 +9,6 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const get = (path: string) => world.api.call('GET', path);
-
-/** Answers that PostgreSQL words are sent as they are: here they are held to what the reference promises. */
-function expectSchema(id: string, answer: Answer): void {
-  const endpoint = endpoints.find((candidate) => candidate.id === id);
-  if (!endpoint) throw new Error(`There is no endpoint ${id}.`);
-  const problems = Compile(endpoint.response).Errors(answer.body);
-  expect(problems, JSON.stringify(problems[0])).toStrictEqual([]);
-  expect(answer.status).toBe(200);
-  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
-}
 
 describe('lists of records', () => {
   test.each([

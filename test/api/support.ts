@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { type IncomingHttpHeaders, request } from 'node:http';
+import { Compile } from 'typebox/compile';
 import { expect } from 'vitest';
+import { endpoints } from '../../src/api/endpoints.ts';
 import { createClient } from '../../src/clients/clients.ts';
 import { loadConfig } from '../../src/config.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
@@ -45,6 +47,16 @@ export function expectRefusal(answer: Answer, status: number, message: string | 
   });
   expect(answer.status).toBe(status);
   expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/);
+}
+
+/** Answers that PostgreSQL words are sent as they are: here they are held to what the reference promises. */
+export function expectSchema(id: string, answer: Answer): void {
+  const endpoint = endpoints.find((candidate) => candidate.id === id);
+  if (!endpoint) throw new Error(`There is no endpoint ${id}.`);
+  const problems = Compile(endpoint.response).Errors(answer.body);
+  expect(problems, JSON.stringify(problems[0])).toStrictEqual([]);
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
 }
 
 export type RawAnswer = { status: number; headers: IncomingHttpHeaders; text: string };

@@ -2,10 +2,16 @@ import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Operations } from '../../src/connectors/connector.ts';
+import { AppointmentSource } from '../../src/model/appointment.ts';
+import { ClaimSource } from '../../src/model/claim.ts';
+import { InsuranceProviderSource } from '../../src/model/insuranceProvider.ts';
 import { LocationSource } from '../../src/model/location.ts';
+import { OrderSource } from '../../src/model/order.ts';
 import { PatientSource } from '../../src/model/patient.ts';
 import { PharmacySource } from '../../src/model/pharmacy.ts';
 import { ProviderSource } from '../../src/model/provider.ts';
+import { ReferringProviderSource } from '../../src/model/referringProvider.ts';
+import { CodeLists } from '../../src/model/settings.ts';
 import { StaffMemberSource } from '../../src/model/staff.ts';
 import { gather, openDoor, openOperations, openPlace, type Place, signedInGrant } from './place.ts';
 
@@ -26,11 +32,55 @@ describe('the lists of a practice', () => {
     ['listLocations', LocationSource, 3],
     ['listPharmacies', PharmacySource, 15],
     ['listPatients', PatientSource, 200],
+    ['listInsuranceProviders', InsuranceProviderSource, 18],
+    ['listReferringProviders', ReferringProviderSource, 12],
+    ['listOrders', OrderSource, 240],
+    ['listClaims', ClaimSource, 3000],
   ])('%s gives every record in our own shape', async (name, schema, count) => {
     const records = await gather((emr[name] as () => AsyncIterable<unknown[]>)());
     const shape = Compile(schema);
     expect(records.filter((record) => !shape.Check(record))).toEqual([]);
     expect(records).toHaveLength(count);
+  });
+
+  test('appointments come in our own shape, by the clock of the practice', async () => {
+    const appointments = await gather(emr.listAppointments());
+    expect(appointments.length).toBeGreaterThan(1000);
+    const shape = Compile(AppointmentSource);
+    expect(appointments.filter((each) => !shape.Check(each))).toEqual([]);
+    for (const { starts } of appointments) expect(starts).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:00$/);
+    expect(new Set(appointments.map(({ cancelled }) => cancelled))).toEqual(new Set([true, false]));
+    for (const block of await gather(emr.listScheduleBlocks())) {
+      expect(block.starts).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:00$/);
+      expect(block.minutes).toBeGreaterThan(0);
+    }
+  });
+
+  test('codes come as they are, and required fields by our names', async () => {
+    expect(await gather(emr.listVisitTypes())).toContainEqual({
+      ehr_id: 'NP',
+      code: 'NP',
+      description: 'New patient',
+      minutes: expect.any(Number),
+    });
+    expect(await gather(emr.listVisitStatuses())).toContainEqual({
+      ehr_id: 'CAN',
+      code: 'CAN',
+      description: 'Cancelled',
+      minutes: null,
+    });
+    const value = ['homePhone', 'birthDate', 'email', 'noEmailReason', 'renderingProviderId'];
+    await place.control('PATCH', '/settings/requiredPatientFields', { value });
+    const lists = await emr.getCodeLists();
+    expect(Compile(CodeLists).Check(lists)).toBe(true);
+    expect(lists.languages).toContainEqual({ code: 'ENG', name: 'English' });
+    expect(lists.required_patient_fields).toEqual([
+      'phone',
+      'dob',
+      'email',
+      'no_email_reason',
+      'referred_to_provider_id',
+    ]);
   });
 
   test('staff have their role and whether they still work there', async () => {

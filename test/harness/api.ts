@@ -45,7 +45,7 @@ export function openApi(sandbox: Sandbox): Api {
       const body = { patient_mrn, provider_id, location_id, assigned_to_id, ...fields };
       return api.call('POST', '/v1/telephone-encounters', { body, headers });
     },
-    untilEvent: async (job_id, patience_ms = 15_000) => {
+    untilEvent: async (job_id, patience_ms = 25_000) => {
       const deadline = Date.now() + patience_ms;
       while (Date.now() < deadline) {
         const { body } = await api.call('GET', `/v1/webhook-events?job_id=${job_id}`);

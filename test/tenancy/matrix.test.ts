@@ -11,7 +11,7 @@ const foreign_word = 'FOREIGNBYTES';
 
 let world: TestSandbox;
 let other: OtherClient;
-let foreign: { access_token: string; api: Api; ids: string[]; secrets: string[] };
+let foreign: { access_token: string; api: Api; ids: string[]; secrets: string[]; appointment_id: string };
 /** Of this client, in this organisation, but another user's. */
 let colleague: { access_token: string; ids: string[] };
 let revoked_token: string;
@@ -33,6 +33,21 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
+const record_tables = [
+  'patients',
+  'providers',
+  'locations',
+  'staff',
+  'pharmacies',
+  'insurance_providers',
+  'referring_providers',
+  'visit_types',
+  'visit_statuses',
+  'appointments',
+  'claims',
+  'orders',
+];
+
 /** Another client with data of every kind, each of which holds the foreign word. */
 async function layForeign(): Promise<typeof foreign> {
   const access_token = await other.api.link({ user_id: foreign_word, org_id: foreign_word, staff: 1 });
@@ -41,7 +56,15 @@ async function layForeign(): Promise<typeof foreign> {
   const webhook_url = `http://127.0.0.1:9/${foreign_word}`;
   const hook = (await api.call('POST', '/v1/webhook', { body: { webhook_url } })).body;
   const ids = [`${left.job_id}`, left.event_id, left.webhook_id, hook.webhook_id];
-  for (const table of ['patients', 'providers', 'locations', 'staff', 'pharmacies']) {
+  // What is planted while the first sync still runs would be taken for gone.
+  await vi.waitFor(
+    async () => {
+      const [row] = await world.owner`SELECT synced_at FROM organisations WHERE client_id = ${other.id}`;
+      expect(row?.synced_at).not.toBeNull();
+    },
+    { timeout: 30_000 },
+  );
+  for (const table of record_tables) {
     await world.owner`UPDATE ${world.owner(table)}
       SET ehr_id = ${foreign_word} || ehr_id,
           doc = ((doc::jsonb || jsonb_build_object('name', ${foreign_word}::text, 'last_name', ${foreign_word}::text))
@@ -50,11 +73,14 @@ async function layForeign(): Promise<typeof foreign> {
     const [row] = await world.owner`SELECT id, ehr_id FROM ${world.owner(table)} WHERE client_id = ${other.id} LIMIT 1`;
     ids.push(row?.id, row?.ehr_id);
   }
+  await world.owner`UPDATE orders SET patient_mrn = ${foreign_word} WHERE client_id = ${other.id}`;
+  const [appointment] = await world.owner`SELECT id FROM appointments WHERE client_id = ${other.id} LIMIT 1`;
   await world.owner`UPDATE patients SET mrn = ${foreign_word} || mrn, last_folded = ${foreign_word.toLowerCase()}
     WHERE client_id = ${other.id}`;
   // A part of it, for searches by a part of a name; the rest of the word is what is hunted then.
   ids.push('FOREIGN');
-  return { access_token, api, ids, secrets: [left.webhook_secret, hook.webhook_secret, access_token] };
+  const secrets = [left.webhook_secret, hook.webhook_secret, access_token];
+  return { access_token, api, ids, secrets, appointment_id: appointment?.id };
 }
 
 type Schema = TSchema & {
@@ -108,7 +134,11 @@ const guarded = endpoints.filter((endpoint) => endpoint.auth !== 'none');
 const cases = guarded.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const);
 
 test('the hunt can find: the other client itself is shown the foreign word', async () => {
-  for (const path of ['providers', 'locations', 'staff', 'pharmacies', 'patients', 'webhook', 'webhook-events']) {
+  const paths = record_tables.map((table) => {
+    if (table === 'appointments') return `appointments/${foreign.appointment_id}`;
+    return table === 'orders' ? `orders?patient_mrn=${foreign_word}` : table.replaceAll('_', '-');
+  });
+  for (const path of [...paths, 'settings', 'webhook', 'webhook-events']) {
     const { status, body } = await foreign.api.call('GET', `/v1/${path}`);
     expect(status, path).toBe(200);
     expect(JSON.stringify(body), path).toContain(foreign_word);
