@@ -65,11 +65,13 @@ test('a telephone call with a refill at a new pharmacy stands in the chart as it
   const patient = await emr.findPatient(example.patient_mrn);
   const patient_ehr_id = patient?.ehr_id ?? '';
   const [medication] = await emr.listMedications(patient_ehr_id);
-  expect(medication).toEqual({ ehr_id: '20001', name: 'Lisinopril 10 mg', strength: '10 mg', active: true });
+  expect(medication).toMatchObject({ ehr_id: '20001', name: 'Lisinopril 10 mg', strength: '10 mg', active: true });
 
   const pharmacy_ehr_id = example.pharmacy_ehr_id;
   await emr.addPatientPharmacy.send({ patient_ehr_id, pharmacy_ehr_id }, 'chart-pharmacy');
-  expect(await emr.listPatientPharmacies(patient_ehr_id)).toContainEqual({ ehr_id: pharmacy_ehr_id });
+  expect(await emr.listPatientPharmacies(patient_ehr_id)).toContainEqual(
+    expect.objectContaining({ ehr_id: pharmacy_ehr_id, is_primary: '0' }),
+  );
 
   const input = {
     patient_ehr_id,
