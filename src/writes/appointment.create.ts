@@ -6,7 +6,7 @@ import type { EventOf } from '../events.ts';
 import { AppointmentRequest } from '../model/appointmentRequest.ts';
 import { withOffset } from '../records/withOffset.ts';
 import { appointmentTime } from './appointmentTime.ts';
-import { patientLane, type Write } from './write.ts';
+import { patientIdOf, patientLane, type Write } from './write.ts';
 
 const step = 'create_appointment';
 
@@ -98,8 +98,7 @@ async function checkReferences(ctx: Context, account: Account, body: Appointment
                AND ehr_id = ${body.secondary_provider ?? null}) AS secondary,
       EXISTS (SELECT FROM locations WHERE organisation_id = ${organisation_id} AND ehr_id = ${body.location}) AS location,
       (SELECT timezone FROM organisations WHERE id = ${organisation_id}) AS timezone,
-      (SELECT id FROM patients WHERE client_id = ${client_id} AND organisation_id = ${organisation_id}
-          AND mrn = ${body.mrn} ORDER BY id LIMIT 1) AS patient_id`,
+      ${patientIdOf(sql, account, body.mrn)} AS patient_id`,
   );
   const timezone = found?.timezone ?? 'UTC';
   appointmentTime(body, timezone);

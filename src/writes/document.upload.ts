@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { refusal } from '../errors.ts';
 import { DocumentRequest } from '../model/document.ts';
 import { type DocumentType, sniffDocument } from '../security/sniffDocument.ts';
-import { patientLane, type Write } from './write.ts';
+import { patientIdOf, patientLane, type Write } from './write.ts';
 
 const step = 'upload_document';
 
@@ -77,8 +77,7 @@ async function checkReferences(ctx: Context, account: Account, body: DocumentReq
     (sql) => sql`SELECT
       EXISTS (SELECT FROM staff WHERE organisation_id = ${organisation_id}
                AND ehr_id = ${body.emr_assigned_to_id ?? null}) AS staff,
-      (SELECT id FROM patients WHERE client_id = ${client_id} AND organisation_id = ${organisation_id}
-          AND mrn = ${body.patient_mrn} ORDER BY id LIMIT 1) AS patient_id`,
+      ${patientIdOf(sql, account, body.patient_mrn)} AS patient_id`,
   );
   if (body.emr_assigned_to_id !== undefined && !found?.staff) {
     throw refusal('staff_not_found', { id: body.emr_assigned_to_id }, { field: 'emr_assigned_to_id' });

@@ -6,7 +6,7 @@ import type { EventOf } from '../events.ts';
 import type { Steps } from '../jobs/steps.ts';
 import { TelephoneEncounterRequest } from '../model/telephoneEncounter.ts';
 import { matchMedication } from './matchMedication.ts';
-import { patientLane, type Write } from './write.ts';
+import { patientIdOf, patientLane, type Write } from './write.ts';
 
 const steps = { create: 'create_encounter', pharmacy: 'add_pharmacy', refill: 'add_refill' } as const;
 
@@ -133,8 +133,7 @@ async function checkReferences(ctx: Context, account: Account, body: TelephoneEn
       EXISTS (SELECT FROM locations WHERE organisation_id = ${organisation_id} AND ehr_id = ${body.location_id}) AS location,
       EXISTS (SELECT FROM pharmacies WHERE organisation_id = ${organisation_id}
                AND ehr_id = ${body.pharmacy_ehr_id ?? null}) AS pharmacy,
-      (SELECT id FROM patients WHERE client_id = ${account.client_id} AND organisation_id = ${organisation_id}
-          AND mrn = ${body.patient_mrn} ORDER BY id LIMIT 1) AS patient_id`,
+      ${patientIdOf(sql, account, body.patient_mrn)} AS patient_id`,
   );
   if (!found?.provider) throw refusal('provider_not_found', { id: body.provider_id }, { field: 'provider_id' });
   if (!found.staff) throw refusal('staff_not_found', { id: body.assigned_to_id }, { field: 'assigned_to_id' });
