@@ -81,10 +81,11 @@ export async function extendLeases(
   lease_ms: number,
 ): Promise<Set<string>> {
   const rows = await system.unsafe(
-    // Locked in the order of their ids, as everyone locks several rows, so that no two wait for each other.
+    // Locked in the order of their ids, as everyone locks several rows, so that no two wait for each other. One that was
+    // given back while this beat was on its way keeps its fence: extending it would lock work that nobody holds.
     `WITH held AS (
        SELECT row.id FROM ${table} AS row JOIN unnest($2::uuid[], $3::bigint[]) AS lease (id, fence)
-           ON row.id = lease.id AND row.fence = lease.fence
+           ON row.id = lease.id AND row.fence = lease.fence AND row.locked_until IS NOT NULL
         ORDER BY row.id FOR UPDATE OF row
      )
      UPDATE ${table} AS row SET locked_until = clock_timestamp() + $1::float8 * interval '1 millisecond'

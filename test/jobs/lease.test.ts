@@ -83,6 +83,17 @@ describe('a lease', () => {
     expect(only([...rows]).left).toBeGreaterThan(50);
   });
 
+  test('that was given back is not taken again by a heartbeat on its way', async () => {
+    await world.queue('p');
+    await world.queue('p');
+    const lease = only(await claim(1));
+    const job = await start(lease);
+    if (!job) throw new Error('The lane has a job.');
+    await end(lease, job);
+    expect(await extendLeases(world.db.system, 'lanes', [lease], 60_000)).toStrictEqual(new Set());
+    expect(await claim(1)).toHaveLength(1);
+  });
+
   test('that ended lets nothing be committed: not the start of a job, not its end', async () => {
     await world.queue('p');
     const late = only(await claim(1, 'late'));
