@@ -18,8 +18,10 @@ import {
   changeRecord,
   createRecord,
   editSchema,
+  findRecords,
   getRecord,
   pathOf,
+  querySchema,
   type RecordKind,
   removeRecord,
 } from '../machine/recordKind.ts';
@@ -35,7 +37,7 @@ import { staff } from '../practice/staff.ts';
 import { visitStatuses } from '../practice/visitStatuses.ts';
 import { visitTypes } from '../practice/visitTypes.ts';
 
-/** Every kind that a test may add to, change and remove from; docs/larkspur.md lists them. */
+/** Every kind that a test may look into, add to, change and remove from; docs/larkspur.md lists them. */
 export const editableKinds: RecordKind[] = [
   providers,
   staff,
@@ -62,6 +64,10 @@ export const editableKinds: RecordKind[] = [
 /** Lets a test change the practice from outside, in the words of the lists, as if the clinic had done it. */
 export function serveRecordEdits(app: FastifyInstance, context: Context): void {
   for (const kind of editableKinds) {
+    app.get<{ Querystring: Record<string, unknown> }>(`/control/${pathOf(kind)}`, async ({ query }) => {
+      check(querySchema(kind), query);
+      return { rows: await findRecords(context.sql, kind, query as Record<string, string>) };
+    });
     app.post<{ Body: Record<string, unknown> }>(`/control/${pathOf(kind)}`, async (request, reply) => {
       check(editSchema(kind, 'add'), request.body);
       const added = await edit(context, (sql, at) => createRecord(sql, kind, request.body, at));

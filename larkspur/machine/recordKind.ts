@@ -40,6 +40,21 @@ export async function listRecords<Row extends TObject>(
   return { total: counted?.total ?? 0, page, pageSize, rows: [...rows] };
 }
 
+/** The records whose columns are exactly these: what a test looks up to see what became of a write. */
+export async function findRecords<Row extends TObject>(
+  sql: Query,
+  kind: RecordKind<Row>,
+  values: Record<string, string>,
+): Promise<Static<Row>[]> {
+  const filter = Object.entries(values).reduce(
+    (found, [column, value]) => sql`${found} and ${sql(column)}::text = ${value}`,
+    sql`true`,
+  );
+  const rows = await sql<Static<Row>[]>`
+    select ${sql(columns(kind))} from ${sql(kind.table)} where ${filter} order by length(${sql(kind.id)}), ${sql(kind.id)}`;
+  return [...rows];
+}
+
 /** Reads a record, locking it where the caller is about to change it; a missing one is a 404 that says which. */
 export async function getRecord<Row extends TObject>(
   sql: Query,
@@ -93,6 +108,13 @@ export function editSchema(kind: RecordKind, purpose: 'add' | 'change'): TObject
     ),
     { additionalProperties: false },
   );
+}
+
+/** What a record may be looked up by: any of its columns, as text. */
+export function querySchema(kind: RecordKind): TObject {
+  return Type.Object(Object.fromEntries(columns(kind).map((column) => [column, Type.Optional(Type.String())])), {
+    additionalProperties: false,
+  });
 }
 
 function partial(schema: unknown): TObject {
