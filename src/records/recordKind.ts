@@ -35,7 +35,8 @@ export type RecordKind<Source extends { ehr_id: string }, Found = undefined> = {
 
 /**
  * Keeps one page of records: new ones are added, changed ones replaced, unchanged ones only marked as seen. What
- * makes a record changed is the content of its row, times left aside.
+ * makes a record changed is the content of its row, times left aside. A record that a write of ours has brought in
+ * since the rows were looked up stays as that write left it: our document of it names another id.
  */
 export async function keepPage<Source extends { ehr_id: string }, Found>(
   tx: Tx,
@@ -72,13 +73,17 @@ export async function keepPage<Source extends { ehr_id: string }, Found>(
   const replaced = columns.filter((column) => !['id', 'client_id', 'organisation_id', 'ehr_id'].includes(column));
   await tx`INSERT INTO ${tx(kind.table)} ${tx(rows as Record<string, never>[], columns)}
     ON CONFLICT (organisation_id, ehr_id) DO UPDATE SET
-    ${replaced.flatMap((column, n) => [n === 0 ? tx`` : tx`, `, tx`${tx(column)} = excluded.${tx(column)}`])}`;
+    ${replaced.flatMap((column, n) => [n === 0 ? tx`` : tx`, `, tx`${tx(column)} = excluded.${tx(column)}`])}
+    WHERE ${tx(kind.table)}.id = excluded.id`;
 }
 
-/** What the EMR no longer lists goes. Only called after the EMR's list was read to its end. */
+/**
+ * What the EMR no longer lists goes. Only called after the EMR's list was read to its end. Syncs have rising numbers,
+ * and a write of ours marks its record with that of the sync under way, which may have read the list before the write.
+ */
 export async function removeUnseen(tx: Tx, table: RecordKind<never>['table'], scope: SyncScope): Promise<number> {
   const gone = await tx`DELETE FROM ${tx(table)} WHERE organisation_id = ${scope.organisation_id}
-    AND seen_in <> ${scope.run} AND ehr_id IS NOT NULL RETURNING id`;
+    AND seen_in < ${scope.run} AND ehr_id IS NOT NULL RETURNING id`;
   return gone.length;
 }
 

@@ -6,7 +6,7 @@ import type { EventOf } from '../events.ts';
 import { AppointmentRequest } from '../model/appointmentRequest.ts';
 import { withOffset } from '../records/withOffset.ts';
 import { appointmentTime } from './appointmentTime.ts';
-import { patientIdOf, patientLane, type Write } from './write.ts';
+import { failureOf, patientIdOf, patientLane, type Write } from './write.ts';
 
 const step = 'create_appointment';
 
@@ -57,8 +57,7 @@ export const createAppointment: Write<typeof AppointmentRequest, 'findPatient' |
     const data = {
       appointment_id: id,
       mrn: body.mrn,
-      failure_reason: problem.message,
-      reasons: [{ code: problem.code, description: problem.message }],
+      ...failureOf(problem),
       ...(conflict_type === undefined
         ? {}
         : { conflict_type: String(conflict_type), conflict_details: String(conflict_details) }),

@@ -1,6 +1,7 @@
 import type { Connector, OperationName, Operations } from '../connector.ts';
 import { findPatient, listMedications, listPatientPharmacies } from './charts.ts';
 import { claims } from './claims.ts';
+import { addPatientInsurance, updatePatientInsurance } from './insuranceWrites.ts';
 import { pages } from './lists.ts';
 import {
   getAlerts,
@@ -12,6 +13,13 @@ import {
 } from './liveChart.ts';
 import { orders } from './orders.ts';
 import { patients } from './patients.ts';
+import {
+  addGuarantor,
+  createPatient,
+  requestEligibility,
+  setResponsibleParty,
+  updatePatient,
+} from './patientWrites.ts';
 import { locations, pharmacies } from './places.ts';
 import { providers } from './providers.ts';
 import { getCodeLists, insuranceProviders, referringProviders, visitStatuses, visitTypes } from './references.ts';
@@ -58,6 +66,13 @@ const offers = [
   'addTelephoneAction',
   'uploadDocument',
   'createAppointment',
+  'createPatient',
+  'updatePatient',
+  'addPatientInsurance',
+  'updatePatientInsurance',
+  'addGuarantor',
+  'setResponsibleParty',
+  'requestEligibility',
 ] as const satisfies readonly OperationName[];
 
 export const larkspur: Connector = {
@@ -68,6 +83,7 @@ export const larkspur: Connector = {
     { name: 'password', label: 'Password', secret: true, autocomplete: 'current-password' },
   ],
   limits: { parallel_max: 4 },
+  restricted_fields: true,
   // The parser gives every address a path of '/', and takes the '?' of an empty query into `href` alone.
   refuseAddress: (url) =>
     url.pathname === '/' && !url.href.includes('?') ? undefined : 'must be the address of the practice without a path.',
@@ -105,6 +121,13 @@ export const larkspur: Connector = {
       addTelephoneAction: addTelephoneAction(ask),
       uploadDocument: uploadDocument(ask),
       createAppointment: createAppointment(ask),
+      createPatient: createPatient(ask),
+      updatePatient: updatePatient(ask),
+      addPatientInsurance: addPatientInsurance(ask),
+      updatePatientInsurance: updatePatientInsurance(ask),
+      addGuarantor: addGuarantor(ask),
+      setResponsibleParty: setResponsibleParty(ask),
+      requestEligibility: requestEligibility(ask),
     };
   },
 };
