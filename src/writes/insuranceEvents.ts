@@ -1,15 +1,14 @@
 import type { AuditEntry } from '../connectors/patientWrites.ts';
-import type { EventOf } from '../events.ts';
+import type { EventData, EventOf } from '../events.ts';
 import type { JobProblem } from '../jobs/jobs.ts';
 import type { InsuranceChanges, InsuranceRequest } from '../model/insuranceRequest.ts';
 
-/** The event of an insurance as it stands in the EMR now: what the EMR says it saved, else what was sent or was there. */
-export function changed(
-  type: 'patient.insurance.added' | 'patient.insurance.updated',
+/** An insurance as it stands in the EMR now: what the EMR says it saved, else what was sent or was there. */
+export function insuranceData(
   id: string,
   body: InsuranceRequest | InsuranceChanges,
   outcome: Record<string, unknown>,
-): EventOf {
+): EventData<'patient.insurance.added'> {
   const audit_trail = (outcome.changes as AuditEntry[] | undefined) ?? [];
   const value = (name: 'member_id' | 'group_id' | 'plan_begin_date' | 'copayment') => {
     const saved = audit_trail.find(({ property }) => property === name);
@@ -17,17 +16,14 @@ export function changed(
   };
   const copayment = value('copayment');
   return {
-    type,
-    data: {
-      patient_insurance_id: id,
-      emr_insurance_id: String(outcome.ehr_id),
-      patient_mrn: body.patient_mrn,
-      member_id: String(value('member_id') ?? ''),
-      group_id: asText(value('group_id')),
-      plan_begin_date: asText(value('plan_begin_date')),
-      copayment: copayment === null ? null : Number(copayment),
-      audit_trail,
-    },
+    patient_insurance_id: id,
+    emr_insurance_id: String(outcome.ehr_id),
+    patient_mrn: body.patient_mrn,
+    member_id: String(value('member_id') ?? ''),
+    group_id: asText(value('group_id')),
+    plan_begin_date: asText(value('plan_begin_date')),
+    copayment: copayment === null ? null : Number(copayment),
+    audit_trail,
   };
 }
 

@@ -1,7 +1,8 @@
 import { EmrFailure } from '../connectors/connector.ts';
 import { refusal } from '../errors.ts';
+import type { EventOf } from '../events.ts';
 import { InsuranceRequest } from '../model/insuranceRequest.ts';
-import { changed, insuranceFailed } from './insuranceEvents.ts';
+import { insuranceData, insuranceFailed } from './insuranceEvents.ts';
 import { type FoundInsurance, findCompany, readSubscriber } from './insuranceReferences.ts';
 import { patientLane, type Write } from './write.ts';
 
@@ -32,11 +33,11 @@ export const addPatientInsurance: Write<typeof InsuranceRequest, 'findPatient' |
   }),
   perform: async ({ id, body, emr, steps }) => {
     const done = steps.outcomes.get(step);
-    if (done) return changed('patient.insurance.added', id, body, done);
+    if (done) return added(id, body, done);
     const patient = await emr.findPatient(body.patient_mrn);
     if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${body.patient_mrn}' not found.`);
     const { company_ehr_id, relationship, subscriber } = body as InsuranceRequest & FoundInsurance;
-    const added = await steps.write(step, emr.addPatientInsurance, {
+    const outcome = await steps.write(step, emr.addPatientInsurance, {
       patient_ehr_id: patient.ehr_id,
       company_ehr_id: company_ehr_id ?? '',
       member_id: body.member_id,
@@ -47,11 +48,15 @@ export const addPatientInsurance: Write<typeof InsuranceRequest, 'findPatient' |
       relationship: relationship ?? undefined,
       subscriber: subscriber ?? undefined,
     });
-    return changed('patient.insurance.added', id, body, added);
+    return added(id, body, outcome);
   },
   fail: ({ id, body, outcomes, problem }) => {
     const done = outcomes.get(step);
-    if (done) return { state: 'succeeded', event: changed('patient.insurance.added', id, body, done) };
+    if (done) return { state: 'succeeded', event: added(id, body, done) };
     return { state: 'failed', event: insuranceFailed(id, body.patient_mrn, problem) };
   },
 };
+
+function added(id: string, body: InsuranceRequest, outcome: Record<string, unknown>): EventOf {
+  return { type: 'patient.insurance.added', data: insuranceData(id, body, outcome) };
+}

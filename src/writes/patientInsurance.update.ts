@@ -1,7 +1,8 @@
 import { EmrFailure } from '../connectors/connector.ts';
 import { refusal } from '../errors.ts';
+import type { EventOf } from '../events.ts';
 import { InsuranceChanges } from '../model/insuranceRequest.ts';
-import { changed, insuranceFailed } from './insuranceEvents.ts';
+import { insuranceData, insuranceFailed } from './insuranceEvents.ts';
 import { type FoundInsurance, findCompany, readSubscriber } from './insuranceReferences.ts';
 import { patientLane, type Write } from './write.ts';
 
@@ -37,7 +38,7 @@ export const updatePatientInsurance: Write<typeof InsuranceChanges, Needs> = {
   }),
   perform: async ({ id, body, emr, steps }) => {
     const done = steps.outcomes.get(step);
-    if (done) return changed('patient.insurance.updated', id, body, done);
+    if (done) return updated(id, body, done);
     const patient = await emr.findPatient(body.patient_mrn);
     if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${body.patient_mrn}' not found.`);
     // The EMR takes an insurance by its id alone: that it is this patient's is for us to see.
@@ -64,12 +65,16 @@ export const updatePatientInsurance: Write<typeof InsuranceChanges, Needs> = {
       plan_begin_date: present.plan_begin_date,
       copayment: present.copayment,
     };
-    const updated = await steps.write(step, emr.updatePatientInsurance, input, { told });
-    return changed('patient.insurance.updated', id, body, updated);
+    const outcome = await steps.write(step, emr.updatePatientInsurance, input, { told });
+    return updated(id, body, outcome);
   },
   fail: ({ id, body, outcomes, problem }) => {
     const done = outcomes.get(step);
-    if (done) return { state: 'succeeded', event: changed('patient.insurance.updated', id, body, done) };
+    if (done) return { state: 'succeeded', event: updated(id, body, done) };
     return { state: 'failed', event: insuranceFailed(id, body.patient_mrn, problem) };
   },
 };
+
+function updated(id: string, body: InsuranceChanges, outcome: Record<string, unknown>): EventOf {
+  return { type: 'patient.insurance.updated', data: insuranceData(id, body, outcome) };
+}
