@@ -90,6 +90,7 @@ export type Operations = {
   listClaims: () => AsyncIterable<ClaimSource[]>;
   listOrders: () => AsyncIterable<OrderSource[]>;
   getCodeLists: () => Promise<CodeLists>;
+  getAppointment: (ehr_id: string) => Promise<AppointmentSource | undefined>;
   findPatient: (mrn: string) => Promise<PatientSource | undefined>;
   listMedications: (patient_ehr_id: string) => Promise<EmrMedication[]>;
   listPatientPharmacies: (patient_ehr_id: string) => Promise<EmrPatientPharmacy[]>;

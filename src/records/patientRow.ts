@@ -1,7 +1,7 @@
 import type { Tx } from '../db/database.ts';
 import type { Patient, PatientSource, PatientStatus } from '../model/patient.ts';
 import { fold } from './fold.ts';
-import { sync_lane } from './requestSync.ts';
+import { seenBySync } from './recordKind.ts';
 
 export type PatientRow = { id: string; doc: Patient; open_updates: number };
 type Of = { client_id: string; organisation_id: string };
@@ -50,15 +50,9 @@ export async function savePatient(
   const saved: Patient = { ...doc, ...change, updated_at: new Date().toISOString() };
   await tx`UPDATE patients SET ${tx({ ...columnsOf(saved), ehr_id: saved.ehr_id, open_updates: updates })},
       doc = ${JSON.stringify(saved)}::text::json, source_hash = ${unsynced},
-      seen_in = greatest(seen_in, (SELECT max(id) FROM jobs WHERE organisation_id = ${of.organisation_id}
-        AND lane = ${sync_lane} AND state IN ('queued', 'running') AND NOT parked))
+      seen_in = ${seenBySync(tx, of.organisation_id)}
     WHERE id = ${id}`;
   return { id, doc: saved, open_updates: updates };
-}
-
-/** A sync may have met the patient in the EMR before we could say that it is ours: then that row gives way. */
-export async function removeTwin(tx: Tx, organisation_id: string, id: string, ehr_id: string): Promise<void> {
-  await tx`DELETE FROM patients WHERE organisation_id = ${organisation_id} AND ehr_id = ${ehr_id} AND id <> ${id}`;
 }
 
 /** Matches the content of no row. */

@@ -2,7 +2,8 @@ import { connectorOf } from '../accounts/openAccount.ts';
 import type { EventOf } from '../events.ts';
 import { newId } from '../ids.ts';
 import { PatientRequest } from '../model/patientRequest.ts';
-import { insertPending, lockPatient, removeTwin, savePatient } from '../records/patientRow.ts';
+import { insertPending, lockPatient, savePatient } from '../records/patientRow.ts';
+import { removeTwin } from '../records/recordKind.ts';
 import { checkPatient, restrictedFields } from './checkPatient.ts';
 import { newPatient, type StoredPatient, saidOf } from './patientInput.ts';
 import { type References, referencesOf } from './patientReferences.ts';
@@ -72,7 +73,7 @@ async function settleCreation({ tx, ctx, job, outcomes, kept }: Settled<PatientR
   }
   const sent = kept(step) as StoredPatient;
   const ehr_id = String(made.ehr_id);
-  await removeTwin(tx, organisation_id, id, ehr_id);
+  await removeTwin(tx, 'patients', organisation_id, id, ehr_id);
   const chart = { ...saidOf(sent), ehr_id, mrn: String(made.mrn) };
   const active = await savePatient(tx, of, row, { ...chart, status: 'active' });
   const [wanted] = await tx<{ input: StoredPatient; connector: string }[]>`

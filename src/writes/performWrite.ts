@@ -14,6 +14,7 @@ export function performWrite(write: Carried): JobKind {
       const { operations, account } = await openAccount(ctx, job, signal);
       // The body was checked against the write's schema when it was accepted.
       const body = job.input as never;
+      let record: unknown;
       const event = await write.perform({
         id: job.operation_id,
         body,
@@ -21,8 +22,11 @@ export function performWrite(write: Carried): JobKind {
         file: write.upload && (await readUpload(ctx.db, job.client_id, job.operation_id)),
         emr: offered(operations, write.needs),
         steps,
+        handOver: (found) => {
+          record = found;
+        },
       });
-      return { state: 'succeeded', error: null, event, apply: settling(ctx, run, write, true) };
+      return { state: 'succeeded', error: null, event, apply: settling(ctx, run, write, true, record) };
     },
     fail: (ctx, run, problem) => {
       const { job, steps } = run;
@@ -40,11 +44,12 @@ function settling(
   { job, steps }: JobRun,
   write: Carried,
   succeeded: boolean,
+  record?: unknown,
 ): NonNullable<Ending['apply']> {
   return async (tx) => {
     if (write.upload) await removeUpload(tx, job.operation_id);
     const { outcomes, kept } = steps;
-    await write.settle?.({ tx, ctx, job, body: job.input as never, succeeded, outcomes, kept });
+    await write.settle?.({ tx, ctx, job, body: job.input as never, succeeded, outcomes, kept, record });
   };
 }
 

@@ -18,6 +18,8 @@ export type Performance<Body, Needs extends OperationName> = {
   /** The file that came with the request, where the write takes one. */
   file: Buffer | undefined;
   steps: Steps;
+  /** Hands the record as the EMR has it to `settle`; it is not stored before. */
+  handOver: (record: unknown) => void;
 };
 
 /** `before`: another name under which earlier jobs of the same patient may wait, see jobs/enqueue.ts. */
@@ -58,6 +60,8 @@ export type Settled<Body> = {
   succeeded: boolean;
   outcomes: Steps['outcomes'];
   kept: Steps['kept'];
+  /** What `perform` has handed over. */
+  record: unknown;
 };
 
 /** How a write is carried out, recovered and announced; one machine does that for all of them. */

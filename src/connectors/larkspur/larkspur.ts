@@ -23,7 +23,7 @@ import {
 import { locations, pharmacies } from './places.ts';
 import { providers } from './providers.ts';
 import { getCodeLists, insuranceProviders, referringProviders, visitStatuses, visitTypes } from './references.ts';
-import { appointments, scheduleBlocks } from './schedule.ts';
+import { appointments, getAppointment, scheduleBlocks } from './schedule.ts';
 import { openSession } from './session.ts';
 import { signIn } from './signIn.ts';
 import { staff } from './staff.ts';
@@ -51,6 +51,7 @@ const offers = [
   'listClaims',
   'listOrders',
   'getCodeLists',
+  'getAppointment',
   'findPatient',
   'listMedications',
   'listPatientPharmacies',
@@ -106,6 +107,7 @@ export const larkspur: Connector = {
       listClaims: () => pages(ask, claims),
       listOrders: () => pages(ask, orders),
       getCodeLists: () => getCodeLists(ask),
+      getAppointment: (ehr_id) => getAppointment(ask, ehr_id),
       findPatient: (mrn) => findPatient(ask, mrn),
       listMedications: (patient_ehr_id) => listMedications(ask, patient_ehr_id),
       listPatientPharmacies: (patient_ehr_id) => listPatientPharmacies(ask, patient_ehr_id),
