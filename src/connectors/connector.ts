@@ -13,7 +13,7 @@ import type { CodeLists } from '../model/settings.ts';
 import type { StaffMemberSource } from '../model/staff.ts';
 import type { VisitCodeSource } from '../model/visitCode.ts';
 import type { Outbound } from '../security/outbound.ts';
-import type { Audited, InsuranceUpdate, NewInsurance, NewPatient, PatientUpdate, Payer } from './patientWrites.ts';
+import type { InsuranceUpdate, NewInsurance, NewPatient, PatientUpdate, Payer, Saved } from './patientWrites.ts';
 
 /** What the connector calls through: one EMR instance at one address. */
 export type Door = { address: string; outbound: Outbound; signal: AbortSignal };
@@ -149,9 +149,9 @@ export type Operations = {
     Written
   >;
   createPatient: EmrWrite<NewPatient, Written & { mrn: string }>;
-  updatePatient: EmrWrite<PatientUpdate, Audited>;
-  addPatientInsurance: EmrWrite<NewInsurance, Audited>;
-  updatePatientInsurance: EmrWrite<InsuranceUpdate, Audited>;
+  updatePatient: EmrWrite<PatientUpdate, Saved>;
+  addPatientInsurance: EmrWrite<NewInsurance, Saved>;
+  updatePatientInsurance: EmrWrite<InsuranceUpdate, Saved>;
   /** A guarantor's record of its own, also for a person who has one. */
   addGuarantor: EmrWrite<Payer & { patient_ehr_id: string }, Written>;
   /** `guarantor_ehr_id` is null where the patient pays. */

@@ -109,14 +109,14 @@ export type InsuranceUpdate = InsuranceFields & {
   member_id?: string | undefined;
 };
 
-/** One field that a write changed in the EMR, as saved there: `property` is the interface's name of it. */
-export type AuditEntry = {
+/** One field that a write was to change in the EMR: `property` is the interface's name of it, `after` what is saved. */
+export type SavedField = {
   field_label: string;
   before: string | null;
   after: string | null;
   property: string;
-  /** Where the EMR saved something else than it was sent: what it says about that. */
-  note?: string;
+  /** Where the EMR saved something else than it was sent: what that was, and what the EMR says about it. */
+  corrected?: { sent: string | null; note: string };
 };
 
-export type Audited = { ehr_id: string; changes: AuditEntry[] };
+export type Saved = { ehr_id: string; changes: SavedField[] };

@@ -1,7 +1,7 @@
-import type { AuditEntry } from '../connectors/patientWrites.ts';
 import type { EventData, EventOf } from '../events.ts';
 import type { JobProblem } from '../jobs/jobs.ts';
 import type { InsuranceChanges, InsuranceRequest } from '../model/insuranceRequest.ts';
+import { auditTrail, savedFields } from './auditTrail.ts';
 
 /** An insurance as it stands in the EMR now: what the EMR says it saved, else what was sent or was there. */
 export function insuranceData(
@@ -9,9 +9,9 @@ export function insuranceData(
   body: InsuranceRequest | InsuranceChanges,
   outcome: Record<string, unknown>,
 ): EventData<'patient.insurance.added'> {
-  const audit_trail = (outcome.changes as AuditEntry[] | undefined) ?? [];
+  const fields = savedFields([outcome]);
   const value = (name: 'member_id' | 'group_id' | 'plan_begin_date' | 'copayment') => {
-    const saved = audit_trail.find(({ property }) => property === name);
+    const saved = fields.find(({ property }) => property === name);
     return (saved ? saved.after : (body[name] ?? outcome[name] ?? null)) as string | number | null;
   };
   const copayment = value('copayment');
@@ -23,7 +23,7 @@ export function insuranceData(
     group_id: asText(value('group_id')),
     plan_begin_date: asText(value('plan_begin_date')),
     copayment: copayment === null ? null : Number(copayment),
-    audit_trail,
+    audit_trail: auditTrail(fields),
   };
 }
 

@@ -1,9 +1,9 @@
 import { EmrFailure, type OperationName, type Operations } from '../connectors/connector.ts';
-import type { AuditEntry } from '../connectors/patientWrites.ts';
 import type { EventOf } from '../events.ts';
 import type { Steps } from '../jobs/steps.ts';
 import type { Patient } from '../model/patient.ts';
 import { lockPatient, savePatient } from '../records/patientRow.ts';
+import { auditTrail, savedFields } from './auditTrail.ts';
 import { type PatientUpdateInput, update_type } from './patientUpdates.ts';
 import { type Carried, failureOf, type Settled } from './write.ts';
 
@@ -108,11 +108,10 @@ function need<Name extends OperationName>(emr: Emr, name: Name): NonNullable<Emr
 }
 
 function updated({ patient_id, mrn }: PatientUpdateInput, outcomes: Steps['outcomes']): EventOf {
-  return { type: 'patient.updated', data: { patient_id, mrn, audit_trail: auditOf(outcomes) } };
-}
-
-function auditOf(outcomes: Steps['outcomes']): AuditEntry[] {
-  return [...outcomes.values()].flatMap((outcome) => (outcome.changes as AuditEntry[] | undefined) ?? []);
+  return {
+    type: 'patient.updated',
+    data: { patient_id, mrn, audit_trail: auditTrail(savedFields(outcomes.values())) },
+  };
 }
 
 /** With its last update the patient is active again; what the EMR saved is what the cache shows. */
@@ -126,8 +125,8 @@ async function settleUpdate({ tx, job, body, succeeded, outcomes }: Settled<Pati
   await savePatient(tx, { client_id, organisation_id }, row, { ...shown, status }, left);
 }
 
-/** A value that the EMR has corrected stands in the audit trail as it was saved. */
+/** What the EMR has corrected is shown as it saved it. */
 function savedOf(doc: Patient, outcomes: Steps['outcomes']): Partial<Patient> {
-  const corrected = auditOf(outcomes).filter(({ property, note }) => note !== undefined && property in doc);
+  const corrected = savedFields(outcomes.values()).filter((field) => field.corrected && field.property in doc);
   return Object.fromEntries(corrected.map(({ property, after }) => [property, after]));
 }

@@ -108,7 +108,13 @@ describe('an insurance', () => {
       plan_begin_date: '2026-02-01',
       copayment: 0,
       audit_trail: [
-        { field_label: 'Group number', before: 'G', after: 'G-9', property: 'group_id', note: 'Groups start with G-.' },
+        {
+          field_label: 'Group number',
+          before: 'G',
+          after: '9',
+          property: 'group_id',
+          note: 'Groups start with G-. Saved: G-9.',
+        },
         { field_label: 'Copayment', before: '10.00', after: '0.00', property: 'copayment' },
       ],
     });

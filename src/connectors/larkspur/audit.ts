@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../patientWrites.ts';
+import type { SavedField } from '../patientWrites.ts';
 import { isoDate } from './values.ts';
 import type { Receipt } from './writeCall.ts';
 
@@ -71,15 +71,35 @@ export const insurance_properties: Properties = {
   ),
 };
 
-/** What a write changed, in the interface's words; where Larkspur saved something else, with what it says about that. */
-export function auditOf({ changes, corrections }: Receipt, properties: Properties): AuditEntry[] {
-  return changes.flatMap(({ record, field, label, before, after }) => {
+/** What a write changed, in the interface's words; a field that Larkspur set back to what it was is among it. */
+export function auditOf({ changes, corrections }: Receipt, properties: Properties): SavedField[] {
+  const main = Object.keys(properties)[0] ?? '';
+  const unchanged = corrections
+    .filter(({ field }) => !changes.some((change) => change.field === field))
+    .map(({ field, saved }) => ({
+      record: main,
+      field,
+      label: labelOf(field),
+      before: texted(saved),
+      after: texted(saved),
+    }));
+  return [...changes, ...unchanged].flatMap(({ record, field, label, before, after }) => {
     const property = properties[record]?.[field];
     if (property === undefined) return [];
-    const entry = { field_label: label, before: shown(before), after: shown(after), property };
     const correction = corrections.find((each) => each.field === field);
-    return correction ? [{ ...entry, note: correction.note }] : [entry];
+    const corrected = correction && { corrected: { sent: shown(texted(correction.sent)), note: correction.note } };
+    return [{ field_label: label, before: shown(before), after: shown(after), property, ...corrected }];
   });
+}
+
+/** A label for a field of which Larkspur gives none: `groupNumber` is 'Group number'. */
+function labelOf(field: string): string {
+  const words = field.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function texted(value: unknown): string | null {
+  return value === null || value === undefined ? null : String(value);
 }
 
 /** Dates in the interface's form; everything else as Larkspur has it. */

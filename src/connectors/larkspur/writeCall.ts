@@ -8,7 +8,7 @@ import { id, text, textOrNull } from './values.ts';
 const Receipt = Type.Object({
   recordId: id,
   mrn: Type.Optional(id),
-  corrections: Type.Array(Type.Object({ field: text, note: text })),
+  corrections: Type.Array(Type.Object({ field: text, sent: Type.Unknown(), saved: Type.Unknown(), note: text })),
   changes: Type.Array(Type.Object({ record: text, field: text, label: text, before: textOrNull, after: textOrNull })),
 });
 /** What Larkspur answers to a write, and again when it is asked for its receipt. */
