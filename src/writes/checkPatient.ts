@@ -53,10 +53,21 @@ export function checkPatient(found: References, body: PatientRequest): Resolved 
   };
 }
 
-/** A reason for having no e-mail address stands for the address. */
+/** A field that an EMR requires may be told in another way: why there is no e-mail address, a company or doctor by id. */
+const stands_for: Partial<Record<string, keyof PatientRequest>> = {
+  email: 'no_email_reason',
+  insurance_name: 'insurance_provider_id',
+  referring_provider_id: 'referring_provider_last_name',
+  referring_provider_first_name: 'referring_provider_id',
+  referring_provider_last_name: 'referring_provider_id',
+  pcp_id: 'pcp_last_name',
+  pcp_first_name: 'pcp_id',
+  pcp_last_name: 'pcp_id',
+};
+
 function isMissing(field: string, body: PatientRequest): boolean {
-  const given: Record<string, unknown> = { ...body, email: body.email || body.no_email_reason };
-  return given[field] === undefined || given[field] === '';
+  const given = (name: string) => Reflect.get(body, name) ?? '';
+  return given(field) === '' && given(stands_for[field] ?? field) === '';
 }
 
 function checkPayer(body: PatientRequest): void {

@@ -318,3 +318,19 @@ test('a sync while a patient is made leaves one patient, the client’s', async 
   await world.api.untilEvent(again.body.job_id);
   expect(await listed(body.patient_id)).toMatchObject({ mrn, status: 'active' });
 });
+
+test('what this practice requires beyond ours is asked for by name', async () => {
+  const value = ['email', 'insurances', 'cellPhone'];
+  await world.api.control('PATCH', '/control/settings/requiredPatientFields', { value });
+  const synced = await world.api.call('POST', '/v1/sync');
+  await world.api.untilEvent(synced.body.job_id);
+  const { body } = await world.api.call('GET', '/v1/settings');
+  expect(body.data.required_patient_fields).toStrictEqual(['email', 'insurance_name', 'cell_phone']);
+  const missing = async (fields: Record<string, unknown>) => (await create(newcomer(fields))).body.message;
+  expect(await missing({})).toBe('Missing required field: email');
+  expect(await missing({ no_email_reason: 'Has none' })).toBe('Missing required field: insurance_name');
+  const told = { no_email_reason: 'Has none', insurance_name: 'Mock Mutual' };
+  expect(await missing(told)).toBe('Missing required field: cell_phone');
+  await created({ ...told, cell_phone: '518-555-0500' });
+  await world.api.control('PATCH', '/control/settings/requiredPatientFields', { value: [] });
+});
