@@ -9,21 +9,23 @@ import { events } from '../src/events.ts';
 import { version } from '../src/version.ts';
 import { ladder_ms } from '../src/webhooks/ladder.ts';
 import { retry } from '../src/worker/backoff.ts';
+import { conformancePage, readConformance } from './conformance.ts';
 
 /**
  * Writes every file that is derived from the catalogues; with --check it only says which of them are out of date.
  * Run by `npm run generate` and, as a check, by `npm test`.
  */
+const root = process.cwd();
 const files: Record<string, string> = {
   '.env.example': envExample(),
   'docs/reference/settings.md': settingsPage(),
   'docs/reference/errors.md': errorsPage(),
   'docs/reference/events.md': eventsPage(),
   'docs/reference/emrs.md': emrsPage(),
+  'docs/reference/conformance.md': conformancePage(await readConformance(root)),
   'docs/reference/openapi.json': `${JSON.stringify(openApi(endpoints, { version, base_url: 'http://127.0.0.1:4000' }), null, 2)}\n`,
 };
 
-const root = process.cwd();
 const stale: string[] = [];
 for (const [name, content] of Object.entries(files)) {
   const path = join(root, name);
