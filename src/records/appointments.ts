@@ -71,8 +71,6 @@ function appointmentDocument(
     insurance: first?.name ?? null,
     insurance_number: first?.subscriber_number ?? null,
     insurance_group_number: first?.group_number ?? null,
-    // No EMR of ours names the subscriber with the appointment.
-    insurance_subscriber: null,
     secondary_insurance: second?.name ?? null,
     secondary_insurance_number: second?.subscriber_number ?? null,
     object_metadata: { created_at: created_at.toISOString() },
