@@ -10,7 +10,7 @@ export type SyncScope = { client_id: string; organisation_id: string; run: numbe
 export type RecordRow = { doc: Record<string, unknown> } & Record<string, unknown>;
 
 /** A kind of record that the service keeps of an EMR: its table, where it comes from, and how a row is made of it. */
-export type RecordKind<Source extends { ehr_id: string }, Found = undefined> = {
+export type RecordKind<Source extends { ehr_id: string; provider_ehr_id?: string }, Found = undefined> = {
   table:
     | 'providers'
     | 'locations'
@@ -28,6 +28,8 @@ export type RecordKind<Source extends { ehr_id: string }, Found = undefined> = {
   list: (operations: Partial<Operations>) => (() => AsyncIterable<Source[]>) | undefined;
   /** Columns of the present row that `row` needs: what belongs to the service and outlives a sync. */
   keeps: readonly string[];
+  /** EMR ids of the providers whose records a sync leaves as they are. */
+  resting?: (tx: Tx, scope: SyncScope) => Promise<string[]>;
   /** Looked up once per page, for what a row takes from other tables. */
   lookup?: (tx: Tx, scope: SyncScope) => Promise<Found>;
   row: (source: Source, id: string, kept: Record<string, unknown> | undefined, found: Found) => RecordRow;
@@ -37,12 +39,14 @@ export type RecordKind<Source extends { ehr_id: string }, Found = undefined> = {
  * Keeps one page of records: new ones are added, changed ones replaced, unchanged ones only marked as seen. What
  * makes a record changed is the content of its row, times left aside.
  */
-export async function keepPage<Source extends { ehr_id: string }, Found>(
+export async function keepPage<Source extends { ehr_id: string; provider_ehr_id?: string }, Found>(
   tx: Tx,
   kind: RecordKind<Source, Found>,
   scope: SyncScope,
-  sources: Source[],
+  page: Source[],
 ): Promise<void> {
+  const resting = (await kind.resting?.(tx, scope)) ?? [];
+  const sources = page.filter(({ provider_ehr_id = '' }) => !resting.includes(provider_ehr_id));
   if (sources.length === 0) return;
   // A kind without a look-up is declared with nothing found.
   const found = (await kind.lookup?.(tx, scope)) as Found;
@@ -76,9 +80,14 @@ export async function keepPage<Source extends { ehr_id: string }, Found>(
 }
 
 /** What the EMR no longer lists goes. Only called after the EMR's list was read to its end. */
-export async function removeUnseen(tx: Tx, table: RecordKind<never>['table'], scope: SyncScope): Promise<number> {
+export async function removeUnseen(
+  tx: Tx,
+  { table, resting }: Pick<RecordKind<never>, 'table' | 'resting'>,
+  scope: SyncScope,
+): Promise<number> {
+  const due = resting ? tx`provider_ehr_id <> ALL (${await resting(tx, scope)})` : tx`true`;
   const gone = await tx`DELETE FROM ${tx(table)} WHERE organisation_id = ${scope.organisation_id}
-    AND seen_in <> ${scope.run} AND ehr_id IS NOT NULL RETURNING id`;
+    AND seen_in <> ${scope.run} AND ehr_id IS NOT NULL AND ${due} RETURNING id`;
   return gone.length;
 }
 
