@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { addClinicRow, changeClinicRow, clinicRows, sync } from './emrRecords.ts';
+import { addClinicRow, changeClinicRow, clinicRows, type Row, sync } from './emrRecords.ts';
 import {
   clinicMondays,
   clinicProvider,
@@ -16,61 +16,80 @@ import {
   usDay,
 } from './weeks.ts';
 
-/** Every test has a provider of its own. */
 let world: TestSandbox;
+/** What was read at its time: syncs are slow, so all tests share two of them. */
+const seen: Record<string, Row> = {};
 beforeAll(async () => {
   world = await startSandbox();
+  // 501 is set aside, 502 is hidden, 504 has hours of ours; then the clinic changes the schedule of all three.
+  seen.inactive_before = await providerOf(world, '501');
+  await set('501', { status: 'inactive' });
+  await set('502', { hide_in_availability: 'true' });
+  await set('504', { hours: ours });
+  seen.visits = { 501: await fillSchedule('501'), 502: await fillSchedule('502') };
+  await changeClinicRow(world, 'providers', '504', { weeklyHours: clinicMondays(clinicShift('06:00', '07:00')) });
+  const weeklyHours = clinicMondays(clinicShift('09:00', '12:00'));
+  const west = { displayName: 'Wilma Westerly, MD', timeZone: 'America/Los_Angeles', weeklyHours };
+  seen.west = await addClinicRow(world, 'providers', west);
+  seen.newcomer = await addClinicRow(world, 'providers', { displayName: 'Hattie Hourly, MD', weeklyHours });
+  await sync(world);
+  seen.inactive_after = { ...(await providerOf(world, '501')), ...(await takenOf('501')) };
+  seen.hidden_after = { ...(await providerOf(world, '502')), ...(await takenOf('502')) };
+  seen.ours_after = [(await providerOf(world, '504')).hours];
+  await set('501', { status: 'active' });
+  await changeClinicRow(world, 'providers', '504', { weeklyHours: clinicMondays(clinicShift('06:00', '08:00')) });
+  await sync(world);
+  seen.active_after = { ...(await providerOf(world, '501')), ...(await takenOf('501')) };
+  seen.ours_after.push((await providerOf(world, '504')).hours);
+  seen.ours_offered = await offersOf(world, '504', monday);
 });
 afterAll(() => world.close());
+
+const ours = mondays(shift('10:00', '11:00'));
 
 async function set(ehr_id: string, body: unknown): Promise<void> {
   const answer = await patchProvider(world, ehr_id, body);
   expect(answer.status, JSON.stringify(answer.body)).toBe(200);
 }
 
-/** The clinic gives a provider other hours, an appointment and a block on the Monday. */
+/** The clinic gives a provider other hours, a block and an appointment on the Monday. */
 async function fillSchedule(providerId: string): Promise<string> {
-  await changeClinicRow(world, 'providers', providerId, {
-    weeklyHours: clinicMondays(clinicShift('06:00', '10:00')),
-  });
+  const weeklyHours = clinicMondays(clinicShift('06:00', '10:00'));
+  await changeClinicRow(world, 'providers', providerId, { weeklyHours });
   const block = { providerId, startsAt: `${usDay(monday)} 06:00`, minutes: 30, reason: 'Rounds' };
   await addClinicRow(world, 'blocks', block);
   const visit = { providerId, patientId: '10001', facilityId: '11', startsAt: `${usDay(monday)} 07:00`, minutes: 60 };
   return (await addClinicRow(world, 'appointments', visit)).appointmentId;
 }
 
-/** What the service holds of a provider's Monday: its shifts, and what is taken. */
-async function heldOf(ehr_id: string, appointment: string) {
-  const { hours } = await providerOf(world, ehr_id);
-  const shifts = hours.find(({ day }: { day: string }) => day === 'Monday')?.shifts ?? [];
+/** How much of what `fillSchedule` wrote the service holds. */
+async function takenOf(ehr_id: string): Promise<Row> {
   const [taken] = await world.owner<{ appointments: number; blocks: number }[]>`
-    SELECT (SELECT count(*) FROM appointments WHERE ehr_id = ${appointment}) AS appointments,
+    SELECT (SELECT count(*) FROM appointments WHERE ehr_id = ${seen.visits[ehr_id]}) AS appointments,
            (SELECT count(*) FROM schedule_blocks WHERE provider_ehr_id = ${ehr_id}
                AND starts_at = ${`${monday}T06:00:00-04:00`}::text::timestamptz) AS blocks`;
-  return { starts: shifts.map(({ start }: { start: string }) => start), ...taken };
+  return taken;
 }
 
+const filled = {
+  hours: [{ day: 'Monday', shifts: [{ start: 'T06:00:00', end: 'T10:00:00' }] }],
+  appointments: 1,
+  blocks: 1,
+};
+
 test('PRV-07 A provider with status `active` has its schedule synced from the EMR; with `inactive` it is not synced.', async () => {
-  const before = (await providerOf(world, '501')).hours;
-  await set('501', { status: 'inactive' });
-  const appointment = await fillSchedule('501');
-  await sync(world);
-  expect((await providerOf(world, '501')).hours).toStrictEqual(before);
-  expect(await heldOf('501', appointment)).toMatchObject({ appointments: 0, blocks: 0 });
-  await set('501', { status: 'active' });
-  await sync(world);
-  expect(await heldOf('501', appointment)).toStrictEqual({ starts: ['T06:00:00'], appointments: 1, blocks: 1 });
+  const { hours } = seen.inactive_before;
+  expect(seen.inactive_after).toMatchObject({ status: 'inactive', hours, appointments: 0, blocks: 0 });
+  expect(seen.active_after).toMatchObject({ status: 'active', ...filled });
   expect(spans(await offersOf(world, '501', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
 });
 
 test('PRV-09 With `hide_in_availability` true the schedule is still synced but the provider is hidden from availability results.', async () => {
-  await set('502', { hide_in_availability: 'true' });
-  const appointment = await fillSchedule('502');
-  await sync(world);
-  expect(await heldOf('502', appointment)).toStrictEqual({ starts: ['T06:00:00'], appointments: 1, blocks: 1 });
+  expect(seen.hidden_after).toMatchObject({ hide_in_availability: true, ...filled });
   expect(await offersOf(world, '502', monday)).toStrictEqual([]);
   await set('502', { hide_in_availability: 'false' });
   expect(spans(await offersOf(world, '502', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
+  await set('502', { hide_in_availability: 'true' });
 });
 
 test('PRV-11 A provider appears in availability results only when status is `active` AND hide_in_availability is false (all four combinations).', async () => {
@@ -94,19 +113,17 @@ test('PRV-11 A provider appears in availability results only when status is `act
 
 test('PRV-15 shift `start` and `end` are read in the timezone of the EMR instance.', async () => {
   // The provider lives three hours to the west; the clinic's clock is New York's.
-  const hours = { timeZone: 'America/Los_Angeles', weeklyHours: clinicMondays(clinicShift('09:00', '12:00')) };
-  const added = await addClinicRow(world, 'providers', { displayName: 'Wilma Westerly, MD', ...hours });
-  await sync(world);
+  const { providerId } = seen.west;
+  expect(await providerOf(world, providerId)).toMatchObject({ timezone: 'America/Los_Angeles' });
   const winter = daysAfter(monday, 28 * 7);
   for (const [date, offset] of [
     [monday, '-04:00'],
     [winter, '-05:00'],
   ] as const) {
-    expect(await offersOf(world, added.providerId, date)).toMatchObject([
+    expect(await offersOf(world, providerId, date)).toMatchObject([
       { range_start: `${date}T09:00:00${offset}`, range_end: `${date}T12:00:00${offset}` },
     ]);
   }
-  expect(await providerOf(world, added.providerId)).toMatchObject({ timezone: 'America/Los_Angeles' });
 });
 
 test('PRV-17 shift `facility_name` is a string the service fills in from the location record (also after a PATCH of hours without it).', async () => {
@@ -160,28 +177,16 @@ test('STA-07 Provider `status` and `hide_in_availability` are settings: `PATCH /
 });
 
 test("DEC-205 A provider's hours come from the EMR until they are set by PATCH.", async () => {
-  const weeklyHours = clinicMondays(clinicShift('05:00', '06:00'));
-  const added = await addClinicRow(world, 'providers', { displayName: 'Hattie Hourly, MD', weeklyHours });
-  await sync(world);
-  const emrs = { start: 'T05:00:00', end: 'T06:00:00' };
-  expect((await providerOf(world, added.providerId)).hours[0].shifts).toMatchObject([emrs]);
-  const ours = mondays(shift('10:00', '11:00'));
-  await set(added.providerId, { hours: ours });
-  expect((await providerOf(world, added.providerId)).hours).toStrictEqual(ours);
+  const { providerId } = seen.newcomer;
+  const emrs = { start: 'T09:00:00', end: 'T12:00:00', facility_id: '11' };
+  expect((await providerOf(world, providerId)).hours).toMatchObject([{ day: 'Monday', shifts: [emrs] }]);
+  await set(providerId, { hours: ours });
+  expect((await providerOf(world, providerId)).hours).toStrictEqual(ours);
 });
 
-test("DEC-206 Hours set by PATCH win over the EMR's and survive syncs.", async () => {
-  const added = await addClinicRow(world, 'providers', { displayName: 'Wynn Winner, MD' });
-  await sync(world);
-  const ours = mondays(shift('10:00', '11:00'));
-  await set(added.providerId, { hours: ours });
-  for (const end of ['07:00', '08:00']) {
-    const weeklyHours = clinicMondays(clinicShift('06:00', end));
-    await changeClinicRow(world, 'providers', added.providerId, { weeklyHours });
-    await sync(world);
-    expect((await providerOf(world, added.providerId)).hours).toStrictEqual(ours);
-    expect(spans(await offersOf(world, added.providerId, monday))).toStrictEqual(['10:00–11:00']);
-  }
+test("DEC-206 Hours set by PATCH win over the EMR's and survive syncs.", () => {
+  expect(seen.ours_after).toStrictEqual([ours, ours]);
+  expect(spans(seen.ours_offered as Row[])).toStrictEqual(['10:00–11:00']);
 });
 
 test("DEC-207 PATCH with `hours: null` returns the provider to the EMR's hours.", async () => {
