@@ -2,7 +2,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { addClinicRow, changeClinicRow, clinicRows, expectTexts, isoDay, type Row, sync } from './emrRecords.ts';
+import {
+  addClinicRow,
+  changeClinicRow,
+  clinicRows,
+  expectTexts,
+  isoDay,
+  type Row,
+  sync,
+  sync_patience_ms,
+} from './emrRecords.ts';
 
 let world: TestSandbox;
 /** The clinic knows everything of the one, and of the other only what it must. */
@@ -43,7 +52,7 @@ beforeAll(async () => {
   bare = (await read(empty.appointmentId)).body.appointment;
   const some = [...rows.keys()].filter((_, n) => n % 100 === 0);
   seeded = await Promise.all(some.map(async (ehr_id) => (await read(ehr_id)).body.appointment));
-});
+}, sync_patience_ms);
 afterAll(() => world.close());
 
 const details = {
@@ -128,7 +137,10 @@ test('APT-05 `location` and `practice_id` are strings.', () => {
 
 test('APT-06 `reason` and `complaint_type` are strings.', () => {
   expect(full).toMatchObject({ reason: 'Knee', complaint_type: 'Acute' });
-  expectTexts(seeded, 'reason', 'complaint_type');
+  for (const { reason, complaint_type, ehr_appointment_id } of seeded) {
+    const row = rows.get(ehr_appointment_id);
+    expect([reason, complaint_type]).toStrictEqual([row.reason, row.complaintType]);
+  }
 });
 
 test('APT-07 `patient_name`, `patient_first_name`, `patient_last_name` are strings.', () => {
@@ -168,7 +180,9 @@ test('APT-10 `provider_ehr_id`, `provider_name`, `provider_npi` are strings.', (
 
 test('APT-11 `secondary_provider_ehr_id` is a string.', () => {
   expect(full.secondary_provider_ehr_id).toBe('502');
-  expectTexts(seeded, 'secondary_provider_ehr_id');
+  for (const { secondary_provider_ehr_id, ehr_appointment_id } of seeded) {
+    expect(secondary_provider_ehr_id).toBe(rows.get(ehr_appointment_id).secondaryProviderId);
+  }
 });
 
 test('APT-12 `insurance`, `insurance_number`, `insurance_group_number`, `insurance_subscriber` are strings.', () => {
@@ -201,7 +215,10 @@ test('APT-14 `insurances`, `diagnoses`, `medications` are arrays of objects.', (
 
 test('APT-15 `note` and `progress_note` are strings.', () => {
   expect(full).toMatchObject({ note: 'Bring the films', progress_note: 'Seen and examined' });
-  expectTexts(seeded, 'note', 'progress_note');
+  for (const { note, progress_note, ehr_appointment_id } of seeded) {
+    const row = rows.get(ehr_appointment_id);
+    expect([note, progress_note]).toStrictEqual([row.note, row.progressNote]);
+  }
 });
 
 test('APT-16 `created_at` is a date-time.', () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { addClinicRow, clinicRows, isoDay, type Row, sync } from './emrRecords.ts';
+import { addClinicRow, clinicRows, isoDay, type Row, sync, sync_patience_ms } from './emrRecords.ts';
 
 let world: TestSandbox;
 let mrn: string;
@@ -46,7 +46,7 @@ beforeAll(async () => {
   orders = answer.body.orders;
   full = orders.find(({ order_id }) => order_id === whole.orderId);
   bare = orders.find(({ order_id }) => order_id === half.orderId);
-});
+}, sync_patience_ms);
 afterAll(() => world.close());
 
 const get = (query: Record<string, string>) => world.api.call('GET', `/v1/orders?${new URLSearchParams(query)}`);

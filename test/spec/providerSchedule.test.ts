@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { addClinicRow, changeClinicRow, clinicRows, type Row, sync } from './emrRecords.ts';
+import { addClinicRow, changeClinicRow, clinicRows, type Row, sync, sync_patience_ms } from './emrRecords.ts';
 import {
   clinicMondays,
   clinicProvider,
@@ -26,6 +26,9 @@ beforeAll(async () => {
   await set('501', { status: 'inactive' });
   await set('502', { hide_in_availability: 'true' });
   await set('504', { hours: ours });
+  const [gone] = await clinicRows(world, 'appointments', { providerId: '501' });
+  seen.gone = gone.appointmentId;
+  expect((await world.api.control('DELETE', `/control/appointments/${gone.appointmentId}`)).status).toBe(200);
   seen.visits = { 501: await fillSchedule('501'), 502: await fillSchedule('502') };
   await changeClinicRow(world, 'providers', '504', { weeklyHours: clinicMondays(clinicShift('06:00', '07:00')) });
   const weeklyHours = clinicMondays(clinicShift('09:00', '12:00'));
@@ -42,7 +45,7 @@ beforeAll(async () => {
   seen.active_after = { ...(await providerOf(world, '501')), ...(await takenOf('501')) };
   seen.ours_after.push((await providerOf(world, '504')).hours);
   seen.ours_offered = await offersOf(world, '504', monday);
-});
+}, sync_patience_ms);
 afterAll(() => world.close());
 
 const ours = mondays(shift('10:00', '11:00'));
@@ -62,10 +65,11 @@ async function fillSchedule(providerId: string): Promise<string> {
   return (await addClinicRow(world, 'appointments', visit)).appointmentId;
 }
 
-/** How much of what `fillSchedule` wrote the service holds. */
+/** How much of what `fillSchedule` wrote the service holds, and whether the visit that the clinic removed. */
 async function takenOf(ehr_id: string): Promise<Row> {
-  const [taken] = await world.owner<{ appointments: number; blocks: number }[]>`
+  const [taken] = await world.owner<{ appointments: number; removed: number; blocks: number }[]>`
     SELECT (SELECT count(*) FROM appointments WHERE ehr_id = ${seen.visits[ehr_id]}) AS appointments,
+           (SELECT count(*) FROM appointments WHERE ehr_id = ${seen.gone}) AS removed,
            (SELECT count(*) FROM schedule_blocks WHERE provider_ehr_id = ${ehr_id}
                AND starts_at = ${`${monday}T06:00:00-04:00`}::text::timestamptz) AS blocks`;
   return taken;
@@ -79,8 +83,8 @@ const filled = {
 
 test('PRV-07 A provider with status `active` has its schedule synced from the EMR; with `inactive` it is not synced.', async () => {
   const { hours } = seen.inactive_before;
-  expect(seen.inactive_after).toMatchObject({ status: 'inactive', hours, appointments: 0, blocks: 0 });
-  expect(seen.active_after).toMatchObject({ status: 'active', ...filled });
+  expect(seen.inactive_after).toMatchObject({ status: 'inactive', hours, appointments: 0, blocks: 0, removed: 1 });
+  expect(seen.active_after).toMatchObject({ status: 'active', ...filled, removed: 0 });
   expect(spans(await offersOf(world, '501', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
 });
 

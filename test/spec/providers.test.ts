@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { changeClinicRow, clinicRows, isoDay, type Row, sync } from './emrRecords.ts';
+import { changeClinicRow, clinicRows, isoDay, type Row, sync, sync_patience_ms } from './emrRecords.ts';
 import { clinicMondays, clinicShift, daysAfter, monday, offersOf, usDay } from './weeks.ts';
 
 let world: TestSandbox;
@@ -28,7 +28,7 @@ beforeAll(async () => {
   rows = new Map((await clinicRows(world, 'providers')).map((row) => [row.providerId, row]));
   answer = await world.api.call('GET', '/v1/providers');
   providers = answer.body.providers;
-});
+}, sync_patience_ms);
 afterAll(() => world.close());
 
 const of = (ehr_id: string): Row => providers.find((each) => each.ehr_id === ehr_id);
