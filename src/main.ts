@@ -60,10 +60,13 @@ async function open(
   let started = false;
   let workers: Workers | undefined;
   const health = { started: () => started, workers: () => workers?.alive() ?? role === 'api' };
-  const base_url = role === 'worker' ? config.base_url : await listen(ctx, health, doors);
+  const http = role === 'worker' ? undefined : await listen(ctx, health, doors);
+  const base_url = http?.base_url ?? config.base_url;
   if (role !== 'api') {
-    workers = await startWorkers(ctx);
-    doors.push(workers.stop);
+    const running = await startWorkers(ctx);
+    workers = running;
+    // Both at once: each may take its grace, and the two of them together no longer than one.
+    doors.push(() => Promise.all([running.stop(), http?.close()]));
   }
   const sandbox = config.sandbox && role === 'all' ? await openSandbox(ctx, server, base_url, doors) : undefined;
   started = true;
@@ -106,16 +109,17 @@ async function listen(
   ctx: Context,
   health: Parameters<typeof addPlainRoutes>[3]['health'],
   doors: (() => Promise<unknown>)[],
-): Promise<string> {
+): Promise<{ base_url: string; close(): Promise<void> }> {
   const { port, host, base_url } = ctx.config;
   const info = { version, base_url, health };
   const http = buildServer(ctx, endpoints);
   addPlainRoutes(ctx, http, endpoints, info);
-  doors.push(() => http.close());
+  const close = () => http.close();
+  doors.push(close);
   try {
     const address = await http.listen({ port, host });
     // Port 0 asks for any free one.
-    return port === 0 ? address : base_url;
+    return { base_url: port === 0 ? address : base_url, close };
   } catch (error) {
     throw listenFailure(error, 'PORT', port, host);
   }

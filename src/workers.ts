@@ -54,7 +54,7 @@ export async function startWorkers(ctx: Context): Promise<Workers> {
   return {
     alive: () => jobs.alive() && deliveries.alive(),
     stop: async () => {
-      await Promise.all([jobs.stop(grace_ms), deliveries.stop(grace_ms), chores.stop()]);
+      await Promise.all([jobs.stop(grace_ms), deliveries.stop(grace_ms), chores.stop(grace_ms)]);
     },
   };
 }

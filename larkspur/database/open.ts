@@ -13,6 +13,9 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 export function openDatabase(address: DatabaseAddress): Sql {
   const settings: postgres.Options<Record<string, postgres.PostgresType>> = {
     max: 10,
+    connect_timeout: 10,
+    // The driver's own pause triples with every failure of any connection of the pool, up to 20 s.
+    backoff: () => 0.1 + Math.random() * 0.2,
     onnotice: () => {},
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
     types: {

@@ -7,6 +7,7 @@ import { refusal } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { answerError, answerUnread } from './answerError.ts';
 import { authenticate, type Known } from './authenticate.ts';
+import { endConnectionsOnClose } from './endConnections.ts';
 import { type Endpoint, JsonText, Replayed } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { rateLimiter } from './rateLimit.ts';
@@ -29,6 +30,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
     frameworkErrors: (error, request, reply) => answerError(ctx, error, request, reply),
     clientErrorHandler: answerUnread,
   });
+  endConnectionsOnClose(server);
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
   });

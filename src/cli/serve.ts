@@ -4,6 +4,9 @@ import { type Role, startService } from '../main.ts';
 /** Within this time a second signal is the same one: after Ctrl-C the terminal sends it to us, and npm passes it on. */
 const same_signal_ms = 1_000;
 
+/** Stopping takes no longer, whatever hangs (a database that no longer answers): the next start takes it up. */
+const stop_ms = 25_000;
+
 /** Runs until it is told to stop. Told again later, it ends at once; what was answered is safe all the same. */
 export async function serve(config: Config, role: Role): Promise<void> {
   const stopped = new Promise<void>((resolve) => {
@@ -19,6 +22,13 @@ export async function serve(config: Config, role: Role): Promise<void> {
   const service = await startService(config, { role, print });
   await stopped;
   print('Stopping …\n');
+  const late = setTimeout(() => {
+    print('Stopped, before everything had ended.\n');
+    process.exit(1);
+  }, stop_ms);
   await service.close();
+  clearTimeout(late);
   print('Stopped.\n');
+  // All is closed; a socket whose other side is gone would still keep the process for minutes.
+  process.exit();
 }

@@ -1,7 +1,12 @@
+import { within } from './within.ts';
+
 /** Something that is looked after every so often. Any process may do it; each chore is safe when several do. */
 export type Chore = { name: string; every_ms: number; run: () => Promise<unknown> };
 
-export type Chores = { stop(): Promise<void> };
+export type Chores = {
+  /** Begins no more; what runs may finish within the grace. */
+  stop(grace_ms: number): Promise<void>;
+};
 
 /** Does each chore at its interval, never two runs of one at a time. The first run comes after a tenth of it. */
 export function startChores(chores: readonly Chore[], failed: (name: string, error: unknown) => void): Chores {
@@ -24,10 +29,10 @@ export function startChores(chores: readonly Chore[], failed: (name: string, err
   };
   for (const chore of chores) schedule(chore, chore.every_ms / 10);
   return {
-    stop: async () => {
+    stop: async (grace_ms) => {
       stopping = true;
       for (const timer of timers.values()) clearTimeout(timer);
-      await Promise.all(running);
+      await within(grace_ms, Promise.all(running));
     },
   };
 }

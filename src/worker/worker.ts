@@ -1,4 +1,5 @@
 import type { Lease } from '../db/lease.ts';
+import { within } from './within.ts';
 
 /** Work that waits somewhere. The worker knows nothing of what it is, only how it is claimed, held and done. */
 export type WaitingWork = {
@@ -81,6 +82,12 @@ export function startWorker(
     }
   };
 
+  /** A claim under way may bring work yet; with a database that no longer answers neither of the two ends. */
+  const idle = async () => {
+    await looking;
+    await Promise.all([...running.values()].map((entry) => entry.done));
+  };
+
   const poll = setInterval(wake, poll_ms);
   // Three beats per lease: one may be lost without losing the work.
   const heart = setInterval(() => void beat().catch(options.failed), options.lease_ms / 3);
@@ -92,20 +99,10 @@ export function startWorker(
     stop: async (grace_ms) => {
       stopping = true;
       clearInterval(poll);
-      await looking;
-      await within(grace_ms, running);
+      await within(grace_ms, idle());
       for (const entry of running.values()) entry.abort.abort(stop_reasons.shutdown);
-      await within(3_000, running);
+      await within(3_000, idle());
       clearInterval(heart);
     },
   };
-}
-
-async function within(ms: number, running: Map<string, { done: Promise<void> }>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([Promise.all([...running.values()].map((entry) => entry.done)), timeout]);
-  clearTimeout(timer);
 }

@@ -4,7 +4,13 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 
 /** A way to PostgreSQL that can be cut and mended, as a network is. */
-export type DatabaseProxy = { port: number; cut(): Promise<void>; mend(): Promise<void> };
+export type DatabaseProxy = {
+  port: number;
+  cut(): Promise<void>;
+  mend(): Promise<void>;
+  /** Breaks the connections there are, and lets new ones through. Callers see an error before the end. */
+  reset(): void;
+};
 
 export async function startDatabaseProxy(): Promise<DatabaseProxy> {
   const { host, port: database_port } = inject('postgres');
@@ -42,6 +48,9 @@ export async function startDatabaseProxy(): Promise<DatabaseProxy> {
     },
     mend: async () => {
       await open(port);
+    },
+    reset: () => {
+      for (const socket of sockets) if (socket.remotePort !== undefined) socket.resetAndDestroy();
     },
   };
 }

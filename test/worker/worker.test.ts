@@ -91,6 +91,13 @@ describe('a worker', () => {
     expect(worker.alive()).toBe(false);
   });
 
+  test('stops although its database no longer answers', async () => {
+    const { work } = waitingWork([]);
+    const worker = startWorker({ ...work, claim: () => new Promise(() => {}) }, { slots: 1, lease_ms: 30_000, failed });
+    await worker.stop(50);
+    expect(worker.alive()).toBe(false);
+  });
+
   test('goes on after a claim that failed', async () => {
     const { work, running } = waitingWork(['a']);
     const problems: unknown[] = [];
@@ -138,7 +145,7 @@ test('a chore is done again and again, also after it failed, and never twice at 
   };
   const chores = startChores([{ name: 'tidy', every_ms: 5, run }], (name) => problems.push(name));
   await until(() => runs >= 3);
-  await chores.stop();
+  await chores.stop(1_000);
   const stopped_at = runs;
   expect(problems).toStrictEqual(['tidy']);
   await new Promise((resolve) => setTimeout(resolve, 20));

@@ -120,4 +120,8 @@ const other_names = new Map([
   ['referringLastName', 'referring_provider_last_name'],
   ['renderingProviderId', 'referred_to_provider_id'],
   ['emergencyContact', 'emergency_contact_first_name'],
+  ['responsiblePartyCode', 'responsible_party'],
+  ['responsibleParty', 'responsible_party_first_name'],
+  ['insurances', 'insurance_name'],
+  ['pharmacyIds', 'pharmacy_id'],
 ]);

@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import Fastify from 'fastify';
+import { expect, test } from 'vitest';
+import { endConnectionsOnClose } from '../../src/api/endConnections.ts';
+
+test('the answer to a request that was under way ends its connection, so that closing does not wait for it', async () => {
+  const server = Fastify();
+  endConnectionsOnClose(server);
+  let arrived = () => {};
+  let letGo = () => {};
+  const waiting = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  const free = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  server.get('/slow', async () => {
+    arrived();
+    await free;
+    return 'done';
+  });
+  await server.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = server.server.address() as { port: number };
+  // A caller who would keep the connection: neither it nor the server's 72 s may hold the closing up.
+  const caller = connect(port, '127.0.0.1');
+  let answer = '';
+  caller.on('data', (chunk) => {
+    answer += chunk;
+  });
+  caller.write('GET /slow HTTP/1.1\r\nhost: here\r\n\r\n');
+  await waiting;
+  const ended = once(caller, 'close');
+  const closed = server.close();
+  // The server no longer listens: the closing has begun, and idle connections have been ended.
+  await expect.poll(() => server.server.listening).toBe(false);
+  letGo();
+  await Promise.all([closed, ended]);
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+  expect(answer).toMatch(/^connection: close\r$/m);
+  expect(answer).toMatch(/done$/);
+});
