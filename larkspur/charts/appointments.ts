@@ -3,6 +3,7 @@ import type { Fragment, Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
 import type { Page, RecordKind } from '../machine/recordKind.ts';
 import { flag, id, idOrNull, longTextOrNull, minutes, moment, text, textOrNull, wallTime } from '../practice/fields.ts';
+import { SUBSCRIBER_SELF } from './patientInsurances.ts';
 
 const row = Type.Object({
   appointmentId: id,
@@ -49,7 +50,13 @@ export interface Appointment extends Omit<Static<typeof row>, 'lockedFlag'> {
   practiceId: string;
   mrn: string;
   patient: { lastName: string; firstName: string; birthDate: string | null; sexCode: string; phone: string | null };
-  insurances: { name: string; subscriberNumber: string; groupNumber: string | null; priority: number }[];
+  insurances: {
+    name: string;
+    subscriberName: string | null;
+    subscriberNumber: string;
+    groupNumber: string | null;
+    priority: number;
+  }[];
 }
 
 export interface AppointmentFilters {
@@ -92,10 +99,18 @@ function select(sql: Query): Fragment {
       provider_id, secondary_provider_id, facility_id, starts_at, minutes, status_code, visit_type_code, mode, reason,
       complaint_type, note, progress_note, new_patient_flag, appointments.created_at,
       coalesce((
-        select json_agg(json_build_object('name', company_name, 'subscriberNumber', subscriber_number,
-          'groupNumber', group_number, 'priority', priority) order by priority, length(insurance_id), insurance_id)
-        from patient_insurances
+        select json_agg(json_build_object('name', company_name, 'subscriberName', ${subscriberName(sql)},
+          'subscriberNumber', subscriber_number, 'groupNumber', group_number, 'priority', priority)
+          order by priority, length(insurance_id), insurance_id)
+        from patient_insurances left join guarantors using (guarantor_id)
         where patient_insurances.patient_id = appointments.patient_id and active_flag = 'Y'), '[]') as insurances,
       diagnoses, medications
     from appointments join patients using (patient_id)`;
+}
+
+/** Whoever the insurance is in the name of, as far as the chart says: the patient, or the guarantor of that insurance. */
+function subscriberName(sql: Query): Fragment {
+  return sql`case when coalesce(patient_insurances.relationship_code, ${SUBSCRIBER_SELF}) = ${SUBSCRIBER_SELF}
+    then concat(patients.last_name, ', ', patients.first_name)
+    when guarantors.last_name is not null then concat(guarantors.last_name, ', ', guarantors.first_name) end`;
 }

@@ -40,6 +40,7 @@ export const AppointmentSource = Type.Object({
   minutes: Type.Integer(),
   facility_ehr_id: Type.String(),
   cancelled: Type.Boolean(),
+  insurance_subscriber: known.text,
   ...shown,
 });
 export type AppointmentSource = Static<typeof AppointmentSource>;

@@ -1,6 +1,7 @@
 import type { Database, Tx } from '../db/database.ts';
 import type { Appointment, AppointmentSource } from '../model/appointment.ts';
 import type { Scope } from './page.ts';
+import { inactiveProviders } from './providers.ts';
 import type { RecordKind, SyncScope } from './recordKind.ts';
 import { timezoneOf } from './timezoneOf.ts';
 import { withOffset } from './withOffset.ts';
@@ -15,6 +16,7 @@ export const appointments: RecordKind<AppointmentSource, Surroundings> = {
   table: 'appointments',
   list: (operations) => operations.listAppointments,
   keeps: ['created_at'],
+  resting: inactiveProviders,
   lookup: surroundings,
   row: (source, id, kept, around) => {
     const created_at = (kept?.created_at as Date | undefined) ?? new Date();
@@ -71,8 +73,6 @@ function appointmentDocument(
     insurance: first?.name ?? null,
     insurance_number: first?.subscriber_number ?? null,
     insurance_group_number: first?.group_number ?? null,
-    // No EMR of ours names the subscriber with the appointment.
-    insurance_subscriber: null,
     secondary_insurance: second?.name ?? null,
     secondary_insurance_number: second?.subscriber_number ?? null,
     object_metadata: { created_at: created_at.toISOString() },

@@ -5,6 +5,7 @@ import type { ProviderSettingsRequest, ShiftRequest } from '../model/providerSet
 import { locationNames } from './locations.ts';
 import { findProvider, type ProviderSettings, providerDocument, saveProviderSettings } from './providers.ts';
 import { readStatus } from './readStatus.ts';
+import { hastenSync } from './requestSync.ts';
 
 type Hours = Provider['hours'];
 
@@ -27,6 +28,8 @@ export async function patchProvider(
   };
   const doc = providerDocument(provider.source, provider.id, settings, facilities);
   await saveProviderSettings(tx, provider.id, settings, doc);
+  // Nobody has read this schedule since it was set aside; availability must not offer by the old one for long.
+  if (provider.status === 'inactive' && doc.status === 'active') await hastenSync(tx, account.organisation_id);
   return provider.id;
 }
 

@@ -1,7 +1,7 @@
 import type { Tx } from '../db/database.ts';
 import type { Provider, ProviderSource } from '../model/provider.ts';
 import { locationNames } from './locations.ts';
-import type { RecordKind } from './recordKind.ts';
+import type { RecordKind, SyncScope } from './recordKind.ts';
 
 /** Settings of a provider that belong to the service; null leaves the EMR's value in force. */
 export type ProviderSettings = {
@@ -15,14 +15,24 @@ const unset: ProviderSettings = { status_set: null, hide_in_availability: false,
 export const providers: RecordKind<ProviderSource, ReadonlyMap<string, string>> = {
   table: 'providers',
   list: (operations) => operations.listProviders,
-  keeps: ['status_set', 'hide_in_availability', 'hours_set'],
+  keeps: ['status_set', 'hide_in_availability', 'hours_set', 'source'],
   lookup: locationNames,
-  row: (source, id, kept, facility_names) => ({
-    source,
-    // `keeps` names exactly the columns of ProviderSettings.
-    doc: providerDocument(source, id, (kept as ProviderSettings | undefined) ?? unset, facility_names),
-  }),
+  row: (listed, id, kept, facility_names) => {
+    // `keeps` names exactly the columns of ProviderSettings, and the source of the row before.
+    const present = kept as (ProviderSettings & { source: ProviderSource }) | undefined;
+    const settings = present ?? unset;
+    const synced = (settings.status_set ?? listed.status) === 'active';
+    const source = synced ? listed : { ...listed, hours: present?.source.hours ?? [] };
+    return { source, doc: providerDocument(source, id, settings, facility_names) };
+  },
 };
+
+/** EMR ids of the providers whose schedule is not synced. */
+export async function inactiveProviders(tx: Tx, scope: SyncScope): Promise<string[]> {
+  const rows = await tx<{ ehr_id: string }[]>`
+    SELECT ehr_id FROM providers WHERE organisation_id = ${scope.organisation_id} AND doc ->> 'status' = 'inactive'`;
+  return rows.map(({ ehr_id }) => ehr_id);
+}
 
 /** A provider on the wire: the EMR's record under the service's settings, with the facilities' names filled in. */
 export function providerDocument(
@@ -50,14 +60,16 @@ export function providerDocument(
   };
 }
 
+type Held = { id: string; source: ProviderSource; status: Provider['status'] } & ProviderSettings;
+
 /** A provider of an organisation by one of its two ids, locked for a change; undefined when there is none. */
 export async function findProvider(
   tx: Tx,
   organisation_id: string,
   by: { id: string } | { ehr_id: string },
-): Promise<({ id: string; source: ProviderSource } & ProviderSettings) | undefined> {
-  const [row] = await tx<({ id: string; source: ProviderSource } & ProviderSettings)[]>`
-    SELECT id, source, status_set, hide_in_availability, hours_set FROM providers
+): Promise<Held | undefined> {
+  const [row] = await tx<Held[]>`
+    SELECT id, source, doc ->> 'status' AS status, status_set, hide_in_availability, hours_set FROM providers
      WHERE organisation_id = ${organisation_id}
        AND ${'id' in by ? tx`id = ${by.id}` : tx`ehr_id = ${by.ehr_id}`} FOR UPDATE`;
   return row;

@@ -11,7 +11,7 @@ export type SyncScope = { client_id: string; organisation_id: string; run: numbe
 export type RecordRow = { doc: Record<string, unknown> } & Record<string, unknown>;
 
 /** A kind of record that the service keeps of an EMR: its table, where it comes from, and how a row is made of it. */
-export type RecordKind<Source extends { ehr_id: string }, Found = undefined> = {
+export type RecordKind<Source extends { ehr_id: string; provider_ehr_id?: string }, Found = undefined> = {
   table:
     | 'providers'
     | 'locations'
@@ -29,6 +29,8 @@ export type RecordKind<Source extends { ehr_id: string }, Found = undefined> = {
   list: (operations: Partial<Operations>) => (() => AsyncIterable<Source[]>) | undefined;
   /** Columns of the present row that `row` needs: what belongs to the service and outlives a sync. */
   keeps: readonly string[];
+  /** EMR ids of the providers whose records a sync leaves as they are. */
+  resting?: (tx: Tx, scope: SyncScope) => Promise<string[]>;
   /** Looked up once per page, for what a row takes from other tables. */
   lookup?: (tx: Tx, scope: SyncScope) => Promise<Found>;
   row: (source: Source, id: string, kept: Record<string, unknown> | undefined, found: Found) => RecordRow;
@@ -39,12 +41,14 @@ export type RecordKind<Source extends { ehr_id: string }, Found = undefined> = {
  * makes a record changed is the content of its row, times left aside. A record that a write of ours has brought in
  * since the rows were looked up stays as that write left it: our document of it names another id.
  */
-export async function keepPage<Source extends { ehr_id: string }, Found>(
+export async function keepPage<Source extends { ehr_id: string; provider_ehr_id?: string }, Found>(
   tx: Tx,
   kind: RecordKind<Source, Found>,
   scope: SyncScope,
-  sources: Source[],
+  page: Source[],
 ): Promise<void> {
+  const resting = (await kind.resting?.(tx, scope)) ?? [];
+  const sources = page.filter(({ provider_ehr_id = '' }) => !resting.includes(provider_ehr_id));
   if (sources.length === 0) return;
   // A kind without a look-up is declared with nothing found.
   const found = (await kind.lookup?.(tx, scope)) as Found;
@@ -82,7 +86,7 @@ export async function keepPage<Source extends { ehr_id: string }, Found>(
  * Keeps a record that a write of ours has made, under the id that its client was given. A sync may have met it before:
  * then that row gives way. One that is under way does not take it for gone.
  */
-export async function keepOwn<Source extends { ehr_id: string }, Found>(
+export async function keepOwn<Source extends { ehr_id: string; provider_ehr_id?: string }, Found>(
   tx: Tx,
   kind: RecordKind<Source, Found>,
   of: Omit<SyncScope, 'run'>,
@@ -118,9 +122,14 @@ export function seenBySync(tx: Tx, organisation_id: string): Fragment {
  * What the EMR no longer lists goes. Only called after the EMR's list was read to its end. Syncs have rising numbers,
  * and a write of ours marks its record with that of the sync under way, which may have read the list before the write.
  */
-export async function removeUnseen(tx: Tx, table: RecordKind<never>['table'], scope: SyncScope): Promise<number> {
+export async function removeUnseen(
+  tx: Tx,
+  { table, resting }: Pick<RecordKind<never>, 'table' | 'resting'>,
+  scope: SyncScope,
+): Promise<number> {
+  const due = resting ? tx`provider_ehr_id <> ALL (${await resting(tx, scope)})` : tx`true`;
   const gone = await tx`DELETE FROM ${tx(table)} WHERE organisation_id = ${scope.organisation_id}
-    AND seen_in < ${scope.run} AND ehr_id IS NOT NULL RETURNING id`;
+    AND seen_in < ${scope.run} AND ehr_id IS NOT NULL AND ${due} RETURNING id`;
   return gone.length;
 }
 

@@ -66,3 +66,8 @@ export async function requestDueSyncs(ctx: Context): Promise<number> {
   if (queued > 0) ctx.bell.ring('chartwire_jobs');
   return queued;
 }
+
+/** Brings an organisation's next sync forward to now. */
+export async function hastenSync(tx: Tx, organisation_id: string): Promise<void> {
+  await tx`UPDATE organisations SET next_sync_at = now() WHERE id = ${organisation_id}`;
+}

@@ -1,4 +1,5 @@
 import type { ScheduleBlockSource } from '../model/scheduleBlock.ts';
+import { inactiveProviders } from './providers.ts';
 import type { RecordKind } from './recordKind.ts';
 import { timezoneOf } from './timezoneOf.ts';
 import { withOffset } from './withOffset.ts';
@@ -8,6 +9,7 @@ export const scheduleBlocks: RecordKind<ScheduleBlockSource, string> = {
   table: 'schedule_blocks',
   list: (operations) => operations.listScheduleBlocks,
   keeps: [],
+  resting: inactiveProviders,
   lookup: timezoneOf,
   row: (source, id, _kept, timezone) => {
     const datetime = withOffset(source.starts, timezone);

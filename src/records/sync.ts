@@ -89,7 +89,7 @@ async function keepKind(
   }
   const removed = await ctx.db.tenant(client_id, async (tx) => {
     await run.hold(tx);
-    return removeUnseen(tx, kind.table, scope);
+    return removeUnseen(tx, kind, scope);
   });
   await run.steps.note(kind.table, { kept, removed });
   return kept;

@@ -38,6 +38,7 @@ const Appointment = Type.Object({
   insurances: Type.Array(
     Type.Object({
       name: textOrNull,
+      subscriberName: textOrNull,
       subscriberNumber: textOrNull,
       groupNumber: textOrNull,
       priority: Type.Union([Type.Integer(), Type.Null()]),
@@ -65,6 +66,7 @@ export const appointments = list({
     ...patientOf(row),
     provider_ehr_id: row.providerId,
     secondary_provider_ehr_id: blankToNull(row.secondaryProviderId),
+    insurance_subscriber: blankToNull(row.insurances.find(({ priority }) => priority === 1)?.subscriberName ?? null),
     insurances: row.insurances.map((each) => ({
       name: blankToNull(each.name),
       subscriber_number: blankToNull(each.subscriberNumber),
