@@ -86,6 +86,12 @@ export type Chart = {
   encounter(encounter_id: string): Promise<Answer['body']>;
   pharmacies(patient_ehr_id: string): Promise<string[]>;
   addAction(encounter_id: string, text: string): Promise<number>;
+  /** What a list of a patient's chart holds: `medications`, `encounters`, `documents`, … */
+  list(patient_ehr_id: string, list: string): Promise<Answer['body'][]>;
+  /** The page of a patient's chart, as HTML. */
+  screen(patient_ehr_id: string): Promise<string>;
+  /** The bytes of a document of that chart. */
+  download(patient_ehr_id: string, document_id: string): Promise<Buffer>;
 };
 
 export async function openChart(sandbox: Sandbox, api: Api): Promise<Chart> {
@@ -103,6 +109,10 @@ export async function openChart(sandbox: Sandbox, api: Api): Promise<Chart> {
   const login = await ask('POST', '/api/login', { userName: person?.username, password: person?.password });
   const challenge = { challengeId: login.body.challengeId, code: api.code(staff), rememberDevice: 'N' };
   const token: string = (await ask('POST', '/api/login/code', challenge)).body.sessionToken;
+  const visit = async (path: string) => {
+    const headers = { cookie: `larkspur_session=${token}` };
+    return Buffer.from(await (await fetch(sandbox.larkspur.url + path, { headers })).arrayBuffer());
+  };
   return {
     encounter: async (id) => (await ask('GET', `/api/telephone-encounters/${id}`, undefined, token)).body,
     pharmacies: async (ehr_id) => {
@@ -113,5 +123,9 @@ export async function openChart(sandbox: Sandbox, api: Api): Promise<Chart> {
       const action = { text, externalRef: randomUUID() };
       return (await ask('POST', `/api/telephone-encounters/${id}/actions`, action, token)).status;
     },
+    list: async (ehr_id, list) =>
+      (await ask('GET', `/api/patients/${ehr_id}/${list}?pageSize=500`, undefined, token)).body.rows,
+    screen: async (ehr_id) => (await visit(`/patients/${ehr_id}`)).toString('utf8'),
+    download: (ehr_id, document_id) => visit(`/patients/${ehr_id}/documents/${document_id}`),
   };
 }
