@@ -41,8 +41,8 @@ const ageRetries = ({ job_id }: Call, age: string) =>
 
 test('DEC-282 A job is retried only for what may succeed later: EMR unreachable, 5xx, 429, lock.', async () => {
   for (const kind of ['error_500', 'error_429', 'reset']) {
-    await setFault(world.api, 'list_patients', kind);
-    const call = await accept();
+    await setFault(world.api, 'list_medications', kind);
+    const call = await accept({ refill_medication_name: 'Lisinopril' });
     await untilRetried(call);
     await endPauses(world.owner);
     expect((await world.api.untilEvent(call.job_id)).event_type, kind).toBe('telephone_encounter.created');
@@ -57,8 +57,8 @@ test('DEC-282 A job is retried only for what may succeed later: EMR unreachable,
 
   // Locked: five wrong passwords lock a name for a quarter of an hour, and then it opens again.
   const access_token = await world.api.link({ user_id: 'locked', staff: 6 });
-  await world.api.control('POST', '/control/sessions/expire', { mode: 'session' });
   for (let n = 0; n < 5; n += 1) await signInWrongly(6);
+  await world.api.control('POST', '/control/sessions/expire', { mode: 'session' });
   const locked = await accept({ patient_mrn: patient(6).mrn }, { access_token });
   const retries = async () => {
     const { body } = await world.api.call('GET', `/v1/jobs/${locked.job_id}`, { headers: { access_token } });
@@ -87,8 +87,9 @@ async function signInWrongly(staff: number): Promise<void> {
 
 test('DEC-283 Retries back off from 1 s, doubling to 60 s, with jitter.', async () => {
   const plain_s = [1, 2, 4, 8, 16, 32, 60, 60];
-  await setFault(world.api, 'list_patients', 'error_500', { times: plain_s.length });
-  const call = await accept();
+  // A read that no sync makes, which would meet some of the faults.
+  await setFault(world.api, 'list_medications', 'error_500', { times: plain_s.length });
+  const call = await accept({ refill_medication_name: 'Lisinopril' });
   for (const n of plain_s.keys()) {
     await untilRetried(call, n + 1);
     await endPauses(world.owner);
@@ -107,8 +108,8 @@ test('DEC-283 Retries back off from 1 s, doubling to 60 s, with jitter.', async 
 });
 
 test('DEC-284 Retries go on for one hour; then the job is `failed`.', async () => {
-  await setFault(world.api, 'list_patients', 'error_500', { times: 3 });
-  const call = await accept();
+  await setFault(world.api, 'list_medications', 'error_500', { times: 3 });
+  const call = await accept({ refill_medication_name: 'Lisinopril' });
   await untilRetried(call);
   await ageRetries(call, '59 minutes');
   await endPauses(world.owner);
