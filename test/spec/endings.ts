@@ -8,8 +8,13 @@ import { documentForm } from './documentForm.ts';
 export type Ended = { accepted: Answer['body']; event: Answer['body'] };
 
 /** Sends a request and waits for the event of its job. */
-export async function ended(world: TestSandbox, path: string, body: Record<string, unknown>): Promise<Ended> {
-  const answer = await world.api.call('POST', path, { body });
+export async function ended(
+  world: TestSandbox,
+  path: string,
+  body: Record<string, unknown>,
+  method: 'POST' | 'PATCH' = 'POST',
+): Promise<Ended> {
+  const answer = await world.api.call(method, path, { body });
   expect(answer.status, JSON.stringify(answer.body)).toBe(200);
   return { accepted: answer.body, event: await world.api.untilEvent(answer.body.job_id) };
 }
@@ -58,7 +63,31 @@ export const refusedWrites = {
     await setFault(world.api, 'create_appointment', 'refuse', { reason: refused_because });
     return endedBooking(world);
   },
+  'patient.failed': async (world: TestSandbox) => {
+    await setFault(world.api, 'create_patient', 'refuse', { reason: refused_because });
+    return ended(world, '/v1/patients', {
+      first_name: 'Nova',
+      last_name: 'Newcomer',
+      dob: '2004-02-29',
+      sex: 'female',
+    });
+  },
+  'patient.update_failed': async (world: TestSandbox) => {
+    await setFault(world.api, 'update_patient', 'refuse', { reason: refused_because });
+    return ended(world, `/v1/patients/${await patientIdOf(world)}`, { email: 'new@example.test' }, 'PATCH');
+  },
+  'patient.insurance.failed': async (world: TestSandbox) => {
+    await setFault(world.api, 'add_patient_insurance', 'refuse', { reason: refused_because });
+    const { patient_mrn } = world.sandbox.example;
+    return ended(world, `/v1/patients/${patient_mrn}/insurances`, { member_id: 'M1', insurance_name: 'Mock Mutual' });
+  },
 } as const;
+
+/** The service's own id of the example's patient. */
+export async function patientIdOf(world: TestSandbox): Promise<string> {
+  const { body } = await world.api.call('GET', `/v1/patients?mrn=${world.sandbox.example.patient_mrn}`);
+  return body.patients[0].id;
+}
 
 /** A live fetch that the EMR did not answer for an hour. */
 export async function failedFetch(world: TestSandbox): Promise<Ended> {

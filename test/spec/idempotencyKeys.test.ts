@@ -6,7 +6,7 @@ import type { Answer, Api } from '../harness/api.ts';
 import { documents } from '../harness/documents.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { countRows } from '../journeys/journey.ts';
-import { endedCall, free_day } from './endings.ts';
+import { endedCall, free_day, patientIdOf } from './endings.ts';
 import { registerUrl } from './webhookReceivers.ts';
 
 let world: TestSandbox;
@@ -34,6 +34,7 @@ async function requests(): Promise<Record<string, (key: string) => Promise<Answe
   const [provider] = (await api.call('GET', '/v1/providers')).body.providers;
   const [location] = (await api.call('GET', '/v1/locations')).body.locations;
   const { patient_mrn: mrn, provider_id, location_id, assigned_to_id } = example;
+  const [insurance] = (await api.control('GET', '/control/patient-insurances?patientId=10001')).body.rows;
   const person = larkspur.staff[2];
   const sign_in = {
     link_token: created.body.token,
@@ -56,6 +57,16 @@ async function requests(): Promise<Record<string, (key: string) => Promise<Answe
     }),
     'appointments.create': send('POST', '/v1/appointments', booking),
     'documents.create': sendDocument,
+    'patients.create': send('POST', '/v1/patients', {
+      ...{ first_name: 'Nova', last_name: 'Newcomer', dob: '2004-02-29', sex: 'female' },
+    }),
+    'patients.update': send('PATCH', `/v1/patients/${await patientIdOf(world)}`, { email: 'new@example.test' }),
+    'patients.insurances.create': send('POST', `/v1/patients/${mrn}/insurances`, {
+      ...{ member_id: 'M1', insurance_name: 'Mock Mutual' },
+    }),
+    'patients.insurances.update': send('PATCH', `/v1/patients/${mrn}/insurances/${insurance.insuranceId}`, {
+      group_id: 'G1',
+    }),
     'patients.fetch': send('POST', '/v1/patients/fetch', { search_by: 'mrn', mrn }),
     'providers.update-by-ehr-id': send('PATCH', `/v1/providers/ehr/${provider.ehr_id}`, { status: 'active' }),
     'providers.update': send('PATCH', `/v1/providers/${provider.id}`, { status: 'active' }),

@@ -61,11 +61,13 @@ test('DEC-280 Writes for one patient of one organisation run in the order they w
     ids.push((await form.upload({ patient_mrn: mrn })).body.document_id);
     const booking = { mrn, location, provider, type: 'FU', datetime: `${free_day}T09:00:00-04:00` };
     ids.push((await world.api.call('POST', '/v1/appointments', { body: booking })).body.appointment_id);
-    ids.push((await accept(mrn)).telephone_encounter_id);
+    const insurance = { member_id: `M${round}`, insurance_name: 'Mock Mutual' };
+    const added = await world.api.call('POST', `/v1/patients/${mrn}/insurances`, { body: insurance });
+    ids.push(added.body.patient_insurance_id, (await accept(mrn)).telephone_encounter_id);
   }
   expect(await applied(ids)).toStrictEqual([]);
   await endPauses(world.owner);
-  await until('all ten to be applied', async () => (await applied(ids)).length === ids.length);
+  await until('all of them to be applied', async () => (await applied(ids)).length === ids.length);
   expect(await applied(ids)).toStrictEqual(ids);
 });
 

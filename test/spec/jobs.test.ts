@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { endPauses, patient, setFault, until } from '../journeys/journey.ts';
-import { type Ended, endedCall, endedUpload, refused_because, refusedWrites } from './endings.ts';
+import { type Ended, ended, endedCall, endedUpload, failedFetch, refused_because, refusedWrites } from './endings.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
@@ -101,4 +101,48 @@ test('DEC-279 A job ends with exactly one terminal event.', async () => {
     expect(job?.event_id).toBe(event.id);
     if (accepted.job_id) expect(job?.id).toBe(accepted.job_id);
   }
+});
+
+test('DEC-304 Failure events of patient, appointment, action, fetch and update carry failure_reason (text) and reasons[] { code, description }.', async () => {
+  const failures: [string, Ended][] = [['patient.live_fetch_failed', await failedFetch(world)]];
+  for (const type of [
+    'patient.failed',
+    'appointment.failed',
+    'telephone_encounter_action.failed',
+    'patient.update_failed',
+  ] as const) {
+    failures.push([type, await refusedWrites[type](world)]);
+  }
+  for (const [type, { event }] of failures) {
+    const { failure_reason, reasons } = event.data;
+    expect([event.event_type, typeof failure_reason]).toStrictEqual([type, 'string']);
+    expect(failure_reason).toBe(type === 'patient.live_fetch_failed' ? failure_reason : refused_because);
+    expect(reasons.length).toBeGreaterThan(0);
+    for (const reason of reasons) {
+      expect(reason).toStrictEqual({
+        code: expect.stringMatching(/^[a-z_]+$/),
+        description: expect.stringMatching(/\S/),
+      });
+    }
+  }
+});
+
+test('DEC-305 The other failure events (telephone encounter, insurance, document) carry exactly the fields the specification lists.', async () => {
+  const told = {
+    'telephone_encounter.failed': ['failure_reason', 'patient_mrn', 'refill_medication_name', 'telephone_encounter_id'],
+    'patient.insurance.failed': ['error', 'patient_insurance_id', 'patient_mrn'],
+    'document.upload_failed': ['document_id', 'failure_reason', 'folder_name', 'patient_mrn'],
+  } as const;
+  for (const [type, fields] of Object.entries(told)) {
+    const { event } = await refusedWrites[type as keyof typeof told](world);
+    expect(event.event_type).toBe(type);
+    expect(Object.keys(event.data).sort()).toStrictEqual([...fields]);
+  }
+  // An update of an insurance fails in the same words as an addition.
+  const { body } = await world.api.control('GET', `/control/patient-insurances?patientId=${patient(1).ehr_id}`);
+  await setFault(world.api, 'update_patient_insurance', 'refuse', { reason: refused_because });
+  const path = `/v1/patients/${patient(1).mrn}/insurances/${body.rows[0].insuranceId}`;
+  const { event } = await ended(world, path, { group_id: 'G1' }, 'PATCH');
+  expect(event.event_type).toBe('patient.insurance.failed');
+  expect(Object.keys(event.data).sort()).toStrictEqual([...told['patient.insurance.failed']]);
 });

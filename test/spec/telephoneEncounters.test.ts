@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { asPlainEmr } from '../harness/plainEmr.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Chart, openChart } from '../journeys/journey.ts';
-import { withOtherEmr } from './otherEmr.ts';
 import { expectCallRefused, expectNothingDone, not_strings } from './refusals.ts';
 
 let world: TestSandbox;
@@ -41,9 +41,9 @@ test('TEL-01 Telephone encounters are supported for one EMR only.', async () => 
   );
   expect(able.map((emr: { display_name: string }) => emr.display_name)).toStrictEqual(['Larkspur']);
   expect((await recorded({})).mrn).toBe(world.sandbox.example.patient_mrn);
-  await withOtherEmr(world, async (api) => {
+  await asPlainEmr(world, async () => {
     const message = 'Telephone encounters are only supported for Larkspur EMR.';
-    await expectNothingDone(world, () => api.callIn(), { message });
+    await expectNothingDone(world, () => world.api.callIn(), { message });
   });
 });
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
+import { asPlainEmr } from '../harness/plainEmr.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Chart, openChart, patient } from '../journeys/journey.ts';
 import { ended, endedCall, failedFetch, failedSync, refused_because, refusedWrites } from './endings.ts';
-import { withOtherEmr } from './otherEmr.ts';
 import { expectCallRefused, expectNothingDone } from './refusals.ts';
 
 let world: TestSandbox;
@@ -121,9 +121,9 @@ test('ERR-16 Invalid access token: `User not found.`.', async () => {
 });
 
 test('ERR-17 An EMR without telephone encounters: `Telephone encounters are only supported for <EMR name> EMR.`, naming the EMR that supports them.', async () => {
-  await withOtherEmr(world, async (api) => {
+  await asPlainEmr(world, async () => {
     const message = 'Telephone encounters are only supported for Larkspur EMR.';
-    await expectNothingDone(world, () => api.callIn(), { message });
+    await expectNothingDone(world, () => world.api.callIn(), { message });
   });
 });
 
@@ -148,7 +148,7 @@ test('ERR-22 A failure after acceptance is reported through the failure event of
     const { accepted, event } = await refuse(world);
     expect(accepted.success).toBe(true);
     expect(event.event_type).toBe(type);
-    expect(event.data.failure_reason).toBe(refused_because);
+    expect(event.data.failure_reason ?? event.data.error).toBe(refused_because);
   }
   expect((await failedFetch(world)).event.event_type).toBe('patient.live_fetch_failed');
   expect((await failedSync(world)).event.event_type).toBe('sync.failed');
