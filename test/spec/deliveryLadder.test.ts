@@ -123,7 +123,7 @@ test('DEC-351 A delivery times out after 15 s.', async () => {
   expect(problem).toMatch(/did not answer within 15 s/);
 });
 
-test('DEC-352', async () => {
+test('DEC-352 A delivery succeeds with any 2xx answer and with no other.', async () => {
   const taken = [200, 201, 202, 204, 206, 299];
   const refused = [300, 304, 400, 401, 404, 409, 422, 429, 500, 502, 599];
   const statusOfEndpoint = new Map<string, number>();
