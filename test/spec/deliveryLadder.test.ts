@@ -105,7 +105,8 @@ test('DEC-351 A delivery times out after 15 s.', async () => {
   const runOut: (() => void)[] = [];
   const real = globalThis.setTimeout;
   const caught = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms?: number) => {
-    if (ms !== 15_000) return real(work, ms);
+    // A chore of the service waits as long, so the timer is told by who sets it.
+    if (ms !== 15_000 || !new Error().stack?.includes('/exchange.ts')) return real(work, ms);
     runOut.push(work);
     return real(() => {}, 0);
   }) as typeof setTimeout);
