@@ -208,6 +208,7 @@ test('DEC-357 Events of one job are delivered in order; across jobs `created` gi
   const { receiver } = await register(world, { answering: answering(500) });
   const first = (await endedCall(world)).event;
   await afterTry(first.id, 1);
+  await world.owner`UPDATE deliveries SET ready_at = now() + interval '1 hour' WHERE event_id = ${first.id}`;
   receiver.answer = answering(200);
   const second_event = (await endedCall(world)).event;
   await untilStatus(world, second_event.id, 'success');

@@ -100,10 +100,12 @@ export async function failedSync(world: TestSandbox): Promise<Ended> {
 }
 
 async function givenUp(world: TestSandbox, path: string, body: Record<string, unknown>): Promise<Ended> {
-  await setFault(world.api, 'list_patients', 'error_500', { times: 2 });
+  await setFault(world.api, 'list_patients', 'error_500', { times: 50 });
   const { body: accepted } = await world.api.call('POST', path, { body });
   await until('the first try to fail', async () => (await world.api.job(accepted.job_id)).error);
   await world.owner`UPDATE jobs SET retry_since = retry_since - interval '61 minutes' WHERE id = ${accepted.job_id}`;
   await endPauses(world.owner);
-  return { accepted, event: await world.api.untilEvent(accepted.job_id) };
+  const event = await world.api.untilEvent(accepted.job_id);
+  await world.api.control('DELETE', '/control/faults');
+  return { accepted, event };
 }

@@ -6,6 +6,7 @@ import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { endPauses, patient, setFault, unlimited, until, untilEnded } from '../journeys/journey.ts';
 import { documentForm } from './documentForm.ts';
 import { free_day } from './endings.ts';
+import { whileNoJobStarts } from './heldJobs.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
@@ -16,8 +17,8 @@ afterEach(() => world.api.control('DELETE', '/control/faults'));
 
 type Call = { job_id: number; telephone_encounter_id: string };
 
-async function accept(mrn: string, headers: Record<string, string> = {}): Promise<Call> {
-  const answer = await world.api.callIn({ patient_mrn: mrn }, headers);
+async function accept(mrn: string, headers = {}, fields: Record<string, unknown> = {}): Promise<Call> {
+  const answer = await world.api.callIn({ patient_mrn: mrn, ...fields }, headers);
   expect(answer.status, JSON.stringify(answer.body)).toBe(200);
   return answer.body;
 }
@@ -30,9 +31,12 @@ async function applied(ids: string[]): Promise<string[]> {
 
 /** Waits until a try of the job has failed, and lets its lane pause for an hour. */
 async function holdBack(job_id: number): Promise<void> {
-  await until('a try to fail', async () => (await world.api.job(job_id)).error);
-  await world.owner`UPDATE lanes SET ready_at = now() + interval '1 hour'
-    WHERE key = (SELECT lane FROM jobs WHERE id = ${job_id})`;
+  await until(`the lane of job ${job_id} to pause`, async () => {
+    const held = await world.owner`
+      UPDATE lanes SET ready_at = now() + interval '1 hour' WHERE locked_until IS NULL
+         AND key = (SELECT lane FROM jobs WHERE id = ${job_id} AND error IS NOT NULL) RETURNING id`;
+    return held.length > 0;
+  });
 }
 
 /** The sandbox's account needs a person, found out by a call for this patient. */
@@ -53,7 +57,7 @@ test('DEC-280 Writes for one patient of one organisation run in the order they w
   const { provider_id: provider, location_id: location } = world.sandbox.example;
   const form = documentForm(world);
   // The first is tried again, which must not let a later one pass.
-  await setFault(world.api, 'create_telephone_encounter', 'error_429');
+  await setFault(world.api, 'create_telephone_encounter', 'error_429', { times: 50 });
   const first = await accept(mrn);
   await holdBack(first.job_id);
   const ids = [first.telephone_encounter_id];
@@ -66,6 +70,7 @@ test('DEC-280 Writes for one patient of one organisation run in the order they w
     ids.push(added.body.patient_insurance_id, (await accept(mrn)).telephone_encounter_id);
   }
   expect(await applied(ids)).toStrictEqual([]);
+  await world.api.control('DELETE', '/control/faults');
   await endPauses(world.owner);
   await until('all of them to be applied', async () => (await applied(ids)).length === ids.length);
   expect(await applied(ids)).toStrictEqual(ids);
@@ -73,7 +78,9 @@ test('DEC-280 Writes for one patient of one organisation run in the order they w
 
 test("DEC-281 Writes for different patients run in parallel, within the EMR's own limits.", async () => {
   await setFault(world.api, 'create_telephone_encounter', 'delay', { times: 8, delay_ms: 700 });
-  const calls = await Promise.all(Array.from({ length: 8 }, (_, n) => accept(patient(20 + n).mrn)));
+  const calls = await whileNoJobStarts(world, () =>
+    Promise.all(Array.from({ length: 8 }, (_, n) => accept(patient(20 + n).mrn))),
+  );
   const ids = calls.map(({ job_id }) => job_id);
   await untilEnded(world.owner, ids);
   const spans = await world.owner<{ began: number; ended: number }[]>`
@@ -116,12 +123,17 @@ test("DEC-286 A job parked or waiting for one account never blocks another accou
 
   // Waiting for its next try, which keeps this patient's order and nothing else: every place the account has is taken.
   const { parallel_max } = larkspur.limits;
-  await setFault(world.api, 'create_telephone_encounter', 'error_429', { times: parallel_max });
-  const waiting = await Promise.all(Array.from({ length: parallel_max }, (_, n) => accept(patient(50 + n).mrn)));
+  await setFault(world.api, 'list_medications', 'error_500', { times: 200 });
+  const waiting = await Promise.all(
+    Array.from({ length: parallel_max }, (_, n) =>
+      accept(patient(51 + 10 * n).mrn, {}, { refill_medication_name: 'li' }),
+    ),
+  );
   for (const { job_id } of waiting) await holdBack(job_id);
-  const others = (await colleague.callIn({ patient_mrn: patient(60).mrn })).body;
+  const others = (await colleague.callIn({ patient_mrn: patient(99).mrn })).body;
   expect((await colleague.untilEvent(others.job_id)).event_type).toBe('telephone_encounter.created');
   for (const { job_id } of waiting) expect((await world.api.job(job_id)).status).toBe('queued');
+  await world.api.control('DELETE', '/control/faults');
   await endPauses(world.owner);
   await untilEnded(
     world.owner,

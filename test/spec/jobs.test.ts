@@ -18,12 +18,14 @@ async function partly(): Promise<Ended> {
 /** The answer to the write is lost, and for an hour the EMR cannot say whether it arrived. */
 async function doubtful(): Promise<Ended> {
   await setFault(world.api, 'create_telephone_encounter', 'lose_answer');
+  await setFault(world.api, 'find_receipt', 'error_500', { times: 50 });
   const { body: accepted } = await world.api.callIn();
   await until('the answer to be lost', async () => (await world.api.job(accepted.job_id)).error);
-  await setFault(world.api, 'find_receipt', 'error_500');
   await world.owner`UPDATE jobs SET retry_since = retry_since - interval '61 minutes' WHERE id = ${accepted.job_id}`;
   await endPauses(world.owner);
-  return { accepted, event: await world.api.untilEvent(accepted.job_id) };
+  const event = await world.api.untilEvent(accepted.job_id);
+  await world.api.control('DELETE', '/control/faults');
+  return { accepted, event };
 }
 
 const statusOf = async (job_id: number): Promise<string> => (await world.api.job(job_id)).status;

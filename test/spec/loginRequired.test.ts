@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { appliedMarkers, createMarker, patient, setFault, unlimited, until, untilEnded } from '../journeys/journey.ts';
+import { appliedMarkers, createMarker, patient, unlimited, until, untilEnded } from '../journeys/journey.ts';
 import { endedCall } from './endings.ts';
+import { whileNoJobStarts } from './heldJobs.ts';
 import { register, untilReceived } from './webhookReceivers.ts';
 
 let world: TestSandbox;
@@ -11,7 +12,6 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 afterEach(async () => {
-  await world.api.control('DELETE', '/control/faults');
   await world.api.link({ access_token: world.sandbox.access_token });
   await until('what was parked to end', async () => {
     const [row] = await world.owner<{ left: number }[]>`
@@ -22,16 +22,17 @@ afterEach(async () => {
 
 type Accepted = { job_id: number; telephone_encounter_id: string };
 
-/** The link ends while calls for `count` patients wait: the reads are slow, so all are accepted before anyone knows. */
-async function expireWith(count: number, from = 1): Promise<Accepted[]> {
-  await setFault(world.api, 'list_patients', 'delay', { times: 4, delay_ms: 1_000 });
+/** The link ends while calls for `count` patients wait: all are accepted before anyone knows. */
+async function expireWith(count: number): Promise<Accepted[]> {
   const accepted: Accepted[] = [];
-  for (let n = 0; n < count; n += 1) {
-    const answer = await world.api.callIn({ patient_mrn: patient(from + n).mrn });
-    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-    accepted.push(answer.body);
-  }
-  await world.api.control('POST', '/control/sessions/expire', { mode: 'link' });
+  await whileNoJobStarts(world, async () => {
+    for (let n = 1; n <= count; n += 1) {
+      const answer = await world.api.callIn({ patient_mrn: patient(n).mrn });
+      expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+      accepted.push(answer.body);
+    }
+    await world.api.control('POST', '/control/sessions/expire', { mode: 'link' });
+  });
   await until('the account to need a person', async () => (await world.api.call('GET', '/v1/staff')).status === 403);
   await until('every job to be parked', async () => (await parkedOf(accepted)) === count);
   return accepted;
