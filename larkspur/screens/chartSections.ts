@@ -150,13 +150,14 @@ function documentSection({ patient, documents, folders, time, name }: Chart): Ht
       ([path, list]) => html`<h3 class="folder">${path.replaceAll('/', ' / ')}</h3>
 ${table(
   `Documents in ${path}`,
-  ['File', 'Size', 'Filed', 'By', 'Assigned to', 'Notes', 'State'],
+  ['File', 'Size', 'Filed', 'By', 'Assigned to', 'Template', 'Notes', 'State'],
   list.map((one) => [
     html`<a href="/patients/${encodeURIComponent(patient.patientId)}/documents/${encodeURIComponent(one.documentId)}">${one.fileName}</a>`,
     `${Math.ceil(one.sizeBytes / 1024)} KB`,
     time(one.createdAt),
     one.createdBy,
     one.assignedTo && name('staff', one.assignedTo),
+    one.templateName,
     one.notes,
     [
       one.reviewedFlag === 'Y' ? 'Reviewed' : 'To review',

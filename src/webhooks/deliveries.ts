@@ -57,18 +57,23 @@ export async function addAttempt(tx: Tx, lease: Lease, attempt: Attempt): Promis
     INSERT INTO delivery_attempts (delivery_id, attempt, client_id, at, duration_ms, status_code, problem)
     VALUES (${lease.id}, ${attempt.number}, ${lease.client_id}, clock_timestamp(), ${attempt.duration_ms},
       ${attempt.status_code}, ${attempt.problem})`;
-  await tx`UPDATE deliveries SET attempts = ${attempt.number} WHERE id = ${lease.id}`;
 }
 
-export async function endDelivery(tx: Tx, lease: Lease, status: 'success' | 'failed'): Promise<void> {
+/**
+ * Ends a delivery after so many tries. Everything in one statement: PostgreSQL checks the references of a row anew
+ * when one transaction updates it twice. That locks the endpoint after the event, and a removal of the endpoint,
+ * which goes the other way, meets it in a deadlock.
+ */
+export async function endDelivery(tx: Tx, lease: Lease, status: 'success' | 'failed', attempts: number): Promise<void> {
   await tx`
-    UPDATE deliveries SET status = ${status}, ready_at = NULL, locked_until = NULL, owner = NULL,
+    UPDATE deliveries SET status = ${status}, attempts = ${attempts}, ready_at = NULL, locked_until = NULL, owner = NULL,
       finished_at = clock_timestamp() WHERE id = ${lease.id}`;
 }
 
-export async function retryDelivery(tx: Tx, lease: Lease, pause_ms: number): Promise<void> {
+/** Lets a delivery wait for its next try; in one statement as `endDelivery`. */
+export async function retryDelivery(tx: Tx, lease: Lease, pause_ms: number, attempts: number): Promise<void> {
   await tx`
-    UPDATE deliveries SET locked_until = NULL, owner = NULL,
+    UPDATE deliveries SET attempts = ${attempts}, locked_until = NULL, owner = NULL,
       ready_at = clock_timestamp() + ${pause_ms}::float8 * interval '1 millisecond' WHERE id = ${lease.id}`;
 }
 

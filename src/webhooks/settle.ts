@@ -42,8 +42,8 @@ export async function settle(
   await addAttempt(tx, lease, { ...outcome, number });
   const pause_ms = usable ? nextTry(number - delivery.ladder_from, outcome.retry_after_s, random) : undefined;
   const verdict = outcome.success ? 'success' : pause_ms === undefined ? 'failed' : 'retry';
-  if (verdict === 'retry') await retryDelivery(tx, lease, pause_ms ?? 0);
-  else await endDelivery(tx, lease, verdict);
+  if (verdict === 'retry') await retryDelivery(tx, lease, pause_ms ?? 0, number);
+  else await endDelivery(tx, lease, verdict, number);
   await restateEvents(tx, [delivery.event_id]);
   return verdict;
 }
@@ -52,7 +52,7 @@ export async function settle(
 export async function settleDisabled(tx: Tx, lease: Lease, delivery: Delivery): Promise<void> {
   await lockEvents(tx, [delivery.event_id]);
   await holdDelivery(tx, lease);
-  await endDelivery(tx, lease, 'failed');
+  await endDelivery(tx, lease, 'failed', delivery.attempts);
   await restateEvents(tx, [delivery.event_id]);
 }
 

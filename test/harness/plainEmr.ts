@@ -37,13 +37,33 @@ const plain: Connector = {
   },
 };
 
+/** Runs `work` while the sandbox's own organisation is of such an EMR. */
+export async function asPlainEmr(world: TestSandbox, work: () => Promise<void>): Promise<void> {
+  offerPlainEmr(world);
+  const { org_id } = world.sandbox;
+  const belongTo = async (connector: string) => {
+    await world.owner`UPDATE organisations SET connector = ${connector} WHERE org_id = ${org_id}`;
+    world.ctx.lookups.clear();
+  };
+  await belongTo(plain.name);
+  try {
+    await work();
+  } finally {
+    await belongTo(larkspur.name);
+  }
+}
+
 /** Links an account of such an EMR to a running product, and gives the API as that account. */
 export async function linkPlainEmr(world: TestSandbox): Promise<Api> {
-  // The product's own table of connectors is open to whoever runs it in this process.
-  (world.ctx.connectors as Map<string, Connector>).set(plain.name, plain);
+  offerPlainEmr(world);
   const access_token = await world.api.link({ org_id: 'plain-practice', user_id: 'plain-user', emr_name: plain.name });
   const api = openApi({ ...world.sandbox, access_token });
   const { body } = await api.call('POST', '/v1/sync');
   await api.untilEvent(body.job_id);
   return api;
+}
+
+/** The product's own table of connectors is open to whoever runs it in this process. */
+function offerPlainEmr(world: TestSandbox): void {
+  (world.ctx.connectors as Map<string, Connector>).set(plain.name, plain);
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type Received = { headers: IncomingHttpHeaders; body: string; url: string };
+export type Received = { method: string; headers: IncomingHttpHeaders; body: string; url: string };
 export type Answer = (response: ServerResponse, received: Received) => void;
 
 export type Receiver = {
@@ -19,7 +19,7 @@ export async function startReceiver(answer: Answer = answering(200)): Promise<Re
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString('utf8');
-      const received = { headers: request.headers, body, url: request.url ?? '' };
+      const received = { method: request.method ?? '', headers: request.headers, body, url: request.url ?? '' };
       receiver.received.push(received);
       receiver.answer(response, received);
     });

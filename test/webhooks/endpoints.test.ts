@@ -7,7 +7,7 @@ import { removeEndpoint } from '../../src/webhooks/removeEndpoint.ts';
 import { newestSecretOfOldestEndpoint, rotateSecret } from '../../src/webhooks/rotateSecret.ts';
 import { readLiveSecrets } from '../../src/webhooks/secrets.ts';
 import { layTenant, type Tenant } from '../harness/tenant.ts';
-import { claim, deliveriesOf, emit, layWorld, statusOf, synced, type World } from './world.ts';
+import { claim, deliveriesOf, drain, emit, layWorld, receive, statusOf, synced, type World } from './world.ts';
 
 let world: World;
 let tenant: Tenant;
@@ -88,6 +88,19 @@ describe('endpoints', () => {
     expect((await deliveriesOf(world, both)).map((row) => row.endpoint_id)).toEqual([second.id]);
     expect(await world.owner`SELECT id FROM webhook_secrets WHERE endpoint_id = ${first.id}`).toHaveLength(0);
     expect(await inside((tx) => removeEndpoint(tx, first.id))).toBe(false);
+  });
+
+  it('that are being removed make no delivery under way wait: each would wait for the other', async () => {
+    // What other tests left waiting has addresses that nobody may call.
+    await world.owner`UPDATE deliveries SET ready_at = NULL`;
+    const { id, receiver } = await receive(world, undefined, {}, tenant);
+    const event_id = await emit(world, synced, tenant);
+    await world.owner.begin(async (removal) => {
+      await removal`SELECT FROM webhook_endpoints WHERE id = ${id} FOR UPDATE`;
+      await drain(world);
+    });
+    expect(receiver.received).toHaveLength(1);
+    expect(await statusOf(world, event_id)).toBe('success');
   });
 
   it('that are disabled get nothing more, and what waits for them fails unless a worker has it', async () => {

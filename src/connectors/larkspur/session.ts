@@ -65,7 +65,9 @@ async function renew(door: Door, { credentials, keepGrant }: Access, grant: Gran
   if (!('answer' in reply)) {
     const reason = reasons.get(reply.code);
     if (reason !== undefined) throw new EmrFailure('login_required', reason);
-    throw new EmrFailure('unavailable', reply.failure.message);
+    // A lock opens by itself, so it is waited for: a person could not sign in either.
+    const locked = reply.code === 'LOCKED' && 'Larkspur has locked this user for a while.';
+    throw new EmrFailure('unavailable', locked || reply.failure.message);
   }
   const renewed = grantOf(reply.answer);
   await keepGrant(renewed);
@@ -75,6 +77,5 @@ async function renew(door: Door, { credentials, keepGrant }: Access, grant: Gran
 const reasons = new Map<string | undefined, string>([
   ['BAD_CREDENTIALS', 'Larkspur no longer accepts the user name and password.'],
   ['DEVICE_UNKNOWN', 'Larkspur asks for a new one-time code.'],
-  ['LOCKED', 'Larkspur has locked this user for a while.'],
   ['BAD_REQUEST', 'Larkspur asks for a new sign-in.'],
 ]);
