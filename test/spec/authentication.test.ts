@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { countRows, openChart, unlimited } from '../journeys/journey.ts';
+import { openChart, unlimited } from '../journeys/journey.ts';
 import { isRegistration, type Operation, operationsOf } from './everyEndpoint.ts';
+import { acceptedWork } from './stored.ts';
 
 let world: TestSandbox;
 let other: OtherClient;
@@ -21,9 +22,9 @@ const no_user = 'User not found.';
 /** Sends each operation as it stands, with nothing in its body. */
 const send = ({ method, url }: Operation, headers: Headers = {}) => world.api.call(method, url, { headers });
 async function expectAllRefused(operations: Operation[], headers: Headers, message: string): Promise<void> {
-  const before = await countRows(world.owner);
+  const before = await acceptedWork(world);
   for (const operation of operations) expectRefusal(await send(operation, headers), 401, message);
-  expect(await countRows(world.owner)).toStrictEqual(before);
+  expect(await acceptedWork(world)).toStrictEqual(before);
 }
 
 test('AUT-01 A `/v1` request without the `client_id` header (or its twin `client-id`) is refused.', async () => {

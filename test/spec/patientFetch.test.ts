@@ -3,8 +3,9 @@ import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { type Received, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { countRows, until } from '../journeys/journey.ts';
+import { until } from '../journeys/journey.ts';
 import { fetchLive, isoOf } from './liveFetch.ts';
+import { acceptedWork } from './stored.ts';
 
 type Body = Answer['body'];
 
@@ -30,15 +31,10 @@ const whoIs = async (test: (each: Body) => boolean): Promise<string[]> => {
   const { rows } = (await world.api.control('GET', '/control/patients')).body;
   return rows.filter(test).map((each: Body) => each.mrn);
 };
-/** What a request leaves behind when it is accepted; events and lanes come and go with earlier ones. */
-async function stored() {
-  const { operations, jobs } = await countRows(world.owner);
-  return { operations, jobs };
-}
 async function expectRefused(body: Record<string, unknown>, field: string): Promise<void> {
-  const before = await stored();
+  const before = await acceptedWork(world);
   expectRefusal(await ask(body), 400, new RegExp(`\\b${field}\\b`), field);
-  expect(await stored()).toStrictEqual(before);
+  expect(await acceptedWork(world)).toStrictEqual(before);
 }
 
 test('FET-01 The search-method selector takes `dob`, `name`, `phone`, `mrn`; any other value is refused.', async () => {
@@ -133,18 +129,18 @@ test('FET-09 The result is delivered by webhook with the data described under Li
 });
 
 test('DEC-173 `POST /v1/patients/fetch` requires search_by: `dob`, `name`, `phone` or `mrn`.', async () => {
-  const before = await stored();
+  const before = await acceptedWork(world);
   for (const search_by of [undefined, null, '']) {
     expectRefusal(await ask({ search_by, mrn }), 400, 'Missing required field: search_by', 'search_by');
   }
   const rule = 'search_by must be one of: dob, name, phone, mrn';
   expectRefusal(await ask({ search_by: 'email', mrn }), 400, rule, 'search_by');
-  expect(await stored()).toStrictEqual(before);
+  expect(await acceptedWork(world)).toStrictEqual(before);
 });
 
 test('DEC-174 `POST /v1/patients/fetch` requires the criteria of its method: dob for `dob`, first_name and last_name for `name`, phone for `phone`, mrn for `mrn`.', async () => {
   const all = { dob: '1990-01-02', first_name: 'A', last_name: 'B', phone: '518-555-0100', mrn };
-  const before = await stored();
+  const before = await acceptedWork(world);
   for (const [search_by, field] of [
     ['dob', 'dob'],
     ['name', 'first_name'],
@@ -155,7 +151,7 @@ test('DEC-174 `POST /v1/patients/fetch` requires the criteria of its method: dob
     const answer = await ask({ ...all, search_by, [field]: undefined });
     expectRefusal(answer, 400, `Missing required field: ${field}`, field);
   }
-  expect(await stored()).toStrictEqual(before);
+  expect(await acceptedWork(world)).toStrictEqual(before);
   for (const own of [
     { search_by: 'dob', dob: all.dob },
     { search_by: 'name', first_name: all.first_name, last_name: all.last_name },

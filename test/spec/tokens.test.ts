@@ -11,7 +11,7 @@ import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 import { operationsOf } from './everyEndpoint.ts';
 import { quietSyncs } from './quietSyncs.ts';
-import { tablesHolding } from './storedText.ts';
+import { tablesHolding } from './stored.ts';
 
 let world: TestSandbox;
 let steps: LinkSteps;

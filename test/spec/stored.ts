@@ -1,4 +1,11 @@
 import type { TestSandbox } from '../harness/sandbox.ts';
+import { countRows } from '../journeys/journey.ts';
+
+/** What a request leaves behind when it is accepted. Events and lanes come and go with earlier ones, and are not counted. */
+export async function acceptedWork({ owner }: TestSandbox) {
+  const { operations, jobs, idempotency_keys } = await countRows(owner);
+  return { operations, jobs, idempotency_keys };
+}
 
 /** The names of the tables that hold this text somewhere, as it is or as the bytes of a binary column. */
 export async function tablesHolding({ owner }: TestSandbox, text: string): Promise<string[]> {
