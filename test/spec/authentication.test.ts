@@ -3,6 +3,7 @@ import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/suppor
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { openChart, unlimited } from '../journeys/journey.ts';
 import { isRegistration, type Operation, operationsOf } from './everyEndpoint.ts';
+import { quietSyncs } from './quietSyncs.ts';
 import { acceptedWork } from './stored.ts';
 
 let world: TestSandbox;
@@ -10,6 +11,7 @@ let other: OtherClient;
 let v1: Operation[];
 beforeAll(async () => {
   world = await startSandbox({ env: unlimited });
+  await quietSyncs(world);
   other = await newClient(world);
   v1 = await operationsOf(world.api, '/v1/');
 });

@@ -3,6 +3,7 @@ import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/suppor
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { unlimited, until } from '../journeys/journey.ts';
 import { everyone, isRegistration, type Operation, operationsOf } from './everyEndpoint.ts';
+import { quietSyncs } from './quietSyncs.ts';
 
 let world: TestSandbox;
 let other: OtherClient;
@@ -11,6 +12,7 @@ let v1: Operation[];
 let link: Operation[];
 beforeAll(async () => {
   world = await startSandbox({ env: unlimited });
+  await quietSyncs(world);
   other = await newClient(world);
   foreign_token = await other.api.link({ user_id: 'foreign-user', org_id: 'foreign-org', staff: 1 });
   v1 = await operationsOf(world.api, '/v1/');

@@ -6,6 +6,7 @@ import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { unlimited, until } from '../journeys/journey.ts';
 import { answersWhileExpired, type Operation, operationsOf } from './everyEndpoint.ts';
 import { type ExpiredAccount, expireAccount } from './expiredAccount.ts';
+import { quietSyncs } from './quietSyncs.ts';
 
 let world: TestSandbox;
 let steps: LinkSteps;
@@ -15,6 +16,7 @@ let expired: ExpiredAccount;
 let receiver: Receiver;
 beforeAll(async () => {
   world = await startSandbox({ env: unlimited });
+  await quietSyncs(world);
   steps = linkSteps(world);
   v1 = await operationsOf(world.api, '/v1/');
   receiver = await startReceiver();

@@ -3,12 +3,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
+import { quietSyncs } from './quietSyncs.ts';
 import { sendDocument } from './sendDocument.ts';
 import { acceptedWork } from './stored.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
   world = await startSandbox();
+  await quietSyncs(world);
 });
 afterAll(() => world.close());
 

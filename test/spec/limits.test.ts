@@ -6,11 +6,13 @@ import { apiOf, expectRefusal, newClient, raw } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { operationsOf } from './everyEndpoint.ts';
+import { quietSyncs } from './quietSyncs.ts';
 import { acceptedWork } from './stored.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
   world = await startSandbox();
+  await quietSyncs(world);
 });
 afterAll(() => world.close());
 

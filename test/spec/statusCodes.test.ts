@@ -5,6 +5,7 @@ import { pdfOf } from '../harness/documents.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { unlimited } from '../journeys/journey.ts';
 import { operationsOf } from './everyEndpoint.ts';
+import { quietSyncs } from './quietSyncs.ts';
 import { sendDocument } from './sendDocument.ts';
 import { acceptedWork } from './stored.ts';
 
@@ -13,6 +14,7 @@ type Fields = Record<string, unknown>;
 let world: TestSandbox;
 beforeAll(async () => {
   world = await startSandbox({ env: unlimited });
+  await quietSyncs(world);
 });
 afterAll(() => world.close());
 

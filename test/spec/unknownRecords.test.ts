@@ -3,6 +3,7 @@ import { apiOf, expectRefusal, newClient } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
+import { quietSyncs } from './quietSyncs.ts';
 import { sendDocument } from './sendDocument.ts';
 import { acceptedWork } from './stored.ts';
 
@@ -12,6 +13,7 @@ let second: Api;
 let other: Api;
 beforeAll(async () => {
   world = await startSandbox();
+  await quietSyncs(world, 'list_claims');
   second = apiOf(world, { access_token: await world.api.link({ user_id: 'second', org_id: 'second-org', staff: 1 }) });
   const client = await newClient(world);
   const access_token = await client.api.link({ user_id: 'other', org_id: 'other-org', staff: 2 });

@@ -3,10 +3,12 @@ import { expectRefusal } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { unlimited } from '../journeys/journey.ts';
 import { operationsOf } from './everyEndpoint.ts';
+import { quietSyncs } from './quietSyncs.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
   world = await startSandbox({ env: unlimited });
+  await quietSyncs(world);
 });
 afterAll(() => world.close());
 
