@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { fetchLive } from './liveFetch.ts';
+import { syncNow } from './syncNow.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
@@ -49,8 +50,6 @@ test("GEN-21 Provider and schedule settings (status, hide_in_availability, hours
   expect(await providerOf('505')).toMatchObject(set);
   // The clinic changes something of the provider, so that the sync has a new record to bring.
   await world.api.control('PATCH', '/control/providers/505', { displayName: 'Renamed, MD', activeFlag: 'Y' });
-  expect((await world.api.untilEvent((await world.api.call('POST', '/v1/sync')).body.job_id)).event_type).toBe(
-    'sync.completed',
-  );
+  await syncNow(world.api);
   expect(await providerOf('505')).toMatchObject({ name: 'Renamed, MD', ...set });
-});
+}, 60_000);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { sendDocument } from './sendDocument.ts';
+import { syncNow } from './syncNow.ts';
 
 type Body = Answer['body'];
 
@@ -63,10 +64,10 @@ test('DEC-002 Record ids sort by their time of creation.', async () => {
   // A record that the clinic adds later sorts behind all those there were.
   const patients = (await world.api.call('GET', '/v1/patients?page_size=1000')).body.patients;
   await world.api.control('POST', '/control/patients', { firstName: 'Nova', lastName: 'Newcomer' });
-  await world.api.untilEvent((await world.api.call('POST', '/v1/sync')).body.job_id);
+  await syncNow(world.api);
   const [newcomer] = (await world.api.call('GET', '/v1/patients?last_name=newcomer')).body.patients;
   for (const { id } of patients) expect(id < newcomer.id).toBe(true);
-});
+}, 60_000);
 
 test('DEC-003 `job_id` is a JSON number (integer) in responses.', async () => {
   const fetched = await world.api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn: 'x' } });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { syncNow } from './syncNow.ts';
 
 type Body = Answer['body'];
 
@@ -17,7 +18,7 @@ beforeAll(async () => {
       activeFlag: n % 9 ? 'Y' : 'N',
     });
   await Promise.all(Array.from({ length: 90 }, (_, n) => add(n)));
-  await world.api.untilEvent((await world.api.call('POST', '/v1/sync')).body.job_id);
+  await syncNow(world.api);
   known = (await world.api.control('GET', '/control/insurance-companies')).body.rows;
 });
 afterAll(() => world.close());

@@ -3,6 +3,7 @@ import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { isoOf } from './liveFetch.ts';
+import { syncNow } from './syncNow.ts';
 
 type Body = Answer['body'];
 
@@ -16,8 +17,7 @@ beforeAll(async () => {
   // A patient of whom everything is known, and one of whom next to nothing is.
   await world.api.control('PATCH', '/control/patients/10001', { middleName: 'Q', address: { line2: 'Flat 2' } });
   await world.api.control('POST', '/control/patients', { firstName: 'Bare', lastName: 'Newcomer' });
-  const { job_id } = (await world.api.call('POST', '/v1/sync')).body;
-  await world.api.untilEvent(job_id);
+  await syncNow(world.api);
   known = (await world.api.control('GET', '/control/patients')).body.rows;
   answer = await world.api.call('GET', '/v1/patients?page_size=1000');
   listed = answer.body.patients;

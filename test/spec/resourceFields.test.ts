@@ -4,6 +4,7 @@ import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { setFault, until } from '../journeys/journey.ts';
 import { fetchLive } from './liveFetch.ts';
 import { sendDocument } from './sendDocument.ts';
+import { syncNow } from './syncNow.ts';
 
 type Body = Answer['body'];
 
@@ -31,7 +32,7 @@ beforeAll(async () => {
   await add('orders', { patientId, providerId: '501', orderDate: '01/02/2026', name: 'Bare order' });
   const { mrn } = bare;
   await add('claims', { patientId, mrn, providerId: '501', serviceDate: '01/02/2026', claimDate: '01/02/2026' });
-  await world.api.untilEvent((await world.api.call('POST', '/v1/sync')).body.job_id);
+  await syncNow(world.api);
   const [held] = await world.owner`SELECT id FROM appointments WHERE ehr_id = ${appointmentId}`;
   bare_visit = (await world.api.call('GET', `/v1/appointments/${held?.id}`)).body.appointment;
 });
