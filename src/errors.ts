@@ -13,6 +13,16 @@ export const errors = {
   unexpected_query: { status: 400, message: 'Unexpected query parameters: {names}' },
   invalid_field: { status: 400, message: '{rule}' },
   restricted_operation: { status: 400, message: '{operation} are only supported for {emr} EMR.' },
+  restricted_field: { status: 400, message: "Field '{field}' is only supported for {emr} EMR." },
+  fixed_field: { status: 400, message: "Field '{field}' cannot be changed on an active patient." },
+  insurance_company_missing: {
+    status: 400,
+    message: 'One of insurance_provider_id or insurance_name is required.',
+  },
+  carrier_missing: {
+    status: 400,
+    message: "Insurance provider '{name}' has no carrier ID in the EMR: an insurance cannot be moved to it.",
+  },
   operation_not_offered: { status: 400, message: 'This EMR does not offer {operation}.' },
   personal_user_id: {
     status: 400,
@@ -48,6 +58,7 @@ export const errors = {
   staff_not_found: { status: 404, message: "Staff member with ID '{id}' not found." },
   location_not_found: { status: 404, message: "Location with EMR ID '{id}' not found." },
   pharmacy_not_found: { status: 404, message: "Pharmacy with EMR ID '{id}' not found." },
+  record_unnamed: { status: 404, message: '{reason}' },
   record_not_found: { status: 404, message: "{noun} with ID '{id}' not found." },
   idempotency_key_running: {
     status: 409,

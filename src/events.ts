@@ -26,6 +26,28 @@ const document = { document_id: Type.String(), patient_mrn: Type.String(), folde
 /** Why something failed, for programs (`code`) and for people. */
 const reasons = Type.Array(Type.Object({ code: Type.String(), description: Type.String() }));
 
+/** What a write changed in the EMR, field by field; `note` only where the EMR saved something else than it was sent. */
+const audit_trail = Type.Array(
+  Type.Object({
+    field_label: Type.String(),
+    before: nullable(Type.String()),
+    after: nullable(Type.String()),
+    property: Type.String(),
+    note: Type.Optional(Type.String()),
+  }),
+);
+
+const insurance = {
+  patient_insurance_id: Type.String(),
+  emr_insurance_id: Type.String(),
+  patient_mrn: Type.String(),
+  member_id: Type.String(),
+  group_id: nullable(Type.String()),
+  plan_begin_date: nullable(Type.String()),
+  copayment: nullable(Type.Number()),
+  audit_trail,
+};
+
 const synced = Type.Record(Type.String(), Type.Integer());
 
 /** Every event the service sends, with exactly its data fields. The reference page is generated from this table. */
@@ -73,6 +95,53 @@ export const events = {
       failure_reason: Type.String(),
       reasons,
     }),
+  },
+  'patient.created': {
+    summary: 'The patient has a chart in the EMR.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({ patient_id: Type.String(), mrn: Type.String() }),
+  },
+  'patient.failed': {
+    summary: 'The patient was not created; of a duplicate, the MRN of the patient there is.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({
+      patient_id: Type.String(),
+      failure_reason: Type.String(),
+      reasons,
+      duplicate_patient_mrn: Type.Optional(Type.String()),
+    }),
+  },
+  'patient.updated': {
+    summary: 'The changes of a patient stand in the EMR.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({ patient_id: Type.String(), mrn: Type.String(), audit_trail }),
+  },
+  'patient.update_failed': {
+    summary: 'The changes of a patient were not made; the patient keeps the values there were.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({ patient_id: Type.String(), mrn: Type.String(), failure_reason: Type.String(), reasons }),
+  },
+  'patient.insurance.added': {
+    summary: 'The insurance stands in the patient’s chart.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object(insurance),
+  },
+  'patient.insurance.updated': {
+    summary: 'The changes of an insurance stand in the patient’s chart.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object(insurance),
+  },
+  'patient.insurance.failed': {
+    summary: 'The insurance was not added or changed.',
+    names_job: true,
+    names_account: true,
+    data: Type.Object({ patient_insurance_id: Type.String(), patient_mrn: Type.String(), error: Type.String() }),
   },
   'patient.live_fetch_completed': {
     summary: 'Patients were read live from the EMR. With exactly one, its fields also stand directly in data.',

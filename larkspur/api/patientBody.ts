@@ -13,9 +13,9 @@ const subscriberCode = Type.Enum(Object.keys(subscriberRelationships) as (keyof 
 
 /** A person who pays, as typed in. */
 export const guarantorFields = {
-  firstName: typed(200),
+  firstName: typed(2000),
   middleName: optional(text),
-  lastName: typed(200),
+  lastName: typed(2000),
   birthDate: optional(usDate),
   sexCode: optional(sexCode),
   phone: optional(text),
@@ -25,7 +25,7 @@ export const guarantorFields = {
 export const guarantor = Type.Object(guarantorFields, { additionalProperties: false });
 
 export const insuranceFields = {
-  subscriberNumber: typed(200),
+  subscriberNumber: typed(2000),
   groupNumber: optional(text),
   priority: optional(insurancePriority),
   planBegins: optional(usDate),

@@ -20,8 +20,8 @@ import { demographicFields, guarantor, insuranceFields, relationshipCode } from 
 import { optional, recordId, typed, writeBody } from './writeBody.ts';
 
 const createBody = writeBody({
-  firstName: typed(200),
-  lastName: typed(200),
+  firstName: typed(2000),
+  lastName: typed(2000),
   birthDate: usDate,
   sexCode,
   ...demographicFields,
@@ -30,7 +30,13 @@ const createBody = writeBody({
   insurances: Type.Optional(
     Type.Array(
       Type.Object(
-        { companyId: optional(recordId), companyName: optional(text), ...insuranceFields },
+        {
+          companyId: optional(recordId),
+          companyName: optional(text),
+          ...insuranceFields,
+          // At the desk of a new patient the card is not always at hand.
+          subscriberNumber: optional(text),
+        },
         { additionalProperties: false },
       ),
       { maxItems: 3 },
@@ -41,8 +47,8 @@ const createBody = writeBody({
 });
 
 const updateBody = writeBody({
-  firstName: Type.Optional(typed(200)),
-  lastName: Type.Optional(typed(200)),
+  firstName: Type.Optional(typed(2000)),
+  lastName: Type.Optional(typed(2000)),
   birthDate: Type.Optional(usDate),
   sexCode: Type.Optional(sexCode),
   ...demographicFields,
@@ -140,7 +146,11 @@ async function insure(
 ): Promise<Change[]> {
   const changes: Change[] = [];
   for (const insurance of body.insurances ?? []) {
-    const words = { ...insurance, guarantorId: guarantorId ?? null };
+    const words = {
+      ...insurance,
+      subscriberNumber: insurance.subscriberNumber ?? '',
+      guarantorId: guarantorId ?? null,
+    };
     changes.push(await addInsurance(sql, patientId, words, context.now(), await todayAt(sql, context.now())));
   }
   return changes;

@@ -10,7 +10,8 @@ export const receiptOperations = [
     handle: async ({ sql, params }) => {
       const receipt = await findReceipt(sql, params.operation, params.externalRef);
       if (!receipt) throw new EmrError('NOT_FOUND', 'No receipt for this operation and externalRef.');
-      return receipt;
+      const { answer, ...head } = receipt;
+      return { ...head, ...answer };
     },
   }),
 ];

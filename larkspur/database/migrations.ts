@@ -212,4 +212,6 @@ export const migrations: string[] = [
   create trigger ledger_append_only before update on ledger for each row execute function refuse_rewriting();
   `,
   chartTables,
+  // A receipt is a copy of the answer: who lost one learns from it all that it said.
+  'alter table receipts add column answer jsonb',
 ];

@@ -37,12 +37,13 @@ export async function performWrite(
     return await context.sql.begin(async (sql) => {
       await claimReference(sql, operation.name, marker, received.at);
       const written = await operation.write({ ...call, sql, body });
-      await fileReceipt(sql, operation.name, marker, written.record_id);
       const changes = fieldChanges(written.changes);
       await addHistory(sql, session.displayName, received.at, changes);
       await addLedgerEntry(sql, { ...received, patientMrn: received.patientMrn ?? written.mrn ?? null }, true);
       const mrn = written.mrn === undefined ? {} : { mrn: written.mrn };
-      return { recordId: written.record_id, ...mrn, corrections, changes: changes.map(labelled) };
+      const answer = { ...mrn, corrections, changes: changes.map(labelled) };
+      await fileReceipt(sql, operation.name, marker, written.record_id, answer);
+      return { recordId: written.record_id, ...answer };
     });
   } catch (error) {
     await addLedgerEntry(context.sql, received, false);

@@ -6,6 +6,8 @@ export interface Receipt {
   externalRef: string;
   recordId: string;
   receivedAt: Date;
+  /** What was answered to the write, but for its recordId. */
+  answer: object;
 }
 
 /**
@@ -23,14 +25,21 @@ export async function claimReference(sql: Query, operation: string, externalRef:
   });
 }
 
-export async function fileReceipt(sql: Query, operation: string, externalRef: string, recordId: string): Promise<void> {
+export async function fileReceipt(
+  sql: Query,
+  operation: string,
+  externalRef: string,
+  recordId: string,
+  answer: Record<string, unknown>,
+): Promise<void> {
   await sql`
-    update receipts set record_id = ${recordId} where operation = ${operation} and external_ref = ${externalRef}`;
+    update receipts set record_id = ${recordId}, answer = ${JSON.stringify(answer)}::text::jsonb
+    where operation = ${operation} and external_ref = ${externalRef}`;
 }
 
 export async function findReceipt(sql: Query, operation: string, externalRef: string): Promise<Receipt | undefined> {
   const [receipt] = await sql<Receipt[]>`
-    select operation, external_ref, record_id, received_at from receipts
+    select operation, external_ref, record_id, received_at, answer from receipts
     where operation = ${operation} and external_ref = ${externalRef}`;
   return receipt;
 }

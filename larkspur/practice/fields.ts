@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 /** The shapes that several rows of Larkspur share. */
-export const text = Type.String({ maxLength: 200 });
+export const text = Type.String({ maxLength: 2000 });
 export const textOrNull = Type.Union([text, Type.Null()]);
 export const flag = Type.Enum(['Y', 'N']);
 export const id = Type.String({ pattern: '^[A-Za-z0-9-]{1,40}$' });

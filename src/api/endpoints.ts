@@ -13,8 +13,12 @@ import jobsGet from './v1/jobs.get.ts';
 import locationsList from './v1/locations.list.ts';
 import locationsUpdate from './v1/locations.update.ts';
 import ordersList from './v1/orders.list.ts';
+import patientsCreate from './v1/patients.create.ts';
 import patientsFetch from './v1/patients.fetch.ts';
+import patientsInsurancesCreate from './v1/patients.insurances.create.ts';
+import patientsInsurancesUpdate from './v1/patients.insurances.update.ts';
 import patientsList from './v1/patients.list.ts';
+import patientsUpdate from './v1/patients.update.ts';
 import pharmaciesList from './v1/pharmacies.list.ts';
 import providersList from './v1/providers.list.ts';
 import { updateByEhrId, updateById } from './v1/providers.update.ts';
@@ -52,7 +56,11 @@ export const endpoints: readonly Endpoint[] = [
   staffList,
   pharmaciesList,
   patientsList,
+  patientsCreate,
+  patientsUpdate,
   patientsFetch,
+  patientsInsurancesCreate,
+  patientsInsurancesUpdate,
   appointmentsGet,
   claimsList,
   ordersList,

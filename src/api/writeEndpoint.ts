@@ -1,4 +1,4 @@
-import type { TObject } from 'typebox';
+import { type TObject, Type } from 'typebox';
 import type { OperationName } from '../connectors/connector.ts';
 import { requestWrite } from '../writes/requestWrite.ts';
 import type { Write } from '../writes/write.ts';
@@ -15,17 +15,19 @@ export function writeEndpoint<Body extends TObject, Needs extends OperationName>
   write: Write<Body, Needs>,
   particulars: Particulars,
 ): Endpoint {
+  const in_path = (write.path ?? []) as string[];
   return endpoint({
     ...particulars,
     auth: 'account',
-    body: write.body as TObject,
+    body: Type.Omit(write.body as TObject, in_path) as TObject,
+    ...(in_path.length > 0 ? { params: Type.Pick(write.body as TObject, in_path) as TObject } : {}),
     ...(write.upload ? { file_field: write.upload.field } : {}),
-    handle: ({ ctx, account, body, file, idempotency }) =>
+    handle: ({ ctx, account, body, params, file, idempotency }) =>
       acceptOnce(
         ctx,
         account.client_id,
         idempotency,
-        () => requestWrite(ctx, account, write, body as never, idempotency, file),
+        () => requestWrite(ctx, account, write, { ...params, ...body } as never, idempotency, file),
         write.accepted,
       ),
   });

@@ -13,6 +13,7 @@ import type { CodeLists } from '../model/settings.ts';
 import type { StaffMemberSource } from '../model/staff.ts';
 import type { VisitCodeSource } from '../model/visitCode.ts';
 import type { Outbound } from '../security/outbound.ts';
+import type { InsuranceUpdate, NewInsurance, NewPatient, PatientUpdate, Payer, Saved } from './patientWrites.ts';
 
 /** What the connector calls through: one EMR instance at one address. */
 export type Door = { address: string; outbound: Outbound; signal: AbortSignal };
@@ -89,6 +90,7 @@ export type Operations = {
   listClaims: () => AsyncIterable<ClaimSource[]>;
   listOrders: () => AsyncIterable<OrderSource[]>;
   getCodeLists: () => Promise<CodeLists>;
+  getAppointment: (ehr_id: string) => Promise<AppointmentSource | undefined>;
   findPatient: (mrn: string) => Promise<PatientSource | undefined>;
   listMedications: (patient_ehr_id: string) => Promise<EmrMedication[]>;
   listPatientPharmacies: (patient_ehr_id: string) => Promise<EmrPatientPharmacy[]>;
@@ -146,6 +148,18 @@ export type Operations = {
     },
     Written
   >;
+  createPatient: EmrWrite<NewPatient, Written & { mrn: string }>;
+  updatePatient: EmrWrite<PatientUpdate, Saved>;
+  addPatientInsurance: EmrWrite<NewInsurance, Saved>;
+  updatePatientInsurance: EmrWrite<InsuranceUpdate, Saved>;
+  /** A guarantor's record of its own, also for a person who has one. */
+  addGuarantor: EmrWrite<Payer & { patient_ehr_id: string }, Written>;
+  /** `guarantor_ehr_id` is null where the patient pays. */
+  setResponsibleParty: EmrWrite<
+    { patient_ehr_id: string; relationship: Payer['relationship']; guarantor_ehr_id: string | null },
+    Written
+  >;
+  requestEligibility: EmrWrite<{ patient_ehr_id: string }, Written>;
   addRefill: EmrWrite<{ encounter_ehr_id: string; medication_ehr_id: string; pharmacy_ehr_id: string | null }, Written>;
 };
 export type OperationName = keyof Operations;
@@ -156,6 +170,8 @@ export type Connector = {
   credential_fields: readonly CredentialField[];
   /** `parallel_max`: how many lanes of one account may be at work in this EMR at once. */
   limits: { parallel_max: number };
+  /** Whether it has the fields that the interface knows for some EMRs only. */
+  restricted_fields: boolean;
   /** What the EMR's address must be like beyond the outbound guard: the rest of a sentence, or undefined when fine. */
   refuseAddress: (url: URL) => string | undefined;
   /** Signs a person in. Throws EmrFailure when the EMR cannot be reached. */

@@ -1,4 +1,4 @@
-import type { Sql, Tx } from '../db/database.ts';
+import type { Fragment, Sql, Tx } from '../db/database.ts';
 
 export type NewJob = {
   client_id: string;
@@ -55,9 +55,29 @@ export async function enqueue(sql: Sql | Tx, job: NewJob): Promise<number | unde
           : sql`INSERT INTO uploads (operation_id, client_id, content)
                 SELECT id, client_id, ${job.upload} FROM asked`
       }
-    ), queued AS (
+    ), ${placed(sql, job)}
+    SELECT id FROM queued`;
+  return rows[0]?.id;
+}
+
+/** One more run of an operation that there is already, under the same marker. */
+export async function enqueueAgain(tx: Tx, job: Omit<NewJob, 'upload' | 'idempotency'>): Promise<number> {
+  const { operation } = job;
+  const [row] = await tx<{ id: number }[]>`
+    WITH asked AS (
+      UPDATE operations SET input = ${JSON.stringify(operation.input)}::text::json WHERE id = ${operation.id}
+      RETURNING id, client_id
+    ), ${placed(tx, job)}
+    SELECT id FROM queued`;
+  if (!row) throw new Error('There is no such operation to run again.');
+  return row.id;
+}
+
+/** The job of an operation that was `asked` for, and its place in the lane. */
+function placed(sql: Sql | Tx, job: NewJob): Fragment {
+  return sql`queued AS (
       INSERT INTO jobs (client_id, organisation_id, account_id, operation_id, type, lane)
-        SELECT client_id, ${job.organisation_id}, ${job.account_id}, id, ${operation.type},
+        SELECT client_id, ${job.organisation_id}, ${job.account_id}, id, ${job.operation.type},
                coalesce((SELECT key FROM lanes WHERE lanes.client_id = asked.client_id
                   AND organisation_id = ${job.organisation_id} AND key = ${job.lane_before ?? null}), ${job.lane})
           FROM asked
@@ -66,7 +86,5 @@ export async function enqueue(sql: Sql | Tx, job: NewJob): Promise<number | unde
       INSERT INTO lanes (client_id, organisation_id, account_id, key, parallel_max)
         SELECT client_id, ${job.organisation_id}, ${job.account_id}, lane, ${job.parallel_max} FROM queued
         ON CONFLICT (organisation_id, key) DO UPDATE SET key = excluded.key
-    )
-    SELECT id FROM queued`;
-  return rows[0]?.id;
+    )`;
 }

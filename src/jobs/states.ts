@@ -1,4 +1,4 @@
-/** The states of a job and every legal move between them; there are no others. */
+/** The states of a job and every legal move between them; the database refuses any other. */
 export const job_moves = [
   ['queued', 'running'],
   // Tried again, parked for a login, or handed back at shutdown.

@@ -15,15 +15,17 @@ export class NeedsReview extends Error {
 export type Steps = {
   /**
    * Performs one write to the EMR once, whatever happens in between: its outcome is stored and given again on later
-   * tries; an intent without an outcome is first asked for in the EMR by its marker. `told` is kept with the outcome,
-   * for whoever words the end of the job from the outcomes alone.
+   * tries; an intent without an outcome is first asked for in the EMR by its marker. `told` is stored with the outcome,
+   * for whoever words the end of the job from the outcomes alone; `kept` with the intent, before anything is sent.
    */
   write<Input, Output extends Record<string, unknown>>(
     name: string,
     write: EmrWrite<Input, Output>,
     input: Input,
-    told?: Record<string, unknown>,
+    more?: { told?: Record<string, unknown>; kept?: Record<string, unknown> },
   ): Promise<Output>;
+  /** What was kept with the step's intent, while that is open or done: what the EMR was, or may have been, sent. */
+  kept(name: string): Record<string, unknown> | undefined;
   /** Writes a line into the job's timeline. */
   note(name: string, detail?: Record<string, unknown>): Promise<void>;
   /** The outcomes so far, by step. */
@@ -35,30 +37,44 @@ export type Steps = {
 /** `detail` of an outcome that changed nothing in the EMR: the step is as good as never begun. */
 const not_applied = 'not_applied';
 
-type StepRow = { name: string; kind: 'note' | 'intent' | 'outcome'; detail: Record<string, unknown> | null };
+type Detail = Record<string, unknown> | null;
+type StepRow = { name: string; kind: 'note' | 'intent' | 'outcome'; detail: Detail; kept: Detail };
 
-/** The steps of a job with what earlier tries left behind. */
+/**
+ * The steps of a job with what earlier tries left behind, also those of earlier jobs of the same operation: what one
+ * of them may have written under the operation's marker is not written again.
+ */
 export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<Steps> {
   const rows = await db.read<StepRow>(
     job.client_id,
-    (sql) => sql`SELECT name, kind, detail FROM job_steps WHERE job_id = ${job.id} AND kind <> 'note' ORDER BY n`,
+    (sql) => sql`SELECT name, kind, detail, kept FROM job_steps
+       WHERE job_id IN (SELECT id FROM jobs WHERE operation_id = ${job.operation_id}) AND kind <> 'note' ORDER BY n`,
   );
   const open = new Set<string>();
   const outcomes = new Map<string, Record<string, unknown>>();
+  const kept_with = new Map<string, Record<string, unknown>>();
+  const closeUnapplied = (name: string) => {
+    open.delete(name);
+    kept_with.delete(name);
+  };
   for (const row of rows) {
-    if (row.kind === 'intent') open.add(row.name);
+    if (row.kind === 'intent') {
+      open.add(row.name);
+      if (row.kept !== null) kept_with.set(row.name, row.kept);
+    } else if (row.detail === null || not_applied in row.detail) closeUnapplied(row.name);
     else {
       open.delete(row.name);
-      if (row.detail !== null && !(not_applied in row.detail)) outcomes.set(row.name, row.detail);
+      outcomes.set(row.name, row.detail);
     }
   }
 
-  const record = (name: string, kind: StepRow['kind'], detail: StepRow['detail']) =>
+  const record = (name: string, kind: StepRow['kind'], detail: Detail, kept: Detail = null) =>
     db.tenant(job.client_id, async (tx) => {
       await holdLane(tx, lease);
-      await tx`INSERT INTO job_steps (job_id, client_id, attempt, name, kind, detail)
+      await tx`INSERT INTO job_steps (job_id, client_id, attempt, name, kind, detail, kept)
         VALUES (${job.id}, ${job.client_id}, ${job.attempts}, ${name}, ${kind},
-          ${detail === null ? null : JSON.stringify(detail)}::text::json)`;
+          ${detail === null ? null : JSON.stringify(detail)}::text::json,
+          ${kept === null ? null : JSON.stringify(kept)}::text::json)`;
     });
   const keep = async <Output extends Record<string, unknown>>(name: string, outcome: Output): Promise<Output> => {
     await record(name, 'outcome', outcome);
@@ -69,13 +85,14 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
 
   return {
     outcomes,
+    kept: (name) => kept_with.get(name),
     uncertain: () => open.size > 0,
     note: (name, detail) => record(name, 'note', detail ?? null),
     write: async <Input, Output extends Record<string, unknown>>(
       name: string,
       write: EmrWrite<Input, Output>,
       input: Input,
-      told: Record<string, unknown> = {},
+      { told = {}, kept }: { told?: Record<string, unknown>; kept?: Record<string, unknown> } = {},
     ) => {
       const marker = `${job.operation_id}-${name}`;
       const done = outcomes.get(name);
@@ -86,14 +103,15 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
         const found = await write.find(marker, input);
         if (found) return keep(name, { ...found, ...told });
       }
-      await record(name, 'intent', { marker });
+      await record(name, 'intent', { marker }, kept ?? null);
       open.add(name);
+      if (kept) kept_with.set(name, kept);
       try {
         return await keep(name, { ...(await write.send(input, marker)), ...told });
       } catch (error) {
         if (error instanceof EmrFailure && error.kind !== 'unknown_outcome') {
           await record(name, 'outcome', { [not_applied]: error.kind });
-          open.delete(name);
+          closeUnapplied(name);
         }
         throw error;
       }

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { nullable, text } from './fields.ts';
+import { us_phone } from './usPlaces.ts';
 
 const string = Type.String();
 const optional = nullable(string);
@@ -93,12 +94,7 @@ export const PatientFetchRequest = Type.Object({
   dob: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
   first_name: Type.Optional(text({ minLength: 1 })),
   last_name: Type.Optional(text({ minLength: 1 })),
-  phone: Type.Optional(
-    text({
-      pattern: '^\\d{3}-\\d{3}-\\d{4}$',
-      messages: { pattern: '{name} must be a phone number in the form NNN-NNN-NNNN' },
-    }),
-  ),
+  phone: Type.Optional(us_phone),
   mrn: Type.Optional(text({ minLength: 1 })),
   include: Type.Optional(
     Type.Union([text(), Type.Array(text(), { maxItems: 10 })], {

@@ -1,7 +1,18 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable } from './fields.ts';
 
-export const patient_statuses = ['pending', 'failed', 'active', 'pending_update'] as const;
+/** The states of a patient and every legal move between them; the database refuses any other. */
+export const patient_moves = [
+  ['pending', 'active'],
+  ['pending', 'failed'],
+  // Changed by the client, and tried again.
+  ['failed', 'pending'],
+  ['active', 'pending_update'],
+  ['pending_update', 'active'],
+] as const;
+
+export type PatientStatus = (typeof patient_moves)[number][number];
+export const patient_statuses = [...new Set(patient_moves.flat())];
 
 const demographics = {
   first_name: Type.String(),
@@ -29,7 +40,7 @@ export const Patient = Type.Object({
   id,
   ehr_id: nullable(Type.String()),
   mrn: nullable(Type.String()),
-  status: Type.Enum([...patient_statuses]),
+  status: Type.Enum(patient_statuses),
   ...demographics,
   created_at: date_time,
   updated_at: date_time,

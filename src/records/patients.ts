@@ -1,6 +1,7 @@
 import type { Patient, PatientSource } from '../model/patient.ts';
-import { fold, partOf } from './fold.ts';
+import { partOf } from './fold.ts';
 import { type Paged, when } from './page.ts';
+import { columnsOf } from './patientRow.ts';
 import type { RecordKind } from './recordKind.ts';
 
 export const patients: RecordKind<PatientSource> = {
@@ -21,17 +22,7 @@ export const patients: RecordKind<PatientSource> = {
       created_at: created_at.toISOString(),
       updated_at: now.toISOString(),
     };
-    return {
-      doc,
-      mrn,
-      status,
-      first_folded: fold(source.first_name),
-      last_folded: fold(source.last_name),
-      dob: source.dob,
-      phone: source.phone,
-      cell_phone: source.cell_phone,
-      created_at,
-    };
+    return { doc, ...columnsOf(doc), created_at };
   },
 };
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Operations } from '../connectors/connector.ts';
-import type { Tx } from '../db/database.ts';
+import type { Fragment, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
+import { sync_lane } from './requestSync.ts';
 
 /** Whose records a sync keeps, and which sync it is. */
 export type SyncScope = { client_id: string; organisation_id: string; run: number };
@@ -35,7 +36,8 @@ export type RecordKind<Source extends { ehr_id: string }, Found = undefined> = {
 
 /**
  * Keeps one page of records: new ones are added, changed ones replaced, unchanged ones only marked as seen. What
- * makes a record changed is the content of its row, times left aside.
+ * makes a record changed is the content of its row, times left aside. A record that a write of ours has brought in
+ * since the rows were looked up stays as that write left it: our document of it names another id.
  */
 export async function keepPage<Source extends { ehr_id: string }, Found>(
   tx: Tx,
@@ -72,13 +74,53 @@ export async function keepPage<Source extends { ehr_id: string }, Found>(
   const replaced = columns.filter((column) => !['id', 'client_id', 'organisation_id', 'ehr_id'].includes(column));
   await tx`INSERT INTO ${tx(kind.table)} ${tx(rows as Record<string, never>[], columns)}
     ON CONFLICT (organisation_id, ehr_id) DO UPDATE SET
-    ${replaced.flatMap((column, n) => [n === 0 ? tx`` : tx`, `, tx`${tx(column)} = excluded.${tx(column)}`])}`;
+    ${replaced.flatMap((column, n) => [n === 0 ? tx`` : tx`, `, tx`${tx(column)} = excluded.${tx(column)}`])}
+    WHERE ${tx(kind.table)}.id = excluded.id`;
 }
 
-/** What the EMR no longer lists goes. Only called after the EMR's list was read to its end. */
+/**
+ * Keeps a record that a write of ours has made, under the id that its client was given. A sync may have met it before:
+ * then that row gives way. One that is under way does not take it for gone.
+ */
+export async function keepOwn<Source extends { ehr_id: string }, Found>(
+  tx: Tx,
+  kind: RecordKind<Source, Found>,
+  of: Omit<SyncScope, 'run'>,
+  id: string,
+  source: Source,
+): Promise<void> {
+  const scope = { ...of, run: 0 };
+  const row = kind.row(source, id, undefined, (await kind.lookup?.(tx, scope)) as Found);
+  await removeTwin(tx, kind.table, of.organisation_id, id, source.ehr_id);
+  const columns = { ...row, ...scopeColumns(scope), id, ehr_id: source.ehr_id, source_hash: hashRow(row) };
+  await tx`INSERT INTO ${tx(kind.table)} ${tx(columns as unknown as Record<string, never>)} ON CONFLICT (id) DO NOTHING`;
+  await tx`UPDATE ${tx(kind.table)} SET seen_in = ${seenBySync(tx, of.organisation_id)} WHERE id = ${id}`;
+}
+
+/** A sync may have met a record in the EMR before we could say that it is ours: then that row gives way. */
+export async function removeTwin(
+  tx: Tx,
+  table: RecordKind<never>['table'],
+  organisation_id: string,
+  id: string,
+  ehr_id: string,
+): Promise<void> {
+  await tx`DELETE FROM ${tx(table)} WHERE organisation_id = ${organisation_id} AND ehr_id = ${ehr_id} AND id <> ${id}`;
+}
+
+/** The sync that is under way, so that it does not take a record for gone which it cannot have read. */
+export function seenBySync(tx: Tx, organisation_id: string): Fragment {
+  return tx`greatest(seen_in, (SELECT max(id) FROM jobs WHERE organisation_id = ${organisation_id}
+    AND lane = ${sync_lane} AND state IN ('queued', 'running') AND NOT parked))`;
+}
+
+/**
+ * What the EMR no longer lists goes. Only called after the EMR's list was read to its end. Syncs have rising numbers,
+ * and a write of ours marks its record with that of the sync under way, which may have read the list before the write.
+ */
 export async function removeUnseen(tx: Tx, table: RecordKind<never>['table'], scope: SyncScope): Promise<number> {
   const gone = await tx`DELETE FROM ${tx(table)} WHERE organisation_id = ${scope.organisation_id}
-    AND seen_in <> ${scope.run} AND ehr_id IS NOT NULL RETURNING id`;
+    AND seen_in < ${scope.run} AND ehr_id IS NOT NULL RETURNING id`;
   return gone.length;
 }
 

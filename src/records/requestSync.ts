@@ -10,7 +10,7 @@ export type SyncInput = { announce: boolean; org_id: string };
 export const sync_type = 'sync';
 
 /** The jobs of this lane follow one another, so that two syncs of an organisation never mix. */
-const lane = 'sync';
+export const sync_lane = 'sync';
 
 export type SyncOf = {
   client_id: string;
@@ -34,7 +34,7 @@ export async function requestSync(
     organisation_id: of.organisation_id,
     account_id: of.account_id,
     operation: { id, type: sync_type, input },
-    lane,
+    lane: sync_lane,
     parallel_max: connectorOf(ctx, of.connector).limits.parallel_max,
     idempotency: options.idempotency,
   });
@@ -54,7 +54,7 @@ export async function requestDueSyncs(ctx: Context): Promise<number> {
   let queued = 0;
   for (const organisation of due) {
     queued += await ctx.db.tenant(organisation.client_id, async (tx) => {
-      const [waiting] = await tx`SELECT FROM lanes WHERE organisation_id = ${organisation.id} AND key = ${lane}`;
+      const [waiting] = await tx`SELECT FROM lanes WHERE organisation_id = ${organisation.id} AND key = ${sync_lane}`;
       const [account] = await tx<{ id: string }[]>`SELECT id FROM accounts
         WHERE organisation_id = ${organisation.id} AND status = 'active' ORDER BY linked_at DESC LIMIT 1`;
       if (waiting || !account) return 0;

@@ -1,12 +1,16 @@
 import type { Account } from '../accounts/accounts.ts';
-import { EmrFailure } from '../connectors/connector.ts';
+import { EmrFailure, type Operations } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { refusal } from '../errors.ts';
 import type { EventOf } from '../events.ts';
+import type { Steps } from '../jobs/steps.ts';
+import type { AppointmentSource } from '../model/appointment.ts';
 import { AppointmentRequest } from '../model/appointmentRequest.ts';
+import { appointments } from '../records/appointments.ts';
+import { keepOwn } from '../records/recordKind.ts';
 import { withOffset } from '../records/withOffset.ts';
 import { appointmentTime } from './appointmentTime.ts';
-import { patientIdOf, patientLane, type Write } from './write.ts';
+import { failureOf, patientIdOf, patientLane, type Write } from './write.ts';
 
 const step = 'create_appointment';
 
@@ -29,25 +33,11 @@ export const createAppointment: Write<typeof AppointmentRequest, 'findPatient' |
     job_id,
     data: { appointment_id: id, job_id },
   }),
-  perform: async ({ id, body, emr, steps }) => {
+  perform: async ({ id, body, emr, steps, handOver }) => {
     const stored = body as Stored;
-    const done = steps.outcomes.get(step);
-    if (done) return created(id, stored, done);
-    const patient = await emr.findPatient(body.mrn);
-    if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${body.mrn}' not found.`);
-    const booked = await steps.write(step, emr.createAppointment, {
-      patient_ehr_id: patient.ehr_id,
-      provider_ehr_id: body.provider,
-      secondary_provider_ehr_id: body.secondary_provider ?? null,
-      location_ehr_id: body.location,
-      visit_type: body.type,
-      starts_at: appointmentTime(body, stored.timezone),
-      minutes: body.duration === undefined ? null : Number(body.duration),
-      reason: body.reason ?? null,
-      note: body.note ?? null,
-      new_patient: body.new_patient === 'true',
-      prevent_double_booking: body.prevent_double_booking === 'true',
-    });
+    const booked = steps.outcomes.get(step) ?? (await book(stored, emr, steps));
+    // From its announcement on the appointment can be read, and its time is no longer offered.
+    handOver(await emr.getAppointment?.(String(booked.ehr_id)));
     return created(id, stored, booked);
   },
   fail: ({ id, body, outcomes, problem }) => {
@@ -57,15 +47,40 @@ export const createAppointment: Write<typeof AppointmentRequest, 'findPatient' |
     const data = {
       appointment_id: id,
       mrn: body.mrn,
-      failure_reason: problem.message,
-      reasons: [{ code: problem.code, description: problem.message }],
+      ...failureOf(problem),
       ...(conflict_type === undefined
         ? {}
         : { conflict_type: String(conflict_type), conflict_details: String(conflict_details) }),
     };
     return { state: 'failed', event: { type: 'appointment.failed', data } };
   },
+  settle: async ({ tx, job: { client_id, organisation_id, operation_id }, record }) => {
+    const source = record as AppointmentSource | undefined;
+    if (source) await keepOwn(tx, appointments, { client_id, organisation_id }, operation_id, source);
+  },
 };
+
+async function book(
+  body: Stored,
+  emr: Pick<Operations, 'findPatient' | 'createAppointment'>,
+  steps: Steps,
+): Promise<Record<string, unknown>> {
+  const patient = await emr.findPatient(body.mrn);
+  if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${body.mrn}' not found.`);
+  return steps.write(step, emr.createAppointment, {
+    patient_ehr_id: patient.ehr_id,
+    provider_ehr_id: body.provider,
+    secondary_provider_ehr_id: body.secondary_provider ?? null,
+    location_ehr_id: body.location,
+    visit_type: body.type,
+    starts_at: appointmentTime(body, body.timezone),
+    minutes: body.duration === undefined ? null : Number(body.duration),
+    reason: body.reason ?? null,
+    note: body.note ?? null,
+    new_patient: body.new_patient === 'true',
+    prevent_double_booking: body.prevent_double_booking === 'true',
+  });
+}
 
 function created(id: string, stored: Stored, booked: Record<string, unknown>): EventOf {
   const data = {

@@ -3,7 +3,7 @@ import { refusal } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { PatientFetchRequest } from '../model/liveChart.ts';
 import type { PatientSource } from '../model/patient.ts';
-import type { Write } from './write.ts';
+import { failureOf, type Write } from './write.ts';
 
 type Needs = 'searchPatients' | 'listMedications' | 'listPatientPharmacies' | 'listEncounters';
 type Emr = Pick<Operations, Needs> & Partial<Operations>;
@@ -26,6 +26,7 @@ export const fetchPatients: Write<typeof PatientFetchRequest, Needs> = {
   needs: ['searchPatients', 'listMedications', 'listPatientPharmacies', 'listEncounters'],
   label: 'Live patient fetches',
   restricted: false,
+  restrictedFields: (body) => (included(body).includes('insurances') ? ['include'] : []),
   check: async (_ctx, _account, body) => {
     const missing = criteria[body.search_by].find((field) => body[field] === undefined);
     if (missing) throw refusal('missing_field', { field: missing }, { field: missing });
@@ -54,9 +55,7 @@ export const fetchPatients: Write<typeof PatientFetchRequest, Needs> = {
     return { type: 'patient.live_fetch_completed', data };
   },
   fail: ({ problem }) => {
-    const reasons = [{ code: problem.code, description: problem.message }];
-    const data = { failure_reason: problem.message, reasons };
-    return { state: 'failed', event: { type: 'patient.live_fetch_failed', data } };
+    return { state: 'failed', event: { type: 'patient.live_fetch_failed', data: failureOf(problem) } };
   },
 };
 

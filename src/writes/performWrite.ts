@@ -1,17 +1,20 @@
 import { openAccount } from '../accounts/openAccount.ts';
 import type { OperationName, Operations } from '../connectors/connector.ts';
 import { EmrFailure } from '../connectors/connector.ts';
-import type { Ending, JobKind } from '../jobs/run.ts';
+import type { Context } from '../context.ts';
+import type { Ending, JobKind, JobRun } from '../jobs/run.ts';
 import { readUpload, removeUpload } from '../jobs/uploads.ts';
-import type { Write } from './write.ts';
+import type { Carried } from './write.ts';
 
 /** Makes the kind of job that carries out a write. */
-export function performWrite(write: Write): JobKind {
+export function performWrite(write: Carried): JobKind {
   return {
-    perform: async (ctx, { job, steps, signal }) => {
+    perform: async (ctx, run) => {
+      const { job, steps, signal } = run;
       const { operations, account } = await openAccount(ctx, job, signal);
       // The body was checked against the write's schema when it was accepted.
       const body = job.input as never;
+      let record: unknown;
       const event = await write.perform({
         id: job.operation_id,
         body,
@@ -19,20 +22,35 @@ export function performWrite(write: Write): JobKind {
         file: write.upload && (await readUpload(ctx.db, job.client_id, job.operation_id)),
         emr: offered(operations, write.needs),
         steps,
+        handOver: (found) => {
+          record = found;
+        },
       });
-      return { state: 'succeeded', error: null, event, ...tidied(write, job.operation_id) };
+      return { state: 'succeeded', error: null, event, apply: settling(ctx, run, write, true, record) };
     },
-    fail: (_ctx, { job, steps }, problem) => {
+    fail: (ctx, run, problem) => {
+      const { job, steps } = run;
       const body = job.input as never;
       const { state, event } = write.fail({ id: job.operation_id, body, outcomes: steps.outcomes, problem });
-      return { state, error: state === 'succeeded' ? null : problem, event, ...tidied(write, job.operation_id) };
+      const succeeded = state === 'succeeded';
+      return { state, error: succeeded ? null : problem, event, apply: settling(ctx, run, write, succeeded) };
     },
   };
 }
 
 /** A file is kept no longer than its job runs: the EMR has it, or nobody will ask for it again. */
-function tidied(write: Write, operation_id: string): Pick<Ending, 'apply'> {
-  return write.upload ? { apply: (tx) => removeUpload(tx, operation_id) } : {};
+function settling(
+  ctx: Context,
+  { job, steps }: JobRun,
+  write: Carried,
+  succeeded: boolean,
+  record?: unknown,
+): NonNullable<Ending['apply']> {
+  return async (tx) => {
+    if (write.upload) await removeUpload(tx, job.operation_id);
+    const { outcomes, kept } = steps;
+    await write.settle?.({ tx, ctx, job, body: job.input as never, succeeded, outcomes, kept, record });
+  };
 }
 
 function offered(operations: Partial<Operations>, needs: readonly OperationName[]): Operations {

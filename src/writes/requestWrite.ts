@@ -1,12 +1,12 @@
 import type { Static, TObject } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
-import type { OperationName } from '../connectors/connector.ts';
+import type { Connector, OperationName } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { refusal } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { enqueue, type NewJob } from '../jobs/enqueue.ts';
-import type { Write } from './write.ts';
+import type { Lane, Write } from './write.ts';
 
 /**
  * Accepts a write: its references are checked, then everything is stored at once. Gives the ids of the new
@@ -26,27 +26,56 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
       ? refusal('restricted_operation', { operation: write.label, emr: offering(ctx, write.needs) })
       : refusal('operation_not_offered', { operation: write.label.toLowerCase() });
   }
+  refuseRestricted(ctx, connector, write.restrictedFields?.(body) ?? []);
   const told = write.upload && file ? write.upload.check(file) : {};
-  const lane = await write.check(ctx, account, body);
+  const { found, ...lane } = await write.check(ctx, account, body);
   const id = newId();
-  const job_id = await enqueue(ctx.db.service, {
-    client_id: account.client_id,
-    organisation_id: account.organisation_id,
-    account_id: account.id,
-    // What the file was found to be is stored with the request, for its content goes first.
-    operation: { id, type: write.type, input: { ...body, ...told, ...lane.found } },
-    upload: file,
-    lane: lane.key,
-    ...(lane.before === undefined ? {} : { lane_before: lane.before }),
-    parallel_max: connector.limits.parallel_max,
-    idempotency,
-  });
+  // What was found out, of the file and of what the request refers to, is stored with the request.
+  const input = { ...body, ...told, ...found } as Static<Body>;
+  const job = newJob(connector, account, { id, type: write.type, input }, lane);
+  const { place } = write;
+  const job_id = place
+    ? await ctx.db.tenant(account.client_id, async (tx) => {
+        const queued = await enqueue(tx, { ...job, upload: file, idempotency });
+        if (queued !== undefined) await place({ tx, account, id, body: input });
+        return queued;
+      })
+    : await enqueue(ctx.db.service, { ...job, upload: file, idempotency });
   if (job_id === undefined) return undefined;
   ctx.bell.ring('chartwire_jobs');
   return { id, job_id };
 }
 
+/** The job of an operation asked for through an account. */
+export function newJob(
+  connector: Connector,
+  account: { client_id: string; organisation_id: string; id: string },
+  operation: NewJob['operation'],
+  lane: Lane,
+): NewJob {
+  return {
+    client_id: account.client_id,
+    organisation_id: account.organisation_id,
+    account_id: account.id,
+    operation,
+    lane: lane.key,
+    ...(lane.before === undefined ? {} : { lane_before: lane.before }),
+    parallel_max: connector.limits.parallel_max,
+  };
+}
+
+/** Fields that an EMR does not have are refused by name rather than dropped. */
+export function refuseRestricted(ctx: Context, connector: Connector, fields: readonly string[]): void {
+  const [field] = fields;
+  if (connector.restricted_fields || field === undefined) return;
+  const able = [...ctx.connectors.values()].filter((each) => each.restricted_fields);
+  throw refusal('restricted_field', { field, emr: namesOf(able) }, { field });
+}
+
 function offering(ctx: Context, needs: readonly OperationName[]): string {
-  const able = [...ctx.connectors.values()].filter((each) => needs.every((name) => each.offers.includes(name)));
-  return able.map((connector) => connector.display_name).join(' or ');
+  return namesOf([...ctx.connectors.values()].filter((each) => needs.every((name) => each.offers.includes(name))));
+}
+
+function namesOf(connectors: Connector[]): string {
+  return connectors.map((connector) => connector.display_name).join(' or ');
 }

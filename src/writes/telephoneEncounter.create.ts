@@ -72,7 +72,7 @@ export const createTelephoneEncounter: Write<typeof TelephoneEncounterRequest, N
         }
       }
       const refill = { encounter_ehr_id: encounter.ehr_id, medication_ehr_id: medication.ehr_id, pharmacy_ehr_id };
-      await run.write(steps.refill, emr.addRefill, refill, { medication_name: medication.name });
+      await run.write(steps.refill, emr.addRefill, refill, { told: { medication_name: medication.name } });
     }
     const event = completed(id, body, run.outcomes);
     if (!event) throw new Error('Every step was taken, and still the encounter is not complete.');

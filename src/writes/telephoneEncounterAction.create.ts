@@ -1,5 +1,5 @@
 import { TelephoneEncounterActionRequest } from '../model/telephoneEncounterAction.ts';
-import type { Write } from './write.ts';
+import { failureOf, type Write } from './write.ts';
 
 /** An action is appended to the log of a telephone encounter, signed with the name of the linked EMR user. */
 export const createTelephoneEncounterAction: Write<typeof TelephoneEncounterActionRequest, 'addTelephoneAction'> = {
@@ -33,8 +33,7 @@ export const createTelephoneEncounterAction: Write<typeof TelephoneEncounterActi
         event: { type: 'telephone_encounter_action.created', data: { ...told, text: body.text } },
       };
     }
-    const reasons = [{ code: problem.code, description: problem.message }];
-    const data = { ...told, failure_reason: problem.message, reasons };
+    const data = { ...told, ...failureOf(problem) };
     return { state: 'failed', event: { type: 'telephone_encounter_action.failed', data } };
   },
 };

@@ -2,9 +2,9 @@ import type { Static, TObject } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
 import type { OperationName, Operations } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import type { Fragment, Sql } from '../db/database.ts';
+import type { Fragment, Sql, Tx } from '../db/database.ts';
 import type { EventOf } from '../events.ts';
-import type { JobProblem } from '../jobs/jobs.ts';
+import type { Job, JobProblem } from '../jobs/jobs.ts';
 import type { Steps } from '../jobs/steps.ts';
 
 /** What a write is carried out with. `id` is the operation's id, which the client knows. */
@@ -18,6 +18,8 @@ export type Performance<Body, Needs extends OperationName> = {
   /** The file that came with the request, where the write takes one. */
   file: Buffer | undefined;
   steps: Steps;
+  /** Hands the record as the EMR has it to `settle`; it is not stored before. */
+  handOver: (record: unknown) => void;
 };
 
 /** `before`: another name under which earlier jobs of the same patient may wait, see jobs/enqueue.ts. */
@@ -41,25 +43,62 @@ export function patientIdOf(sql: Sql, account: Account, mrn: string): Fragment {
 /** A write as it stands when it cannot go on. */
 export type Stopped<Body> = { id: string; body: Body; outcomes: Steps['outcomes']; problem: JobProblem };
 
+/** Why a write failed, as most of the events say it. */
+export function failureOf({ code, message }: JobProblem) {
+  return { failure_reason: message, reasons: [{ code, description: message }] };
+}
+
+/** A write that is about to be stored, in the transaction that stores it. */
+export type Placed<Body> = { tx: Tx; account: Account; id: string; body: Body };
+
+/** A write at its end, in the transaction that ends its job: it did what was asked for exactly when it `succeeded`. */
+export type Settled<Body> = {
+  tx: Tx;
+  ctx: Context;
+  job: Job;
+  body: Body;
+  succeeded: boolean;
+  outcomes: Steps['outcomes'];
+  kept: Steps['kept'];
+  /** What `perform` has handed over. */
+  record: unknown;
+};
+
+/** How a write is carried out, recovered and announced; one machine does that for all of them. */
+export type Carried<Body = never, Needs extends OperationName = OperationName> = {
+  type: string;
+  /** The EMR operations it needs. */
+  needs: readonly Needs[];
+  /** The part of the form that holds the file, where the write takes one; and what that file must be. */
+  upload?: { field: string; check: (content: Buffer) => Record<string, unknown> };
+  /** The good path alone: what it throws is read by the machine. */
+  perform: (performance: Performance<Body, Needs>) => Promise<EventOf>;
+  /** `succeeded`: everything asked for stands in the EMR already, and only our own bookkeeping went wrong. */
+  fail: (stopped: Stopped<Body>) => { state: 'succeeded' | 'partial' | 'failed'; event: EventOf };
+  /** What becomes of the record that the service holds. */
+  settle?: (settled: Settled<Body>) => Promise<void>;
+};
+
 /**
  * One thing that may be asked of an EMR. One machine accepts, queues, performs, recovers and announces all of them;
  * a declaration says only what is particular to its own.
  */
-export type Write<Body extends TObject = TObject, Needs extends OperationName = OperationName> = {
-  type: string;
+export type Write<Body extends TObject = TObject, Needs extends OperationName = OperationName> = Carried<
+  Static<Body>,
+  Needs
+> & {
   body: Body;
-  /** The EMR operations it needs, and what they are called together where an EMR lacks one. */
-  needs: readonly Needs[];
+  /** Those fields of the body that stand in the path of the request. */
+  path?: readonly (keyof Static<Body> & string)[];
+  /** What its needs are called together, where an EMR lacks one. */
   label: string;
   /** Of one EMR product by its nature: another one answers `<label> are only supported for <EMR name> EMR.` */
   restricted: boolean;
-  /** The part of the form that holds the file, where the write takes one; and what that file must be. */
-  upload?: { field: string; check: (content: Buffer) => Record<string, unknown> };
+  /** Of the fields that were sent those that some EMRs only have; another one answers with the first of them. */
+  restrictedFields?: (body: Static<Body>) => readonly string[];
   /** References that must resolve now: throws the refusal, or gives the lane: what the write is kept in order by. */
   check: (ctx: Context, account: Account, body: Static<Body>) => Promise<Checked>;
+  /** What the service holds of the record from now on. */
+  place?: (placed: Placed<Static<Body>>) => Promise<void>;
   accepted: (ids: { id: string; job_id: number }) => Record<string, unknown>;
-  /** The good path alone: what it throws is read by the machine. */
-  perform: (performance: Performance<Static<Body>, Needs>) => Promise<EventOf>;
-  /** `succeeded`: everything asked for stands in the EMR already, and only our own bookkeeping went wrong. */
-  fail: (stopped: Stopped<Static<Body>>) => { state: 'succeeded' | 'partial' | 'failed'; event: EventOf };
 };

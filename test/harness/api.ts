@@ -28,7 +28,13 @@ export type Api = {
   /** The present one-time code of a member of Larkspur's staff. */
   code(staff?: number): string;
   /** Links (or, with `access_token`, links again) by the real sign-in, and gives the access token. */
-  link(options?: { user_id?: string; org_id?: string; staff?: number; access_token?: string }): Promise<string>;
+  link(options?: {
+    user_id?: string;
+    org_id?: string;
+    staff?: number;
+    access_token?: string;
+    emr_name?: string;
+  }): Promise<string>;
 };
 
 export function openApi(sandbox: Sandbox): Api {
@@ -63,12 +69,18 @@ export function openApi(sandbox: Sandbox): Api {
       if (!secret) throw new Error(`There is no staff member ${staff}.`);
       return new TOTP({ secret: Secret.fromBase32(secret) }).generate();
     },
-    link: async ({ user_id = sandbox.user_id, org_id = sandbox.org_id, staff = 0, access_token } = {}) => {
+    link: async ({
+      user_id = sandbox.user_id,
+      org_id = sandbox.org_id,
+      staff = 0,
+      access_token,
+      emr_name = 'larkspur',
+    } = {}) => {
       const client_only = { access_token: null };
       const body = {
         user_id,
         org_id,
-        emr_name: 'larkspur',
+        emr_name,
         emr_instance_domain: sandbox.larkspur.url,
         ...(access_token && { access_token }),
       };

@@ -56,6 +56,33 @@ describe('an appointment', () => {
     }
   });
 
+  test('can be read from its announcement on, its time is no longer offered, and a sync keeps its id', async () => {
+    // The practice is closed at the weekend; of three days in a row one at least is none.
+    const weekday = ['09', '10', '11']
+      .map((each) => `${year}-07-${each}`)
+      .find((each) => new Date(each).getUTCDay() % 6);
+    const ask = `/v1/availability?start_date=${weekday}&end_date=${weekday}&provider_ids=501&fallback_to_default_hours=true`;
+    const offered = async () => JSON.stringify((await world.api.call('GET', ask)).body.results);
+    const before = await offered();
+    const { body } = await book({ datetime: `${weekday}T10:00:00-04:00`, duration: '25', reason: 'Seen at once' });
+    const { data } = await world.api.untilEvent(body.job_id);
+    const read = () => world.api.call('GET', `/v1/appointments/${body.appointment_id}`);
+    const shown = {
+      id: body.appointment_id,
+      ehr_appointment_id: data.ehr_appointment_id,
+      datetime: `${weekday}T10:00:00-04:00`,
+      duration: 25,
+      reason: 'Seen at once',
+      patient_mrn: world.sandbox.example.patient_mrn,
+      provider_name: data.provider_name,
+    };
+    expect((await read()).body.appointment).toMatchObject(shown);
+    expect(await offered()).not.toBe(before);
+    const synced = await world.api.call('POST', '/v1/sync');
+    await world.api.untilEvent(synced.body.job_id);
+    expect((await read()).body.appointment).toMatchObject(shown);
+  });
+
   test('at a time that is taken is booked all the same, unless that is to be prevented', async () => {
     const taken = { datetime: `${day}T15:00:00-04:00`, duration: '20' };
     await world.api.untilEvent((await book(taken)).body.job_id);

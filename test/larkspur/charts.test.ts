@@ -100,6 +100,8 @@ test('a telephone encounter with refill, pharmacy and action stands whole in the
     externalRef: 'whole',
     recordId: created.body.recordId,
     receivedAt: clinic.clock.at.toISOString(),
+    corrections: created.body.corrections,
+    changes: created.body.changes,
   });
   expect((await get('/api/receipts/add_refill/never')).body.errorCode).toBe('NOT_FOUND');
 });

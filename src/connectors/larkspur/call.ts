@@ -17,7 +17,7 @@ export type Call<Answer> = {
 
 /** What came back. `failure` is what a denial means to a caller who knows no better by its `code`. */
 export type Reply<Answer> = { answer: Answer } | Denied;
-export type Denied = { code: string | undefined; record_id: string | undefined; failure: EmrFailure };
+export type Denied = { code: string | undefined; failure: EmrFailure };
 
 /** One exchange with Larkspur. Throws when it is not there to answer: out of reach, too slow, too busy, or out of order. */
 export async function call<Answer>(door: Door, asked: Call<Answer>, session_token?: string): Promise<Reply<Answer>> {
@@ -30,7 +30,7 @@ export async function call<Answer>(door: Door, asked: Call<Answer>, session_toke
   if (status < 300 && asked.answer.Check(json)) return { answer: json };
   if (status >= 400 && denial.Check(json)) return denied(status, json);
   // Also a 404 that is not in Larkspur's words: a proxy's page must not pass for "there is no such record".
-  return { code: undefined, record_id: undefined, failure: new EmrFailure(lost, unreadable) };
+  return { code: undefined, failure: new EmrFailure(lost, unreadable) };
 }
 
 export function answerOf<Answer>(reply: Reply<Answer>): Answer {
@@ -48,14 +48,15 @@ export const unreadable = 'Larkspur gave an answer that could not be read.';
 const timeout_ms = 10_000;
 /** Many times the longest answer there is: a page of 200 providers with their hours takes 0.6 MB. */
 const response_bytes_max = 8_000_000;
-const error_text_max = 300;
+/** Room for a list of the values that a practice accepts. */
+const error_text_max = 1000;
 
 const Denial = Type.Object({
   errorCode: Type.String(),
   errorText: Type.String(),
-  recordId: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   conflictType: Type.Optional(Type.String()),
   conflictDetails: Type.Optional(Type.String()),
+  mrn: Type.Optional(Type.String()),
 });
 type Denial = Static<typeof Denial>;
 const denial = Compile(Denial);
@@ -111,16 +112,23 @@ function jsonOf({ body, truncated }: OutboundResponse): unknown {
   }
 }
 
-function denied(status: number, { errorCode, errorText, recordId, conflictType, conflictDetails }: Denial): Denied {
+function denied(status: number, denial: Denial): Denied {
+  const { errorCode, errorText } = denial;
   const plain = `Larkspur did not accept the request (${status}).`;
   // Only these speak of the record; other texts speak of the request, which is ours and not the reader's.
   const spoken = status === 404 || status === 422 || errorCode === 'CONFLICT';
-  const words = spoken ? shown(errorText) || plain : plain;
-  const conflict = conflictType && {
-    details: { conflict_type: conflictType.toLowerCase(), conflict_details: shown(conflictDetails ?? '') },
-  };
-  const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', words, conflict || {});
-  return { code: errorCode, record_id: recordId || undefined, failure };
+  const words = errorCode === 'DUPLICATE_PATIENT' ? duplicate_patient : (spoken && shown(errorText)) || plain;
+  const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', words, detailsOf(denial));
+  return { code: errorCode, failure };
+}
+
+const duplicate_patient = 'This is a duplicate: Larkspur has a patient of this name, date of birth and sex.';
+
+function detailsOf({ errorCode, conflictType, conflictDetails, mrn }: Denial): { details?: Record<string, unknown> } {
+  if (errorCode === 'DUPLICATE_PATIENT' && mrn) return { details: { duplicate_patient_mrn: mrn } };
+  if (!conflictType) return {};
+  const conflict_details = shown(conflictDetails ?? '');
+  return { details: { conflict_type: conflictType.toLowerCase(), conflict_details } };
 }
 
 function shown(text: string): string {

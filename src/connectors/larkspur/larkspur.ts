@@ -1,6 +1,7 @@
 import type { Connector, OperationName, Operations } from '../connector.ts';
 import { findPatient, listMedications, listPatientPharmacies } from './charts.ts';
 import { claims } from './claims.ts';
+import { addPatientInsurance, updatePatientInsurance } from './insuranceWrites.ts';
 import { pages } from './lists.ts';
 import {
   getAlerts,
@@ -12,10 +13,17 @@ import {
 } from './liveChart.ts';
 import { orders } from './orders.ts';
 import { patients } from './patients.ts';
+import {
+  addGuarantor,
+  createPatient,
+  requestEligibility,
+  setResponsibleParty,
+  updatePatient,
+} from './patientWrites.ts';
 import { locations, pharmacies } from './places.ts';
 import { providers } from './providers.ts';
 import { getCodeLists, insuranceProviders, referringProviders, visitStatuses, visitTypes } from './references.ts';
-import { appointments, scheduleBlocks } from './schedule.ts';
+import { appointments, getAppointment, scheduleBlocks } from './schedule.ts';
 import { openSession } from './session.ts';
 import { signIn } from './signIn.ts';
 import { staff } from './staff.ts';
@@ -43,6 +51,7 @@ const offers = [
   'listClaims',
   'listOrders',
   'getCodeLists',
+  'getAppointment',
   'findPatient',
   'listMedications',
   'listPatientPharmacies',
@@ -58,6 +67,13 @@ const offers = [
   'addTelephoneAction',
   'uploadDocument',
   'createAppointment',
+  'createPatient',
+  'updatePatient',
+  'addPatientInsurance',
+  'updatePatientInsurance',
+  'addGuarantor',
+  'setResponsibleParty',
+  'requestEligibility',
 ] as const satisfies readonly OperationName[];
 
 export const larkspur: Connector = {
@@ -68,6 +84,7 @@ export const larkspur: Connector = {
     { name: 'password', label: 'Password', secret: true, autocomplete: 'current-password' },
   ],
   limits: { parallel_max: 4 },
+  restricted_fields: true,
   // The parser gives every address a path of '/', and takes the '?' of an empty query into `href` alone.
   refuseAddress: (url) =>
     url.pathname === '/' && !url.href.includes('?') ? undefined : 'must be the address of the practice without a path.',
@@ -90,6 +107,7 @@ export const larkspur: Connector = {
       listClaims: () => pages(ask, claims),
       listOrders: () => pages(ask, orders),
       getCodeLists: () => getCodeLists(ask),
+      getAppointment: (ehr_id) => getAppointment(ask, ehr_id),
       findPatient: (mrn) => findPatient(ask, mrn),
       listMedications: (patient_ehr_id) => listMedications(ask, patient_ehr_id),
       listPatientPharmacies: (patient_ehr_id) => listPatientPharmacies(ask, patient_ehr_id),
@@ -105,6 +123,13 @@ export const larkspur: Connector = {
       addTelephoneAction: addTelephoneAction(ask),
       uploadDocument: uploadDocument(ask),
       createAppointment: createAppointment(ask),
+      createPatient: createPatient(ask),
+      updatePatient: updatePatient(ask),
+      addPatientInsurance: addPatientInsurance(ask),
+      updatePatientInsurance: updatePatientInsurance(ask),
+      addGuarantor: addGuarantor(ask),
+      setResponsibleParty: setResponsibleParty(ask),
+      requestEligibility: requestEligibility(ask),
     };
   },
 };

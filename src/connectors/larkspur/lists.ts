@@ -18,7 +18,8 @@ export function list<Row, Source extends { ehr_id: string }>(declared: List<Row,
 
 /**
  * Reads a list to its end, or fails: what is missing from a list that ended well is deleted on our side. A record that
- * is removed while we read moves the later ones forward by one and so out of our sight: only the total shows it.
+ * is removed while we read moves the later ones forward by one and so out of our sight: only the total shows it. One
+ * that is added comes last, for Larkspur's lists are in the order of ids that only rise.
  */
 export async function* pages<Row, Source extends { ehr_id: string }>(
   ask: Ask,
@@ -30,13 +31,14 @@ export async function* pages<Row, Source extends { ehr_id: string }>(
   for (let page = 1; expected === undefined || seen.size < expected; page++) {
     const query = new URLSearchParams({ ...search, page: String(page), pageSize: String(page_size) });
     const { total, rows } = answerOf(await ask({ method: 'GET', path: `${path}?${query}`, answer: envelope }));
-    expected ??= total;
+    const removed = expected !== undefined && total < expected;
+    expected = total;
     if (!rows.every((one): one is Row => row.Check(one))) throw new EmrFailure('unavailable', unreadable);
     const due = Math.min(page_size, expected - seen.size);
     const whole = seen.size + due;
     const sources = rows.map(source);
     for (const { ehr_id } of sources) seen.add(ehr_id);
-    if (total !== expected || rows.length !== due || seen.size !== whole) {
+    if (removed || rows.length !== due || seen.size !== whole) {
       throw new EmrFailure('unavailable', 'Larkspur gave an incomplete list.');
     }
     yield sources;

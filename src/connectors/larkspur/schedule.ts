@@ -2,7 +2,9 @@ import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { AppointmentSource } from '../../model/appointment.ts';
 import type { ScheduleBlockSource } from '../../model/scheduleBlock.ts';
+import { answerOf, path } from './call.ts';
 import { list } from './lists.ts';
+import type { Ask } from './session.ts';
 import { blankToNull, id, isoDate, isoMoment, isoWallTime, sexOf, text, textOrNull, wallTime } from './values.ts';
 
 /** Nobody comes: Larkspur gives the time of such an appointment away again. */
@@ -80,6 +82,12 @@ export const appointments = list({
     created_at: isoMoment(row.createdAt),
   }),
 });
+
+export async function getAppointment(ask: Ask, ehr_id: string): Promise<AppointmentSource | undefined> {
+  const reply = await ask({ method: 'GET', path: path`/api/appointments/${ehr_id}`, answer: appointments.row });
+  if (!('answer' in reply) && reply.failure.kind === 'not_found') return undefined;
+  return appointments.source(answerOf(reply));
+}
 
 export const scheduleBlocks = list({
   path: '/api/blocks',

@@ -31,6 +31,11 @@ export function isoDate(date: string | null): string | null {
   return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(iso) ? iso : null;
 }
 
+/** `2026-03-08…` as Larkspur writes it, `03/08/2026`. */
+export function usDate(iso: string): string {
+  return `${iso.slice(5, 7)}/${iso.slice(8, 10)}/${iso.slice(0, 4)}`;
+}
+
 /** A date that a record is nothing without. */
 export function requiredDate(date: string): string {
   const iso = isoDate(date);
@@ -61,3 +66,12 @@ const sexes = new Map<string | null, 'male' | 'female'>([
   ['M', 'male'],
   ['F', 'female'],
 ]);
+
+export function sexCode(sex: 'male' | 'female' | 'unknown'): 'M' | 'F' | 'U' {
+  return ({ male: 'M', female: 'F', unknown: 'U' } as const)[sex];
+}
+
+/** Without what is undefined: Larkspur takes a field that is sent as null for one to be emptied. */
+export function defined(values: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,18 @@
+import { Type } from 'typebox';
+import { success } from '../../model/fields.ts';
+import { updatePatientInsurance } from '../../writes/patientInsurance.update.ts';
+import { writeEndpoint } from '../writeEndpoint.ts';
+
+export default writeEndpoint(updatePatientInsurance, {
+  id: 'patients.insurances.update',
+  method: 'PATCH',
+  path: '/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}',
+  summary: 'Change an insurance of a patient',
+  response: Type.Object({
+    success,
+    message: Type.String(),
+    patient_insurance_id: Type.String(),
+    job_id: Type.Integer(),
+  }),
+  errors: ['restricted_operation', 'no_field', 'carrier_missing', 'record_not_found', 'record_unnamed'],
+});

@@ -1,0 +1,42 @@
+import { Type } from 'typebox';
+import { refusal } from '../../errors.ts';
+import { parseId } from '../../ids.ts';
+import { success } from '../../model/fields.ts';
+import { PatientChanges } from '../../model/patientRequest.ts';
+import { patchPatient } from '../../writes/patchPatient.ts';
+import { endpoint } from '../endpoint.ts';
+
+export default endpoint({
+  id: 'patients.update',
+  method: 'PATCH',
+  path: '/v1/patients/{id}',
+  auth: 'account',
+  summary: 'Change a patient',
+  params: Type.Object({ id: Type.String({ description: 'The service’s id of the patient' }) }),
+  body: PatientChanges,
+  response: Type.Object({
+    success,
+    message: Type.String(),
+    job_id: Type.Optional(Type.Integer({ description: 'Where a job was queued' })),
+  }),
+  errors: [
+    'no_field',
+    'fixed_field',
+    'restricted_field',
+    'provider_not_found',
+    'location_not_found',
+    'pharmacy_not_found',
+    'record_not_found',
+    'record_unnamed',
+  ],
+  handle: async ({ ctx, account, params, body, once }) => {
+    const answer = await once(async (tx) => {
+      const id = parseId(params.id);
+      const patched = id && (await patchPatient(ctx, tx, account, id, body));
+      if (!patched) throw refusal('record_not_found', { noun: 'Patient', id: params.id }, { field: 'id' });
+      return { success: true, ...patched };
+    });
+    ctx.bell.ring('chartwire_jobs');
+    return answer;
+  },
+});

@@ -1,0 +1,78 @@
+import type { SubscriberRelationship } from '../../model/insuranceRequest.ts';
+import type { Operations } from '../connector.ts';
+import type { InsuranceFields, Subscriber } from '../patientWrites.ts';
+import { auditOf, insurance_properties } from './audit.ts';
+import { path } from './call.ts';
+import { defined, sexCode, usDate } from './values.ts';
+import { type Receipt, write } from './writeCall.ts';
+
+export const addPatientInsurance = write<Operations['addPatientInsurance']>(
+  'add_patient_insurance',
+  (input) => ({
+    path: path`/api/patients/${input.patient_ehr_id}/insurances`,
+    body: {
+      companyId: input.company_ehr_id,
+      subscriberNumber: input.member_id,
+      ...fields(input),
+      ...defined({ priority: input.priority }),
+    },
+  }),
+  audited,
+);
+
+export const updatePatientInsurance = write<Operations['updatePatientInsurance']>(
+  'update_patient_insurance',
+  (input) => ({
+    path: path`/api/patient-insurances/${input.insurance_ehr_id}`,
+    body: { ...defined({ companyId: input.company_ehr_id, subscriberNumber: input.member_id }), ...fields(input) },
+  }),
+  audited,
+);
+
+function audited(receipt: Receipt) {
+  return { ehr_id: receipt.recordId, changes: auditOf(receipt, insurance_properties) };
+}
+
+function fields(input: InsuranceFields): Record<string, unknown> {
+  const { relationship, subscriber } = input;
+  return defined({
+    groupNumber: input.group_id,
+    planBegins: input.plan_begin_date && usDate(input.plan_begin_date),
+    copayment: input.copayment?.toFixed(2),
+    relationshipCode: relationship,
+    guarantor: subscriber && {
+      ...guarantor(subscriber),
+      relationshipCode: guarantor_codes[relationship ?? '25'],
+    },
+  });
+}
+
+function guarantor({ street, city, state, zip, ...person }: Subscriber) {
+  const address = {
+    line1: street ?? undefined,
+    city: city ?? undefined,
+    state: state ?? undefined,
+    zip: zip ?? undefined,
+  };
+  return {
+    firstName: person.first_name,
+    lastName: person.last_name,
+    sexCode: person.sex && sexCode(person.sex),
+    birthDate: person.dob && usDate(person.dob),
+    phone: person.phone,
+    address: defined(address),
+  };
+}
+
+/** How the subscriber's record stands to the patient, in the codes that Larkspur has for those who pay. */
+const guarantor_codes: Record<SubscriberRelationship, string> = {
+  '01': '1',
+  '02': '2',
+  '17': '18',
+  '19': '3',
+  '20': '8',
+  '25': '99',
+  '32': '18',
+  '33': '18',
+  '53': '53',
+};

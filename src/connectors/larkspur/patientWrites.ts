@@ -1,0 +1,150 @@
+import type { ResponsibleParty } from '../../model/patientRequest.ts';
+import { EmrFailure, type Operations } from '../connector.ts';
+import type { Demographics, EmrDoctor, Payer } from '../patientWrites.ts';
+import { auditOf, patient_properties } from './audit.ts';
+import { path, unreadable } from './call.ts';
+import { defined, sexCode, usDate } from './values.ts';
+import { recordOf, write } from './writeCall.ts';
+
+export const createPatient = write<Operations['createPatient']>(
+  'create_patient',
+  (input) => ({
+    path: '/api/patients',
+    body: {
+      ...demographics(input),
+      ...(input.payer && {
+        responsiblePartyCode: party_codes[input.payer.relationship],
+        responsibleParty: personOf(input.payer),
+      }),
+      insurances: input.coverages.map(({ company, member_id, priority }) => ({
+        ...('ehr_id' in company ? { companyId: company.ehr_id } : { companyName: company.name }),
+        subscriberNumber: member_id,
+        priority,
+      })),
+      checkEligibility: input.check_eligibility ? 'Y' : 'N',
+      pharmacyIds: input.pharmacy_ehr_id === null ? [] : [input.pharmacy_ehr_id],
+    },
+  }),
+  ({ recordId, mrn }) => {
+    if (mrn === undefined) throw new EmrFailure('unknown_outcome', unreadable);
+    return { ehr_id: recordId, mrn };
+  },
+);
+
+export const updatePatient = write<Operations['updatePatient']>(
+  'update_patient',
+  (input) => ({
+    path: path`/api/patients/${input.patient_ehr_id}/demographics`,
+    body: { ...demographics(input), keepAddressHistory: yesNo(input.save_previous_address) },
+  }),
+  (receipt) => ({ ehr_id: receipt.recordId, changes: auditOf(receipt, patient_properties) }),
+);
+
+export const addGuarantor = write<Operations['addGuarantor']>(
+  'add_guarantor',
+  (input) => ({
+    path: path`/api/patients/${input.patient_ehr_id}/guarantors`,
+    body: { ...personOf(input), relationshipCode: party_codes[input.relationship] },
+  }),
+  recordOf,
+);
+
+export const setResponsibleParty = write<Operations['setResponsibleParty']>(
+  'set_responsible_party',
+  (input) => ({
+    path: path`/api/patients/${input.patient_ehr_id}/responsible-party`,
+    body: { responsiblePartyCode: party_codes[input.relationship], guarantorId: input.guarantor_ehr_id },
+  }),
+  recordOf,
+);
+
+export const requestEligibility = write<Operations['requestEligibility']>(
+  'request_eligibility',
+  (input) => ({ path: path`/api/patients/${input.patient_ehr_id}/eligibility-checks`, body: {} }),
+  recordOf,
+);
+
+/** Larkspur's codes of who pays. */
+const party_codes: Record<ResponsibleParty, string> = {
+  self: '1',
+  spouse: '2',
+  child: '3',
+  adopted_child: '4',
+  step_child: '5',
+  foster_child: '6',
+  ward_of_court: '7',
+  employee: '8',
+  unknown: '9',
+  handicapped_dependent: '10',
+  organ_donor: '11',
+  cadaver_donor: '12',
+  grandchild: '13',
+  niece_nephew: '14',
+  injured_plaintiff: '15',
+  sponsored_dependent: '16',
+  minor_dependent: '17',
+  parent: '18',
+  grandparent: '19',
+  life_partner: '53',
+  other: '99',
+};
+
+/** What is undefined is left out of the body, and Larkspur leaves it as it is. */
+function demographics(input: Demographics): Record<string, unknown> {
+  const address = defined({
+    line1: input.address_street,
+    line2: input.address_line2,
+    city: input.address_city,
+    state: input.address_state,
+    zip: input.address_zip,
+  });
+  const contact = input.emergency_contact;
+  return defined({
+    firstName: input.first_name,
+    lastName: input.last_name,
+    middleName: input.middle_name,
+    birthDate: input.dob && usDate(input.dob),
+    sexCode: input.sex && sexCode(input.sex),
+    homePhone: input.phone,
+    cellPhone: input.cell_phone,
+    email: input.email,
+    noEmailReason: input.no_email_reason,
+    address: Object.keys(address).length > 0 ? address : undefined,
+    language: input.language,
+    race: input.race,
+    ethnicity: input.ethnicity,
+    selfPayFlag: input.self_pay === undefined ? undefined : yesNo(input.self_pay),
+    releaseOfInfoFlag: input.release_of_info === undefined ? undefined : yesNo(input.release_of_info),
+    rxConsentFlag: input.rx_history_consent === undefined ? undefined : yesNo(input.rx_history_consent),
+    ...doctor('referring', input.referring),
+    ...doctor('pcp', input.pcp),
+    renderingProviderId: input.rendering_provider_ehr_id,
+    defaultFacilityId: input.default_facility_ehr_id,
+    emergencyContact: contact && {
+      firstName: contact.first_name,
+      lastName: contact.last_name,
+      relation: contact.relation,
+      phone: contact.phone,
+    },
+  });
+}
+
+function doctor(role: 'referring' | 'pcp', given: EmrDoctor | undefined): Record<string, string> {
+  if (given === undefined) return {};
+  if ('ehr_id' in given) return { [`${role}Id`]: given.ehr_id };
+  return { [`${role}FirstName`]: given.first_name, [`${role}LastName`]: given.last_name };
+}
+
+function personOf({ first_name, last_name, sex, dob, phone }: Omit<Payer, 'relationship'>) {
+  return {
+    firstName: first_name,
+    lastName: last_name,
+    sexCode: sex && sexCode(sex),
+    birthDate: dob && usDate(dob),
+    phone,
+  };
+}
+
+function yesNo(value: boolean): 'Y' | 'N' {
+  return value ? 'Y' : 'N';
+}

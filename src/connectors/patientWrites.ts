@@ -1,0 +1,122 @@
+import type { SubscriberRelationship } from '../model/insuranceRequest.ts';
+import type { ResponsibleParty } from '../model/patientRequest.ts';
+
+/** What is written about patients and their insurances, as every EMR is told it. */
+
+export type EmrSex = 'male' | 'female' | 'unknown';
+
+/** A doctor on a chart: one the EMR knows by id, or a name. */
+export type EmrDoctor = { ehr_id: string } | { first_name: string; last_name: string };
+
+/** Demographics that may be said of a new patient and of one there is; what is undefined stays as it is. */
+export type Demographics = {
+  first_name?: string | undefined;
+  last_name?: string | undefined;
+  middle_name?: string | undefined;
+  dob?: string | undefined;
+  sex?: EmrSex | undefined;
+  phone?: string | undefined;
+  cell_phone?: string | undefined;
+  email?: string | undefined;
+  no_email_reason?: string | undefined;
+  address_street?: string | undefined;
+  address_line2?: string | undefined;
+  address_city?: string | undefined;
+  address_state?: string | undefined;
+  address_zip?: string | undefined;
+  language?: string | undefined;
+  race?: string | undefined;
+  ethnicity?: string | undefined;
+  self_pay?: boolean | undefined;
+  release_of_info?: boolean | undefined;
+  rx_history_consent?: boolean | undefined;
+  referring?: EmrDoctor | undefined;
+  pcp?: EmrDoctor | undefined;
+  rendering_provider_ehr_id?: string | undefined;
+  default_facility_ehr_id?: string | undefined;
+  emergency_contact?:
+    | {
+        first_name: string | null;
+        last_name: string | null;
+        relation: string | null;
+        phone: string | null;
+      }
+    | undefined;
+};
+
+/** Somebody other than the patient who pays. */
+export type Payer = {
+  relationship: ResponsibleParty;
+  first_name: string;
+  last_name: string;
+  sex: EmrSex | null;
+  dob: string | null;
+  phone: string | null;
+};
+
+export type Coverage = {
+  company: { ehr_id: string } | { name: string };
+  member_id: string | null;
+  priority: 1 | 2 | 3;
+};
+
+export type NewPatient = Demographics & {
+  first_name: string;
+  last_name: string;
+  dob: string;
+  sex: EmrSex;
+  payer: Payer | null;
+  coverages: Coverage[];
+  check_eligibility: boolean;
+  pharmacy_ehr_id: string | null;
+};
+
+export type PatientUpdate = Demographics & {
+  patient_ehr_id: string;
+  /** Whether the EMR keeps the address there was as history. */
+  save_previous_address: boolean;
+};
+
+/** The subscriber of an insurance, where it is not the patient. */
+export type Subscriber = {
+  first_name: string;
+  last_name: string;
+  street: string | null;
+  city: string | null;
+  state: string | null;
+  zip: string | null;
+  sex: EmrSex | null;
+  dob: string | null;
+  phone: string | null;
+};
+
+export type InsuranceFields = {
+  group_id?: string | undefined;
+  plan_begin_date?: string | undefined;
+  copayment?: number | undefined;
+  relationship?: SubscriberRelationship | undefined;
+  subscriber?: Subscriber | undefined;
+};
+export type NewInsurance = InsuranceFields & {
+  patient_ehr_id: string;
+  company_ehr_id: string;
+  member_id: string;
+  priority?: 1 | 2 | 3 | undefined;
+};
+export type InsuranceUpdate = InsuranceFields & {
+  insurance_ehr_id: string;
+  company_ehr_id?: string | undefined;
+  member_id?: string | undefined;
+};
+
+/** One field that a write was to change in the EMR: `property` is the interface's name of it, `after` what is saved. */
+export type SavedField = {
+  field_label: string;
+  before: string | null;
+  after: string | null;
+  property: string;
+  /** Where the EMR saved something else than it was sent: what that was, and what the EMR says about it. */
+  corrected?: { sent: string | null; note: string };
+};
+
+export type Saved = { ehr_id: string; changes: SavedField[] };

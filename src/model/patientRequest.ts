@@ -1,0 +1,111 @@
+import { type Static, Type } from 'typebox';
+import { flag, text } from './fields.ts';
+import { us_phone, us_state, us_zip } from './usPlaces.ts';
+
+/** Who pays for a patient, as the interface names them. */
+export const responsible_parties = [
+  'self',
+  'spouse',
+  'child',
+  'adopted_child',
+  'step_child',
+  'foster_child',
+  'ward_of_court',
+  'employee',
+  'unknown',
+  'handicapped_dependent',
+  'organ_donor',
+  'cadaver_donor',
+  'grandchild',
+  'niece_nephew',
+  'injured_plaintiff',
+  'sponsored_dependent',
+  'minor_dependent',
+  'parent',
+  'grandparent',
+  'life_partner',
+  'other',
+] as const;
+export type ResponsibleParty = (typeof responsible_parties)[number];
+
+const date = (description: string) => Type.String({ format: 'date', description });
+
+/** What an active patient may be changed in; every EMR has these. */
+const contact = {
+  phone: Type.Optional(us_phone),
+  cell_phone: Type.Optional(us_phone),
+  email: Type.Optional(text()),
+  address_street: Type.Optional(text({ description: 'Line 1' })),
+  address_line2: Type.Optional(text({ description: 'Apartment, suite, unit' })),
+  address_city: Type.Optional(text()),
+  address_state: Type.Optional(us_state),
+  address_zip: Type.Optional(us_zip),
+};
+
+const doctors = {
+  referring_provider_id: Type.Optional(text({ description: 'From GET /v1/referring-providers (id)' })),
+  referring_provider_first_name: Type.Optional(text({ description: 'Together with the last name' })),
+  referring_provider_last_name: Type.Optional(text({ description: 'Together with the first name' })),
+  pcp_id: Type.Optional(
+    text({ description: 'Primary care provider, from GET /v1/referring-providers or /v1/providers (id)' }),
+  ),
+  pcp_first_name: Type.Optional(text({ description: 'Together with the last name' })),
+  pcp_last_name: Type.Optional(text({ description: 'Together with the first name' })),
+  referred_to_provider_id: Type.Optional(
+    text({ description: 'EMR id of a provider, from GET /v1/providers (ehr_id)' }),
+  ),
+};
+
+/** What a client sends to create a patient. The order of the required fields is the order they are asked for. */
+export const PatientRequest = Type.Object({
+  first_name: text(),
+  last_name: text(),
+  dob: date('YYYY-MM-DD'),
+  sex: Type.Enum(['male', 'female', 'unknown']),
+  middle_name: Type.Optional(text()),
+  ...contact,
+  no_email_reason: Type.Optional(text({ description: 'Why there is no e-mail, where the EMR requires one' })),
+  insurance_name: Type.Optional(text()),
+  insurance_provider_id: Type.Optional(text({ description: 'From GET /v1/insurance-providers (id)' })),
+  insurance_subscriber_number: Type.Optional(text()),
+  insurance_sequence: Type.Optional(Type.Enum(['primary', 'secondary', 'tertiary'])),
+  secondary_insurance_name: Type.Optional(text()),
+  secondary_insurance_subscriber_number: Type.Optional(text()),
+  check_eligibility: Type.Optional(flag('Whether the EMR checks the insurance after creation')),
+  responsible_party: Type.Optional(Type.Enum([...responsible_parties], { default: 'self' })),
+  responsible_party_first_name: Type.Optional(text()),
+  responsible_party_last_name: Type.Optional(text()),
+  responsible_party_sex: Type.Optional(Type.Enum(['male', 'female'])),
+  responsible_party_dob: Type.Optional(date('YYYY-MM-DD')),
+  responsible_party_phone: Type.Optional(text()),
+  ...doctors,
+  emergency_contact_first_name: Type.Optional(text()),
+  emergency_contact_last_name: Type.Optional(text()),
+  emergency_contact_relation: Type.Optional(text()),
+  emergency_contact_phone: Type.Optional(text()),
+  pharmacy_id: Type.Optional(text({ description: 'From GET /v1/pharmacies (id or ehr_id)' })),
+  language: Type.Optional(text({ description: 'Name of a language in GET /v1/settings' })),
+  race: Type.Optional(text({ description: 'Name of a race in GET /v1/settings' })),
+  ethnicity: Type.Optional(text({ description: 'Code or name of an ethnicity in GET /v1/settings' })),
+  release_of_info: Type.Optional(Type.Boolean({ default: true })),
+  rx_history_consent: Type.Optional(Type.Boolean({ default: true })),
+  self_pay: Type.Optional(Type.Boolean({ description: 'Absent: true exactly when no insurance was given' })),
+  default_facility_id: Type.Optional(text({ description: 'EMR id of a location, from GET /v1/locations (ehr_id)' })),
+});
+export type PatientRequest = Static<typeof PatientRequest>;
+
+/** What a client sends to change a patient: which fields are taken depends on the state of the patient. */
+export const PatientChanges = Type.Object({
+  ...Type.Partial(PatientRequest).properties,
+  save_previous_address: Type.Optional(
+    Type.Boolean({ default: true, description: 'Whether the EMR keeps the present address as history' }),
+  ),
+});
+export type PatientChanges = Static<typeof PatientChanges>;
+
+/** The fields that may be changed on a patient whom the EMR has. */
+export const active_fields: ReadonlySet<string> = new Set([
+  ...Object.keys(contact),
+  ...Object.keys(doctors),
+  'save_previous_address',
+]);

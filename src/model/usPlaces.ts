@@ -1,0 +1,28 @@
+import { Type } from 'typebox';
+
+/** The states, the District of Columbia, the inhabited territories and the three military post regions. */
+const states =
+  'AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY DC AS GU MP PR VI AA AE AP'.split(
+    ' ',
+  );
+
+const anyCase = (code: string) => code.replace(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
+
+/** A two-letter abbreviation, in capitals or not. */
+export const us_state = Type.String({
+  pattern: `^(${states.map(anyCase).join('|')})$`,
+  messages: { pattern: '{name} must be a two-letter US state abbreviation' },
+  description: 'Two-letter US state abbreviation',
+});
+
+export const us_zip = Type.String({
+  pattern: '^[0-9]{5}(-[0-9]{4})?$',
+  messages: { pattern: '{name} must be a ZIP code in the form NNNNN or NNNNN-NNNN' },
+  description: 'NNNNN or NNNNN-NNNN',
+});
+
+export const us_phone = Type.String({
+  pattern: '^\\d{3}-\\d{3}-\\d{4}$',
+  messages: { pattern: '{name} must be a phone number in the form NNN-NNN-NNNN' },
+  description: 'NNN-NNN-NNNN',
+});

@@ -1,0 +1,107 @@
+import type { Account } from '../accounts/accounts.ts';
+import type { Subscriber } from '../connectors/patientWrites.ts';
+import type { Context } from '../context.ts';
+import { refusal } from '../errors.ts';
+import { parseId } from '../ids.ts';
+import {
+  type InsuranceChanges,
+  type InsuranceRequest,
+  type SubscriberRelationship,
+  subscriber_relationships,
+} from '../model/insuranceRequest.ts';
+import { fold } from '../records/fold.ts';
+import { patientIdOf } from './write.ts';
+
+type Request = InsuranceRequest | InsuranceChanges;
+
+/** What a request to add or change an insurance was found to mean, stored beside it. */
+export type FoundInsurance = {
+  company_ehr_id: string | null;
+  relationship: SubscriberRelationship | null;
+  subscriber: Subscriber | null;
+};
+
+type Company = { ehr_id: string; name: string; carrier_id: string | null };
+
+/** The company that is meant, by the surest of what was sent, and the patient's id where the cache knows it. */
+export async function findCompany(
+  ctx: Context,
+  account: Account,
+  body: Request,
+): Promise<{ company: Company | null; patient_id: string | null }> {
+  const { insurance_provider_id: id, insurance_name: name, insurance_payer_id: payer } = body;
+  if (payer !== undefined && !name) {
+    throw refusal(
+      'invalid_field',
+      { rule: 'insurance_payer_id is only valid together with insurance_name' },
+      { field: 'insurance_payer_id' },
+    );
+  }
+  const [row] = await ctx.db.read<{ company: Company | null; patient_id: string | null }>(
+    account.client_id,
+    (sql) => sql`SELECT
+      (SELECT json_build_object('ehr_id', ehr_id, 'name', doc ->> 'name', 'carrier_id', carrier_id)
+         FROM insurance_providers WHERE client_id = ${account.client_id} AND organisation_id = ${account.organisation_id}
+          AND ${
+            id === undefined
+              ? sql`name_folded = ${fold(name ?? '')} AND (${payer ?? null}::text IS NULL OR payer_id = ${payer ?? null})`
+              : sql`id = ${parseId(id) ?? null}`
+          } ORDER BY active DESC, id LIMIT 1) AS company,
+      ${patientIdOf(sql, account, body.patient_mrn)} AS patient_id`,
+  );
+  const company = row?.company ?? null;
+  if (company === null && id !== undefined) {
+    throw refusal('record_not_found', { noun: 'Insurance provider', id }, { field: 'insurance_provider_id' });
+  }
+  if (company === null && name !== undefined) {
+    const called = payer === undefined ? `'${name}'` : `'${name}' with payer ID '${payer}'`;
+    const reason = `No insurance provider is called ${called}. GET /v1/insurance-providers lists those there are.`;
+    throw refusal('record_unnamed', { reason }, { field: 'insurance_name' });
+  }
+  return { company, patient_id: row?.patient_id ?? null };
+}
+
+/** How the patient stands to the subscriber, and who that is where it is somebody else. */
+export function readSubscriber(body: Request, named_always: boolean): Omit<FoundInsurance, 'company_ehr_id'> {
+  checkCents(body.copayment);
+  const { relationship_to_subscriber: said, subscriber_demographics: person } = body;
+  const relationship = said === undefined ? null : readRelationship(said);
+  const is_patient = relationship === '01';
+  const needed = relationship !== null && !is_patient;
+  if (needed || (person && (named_always || !is_patient))) {
+    const missing = (['first_name', 'last_name'] as const).find((name) => !person?.[name]);
+    if (missing) {
+      const field = `subscriber_demographics.${missing}`;
+      throw refusal('missing_field', { field }, { field: 'subscriber_demographics' });
+    }
+  }
+  if (!person || is_patient) return { relationship, subscriber: null };
+  return {
+    relationship,
+    subscriber: {
+      first_name: person.first_name ?? '',
+      last_name: person.last_name ?? '',
+      street: person.street_line_1 ?? null,
+      city: person.city ?? null,
+      state: person.state?.toUpperCase() ?? null,
+      zip: person.zip ?? null,
+      sex: person.sex ?? null,
+      dob: person.dob ?? null,
+      phone: person.phone ?? null,
+    },
+  };
+}
+
+function readRelationship(said: string): SubscriberRelationship {
+  const words = said.trim().toLowerCase();
+  const pairs = Object.entries(subscriber_relationships) as [SubscriberRelationship, string][];
+  const found = pairs.find(([code, name]) => code === words || name === words);
+  if (found) return found[0];
+  const rule = `relationship_to_subscriber must be one of: ${pairs.flat().join(', ')}`;
+  throw refusal('invalid_field', { rule }, { field: 'relationship_to_subscriber' });
+}
+
+function checkCents(copayment: number | undefined): void {
+  if (copayment === undefined || /^\d+([.]\d{1,2})?$/.test(String(copayment))) return;
+  throw refusal('invalid_field', { rule: 'copayment must have at most two decimals' }, { field: 'copayment' });
+}

@@ -1,0 +1,82 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Connector } from '../connectors/connector.ts';
+import type { Coverage, Demographics, Payer } from '../connectors/patientWrites.ts';
+import type { Tx } from '../db/database.ts';
+import { newId } from '../ids.ts';
+import { enqueue } from '../jobs/enqueue.ts';
+import type { Patient } from '../model/patient.ts';
+import { fold } from '../records/fold.ts';
+import { type PatientRow, savePatient } from '../records/patientRow.ts';
+import { newPatient, type StoredPatient, saidOf } from './patientInput.ts';
+import { newJob } from './requestWrite.ts';
+import { patientLane } from './write.ts';
+
+/** A coverage that is brought up to date: by then the company must have a record in the EMR. */
+export type ChangedCoverage = Omit<Coverage, 'company'> & { company_ehr_id: string | null; company_name: string };
+
+/** What is to be changed on a patient whom the EMR has. Only the demographics can come from a PATCH of one. */
+export type PatientChange = {
+  demographics: Demographics;
+  save_previous_address: boolean;
+  /** How the cached patient looks afterwards. */
+  shown: Partial<Patient>;
+  coverages?: ChangedCoverage[];
+  payer?: Payer | null;
+  pharmacy_ehr_id?: string;
+  check_eligibility?: boolean;
+};
+export type PatientUpdateInput = PatientChange & { patient_id: string; ehr_id: string; mrn: string };
+
+export const update_type = 'patient.update';
+
+/** Queues an update in the lane of a locked, active patient. Gives the job's id. */
+export async function queueUpdate(
+  tx: Tx,
+  connector: Connector,
+  account: { client_id: string; organisation_id: string; id: string },
+  row: PatientRow,
+  change: PatientChange,
+): Promise<number> {
+  const { ehr_id, mrn } = row.doc;
+  if (ehr_id === null || mrn === null) throw new Error('An update needs a patient whom the EMR has.');
+  const input: PatientUpdateInput = { patient_id: row.id, ehr_id, mrn, ...change };
+  const operation = { id: newId(), type: update_type, input };
+  const job_id = await enqueue(tx, newJob(connector, account, operation, patientLane(mrn, row.id)));
+  if (job_id === undefined) throw new Error('A job without an idempotency key is always queued.');
+  await savePatient(tx, account, row, { status: 'pending_update' }, row.open_updates + 1);
+  return job_id;
+}
+
+/** What the client has changed on a new patient since the EMR was sent it, or undefined when that is nothing. */
+export async function differenceOf(
+  tx: Tx,
+  organisation_id: string,
+  sent: StoredPatient,
+  wanted: StoredPatient,
+): Promise<PatientChange | undefined> {
+  if (isDeepStrictEqual(sent, wanted)) return undefined;
+  const [before, after] = [newPatient(sent), newPatient(wanted)];
+  const { payer, coverages, check_eligibility, pharmacy_ehr_id, ...demographics } = after;
+  const changed = coverages.filter((each, n) => !isDeepStrictEqual(each, before.coverages[n]));
+  return {
+    demographics: Object.fromEntries(
+      Object.entries(demographics).filter(([name, value]) => !isDeepStrictEqual(value, Reflect.get(before, name))),
+    ),
+    save_previous_address: true,
+    shown: saidOf(wanted),
+    ...(changed.length > 0 && {
+      coverages: await Promise.all(changed.map((each) => named(tx, organisation_id, each))),
+    }),
+    ...(isDeepStrictEqual(payer, before.payer) ? {} : { payer }),
+    ...(pharmacy_ehr_id !== null && pharmacy_ehr_id !== before.pharmacy_ehr_id && { pharmacy_ehr_id }),
+    ...(check_eligibility && !before.check_eligibility && { check_eligibility }),
+  };
+}
+
+async function named(tx: Tx, organisation_id: string, coverage: Coverage): Promise<ChangedCoverage> {
+  const { company, ...rest } = coverage;
+  if ('ehr_id' in company) return { ...rest, company_ehr_id: company.ehr_id, company_name: '' };
+  const [known] = await tx<{ ehr_id: string }[]>`SELECT ehr_id FROM insurance_providers
+    WHERE organisation_id = ${organisation_id} AND name_folded = ${fold(company.name)} ORDER BY active DESC, id LIMIT 1`;
+  return { ...rest, company_ehr_id: known?.ehr_id ?? null, company_name: company.name };
+}

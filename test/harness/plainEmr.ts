@@ -1,0 +1,49 @@
+import type { Connector } from '../../src/connectors/connector.ts';
+import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
+import { type Api, openApi } from './api.ts';
+import type { TestSandbox } from './sandbox.ts';
+
+/** What every EMR is expected to have; the rest is Larkspur's own. */
+const offers = [
+  'listProviders',
+  'listStaff',
+  'listLocations',
+  'listPharmacies',
+  'listPatients',
+  'listInsuranceProviders',
+  'listReferringProviders',
+  'findPatient',
+  'searchPatients',
+  'listMedications',
+  'listPatientPharmacies',
+  'listEncounters',
+  'createPatient',
+  'updatePatient',
+  'addPatientInsurance',
+  'createAppointment',
+  'uploadDocument',
+] as const satisfies Connector['offers'];
+
+/** An EMR without anything that the interface restricts to some EMRs: Larkspur, but for what it lacks. */
+const plain: Connector = {
+  ...larkspur,
+  name: 'plain',
+  display_name: 'Plain',
+  restricted_fields: false,
+  offers,
+  open: (door, access) => {
+    const all = larkspur.open(door, access);
+    return Object.fromEntries(offers.map((name) => [name, all[name]]));
+  },
+};
+
+/** Links an account of such an EMR to a running product, and gives the API as that account. */
+export async function linkPlainEmr(world: TestSandbox): Promise<Api> {
+  // The product's own table of connectors is open to whoever runs it in this process.
+  (world.ctx.connectors as Map<string, Connector>).set(plain.name, plain);
+  const access_token = await world.api.link({ org_id: 'plain-practice', user_id: 'plain-user', emr_name: plain.name });
+  const api = openApi({ ...world.sandbox, access_token });
+  const { body } = await api.call('POST', '/v1/sync');
+  await api.untilEvent(body.job_id);
+  return api;
+}
