@@ -37,12 +37,18 @@ const plain: Connector = {
   },
 };
 
-/** Links an account of such an EMR to a running product, and gives the API as that account. */
-export async function linkPlainEmr(world: TestSandbox): Promise<Api> {
+/** Lets a running product link such an EMR, with whatever `more` says of it instead. */
+export function addPlainEmr(world: TestSandbox, more: Partial<Connector> = {}): void {
   // The product's own table of connectors is open to whoever runs it in this process.
-  (world.ctx.connectors as Map<string, Connector>).set(plain.name, plain);
+  (world.ctx.connectors as Map<string, Connector>).set(plain.name, { ...plain, ...more });
+}
+
+/** Links an account of such an EMR to a running product, and gives the API as that account. */
+export async function linkPlainEmr(world: TestSandbox, { synced = true } = {}): Promise<Api> {
+  addPlainEmr(world);
   const access_token = await world.api.link({ org_id: 'plain-practice', user_id: 'plain-user', emr_name: plain.name });
   const api = openApi({ ...world.sandbox, access_token });
+  if (!synced) return api;
   const { body } = await api.call('POST', '/v1/sync');
   await api.untilEvent(body.job_id);
   return api;

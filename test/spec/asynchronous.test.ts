@@ -6,7 +6,17 @@ import { sendDocument } from './sendDocument.ts';
 
 type Body = Answer['body'];
 
-const kinds = ['encounter', 'action', 'document', 'appointment', 'fetch'] as const;
+const kinds = [
+  'encounter',
+  'action',
+  'document',
+  'appointment',
+  'fetch',
+  'patient',
+  'update',
+  'insurance',
+  'change',
+] as const;
 type Kind = (typeof kinds)[number];
 const ids: Record<Kind, string | undefined> = {
   encounter: 'telephone_encounter_id',
@@ -14,6 +24,10 @@ const ids: Record<Kind, string | undefined> = {
   document: 'document_id',
   appointment: 'appointment_id',
   fetch: undefined,
+  patient: 'patient_id',
+  update: undefined,
+  insurance: 'patient_insurance_id',
+  change: 'patient_insurance_id',
 };
 
 let world: TestSandbox;
@@ -41,9 +55,16 @@ beforeAll(async () => {
   const emr_appointment_id = done.data.emr_encounter_id;
   const { patient_mrn: mrn, location_id: location, provider_id: provider } = sandbox.example;
   const datetime = `${new Date().getUTCFullYear() + 2}-07-09T09:30:00-04:00`;
-  for (const operation of ['list_patients', 'add_telephone_action']) {
+  for (const operation of [
+    'list_patients',
+    'add_telephone_action',
+    'create_patient',
+    'update_patient',
+    'update_patient_insurance',
+  ]) {
     await setFault(api, operation, 'error_500', { times: 100_000 });
   }
+  const { id } = (await api.call('GET', `/v1/patients?mrn=${mrn}`)).body.patients[0];
   const before = (await api.ledger()).filter(({ applied }) => applied).length;
   const post = (path: string, body: object) => api.call('POST', path, { body });
   answers = {
@@ -52,6 +73,10 @@ beforeAll(async () => {
     document: await sendDocument(world),
     appointment: await post('/v1/appointments', { mrn, location, provider, type: 'FU', datetime }),
     fetch: await post('/v1/patients/fetch', { search_by: 'mrn', mrn }),
+    patient: await post('/v1/patients', { first_name: 'Nova', last_name: 'Async', dob: '1990-01-31', sex: 'female' }),
+    update: await api.call('PATCH', `/v1/patients/${id}`, { body: { email: 'later@example.org' } }),
+    insurance: await post(`/v1/patients/${mrn}/insurances`, { member_id: 'M1', insurance_name: 'Mock Mutual' }),
+    change: await api.call('PATCH', `/v1/patients/${mrn}/insurances/85001`, { body: { group_id: 'G1' } }),
   };
   early = await ofEach(eventsOf);
   untouched = (await api.ledger()).filter(({ applied }) => applied).length === before;
@@ -74,6 +99,10 @@ function expectAsynchronous(kind: Kind, type: string): void {
   expect(events[kind].event_type).toBe(type);
 }
 
+test('GEN-03 Creating a patient is asynchronous: `POST /v1/patients` answers at once, before the EMR write has happened.', () => {
+  expectAsynchronous('patient', 'patient.created');
+});
+
 test('GEN-04 Creating a telephone encounter is asynchronous: the answer does not wait for the EMR.', () => {
   expectAsynchronous('encounter', 'telephone_encounter.created');
 });
@@ -82,12 +111,24 @@ test('GEN-05 Creating a telephone encounter action is asynchronous: the answer d
   expectAsynchronous('action', 'telephone_encounter_action.created');
 });
 
+test('GEN-06 Adding a patient insurance record is asynchronous: the answer does not wait for the EMR.', () => {
+  expectAsynchronous('insurance', 'patient.insurance.added');
+});
+
+test('GEN-07 Updating a patient insurance record is asynchronous: the answer does not wait for the EMR.', () => {
+  expectAsynchronous('change', 'patient.insurance.updated');
+});
+
 test('GEN-08 Uploading a document is asynchronous: the answer does not wait for the EMR.', () => {
   expectAsynchronous('document', 'document.uploaded');
 });
 
 test('GEN-09 Creating an appointment is asynchronous: the answer does not wait for the EMR.', () => {
   expectAsynchronous('appointment', 'appointment.created');
+});
+
+test('GEN-10 Updating an active patient is asynchronous: the answer does not wait for the EMR.', () => {
+  expectAsynchronous('update', 'patient.updated');
 });
 
 test('GEN-11 The live patient fetch is asynchronous: the answer does not wait for the EMR.', () => {

@@ -114,6 +114,8 @@ test('DEC-029 Unknown body fields are refused: 400 `Unexpected fields in request
     ['POST', '/v1/telephone-encounters/actions', { emr_appointment_id: '30001', text: 't' }],
     ['POST', '/v1/appointments', { mrn, location, provider, type: 'FU', datetime }],
     ['POST', '/v1/patients/fetch', { search_by: 'mrn', mrn }],
+    ['POST', '/v1/patients', { first_name: 'N', last_name: 'New', dob: '1990-01-31', sex: 'male' }],
+    ['POST', `/v1/patients/${mrn}/insurances`, { member_id: 'M1', insurance_name: 'Mock Mutual' }],
     ['POST', '/v1/sync', {}],
     ['POST', '/v1/webhook', { webhook_url: 'http://127.0.0.1:9/' }],
     ['POST', '/v1/webhook/rotate-secret', {}],

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
 import { expectRefusal, newClient, type OtherClient } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
+import { addPlainEmr } from '../harness/plainEmr.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { addPlainEmr } from './plainEmr.ts';
 import { quietSyncs } from './quietSyncs.ts';
 
 let world: TestSandbox;

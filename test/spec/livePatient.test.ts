@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
+import { linkPlainEmr } from '../harness/plainEmr.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { openChart, setFault } from '../journeys/journey.ts';
 import { fetchLive, isoOf } from './liveFetch.ts';
-import { addPlainEmr, linkPlain } from './plainEmr.ts';
+import { quietSyncs } from './quietSyncs.ts';
 
 type Body = Answer['body'];
 
@@ -23,7 +25,6 @@ const fetched = async (more: object = {}) => (await fetchLive(world.api, { searc
 
 beforeAll(async () => {
   world = await startSandbox();
-  addPlainEmr(world);
   mrn = world.sandbox.example.patient_mrn;
   const { control } = world.api;
   for (const relationshipCode of Object.keys(relationships)) {
@@ -69,13 +70,29 @@ test("LFP-03 `insurances[]` is returned only when the request's include contains
 });
 
 test('LFP-04 `insurances[]` is supported for the restricted EMR only.', async () => {
-  const access_token = await linkPlain(world);
-  const asked = { search_by: 'mrn', mrn, include: 'insurances' };
-  const { event_type, data } = await fetchLive(world.api, asked, { access_token });
+  await quietSyncs(world);
+  const plain = await linkPlainEmr(world, { synced: false });
+  const body = { search_by: 'mrn', mrn, include: 'insurances' };
+  const refused = await plain.call('POST', '/v1/patients/fetch', { body });
+  expectRefusal(refused, 400, "Field 'include' is only supported for Larkspur EMR.", 'include');
+  const { event_type, data } = await fetchLive(plain, { search_by: 'mrn', mrn });
   expect([event_type, data.mrn]).toStrictEqual(['patient.live_fetch_completed', mrn]);
   expect(data).not.toHaveProperty('insurances');
-  expect(data.patients[0]).not.toHaveProperty('insurances');
   expect(whole).toHaveProperty('insurances');
+});
+
+test('LFP-05 `insurances[].emr_insurance_id` is a string, the stable EMR insurance record id: the same in two fetches and usable as path of the insurance update.', async () => {
+  const known = (await rows('patient-insurances')).map(({ insuranceId }) => insuranceId);
+  const told = async () =>
+    (await fetched({ include: 'insurances' })).insurances.map((each: Body) => each.emr_insurance_id);
+  expect(whole.insurances.map((each: Body) => each.emr_insurance_id)).toStrictEqual(known);
+  expect(await told()).toStrictEqual(known);
+  const body = { member_id: 'TST100001' };
+  const path = `/v1/patients/${mrn}/insurances/${known[0]}`;
+  const { job_id } = (await world.api.call('PATCH', path, { body })).body;
+  const event = await world.api.untilEvent(job_id);
+  expect([event.event_type, event.data.emr_insurance_id]).toStrictEqual(['patient.insurance.updated', known[0]]);
+  expect(await told()).toStrictEqual(known);
 });
 
 test('LFP-06 `insurances[].priority` is an integer.', async () => {

@@ -125,6 +125,16 @@ const failing = async () => {
   return call({ refill_medication_name: 'Lisinopril' });
 };
 
+const create = async (last_name: string, more: object = {}) => {
+  const body = { first_name: 'Nova', last_name, dob: '1990-01-31', sex: 'female', ...more };
+  return world.api.untilEvent((await world.api.call('POST', '/v1/patients', { body })).body.job_id);
+};
+const insure = async (mrn: string) => {
+  const body = { member_id: 'M1', insurance_name: 'Mock Mutual' };
+  return world.api.untilEvent((await world.api.call('POST', `/v1/patients/${mrn}/insurances`, { body })).body.job_id);
+};
+const insurance = words(`patient_insurance_id emr_insurance_id patient_mrn member_id group_id plan_begin_date copayment
+  audit_trail`);
 const encounter = words(`telephone_encounter_id emr_encounter_id patient_mrn provider_id location_id assigned_to_id
   reason`);
 const document = words('document_id patient_mrn folder_name');
@@ -161,6 +171,10 @@ test("DEC-033 An event's data has exactly the fields the specification lists for
       'appointment.created',
       words('appointment_id ehr_appointment_id mrn date_time timezone provider_id provider_name secondary_provider_id'),
     ],
+    [await create('Fielded'), 'patient.created', ['patient_id', 'mrn']],
+    [await create('Fielded'), 'patient.failed', ['patient_id', 'failure_reason', 'reasons', 'duplicate_patient_mrn']],
+    [await insure(patient_mrn), 'patient.insurance.added', insurance],
+    [await insure('NOBODY'), 'patient.insurance.failed', ['patient_insurance_id', 'patient_mrn', 'error']],
     [await book({ mrn: 'NOBODY' }), 'appointment.failed', words('appointment_id mrn failure_reason reasons')],
   ] as const) {
     expect(event.event_type).toBe(type);
@@ -181,6 +195,7 @@ test('DEC-034 An optional data field of an event is present only under its condi
   expect(conflict.data).toMatchObject({ conflict_type: 'appointment', conflict_details: expect.any(String) });
   const lost = await book({ mrn: 'NOBODY' });
   for (const field of ['conflict_type', 'conflict_details']) expect(lost.data).not.toHaveProperty(field);
+  expect((await create('Unlike', { language: 'Unspoken' })).data).not.toHaveProperty('duplicate_patient_mrn');
   const { data } = await fetchLive(world.api, { search_by: 'mrn', mrn: 'NOBODY' });
   expect(Object.keys(data).sort()).toStrictEqual(['patient_count', 'patients', 'success']);
 });

@@ -37,6 +37,12 @@ const required = (): [name: string, send: (fields: Fields) => Promise<Answer>, g
   ['action', post('/v1/telephone-encounters/actions'), { emr_appointment_id: '30001', text: 'Called back.' }],
   ['appointment', (body) => post('/v1/appointments')({ ...body, datetime }), { ...visit(), datetime: undefined }],
   ['link token', post('/link/token/create'), { user_id: 'u', org_id: world.sandbox.org_id }],
+  ['patient', post('/v1/patients'), { first_name: 'N', last_name: 'New', dob: '1990-01-31', sex: 'male' }],
+  [
+    'insurance',
+    (body) => post('/v1/patients/LK100001/insurances')({ ...body, insurance_name: 'Mock Mutual' }),
+    { member_id: 'M1' },
+  ],
   ['webhook', post('/v1/webhook'), { webhook_url: 'http://127.0.0.1:9/' }],
   ['fetch', (body) => post('/v1/patients/fetch')({ ...body, mrn: 'x' }), { search_by: 'mrn' }],
   ['orders', get('/v1/orders'), { patient_mrn: 'x' }],

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { apiOf, expectRefusal } from '../api/support.ts';
+import { expectRefusal } from '../api/support.ts';
 import type { Api } from '../harness/api.ts';
+import { linkPlainEmr } from '../harness/plainEmr.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { addPlainEmr, linkPlain } from './plainEmr.ts';
 import { quietSyncs } from './quietSyncs.ts';
 import { acceptedWork } from './stored.ts';
 
@@ -12,8 +12,7 @@ let plain: Api;
 beforeAll(async () => {
   world = await startSandbox();
   await quietSyncs(world);
-  addPlainEmr(world);
-  plain = apiOf(world, { access_token: await linkPlain(world) });
+  plain = await linkPlainEmr(world, { synced: false });
 });
 afterAll(() => world.close());
 
@@ -28,6 +27,9 @@ test('DEC-047 A restricted operation ([R], telephone encounters) on another EMR 
   const body = { emr_appointment_id: '30001', text: 'Called back.' };
   const action = await plain.call('POST', '/v1/telephone-encounters/actions', { body });
   expectRefusal(action, 400, /^Telephone encounter actions are only supported for Larkspur EMR\.$/);
+  const path = `/v1/patients/${world.sandbox.example.patient_mrn}/insurances/85001`;
+  const change = await plain.call('PATCH', path, { body: { member_id: 'M1' } });
+  expectRefusal(change, 400, 'Insurance updates are only supported for Larkspur EMR.');
   expect(await acceptedWork(world)).toStrictEqual(before);
   expect(await world.api.ledger()).toHaveLength(entries);
   expect((await world.api.callIn()).status).toBe(200);

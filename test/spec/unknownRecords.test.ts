@@ -77,6 +77,29 @@ test("DEC-050 An unknown provider, staff member, location or pharmacy in a reque
   expect(await acceptedWork(world)).toStrictEqual(before);
 });
 
+test("DEC-051 An unknown insurance provider is 404 `<Noun> with ID '<id>' not found.`.", async () => {
+  const before = await acceptedWork(world);
+  const path = `/v1/patients/${world.sandbox.example.patient_mrn}/insurances`;
+  for (const insurance_provider_id of [nobody, '301', 'x']) {
+    const told = `Insurance provider with ID '${insurance_provider_id}' not found.`;
+    const add = { body: { member_id: 'M1', insurance_provider_id } };
+    expectRefusal(await world.api.call('POST', path, add), 404, told, 'insurance_provider_id');
+    const change = { body: { insurance_provider_id } };
+    expectRefusal(await world.api.call('PATCH', `${path}/85001`, change), 404, told, 'insurance_provider_id');
+  }
+  expect(await acceptedWork(world)).toStrictEqual(before);
+});
+
+test("DEC-052 An unknown patient id is 404 `<Noun> with ID '<id>' not found.`.", async () => {
+  const before = await acceptedWork(world);
+  // An MRN and the EMR's own id are no ids of the service.
+  for (const id of [nobody, world.sandbox.example.patient_mrn, '10001', 'x']) {
+    const answer = await world.api.call('PATCH', `/v1/patients/${id}`, { body: { email: 'x@example.org' } });
+    expectRefusal(answer, 404, `Patient with ID '${id}' not found.`, 'id');
+  }
+  expect(await acceptedWork(world)).toStrictEqual(before);
+});
+
 test("DEC-053 An unknown appointment id is 404 `<Noun> with ID '<id>' not found.`.", async () => {
   for (const id of [nobody, 'ffffffffffff7fffbfffffffffffffff', '500001', 'x']) {
     const answer = await world.api.call('GET', `/v1/appointments/${id}`);
@@ -97,16 +120,24 @@ async function expectAbsent(theirs: Api): Promise<void> {
   const event = await theirs.untilEvent(job_id);
   const [provider] = (await theirs.call('GET', '/v1/providers')).body.providers;
   const [location] = (await theirs.call('GET', '/v1/locations')).body.locations;
+  const [patient] = (await theirs.call('GET', '/v1/patients')).body.patients;
   const appointment = (await appointmentOf(theirs)) ?? '';
   for (const [method, path, id, unknown] of [
     ['GET', '/v1/appointments/{id}', appointment, nobody],
     ['GET', '/v1/jobs/{id}', `${job_id}`, '999999'],
     ['PATCH', '/v1/providers/{id}', provider.id, nobody],
     ['PATCH', '/v1/locations/{id}', location.id, nobody],
+    ['PATCH', '/v1/patients/{id}', patient.id, nobody],
     ['POST', '/v1/webhook-events/{id}/resend', event.id, nobody],
   ] as const) {
     const ask = async (api: Api, named: string): Promise<Answer> =>
-      api.call(method, path.replace('{id}', named), method === 'PATCH' ? { body: { status: 'inactive' } } : {});
+      api.call(
+        method,
+        path.replace('{id}', named),
+        method === 'PATCH'
+          ? { body: path.includes('patients') ? { email: 'x@example.org' } : { status: 'inactive' } }
+          : {},
+      );
     const foreign = await ask(world.api, id);
     const absent = await ask(world.api, unknown);
     expect(foreign.status, path).toBe(404);

@@ -56,6 +56,10 @@ const published = `
   GET /v1/staff
   GET /v1/pharmacies
   GET /v1/patients
+  POST /v1/patients
+  PATCH /v1/patients/{id}
+  POST /v1/patients/{patient_mrn}/insurances
+  PATCH /v1/patients/{patient_mrn}/insurances/{emr_insurance_id}
   POST /v1/patients/fetch
   GET /v1/claims
   GET /v1/orders
