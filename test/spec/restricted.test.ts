@@ -45,6 +45,7 @@ const on_create = {
   self_pay: true,
   default_facility_id: '11',
 };
+const by_id = { insurance_provider_id: nobody, referring_provider_id: nobody, pcp_id: nobody };
 const on_update = {
   save_previous_address: false,
   referring_provider_first_name: 'A',
@@ -59,7 +60,7 @@ const create = (api: Api, more: object) => api.call('POST', '/v1/patients', { bo
 const update = (body: object) => plain.call('PATCH', `/v1/patients/${plain_patient}`, { body });
 async function expectFieldsRefused(): Promise<void> {
   const before = await acceptedWork(world);
-  for (const [field, value] of Object.entries(on_create)) {
+  for (const [field, value] of Object.entries({ ...on_create, ...by_id })) {
     const answer = await create(plain, { [field]: value });
     expectRefusal(answer, 400, `Field '${field}' is only supported for Larkspur EMR.`, field);
   }
