@@ -20,7 +20,7 @@ beforeAll(async () => {
   await Promise.all(Array.from({ length: 90 }, (_, n) => add(n)));
   await syncNow(world.api);
   known = (await world.api.control('GET', '/control/insurance-companies')).body.rows;
-});
+}, 120_000);
 afterAll(() => world.close());
 
 const ask = (query: Record<string, string>) =>

@@ -21,7 +21,7 @@ beforeAll(async () => {
   known = (await world.api.control('GET', '/control/patients')).body.rows;
   answer = await world.api.call('GET', '/v1/patients?page_size=1000');
   listed = answer.body.patients;
-});
+}, 120_000);
 afterAll(() => world.close());
 
 const ask = (query: Record<string, string>) => world.api.call('GET', `/v1/patients?${new URLSearchParams(query)}`);

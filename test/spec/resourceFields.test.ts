@@ -35,7 +35,7 @@ beforeAll(async () => {
   await syncNow(world.api);
   const [held] = await world.owner`SELECT id FROM appointments WHERE ehr_id = ${appointmentId}`;
   bare_visit = (await world.api.call('GET', `/v1/appointments/${held?.id}`)).body.appointment;
-});
+}, 120_000);
 afterAll(() => world.close());
 
 const words = (text: string) => text.split(/\s+/).filter(Boolean);
@@ -133,6 +133,8 @@ const insure = async (mrn: string) => {
   const body = { member_id: 'M1', insurance_name: 'Mock Mutual' };
   return world.api.untilEvent((await world.api.call('POST', `/v1/patients/${mrn}/insurances`, { body })).body.job_id);
 };
+const change = async (path: string, body: object) =>
+  world.api.untilEvent((await world.api.call('PATCH', `/v1/patients/${path}`, { body })).body.job_id);
 const insurance = words(`patient_insurance_id emr_insurance_id patient_mrn member_id group_id plan_begin_date copayment
   audit_trail`);
 const encounter = words(`telephone_encounter_id emr_encounter_id patient_mrn provider_id location_id assigned_to_id
@@ -142,6 +144,7 @@ const document = words('document_id patient_mrn folder_name');
 test("DEC-033 An event's data has exactly the fields the specification lists for its type.", async () => {
   const created = await call();
   const { patient_mrn } = world.sandbox.example;
+  const patient_id = (await world.api.call('GET', `/v1/patients?mrn=${patient_mrn}`)).body.patients[0].id;
   for (const [event, type, fields] of [
     [created, 'telephone_encounter.created', encounter],
     [
@@ -174,6 +177,8 @@ test("DEC-033 An event's data has exactly the fields the specification lists for
     [await create('Fielded'), 'patient.created', ['patient_id', 'mrn']],
     [await create('Fielded'), 'patient.failed', ['patient_id', 'failure_reason', 'reasons', 'duplicate_patient_mrn']],
     [await insure(patient_mrn), 'patient.insurance.added', insurance],
+    [await change(`${patient_mrn}/insurances/85001`, { group_id: 'G1' }), 'patient.insurance.updated', insurance],
+    [await change(patient_id, { email: 'x@example.org' }), 'patient.updated', ['patient_id', 'mrn', 'audit_trail']],
     [await insure('NOBODY'), 'patient.insurance.failed', ['patient_insurance_id', 'patient_mrn', 'error']],
     [await book({ mrn: 'NOBODY' }), 'appointment.failed', words('appointment_id mrn failure_reason reasons')],
   ] as const) {
