@@ -4,10 +4,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { ApiError, refusal } from '../errors.ts';
 import { newId } from '../ids.ts';
+import type { Endpoint } from './endpoint.ts';
 
 /** Errors of Fastify and Node that are the caller's doing, as ours. */
-const callers: Record<string, () => ApiError> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => refusal('media_type_unsupported', { expected: 'application/json' }),
+const callers: Record<string, (endpoint: Endpoint | undefined) => ApiError> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: (endpoint) => {
+    const expected = endpoint?.file_field === undefined ? 'application/json' : 'multipart/form-data';
+    return refusal('media_type_unsupported', { expected });
+  },
   FST_ERR_CTP_BODY_TOO_LARGE: () => refusal('body_too_large', { limit: '1 MB' }),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => refusal('body_not_json'),
   FST_ERR_BAD_URL: () => refusal('invalid_field', { rule: 'The request URL is not valid.' }),
@@ -16,12 +20,10 @@ const callers: Record<string, () => ApiError> = {
 
 /** Every error leaves here, in one shape; what is not a refusal of ours tells nothing but its request id. */
 export function answerError(ctx: Context, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const known = asApiError(error, request.headers['idempotency-key'] !== undefined);
+  const { endpoint } = request.routeOptions.config;
+  const known = asApiError(error, endpoint, request.headers['idempotency-key'] !== undefined);
   if (known.status >= 500) {
-    ctx.log.error(
-      { request_id: request.id, endpoint: request.routeOptions.config.endpoint?.id ?? '', err: error },
-      'request failed',
-    );
+    ctx.log.error({ request_id: request.id, endpoint: endpoint?.id ?? '', err: error }, 'request failed');
   }
   if (known.retry_after_s !== undefined) reply.header('retry-after', known.retry_after_s);
   reply.status(known.status);
@@ -61,11 +63,11 @@ function bodyOf(known: ApiError, request_id: string) {
   };
 }
 
-function asApiError(error: unknown, keyed: boolean): ApiError {
+function asApiError(error: unknown, endpoint: Endpoint | undefined, keyed: boolean): ApiError {
   if (error instanceof ApiError) return error;
   const code = String((error as { code?: unknown } | null)?.code ?? '');
   const caller = callers[code];
-  if (caller) return caller();
+  if (caller) return caller(endpoint);
   // A wait of five seconds for another holder of the same key, see jobs/enqueue.ts and api/idempotency.ts.
   if (code === '55P03' && keyed) return refusal('idempotency_key_running', undefined, { retry_after_s: 1 });
   if (isDatabaseGone(code)) return refusal('database_unavailable', undefined, { retry_after_s: 1 });

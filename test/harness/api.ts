@@ -22,6 +22,8 @@ export type Api = {
   /** Waits for the event that ends a job. */
   untilEvent(job_id: number, patience_ms?: number): Promise<Answer['body']>;
   job(job_id: number): Promise<Answer['body']>;
+  /** Has the service read the clinic anew. */
+  sync(): Promise<void>;
   /** Larkspur's control API. */
   control(method: string, path: string, body?: unknown): Promise<Answer>;
   ledger(): Promise<{ operation: string; marker: string; patient_mrn: string | null; at: string; applied: boolean }[]>;
@@ -59,6 +61,12 @@ export function openApi(sandbox: Sandbox): Api {
         await pause(25);
       }
       throw new Error(`Job ${job_id} has no event yet: ${JSON.stringify(await api.job(job_id))}`);
+    },
+    sync: async () => {
+      const { body } = await api.call('POST', '/v1/sync', { body: {} });
+      // Thousands of records are compared: a second or two, and many times that on a machine with other work.
+      const event = await api.untilEvent(body.job_id, 120_000);
+      if (event.event_type !== 'sync.completed') throw new Error(`The sync failed: ${JSON.stringify(event.data)}`);
     },
     job: async (job_id) => (await api.call('GET', `/v1/jobs/${job_id}`)).body.job,
     control: (method, path, body) =>

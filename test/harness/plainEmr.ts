@@ -37,9 +37,15 @@ const plain: Connector = {
   },
 };
 
+/** Lets a running product link such an EMR, with whatever `more` says of it instead. */
+export function addPlainEmr(world: TestSandbox, more: Partial<Connector> = {}): void {
+  // The product's own table of connectors is open to whoever runs it in this process.
+  (world.ctx.connectors as Map<string, Connector>).set(plain.name, { ...plain, ...more });
+}
+
 /** Runs `work` while the sandbox's own organisation is of such an EMR. */
 export async function asPlainEmr(world: TestSandbox, work: () => Promise<void>): Promise<void> {
-  offerPlainEmr(world);
+  addPlainEmr(world);
   const { org_id } = world.sandbox;
   const belongTo = async (connector: string) => {
     await world.owner`UPDATE organisations SET connector = ${connector} WHERE org_id = ${org_id}`;
@@ -54,16 +60,10 @@ export async function asPlainEmr(world: TestSandbox, work: () => Promise<void>):
 }
 
 /** Links an account of such an EMR to a running product, and gives the API as that account. */
-export async function linkPlainEmr(world: TestSandbox): Promise<Api> {
-  offerPlainEmr(world);
+export async function linkPlainEmr(world: TestSandbox, { synced = true } = {}): Promise<Api> {
+  addPlainEmr(world);
   const access_token = await world.api.link({ org_id: 'plain-practice', user_id: 'plain-user', emr_name: plain.name });
   const api = openApi({ ...world.sandbox, access_token });
-  const { body } = await api.call('POST', '/v1/sync');
-  await api.untilEvent(body.job_id);
+  if (synced) await api.sync();
   return api;
-}
-
-/** The product's own table of connectors is open to whoever runs it in this process. */
-function offerPlainEmr(world: TestSandbox): void {
-  (world.ctx.connectors as Map<string, Connector>).set(plain.name, plain);
 }

@@ -83,6 +83,8 @@ export async function countRows(owner: Sql): Promise<Record<string, number>> {
 
 /** Larkspur as a member of its staff sees it, signed in by its own API. */
 export type Chart = {
+  /** What Larkspur itself answers to a question. */
+  read(path: string): Promise<Answer['body']>;
   encounter(encounter_id: string): Promise<Answer['body']>;
   pharmacies(patient_ehr_id: string): Promise<string[]>;
   addAction(encounter_id: string, text: string): Promise<number>;
@@ -114,6 +116,7 @@ export async function openChart(sandbox: Sandbox, api: Api): Promise<Chart> {
     return Buffer.from(await (await fetch(sandbox.larkspur.url + path, { headers })).arrayBuffer());
   };
   return {
+    read: async (path) => (await ask('GET', path, undefined, token)).body,
     encounter: async (id) => (await ask('GET', `/api/telephone-encounters/${id}`, undefined, token)).body,
     pharmacies: async (ehr_id) => {
       const { body } = await ask('GET', `/api/patients/${ehr_id}/pharmacies`, undefined, token);

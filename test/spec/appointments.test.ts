@@ -2,16 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import {
-  addClinicRow,
-  changeClinicRow,
-  clinicRows,
-  expectTexts,
-  isoDay,
-  type Row,
-  sync,
-  sync_patience_ms,
-} from './emrRecords.ts';
+import { addClinicRow, changeClinicRow, clinicRows, expectTexts, isoDay, type Row } from './emrRecords.ts';
 
 let world: TestSandbox;
 /** The clinic knows everything of the one, and of the other only what it must. */
@@ -42,7 +33,7 @@ beforeAll(async () => {
     patientId: newcomer.patientId,
     startsAt: '07/15/2031 09:30',
   });
-  await sync(world);
+  await world.api.sync();
   insurances = (await clinicRows(world, 'patient-insurances', { patientId, activeFlag: 'Y' })).sort(
     (a, b) => a.priority - b.priority,
   );
@@ -52,7 +43,7 @@ beforeAll(async () => {
   bare = (await read(empty.appointmentId)).body.appointment;
   const some = [...rows.keys()].filter((_, n) => n % 100 === 0);
   seeded = await Promise.all(some.map(async (ehr_id) => (await read(ehr_id)).body.appointment));
-}, sync_patience_ms);
+});
 afterAll(() => world.close());
 
 const details = {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { addClinicRow, clinicRows, type Row, sync, sync_patience_ms } from './emrRecords.ts';
+import { addClinicRow, clinicRows, type Row } from './emrRecords.ts';
 import { askAvailability, daysAfter, monday, mondays, offersOf, patchProvider, shift, spans, usDay } from './weeks.ts';
 
 let world: TestSandbox;
@@ -23,8 +23,8 @@ beforeAll(async () => {
   await addClinicRow(world, 'appointments', { ...at('10:00'), providerId: '501', facilityId: '12' });
   const second = { providerId: '505', secondaryProviderId: '501', facilityId: '11' };
   await addClinicRow(world, 'appointments', { ...at('11:00'), ...second });
-  await sync(world);
-}, sync_patience_ms);
+  await world.api.sync();
+});
 afterAll(() => world.close());
 
 const on = { start_date: monday, end_date: monday };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { addClinicRow, type Row, sync, sync_patience_ms } from './emrRecords.ts';
+import { addClinicRow, type Row } from './emrRecords.ts';
 import { askAvailability, daysAfter, monday, mondays, offersOf, patchProvider, shift, spans, usDay } from './weeks.ts';
 
 let world: TestSandbox;
@@ -47,8 +47,8 @@ beforeAll(async () => {
   }
   const block = { providerId: '501', facilityId: '11', startsAt: `${usDay(monday)} 16:00`, minutes: 30 };
   await addClinicRow(world, 'blocks', { ...block, reason: 'Meeting' });
-  await sync(world);
-}, sync_patience_ms);
+  await world.api.sync();
+});
 afterAll(() => world.close());
 
 type Query = Record<string, string>;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { expectTexts, type Row, sync_patience_ms } from './emrRecords.ts';
+import { expectTexts, type Row } from './emrRecords.ts';
 import { fileWholeClaim } from './wholeClaim.ts';
 
 let world: TestSandbox;
@@ -21,7 +21,7 @@ beforeAll(async () => {
   insurances = claims.flatMap((each) => each.insurances);
   lines = claims.flatMap((each) => each.line_items);
   payments = claims.flatMap((each) => each.payments);
-}, sync_patience_ms);
+});
 afterAll(() => world.close());
 
 const date = /^\d{4}-\d{2}-\d{2}$/;

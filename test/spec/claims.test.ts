@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { clinicRows, isoDay, type Row, sync_patience_ms } from './emrRecords.ts';
+import { clinicRows, isoDay, type Row } from './emrRecords.ts';
 import { fileWholeClaim, wholeClaim } from './wholeClaim.ts';
 
 let world: TestSandbox;
@@ -14,7 +14,7 @@ beforeAll(async () => {
   world = await startSandbox();
   whole = await fileWholeClaim(world);
   filed = new Map((await clinicRows(world, 'claims')).map((row) => [row.claimId, row]));
-}, sync_patience_ms);
+});
 afterAll(() => world.close());
 
 const date = /^\d{4}-\d{2}-\d{2}$/;

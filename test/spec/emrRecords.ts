@@ -26,15 +26,6 @@ export async function changeClinicRow(world: World, kind: string, id: string, va
   return body;
 }
 
-/** A sync reads thousands of records: a second or two, and many times that on a machine with other work. */
-export const sync_patience_ms = 120_000;
-
-/** Lets the service read the clinic anew. */
-export async function sync(world: World): Promise<void> {
-  const { body } = await world.api.call('POST', '/v1/sync', { body: {} });
-  expect((await world.api.untilEvent(body.job_id, sync_patience_ms)).event_type).toBe('sync.completed');
-}
-
 /** The clinic's `MM/DD/YYYY` as `YYYY-MM-DD`. */
 export function isoDay(day: string): string {
   const [month, date, year] = day.split('/');

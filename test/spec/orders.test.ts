@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { addClinicRow, clinicRows, isoDay, type Row, sync, sync_patience_ms } from './emrRecords.ts';
+import { addClinicRow, clinicRows, isoDay, type Row } from './emrRecords.ts';
 
 let world: TestSandbox;
 let mrn: string;
@@ -40,13 +40,13 @@ beforeAll(async () => {
     }),
     addClinicRow(world, 'orders', { ...given, orderDate: '03/18/2031' }),
   ]);
-  await sync(world);
+  await world.api.sync();
   ordered = new Map((await clinicRows(world, 'orders', { patientId })).map((row) => [row.orderId, row]));
   answer = await get({ patient_mrn: mrn });
   orders = answer.body.orders;
   full = orders.find(({ order_id }) => order_id === whole.orderId);
   bare = orders.find(({ order_id }) => order_id === half.orderId);
-}, sync_patience_ms);
+});
 afterAll(() => world.close());
 
 const get = (query: Record<string, string>) => world.api.call('GET', `/v1/orders?${new URLSearchParams(query)}`);

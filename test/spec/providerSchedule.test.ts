@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { addClinicRow, changeClinicRow, clinicRows, type Row, sync, sync_patience_ms } from './emrRecords.ts';
+import { addClinicRow, changeClinicRow, clinicRows, type Row } from './emrRecords.ts';
 import {
   clinicMondays,
   clinicProvider,
@@ -35,17 +35,17 @@ beforeAll(async () => {
   const west = { displayName: 'Wilma Westerly, MD', timeZone: 'America/Los_Angeles', weeklyHours };
   seen.west = await addClinicRow(world, 'providers', west);
   seen.newcomer = await addClinicRow(world, 'providers', { displayName: 'Hattie Hourly, MD', weeklyHours });
-  await sync(world);
+  await world.api.sync();
   seen.inactive_after = { ...(await providerOf(world, '501')), ...(await takenOf('501')) };
   seen.hidden_after = { ...(await providerOf(world, '502')), ...(await takenOf('502')) };
   seen.ours_after = [(await providerOf(world, '504')).hours];
   await set('501', { status: 'active' });
   await changeClinicRow(world, 'providers', '504', { weeklyHours: clinicMondays(clinicShift('06:00', '08:00')) });
-  await sync(world);
+  await world.api.sync();
   seen.active_after = { ...(await providerOf(world, '501')), ...(await takenOf('501')) };
   seen.ours_after.push((await providerOf(world, '504')).hours);
   seen.ours_offered = await offersOf(world, '504', monday);
-}, sync_patience_ms);
+});
 afterAll(() => world.close());
 
 const ours = mondays(shift('10:00', '11:00'));

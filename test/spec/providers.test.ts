@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { changeClinicRow, clinicRows, isoDay, type Row, sync, sync_patience_ms } from './emrRecords.ts';
+import { changeClinicRow, clinicRows, isoDay, type Row } from './emrRecords.ts';
 import { clinicMondays, clinicShift, daysAfter, monday, offersOf, usDay } from './weeks.ts';
 
 let world: TestSandbox;
@@ -24,11 +24,11 @@ beforeAll(async () => {
   const weeklyHours = clinicMondays(full, clinicShift('17:00', '18:00'));
   await changeClinicRow(world, 'providers', '506', { weeklyHours, timeZone: 'America/Chicago' });
   await changeClinicRow(world, 'providers', '508', { activeFlag: 'N' });
-  await sync(world);
+  await world.api.sync();
   rows = new Map((await clinicRows(world, 'providers')).map((row) => [row.providerId, row]));
   answer = await world.api.call('GET', '/v1/providers');
   providers = answer.body.providers;
-}, sync_patience_ms);
+});
 afterAll(() => world.close());
 
 const of = (ehr_id: string): Row => providers.find((each) => each.ehr_id === ehr_id);

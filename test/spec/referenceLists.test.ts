@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { openChart } from '../journeys/journey.ts';
-import { addClinicRow, changeClinicRow, clinicRows, type Row, sync, sync_patience_ms } from './emrRecords.ts';
+import { addClinicRow, changeClinicRow, clinicRows, type Row } from './emrRecords.ts';
 
 let world: TestSandbox;
 /** A patient as the service listed it before, and after, a sync brought it. */
@@ -30,9 +30,9 @@ beforeAll(async () => {
   await changeClinicRow(world, 'settings', 'requiredPatientFields', { value: ['email', 'homePhone'] });
   const listed = async () => (await get(`/v1/patients?mrn=${mrn}`)).body.patients;
   const before = await listed();
-  await sync(world);
+  await world.api.sync();
   newcomer = { before, after: await listed() };
-}, sync_patience_ms);
+});
 afterAll(() => world.close());
 
 const get = (path: string) => world.api.call('GET', path);

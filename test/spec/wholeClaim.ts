@@ -1,5 +1,5 @@
 import type { TestSandbox } from '../harness/sandbox.ts';
-import { addClinicRow, type Row, sync } from './emrRecords.ts';
+import { addClinicRow, type Row } from './emrRecords.ts';
 
 /** A claim of which the clinic knows everything: no field of it is empty, so each must come through. */
 export const wholeClaim = {
@@ -115,7 +115,7 @@ export const wholeClaim = {
 /** The clinic files the whole claim; given is how the service answers it, beside a thousand of the seeded ones. */
 export async function fileWholeClaim(world: TestSandbox): Promise<{ emr_claim_id: string; claim: Row; claims: Row[] }> {
   const { claimId } = await addClinicRow(world, 'claims', wholeClaim);
-  await sync(world);
+  await world.api.sync();
   const { body } = await world.api.call('GET', '/v1/claims?page_size=1000');
   const claim = body.claims.find((each: Row) => each.emr_claim_id === claimId);
   if (!claim) throw new Error('The claim that was filed is not listed.');

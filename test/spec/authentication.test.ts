@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/support.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { openChart, unlimited } from '../journeys/journey.ts';
+import { isRegistration, type Operation, operationsOf } from './everyEndpoint.ts';
+import { quietSyncs } from './quietSyncs.ts';
+import { acceptedWork } from './stored.ts';
+
+let world: TestSandbox;
+let other: OtherClient;
+let v1: Operation[];
+beforeAll(async () => {
+  world = await startSandbox({ env: unlimited });
+  await quietSyncs(world);
+  other = await newClient(world);
+  v1 = await operationsOf(world.api, '/v1/');
+});
+afterAll(() => world.close());
+
+type Headers = Record<string, string | null>;
+const no_client = 'Invalid client credentials.';
+const no_token = 'Missing access_token header.';
+const no_user = 'User not found.';
+/** Sends each operation as it stands, with nothing in its body. */
+const send = ({ method, url }: Operation, headers: Headers = {}) => world.api.call(method, url, { headers });
+async function expectAllRefused(operations: Operation[], headers: Headers, message: string): Promise<void> {
+  const before = await acceptedWork(world);
+  for (const operation of operations) expectRefusal(await send(operation, headers), 401, message);
+  expect(await acceptedWork(world)).toStrictEqual(before);
+}
+
+test('AUT-01 A `/v1` request without the `client_id` header (or its twin `client-id`) is refused.', async () => {
+  await expectAllRefused(v1, { client_id: null }, no_client);
+  const twin = { client_id: null, 'client-id': world.sandbox.client_id };
+  expect((await world.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
+});
+
+test('AUT-02 A `/v1` request without the `client_secret` header (or its twin `client-secret`), or with a wrong one, is refused.', async () => {
+  for (const client_secret of [null, '', 'cs_test_wrong', other.client_secret]) {
+    await expectAllRefused(v1, { client_secret }, no_client);
+  }
+  await expectAllRefused(v1, { client_secret: null, 'client-secret': 'cs_test_wrong' }, no_client);
+  const twin = { client_secret: null, 'client-secret': world.sandbox.client_secret };
+  expect((await world.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
+});
+
+test("AUT-03 A `/v1` request without the `access_token` header (or its twin `access-token`) is refused, except on webhook registration (`/v1/webhook`, `/v1/webhook/…`), which needs the client's two headers only.", async () => {
+  const others = v1.filter((each) => !isRegistration(each));
+  await expectAllRefused(others, { access_token: null }, no_token);
+  const twin = { access_token: null, 'access-token': world.sandbox.access_token };
+  expect((await world.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
+  const headers = { access_token: null };
+  const body = { webhook_url: 'http://127.0.0.1:9/hook' };
+  const { webhook_id } = (await world.api.call('POST', '/v1/webhook', { body, headers })).body;
+  for (const [method, path] of [
+    ['GET', '/v1/webhook'],
+    ['POST', '/v1/webhook/rotate-secret'],
+    ['POST', `/v1/webhook/${webhook_id}/rotate-secret`],
+    ['DELETE', `/v1/webhook/${webhook_id}`],
+  ] as const) {
+    expect((await world.api.call(method, path, { headers })).status, `${method} ${path}`).toBe(200);
+  }
+});
+
+test('AUT-04 A `/v1` request with all three valid headers is served.', async () => {
+  for (const operation of v1) {
+    const { status } = await send(operation);
+    // What is asked for may be unknown or incomplete; who asks is not in question.
+    expect([200, 400, 404, 415], `${operation.method} ${operation.path}`).toContain(status);
+  }
+  const { status, body } = await world.api.call('GET', '/v1/providers');
+  expect([status, body.success]).toStrictEqual([200, true]);
+  expect((await world.api.callIn()).status).toBe(200);
+});
+
+test("AUT-05 Each access_token is tied to one set of EMR credentials: two linked users' tokens work under their own EMR log-ins.", async () => {
+  const chart = await openChart(world.sandbox, world.api);
+  const names = [];
+  for (const [user_id, staff] of [
+    ['first-user', 1],
+    ['second-user', 2],
+  ] as const) {
+    const api = apiOf(world, { access_token: await world.api.link({ user_id, staff }) });
+    const event = await api.untilEvent((await api.callIn()).body.job_id);
+    const { createdBy } = await chart.encounter(event.data.emr_encounter_id);
+    // A user name of the clinic is a first name.
+    const { username = '' } = world.sandbox.larkspur.staff[staff] ?? {};
+    expect(createdBy.split(' ')[0].toLowerCase()).toBe(username);
+    names.push(createdBy);
+  }
+  expect(new Set(names).size).toBe(2);
+});
+
+test('DEC-022 The headers `client-id`, `client-secret`, `access-token` are accepted as twins of the names with underscores.', async () => {
+  const { client_id, client_secret, access_token } = world.sandbox;
+  const own = { client_id: null, client_secret: null, access_token: null };
+  const twins = { 'client-id': client_id, 'client-secret': client_secret, 'access-token': access_token };
+  const answer = await world.api.call('GET', '/v1/providers', { headers: { ...own, ...twins } });
+  expect(answer.status).toBe(200);
+  expect(answer.body).toStrictEqual((await world.api.call('GET', '/v1/providers')).body);
+  for (const [twin, message] of [
+    ['client-id', no_client],
+    ['client-secret', no_client],
+    ['access-token', no_user],
+  ] as const) {
+    const headers = { ...own, ...twins, [twin]: 'wrong' };
+    expectRefusal(await world.api.call('GET', '/v1/providers', { headers }), 401, message);
+  }
+});

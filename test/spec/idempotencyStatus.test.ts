@@ -1,0 +1,102 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectRefusal } from '../api/support.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { until } from '../journeys/journey.ts';
+import { quietSyncs } from './quietSyncs.ts';
+import { sendDocument } from './sendDocument.ts';
+import { acceptedWork } from './stored.ts';
+
+let world: TestSandbox;
+beforeAll(async () => {
+  world = await startSandbox();
+  await quietSyncs(world);
+});
+afterAll(() => world.close());
+
+const keyed = (key: string) => ({ 'idempotency-key': key });
+
+/** A request that has taken this key and is still running, until it is let go. */
+async function runTwin(key: string): Promise<{ letGo(): Promise<void> }> {
+  const [row] = await world.owner<{ id: string; client_id: string }[]>`
+    SELECT id, client_id FROM accounts WHERE user_id = ${world.sandbox.user_id}`;
+  const hash = createHash('sha256').update(key).digest();
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let held = () => {};
+  const holding = new Promise<void>((resolve) => {
+    held = resolve;
+  });
+  const twin = world.owner.begin(async (tx) => {
+    await tx`INSERT INTO idempotency_keys (scope_id, key_hash, client_id, request_hash)
+      VALUES (${row?.id ?? ''}, ${hash}, ${row?.client_id ?? ''}, ${hash})`;
+    held();
+    await released;
+    throw new Error('given up');
+  });
+  await holding;
+  return {
+    letGo: async () => {
+      release();
+      await expect(twin).rejects.toThrow('given up');
+    },
+  };
+}
+const waiting = () =>
+  until('the request to wait', async () => {
+    const rows = await world.owner`SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    return rows.length > 0;
+  });
+
+test('DEC-057 A request with the same `Idempotency-Key` as one still running waits 5 s for its twin and is then 409.', async () => {
+  const key = randomUUID();
+  const before = await acceptedWork(world);
+  const twin = await runTwin(key);
+  const began = performance.now();
+  const answer = await world.api.callIn({}, keyed(key));
+  // It may be later on a busy machine, never earlier.
+  expect(performance.now() - began).toBeGreaterThan(4900);
+  await twin.letGo();
+  const message = 'A request with this Idempotency-Key is still running. Try again in a moment.';
+  expectRefusal(answer, 409, message);
+  expect(await acceptedWork(world)).toStrictEqual(before);
+  // A twin that ends while the other waits lets it through.
+  const again = await runTwin(key);
+  const request = world.api.callIn({}, keyed(key));
+  await waiting();
+  await again.letGo();
+  expect((await request).status).toBe(200);
+});
+
+test('DEC-058 A request with the same `Idempotency-Key` and another body is 422.', async () => {
+  const message = 'This Idempotency-Key was used with another request. Use a new key for a new request.';
+  const key = randomUUID();
+  expect((await world.api.callIn({ reason: 'One' }, keyed(key))).status).toBe(200);
+  const before = await acceptedWork(world);
+  for (const fields of [{ reason: 'Two' }, {}, { reason: 'One', caller: 'Spouse' }]) {
+    expectRefusal(await world.api.callIn(fields, keyed(key)), 422, message);
+  }
+  expect(await acceptedWork(world)).toStrictEqual(before);
+  expect((await world.api.callIn({ reason: 'One' }, keyed(key))).status).toBe(200);
+  for (const [method, path, first, second] of [
+    ['POST', '/v1/patients/fetch', { search_by: 'mrn', mrn: 'a' }, { search_by: 'mrn', mrn: 'b' }],
+    ['POST', '/v1/webhook', { webhook_url: 'http://127.0.0.1:9/a' }, { webhook_url: 'http://127.0.0.1:9/b' }],
+    ['PATCH', '/v1/providers/ehr/501', { status: 'active' }, { status: 'inactive' }],
+    [
+      'POST',
+      '/link/token/create',
+      { user_id: 'a', org_id: world.sandbox.org_id },
+      { user_id: 'b', org_id: world.sandbox.org_id },
+    ],
+  ] as const) {
+    const headers = keyed(randomUUID());
+    expect((await world.api.call(method, path, { body: first, headers })).status, path).toBe(200);
+    expectRefusal(await world.api.call(method, path, { body: second, headers }), 422, message);
+  }
+  const form = keyed(randomUUID());
+  expect((await sendDocument(world, { notes: 'a' }, undefined, form)).status).toBe(200);
+  expectRefusal(await sendDocument(world, { notes: 'b' }, undefined, form), 422, message);
+});
