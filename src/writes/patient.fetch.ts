@@ -1,7 +1,7 @@
 import { EmrFailure, type Operations } from '../connectors/connector.ts';
 import { refusal } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { PatientFetchRequest } from '../model/liveChart.ts';
+import { type LiveEncounter, PatientFetchRequest } from '../model/liveChart.ts';
 import type { PatientSource } from '../model/patient.ts';
 import { failureOf, type Write } from './write.ts';
 
@@ -41,7 +41,7 @@ export const fetchPatients: Write<typeof PatientFetchRequest, Needs> = {
     message: 'Patient fetch queued. A webhook event follows on completion.',
     job_id,
   }),
-  perform: async ({ body, emr }) => {
+  perform: async ({ body, emr, signer }) => {
     const { search_by: _method, include: _include, ...asked } = body;
     const found = await emr.searchPatients(asked);
     if (found.length > patients_max) {
@@ -49,7 +49,9 @@ export const fetchPatients: Write<typeof PatientFetchRequest, Needs> = {
     }
     const with_insurances = included(body).includes('insurances');
     const patients: Record<string, unknown>[] = [];
-    for (const patient of found) patients.push(await readChart(emr, patient, with_insurances));
+    for (const patient of found) {
+      patients.push(await readChart(emr, patient, with_insurances, signer.timezone));
+    }
     const [only] = patients;
     const data = { ...(patients.length === 1 ? only : {}), success: true, patient_count: patients.length, patients };
     return { type: 'patient.live_fetch_completed', data };
@@ -64,14 +66,19 @@ function included({ include }: PatientFetchRequest): string[] {
   return names.map((name) => name.trim()).filter((name) => name !== '');
 }
 
-async function readChart(emr: Emr, patient: PatientSource, with_insurances: boolean): Promise<Record<string, unknown>> {
+async function readChart(
+  emr: Emr,
+  patient: PatientSource,
+  with_insurances: boolean,
+  timezone: string,
+): Promise<Record<string, unknown>> {
   const { ehr_id } = patient;
   const encounters = await emr.listEncounters(ehr_id);
   const balances = await orElse(emr.getBalances?.(ehr_id), { patient_balance: null, account_balance: null });
   const medications = await emr.listMedications(ehr_id);
   return {
     ...patient,
-    last_appointment_date: latest(encounters.map((each) => each.date)),
+    last_appointment_date: lastVisit(encounters, timezone),
     guarantors: await orElse(emr.listGuarantors?.(ehr_id), []),
     ...balances,
     alerts: await orElse(emr.getAlerts?.(ehr_id), null),
@@ -105,6 +112,14 @@ async function orElse<T, U>(lookup: Promise<T> | undefined, otherwise: U): Promi
   }
 }
 
-function latest(dates: (string | null)[]): string | null {
-  return dates.reduce((last, date) => (date !== null && (last === null || date > last) ? date : last), null);
+/** The most recent day on which the patient had an appointment: none that lies ahead, and no telephone call. */
+function lastVisit(encounters: LiveEncounter[], timezone: string): string | null {
+  const today = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' }).format(new Date());
+  const days = encounters.flatMap(({ date, visit_type }) => (date !== null && visit_type !== 'TEL' ? [date] : []));
+  return (
+    days
+      .filter((day) => day <= today)
+      .sort()
+      .at(-1) ?? null
+  );
 }

@@ -42,9 +42,10 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 test('LFP-02 `last_appointment_date` is derived from the encounters array: the most recent appointment date.', async () => {
-  const often = await seen('03/04/2025', '11/30/2025', '12/01/2024');
+  const ahead = `01/02/${new Date().getUTCFullYear() + 2}`;
+  const often = await seen('03/04/2025', '11/30/2025', '12/01/2024', ahead);
   const { data } = await fetchLive(world.api, { search_by: 'mrn', mrn: often });
-  expect(data.encounters).toHaveLength(3);
+  expect(data.encounters).toHaveLength(4);
   expect(data.last_appointment_date).toBe('2025-11-30');
   const never = await fetchLive(world.api, { search_by: 'mrn', mrn: await seen() });
   expect(never.data).toMatchObject({ encounters: [], last_appointment_date: null });
