@@ -85,7 +85,10 @@ export type ErrorCode = keyof typeof errors;
 type Placeholders<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Name | Placeholders<Rest>
   : never;
-type Fill<Code extends ErrorCode> = Record<Placeholders<(typeof errors)[Code]['message']>, string>;
+type Gaps<Code extends ErrorCode> = Placeholders<(typeof errors)[Code]['message']>;
+type Fill<Code extends ErrorCode> = Record<Gaps<Code>, string>;
+/** For each code whose message has gaps, what fills them. */
+export type Fills = { [Code in ErrorCode as [Gaps<Code>] extends [never] ? never : Code]: Fill<Code> };
 type Details = { field?: string; retry_after_s?: number; cause?: unknown };
 
 /** A refusal the caller is told about, word for word. Everything else that is thrown becomes `internal`. */
@@ -108,7 +111,7 @@ export class ApiError extends Error {
 /** Makes the error of a code with its message filled in: `throw refusal('provider_not_found', { id })`. */
 export function refusal<Code extends ErrorCode>(
   code: Code,
-  ...[fill, details]: [Placeholders<(typeof errors)[Code]['message']>] extends [never]
+  ...[fill, details]: [Gaps<Code>] extends [never]
     ? [fill?: undefined, details?: Details]
     : [fill: Fill<Code>, details?: Details]
 ): ApiError {

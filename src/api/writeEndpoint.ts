@@ -7,7 +7,7 @@ import { acceptOnce } from './idempotency.ts';
 
 type Particulars = Pick<
   EndpointOptions<'account', TObject, undefined, undefined>,
-  'id' | 'method' | 'path' | 'summary' | 'response' | 'errors'
+  'id' | 'method' | 'path' | 'summary' | 'description' | 'response' | 'errors' | 'events' | 'found_in'
 >;
 
 /** The endpoint of a write: accepted at once, carried out later. */
@@ -21,6 +21,8 @@ export function writeEndpoint<Body extends TObject, Needs extends OperationName>
     auth: 'account',
     body: Type.Omit(write.body as TObject, in_path) as TObject,
     ...(in_path.length > 0 ? { params: Type.Pick(write.body as TObject, in_path) as TObject } : {}),
+    // What is answered is said by the write itself, so the reference shows those very words.
+    example: { answer: write.accepted({ id: '01a1c5f0a4e87b21b3d94c6f7a8e9012', job_id: 1042 }) },
     ...(write.upload ? { file_field: write.upload.field } : {}),
     handle: ({ ctx, account, body, params, file, idempotency }) =>
       acceptOnce(

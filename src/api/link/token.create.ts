@@ -19,6 +19,7 @@ export default endpoint({
     'callback_url_unregistered',
     'update_mode_user_not_found',
   ],
+  example: { answer: { success: true, token: 'lt_EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXA' } },
   handle: ({ ctx, client, body, once }) =>
     once(async (tx) => ({ success: true, token: await createLinkToken(ctx, tx, client, body) })),
 });

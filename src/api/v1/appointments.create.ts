@@ -12,4 +12,5 @@ export default writeEndpoint(createAppointment, {
   summary: 'Book an appointment for a patient',
   response: Type.Object({ success, message: Type.String(), ...ids, data: Type.Object(ids) }),
   errors: ['operation_not_offered', 'location_not_found', 'provider_not_found'],
+  events: ['appointment.created', 'appointment.failed'],
 });

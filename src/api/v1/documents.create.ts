@@ -16,4 +16,5 @@ export default writeEndpoint(uploadDocument, {
     'operation_not_offered',
     'staff_not_found',
   ],
+  events: ['document.uploaded', 'document.upload_failed'],
 });

@@ -10,4 +10,5 @@ export default writeEndpoint(fetchPatients, {
   summary: 'Read patients live from the EMR, with their charts; the result arrives as an event',
   response: Type.Object({ success, message: Type.String(), job_id: Type.Integer() }),
   errors: ['operation_not_offered'],
+  events: ['patient.live_fetch_completed', 'patient.live_fetch_failed'],
 });

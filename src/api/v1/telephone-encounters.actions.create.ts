@@ -10,4 +10,5 @@ export default writeEndpoint(createTelephoneEncounterAction, {
   summary: 'Append an action to the action log of a telephone encounter',
   response: Type.Object({ success, message: Type.String(), action_id: Type.String(), job_id: Type.Integer() }),
   errors: ['restricted_operation'],
+  events: ['telephone_encounter_action.created', 'telephone_encounter_action.failed'],
 });

@@ -15,4 +15,5 @@ export default writeEndpoint(createTelephoneEncounter, {
     job_id: Type.Integer(),
   }),
   errors: ['restricted_operation', 'provider_not_found', 'staff_not_found', 'location_not_found', 'pharmacy_not_found'],
+  events: ['telephone_encounter.created', 'telephone_encounter.created_partial', 'telephone_encounter.failed'],
 });
