@@ -52,6 +52,11 @@ export const errors = {
     status: 403,
     message: 'The account link has expired. Run Link in update mode with this access_token to renew it.',
   },
+  sandbox_values_refused: {
+    status: 403,
+    message:
+      'The sandbox’s credentials are told only to the reference page, opened on the machine that runs the sandbox.',
+  },
   route_not_found: { status: 404, message: 'No such endpoint: {method} {path}' },
   update_mode_user_not_found: { status: 404, message: 'User not found.' },
   provider_not_found: { status: 404, message: "Provider with EMR ID '{id}' not found." },
