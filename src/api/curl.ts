@@ -13,7 +13,10 @@ export function curl({ method, url, headers, body, file_field }: Request): strin
   const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quote(url)}`];
   for (const name of headers) lines.push(`-H "${name}: $${name.toUpperCase()}"`);
   if (body && file_field === undefined) {
-    lines.push("-H 'content-type: application/json'", `-d ${quote(JSON.stringify(body, null, 2))}`);
+    lines.push(
+      "-H 'content-type: application/json'",
+      `-d ${quote(JSON.stringify(body, null, 2).replaceAll('\n', '\n  '))}`,
+    );
   }
   if (body && file_field !== undefined) {
     for (const [name, value] of Object.entries(body)) {

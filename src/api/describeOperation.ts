@@ -62,7 +62,7 @@ export function describeOperation(endpoint: Endpoint, errors: readonly ErrorCode
       : {}),
     responses: {
       200: {
-        description: endpoint.events ? 'Accepted; an event tells the outcome.' : 'Done.',
+        description: endpoint.events ? `Accepted. The outcome is told by ${endpoint.events.join(' or ')}.` : 'Done.',
         content: { 'application/json': { schema: describeSchema(endpoint.response), example: shown.answer } },
       },
       ...errorResponses(endpoint, errors),

@@ -16,18 +16,41 @@ export function fieldsOf(schema: Schema, before = ''): Field[] {
   });
 }
 
-/** Fields as a table; on a narrow screen each row stands as a block of its own (see web/docs/style.css). */
-export function fieldTable(caption: string, fields: readonly Field[]): Html {
-  return html`<table class="fields"><caption>${caption}</caption>
-<thead><tr><th scope="col">Name</th><th scope="col">Type and limits</th><th scope="col">Description</th></tr></thead>
-<tbody>${fields.map(row)}</tbody></table>`;
+/** Fields as a table: of a request the required ones are marked, of an answer those that may be absent. */
+export function fieldTable(caption: string, fields: readonly Field[], mark: 'required' | 'optional'): Html {
+  const rows = fields.map((field) => row(field, mark));
+  return table('fields', caption, ['Name', 'Type and limits', 'Description'], rows);
 }
 
-function row({ name, required, schema, description }: Field): Html {
+/**
+ * A table whose rows are made by `tableRow`. Its roles are written out: a browser may forget them where the style lays
+ * rows out as blocks, on a narrow screen (web/docs/parts.css).
+ */
+export function table(name: string, caption: string, head: readonly string[], rows: readonly Html[]): Html {
+  return html`<table class="${name}" role="table"><caption>${caption}</caption><thead role="rowgroup"><tr role="row">${head.map(
+    (title) => html`<th scope="col" role="columnheader">${title}</th>`,
+  )}</tr></thead><tbody role="rowgroup">${rows}</tbody></table>`;
+}
+
+/** One row: the cell that names it is its header. */
+export function tableRow(cells: readonly Html[], header: number): Html {
+  return html`<tr role="row">${cells.map((cell, index) =>
+    index === header ? html`<th scope="row" role="rowheader">${cell}</th>` : html`<td role="cell">${cell}</td>`,
+  )}</tr>
+`;
+}
+
+function row({ name, required, schema, description }: Field, mark: 'required' | 'optional'): Html {
   const limits = limitsOf(schema);
-  return html`<tr><th scope="row"><code>${name}</code>${required && html` <span class="required">required</span>`}</th>
-<td>${typeOf(schema)}${limits.length > 0 && html`<span class="limits">${limits.join('; ')}</span>`}</td>
-<td>${prose(description ?? schema.description ?? '')}</td></tr>`;
+  const marked = required === (mark === 'required');
+  return tableRow(
+    [
+      html`<code>${name}</code>${marked && html` <span class="${mark}">${mark}</span>`}`,
+      html`${typeOf(schema)}${limits.length > 0 && html`<span class="limits">${limits.join('; ')}</span>`}`,
+      prose(description ?? schema.description ?? ''),
+    ],
+    0,
+  );
 }
 
 /** What an array or a value that may be null holds. */

@@ -1,6 +1,6 @@
 import type { Document } from '../api/document.ts';
 import { codeBlock, jsonBlock } from './codeBlock.ts';
-import { fieldsOf, fieldTable } from './fieldTable.ts';
+import { fieldsOf, fieldTable, table, tableRow } from './fieldTable.ts';
 import { type Html, html } from './html.ts';
 import { verification } from './verification.ts';
 
@@ -21,9 +21,12 @@ export function startGuide(document: Document): Html {
   return html`<section id="start" class="guide"><h2>Getting started</h2>
 <p>Requests go to <code>${base_url}</code>, with JSON bodies (a form for document uploads). Every <code>/v1</code> request
 carries three headers; the endpoints of Link and of webhook registration need the first two only.</p>
-<table class="fields"><caption>Authentication headers</caption>
-<thead><tr><th scope="col">Header</th><th scope="col">What it is</th></tr></thead>
-<tbody>${headers.map(([name, { description }]) => html`<tr><th scope="row"><code>${name}</code></th><td>${description}</td></tr>`)}</tbody></table>
+${table(
+  'fields',
+  'Authentication headers',
+  ['Header', 'What it is'],
+  headers.map(([name, { description }]) => tableRow([html`<code>${name}</code>`, html`${description}`], 0)),
+)}
 <p>A proxy that drops header names with underscores is no obstacle: <code>client-id</code>, <code>client-secret</code> and
 <code>access-token</code> are taken as well.</p>
 <form id="credentials" class="credentials" hidden autocomplete="off"><h3>Your credentials</h3>
@@ -77,6 +80,6 @@ the last 30 days.</p>${Object.entries(document.webhooks).map(([type, { post }]) 
     const { schema, example } = post.requestBody.content['application/json'];
     const data = schema.properties?.data;
     return html`<details class="event" id="event.${type}"><summary><code>${type}</code></summary><p>${post.summary}</p>
-${data && fieldTable('Fields of data', fieldsOf(data))}${jsonBlock('Body', example)}</details>`;
+${data && fieldTable('Fields of data', fieldsOf(data), 'optional')}${jsonBlock('Body', example)}</details>`;
   })}</section>`;
 }

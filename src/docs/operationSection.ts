@@ -1,6 +1,6 @@
 import type { Operation } from '../api/document.ts';
 import { codeBlock, jsonBlock } from './codeBlock.ts';
-import { type Field, fieldsOf, fieldTable } from './fieldTable.ts';
+import { type Field, fieldsOf, fieldTable, table, tableRow } from './fieldTable.ts';
 import { type Html, html, prose } from './html.ts';
 import { tryIt } from './tryIt.ts';
 
@@ -12,6 +12,7 @@ export function operationSection(call: Call): Html {
   const answer = operation.responses['200']?.content?.['application/json'];
   const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema;
   const body_fields = body ? fieldsOf(body) : [];
+  const parameters = operation.parameters.filter((each) => each.in !== 'header');
   const [sample] = operation['x-codeSamples'];
   return html`<article class="operation" id="${operation.operationId}" aria-labelledby="${operation.operationId}.title">
 <h3 id="${operation.operationId}.title"><a class="anchor" href="#${operation.operationId}">${operation.summary}</a></h3>
@@ -20,10 +21,10 @@ ${operation['x-sandbox'] && html`<span class="tag">sandbox only</span>`}</p>
 <div class="columns"><div class="told">
 ${operation.description?.split('\n\n').map((paragraph) => html`<p>${prose(paragraph)}</p>`)}
 <p class="auth">${authentication(operation)}</p>
-${operation.parameters.length > 0 && fieldTable('Parameters', operation.parameters.map(parameterField))}
-${body_fields.length > 0 && fieldTable('Body', body_fields)}
+${parameters.length > 0 && fieldTable('Parameters', parameters.map(parameterField), 'required')}
+${body_fields.length > 0 && fieldTable('Body', body_fields, 'required')}
 ${eventList(operation)}
-${answer && html`<details><summary>Answer fields</summary>${fieldTable('Answer', fieldsOf(answer.schema))}</details>`}
+${answer && html`<details><summary>Answer fields</summary>${fieldTable('Answer', fieldsOf(answer.schema), 'optional')}</details>`}
 <details><summary>Errors</summary>${errorList(operation)}</details>
 </div><div class="shown">
 ${sample && codeBlock('Request', sample.source, 'shell')}
@@ -39,7 +40,10 @@ export function method(name: string): Html {
 function authentication(operation: Operation): Html {
   const names = Object.keys(operation.security[0] ?? {});
   if (names.length === 0) return html`Needs no credentials.`;
-  return html`Headers: ${names.map((name, index) => html`${index > 0 && ', '}<code>${name}</code>`)}`;
+  const repeatable = operation.parameters.some((each) => each.name === 'Idempotency-Key');
+  return html`Headers: ${names.map((name, index) => html`${index > 0 && ', '}<code>${name}</code>`)}${
+    repeatable && html`; optional <a href="#retries"><code>Idempotency-Key</code></a>`
+  }`;
 }
 
 function parameterField({ name, in: place, required, schema, description }: Operation['parameters'][number]): Field {
@@ -58,13 +62,11 @@ function eventList(operation: Operation): Html | false {
 function errorList(operation: Operation): Html {
   const errors = Object.entries(operation.responses).filter(([status]) => status !== '200');
   const rows = errors.flatMap(([status, response]) =>
-    Object.entries(response.content?.['application/json']?.examples ?? {}).map(
-      ([code, { value }]) => html`<tr><td>${status}</td><th scope="row"><code>${code}</code></th>
-<td>${(value as { message: string }).message}</td></tr>`,
+    Object.entries(response.content?.['application/json']?.examples ?? {}).map(([code, { value }]) =>
+      tableRow([html`${status}`, html`<code>${code}</code>`, html`${(value as { message: string }).message}`], 1),
     ),
   );
   const first = Object.values(errors[0]?.[1].content?.['application/json']?.examples ?? {})[0]?.value;
-  return html`<table class="errors"><caption>Errors, with messages as they would be sent</caption>
-<thead><tr><th scope="col">Status</th><th scope="col">Code</th><th scope="col">Message</th></tr></thead>
-<tbody>${rows}</tbody></table>${first !== undefined && jsonBlock('Error body', first)}`;
+  return html`${table('errors', 'Errors, with messages as they would be sent', ['Status', 'Code', 'Message'], rows)}
+${first !== undefined && jsonBlock('Error body', first)}`;
 }

@@ -11,10 +11,10 @@ export function referencePage(document: Document, sandbox: boolean): string {
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Chartwire API reference</title><meta name="color-scheme" content="light dark">
-<link rel="icon" href="/docs/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="/docs/style.css">
+<link rel="icon" href="/docs/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="/docs/style.css"><link rel="stylesheet" href="/docs/parts.css">
 <script type="module" src="/docs/docs.js"></script></head>
 <body${sandbox && html` data-sandbox`}><a class="skip" href="#main">Skip to the reference</a>
-<header class="top"><h1><a href="/docs">Chartwire</a> <span>API reference</span></h1>
+<header class="top"><h1><a class="brand" href="/docs">Chartwire</a> <span>API reference</span></h1>
 <p><span class="version">Version ${document.info.version}</span> <a href="/openapi.json">OpenAPI 3.1</a></p></header>
 <div class="frame">${contents(groups)}
 <main id="main" tabindex="-1">

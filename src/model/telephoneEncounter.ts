@@ -11,6 +11,7 @@ export const TelephoneEncounterRequest = Type.Object({
     text({
       maxLength: 50,
       messages: { maxLength: 'Reason exceeds maximum length of 50 characters' },
+      description: 'Why the patient calls',
       examples: ['Medication question'],
     }),
   ),

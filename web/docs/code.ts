@@ -28,7 +28,7 @@ export function codeBlock(title: string, text: string, json: boolean): HTMLEleme
     'figure',
     { class: 'code' },
     make('figcaption', {}, make('span', {}, title), button),
-    make('pre', { tabindex: '0', role: 'region', 'aria-label': title }, code),
+    make('pre', { tabindex: '0', role: 'group', 'aria-label': title }, code),
   );
   offerCopy(block);
   return block;

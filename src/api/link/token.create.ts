@@ -8,6 +8,8 @@ export default endpoint({
   path: '/link/token/create',
   auth: 'client',
   summary: 'Make the token with which Link is opened, for a first link or (with access_token) to link again',
+  description:
+    'The first user of a new organisation also needs `emr_name` and `emr_instance_domain`. The token is good for one use within 30 minutes.',
   body: LinkTokenRequest,
   response: TokenAnswer,
   errors: [

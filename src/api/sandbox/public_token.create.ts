@@ -11,6 +11,7 @@ export default endpoint({
   auth: 'client',
   sandbox: true,
   summary: 'Sign in at the EMR without a browser and get the public token that Link would give',
+  description: 'Takes a `link_token` that was just made. The sign-in at the EMR is a real one, with its one-time code.',
   body: Type.Object({
     link_token: text(),
     credentials: Type.Optional(

@@ -11,6 +11,7 @@ export default endpoint({
   auth: 'account',
   while_expired: true,
   summary: 'List the account’s events of the last 30 days, newest first; with job_id: the outcome of that job',
+  description: 'The list is empty until the job has ended.',
   query: Type.Object({
     job_id: Type.Optional(Type.Integer({ minimum: 0, examples: [1042] })),
     event_type: Type.Optional(text()),
