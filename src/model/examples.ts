@@ -45,6 +45,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
 
   // People and places
   mrn: ['LK100001'],
+  duplicate_patient_mrn: ['LK100001'],
   patient_mrn: ['LK100001'],
   ehr_id: ['501'],
   emr_patient_id: ['10001'],

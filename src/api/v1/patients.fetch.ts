@@ -11,6 +11,6 @@ export default writeEndpoint(fetchPatients, {
   description:
     '`search_by` says which of the other fields must be given; every further one narrows the search. Finding nobody is a success with an empty list. `include` may name `insurances`.',
   response: Type.Object({ success, message: Type.String(), job_id: Type.Integer() }),
-  errors: ['operation_not_offered'],
+  errors: ['operation_not_offered', 'restricted_field'],
   events: ['patient.live_fetch_completed', 'patient.live_fetch_failed'],
 });
