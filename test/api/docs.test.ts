@@ -2,6 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { addressOf } from '../../src/api/curl.ts';
+import { examplesOf } from '../../src/api/describeOperation.ts';
+import { endpoints } from '../../src/api/endpoints.ts';
+import { openApi } from '../../src/api/openapi.ts';
 import { loadConfig } from '../../src/config.ts';
 import { isOwnPage } from '../../src/docs/isOwnPage.ts';
 import { verification } from '../../src/docs/verification.ts';
@@ -94,6 +98,29 @@ describe('/docs/sandbox.json', () => {
       await service.close();
     }
   });
+
+  const document = openApi(endpoints, { version: '0.0.0', base_url: '' });
+  // Not those with a file, which the browser's tests send, and not a sync, which has nothing to be shown wrongly.
+  const writes = endpoints.filter((each) => each.events && each.file_field === undefined && each.id !== 'sync.create');
+  test.each(writes.map((each) => [each.id, each] as const))(
+    '%s, sent as it is shown, ends well',
+    async (_id, endpoint) => {
+      const operation = document.paths[endpoint.path]?.[endpoint.method.toLowerCase()];
+      const { params, body } = examplesOf(endpoint);
+      for (const [name, source] of Object.entries(operation?.['x-found-in'] ?? {})) {
+        const [place = '', pointer = ''] = source.split('#');
+        const found = await world.api.call('GET', place.replace('GET ', ''));
+        params[name] = pointer
+          .split('/')
+          .slice(1)
+          .reduce((at, part) => at?.[part], found.body);
+      }
+      const accepted = await world.api.call(endpoint.method, addressOf(endpoint.path, params, {}), { body });
+      expect([accepted.status, accepted.body.message]).toStrictEqual([200, expect.any(String)]);
+      const event = await world.api.untilEvent(accepted.body.job_id);
+      expect(event.type, JSON.stringify(event.data)).toBe(endpoint.events?.[0]);
+    },
+  );
 
   test('examples name the records of the sandbox’s practice', () => {
     for (const [name, value] of Object.entries(world.sandbox.example))
