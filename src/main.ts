@@ -64,7 +64,7 @@ async function open(
   let workers: Workers | undefined;
   let sandbox: Sandbox | undefined;
   const health = { started: () => started, workers: () => workers?.alive() ?? role === 'api' };
-  const tried = async () => sandbox && tryItValues(ctx, sandbox);
+  const tried = config.sandbox && role === 'all' ? async () => sandbox && tryItValues(ctx, sandbox) : undefined;
   const http = role === 'worker' ? undefined : await listen(ctx, health, tried, doors);
   const base_url = http?.base_url ?? config.base_url;
   if (role !== 'api') {
@@ -113,7 +113,7 @@ async function openContext(
 async function listen(
   ctx: Context,
   health: Health,
-  tried: () => Promise<TryItValues | undefined>,
+  tried: (() => Promise<TryItValues | undefined>) | undefined,
   doors: (() => Promise<unknown>)[],
 ): Promise<{ base_url: string; close(): Promise<void> }> {
   const { port, host, base_url } = ctx.config;
@@ -121,7 +121,7 @@ async function listen(
   const document = openApi(offered, { version, base_url });
   const http = buildServer(ctx, endpoints);
   addPlainRoutes(ctx, http, document, health);
-  serveDocs(http, document, ctx.config.sandbox ? tried : undefined);
+  serveDocs(http, document, tried);
   const close = () => http.close();
   doors.push(close);
   try {

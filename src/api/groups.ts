@@ -7,11 +7,15 @@ const groups: { name: string; description: string; paths: RegExp }[] = [
     paths: /^\/v1\/telephone-encounters/,
   },
   {
+    name: 'Patients',
+    description: 'Find, create, update and live-fetch patients.',
+    paths: /^\/v1\/patients(?!\/[^/]+\/insurances)/,
+  },
+  {
     name: 'Patient insurance',
     description: 'Add and change the insurance records of a patient.',
     paths: /^\/v1\/patients\/[^/]+\/insurances/,
   },
-  { name: 'Patients', description: 'Find, create, update and live-fetch patients.', paths: /^\/v1\/patients/ },
   {
     name: 'Appointments',
     description: 'See when providers are free, book and read appointments.',

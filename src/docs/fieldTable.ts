@@ -1,5 +1,5 @@
 import type { Schema } from '../api/document.ts';
-import { type Html, html, prose } from './html.ts';
+import { breakable, type Html, html, prose } from './html.ts';
 
 export type Field = { name: string; required: boolean; schema: Schema; description?: string | undefined };
 
@@ -45,7 +45,7 @@ function row({ name, required, schema, description }: Field, mark: 'required' | 
   const marked = required === (mark === 'required');
   return tableRow(
     [
-      html`<code>${name}</code>${marked && html` <span class="${mark}">${mark}</span>`}`,
+      html`<code>${breakable(name)}</code>${marked && html` <span class="${mark}">${mark}</span>`}`,
       html`${typeOf(schema)}${limits.length > 0 && html`<span class="limits">${limits.join('; ')}</span>`}`,
       prose(description ?? schema.description ?? ''),
     ],
@@ -77,7 +77,8 @@ function limitsOf(schema: Schema): string[] {
     range(inner.minLength, inner.maxLength, 'characters'),
     range(inner.minimum, inner.maximum, ''),
     range(inner.minItems, inner.maxItems, 'elements'),
-    inner.pattern && `matches ${inner.pattern}`,
+    // Words of the description say it better, where there are any.
+    inner.pattern && !schema.description && !inner.description && `matches ${inner.pattern}`,
     inner.default !== undefined && `default ${String(inner.default)}`,
   ].filter((limit): limit is string => typeof limit === 'string' && limit !== '');
 }

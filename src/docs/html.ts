@@ -18,6 +18,11 @@ export function prose(sentence: string): Html {
   return html`${sentence.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}`;
 }
 
+/** A name that may be broken where its parts meet, before it is broken anywhere. */
+export function breakable(name: string): Html {
+  return html`${name.split(/(?<=[_.])|(?=\/)/).map((part, index) => html`${index > 0 && html`<wbr>`}${part}`)}`;
+}
+
 function textOf(part: Part): string {
   if (part === undefined || part === false) return '';
   if (part instanceof Html) return part.text;

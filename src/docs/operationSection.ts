@@ -1,7 +1,7 @@
 import type { Operation } from '../api/document.ts';
 import { codeBlock, jsonBlock } from './codeBlock.ts';
 import { type Field, fieldsOf, fieldTable, table, tableRow } from './fieldTable.ts';
-import { type Html, html, prose } from './html.ts';
+import { breakable, type Html, html, prose } from './html.ts';
 import { tryIt } from './tryIt.ts';
 
 export type Call = { method: string; path: string; operation: Operation };
@@ -16,7 +16,7 @@ export function operationSection(call: Call): Html {
   const [sample] = operation['x-codeSamples'];
   return html`<article class="operation" id="${operation.operationId}" aria-labelledby="${operation.operationId}.title">
 <h3 id="${operation.operationId}.title"><a class="anchor" href="#${operation.operationId}">${operation.summary}</a></h3>
-<p class="call">${method(call.method)} <code class="path">${call.path}</code>
+<p class="call">${method(call.method)} <code class="path">${breakable(call.path)}</code>
 ${operation['x-sandbox'] && html`<span class="tag">sandbox only</span>`}</p>
 <div class="columns"><div class="told">
 ${operation.description?.split('\n\n').map((paragraph) => html`<p>${prose(paragraph)}</p>`)}
@@ -63,7 +63,10 @@ function errorList(operation: Operation): Html {
   const errors = Object.entries(operation.responses).filter(([status]) => status !== '200');
   const rows = errors.flatMap(([status, response]) =>
     Object.entries(response.content?.['application/json']?.examples ?? {}).map(([code, { value }]) =>
-      tableRow([html`${status}`, html`<code>${code}</code>`, html`${(value as { message: string }).message}`], 1),
+      tableRow(
+        [html`${status}`, html`<code>${breakable(code)}</code>`, html`${(value as { message: string }).message}`],
+        1,
+      ),
     ),
   );
   const first = Object.values(errors[0]?.[1].content?.['application/json']?.examples ?? {})[0]?.value;

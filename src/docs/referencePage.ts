@@ -1,6 +1,6 @@
 import type { Document } from '../api/document.ts';
 import { errorGuide, eventGuide, guides, startGuide } from './guide.ts';
-import { type Html, html } from './html.ts';
+import { breakable, type Html, html } from './html.ts';
 import { type Call, method, operationSection } from './operationSection.ts';
 
 type Group = { name: string; description: string; id: string; calls: Call[] };
@@ -59,7 +59,7 @@ ${groups.map(
         path,
         operation,
       }) => html`<li data-find="${`${verb} ${path} ${operation.summary}`.toLowerCase()}"><a
- href="#${operation.operationId}">${method(verb)} <span class="path">${path.replace(/^\/v1/, '')}</span></a></li>`,
+ href="#${operation.operationId}">${method(verb)} <span class="path">${breakable(path.replace(/^\/v1/, ''))}</span></a></li>`,
     )}</ul></div>`,
 )}
 <ul class="guides">${after.map(guide)}</ul></details></nav>`;
