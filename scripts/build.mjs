@@ -18,8 +18,10 @@ import { ensureInstalled, Refusal, root, runScript } from './install.mjs';
 
 const dist = join(root, 'dist');
 const stamp_file = join(dist, '.stamp');
-const source_folders = ['src', 'larkspur', 'scripts', 'bench'];
-const configuration = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs'];
+const source_folders = ['src', 'larkspur', 'scripts', 'bench', 'web'];
+// What runs in a browser is compiled apart: it has a document and no process.
+const projects = ['tsconfig.build.json', 'web/tsconfig.json'];
+const configuration = ['package-lock.json', 'tsconfig.json', ...projects, 'scripts/build.mjs'];
 const asset = /\.(sql|css|svg|html)$/;
 
 export function build() {
@@ -81,8 +83,10 @@ function isBuilt(stamp, outputs) {
 
 function compile() {
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-  const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
-  if (status !== 0) throw new Refusal('The build failed: see what the compiler says above.');
+  for (const project of projects) {
+    const { status } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, stdio: 'inherit' });
+    if (status !== 0) throw new Refusal('The build failed: see what the compiler says above.');
+  }
 }
 
 /** What earlier sources have left: a module that is gone must not be found any more. */

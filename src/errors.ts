@@ -52,6 +52,11 @@ export const errors = {
     status: 403,
     message: 'The account link has expired. Run Link in update mode with this access_token to renew it.',
   },
+  sandbox_values_refused: {
+    status: 403,
+    message:
+      'The sandbox’s credentials are told only to the reference page, opened on the machine that runs the sandbox.',
+  },
   route_not_found: { status: 404, message: 'No such endpoint: {method} {path}' },
   update_mode_user_not_found: { status: 404, message: 'User not found.' },
   provider_not_found: { status: 404, message: "Provider with EMR ID '{id}' not found." },
@@ -85,7 +90,10 @@ export type ErrorCode = keyof typeof errors;
 type Placeholders<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Name | Placeholders<Rest>
   : never;
-type Fill<Code extends ErrorCode> = Record<Placeholders<(typeof errors)[Code]['message']>, string>;
+type Gaps<Code extends ErrorCode> = Placeholders<(typeof errors)[Code]['message']>;
+type Fill<Code extends ErrorCode> = Record<Gaps<Code>, string>;
+/** For each code whose message has gaps, what fills them. */
+export type Fills = { [Code in ErrorCode as [Gaps<Code>] extends [never] ? never : Code]: Fill<Code> };
 type Details = { field?: string; retry_after_s?: number; cause?: unknown };
 
 /** A refusal the caller is told about, word for word. Everything else that is thrown becomes `internal`. */
@@ -108,7 +116,7 @@ export class ApiError extends Error {
 /** Makes the error of a code with its message filled in: `throw refusal('provider_not_found', { id })`. */
 export function refusal<Code extends ErrorCode>(
   code: Code,
-  ...[fill, details]: [Placeholders<(typeof errors)[Code]['message']>] extends [never]
+  ...[fill, details]: [Gaps<Code>] extends [never]
     ? [fill?: undefined, details?: Details]
     : [fill: Fill<Code>, details?: Details]
 ): ApiError {

@@ -19,7 +19,11 @@ const encounter = {
   reason: nullable(Type.String()),
 };
 
-const action = { action_id: Type.String(), emr_appointment_id: Type.String(), text: Type.String() };
+const action = {
+  action_id: Type.String(),
+  emr_appointment_id: Type.String({ examples: ['30001'] }),
+  text: Type.String({ examples: ['Called back, left a message.'] }),
+};
 
 const document = { document_id: Type.String(), patient_mrn: Type.String(), folder_name: Type.String() };
 
@@ -48,7 +52,9 @@ const insurance = {
   audit_trail,
 };
 
-const synced = Type.Record(Type.String(), Type.Integer());
+const synced = Type.Record(Type.String(), Type.Integer(), {
+  examples: [{ locations: 3, providers: 8, patients: 200 }],
+});
 
 /** Every event the service sends, with exactly its data fields. The reference page is generated from this table. */
 export const events = {
@@ -151,7 +157,25 @@ export const events = {
       {
         success: Type.Boolean(),
         patient_count: Type.Integer(),
-        patients: Type.Array(Type.Object({}, { additionalProperties: true })),
+        patients: Type.Array(
+          Type.Object(
+            {},
+            {
+              additionalProperties: true,
+              examples: [
+                {
+                  ehr_id: '10001',
+                  mrn: 'LK100001',
+                  first_name: 'Ada',
+                  last_name: 'Testpatient',
+                  dob: '1981-11-26',
+                  last_appointment_date: '2026-11-04',
+                  medications: [{ name: 'Lisinopril 10 mg', strength: '10 mg', frequency: 'once daily' }],
+                },
+              ],
+            },
+          ),
+        ),
       },
       { additionalProperties: true },
     ),
@@ -184,10 +208,12 @@ export const events = {
     data: Type.Object({
       appointment_id: Type.String(),
       mrn: Type.String(),
-      failure_reason: Type.String(),
+      failure_reason: Type.String({ examples: ['The provider is not free at this time.'] }),
       reasons,
-      conflict_type: Type.Optional(Type.String({ description: 'appointment or block' })),
-      conflict_details: Type.Optional(Type.String()),
+      conflict_type: Type.Optional(Type.String({ description: 'appointment or block', examples: ['appointment'] })),
+      conflict_details: Type.Optional(
+        Type.String({ examples: ['Harper Samplewell, MD has an appointment from 10:00 to 10:20.'] }),
+      ),
     }),
   },
   'document.uploaded': {
@@ -214,7 +240,7 @@ export const events = {
     names_account: true,
     data: Type.Object({
       org_id: Type.String(),
-      failure_reason: Type.String(),
+      failure_reason: Type.String({ examples: ['The EMR could not be reached for an hour.'] }),
       reasons,
     }),
   },
@@ -227,7 +253,7 @@ export const events = {
       user_id: Type.String(),
       org_id: Type.String(),
       emr_name: Type.String(),
-      reason: Type.String(),
+      reason: Type.String({ examples: ['The EMR asks for a one-time code.'] }),
     }),
   },
 } as const satisfies Record<string, EventKind>;

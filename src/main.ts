@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { startLarkspur } from '../larkspur/start.ts';
 import { endpoints } from './api/endpoints.ts';
-import { addPlainRoutes } from './api/plain.ts';
+import { openApi } from './api/openapi.ts';
+import { addPlainRoutes, type Health } from './api/plain.ts';
 import { buildServer } from './api/server.ts';
 import type { Config } from './config.ts';
 import { connectors } from './connectors/index.ts';
@@ -12,11 +13,13 @@ import { openDatabase } from './db/database.ts';
 import { openFolders } from './db/embedded/folders.ts';
 import { openLookups } from './db/lookups.ts';
 import { type DatabaseServer, openServer } from './db/openServer.ts';
+import { serveDocs, type TryItValues } from './docs/serveDocs.ts';
 import { StartFailure } from './errors.ts';
 import { openLog } from './log.ts';
 import { openMetrics } from './metrics.ts';
 import { banner } from './sandbox/banner.ts';
 import { laySandbox, type Sandbox } from './sandbox/laySandbox.ts';
+import { tryItValues } from './sandbox/tryItValues.ts';
 import { untilSynced } from './sandbox/untilSynced.ts';
 import { checkMasterKey } from './security/checkMasterKey.ts';
 import { loadMasterKeys } from './security/masterKeys.ts';
@@ -59,8 +62,10 @@ async function open(
 
   let started = false;
   let workers: Workers | undefined;
+  let sandbox: Sandbox | undefined;
   const health = { started: () => started, workers: () => workers?.alive() ?? role === 'api' };
-  const http = role === 'worker' ? undefined : await listen(ctx, health, doors);
+  const tried = config.sandbox && role === 'all' ? async () => sandbox && tryItValues(ctx, sandbox) : undefined;
+  const http = role === 'worker' ? undefined : await listen(ctx, health, tried, doors);
   const base_url = http?.base_url ?? config.base_url;
   if (role !== 'api') {
     const running = await startWorkers(ctx);
@@ -68,7 +73,7 @@ async function open(
     // Both at once: each may take its grace, and the two of them together no longer than one.
     doors.push(() => Promise.all([running.stop(), http?.close()]));
   }
-  const sandbox = config.sandbox && role === 'all' ? await openSandbox(ctx, server, base_url, doors) : undefined;
+  if (config.sandbox && role === 'all') sandbox = await openSandbox(ctx, server, base_url, doors);
   started = true;
   if (sandbox) print(banner(sandbox, join(config.data_dir, 'sandbox.json')));
   else print(role === 'worker' ? 'The worker is ready.\n' : `Chartwire is ready at ${base_url}\n`);
@@ -107,13 +112,16 @@ async function openContext(
 /** Listens before the rest is up, so that a taken port is told at once; /readyz says when it is. */
 async function listen(
   ctx: Context,
-  health: Parameters<typeof addPlainRoutes>[3]['health'],
+  health: Health,
+  tried: (() => Promise<TryItValues | undefined>) | undefined,
   doors: (() => Promise<unknown>)[],
 ): Promise<{ base_url: string; close(): Promise<void> }> {
   const { port, host, base_url } = ctx.config;
-  const info = { version, base_url, health };
+  const offered = endpoints.filter((each) => !each.sandbox || ctx.config.sandbox);
+  const document = openApi(offered, { version, base_url });
   const http = buildServer(ctx, endpoints);
-  addPlainRoutes(ctx, http, endpoints, info);
+  addPlainRoutes(ctx, http, document, health);
+  serveDocs(http, document, tried);
   const close = () => http.close();
   doors.push(close);
   try {

@@ -4,6 +4,7 @@ import type { Client } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { EventType } from '../events.ts';
 import type { NewJob } from '../jobs/enqueue.ts';
 
 /** Who must be known before an endpoint answers. `operator` joins with the dashboard. */
@@ -64,6 +65,8 @@ export type EndpointOptions<
   path: string;
   auth: A;
   summary: string;
+  /** What a reader must know beyond the summary. */
+  description?: string;
   /** Answers also while the account's link is expired, so that a client can learn what happened. */
   while_expired?: boolean;
   /** Exists in sandbox mode only. */
@@ -76,11 +79,23 @@ export type EndpointOptions<
   response: TSchema;
   /** Beyond those that every endpoint of its kind can answer. */
   errors?: readonly ErrorCode[];
+  /** The events in which an accepted request ends. */
+  events?: readonly EventType[];
+  /** Shown in the reference instead of what is composed from the schemas (see compose.ts). */
+  example?: { body?: Parsed<Body>; query?: Parsed<Query>; params?: Parsed<Params>; answer?: Record<string, unknown> };
+  /**
+   * Where the reference's try-it finds a value that differs from one installation to the next: an endpoint and a place
+   * in its answer, `GET /v1/locations#/locations/0/id`, or a place in what the sandbox tells the page, `sandbox#/…`.
+   */
+  found_in?: Record<string, string>;
+  /** What the reference's try-it asks before it sends. */
+  confirm?: string;
   handle: (request: EndpointRequest<A, Body, Query, Params>) => Promise<unknown>;
 };
 
 /** An endpoint once declared: the machine needs no more of its types than this. */
-export type Endpoint = Omit<EndpointOptions<Auth, TObject, TObject, TObject>, 'handle'> & {
+export type Endpoint = Omit<EndpointOptions<Auth, TObject, TObject, TObject>, 'handle' | 'example'> & {
+  example?: Partial<Record<'body' | 'query' | 'params' | 'answer', Record<string, unknown>>>;
   handle: (request: never) => Promise<unknown>;
 };
 

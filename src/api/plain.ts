@@ -1,37 +1,22 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { isMigrated } from '../db/migrate.ts';
-import { referencePage } from './docs.ts';
-import type { Endpoint } from './endpoint.ts';
-import { openApi } from './openapi.ts';
+import type { Document } from './document.ts';
 
 /** What the process says of itself beyond its database: whether its start is over and its workers look for work. */
 export type Health = { started: () => boolean; workers: () => boolean };
 
-/** Pages allow nothing but what this service itself serves. */
-const content_security_policy =
-  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
 /**
- * Routes that are not declared as endpoints: they answer machines and readers, not clients, and in forms of their own
- * (Prometheus text, an OpenAPI document, a page).
+ * Routes that are not declared as endpoints: they answer machines, not clients, and in forms of their own
+ * (Prometheus text, an OpenAPI document).
  */
-export function addPlainRoutes(
-  ctx: Context,
-  server: FastifyInstance,
-  endpoints: readonly Endpoint[],
-  info: { version: string; base_url: string; health: Health },
-): void {
-  const document = openApi(
-    endpoints.filter((each) => !each.sandbox || ctx.config.sandbox),
-    info,
-  );
+export function addPlainRoutes(ctx: Context, server: FastifyInstance, document: Document, health: Health): void {
   server.get('/healthz', async () => ({ status: 'ok' }));
   server.get('/readyz', async (_request, reply) => {
     const checks = {
-      started: info.health.started(),
+      started: health.started(),
       ...(await databaseChecks(ctx)),
-      workers: info.health.workers(),
+      workers: health.workers(),
     };
     const ready = Object.values(checks).every(Boolean);
     return reply.status(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', checks });
@@ -42,11 +27,6 @@ export function addPlainRoutes(
     return reply.type(ctx.metrics.registry.contentType).send(await ctx.metrics.registry.metrics());
   });
   server.get('/openapi.json', async () => document);
-  const { page, style } = referencePage(document);
-  server.get('/docs', async (_request, reply) =>
-    reply.header('content-security-policy', content_security_policy).type('text/html; charset=utf-8').send(page),
-  );
-  server.get('/docs/style.css', async (_request, reply) => reply.type('text/css; charset=utf-8').send(style));
 }
 
 async function databaseChecks(ctx: Context): Promise<{ database: boolean; migrations: boolean }> {

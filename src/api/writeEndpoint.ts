@@ -1,4 +1,4 @@
-import { type TObject, Type } from 'typebox';
+import { type Static, type TObject, Type } from 'typebox';
 import type { OperationName } from '../connectors/connector.ts';
 import { requestWrite } from '../writes/requestWrite.ts';
 import type { Write } from '../writes/write.ts';
@@ -7,13 +7,13 @@ import { acceptOnce } from './idempotency.ts';
 
 type Particulars = Pick<
   EndpointOptions<'account', TObject, undefined, undefined>,
-  'id' | 'method' | 'path' | 'summary' | 'response' | 'errors'
+  'id' | 'method' | 'path' | 'summary' | 'description' | 'response' | 'errors' | 'events' | 'found_in'
 >;
 
 /** The endpoint of a write: accepted at once, carried out later. */
 export function writeEndpoint<Body extends TObject, Needs extends OperationName>(
   write: Write<Body, Needs>,
-  particulars: Particulars,
+  { example, ...particulars }: Particulars & { example?: { body: Partial<Static<Body>> } },
 ): Endpoint {
   const in_path = (write.path ?? []) as string[];
   return endpoint({
@@ -21,6 +21,8 @@ export function writeEndpoint<Body extends TObject, Needs extends OperationName>
     auth: 'account',
     body: Type.Omit(write.body as TObject, in_path) as TObject,
     ...(in_path.length > 0 ? { params: Type.Pick(write.body as TObject, in_path) as TObject } : {}),
+    // What is answered is said by the write itself, so the reference shows those very words.
+    example: { ...example, answer: write.accepted({ id: '01a1c5f0a4e87b21b3d94c6f7a8e9012', job_id: 1042 }) },
     ...(write.upload ? { file_field: write.upload.field } : {}),
     handle: ({ ctx, account, body, params, file, idempotency }) =>
       acceptOnce(

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { date_time, id, known, nullable } from './fields.ts';
 
 const shown = {
-  status: Type.String(),
+  status: Type.String({ examples: ['CON'] }),
   appointment_mode: known.text,
   appointment_type: Type.String(),
   practice_id: known.text,

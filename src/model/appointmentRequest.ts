@@ -5,9 +5,9 @@ import { flag, text } from './fields.ts';
 export const AppointmentRequest = Type.Object({
   mrn: text({ description: 'Medical Record Number of the patient' }),
   location: text({ description: 'The location’s EMR id, from GET /v1/locations (ehr_id)' }),
-  provider: text({ description: 'The provider’s EMR id, from GET /v1/providers (ehr_id)' }),
-  type: text({ description: 'Visit-type code of the EMR' }),
-  datetime: Type.Optional(text({ description: 'ISO 8601 with offset' })),
+  provider: text({ description: 'The provider’s EMR id, from GET /v1/providers (ehr_id)', examples: ['501'] }),
+  type: text({ description: 'Visit-type code of the EMR', examples: ['OV'] }),
+  datetime: Type.Optional(text({ description: 'ISO 8601 with offset', examples: ['2031-03-03T10:00:00-05:00'] })),
   date: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD, together with time' })),
   time: Type.Optional(
     text({
@@ -18,7 +18,7 @@ export const AppointmentRequest = Type.Object({
   ),
   secondary_provider: Type.Optional(text({ description: 'EMR id of a second provider' })),
   note: Type.Optional(text()),
-  reason: Type.Optional(text()),
+  reason: Type.Optional(text({ examples: ['Follow-up'] })),
   duration: Type.Optional(
     text({
       pattern: '^[1-9]\\d{0,3}$',

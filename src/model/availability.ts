@@ -6,7 +6,7 @@ const flagged = (description: string) => Type.Optional(Type.Boolean({ descriptio
 export const AvailabilityQuery = Type.Object({
   start_date: Type.String({ format: 'date', description: 'First day, YYYY-MM-DD, in the zone of the EMR instance' }),
   end_date: Type.String({ format: 'date', description: 'Last day, included; at most 92 days later' }),
-  provider_ids: Type.Optional(text({ minLength: 1, description: 'EMR ids, separated by commas' })),
+  provider_ids: Type.Optional(text({ minLength: 1, description: 'EMR ids, separated by commas', examples: ['501'] })),
   location_ids: Type.Optional(text({ minLength: 1, description: 'EMR ids, separated by commas' })),
   provider_type: Type.Optional(Type.Enum(['primary', 'secondary'], { default: 'primary' })),
   visit_type: Type.Optional(text({ minLength: 1, default: 'all' })),
@@ -19,7 +19,9 @@ export const AvailabilityQuery = Type.Object({
   fallback_to_default_hours: flagged('Providers without hours get the default ones'),
   max_slot_duration: Type.Optional(Type.Integer({ minimum: 1, maximum: 1440, description: 'Minutes' })),
   facility_scoped_scheduling: flagged('Only appointments at a shift’s own facility block it'),
-  explain: flagged('Also say why working time is not offered'),
+  explain: Type.Optional(
+    Type.Boolean({ description: 'Also say why working time is not offered', default: false, examples: [true] }),
+  ),
 });
 export type AvailabilityQuery = Static<typeof AvailabilityQuery>;
 
@@ -29,21 +31,37 @@ export const AvailabilityAnswer = Type.Object({
     availability: Type.Array(
       Type.Object({
         day_of_week: Type.Integer({ minimum: 1, maximum: 7 }),
-        date: Type.String({ format: 'date' }),
-        duration_string: Type.String(),
-        range_start: Type.String(),
-        range_end: Type.String(),
+        date: Type.String({ format: 'date', examples: ['2031-03-03'] }),
+        duration_string: Type.String({ examples: ['3h'] }),
+        range_start: Type.String({ examples: ['2031-03-03T09:00:00-05:00'] }),
+        range_end: Type.String({ examples: ['2031-03-03T12:00:00-05:00'] }),
         provider_id: Type.String(),
         provider_name: Type.String(),
         facility_id: nullable(Type.String()),
         facility_name: nullable(Type.String()),
-        timezone_abbr: Type.String(),
-        visit_type: Type.String(),
+        timezone_abbr: Type.String({ examples: ['EST'] }),
+        visit_type: Type.String({ examples: ['all'] }),
         available_appointments: nullable(Type.Integer()),
         max_visits: nullable(Type.Integer()),
       }),
     ),
-    explanations: Type.Optional(Type.Array(Type.Object({}, { additionalProperties: true }))),
+    explanations: Type.Optional(
+      Type.Array(Type.Object({}, { additionalProperties: true }), {
+        description: 'Only with explain: working time that is not offered, and why',
+        examples: [
+          [
+            {
+              provider_id: '501',
+              facility_id: '11',
+              date: '2031-03-03',
+              range_start: '2031-03-03T13:00:00-05:00',
+              range_end: '2031-03-03T13:20:00-05:00',
+              reason: 'appointment',
+            },
+          ],
+        ],
+      }),
+    ),
   }),
   timezone: Type.String(),
 });

@@ -7,11 +7,12 @@ export const DocumentRequest = Type.Object({
   patient_mrn: text({ description: 'Medical Record Number of the patient' }),
   document: Type.String({
     contentMediaType: 'application/octet-stream',
+    examples: ['referral.pdf'],
     description: 'The file: PDF, JPEG or PNG by its content, at most 5 MB',
   }),
   emr_assigned_to_id: Type.Optional(text({ description: 'EMR id of the staff member, from GET /v1/staff (ehr_id)' })),
   is_reviewed: Type.Optional(flag('Whether the document is marked as reviewed; default false')),
-  notes: Type.Optional(text({ maxLength: 1000 })),
+  notes: Type.Optional(text({ maxLength: 1000, examples: ['Received by fax.'] })),
   is_high_priority: Type.Optional(flag('Whether the document is marked as high priority; default false')),
   template_name: Type.Optional(text({ description: 'Template used for the upload form' })),
 });

@@ -2,8 +2,8 @@ import { type Static, Type } from 'typebox';
 import { date_time, id, known, nullable } from './fields.ts';
 
 const fields = {
-  ehr_id: Type.String(),
-  name: Type.String(),
+  ehr_id: Type.String({ examples: ['301'] }),
+  name: Type.String({ examples: ['Examplecare Gold'] }),
   payer_id: known.text,
   active: Type.Boolean(),
   address: known.text,

@@ -14,4 +14,7 @@ export const LinkTokenRequest = Type.Object({
 });
 export type LinkTokenRequest = Static<typeof LinkTokenRequest>;
 
-export const TokenAnswer = Type.Object({ success, token: Type.String() });
+export const TokenAnswer = Type.Object({
+  success,
+  token: Type.String({ examples: ['EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAM'] }),
+});

@@ -90,16 +90,17 @@ export type LiveInsurance = Static<typeof LiveInsurance>;
 
 /** What a client sends to have patients read from the EMR now. Every criterion that is given narrows the search. */
 export const PatientFetchRequest = Type.Object({
-  search_by: Type.Enum(['dob', 'name', 'phone', 'mrn']),
+  search_by: Type.Enum(['dob', 'name', 'phone', 'mrn'], { examples: ['mrn'] }),
   dob: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
   first_name: Type.Optional(text({ minLength: 1 })),
   last_name: Type.Optional(text({ minLength: 1 })),
   phone: Type.Optional(us_phone),
-  mrn: Type.Optional(text({ minLength: 1 })),
+  mrn: Type.Optional(text({ minLength: 1, examples: ['LK100001'] })),
   include: Type.Optional(
     Type.Union([text(), Type.Array(text(), { maxItems: 10 })], {
       messages: { anyOf: 'include must be a comma-separated string or an array of strings' },
       description: 'insurances',
+      examples: ['insurances'],
     }),
   ),
 });

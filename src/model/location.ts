@@ -2,8 +2,8 @@ import { type Static, Type } from 'typebox';
 import { activity, id, nullable } from './fields.ts';
 
 const fields = {
-  ehr_id: Type.String(),
-  name: Type.String(),
+  ehr_id: Type.String({ examples: ['11'] }),
+  name: Type.String({ examples: ['Main Street Clinic'] }),
   status: activity,
   address: Type.Object({
     address1: nullable(Type.String()),

@@ -8,11 +8,11 @@ const fields = {
   patient_mrn: Type.String(),
   patient_name: known.text,
   patient_dob: known.date,
-  appointment_id: known.text,
+  appointment_id: nullable(Type.String({ examples: ['402022'] })),
   priority: known.text,
   assigned_to_name: known.text,
   emr_assigned_to_id: known.text,
-  lab_results: nullable(Type.Record(Type.String(), Type.Unknown())),
+  lab_results: nullable(Type.Record(Type.String(), Type.Unknown(), { examples: [{ status: 'Final' }] })),
 };
 
 export const OrderSource = Type.Object({ ehr_id: Type.String(), ...fields });

@@ -38,7 +38,7 @@ export type PatientSource = Static<typeof PatientSource>;
 
 export const Patient = Type.Object({
   id,
-  ehr_id: nullable(Type.String()),
+  ehr_id: nullable(Type.String({ examples: ['10001'] })),
   mrn: nullable(Type.String()),
   status: Type.Enum(patient_statuses),
   ...demographics,

@@ -2,8 +2,8 @@ import { type Static, Type } from 'typebox';
 import { activity, id, nullable } from './fields.ts';
 
 const fields = {
-  ehr_id: Type.String(),
-  name: Type.String(),
+  ehr_id: Type.String({ examples: ['9002'] }),
+  name: Type.String({ examples: ['Exampleton Drug'] }),
   address: Type.Object({
     address1: nullable(Type.String()),
     city: nullable(Type.String()),
@@ -11,7 +11,7 @@ const fields = {
     zip: nullable(Type.String()),
   }),
   phone: nullable(Type.String()),
-  email: nullable(Type.String()),
+  email: nullable(Type.String({ examples: ['pharmacy9002@example.org'] })),
   status: activity,
 };
 

@@ -62,10 +62,11 @@ const DayRequest = Type.Object(
 
 /** What PATCH of a provider takes; `hours` replaces the whole week, null returns to the EMR's. */
 export const ProviderSettingsRequest = Type.Object({
-  status: Type.Optional(text({ description: '`active` or `inactive`, in any case' })),
+  status: Type.Optional(text({ description: '`active` or `inactive`, in any case', examples: ['active'] })),
   hide_in_availability: Type.Optional(
     Type.Union([Type.Enum(['true', 'false']), Type.Boolean()], {
       messages: { anyOf: 'hide_in_availability must be one of: true, false' },
+      examples: ['false'],
     }),
   ),
   hours: resettable(Type.Array(DayRequest, { maxItems: 7 })),

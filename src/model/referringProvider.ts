@@ -1,16 +1,16 @@
 import { type Static, Type } from 'typebox';
-import { id, known } from './fields.ts';
+import { id, known, nullable } from './fields.ts';
 
 const fields = {
-  ehr_id: Type.String(),
-  name: Type.String(),
-  first_name: Type.String(),
-  last_name: Type.String(),
-  middle_initial: known.text,
-  speciality: known.text,
+  ehr_id: Type.String({ examples: ['8003'] }),
+  name: Type.String({ examples: ['Umber A Consultson'] }),
+  first_name: Type.String({ examples: ['Umber'] }),
+  last_name: Type.String({ examples: ['Consultson'] }),
+  middle_initial: nullable(Type.String({ examples: ['A'] })),
+  speciality: nullable(Type.String({ examples: ['Neurology'] })),
   phone: known.text,
   fax: known.text,
-  email: known.text,
+  email: nullable(Type.String({ examples: ['umber.consultson@example.org'] })),
   npi: known.text,
   address_street: known.text,
   address_city: known.text,

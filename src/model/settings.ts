@@ -1,14 +1,14 @@
 import { type Static, Type } from 'typebox';
 import { VisitCode } from './visitCode.ts';
 
-const Code = Type.Object({ code: Type.String(), name: Type.String() });
+const Code = Type.Object({ code: Type.String({ examples: ['ENG'] }), name: Type.String({ examples: ['English'] }) });
 
 /** What an EMR instance accepts for a patient, and which fields of a patient it asks for beyond ours. */
 export const CodeLists = Type.Object({
   languages: Type.Array(Code),
-  races: Type.Array(Code),
-  ethnicities: Type.Array(Code),
-  required_patient_fields: Type.Array(Type.String()),
+  races: Type.Array(Code, { examples: [[{ code: 'D', name: 'Declined to specify' }]] }),
+  ethnicities: Type.Array(Code, { examples: [[{ code: 'D', name: 'Declined to specify' }]] }),
+  required_patient_fields: Type.Array(Type.String(), { examples: [['phone']] }),
 });
 export type CodeLists = Static<typeof CodeLists>;
 

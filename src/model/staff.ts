@@ -2,9 +2,9 @@ import { type Static, Type } from 'typebox';
 import { activity, id, nullable } from './fields.ts';
 
 const fields = {
-  ehr_id: Type.String(),
-  name: Type.String(),
-  role: nullable(Type.String()),
+  ehr_id: Type.String({ examples: ['703'] }),
+  name: Type.String({ examples: ['Casey Bandageworth, RN'] }),
+  role: nullable(Type.String({ examples: ['nurse'] })),
   status: activity,
 };
 

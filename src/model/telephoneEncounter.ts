@@ -8,14 +8,24 @@ export const TelephoneEncounterRequest = Type.Object({
   location_id: text({ description: "The location's EMR id, from GET /v1/locations (ehr_id)" }),
   assigned_to_id: text({ description: 'EMR id of the staff member, from GET /v1/staff (ehr_id)' }),
   reason: Type.Optional(
-    text({ maxLength: 50, messages: { maxLength: 'Reason exceeds maximum length of 50 characters' } }),
+    text({
+      maxLength: 50,
+      messages: { maxLength: 'Reason exceeds maximum length of 50 characters' },
+      description: 'Why the patient calls',
+      examples: ['Medication question'],
+    }),
   ),
   refill_medication_name: Type.Optional(
     text({ minLength: 2, maxLength: 50, description: 'Name, or a part of the name, of an active medication' }),
   ),
   pharmacy_ehr_id: Type.Optional(text({ description: 'EMR id of a pharmacy, from GET /v1/pharmacies (ehr_id)' })),
-  caller: Type.Optional(text({ maxLength: 100, description: 'Name of the caller' })),
-  message: Type.Optional(text({ description: "The caller's message" })),
+  caller: Type.Optional(text({ maxLength: 100, description: 'Name of the caller', examples: ['Ada Testpatient'] })),
+  message: Type.Optional(
+    text({
+      description: "The caller's message",
+      examples: ['Asks whether the evening dose can be taken with food.'],
+    }),
+  ),
   is_high_priority: Type.Optional(flag('Whether the encounter is marked as high priority')),
   template_name: Type.Optional(text({ description: 'Template used when the upload form is filled' })),
 });

@@ -11,7 +11,7 @@ export const WebhookRequest = Type.Object({
 
 export const WebhookCreated = Type.Object({
   success,
-  message: Type.String(),
+  message: Type.String({ examples: ['Webhook registered.'] }),
   webhook_id: Type.String(),
   webhook_url: Type.String(),
   webhook_secret: Type.String(),
@@ -23,10 +23,10 @@ export const WebhookList = Type.Object({
   webhook_url: nullable(Type.String({ description: 'Of the oldest enabled endpoint' })),
   webhook_urls: Type.Array(
     Type.Object({
-      id: Type.String(),
-      url: Type.String(),
+      id: Type.String({ examples: ['wh_0f1e2d3c4b5a69788796a5b4'] }),
+      url: Type.String({ examples: ['https://app.example.org/chartwire/events'] }),
       status: Type.Enum(['enabled', 'disabled']),
-      event_types: nullable(Type.Array(Type.String())),
+      event_types: nullable(Type.Array(Type.String(), { examples: [['telephone_encounter.created']] })),
     }),
   ),
   webhook_secret_key: nullable(Type.String({ description: 'Of the oldest enabled endpoint' })),
@@ -38,12 +38,28 @@ export const WebhookEvent = Type.Object({
   id: Type.String(),
   event_id: Type.String({ description: 'Same as id' }),
   object: Type.Literal('event'),
-  event_type: Type.String(),
-  type: Type.String({ description: 'Same as event_type' }),
+  event_type: Type.String({ examples: ['telephone_encounter.created'] }),
+  type: Type.String({ description: 'Same as event_type', examples: ['telephone_encounter.created'] }),
   created: date_time,
   created_at: date_time,
   job_id: Type.Optional(Type.String()),
   access_token_reference_id: Type.Optional(Type.String()),
-  data: Type.Object({}, { additionalProperties: true }),
+  data: Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      examples: [
+        {
+          telephone_encounter_id: '01a1c5f0a4e87b21b3d94c6f7a8e9012',
+          emr_encounter_id: '30041',
+          patient_mrn: 'LK100001',
+          provider_id: '501',
+          location_id: '11',
+          assigned_to_id: '703',
+          reason: 'Medication question',
+        },
+      ],
+    },
+  ),
   delivery_status: nullable(delivery_status),
 });

@@ -47,7 +47,8 @@ export async function patchPatient(
   return { message: 'Patient update queued. A webhook event follows on completion.', job_id };
 }
 
-const restricted_on_active = [...active_fields].filter(
+/** What only some EMRs can change on a patient whom they have. */
+export const restricted_on_active = [...active_fields].filter(
   (field) => !/^(phone|cell_phone|email|address_\w+)$/.test(field),
 );
 

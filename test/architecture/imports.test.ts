@@ -7,7 +7,7 @@ const vocabulary = new Set(['model/', 'errors.ts', 'events.ts', 'ids.ts', 'confi
 
 /** `a.ts` → the files it imports, relative to the root. */
 const imports = new Map(
-  ['src', 'larkspur', 'scripts', 'test', 'bench'].flatMap(filesOf).map((file) => [file, importsOf(file)]),
+  ['src', 'larkspur', 'scripts', 'test', 'bench', 'web'].flatMap(filesOf).map((file) => [file, importsOf(file)]),
 );
 
 test('rooms import only what the table in ARCHITECTURE.md allows', () => {
@@ -44,6 +44,15 @@ test('the service and Larkspur do not import each other; only main.ts opens both
   expect(crossing).toStrictEqual(['src/main.ts → larkspur/start.ts']);
 });
 
+test('pages that run in a browser stand outside: they speak HTTP, and share no code with the service', () => {
+  const crossing = [...imports].flatMap(([file, targets]) =>
+    targets
+      .filter((target) => file.startsWith('web/') !== target.startsWith('web/'))
+      .map((target) => `${file} → ${target}`),
+  );
+  expect(crossing).toStrictEqual([]);
+});
+
 test('no file imports itself by way of others', () => {
   const done = new Set<string>();
   const cycles: string[] = [];
@@ -73,7 +82,7 @@ test('nothing outside a connector’s own folder names its EMR', () => {
 });
 
 test('no source file is longer than 300 lines', () => {
-  const long = ['src', 'larkspur', 'scripts'].flatMap(filesOf).filter((file) => {
+  const long = ['src', 'larkspur', 'scripts', 'web'].flatMap(filesOf).filter((file) => {
     return readFileSync(join(root, file), 'utf8').split('\n').length > 300;
   });
   expect(long).toStrictEqual([]);

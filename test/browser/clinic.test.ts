@@ -78,19 +78,6 @@ describe('the clinic’s staff', () => {
 });
 
 describe('a reader', () => {
-  test.each(['light', 'dark'] as const)('finds every endpoint on the reference page, in %s', async (colorScheme) => {
-    const reader = await browser.newPage({ colorScheme, viewport: { width: 390, height: 800 } });
-    await reader.goto(world.sandbox.docs_url);
-    const text = await reader.locator('main').innerText();
-    expect(text).toContain('/v1/telephone-encounters');
-    expect(await accessibilityFaults(reader)).toStrictEqual([]);
-    const overflow = await reader.evaluate(
-      'document.documentElement.scrollWidth > document.documentElement.clientWidth',
-    );
-    expect(overflow).toBe(false);
-    await reader.close();
-  });
-
   test('is sent nowhere else: no page calls another host', () => {
     expect(outside).toStrictEqual([]);
   });

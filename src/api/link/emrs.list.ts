@@ -1,4 +1,6 @@
 import { Type } from 'typebox';
+import { connectors } from '../../connectors/index.ts';
+import type { Context } from '../../context.ts';
 import { success } from '../../model/fields.ts';
 import { endpoint } from '../endpoint.ts';
 
@@ -21,13 +23,18 @@ export default endpoint({
       }),
     ),
   }),
-  handle: async ({ ctx }) => ({
+  example: { answer: answer(connectors) },
+  handle: async ({ ctx }) => answer(ctx.connectors),
+});
+
+function answer(known: Context['connectors']) {
+  return {
     success: true,
-    emrs: [...ctx.connectors.values()].map((connector) => ({
+    emrs: [...known.values()].map((connector) => ({
       emr_name: connector.name,
       display_name: connector.display_name,
       credential_fields: connector.credential_fields.map(({ name, label, secret }) => ({ name, label, secret })),
-      capabilities: connector.offers,
+      capabilities: [...connector.offers],
     })),
-  }),
-});
+  };
+}

@@ -8,6 +8,8 @@ export default endpoint({
   path: '/link/token/create',
   auth: 'client',
   summary: 'Make the token with which Link is opened, for a first link or (with access_token) to link again',
+  description:
+    'The first user of a new organisation also needs `emr_name` and `emr_instance_domain`. The token is good for one use within 30 minutes.',
   body: LinkTokenRequest,
   response: TokenAnswer,
   errors: [
@@ -19,6 +21,7 @@ export default endpoint({
     'callback_url_unregistered',
     'update_mode_user_not_found',
   ],
+  example: { answer: { success: true, token: 'lt_EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXA' } },
   handle: ({ ctx, client, body, once }) =>
     once(async (tx) => ({ success: true, token: await createLinkToken(ctx, tx, client, body) })),
 });

@@ -13,6 +13,7 @@ export default endpoint({
   query: Type.Object({ public_token: text() }),
   response: TokenAnswer,
   errors: ['public_token_invalid'],
+  found_in: { public_token: 'POST /sandbox/public_token/create#/public_token' },
   handle: async ({ ctx, client, query }) => ({
     success: true,
     token: await exchangePublicToken(ctx, client.id, query.public_token),

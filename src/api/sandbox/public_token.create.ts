@@ -11,14 +11,16 @@ export default endpoint({
   auth: 'client',
   sandbox: true,
   summary: 'Sign in at the EMR without a browser and get the public token that Link would give',
+  description: 'Takes a `link_token` that was just made. The sign-in at the EMR is a real one, with its one-time code.',
   body: Type.Object({
     link_token: text(),
     credentials: Type.Optional(
       Type.Record(Type.String(), text(), {
         description: "By the connector's credential fields; in update mode only what has changed",
+        examples: [{ username: 'avery', password: 'EXAMPLE' }],
       }),
     ),
-    one_time_code: Type.Optional(text({ maxLength: 20 })),
+    one_time_code: Type.Optional(text({ maxLength: 20, examples: ['123456'] })),
   }),
   response: Type.Object({ success, public_token: Type.String() }),
   errors: [
@@ -30,6 +32,11 @@ export default endpoint({
     'emr_sign_in_refused',
     'emr_unavailable',
   ],
+  found_in: {
+    link_token: 'POST /link/token/create#/token',
+    credentials: 'sandbox#/credentials',
+    one_time_code: 'sandbox#/one_time_code',
+  },
   handle: async ({ ctx, client, body, once }) => {
     const given = { credentials: body.credentials ?? {}, one_time_code: body.one_time_code };
     const person = await signInForLink(ctx, client.id, body.link_token, given).catch((error: unknown) => ({ error }));

@@ -10,6 +10,9 @@ export default writeEndpoint(createAppointment, {
   method: 'POST',
   path: '/v1/appointments',
   summary: 'Book an appointment for a patient',
+  description:
+    'Send `datetime`, or `date` and `time` as the clocks at the practice show them. With `prevent_double_booking` the EMR refuses a time at which the provider is not free, and the event says what stands in the way.',
   response: Type.Object({ success, message: Type.String(), ...ids, data: Type.Object(ids) }),
   errors: ['operation_not_offered', 'location_not_found', 'provider_not_found'],
+  events: ['appointment.created', 'appointment.failed'],
 });

@@ -15,6 +15,7 @@ export default endpoint({
   params: Type.Object({ id: Type.String() }),
   response: Type.Object({ success, appointment: Appointment }),
   errors: ['record_not_found'],
+  found_in: { id: 'sandbox#/appointment_id' },
   handle: async ({ ctx, account, params }) => {
     const id = parseId(params.id);
     const body = id && (await readAppointment(ctx.db, account, id));

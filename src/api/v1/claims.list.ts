@@ -10,7 +10,7 @@ export default pageEndpoint(claimPages, {
   summary: 'List the claims of the organisation, as of its last sync, latest service date first',
   filters: {
     ...days('service date'),
-    patient_mrn: Type.Optional(text({ minLength: 1 })),
+    patient_mrn: Type.Optional(text({ minLength: 1, examples: ['LK100001'] })),
     claim_status: Type.Optional(text({ minLength: 1, description: 'The EMR’s status code, to the letter' })),
   },
   page_size_max: 1000,

@@ -8,6 +8,8 @@ export default writeEndpoint(uploadDocument, {
   method: 'POST',
   path: '/v1/documents',
   summary: 'Upload a document into a folder of a patient’s chart',
+  description:
+    'A multipart form. What the file is shows in its content, not by its name: PDF, JPEG or PNG, at most 5 MB. Folders that do not exist are made. There is no `job_id`; the event carries the `document_id`.',
   response: Type.Object({ success, message: Type.String(), document_id: Type.String() }),
   errors: [
     'form_malformed',
@@ -16,4 +18,5 @@ export default writeEndpoint(uploadDocument, {
     'operation_not_offered',
     'staff_not_found',
   ],
+  events: ['document.uploaded', 'document.upload_failed'],
 });

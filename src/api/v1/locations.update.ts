@@ -12,10 +12,15 @@ export default endpoint({
   path: '/v1/locations/{id}',
   auth: 'account',
   summary: 'Set a location’s status',
-  body: Type.Object({ status: text({ description: '`active` or `inactive`, in any case' }) }),
+  body: Type.Object({ status: text({ description: '`active` or `inactive`, in any case', examples: ['active'] }) }),
   params: Type.Object({ id: Type.String() }),
-  response: Type.Object({ success, message: Type.String(), location_id: Type.String() }),
+  response: Type.Object({
+    success,
+    message: Type.String({ examples: ['Location updated.'] }),
+    location_id: Type.String({ examples: ['01a1c5f0a4e87b21b3d94c6f7a8e9012'] }),
+  }),
   errors: ['record_not_found'],
+  found_in: { id: 'GET /v1/locations#/locations/0/id' },
   handle: ({ account, body, params, once }) =>
     once(async (tx) => {
       const id = parseId(params.id);

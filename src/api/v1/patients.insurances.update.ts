@@ -15,4 +15,6 @@ export default writeEndpoint(updatePatientInsurance, {
     job_id: Type.Integer(),
   }),
   errors: ['restricted_operation', 'no_field', 'carrier_missing', 'record_not_found', 'record_unnamed'],
+  events: ['patient.insurance.updated', 'patient.insurance.failed'],
+  example: { body: { group_id: 'GRP8404', copayment: 25 } },
 });

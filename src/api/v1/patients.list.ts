@@ -10,7 +10,9 @@ export default pageEndpoint(patientPages, {
   filters: {
     dob: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
     first_name: Type.Optional(text({ minLength: 1, description: 'Any part of the name, in any case' })),
-    last_name: Type.Optional(text({ minLength: 1, description: 'Any part of the name, in any case' })),
+    last_name: Type.Optional(
+      text({ minLength: 1, description: 'Any part of the name, in any case', examples: ['Testpatient'] }),
+    ),
     mrn: Type.Optional(text({ minLength: 1 })),
     ehr_id: Type.Optional(text({ minLength: 1 })),
     phone: Type.Optional(text({ minLength: 1, description: 'Home or cell phone, NNN-NNN-NNNN' })),

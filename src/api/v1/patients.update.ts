@@ -16,7 +16,7 @@ export default endpoint({
   body: PatientChanges,
   response: Type.Object({
     success,
-    message: Type.String(),
+    message: Type.String({ examples: ['Patient update queued. A webhook event follows on completion.'] }),
     job_id: Type.Optional(Type.Integer({ description: 'Where a job was queued' })),
   }),
   errors: [
@@ -29,6 +29,9 @@ export default endpoint({
     'record_not_found',
     'record_unnamed',
   ],
+  events: ['patient.updated', 'patient.update_failed'],
+  example: { body: { phone: '315-555-0109', email: 'ada.testpatient@example.org' } },
+  found_in: { id: 'GET /v1/patients?mrn=LK100001#/patients/0/id' },
   handle: async ({ ctx, account, params, body, once }) => {
     const answer = await once(async (tx) => {
       const id = parseId(params.id);

@@ -10,7 +10,11 @@ const declared = {
   method: 'PATCH',
   auth: 'account',
   body: ProviderSettingsRequest,
-  response: Type.Object({ success, message: Type.String(), provider_id: Type.String() }),
+  response: Type.Object({
+    success,
+    message: Type.String({ examples: ['Provider updated.'] }),
+    provider_id: Type.String({ examples: ['01a1c5f0a4e87b21b3d94c6f7a8e9012'] }),
+  }),
 } as const;
 
 export const updateByEhrId = endpoint({
@@ -35,6 +39,7 @@ export const updateById = endpoint({
   summary: 'Set a provider’s status, visibility and hours, by the service’s id',
   params: Type.Object({ id: Type.String() }),
   errors: ['no_field', 'record_not_found', 'location_not_found'],
+  found_in: { id: 'GET /v1/providers#/providers/0/id' },
   handle: ({ account, body, params, once }) =>
     once(async (tx) => {
       const asked = parseId(params.id);

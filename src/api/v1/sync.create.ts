@@ -11,7 +11,12 @@ export default endpoint({
   auth: 'account',
   summary: 'Read the organisation’s records anew from the EMR; ends in sync.completed or sync.failed',
   body: Type.Object({}),
-  response: Type.Object({ success, message: Type.String(), job_id: Type.Integer() }),
+  response: Type.Object({
+    success,
+    message: Type.String({ examples: ['Sync queued. A webhook event follows on completion.'] }),
+    job_id: Type.Integer(),
+  }),
+  events: ['sync.completed', 'sync.failed'],
   handle: ({ ctx, account, idempotency }) =>
     acceptOnce(
       ctx,

@@ -8,6 +8,8 @@ export default writeEndpoint(createTelephoneEncounter, {
   method: 'POST',
   path: '/v1/telephone-encounters',
   summary: 'Record a telephone call in a patient’s chart, with an optional refill request',
+  description:
+    'With `refill_medication_name` the patient’s active medications are searched, in any case and by parts of the name; if none or several match, nothing is written and the event lists what there is. A pharmacy given with a refill is added to the patient’s list if it is not there yet.',
   response: Type.Object({
     success,
     message: Type.String(),
@@ -15,4 +17,5 @@ export default writeEndpoint(createTelephoneEncounter, {
     job_id: Type.Integer(),
   }),
   errors: ['restricted_operation', 'provider_not_found', 'staff_not_found', 'location_not_found', 'pharmacy_not_found'],
+  events: ['telephone_encounter.created', 'telephone_encounter.created_partial', 'telephone_encounter.failed'],
 });

@@ -11,8 +11,9 @@ export default endpoint({
   auth: 'account',
   while_expired: true,
   summary: 'List the account’s events of the last 30 days, newest first; with job_id: the outcome of that job',
+  description: 'The list is empty until the job has ended.',
   query: Type.Object({
-    job_id: Type.Optional(Type.Integer({ minimum: 0 })),
+    job_id: Type.Optional(Type.Integer({ minimum: 0, examples: [1042] })),
     event_type: Type.Optional(text()),
     delivery_status: Type.Optional(delivery_status),
     start_date: Type.Optional(text({ description: 'YYYY-MM-DD or an ISO 8601 date-time' })),
@@ -20,6 +21,7 @@ export default endpoint({
     ...paging(50, 100),
   }),
   response: Type.Object({ success, webhook_events: Type.Array(WebhookEvent), pagination }),
+  found_in: { job_id: 'GET /v1/webhook-events#/webhook_events/0/job_id' },
   handle: async ({ ctx, account, query: { page = 1, page_size = 50, ...filters } }) =>
     new JsonText(await listEvents(ctx.db, account.client_id, account.id, { ...filters, page, page_size })),
 });

@@ -13,8 +13,14 @@ export default endpoint({
   summary: 'Send an event of the last 30 days again to every webhook address that wants it',
   body: Type.Object({}),
   params: Type.Object({ id: Type.String() }),
-  response: Type.Object({ success, message: Type.String(), event_id: Type.String(), deliveries: Type.Integer() }),
+  response: Type.Object({
+    success,
+    message: Type.String({ examples: ['Event queued for delivery.'] }),
+    event_id: Type.String(),
+    deliveries: Type.Integer(),
+  }),
   errors: ['record_not_found'],
+  found_in: { id: 'GET /v1/webhook-events#/webhook_events/0/id' },
   handle: async ({ ctx, account, params, once }) => {
     const answer = await once(async (tx) => {
       const resent = await resendEvent(tx, account.client_id, account.id, params.id);

@@ -8,6 +8,8 @@ export default endpoint({
   path: '/v1/webhook',
   auth: 'client',
   summary: 'Register an address that is told of events; its secret is in the answer',
+  description:
+    'Without `event_types` every event is sent to it. Addresses must be public and use https; in the sandbox, http to this machine is allowed too.',
   body: WebhookRequest,
   response: WebhookCreated,
   errors: ['webhook_url_refused'],

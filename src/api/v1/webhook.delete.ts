@@ -10,9 +10,15 @@ export default endpoint({
   path: '/v1/webhook/{id}',
   auth: 'client',
   summary: 'Remove a registered webhook address',
-  params: Type.Object({ id: Type.String() }),
-  response: Type.Object({ success, message: Type.String(), webhook_id: Type.String() }),
+  params: Type.Object({ id: Type.String({ examples: ['wh_0f1e2d3c4b5a69788796a5b4'] }) }),
+  response: Type.Object({
+    success,
+    message: Type.String({ examples: ['Webhook removed.'] }),
+    webhook_id: Type.String(),
+  }),
   errors: ['record_not_found'],
+  found_in: { id: 'GET /v1/webhook#/webhook_urls/0/id' },
+  confirm: 'This removes a webhook address: events are no longer sent to it. Send the request?',
   handle: async ({ ctx, client, params }) => {
     const removed = await ctx.db.tenant(client.id, (tx) => removeEndpoint(tx, params.id));
     if (!removed) throw refusal('record_not_found', { noun: 'Webhook', id: params.id });

@@ -8,8 +8,12 @@ import { type EndpointRequest, endpoint } from '../endpoint.ts';
 const declared = {
   method: 'POST',
   auth: 'client',
-  response: WebhookCreated,
+  response: Type.Object({
+    ...WebhookCreated.properties,
+    message: Type.String({ examples: ['Secret rotated. The old one stays valid for 24 hours.'] }),
+  }),
   errors: ['record_not_found'],
+  confirm: 'This gives the webhook address a new secret; the present one stops signing in 24 hours. Send the request?',
 } as const;
 
 export const rotateById = endpoint({
@@ -18,7 +22,8 @@ export const rotateById = endpoint({
   path: '/v1/webhook/{id}/rotate-secret',
   summary: 'Give a webhook address a new secret; the old one signs for 24 hours more',
   body: Type.Object({}),
-  params: Type.Object({ id: Type.String() }),
+  params: Type.Object({ id: Type.String({ examples: ['wh_0f1e2d3c4b5a69788796a5b4'] }) }),
+  found_in: { id: 'GET /v1/webhook#/webhook_urls/0/id' },
   handle: (request) => rotate(request, request.params.id),
 });
 

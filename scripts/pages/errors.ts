@@ -1,0 +1,33 @@
+import type { Document } from '../../src/api/document.ts';
+import { endpoints } from '../../src/api/endpoints.ts';
+import { errorsOf } from '../../src/api/openapi.ts';
+import { type ErrorCode, errors } from '../../src/errors.ts';
+import { code, json, page, table } from './markdown.ts';
+
+/** Beyond this many endpoints a list of them tells less than their number. */
+const listed_max = 8;
+
+export function errorsPage(document: Document): string {
+  const by_status = Object.entries(errors).toSorted(([, a], [, b]) => a.status - b.status);
+  const rows = by_status.map(([name, { status, message }]) => {
+    return [String(status), code(name), message, where(name as ErrorCode)];
+  });
+  const { post } = document.paths['/v1/telephone-encounters'] ?? {};
+  const shown = (status: string) =>
+    Object.values(post?.responses[status]?.content?.['application/json']?.examples ?? {})[0]?.value;
+  return page('Errors', [
+    'Every refusal has an HTTP status and this body. `message` is for people, `code` for programs; it never changes. `field` is there where one field is at fault. `request_id` is also in the header `x-request-id`: quote it when you ask for help.',
+    json(shown('404')),
+    '`login_required` alone has exactly these three fields. The account’s link has expired: run Link in update mode, and waiting work goes on.',
+    json(shown('403')),
+    'Try again later: 408, 409, 429 (after `retry-after` seconds), 500 and 503. Everything else stays refused until the request or its surroundings change. `{…}` marks what differs from case to case.',
+    table(['Status', 'Code', 'Message', 'Endpoints'], rows),
+  ]);
+}
+
+function where(name: ErrorCode): string {
+  const users = endpoints.filter((each) => errorsOf(each).includes(name));
+  if (users.length === endpoints.length) return 'all';
+  if (users.length === 0) return name === 'sandbox_values_refused' ? 'the reference page' : 'any address';
+  return users.length > listed_max ? `${users.length} endpoints` : users.map((each) => code(each.id)).join(', ');
+}

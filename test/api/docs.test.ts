@@ -1,0 +1,160 @@
+import { readFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { addressOf } from '../../src/api/curl.ts';
+import { examplesOf } from '../../src/api/describeOperation.ts';
+import { endpoints } from '../../src/api/endpoints.ts';
+import { openApi } from '../../src/api/openapi.ts';
+import { loadConfig } from '../../src/config.ts';
+import { isOwnPage } from '../../src/docs/isOwnPage.ts';
+import { verification } from '../../src/docs/verification.ts';
+import { newWebhookSecret } from '../../src/ids.ts';
+import { startService } from '../../src/main.ts';
+import { examples } from '../../src/model/examples.ts';
+import { signWebhook } from '../../src/security/signatures.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+
+describe('the sandbox’s credentials', () => {
+  const page = { host: '127.0.0.1:4000', 'sec-fetch-site': 'same-origin' };
+
+  test.each([
+    ['the page on this machine', '127.0.0.1', page],
+    ['the same by its name', '127.0.0.1', { ...page, host: 'localhost:4000' }],
+    ['the same over IPv6', '::1', { ...page, host: '[::1]:4000' }],
+    ['an IPv4 peer on an IPv6 socket', '::ffff:127.0.0.1', page],
+    ['a request that names its origin', '127.0.0.1', { ...page, origin: 'http://127.0.0.1:4000' }],
+  ])('are told to %s', (_who, peer, headers) => {
+    expect(isOwnPage(peer, headers)).toBe(true);
+  });
+
+  test.each([
+    ['another machine', '192.168.1.20', page],
+    ['another machine over IPv6', '2001:db8::1', page],
+    ['a peer nobody knows', undefined, page],
+    ['a name that was made to point here', '127.0.0.1', { ...page, host: 'rebound.example.org:4000' }],
+    ['a name that only begins like this machine', '127.0.0.1', { ...page, host: '127.0.0.1.example.org' }],
+    ['a request without a host', '127.0.0.1', { 'sec-fetch-site': 'same-origin' }],
+    ['a script of another site', '127.0.0.1', { ...page, 'sec-fetch-site': 'cross-site' }],
+    ['a script of another port', '127.0.0.1', { ...page, 'sec-fetch-site': 'same-site' }],
+    ['another origin', '127.0.0.1', { ...page, origin: 'https://elsewhere.example.org' }],
+    ['an origin that hides itself', '127.0.0.1', { ...page, origin: 'null' }],
+    ['a tab opened on the address itself', '127.0.0.1', { ...page, 'sec-fetch-site': 'none' }],
+    ['what is no browser', '127.0.0.1', { host: '127.0.0.1:4000' }],
+    ['a proxy’s client', '127.0.0.1', { ...page, 'x-forwarded-for': '203.0.113.9' }],
+    ['a standard proxy’s client', '127.0.0.1', { ...page, forwarded: 'for=203.0.113.9' }],
+  ])('are not told to %s', (_who, peer, headers) => {
+    expect(isOwnPage(peer, headers)).toBe(false);
+  });
+});
+
+describe('/docs/sandbox.json', () => {
+  let world: TestSandbox;
+  beforeAll(async () => {
+    world = await startSandbox();
+  });
+  afterAll(() => world.close());
+
+  test('gives the page what its forms need, and leaves it in no cache', async () => {
+    const { status, headers, body } = await get(world.sandbox.base_url, { 'sec-fetch-site': 'same-origin' });
+    expect(status).toBe(200);
+    expect(headers['cache-control']).toBe('no-store');
+    expect(headers['cross-origin-resource-policy']).toBe('same-origin');
+    expect(headers['access-control-allow-origin']).toBeUndefined();
+    const { client_id, client_secret, access_token } = world.sandbox;
+    expect(body).toMatchObject({
+      client_id,
+      client_secret,
+      access_token,
+      one_time_code: expect.stringMatching(/^\d{6}$/),
+    });
+    expect(body.appointment_id).toMatch(/^[0-9a-f]{32}$/);
+    expect(JSON.stringify(body)).not.toContain(world.sandbox.larkspur.control_token);
+    expect(JSON.stringify(body)).not.toContain(world.sandbox.dashboard.password);
+  });
+
+  test('refuses everybody else, and says nothing of what it holds', async () => {
+    for (const headers of [
+      {},
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-origin', host: 'x.example.org' },
+    ]) {
+      const { status, body } = await get(world.sandbox.base_url, headers);
+      expect([status, body.code]).toStrictEqual([403, 'sandbox_values_refused']);
+      expect(JSON.stringify(body)).not.toContain(world.sandbox.client_secret);
+    }
+  });
+
+  test('is not there outside sandbox mode, and neither are the forms told to ask for it', async () => {
+    const MASTER_KEY = (await readFile(join(world.env.DATA_DIR ?? '', 'master.key'), 'utf8')).trim();
+    const config = loadConfig({ ...world.env, SANDBOX: 'off', MASTER_KEY });
+    const service = await startService(config, { role: 'api', print: () => {} });
+    try {
+      const { status, body } = await get(service.base_url, { 'sec-fetch-site': 'same-origin' });
+      expect([status, body.code]).toStrictEqual([404, 'route_not_found']);
+      const page = await (await fetch(`${service.base_url}/docs`)).text();
+      expect(page.match(/data-sandbox|data-path="\/sandbox/g)).toBeNull();
+    } finally {
+      await service.close();
+    }
+  });
+
+  const document = openApi(endpoints, { version: '0.0.0', base_url: '' });
+  // Not those with a file, which the browser's tests send, and not a sync, which has nothing to be shown wrongly.
+  const writes = endpoints.filter((each) => each.events && each.file_field === undefined && each.id !== 'sync.create');
+  test.each(writes.map((each) => [each.id, each] as const))(
+    '%s, sent as it is shown, ends well',
+    async (_id, endpoint) => {
+      const operation = document.paths[endpoint.path]?.[endpoint.method.toLowerCase()];
+      const { params, body } = examplesOf(endpoint);
+      for (const [name, source] of Object.entries(operation?.['x-found-in'] ?? {})) {
+        const [place = '', pointer = ''] = source.split('#');
+        const found = await world.api.call('GET', place.replace('GET ', ''));
+        params[name] = pointer
+          .split('/')
+          .slice(1)
+          .reduce((at, part) => at?.[part], found.body);
+      }
+      const accepted = await world.api.call(endpoint.method, addressOf(endpoint.path, params, {}), { body });
+      expect([accepted.status, accepted.body.message]).toStrictEqual([200, expect.any(String)]);
+      const event = await world.api.untilEvent(accepted.body.job_id);
+      expect(event.type, JSON.stringify(event.data)).toBe(endpoint.events?.[0]);
+    },
+  );
+
+  test('examples name the records of the sandbox’s practice', () => {
+    for (const [name, value] of Object.entries(world.sandbox.example))
+      expect([name, examples[name]?.[0]]).toStrictEqual([name, value]);
+  });
+});
+
+test('the lines shown for verifying an event do so', async () => {
+  const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(verification)}`);
+  const [secret, older, body] = [newWebhookSecret(), newWebhookSecret(), '{"id":"1"}'];
+  const timestamp_s = Math.floor(Date.now() / 1000);
+  const headers = signWebhook({ id: 'e1', timestamp_s, body, secrets: [secret, older] });
+  expect(isGenuine(headers, body, secret)).toBe(true);
+  expect(isGenuine(headers, body, older)).toBe(true);
+  expect(isGenuine(headers, `${body} `, secret)).toBe(false);
+  expect(isGenuine(headers, body, newWebhookSecret())).toBe(false);
+  const old = signWebhook({ id: 'e1', timestamp_s: timestamp_s - 600, body, secrets: [secret] });
+  expect(isGenuine(old, body, secret)).toBe(false);
+});
+
+/** By hand: fetch would not let a Host or Sec-Fetch-Site of our own through. */
+function get(base_url: string, headers: Record<string, string>) {
+  return new Promise<{ status: number; headers: Record<string, unknown>; body: Record<string, unknown> }>(
+    (resolve, reject) => {
+      const asked = request(`${base_url}/docs/sandbox.json`, { headers }, (answer) => {
+        let text = '';
+        answer.on('data', (chunk) => {
+          text += chunk;
+        });
+        answer.on('end', () =>
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: JSON.parse(text) }),
+        );
+      });
+      asked.on('error', reject).end();
+    },
+  );
+}

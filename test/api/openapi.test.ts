@@ -1,0 +1,220 @@
+import type { TObject } from 'typebox';
+import { Value } from 'typebox/value';
+import { describe, expect, test } from 'vitest';
+import { unnamed_text } from '../../src/api/compose.ts';
+import { envelopeOf } from '../../src/api/describeEvent.ts';
+import type { Operation, Schema } from '../../src/api/document.ts';
+import type { Endpoint } from '../../src/api/endpoint.ts';
+import { endpoints } from '../../src/api/endpoints.ts';
+import { errorsOf, openApi } from '../../src/api/openapi.ts';
+import { readQuery, validator } from '../../src/api/validate.ts';
+import { errors } from '../../src/errors.ts';
+import { type EventType, event_types } from '../../src/events.ts';
+
+const document = openApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
+const named = endpoints.map((endpoint) => [endpoint.id, endpoint, operationOf(endpoint)] as const);
+
+describe('every operation', () => {
+  test.each(named)('%s has a summary, a group and a request to paste', (_id, endpoint, operation) => {
+    expect(operation.summary.length).toBeGreaterThan(10);
+    expect(document.tags.map((tag) => tag.name)).toEqual(expect.arrayContaining(operation.tags));
+    const [sample] = operation['x-codeSamples'];
+    expect(sample?.source).toMatch(/^curl /);
+    expect(sample?.source).toContain(endpoint.path.split('{')[0]);
+    expect(sample?.source).not.toMatch(/undefined|\{\w+\}/);
+  });
+
+  test.each(named)('%s shows a request that its own checks take', (_id, endpoint, operation) => {
+    const shown = (place: string) =>
+      Object.fromEntries(
+        operation.parameters
+          .filter((each) => each.in === place && each.example !== undefined)
+          .map((each) => [each.name, each.example]),
+      );
+    for (const each of operation.parameters.filter((each) => each.required)) expect(each.example).toBeDefined();
+    if (endpoint.params) expect(faults(endpoint.params, shown('path'))).toStrictEqual([]);
+    if (endpoint.query) {
+      // As it arrives: everything in a query is a string.
+      const sent = Object.fromEntries(Object.entries(shown('query')).map(([name, value]) => [name, String(value)]));
+      validator(endpoint.query, 'query')(readQuery(endpoint.query, sent));
+    }
+    if (endpoint.body) validator(endpoint.body, 'body')(bodyOf(operation) as Record<string, unknown>);
+  });
+
+  test.each(named)('%s shows an answer of its own schema', (_id, endpoint, operation) => {
+    const answer = operation.responses['200']?.content?.['application/json']?.example;
+    expect(answer).toMatchObject({ success: true });
+    expect(faults(endpoint.response as TObject, answer)).toStrictEqual([]);
+  });
+
+  test.each(named)('%s lists its errors, each with the body that would be sent', (_id, endpoint, operation) => {
+    for (const code of errorsOf(endpoint)) {
+      const { status } = errors[code];
+      const content = operation.responses[status]?.content?.['application/json'];
+      const body = content?.examples?.[code]?.value as Record<string, unknown>;
+      expect(body, code).toMatchObject({ success: false });
+      expect(body.message, code).not.toMatch(/\{\w+\}|undefined/);
+      const keys =
+        code === 'login_required' ? ['error', 'message', 'success'] : ['code', 'message', 'request_id', 'success'];
+      expect(
+        Object.keys(body)
+          .filter((key) => key !== 'field')
+          .sort(),
+      ).toStrictEqual(keys);
+      expect(faults(content?.schema as TObject, body), code).toStrictEqual([]);
+    }
+  });
+});
+
+describe('a write', () => {
+  const writes = named.filter(
+    ([, endpoint]) => 'job_id' in propertiesOf(endpoint.response) && endpoint.method !== 'GET',
+  );
+  test.each(writes)('%s says in which events it ends', (_id, _endpoint, operation) => {
+    expect(operation['x-events']?.length, 'declare `events` at the endpoint').toBeGreaterThan(0);
+  });
+});
+
+describe('an event', () => {
+  test.each(event_types.map((type) => [type]))('%s shows a call of its own schema', (type: EventType) => {
+    const content = document.webhooks[type]?.post.requestBody.content['application/json'];
+    expect(faults(envelopeOf(type), content?.example)).toStrictEqual([]);
+  });
+});
+
+describe('examples', () => {
+  const shown = JSON.stringify([...named.flatMap(([, , operation]) => examplesIn(operation)), document.webhooks]);
+
+  test('say what every text looks like: a field that nothing is known of needs an example', () => {
+    const where = [
+      ...named.flatMap(([id, , operation]) => examplesIn(operation).flatMap((each) => unnamed(each, id))),
+      ...Object.entries(document.webhooks).flatMap(([type, { post }]) =>
+        unnamed(post.requestBody.content['application/json'].example, type),
+      ),
+    ];
+    expect(where, 'add the field to src/model/examples.ts, or `examples` to its schema').toStrictEqual([]);
+  });
+
+  test('hold nobody real: addresses of example.org, numbers of the exchange 555', () => {
+    for (const [address] of shown.matchAll(/[\w.+-]+@[\w.-]+/g)) expect(address).toMatch(/@example\.org$/);
+    for (const [number] of shown.matchAll(/\b\d{3}-\d{3}-\d{4}\b/g)) expect(number).toMatch(/^\d{3}-555-01/);
+    for (const [host] of shown.matchAll(/https?:\/\/[^/"]+/g)) expect(host).toMatch(/example\.org$|127\.0\.0\.1/);
+  });
+
+  test('name where a value of this installation is found, and it is found there', () => {
+    for (const [id, , operation] of named) {
+      for (const [name, source] of Object.entries(operation['x-found-in'] ?? {})) {
+        const [place = '', pointer = ''] = source.split('#');
+        const takes = [
+          ...operation.parameters.map((each) => each.name),
+          ...Object.keys(bodySchemaOf(operation)?.properties ?? {}),
+        ];
+        expect(takes, id).toContain(name);
+        if (place === 'sandbox') continue;
+        const [method = '', path = ''] = place.split(' ');
+        const other = document.paths[path.split('?')[0] ?? '']?.[method.toLowerCase()];
+        expect(valueAt(other?.responses['200']?.content?.['application/json']?.example, pointer), id).toBeDefined();
+      }
+    }
+  });
+});
+
+describe('the document', () => {
+  test('is OpenAPI 3.1: what the specification requires is there, and nothing it does not know', () => {
+    expect(document.openapi).toBe('3.1.0');
+    const ids = named.map(([, , operation]) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const [path, item] of Object.entries(document.paths)) {
+      expect(path).toMatch(/^\//);
+      for (const [method, operation] of Object.entries(item)) {
+        expect(['get', 'post', 'patch', 'delete']).toContain(method);
+        const templated = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+        const in_path = operation.parameters.filter((each) => each.in === 'path');
+        expect(in_path.map((each) => each.name)).toStrictEqual(templated);
+        expect(in_path.every((each) => each.required)).toBe(true);
+        const keys = operation.parameters.map((each) => `${each.in} ${each.name}`);
+        expect(new Set(keys).size).toBe(keys.length);
+        for (const name of Object.keys(operation.security[0] ?? {})) {
+          expect(document.components.securitySchemes).toHaveProperty([name]);
+        }
+        for (const [status, response] of Object.entries(operation.responses)) {
+          expect(status).toMatch(/^[2-5]\d\d$/);
+          expect(response.description).not.toBe('');
+        }
+        const known = /^(operationId|tags|summary|description|security|parameters|requestBody|responses|x-.*)$/;
+        expect(Object.keys(operation).filter((key) => !known.test(key))).toStrictEqual([]);
+      }
+    }
+  });
+
+  test('has schemas in JSON Schema’s own words only', () => {
+    const strange = new Set<string>();
+    const look = (schema: Schema) => {
+      for (const word of Object.keys(schema)) if (!words.has(word)) strange.add(word);
+      const inner = [schema.items, schema.additionalProperties, ...(schema.anyOf ?? [])];
+      inner.push(...Object.values(schema.properties ?? {}), ...Object.values(schema.patternProperties ?? {}));
+      for (const each of inner) if (typeof each === 'object') look(each);
+    };
+    for (const [, , operation] of named) {
+      for (const parameter of operation.parameters) look(parameter.schema);
+      for (const each of [operation.requestBody, ...Object.values(operation.responses)]) {
+        for (const content of Object.values(each?.content ?? {})) look(content.schema);
+      }
+    }
+    for (const { post } of Object.values(document.webhooks)) look(post.requestBody.content['application/json'].schema);
+    expect([...strange]).toStrictEqual([]);
+  });
+
+  test('is plain JSON: nothing is lost on the way to a reader', () => {
+    expect(JSON.parse(JSON.stringify(document))).toStrictEqual(document);
+  });
+});
+
+const words = new Set(
+  `type const enum anyOf items properties patternProperties required additionalProperties description default format
+   pattern contentMediaType minLength maxLength minimum maximum minItems maxItems examples`.split(/\s+/),
+);
+
+function operationOf(endpoint: Endpoint): Operation {
+  const operation = document.paths[endpoint.path]?.[endpoint.method.toLowerCase()];
+  if (!operation) throw new Error(`${endpoint.id} is missing from the document.`);
+  return operation;
+}
+
+function faults(schema: TObject, value: unknown): string[] {
+  return [...Value.Errors(schema, value)].map((error) => `${error.instancePath} ${error.message}`);
+}
+
+function bodySchemaOf(operation: Operation): Schema | undefined {
+  return Object.values(operation.requestBody?.content ?? {})[0]?.schema;
+}
+
+function bodyOf(operation: Operation): unknown {
+  return Object.values(operation.requestBody?.content ?? {})[0]?.example;
+}
+
+function examplesIn(operation: Operation): unknown[] {
+  return [
+    ...operation.parameters.map((each) => each.example),
+    bodyOf(operation),
+    operation.responses['200']?.content?.['application/json']?.example,
+  ];
+}
+
+function propertiesOf(schema: unknown): Record<string, unknown> {
+  return (schema as { properties?: Record<string, unknown> }).properties ?? {};
+}
+
+/** The places in a value at which only a stand-in stands. */
+function unnamed(value: unknown, place: string): string[] {
+  if (value === unnamed_text) return [place];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => unnamed(inner, `${place}/${name}`));
+}
+
+function valueAt(value: unknown, pointer: string): unknown {
+  return pointer
+    .split('/')
+    .slice(1)
+    .reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], value);
+}
