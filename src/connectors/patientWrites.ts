@@ -102,11 +102,16 @@ export type NewInsurance = InsuranceFields & {
   company_ehr_id: string;
   member_id: string;
   priority?: 1 | 2 | 3 | undefined;
+  /** A guarantor that the patient has. */
+  guarantor_ehr_id?: string | undefined;
 };
 export type InsuranceUpdate = InsuranceFields & {
   insurance_ehr_id: string;
   company_ehr_id?: string | undefined;
   member_id?: string | undefined;
+  priority?: 1 | 2 | 3 | undefined;
+  /** A guarantor that the patient has; null: none but the patient. */
+  guarantor_ehr_id?: string | null | undefined;
 };
 
 /** One field that a write was to change in the EMR: `property` is the interface's name of it, `after` what is saved. */

@@ -93,7 +93,7 @@ export function readSubscriber(body: Request, named_always: boolean): Omit<Found
 }
 
 function readRelationship(said: string): SubscriberRelationship {
-  const words = said.trim().toLowerCase();
+  const words = said.toLowerCase();
   const pairs = Object.entries(subscriber_relationships) as [SubscriberRelationship, string][];
   const found = pairs.find(([code, name]) => code === words || name === words);
   if (found) return found[0];

@@ -42,7 +42,7 @@ function stepsOf(body: PatientUpdateInput): Step[] {
   }
   for (const coverage of coverages ?? []) {
     const name = `set_insurance_${coverage.priority}`;
-    list.push([name, (emr, steps) => setInsurance(emr, steps, name, patient_ehr_id, coverage)]);
+    list.push([name, (emr, steps) => setInsurance(emr, steps, name, body, coverage)]);
   }
   if (payer !== undefined) {
     const name = 'set_responsible_party';
@@ -61,26 +61,32 @@ function stepsOf(body: PatientUpdateInput): Step[] {
   return list;
 }
 
-/** The insurance of that rank is changed where the patient has one, else added. */
+/** The insurance that the EMR was sent, or one of that rank, is changed where the patient has it; else it is added. */
 async function setInsurance(
   emr: Emr,
   steps: Steps,
   name: string,
-  patient_ehr_id: string,
+  { ehr_id: patient_ehr_id, guaranteed }: PatientUpdateInput,
   coverage: NonNullable<PatientUpdateInput['coverages']>[number],
 ): Promise<void> {
-  const { company_ehr_id, company_name, member_id, priority } = coverage;
-  if (company_ehr_id === null) {
+  const { company_ehr_id, company_name, member_id, priority, before } = coverage;
+  const present = await need(emr, 'listPatientInsurances')(patient_ehr_id);
+  const at = (rank: number) => present.find((each) => each.priority === rank);
+  // An earlier try whose answer was lost may have given it its new rank already.
+  const same = at(before?.priority ?? priority) ?? at(priority);
+  const moved = !same || !before?.same_company;
+  if (moved && company_ehr_id === null) {
     throw new EmrFailure('not_found', `No insurance provider is called '${company_name}'.`);
   }
-  const present = await need(emr, 'listPatientInsurances')(patient_ehr_id);
-  const same = present.find((each) => each.priority === priority);
   const number = member_id === null ? {} : { member_id };
   if (same) {
-    const input = { insurance_ehr_id: same.emr_insurance_id, company_ehr_id, ...number };
+    const company = moved && company_ehr_id !== null ? { company_ehr_id } : {};
+    const input = { insurance_ehr_id: same.emr_insurance_id, ...company, ...number, priority };
     await steps.write(name, need(emr, 'updatePatientInsurance'), input);
-  } else {
-    const input = { patient_ehr_id, company_ehr_id, member_id: member_id ?? '', priority };
+  } else if (company_ehr_id !== null) {
+    const [guarantor] = guaranteed ? await need(emr, 'listGuarantors')(patient_ehr_id) : [];
+    const paid = guarantor && { guarantor_ehr_id: guarantor.id };
+    const input = { patient_ehr_id, company_ehr_id, member_id: member_id ?? '', priority, ...paid };
     await steps.write(name, need(emr, 'addPatientInsurance'), input);
   }
 }
@@ -94,6 +100,11 @@ async function setPayer(
 ): Promise<void> {
   const guarantor =
     payer && (await steps.write('add_guarantor', need(emr, 'addGuarantor'), { patient_ehr_id, ...payer }));
+  // As at a creation, whoever pays stands with every insurance.
+  for (const { emr_insurance_id } of await need(emr, 'listPatientInsurances')(patient_ehr_id)) {
+    const input = { insurance_ehr_id: emr_insurance_id, guarantor_ehr_id: guarantor?.ehr_id ?? null };
+    await steps.write(`set_guarantor_${emr_insurance_id}`, need(emr, 'updatePatientInsurance'), input);
+  }
   await steps.write(name, need(emr, 'setResponsibleParty'), {
     patient_ehr_id,
     relationship: payer?.relationship ?? 'self',

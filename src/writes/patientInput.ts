@@ -15,7 +15,7 @@ const priorities = { primary: 1, secondary: 2, tertiary: 3 } as const;
 
 /** A patient as the EMR is asked to make it. */
 export function newPatient(stored: StoredPatient): NewPatient {
-  const coverages = coveragesOf(stored);
+  const coverages = coveragesAsked(stored).filter((each) => each !== undefined);
   return {
     ...demographicsOf(stored, stored.resolved),
     first_name: stored.first_name,
@@ -90,29 +90,26 @@ export function saidOf(stored: StoredPatient): Omit<PatientSource, 'ehr_id' | 'm
   };
 }
 
-function coveragesOf(stored: StoredPatient): Coverage[] {
+/** The insurance that was asked for by itself, and the one that was asked for as the second. */
+export function coveragesAsked(stored: StoredPatient): [first: Coverage | undefined, second: Coverage | undefined] {
   const { insurance } = stored.resolved;
   const company = insurance ? { ehr_id: insurance.ehr_id } : stored.insurance_name && { name: stored.insurance_name };
   const secondary = stored.secondary_insurance_name;
   return [
-    ...(company
-      ? [
-          {
-            company,
-            member_id: stored.insurance_subscriber_number ?? null,
-            priority: priorities[stored.insurance_sequence ?? 'primary'],
-          },
-        ]
-      : []),
-    ...(secondary
-      ? [
-          {
-            company: { name: secondary },
-            member_id: stored.secondary_insurance_subscriber_number ?? null,
-            priority: priorities.secondary,
-          },
-        ]
-      : []),
+    company
+      ? {
+          company,
+          member_id: stored.insurance_subscriber_number ?? null,
+          priority: priorities[stored.insurance_sequence ?? 'primary'],
+        }
+      : undefined,
+    secondary
+      ? {
+          company: { name: secondary },
+          member_id: stored.secondary_insurance_subscriber_number ?? null,
+          priority: priorities.secondary,
+        }
+      : undefined,
   ];
 }
 

@@ -1,7 +1,7 @@
 import { EmrFailure } from '../connectors/connector.ts';
 import { refusal } from '../errors.ts';
 import type { EventOf } from '../events.ts';
-import { InsuranceChanges } from '../model/insuranceRequest.ts';
+import { InsuranceChanges, type SubscriberRelationship, subscriber_relationships } from '../model/insuranceRequest.ts';
 import { insuranceData, insuranceFailed } from './insuranceEvents.ts';
 import { type FoundInsurance, findCompany, readSubscriber } from './insuranceReferences.ts';
 import { patientLane, type Write } from './write.ts';
@@ -56,7 +56,7 @@ export const updatePatientInsurance: Write<typeof InsuranceChanges, Needs> = {
       group_id: body.group_id,
       plan_begin_date: body.plan_begin_date,
       copayment: body.copayment,
-      relationship: relationship ?? undefined,
+      relationship: relationship ?? (subscriber ? otherOf(present.relationship_to_subscriber) : undefined),
       subscriber: subscriber ?? undefined,
     };
     const told = {
@@ -74,6 +74,13 @@ export const updatePatientInsurance: Write<typeof InsuranceChanges, Needs> = {
     return { state: 'failed', event: insuranceFailed(id, body.patient_mrn, problem) };
   },
 };
+
+/** How the patient stands to a subscriber who is somebody else: a new one of whom nothing is said is that too. */
+function otherOf(code: string | null): SubscriberRelationship | undefined {
+  return code !== '01' && code !== null && code in subscriber_relationships
+    ? (code as SubscriberRelationship)
+    : undefined;
+}
 
 function updated(id: string, body: InsuranceChanges, outcome: Record<string, unknown>): EventOf {
   return { type: 'patient.insurance.updated', data: insuranceData(id, body, outcome) };

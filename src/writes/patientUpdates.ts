@@ -7,12 +7,17 @@ import { enqueue } from '../jobs/enqueue.ts';
 import type { Patient } from '../model/patient.ts';
 import { fold } from '../records/fold.ts';
 import { type PatientRow, savePatient } from '../records/patientRow.ts';
-import { newPatient, type StoredPatient, saidOf } from './patientInput.ts';
+import { coveragesAsked, newPatient, type StoredPatient, saidOf } from './patientInput.ts';
 import { newJob } from './requestWrite.ts';
 import { patientLane } from './write.ts';
 
-/** A coverage that is brought up to date: by then the company must have a record in the EMR. */
-export type ChangedCoverage = Omit<Coverage, 'company'> & { company_ehr_id: string | null; company_name: string };
+/** A coverage that is brought up to date: by then another company than before must have a record in the EMR. */
+export type ChangedCoverage = Omit<Coverage, 'company'> & {
+  company_ehr_id: string | null;
+  company_name: string;
+  /** What the EMR was sent of it, if anything. */
+  before: { priority: Coverage['priority']; same_company: boolean } | null;
+};
 
 /** What is to be changed on a patient whom the EMR has. Only the demographics can come from a PATCH of one. */
 export type PatientChange = {
@@ -21,6 +26,8 @@ export type PatientChange = {
   /** How the cached patient looks afterwards. */
   shown: Partial<Patient>;
   coverages?: ChangedCoverage[];
+  /** Somebody else pays as before: what is added stands with the guarantor there is. */
+  guaranteed?: boolean;
   payer?: Payer | null;
   pharmacy_ehr_id?: string;
   check_eligibility?: boolean;
@@ -56,27 +63,42 @@ export async function differenceOf(
 ): Promise<PatientChange | undefined> {
   if (isDeepStrictEqual(sent, wanted)) return undefined;
   const [before, after] = [newPatient(sent), newPatient(wanted)];
-  const { payer, coverages, check_eligibility, pharmacy_ehr_id, ...demographics } = after;
-  const changed = coverages.filter((each, n) => !isDeepStrictEqual(each, before.coverages[n]));
+  const { payer, coverages: _all, check_eligibility, pharmacy_ehr_id, ...demographics } = after;
+  const coverages = await changedCoverages(tx, organisation_id, sent, wanted);
   return {
     demographics: Object.fromEntries(
       Object.entries(demographics).filter(([name, value]) => !isDeepStrictEqual(value, Reflect.get(before, name))),
     ),
     save_previous_address: true,
     shown: saidOf(wanted),
-    ...(changed.length > 0 && {
-      coverages: await Promise.all(changed.map((each) => named(tx, organisation_id, each))),
-    }),
-    ...(isDeepStrictEqual(payer, before.payer) ? {} : { payer }),
+    ...(coverages.length > 0 && { coverages }),
+    ...(isDeepStrictEqual(payer, before.payer) ? { guaranteed: payer !== null } : { payer }),
     ...(pharmacy_ehr_id !== null && pharmacy_ehr_id !== before.pharmacy_ehr_id && { pharmacy_ehr_id }),
     ...(check_eligibility && !before.check_eligibility && { check_eligibility }),
   };
 }
 
-async function named(tx: Tx, organisation_id: string, coverage: Coverage): Promise<ChangedCoverage> {
-  const { company, ...rest } = coverage;
-  if ('ehr_id' in company) return { ...rest, company_ehr_id: company.ehr_id, company_name: '' };
+async function changedCoverages(
+  tx: Tx,
+  organisation_id: string,
+  sent: StoredPatient,
+  wanted: StoredPatient,
+): Promise<ChangedCoverage[]> {
+  const earlier = coveragesAsked(sent);
+  const changed: ChangedCoverage[] = [];
+  for (const [n, coverage] of coveragesAsked(wanted).entries()) {
+    const was = earlier[n];
+    if (!coverage || isDeepStrictEqual(coverage, was)) continue;
+    const { company, ...rest } = coverage;
+    const before = was ? { priority: was.priority, same_company: isDeepStrictEqual(company, was.company) } : null;
+    changed.push({ ...rest, ...(await recordOf(tx, organisation_id, company)), before });
+  }
+  return changed;
+}
+
+async function recordOf(tx: Tx, organisation_id: string, company: Coverage['company']) {
+  if ('ehr_id' in company) return { company_ehr_id: company.ehr_id, company_name: '' };
   const [known] = await tx<{ ehr_id: string }[]>`SELECT ehr_id FROM insurance_providers
     WHERE organisation_id = ${organisation_id} AND name_folded = ${fold(company.name)} ORDER BY active DESC, id LIMIT 1`;
-  return { ...rest, company_ehr_id: known?.ehr_id ?? null, company_name: company.name };
+  return { company_ehr_id: known?.ehr_id ?? null, company_name: company.name };
 }

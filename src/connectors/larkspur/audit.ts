@@ -58,17 +58,21 @@ export const insurance_properties: Properties = {
     copayment: 'copayment',
     relationshipCode: 'relationship_to_subscriber',
     guarantorId: 'guarantor_id',
+    guarantorIsPatient: 'is_guarantor_patient',
   },
-  guarantor: Object.fromEntries(
-    Object.entries({
-      ...person,
-      phone: 'phone',
-      'address.line1': 'street_line_1',
-      'address.city': 'city',
-      'address.state': 'state',
-      'address.zip': 'zip',
-    }).map(([field, name]) => [field, `subscriber_demographics.${name}`]),
-  ),
+  guarantor: {
+    relationshipCode: 'guarantor_relationship',
+    ...Object.fromEntries(
+      Object.entries({
+        ...person,
+        phone: 'phone',
+        'address.line1': 'street_line_1',
+        'address.city': 'city',
+        'address.state': 'state',
+        'address.zip': 'zip',
+      }).map(([field, name]) => [field, `subscriber_demographics.${name}`]),
+    ),
+  },
 };
 
 /** What a write changed, in the interface's words; a field that Larkspur set back to what it was is among it. */

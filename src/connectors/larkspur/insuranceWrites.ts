@@ -14,7 +14,7 @@ export const addPatientInsurance = write<Operations['addPatientInsurance']>(
       companyId: input.company_ehr_id,
       subscriberNumber: input.member_id,
       ...fields(input),
-      ...defined({ priority: input.priority }),
+      ...defined({ priority: input.priority, guarantorId: input.guarantor_ehr_id }),
     },
   }),
   audited,
@@ -24,7 +24,15 @@ export const updatePatientInsurance = write<Operations['updatePatientInsurance']
   'update_patient_insurance',
   (input) => ({
     path: path`/api/patient-insurances/${input.insurance_ehr_id}`,
-    body: { ...defined({ companyId: input.company_ehr_id, subscriberNumber: input.member_id }), ...fields(input) },
+    body: {
+      ...defined({
+        companyId: input.company_ehr_id,
+        subscriberNumber: input.member_id,
+        priority: input.priority,
+        guarantorId: input.guarantor_ehr_id,
+      }),
+      ...fields(input),
+    },
   }),
   audited,
 );
