@@ -87,6 +87,8 @@ export type Chart = {
   read(path: string): Promise<Answer['body']>;
   encounter(encounter_id: string): Promise<Answer['body']>;
   pharmacies(patient_ehr_id: string): Promise<string[]>;
+  /** The addresses that a patient had before, newest first. */
+  addressHistory(patient_ehr_id: string): Promise<Answer['body'][]>;
   addAction(encounter_id: string, text: string): Promise<number>;
   /** What a list of a patient's chart holds: `medications`, `encounters`, `documents`, … */
   list(patient_ehr_id: string, list: string): Promise<Answer['body'][]>;
@@ -121,6 +123,10 @@ export async function openChart(sandbox: Sandbox, api: Api): Promise<Chart> {
     pharmacies: async (ehr_id) => {
       const { body } = await ask('GET', `/api/patients/${ehr_id}/pharmacies`, undefined, token);
       return body.rows.map((row: { pharmacyId: string }) => row.pharmacyId);
+    },
+    addressHistory: async (ehr_id) => {
+      const { body } = await ask('GET', `/api/patients/${ehr_id}`, undefined, token);
+      return body.addressHistory.map((row: { address: unknown }) => row.address);
     },
     addAction: async (id, text) => {
       const action = { text, externalRef: randomUUID() };
