@@ -8,8 +8,9 @@ afterEach(async () => {
   await Promise.all(closers.splice(0).map((close) => close()));
 });
 
-async function facing(answer: LyingAnswer) {
-  const liar = await lie(() => answer);
+/** `receipt`: what is answered to the question for one, where that is something else. */
+async function facing(answer: LyingAnswer, receipt: LyingAnswer = answer) {
+  const liar = await lie(({ url }) => (url?.startsWith('/api/receipts/') ? receipt : answer));
   closers.push(liar.close);
   const { emr } = openOperations(openDoor(liar.url), {}, {});
   const input = { patient_ehr_id: '1', pharmacy_ehr_id: '2' };
@@ -61,13 +62,17 @@ describe('an answer', () => {
   });
 
   test('that our marker was used before is the write we asked for', async () => {
-    const { write } = await facing({ status: 409, ...denial('DUPLICATE_REFERENCE', '', { recordId: '77' }) });
+    const json = { recordId: '77', corrections: [], changes: [] };
+    const { write } = await facing({ status: 409, ...denial('DUPLICATE_REFERENCE', '') }, { json });
     expect(await write()).toEqual({ ehr_id: '77' });
   });
 
-  test('that our marker was used before, but not for which record, leaves the outcome unknown', async () => {
-    const { write } = await facing({ status: 409, ...denial('DUPLICATE_REFERENCE', '', { recordId: null }) });
-    expect(await failureOf(write())).toMatchObject({ kind: 'unknown_outcome' });
+  test('that our marker was used before, but not for what, leaves the outcome unknown', async () => {
+    const used = { status: 409, ...denial('DUPLICATE_REFERENCE', '') };
+    for (const receipt of [used, { status: 404, ...denial('NOT_FOUND') }, { status: 500, raw: '' }]) {
+      const { write } = await facing(used, receipt);
+      expect(await failureOf(write())).toMatchObject({ kind: 'unknown_outcome' });
+    }
   });
 
   test.each([429, 503])('%i says when to come back, in seconds or by the clock', async (status) => {
@@ -83,12 +88,12 @@ describe('an answer', () => {
     }
   });
 
-  test('in the words of Larkspur is cut at 300 characters and freed of control characters', async () => {
-    const errorText = `No\u0000 such\r\nrecord\u001b[31m ${'😀'.repeat(400)}`;
+  test('in the words of Larkspur is cut at 1000 characters and freed of control characters', async () => {
+    const errorText = `No\u0000 such\r\nrecord\u001b[31m ${'😀'.repeat(1100)}`;
     const { write } = await facing({ status: 422, ...denial('REFUSED', errorText) });
     const { message } = await failureOf(write());
     expect(message).toMatch(/^No {2}such record \[31m 😀+$/u);
-    expect([...message]).toHaveLength(300);
+    expect([...message]).toHaveLength(1000);
     const silent = await facing({ status: 422, ...denial('REFUSED', ' \n') });
     expect((await failureOf(silent.write())).message).toBe('Larkspur did not accept the request (422).');
   });
