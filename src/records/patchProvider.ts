@@ -3,7 +3,7 @@ import { refusal } from '../errors.ts';
 import type { Provider } from '../model/provider.ts';
 import type { ProviderSettingsRequest, ShiftRequest } from '../model/providerSettings.ts';
 import { locationNames } from './locations.ts';
-import { findProvider, type ProviderSettings, providerDocument, saveProviderSettings } from './providers.ts';
+import { findProvider, isResting, type ProviderSettings, providerDocument, saveProviderSettings } from './providers.ts';
 import { readStatus } from './readStatus.ts';
 import { hastenSync } from './requestSync.ts';
 
@@ -18,6 +18,10 @@ export async function patchProvider(
 ): Promise<string | undefined> {
   if (Object.keys(request).length === 0) throw refusal('no_field');
   const { status, hide_in_availability: hide, hours } = request;
+  // Nobody has read the schedule of one who was set aside; availability must not offer by the old one for long. The
+  // organisation is locked before the provider: a sync holds providers, and a link the organisation, while they wait.
+  const woken = status !== undefined && readStatus(status) === 'active';
+  if (woken && (await isResting(tx, account.organisation_id, by))) await hastenSync(tx, account.organisation_id);
   const provider = await findProvider(tx, account.organisation_id, by);
   if (!provider) return undefined;
   const facilities = await locationNames(tx, { ...account, run: 0 });
@@ -28,8 +32,6 @@ export async function patchProvider(
   };
   const doc = providerDocument(provider.source, provider.id, settings, facilities);
   await saveProviderSettings(tx, provider.id, settings, doc);
-  // Nobody has read this schedule since it was set aside; availability must not offer by the old one for long.
-  if (provider.status === 'inactive' && doc.status === 'active') await hastenSync(tx, account.organisation_id);
   return provider.id;
 }
 

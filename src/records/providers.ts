@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Fragment, Tx } from '../db/database.ts';
 import type { Provider, ProviderSource } from '../model/provider.ts';
 import { locationNames } from './locations.ts';
 import type { RecordKind, SyncScope } from './recordKind.ts';
@@ -60,19 +60,29 @@ export function providerDocument(
   };
 }
 
-type Held = { id: string; source: ProviderSource; status: Provider['status'] } & ProviderSettings;
+type By = { id: string } | { ehr_id: string };
 
 /** A provider of an organisation by one of its two ids, locked for a change; undefined when there is none. */
 export async function findProvider(
   tx: Tx,
   organisation_id: string,
-  by: { id: string } | { ehr_id: string },
-): Promise<Held | undefined> {
-  const [row] = await tx<Held[]>`
-    SELECT id, source, doc ->> 'status' AS status, status_set, hide_in_availability, hours_set FROM providers
-     WHERE organisation_id = ${organisation_id}
-       AND ${'id' in by ? tx`id = ${by.id}` : tx`ehr_id = ${by.ehr_id}`} FOR UPDATE`;
+  by: By,
+): Promise<({ id: string; source: ProviderSource } & ProviderSettings) | undefined> {
+  const [row] = await tx<({ id: string; source: ProviderSource } & ProviderSettings)[]>`
+    SELECT id, source, status_set, hide_in_availability, hours_set FROM providers
+     WHERE organisation_id = ${organisation_id} AND ${named(tx, by)} FOR UPDATE`;
   return row;
+}
+
+/** Whether a sync leaves the schedule of this provider alone. */
+export async function isResting(tx: Tx, organisation_id: string, by: By): Promise<boolean> {
+  const rows = await tx`SELECT FROM providers
+    WHERE organisation_id = ${organisation_id} AND ${named(tx, by)} AND doc ->> 'status' = 'inactive'`;
+  return rows.length > 0;
+}
+
+function named(tx: Tx, by: By): Fragment {
+  return 'id' in by ? tx`id = ${by.id}` : tx`ehr_id = ${by.ehr_id}`;
 }
 
 export async function saveProviderSettings(

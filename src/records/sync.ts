@@ -43,8 +43,9 @@ export const sync: JobKind = {
     const lists = await operations.getCodeLists?.();
     if (lists) {
       await ctx.db.tenant(job.client_id, async (tx) => {
-        await run.hold(tx);
+        // The organisation before the lane, as whoever links an account locks them: else the two wait for each other.
         await keepCodeLists(tx, job.organisation_id, lists);
+        await run.hold(tx);
       });
     }
     const records: Record<string, number> = {};
@@ -54,8 +55,8 @@ export const sync: JobKind = {
       if (kept !== undefined) records[kind.table] = kept;
     }
     await ctx.db.tenant(job.client_id, async (tx) => {
-      await run.hold(tx);
       await tx`UPDATE organisations SET synced_at = now() WHERE id = ${job.organisation_id}`;
+      await run.hold(tx);
     });
     const { announce, org_id } = job.input as SyncInput;
     return { state: 'succeeded', error: null, event: announce ? completed(org_id, records) : null };

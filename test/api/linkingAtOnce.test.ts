@@ -11,19 +11,21 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 describe('several first links of a new organisation at once', () => {
-  test('end in one organisation, an account per user, and one token per account', async () => {
-    const org_id = 'crowded-org';
-    const users = ['crowd-1', 'crowd-2', 'crowd-1', 'crowd-2', 'crowd-3'];
-    const tokens = [];
-    for (const user_id of users) tokens.push(await steps.linkToken({ user_id, org_id }));
-    const linked = await Promise.all(tokens.map((token) => steps.signIn(token, 9)));
-    expect(linked.map((answer) => answer.status)).toStrictEqual(Array(5).fill(200));
-    const access = await Promise.all(linked.map((answer) => steps.exchange(answer.body.public_token)));
-    const [first, second, third, fourth, fifth] = access.map((answer) => answer.body.token);
-    expect([third, fourth]).toStrictEqual([first, second]);
-    expect(new Set([first, second, fifth]).size).toBe(3);
-    expect(await world.owner`SELECT FROM organisations WHERE org_id = ${org_id}`).toHaveLength(1);
-  });
+  test.each(['crowd-a', 'crowd-b', 'crowd-c'])(
+    '%s: one organisation, an account per user, one token per account',
+    async (org_id) => {
+      const users = ['crowd-1', 'crowd-2', 'crowd-1', 'crowd-2', 'crowd-3'];
+      const tokens = [];
+      for (const user_id of users) tokens.push(await steps.linkToken({ user_id, org_id }));
+      const linked = await Promise.all(tokens.map((token) => steps.signIn(token, 9)));
+      expect(linked.map((answer) => answer.status)).toStrictEqual(Array(5).fill(200));
+      const access = await Promise.all(linked.map((answer) => steps.exchange(answer.body.public_token)));
+      const [first, second, third, fourth, fifth] = access.map((answer) => answer.body.token);
+      expect([third, fourth]).toStrictEqual([first, second]);
+      expect(new Set([first, second, fifth]).size).toBe(3);
+      expect(await world.owner`SELECT FROM organisations WHERE org_id = ${org_id}`).toHaveLength(1);
+    },
+  );
 });
 
 describe('a slow EMR', () => {
