@@ -25,7 +25,7 @@ const routes = {
   'POST /linked': async (url) => json(await exchange(url.searchParams.get('public_token'))),
   'GET /callback': async (url) => {
     const { providers } = await exchange(url.searchParams.get('token'));
-    return { type: 'text/plain; charset=utf-8', body: `Linked. The practice has ${providers} providers.\n` };
+    return { type: 'text/plain; charset=utf-8', body: `Linked. Providers so far: ${providers}.\n` };
   },
 };
 

@@ -1,5 +1,8 @@
-/** Origins of this machine, which may frame Link in sandbox mode without being registered. */
-const loopback_origins = ['http://localhost:*', 'http://127.0.0.1:*', 'http://[::1]:*'];
+/**
+ * Origins of this machine, which may frame Link in sandbox mode without being registered. Not [::1]: a policy cannot
+ * name an IPv6 address, and browsers complain of it.
+ */
+const loopback_origins = ['http://localhost:*', 'http://127.0.0.1:*'];
 
 /**
  * Whose pages may frame a client's Link. What is not exactly an origin is left out: the list becomes a header, and

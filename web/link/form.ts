@@ -16,7 +16,7 @@ export type FormParts = {
   facts: [name: string, value: string][];
   inputs: Input[];
   /** Labels of the button of a password field. */
-  reveal?: { show: string; hide: string };
+  reveal?: Record<'show' | 'hide', { label: string; text: string }>;
   submit: string;
   others?: { label: string; press: () => void }[];
   note?: string;
@@ -117,11 +117,16 @@ function drawRow(
     row.append(input);
     return row;
   }
-  const button = make('button', { type: 'button', class: 'reveal', 'aria-controls': input.id }, reveal.show);
+  const button = make('button', { type: 'button', class: 'reveal', 'aria-controls': input.id });
+  const word = ({ label, text }: { label: string; text: string }) => {
+    button.setAttribute('aria-label', text);
+    button.textContent = label;
+  };
+  word(reveal.show);
   button.addEventListener('click', () => {
     const hidden = input.type === 'password';
     input.type = hidden ? 'text' : 'password';
-    button.textContent = hidden ? reveal.hide : reveal.show;
+    word(hidden ? reveal.hide : reveal.show);
   });
   row.append(make('div', { class: 'with-button' }, input, button));
   return row;

@@ -57,7 +57,10 @@ function askCredentials(world: World, asked: string[], lead: string): Form {
     lead,
     facts: facts(world),
     inputs,
-    reveal: { show: say('show_password'), hide: say('hide_password') },
+    reveal: {
+      show: { label: say('show'), text: say('show_password') },
+      hide: { label: say('hide'), text: say('hide_password') },
+    },
     submit: say('sign_in'),
     note: say('privacy'),
     send: (values) => {
