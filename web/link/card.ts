@@ -1,4 +1,4 @@
-import { type IconName, icon, make } from './elements.ts';
+import { focusOn, type IconName, icon, make } from './elements.ts';
 
 /** The one card on the page: whose it is, and below that the present step. */
 export type Card = { show(...step: Node[]): void };
@@ -36,7 +36,7 @@ export function showNotice(card: Card, { drawing, tone, title, text, button }: N
     parts.push(press);
   }
   card.show(...parts);
-  (press ?? heading).focus();
+  focusOn(press ?? heading);
 }
 
 export function showLoading(main: HTMLElement, text: string): void {

@@ -17,7 +17,7 @@ function parse(colour: string): Rgb | undefined {
 }
 
 /** As WCAG defines it. */
-export function contrast(one: Rgb, other: Rgb): number {
+function contrast(one: Rgb, other: Rgb): number {
   const [light = 0, dark = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a);
   return (light + 0.05) / (dark + 0.05);
 }

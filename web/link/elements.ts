@@ -10,6 +10,19 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+let wanted: HTMLElement | undefined;
+
+/** Puts the focus where a step wants it. */
+export function focusOn(element: HTMLElement): void {
+  wanted = element;
+  element.focus();
+}
+
+/** A frame that is given the focus loses what had it within: it goes back, unless the person went elsewhere. */
+export function focusAgain(): void {
+  if (document.activeElement === document.body) wanted?.focus();
+}
+
 const drawings = {
   alert: 'M12 8v5m0 3.5v.01M10.3 3.9 2.4 17.6A2 2 0 0 0 4.1 20.6h15.8a2 2 0 0 0 1.7-3L13.7 3.9a2 2 0 0 0-3.4 0Z',
   check: 'm5 12.5 4.5 4.5L19 7.5',

@@ -1,5 +1,5 @@
 import type { Card } from './card.ts';
-import { icon, make } from './elements.ts';
+import { focusOn, icon, make } from './elements.ts';
 
 export type Input = {
   name: string;
@@ -57,7 +57,7 @@ export function showForm(card: Card, parts: FormParts): Form {
     parts.send(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value])));
   });
   card.show(make('h1', {}, parts.title), lead, ...drawFacts(parts.facts), form, ...drawNote(parts.note));
-  ([...inputs.values()].find((input) => input.value === '') ?? [...inputs.values()][0] ?? submit).focus();
+  focusOn([...inputs.values()].find((input) => input.value === '') ?? [...inputs.values()][0] ?? submit);
 
   return {
     fail: (text, at) => {
@@ -69,7 +69,7 @@ export function showForm(card: Card, parts: FormParts): Form {
         if (name === at) input.setAttribute('aria-invalid', 'true');
       }
       const target = at === undefined ? submit : (inputs.get(at) ?? submit);
-      target.focus();
+      focusOn(target);
       if (target instanceof HTMLInputElement) target.select();
     },
     say: (text) => {

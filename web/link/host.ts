@@ -1,3 +1,5 @@
+import { focusAgain } from './elements.ts';
+
 /** Who the page ends with: the application that frames it, or the browser's own window. */
 export type Host = {
   /** A step was reached. Never with anything a person typed. */
@@ -24,10 +26,11 @@ export function meetParent(allowed: readonly string[], meet: (token: string, hos
     texts: (title, close) => tell({ type: 'chartwire:ready', title, close }),
   };
   addEventListener('message', (event: MessageEvent) => {
-    if (origin !== undefined || window.parent === window || event.source !== window.parent) return;
+    if (window.parent === window || event.source !== window.parent) return;
     if (!allowed.some((pattern) => isOrigin(pattern, event.origin))) return;
     const { type, token } = Object(event.data);
-    if (type !== 'chartwire:init' || typeof token !== 'string') return;
+    if (type === 'chartwire:focus') focusAgain();
+    if (origin !== undefined || type !== 'chartwire:init' || typeof token !== 'string') return;
     origin = event.origin;
     meet(token, host);
   });

@@ -80,8 +80,10 @@ function openSession({ token, onSuccess, onExit, onEvent }: LinkOptions, closed:
   const hear = (event: MessageEvent) => {
     if (event.source !== frame.contentWindow || event.origin !== service.origin) return;
     const { type, ...told } = Object(event.data);
-    if (type === 'chartwire:ready') overlay.name(String(told.title), String(told.close));
-    else if (type === 'chartwire:dead') dead = String(told.reason);
+    if (type === 'chartwire:ready') {
+      overlay.ready(String(told.title), String(told.close));
+      frame.contentWindow?.postMessage({ type: 'chartwire:focus' }, service.origin);
+    } else if (type === 'chartwire:dead') dead = String(told.reason);
     else if (type === 'chartwire:close') end('closed');
     else if (type === 'chartwire:event') {
       onEvent?.(String(told.name), told.code === undefined ? {} : { code: String(told.code) });
@@ -94,9 +96,7 @@ function openSession({ token, onSuccess, onExit, onEvent }: LinkOptions, closed:
   addEventListener('message', hear);
   // The page cannot know who frames it, so the first word is ours; it is for the service's origin alone.
   frame.addEventListener('load', () => {
-    if (!frame.src) return;
-    frame.focus();
-    frame.contentWindow?.postMessage({ type: 'chartwire:init', token }, service.origin);
+    if (frame.src) frame.contentWindow?.postMessage({ type: 'chartwire:init', token }, service.origin);
   });
   void hexHash(token).then((hash) => {
     if (open) frame.src = new URL(`frame/${hash}`, service).href;

@@ -1,8 +1,8 @@
 /** What covers the application's page while Link is open: a dark layer, the frame in it, a button to close it. */
 export type Overlay = {
   frame: HTMLIFrameElement;
-  /** In the words of the person's language, as soon as the frame knows it. */
-  name(title: string, close: string): void;
+  /** The page is there: it gets the focus, and the rest is named in the words of its language. */
+  ready(title: string, close: string): void;
   remove(): void;
 };
 
@@ -54,13 +54,18 @@ export function openOverlay(close: () => void): Overlay {
   });
   (document.body ?? document.documentElement).append(dialog);
   dialog.showModal();
+  // Until the page is there: in a frame that was refused, no key would close anything.
+  button.focus();
+  let named = false;
   return {
     frame,
-    name: (title, label) => {
+    ready: (title, label) => {
       dialog.setAttribute('aria-label', title);
       frame.title = title;
       button.setAttribute('aria-label', label);
       button.title = label;
+      if (!named) frame.focus();
+      named = true;
     },
     remove: () => {
       dialog.close();
