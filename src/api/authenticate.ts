@@ -26,12 +26,14 @@ export async function authenticate(ctx: Context, endpoint: Endpoint, headers: In
   return { ...nobody, client, account };
 }
 
+const over = { expired: 'link_expired', used: 'link_used', exhausted: 'link_exhausted' } as const;
+
 /** A link token stands for its client and for one purpose; what is not good any more is told apart, so as to be worded. */
 async function authenticateLink(ctx: Context, token: string | undefined): Promise<Known> {
   const link = token === undefined ? undefined : await lookUpLink(ctx, token);
   const client = link && (await findClient(ctx, link.purpose.client_id));
   if (!token || !link || !client) throw refusal('link_unknown');
-  if (link.state !== 'open') throw refusal(`link_${link.state}`);
+  if (link.state !== 'open') throw refusal(over[link.state]);
   return { ...nobody, client, link: { token, purpose: link.purpose } };
 }
 

@@ -24,13 +24,15 @@ const page = (script: string, more: string) => `<!doctype html><html lang="en"><
   window.start = (token) => { window.handle = CobaltLink.init({ token, ...callbacks() }); };
 </script>${more}</html>`;
 
-/** Serves the application's page at every path, with the script of the service at `base_url`. */
+const bare = '<!doctype html><title>App</title><p>An application that has not loaded the script';
+
+/** Serves the application's page at every path but `/bare`, with the script of the service at `base_url`. */
 export async function startLinkHost(base_url: string, more = ''): Promise<LinkHost> {
   const asked: LinkHost['asked'] = [];
   const server = createServer((request, response) => {
     asked.push({ url: request.url ?? '', referer: request.headers.referer });
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
-    response.end(page(`${base_url}/link/v1/link.js`, more));
+    response.end(request.url === '/bare' ? bare : page(`${base_url}/link/v1/link.js`, more));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
