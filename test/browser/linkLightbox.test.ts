@@ -38,8 +38,8 @@ describe('Link over an application’s page', () => {
     const window = await place.open();
     const token = await place.steps.linkToken();
     const frame = await window.start(token);
-    expect(frame.url()).toBe(`${base_url}/link/v1/frame/${createHash('sha256').update(token).digest('hex')}`);
     await place.signIn(window, frame, 1);
+    expect(frame.url()).toBe(`${base_url}/link/v1/frame/${createHash('sha256').update(token).digest('hex')}`);
     await untilClosed(window);
     const [[, public_token] = []] = await endings(window);
     for (const { url, referer } of [...window.sent, ...place.host.asked]) {
@@ -51,6 +51,21 @@ describe('Link over an application’s page', () => {
     const origins = new Set(window.sent.map(({ url }) => new URL(url).origin));
     expect([...origins].sort()).toStrictEqual([place.host.origin, base_url].sort());
     expect(await window.page.context().cookies()).toStrictEqual([]);
+    await window.page.context().close();
+  });
+
+  test('keeps the focus inside, whichever way it is moved', async () => {
+    const window = await place.open();
+    await focused(await window.start(await place.steps.linkToken()), 'username');
+    const reached = new Set<string>();
+    for (const key of [...Array(8).fill('Tab'), ...Array(8).fill('Shift+Tab')]) {
+      await window.page.keyboard.press(key);
+      reached.add(
+        await window.page.evaluate('document.activeElement.closest("dialog") ? "inside" : document.activeElement.id'),
+      );
+    }
+    expect(reached).toContain('inside');
+    expect(reached).not.toContain('start');
     await window.page.context().close();
   });
 

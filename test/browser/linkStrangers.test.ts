@@ -113,6 +113,18 @@ describe('forged messages', () => {
     await window.page.context().close();
   });
 
+  test('to the page: a token of another link than that of its address is not taken', async () => {
+    const window = await openLinkWindow(browser, registered.origin);
+    const [good, other] = [await linkToken(), await linkToken()];
+    await addFrame(window, good);
+    await window.page.evaluate(`link.contentWindow.postMessage(${message(other)}, '*')`);
+    const frame = window.page.frames().find((each) => each.url() === frameAddress(good));
+    await frame?.waitForSelector('.badge');
+    expect(await frame?.innerText('h1')).toBe('This link is not valid');
+    expect(sessions(window)).toStrictEqual([]);
+    await window.page.context().close();
+  });
+
   test('to the script: no other window is believed, whatever it says', async () => {
     const window = await openLinkWindow(browser, registered.origin);
     const frame = await window.start(await linkToken());

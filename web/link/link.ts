@@ -1,3 +1,4 @@
+import { hexHash } from './hash.ts';
 import { type Overlay, openOverlay } from './overlay.ts';
 
 export type LinkOptions = {
@@ -102,10 +103,4 @@ function openSession({ token, onSuccess, onExit, onEvent }: LinkOptions, closed:
     if (open) frame.src = new URL(`frame/${hash}`, service).href;
   });
   return { end, withdraw };
-}
-
-/** What may stand in an address in the place of the token. */
-async function hexHash(text: string): Promise<string> {
-  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
-  return [...new Uint8Array(hash)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }

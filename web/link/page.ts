@@ -1,5 +1,6 @@
 import { drawCard, showLoading, showNotice } from './card.ts';
 import { paintBrand } from './colour.ts';
+import { hexHash } from './hash.ts';
 import { type Host, meetParent, nobody } from './host.ts';
 import { runLink } from './run.ts';
 import { isRefused, openService } from './service.ts';
@@ -14,9 +15,11 @@ if (hosted) {
   if (token === undefined) showDead('unknown', nobody);
   else void open(token, nobody);
 } else {
-  meetParent(JSON.parse(origins), (token, host) => {
-    if (state === 'open') void open(token, host);
-    else showDead(state, host);
+  meetParent(JSON.parse(origins), async (token, host) => {
+    // The policy that let this parent in is that of the link in the address, and holds for no other.
+    const same = location.pathname.endsWith(`/${await hexHash(token)}`);
+    if (state === 'open' && same) void open(token, host);
+    else showDead(same ? state : 'unknown', host);
   });
 }
 
