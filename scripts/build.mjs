@@ -12,19 +12,24 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureInstalled, Refusal, root, runScript } from './install.mjs';
 
 const dist = join(root, 'dist');
 const stamp_file = join(dist, '.stamp');
-const source_folders = ['src', 'larkspur', 'scripts', 'bench', 'web'];
+const source_folders = ['src', 'larkspur', 'scripts', 'bench', 'web', 'sdk'];
 // What runs in a browser is compiled apart: it has a document and no process.
-const projects = ['tsconfig.build.json', 'web/tsconfig.json'];
+const projects = ['tsconfig.build.json', 'web/tsconfig.json', 'sdk/tsconfig.json'];
+// Other people's pages load the script of Link as one file that leaves one name; its own page wants one request.
+const bundles = [
+  { entry: 'web/link/link.ts', format: 'iife', name: 'CobaltLink' },
+  { entry: 'web/link/page.ts', format: 'es' },
+];
 const configuration = ['package-lock.json', 'tsconfig.json', ...projects, 'scripts/build.mjs'];
 const asset = /\.(sql|css|svg|html)$/;
 
-export function build() {
+export async function build() {
   const sources = source_folders.flatMap(filesBelow).filter((path) => isCode(path) || asset.test(path));
   const outputs = sources.flatMap(outputsOf);
   const stamp = hashOf([...configuration, ...sources]);
@@ -33,6 +38,7 @@ export function build() {
   // Without its stamp a half-written dist/ is built again.
   rmSync(stamp_file, { force: true });
   compile();
+  for (const bundle of bundles) await pack(bundle);
   for (const path of sources.filter((path) => asset.test(path))) {
     mkdirSync(dirname(join(dist, path)), { recursive: true });
     copyFileSync(join(root, path), join(dist, path));
@@ -43,9 +49,9 @@ export function build() {
 }
 
 if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  await runScript(() => {
+  await runScript(async () => {
     ensureInstalled();
-    build();
+    await build();
   });
 }
 
@@ -87,6 +93,30 @@ function compile() {
     const { status } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, stdio: 'inherit' });
     if (status !== 0) throw new Refusal('The build failed: see what the compiler says above.');
   }
+}
+
+/** Puts a module and all it imports into one small file, in the place of what the compiler made of it. */
+async function pack({ entry, format, name }) {
+  const { build: bundle } = await import('vite');
+  await bundle({
+    root,
+    configFile: false,
+    publicDir: false,
+    logLevel: 'warn',
+    build: {
+      outDir: join(dist, dirname(entry)),
+      emptyOutDir: false,
+      target: 'es2022',
+      sourcemap: 'hidden',
+      reportCompressedSize: false,
+      lib: {
+        entry: join(root, entry),
+        formats: [format],
+        name,
+        fileName: () => basename(entry).replace(/\.ts$/, '.js'),
+      },
+    },
+  });
 }
 
 /** What earlier sources have left: a module that is gone must not be found any more. */

@@ -7,7 +7,7 @@ import { ensureInstalled, root, runScript } from './install.mjs';
 await runScript(async () => {
   endWithNpm();
   ensureInstalled();
-  build();
+  await build();
   const env_file = join(root, '.env');
   // What the environment already says is kept.
   if (existsSync(env_file)) process.loadEnvFile(env_file);

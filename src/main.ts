@@ -15,6 +15,7 @@ import { openLookups } from './db/lookups.ts';
 import { type DatabaseServer, openServer } from './db/openServer.ts';
 import { serveDocs, type TryItValues } from './docs/serveDocs.ts';
 import { StartFailure } from './errors.ts';
+import { link_endpoints, serveLink } from './linkpage/serveLink.ts';
 import { openLog } from './log.ts';
 import { openMetrics } from './metrics.ts';
 import { banner } from './sandbox/banner.ts';
@@ -119,9 +120,10 @@ async function listen(
   const { port, host, base_url } = ctx.config;
   const offered = endpoints.filter((each) => !each.sandbox || ctx.config.sandbox);
   const document = openApi(offered, { version, base_url });
-  const http = buildServer(ctx, endpoints);
+  const http = buildServer(ctx, [...endpoints, ...link_endpoints]);
   addPlainRoutes(ctx, http, document, health);
   serveDocs(http, document, tried);
+  serveLink(ctx, http);
   const close = () => http.close();
   doors.push(close);
   try {

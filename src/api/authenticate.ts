@@ -1,25 +1,40 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Account, findAccountByToken } from '../accounts/accounts.ts';
-import { authenticateClient, type Client } from '../clients/clients.ts';
+import { authenticateClient, type Client, findClient } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import { refusal } from '../errors.ts';
-import type { Endpoint } from './endpoint.ts';
+import { lookUpLink } from '../link/linkTokens.ts';
+import type { Endpoint, OpenLink } from './endpoint.ts';
 
-export type Known = { client: Client | undefined; account: Account | undefined };
+export type Known = { client: Client | undefined; account: Account | undefined; link: OpenLink | undefined };
+
+const nobody: Known = { client: undefined, account: undefined, link: undefined };
 
 /** Who calls, by the three headers. An access token that is sent must be good, also where none is needed. */
 export async function authenticate(ctx: Context, endpoint: Endpoint, headers: IncomingHttpHeaders): Promise<Known> {
-  if (endpoint.auth === 'none') return { client: undefined, account: undefined };
+  if (endpoint.auth === 'none') return nobody;
+  if (endpoint.auth === 'link') return authenticateLink(ctx, header(headers, 'link_token'));
   const client = await authenticateClient(ctx, header(headers, 'client_id'), header(headers, 'client_secret'));
   if (!client) throw refusal('client_credentials_invalid');
   const token = header(headers, 'access_token');
   if (token === undefined) {
     if (endpoint.auth === 'account') throw refusal('access_token_missing');
-    return { client, account: undefined };
+    return { ...nobody, client };
   }
   const account = await findAccountByToken(ctx, token);
   if (account?.client_id !== client.id) throw refusal('access_token_invalid');
-  return { client, account };
+  return { ...nobody, client, account };
+}
+
+const over = { expired: 'link_expired', used: 'link_used', exhausted: 'link_exhausted' } as const;
+
+/** A link token stands for its client and for one purpose; what is not good any more is told apart, so as to be worded. */
+async function authenticateLink(ctx: Context, token: string | undefined): Promise<Known> {
+  const link = token === undefined ? undefined : await lookUpLink(ctx, token);
+  const client = link && (await findClient(ctx, link.purpose.client_id));
+  if (!token || !link || !client) throw refusal('link_unknown');
+  if (link.state !== 'open') throw refusal(over[link.state]);
+  return { ...nobody, client, link: { token, purpose: link.purpose } };
 }
 
 /** Some proxies drop header names with underscores, so each has a twin with hyphens. */

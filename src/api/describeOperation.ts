@@ -19,6 +19,8 @@ const needed: Record<Endpoint['auth'], readonly Header[]> = {
   none: [],
   client: ['client_id', 'client_secret'],
   account: ['client_id', 'client_secret', 'access_token'],
+  // The pages' own endpoints are not part of the document.
+  link: [],
 };
 
 /** What a request to the endpoint looks like, and what is answered: its own examples, or what its schemas tell. */

@@ -6,13 +6,21 @@ import type { Tx } from '../db/database.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { EventType } from '../events.ts';
 import type { NewJob } from '../jobs/enqueue.ts';
+import type { LinkPurpose } from '../link/linkTokens.ts';
 
-/** Who must be known before an endpoint answers. `operator` joins with the dashboard. */
-export type Auth = 'none' | 'client' | 'account';
+/**
+ * Who must be known before an endpoint answers: `link` is a person who was handed a link token, on the page that came
+ * with it. `operator` joins with the dashboard.
+ */
+export type Auth = 'none' | 'client' | 'account' | 'link';
+
+/** A link token that is still good, and the client it was made for. */
+export type OpenLink = { token: string; purpose: LinkPurpose };
 
 type Caller<A extends Auth> = {
   client: A extends 'none' ? undefined : Client;
   account: A extends 'account' ? Account : undefined;
+  link: A extends 'link' ? OpenLink : undefined;
 };
 type Parsed<Schema extends TObject | undefined> = Schema extends TObject ? Static<Schema> : undefined;
 

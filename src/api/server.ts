@@ -121,7 +121,7 @@ function addRoute(
     checkQuery(query);
     const body = checkBody ? bodyOf(request, form) : undefined;
     if (body) checkBody?.(body);
-    const { client, account } = request.known ?? { client: undefined, account: undefined };
+    const { client, account, link } = request.known ?? {};
     const mutates = endpoint.method === 'POST' || endpoint.method === 'PATCH';
     const idempotency = mutates
       ? readIdempotencyKey(request.headers['idempotency-key'], account?.id ?? client?.id, {
@@ -134,6 +134,7 @@ function addRoute(
       ctx,
       client,
       account,
+      link,
       body,
       query,
       params: request.params,

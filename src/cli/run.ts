@@ -10,7 +10,8 @@ const usage = `chartwire ${version}
 
   chartwire serve [--role all|api|worker]     run the service (default: all of it)
   chartwire clients create --name NAME        make a client; its secret is shown once
-                    [--mode live|test] [--callback-url URL]... [--frame-origin URL]...
+                    [--mode live|test] [--callback-url URL]... [--frame-origin ORIGIN]...
+                    [--logo FILE] [--colour '#rrggbb']
   chartwire help
 
 Settings come from the environment; .env.example lists them.
@@ -48,6 +49,8 @@ function parse(argv: string[]) {
         mode: { type: 'string' },
         'callback-url': { type: 'string', multiple: true },
         'frame-origin': { type: 'string', multiple: true },
+        logo: { type: 'string' },
+        colour: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'v' },
       },

@@ -6,6 +6,18 @@ import { hashToken, sameHash } from '../security/hash.ts';
 /** An application that may call: the tenant. */
 export type Client = { id: string; public_id: string; name: string; mode: 'live' | 'test'; callback_urls: string[] };
 
+/** How Link looks for a client's people, and whose pages may show it. */
+export type ClientPage = {
+  name: string;
+  /** A `data:` address. */
+  logo: string | null;
+  /** `#rrggbb` */
+  colour: string | null;
+  frame_origins: string[];
+};
+
+export type NewClient = { name: string; mode: 'live' | 'test'; callback_urls?: string[] } & Partial<ClientPage>;
+
 type Known = Client & { secret_hashes: Buffer[] };
 
 /** The client of a pair of credentials, or undefined: which of the two is wrong is nobody's business. */
@@ -27,17 +39,26 @@ export async function authenticateClient(
   return known?.secret_hashes.some((candidate) => sameHash(candidate, hash)) ? known : undefined;
 }
 
+/** A client that is known by other means than its credentials: by a link token of its own. */
+export function findClient(ctx: Context, id: string): Promise<(Client & ClientPage) | undefined> {
+  return ctx.lookups.find(`client by id ${id}`, async () => {
+    const [row] = await ctx.db.system<(Client & ClientPage)[]>`
+      SELECT id, public_id, name, mode, callback_urls, frame_origins, logo, colour FROM clients WHERE id = ${id}`;
+    return row;
+  });
+}
+
 /** Makes a client with one secret, which is shown now and never again. */
 export async function createClient(
   db: Database,
-  client: { name: string; mode: 'live' | 'test'; callback_urls?: string[]; frame_origins?: string[] },
+  client: NewClient,
 ): Promise<{ id: string; client_id: string; client_secret: string }> {
   const id = newId();
   const public_id = newReference(client.mode === 'live' ? 'live_client_id' : 'test_client_id');
   const client_secret = await db.tenant(id, async (tx) => {
-    await tx`INSERT INTO clients (id, public_id, name, mode, callback_urls, frame_origins)
+    await tx`INSERT INTO clients (id, public_id, name, mode, callback_urls, frame_origins, logo, colour)
       VALUES (${id}, ${public_id}, ${client.name}, ${client.mode}, ${client.callback_urls ?? []},
-              ${client.frame_origins ?? []})`;
+              ${client.frame_origins ?? []}, ${client.logo ?? null}, ${client.colour ?? null})`;
     return addSecret(tx, id, client.mode);
   });
   return { id, client_id: public_id, client_secret };

@@ -168,6 +168,8 @@ export type Connector = {
   name: string;
   display_name: string;
   credential_fields: readonly CredentialField[];
+  /** The EMR sends its one-time codes: a sign-in without one sends another. Absent where people have an app for it. */
+  resend_code?: boolean;
   /** `parallel_max`: how many lanes of one account may be at work in this EMR at once. */
   limits: { parallel_max: number };
   /** Whether it has the fields that the interface knows for some EMRs only. */

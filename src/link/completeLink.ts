@@ -1,4 +1,3 @@
-import { bindings, readAccount } from '../accounts/accounts.ts';
 import { linkAccount } from '../accounts/linkAccount.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
 import { type Connector, type Credentials, EmrFailure, type SignIn } from '../connectors/connector.ts';
@@ -6,8 +5,9 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { refusal } from '../errors.ts';
 import { requestSync } from '../records/requestSync.ts';
-import { burnLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
+import { burnLinkToken, countSignIn, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { addPublicToken } from './publicTokens.ts';
+import { storedCredentials } from './storedCredentials.ts';
 
 /** A person who is signed in at the EMR, not stored yet. */
 export type SignedInPerson = {
@@ -34,6 +34,7 @@ export async function signInForLink(
   const connector = connectorOf(ctx, purpose.connector);
   const credentials = { ...stored, ...given.credentials };
   checkCredentials(connector, credentials);
+  await spendSignIn(ctx, client_id, link_token);
   return { purpose, credentials, signed_in: await signIn(ctx, connector, purpose, credentials, given.one_time_code) };
 }
 
@@ -50,15 +51,6 @@ export async function completeLink(
   return addPublicToken(tx, purpose.client_id, account_id);
 }
 
-/** In update mode what is already known need not be typed again. */
-async function storedCredentials(ctx: Context, tx: Tx, purpose: LinkPurpose): Promise<Credentials> {
-  if (purpose.account_id === null) return {};
-  const account = await readAccount(tx, purpose.account_id);
-  if (!account) return {};
-  // Sealed by linkAccount from a value of this type.
-  return JSON.parse(await ctx.vault.unseal(tx, account.credentials_sealed, bindings.credentials(account.id)));
-}
-
 function checkCredentials(connector: Connector, credentials: Credentials): void {
   const names = connector.credential_fields.map((field) => field.name);
   const unknown = Object.keys(credentials).filter((name) => !names.includes(name));
@@ -67,6 +59,13 @@ function checkCredentials(connector: Connector, credentials: Credentials): void 
   }
   const missing = names.find((name) => !credentials[name]);
   if (missing) throw refusal('missing_field', { field: `credentials.${missing}` }, { field: `credentials.${missing}` });
+}
+
+/** Refused past a number of tries. The count is committed before the EMR is asked. */
+async function spendSignIn(ctx: Context, client_id: string, link_token: string): Promise<void> {
+  const spent = await ctx.db.tenant(client_id, (tx) => countSignIn(tx, link_token));
+  if (spent === 'exhausted') throw refusal('link_exhausted');
+  if (spent === 'gone') throw refusal('link_token_invalid', undefined, { field: 'link_token' });
 }
 
 async function signIn(

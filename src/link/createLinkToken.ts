@@ -6,7 +6,7 @@ import type { Tx } from '../db/database.ts';
 import { refusal } from '../errors.ts';
 import type { LinkTokenRequest } from '../model/link.ts';
 import { checkUrl } from '../security/addresses.ts';
-import { addLinkToken } from './linkTokens.ts';
+import { addLinkToken, type LinkPurpose } from './linkTokens.ts';
 
 type Organisation = { connector: string; emr_address: string };
 
@@ -16,6 +16,7 @@ export async function createLinkToken(
   tx: Tx,
   client: Client,
   request: LinkTokenRequest,
+  made_in: LinkPurpose['made_in'] = 'api',
 ): Promise<string> {
   if (looksPersonal(request.user_id)) throw refusal('personal_user_id', undefined, { field: 'user_id' });
   const account_id = request.access_token === undefined ? null : await updatedAccount(ctx, client, request);
@@ -33,6 +34,7 @@ export async function createLinkToken(
     account_id,
     callback_url: request.callback_url ?? null,
     language: request.language ?? null,
+    made_in,
   });
 }
 

@@ -40,6 +40,9 @@ const names = {
   email: 'owner@sandbox.example',
 };
 
+/** Where `examples/lightbox` takes people back to from the hosted page. */
+const callback_urls = ['http://127.0.0.1:4200/callback', 'http://localhost:4200/callback'];
+
 /**
  * Makes sure that a client, an operator and an account linked to Larkspur exist, and writes sandbox.json anew. What
  * was there before is kept; a secret that can be read nowhere any more is replaced.
@@ -88,13 +91,13 @@ async function keepClient(ctx: Context, before: Partial<Sandbox>): Promise<{ cli
     SELECT id, public_id, name, mode, callback_urls FROM clients
      WHERE name = ${names.client} AND mode = 'test' ORDER BY id LIMIT 1`;
   if (row) return { client: row, client_secret: await ctx.db.tenant(row.id, (tx) => addSecret(tx, row.id, 'test')) };
-  const made = await createClient(ctx.db, { name: names.client, mode: 'test' });
+  const made = await createClient(ctx.db, { name: names.client, mode: 'test', callback_urls, colour: '#0b5a6e' });
   const client: Client = {
     id: made.id,
     public_id: made.client_id,
     name: names.client,
     mode: 'test',
-    callback_urls: [],
+    callback_urls,
   };
   return { client, client_secret: made.client_secret };
 }

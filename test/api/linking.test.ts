@@ -212,7 +212,7 @@ describe('a linked account', () => {
     expect(queued.map((job) => job.type)).toStrictEqual(['sync']);
     const api = apiOf(world, { access_token });
     const patients = async () => (await api.call('GET', '/v1/patients')).body.pagination.total_count;
-    await expect.poll(patients, { timeout: 10_000 }).toBe(200);
+    await expect.poll(patients, { timeout: 25_000 }).toBe(200);
     expect((await api.call('GET', '/v1/webhook-events')).body.webhook_events).toStrictEqual([]);
   });
 

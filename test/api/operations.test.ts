@@ -140,7 +140,9 @@ describe('the reference', () => {
       expect(parameters.filter((each) => each.in === 'query').map((each) => each.name)).toStrictEqual(query);
       const keyed = parameters.some((each) => each.name === 'Idempotency-Key');
       expect(keyed).toBe(endpoint.method === 'POST' || endpoint.method === 'PATCH');
-      expect(Object.keys(operation.security[0]).length).toBe({ none: 0, client: 2, account: 3 }[endpoint.auth]);
+      expect(Object.keys(operation.security[0]).length).toBe(
+        { none: 0, client: 2, account: 3, link: 0 }[endpoint.auth],
+      );
       expect(operation.requestBody === undefined).toBe(endpoint.body === undefined);
       for (const code of errorsOf(endpoint)) {
         const response = operation.responses[errors[code].status];

@@ -1,5 +1,5 @@
 import axe from 'axe-core';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, chromium, type Frame, type Page } from 'playwright-core';
 
 /** Debian's Chromium; nothing in it may call home. `scripts/test.mjs` finds it, or installs it. */
 export function openBrowser(): Promise<Browser> {
@@ -18,7 +18,7 @@ export function openBrowser(): Promise<Browser> {
 }
 
 /** What axe finds against WCAG 2.2 AA on the page as it stands, as lines to read. */
-export async function accessibilityFaults(page: Page): Promise<string[]> {
+export async function accessibilityFaults(page: Page | Frame): Promise<string[]> {
   await page.evaluate(axe.source);
   const violations = await page.evaluate(async () => {
     const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];

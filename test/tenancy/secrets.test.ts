@@ -65,6 +65,10 @@ async function misuse(): Promise<Record<string, string>> {
       headers,
     }),
   );
+  await keep(api.call('GET', `/link?token=${link.token}`, { headers }));
+  await keep(api.call('GET', '/link/v1/session', { headers: { 'link-token': link.token } }));
+  const typed = { credentials: { username: 'nobody', password: planted.typed_password }, one_time_code: '111111' };
+  await keep(api.call('POST', '/link/v1/sign-in', { body: typed, headers: { 'link-token': link.token } }));
   await keep(api.call('POST', '/v1/telephone-encounters', { body: `{"message":"${planted.message}"` }));
   await keep(api.callIn({ [planted.reason]: planted.message }));
   await keep(api.call('GET', `/v1/patients?last_name=${planted.filter}`));

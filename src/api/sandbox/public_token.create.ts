@@ -25,6 +25,7 @@ export default endpoint({
   response: Type.Object({ success, public_token: Type.String() }),
   errors: [
     'link_token_invalid',
+    'link_exhausted',
     'emr_credentials_wrong',
     'emr_code_required',
     'emr_code_wrong',

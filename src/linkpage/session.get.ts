@@ -1,0 +1,45 @@
+import { Type } from 'typebox';
+import { endpoint } from '../api/endpoint.ts';
+import { findClient } from '../clients/clients.ts';
+import { describeLink } from '../link/describeLink.ts';
+import { success } from '../model/fields.ts';
+
+const nullable = Type.Union([Type.String(), Type.Null()]);
+
+/** What the page draws itself from. It is the page's own: its shape may change with the page. */
+export default endpoint({
+  id: 'link.session.get',
+  method: 'GET',
+  path: '/link/v1/session',
+  auth: 'link',
+  summary: 'What a run of Link is for, and what the person is asked',
+  response: Type.Object({
+    success,
+    emr: Type.String(),
+    organisation: Type.String(),
+    emr_host: Type.String(),
+    update: Type.Boolean(),
+    fields: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        label: Type.String(),
+        secret: Type.Boolean(),
+        autocomplete: Type.String(),
+        known: Type.Boolean(),
+        value: nullable,
+      }),
+    ),
+    resend_code: Type.Boolean(),
+    language: nullable,
+    returns: Type.Boolean(),
+    client: Type.Object({ name: Type.String(), logo: nullable, colour: nullable }),
+  }),
+  handle: async ({ ctx, client, link }) => {
+    const page = await findClient(ctx, client.id);
+    return {
+      success: true,
+      ...(await describeLink(ctx, link.purpose)),
+      client: { name: client.name, logo: page?.logo ?? null, colour: page?.colour ?? null },
+    };
+  },
+});

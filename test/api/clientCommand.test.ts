@@ -1,0 +1,52 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createClientCommand } from '../../src/cli/createClient.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+
+let world: TestSandbox;
+beforeAll(async () => {
+  world = await startSandbox();
+});
+afterAll(() => world.close());
+
+const create = (values: Parameters<typeof createClientCommand>[1]) => createClientCommand(world.ctx.config, values);
+
+test('a client is made with its origins, return addresses, logo and colour', async () => {
+  const logo = join(world.env.DATA_DIR ?? '', 'logo.svg');
+  await writeFile(logo, '<svg xmlns="http://www.w3.org/2000/svg"/>');
+  const print = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  await create({
+    name: 'Branded',
+    'callback-url': ['https://app.example.org/back?x=1'],
+    'frame-origin': ['https://app.example.org', 'https://APP.example.org:8443/'],
+    logo,
+    colour: '#B4235A',
+  });
+  const printed = print.mock.calls.join('');
+  print.mockRestore();
+  const [row] = await world.owner`SELECT * FROM clients WHERE name = 'Branded'`;
+  expect(row).toMatchObject({
+    mode: 'test',
+    callback_urls: ['https://app.example.org/back?x=1'],
+    frame_origins: ['https://app.example.org', 'https://app.example.org:8443'],
+    logo: expect.stringMatching(/^data:image\/svg\+xml;base64,/),
+    colour: '#b4235a',
+  });
+  expect(printed).toContain(row?.public_id);
+});
+
+test.each([
+  [{}, /needs a name/],
+  [{ name: 'X', mode: 'demo' }, /--mode must be live or test/],
+  [{ name: 'X', 'frame-origin': ['https://app.example.org/path'] }, /--frame-origin must be an origin/],
+  [{ name: 'X', 'frame-origin': ['*'] }, /--frame-origin must be an origin/],
+  [{ name: 'X', 'frame-origin': ["https://a.example 'unsafe-inline'"] }, /--frame-origin must be an origin/],
+  [{ name: 'X', 'callback-url': ['javascript:alert(1)'] }, /--callback-url must be an address/],
+  [{ name: 'X', colour: 'red' }, /--colour must be written as #rrggbb/],
+  [{ name: 'X', logo: 'logo.gif' }, /--logo must be a/],
+  [{ name: 'X', logo: 'nowhere.png' }, /cannot be read/],
+])('what is wrong is one sentence, and no client is made: %o', async (values, sentence) => {
+  await expect(create(values)).rejects.toThrow(sentence);
+  expect(await world.owner`SELECT FROM clients WHERE name = 'X'`).toHaveLength(0);
+});

@@ -1,0 +1,200 @@
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sign_ins_max } from '../../src/link/linkTokens.ts';
+import type { Answer } from '../harness/api.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { type LinkSteps, linkSteps } from './linkSteps.ts';
+import { expectRefusal, newClient } from './support.ts';
+
+let world: TestSandbox;
+let steps: LinkSteps;
+beforeAll(async () => {
+  world = await startSandbox();
+  steps = linkSteps(world);
+});
+afterAll(() => world.close());
+
+/** As the page asks: with the link token, and with no client's credentials. */
+const nobody = { client_id: null, client_secret: null, access_token: null };
+const session = (token: string): Promise<Answer> =>
+  world.api.call('GET', '/link/v1/session', { headers: { ...nobody, 'link-token': token } });
+const signIn = (token: string, staff: number, fields: Record<string, unknown> = {}): Promise<Answer> => {
+  const { username, password } = world.sandbox.larkspur.staff[staff] ?? {};
+  const body = { credentials: { username, password }, one_time_code: world.api.code(staff), ...fields };
+  return world.api.call('POST', '/link/v1/sign-in', { body, headers: { ...nobody, 'link-token': token } });
+};
+const page = (token: string): Promise<Answer> => {
+  const hash = createHash('sha256').update(token).digest('hex');
+  return world.api.call('GET', `/link/v1/frame/${hash}`, { headers: nobody });
+};
+
+describe('GET /link/v1/session', () => {
+  test('tells what the page draws itself from, and nothing secret', async () => {
+    const answer = await session(await steps.linkToken({ org_id: 'drawn', language: 'es' }));
+    expect(answer.status).toBe(200);
+    expect(answer.body).toStrictEqual({
+      success: true,
+      emr: 'Larkspur',
+      organisation: 'drawn',
+      emr_host: new URL(world.sandbox.larkspur.url).host,
+      update: false,
+      fields: [
+        { name: 'username', label: 'User name', secret: false, autocomplete: 'username', known: false, value: null },
+        {
+          name: 'password',
+          label: 'Password',
+          secret: true,
+          autocomplete: 'current-password',
+          known: false,
+          value: null,
+        },
+      ],
+      resend_code: false,
+      language: 'es',
+      returns: false,
+      client: { name: 'Sandbox', logo: null, colour: '#0b5a6e' },
+    });
+    expect(answer.headers.get('set-cookie')).toBeNull();
+  });
+
+  test('in update mode says what is known, with the user name and without the password', async () => {
+    const access_token = await world.api.link({ user_id: 'known', staff: 1 });
+    const { org_id, larkspur } = world.sandbox;
+    const { body } = await session(await steps.linkToken({ user_id: 'known', org_id, access_token }));
+    expect(body.update).toBe(true);
+    expect(body.fields).toMatchObject([
+      { name: 'username', known: true, value: larkspur.staff[1]?.username },
+      { name: 'password', known: true, value: null },
+    ]);
+    expect(JSON.stringify(body)).not.toContain(larkspur.staff[1]?.password);
+  });
+
+  test('counts against the rate of the client', async () => {
+    const answer = await session(await steps.linkToken());
+    expect(answer.headers.get('ratelimit-limit')).toBe('100');
+  });
+
+  test('is the page’s own: not in the reference, and not for who has no link token', async () => {
+    const { body } = await world.api.call('GET', '/openapi.json');
+    expect(Object.keys(body.paths).filter((path) => path.startsWith('/link/v1'))).toStrictEqual([]);
+    expectRefusal(await world.api.call('GET', '/link/v1/session'), 404, 'There is no such link_token.');
+    expectRefusal(await session('lt_nonsense'), 404, 'There is no such link_token.');
+    const in_address = await world.api.call('GET', `/link/v1/session?token=${await steps.linkToken()}`);
+    expect(in_address.status).toBe(404);
+  });
+});
+
+describe('a link token that is no good any more', () => {
+  const ways: [string, number, (token: string, org_id: string) => Promise<unknown>][] = [
+    ['used', 410, (token) => steps.signIn(token, 1)],
+    [
+      'expired',
+      410,
+      (_token, org_id) => world.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = ${org_id}`,
+    ],
+  ];
+  test.each(ways)('%s: told to the page as what it is, and good for nothing', async (state, status, end) => {
+    const token = await steps.linkToken({ org_id: `gone-${state}` });
+    await end(token, `gone-${state}`);
+    for (const answer of [await session(token), await signIn(token, 1)]) {
+      expectRefusal(answer, status, /Make a new one/);
+      expect(answer.body.code).toBe(`link_${state}`);
+    }
+    const shown = await page(token);
+    expect([shown.status, shown.body]).toStrictEqual([status, expect.stringContaining(`data-state="${state}"`)]);
+    // Whoever may frame the client's Link may also show that this one is over.
+    expect(shown.headers.get('content-security-policy')).toContain('frame-ancestors http://localhost:*');
+  });
+
+  test('after too many sign-ins it is used up: Link is no place to guess passwords', async () => {
+    const token = await steps.linkToken();
+    // Names that nobody has: no account of the practice is locked by this.
+    const guess = (n: number) => signIn(token, 1, { credentials: { username: `guess-${n}`, password: 'x' } });
+    const answers = await Promise.all(Array.from({ length: sign_ins_max + 5 }, (_, n) => guess(n)));
+    const codes = answers.map((answer) => answer.body.code);
+    expect(codes.filter((code) => code === 'emr_credentials_wrong')).toHaveLength(sign_ins_max);
+    expect(new Set(codes.filter((code) => code !== 'emr_credentials_wrong'))).toContain('link_exhausted');
+    const right = await signIn(token, 1);
+    expectRefusal(right, 410, 'Too many sign-ins were tried with this link_token. Make a new one.');
+    expect((await page(token)).body).toContain('data-state="exhausted"');
+    expect((await steps.signIn(token, 1)).status).toBe(400);
+  });
+
+  test('what lacks a field is no sign-in, and is not counted', async () => {
+    const token = await steps.linkToken({ org_id: 'lacking' });
+    for (let n = 0; n <= sign_ins_max; n += 1) {
+      expectRefusal(await signIn(token, 1, { credentials: {} }), 400, /credentials\.username/);
+    }
+    expect(await world.owner`SELECT tries FROM link_tokens WHERE org_id = 'lacking'`).toMatchObject([{ tries: 0 }]);
+    expect((await signIn(token, 1)).status).toBe(200);
+  });
+});
+
+describe('POST /link/v1/sign-in', () => {
+  test('links the account and gives the public token, bound to the client of the link token', async () => {
+    const other = await newClient(world);
+    const answer = await signIn(await steps.linkToken({}, other.api), 1);
+    expect(answer.body).toStrictEqual({
+      success: true,
+      public_token: expect.stringMatching(/^pt_[\w-]{43}$/),
+      return_to: null,
+    });
+    expectRefusal(await steps.exchange(answer.body.public_token), 400, 'Invalid or expired public_token.');
+    expect((await steps.exchange(answer.body.public_token, other.api)).status).toBe(200);
+  });
+
+  test.each([
+    ['https://app.example.org/back', '?token=TOKEN'],
+    ['https://app.example.org/back?a=1&b=%20', '&token=TOKEN'],
+    ['https://app.example.org/back#/route?x', '?token=TOKEN'],
+  ])('returns to %s with the token behind it', async (callback_url, added) => {
+    const client = await newClient(world, { callback_urls: [callback_url] });
+    const { body } = await signIn(await steps.linkToken({ callback_url }, client.api), 1);
+    const [address, fragment] = callback_url.split('#');
+    const expected = `${address}${added.replace('TOKEN', body.public_token)}${fragment ? `#${fragment}` : ''}`;
+    expect(body.return_to).toBe(expected);
+  });
+
+  test('of several at once with one link token, exactly one links', async () => {
+    const token = await steps.linkToken();
+    const answers = await Promise.all([1, 1, 1, 1].map((staff) => signIn(token, staff)));
+    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
+    for (const { status, body } of answers.filter((answer) => answer.status !== 200)) {
+      expect(['link_used', 'link_token_invalid']).toContain(body.code);
+      expect([400, 410]).toContain(status);
+    }
+  });
+});
+
+describe('what a browser is served', () => {
+  test('the script is one file of less than 15 KB, compressed, for pages of any origin', async () => {
+    const answer = await fetch(world.sandbox.link_script_url);
+    const text = await answer.text();
+    expect(text).toContain('CobaltLink');
+    expect(gzipSync(text).length).toBeLessThan(15 * 1024);
+    expect(answer.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+    expect(answer.headers.get('content-encoding')).toBe('gzip');
+    expect(answer.headers.get('cross-origin-resource-policy')).toBe('cross-origin');
+  });
+
+  test('a page is kept nowhere, tells nobody where it is from, and runs nothing but its own files', async () => {
+    const token = await steps.linkToken();
+    for (const { headers, body } of [await page(token), await world.api.call('GET', `/link?token=${token}`)]) {
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('set-cookie')).toBeNull();
+      const policy = headers.get('content-security-policy')?.split('; ') ?? [];
+      expect(policy).toEqual(expect.arrayContaining(["default-src 'none'", "script-src 'self'", "base-uri 'none'"]));
+      expect(body).not.toContain(token);
+      expect(body).not.toMatch(/<script(?![^>]* src=)/);
+    }
+  });
+
+  test('an address that is no hash is a link that nobody made', async () => {
+    for (const path of ['/link/v1/frame/x', `/link/v1/frame/${'0'.repeat(64)}`, '/link', '/link?token=&token=x']) {
+      const answer = await world.api.call('GET', path, { headers: nobody });
+      expect([answer.status, answer.body]).toStrictEqual([404, expect.stringContaining('data-state="unknown"')]);
+    }
+  });
+});

@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { LinkWindow } from '../harness/linkHost.ts';
+import { endings, focused, type LinkPlace, startLinkPlace, untilClosed } from './linkPlace.ts';
+
+let place: LinkPlace;
+beforeAll(async () => {
+  place = await startLinkPlace();
+});
+afterAll(() => place.close());
+
+const focusedId = ({ page }: LinkWindow) => page.evaluate('document.activeElement.id');
+
+describe('Link over an application’s page', () => {
+  test('links an account by keyboard alone, ends with one call, and leaves nothing behind', async () => {
+    const window = await place.open();
+    const before = await window.page.content();
+    await place.signIn(window, await window.start(await place.steps.linkToken()), 1);
+    await untilClosed(window);
+    const [[kind, public_token] = [], ...more] = await endings(window);
+    expect([kind, more]).toStrictEqual(['success', []]);
+    const exchanged = await place.steps.exchange(String(public_token));
+    expect(exchanged.body).toStrictEqual({ success: true, token: expect.stringMatching(/^[\w-]{43}$/) });
+    expect((await window.calls()).filter(([kind]) => kind === 'event')).toStrictEqual([
+      ['event', 'opened', {}],
+      ['event', 'credentials_submitted', {}],
+      ['event', 'code_required', {}],
+      ['event', 'code_submitted', {}],
+      ['event', 'linked', {}],
+    ]);
+    expect(await window.page.content()).toBe(before);
+    expect(await focusedId(window)).toBe('start');
+    await window.page.context().close();
+  });
+
+  test('puts no token into an address or a referrer, keeps no cookie, and calls no other host', async () => {
+    const { base_url } = place.world.sandbox;
+    const window = await place.open();
+    const token = await place.steps.linkToken();
+    const frame = await window.start(token);
+    await place.signIn(window, frame, 1);
+    expect(frame.url()).toBe(`${base_url}/link/v1/frame/${createHash('sha256').update(token).digest('hex')}`);
+    await untilClosed(window);
+    const [[, public_token] = []] = await endings(window);
+    for (const { url, referer } of [...window.sent, ...place.host.asked]) {
+      expect(`${url} ${referer}`).not.toContain(token);
+      expect(`${url} ${referer}`).not.toContain(String(public_token));
+    }
+    const asked = window.sent.filter(({ url }) => /\/link\/v1\/(session|sign-in)$/.test(url));
+    expect(asked.map(({ referer }) => referer || 'none')).toStrictEqual(['none', 'none', 'none']);
+    const origins = new Set(window.sent.map(({ url }) => new URL(url).origin));
+    expect([...origins].sort()).toStrictEqual([place.host.origin, base_url].sort());
+    expect(await window.page.context().cookies()).toStrictEqual([]);
+    await window.page.context().close();
+  });
+
+  test('keeps the focus inside, whichever way it is moved', async () => {
+    const window = await place.open();
+    await focused(await window.start(await place.steps.linkToken()), 'username');
+    const reached = new Set<string>();
+    for (const key of [...Array(8).fill('Tab'), ...Array(8).fill('Shift+Tab')]) {
+      await window.page.keyboard.press(key);
+      reached.add(
+        await window.page.evaluate('document.activeElement.closest("dialog") ? "inside" : document.activeElement.id'),
+      );
+    }
+    expect(reached).toContain('inside');
+    expect(reached).not.toContain('start');
+    await window.page.context().close();
+  });
+
+  test('the script defines one name and no other', async () => {
+    const window = await place.open();
+    const names = 'Object.getOwnPropertyNames(window)';
+    const mine = await window.page.evaluate<string[]>(names);
+    await window.page.route('**/link.js', (route) => route.abort());
+    await window.page.reload();
+    const usual = new Set(await window.page.evaluate<string[]>(names));
+    expect(mine.filter((name) => !usual.has(name))).toStrictEqual(['CobaltLink']);
+    await window.page.context().close();
+  });
+});
+
+describe('Link is closed', () => {
+  const ways: [string, string, (window: LinkWindow) => Promise<unknown>][] = [
+    ['Escape in the frame', 'closed', ({ page }) => page.keyboard.press('Escape')],
+    [
+      'Escape on the overlay',
+      'closed',
+      async ({ page }) => {
+        await page.focus('dialog button');
+        await page.keyboard.press('Escape');
+      },
+    ],
+    ['the overlay’s button', 'closed', ({ page }) => page.click('dialog button')],
+    [
+      'the overlay’s button, by keyboard',
+      'closed',
+      async ({ page }) => {
+        // From the last field on: reveal, sign in, then the overlay's own button.
+        for (let n = 0; n < 4; n += 1) await page.keyboard.press('Tab');
+        await page.keyboard.press('Enter');
+      },
+    ],
+    ['exit()', 'exited', ({ page }) => page.evaluate('handle.exit()')],
+  ];
+  test.each(ways)('by %s: one call of onExit, nothing left, the focus where it was', async (_way, reason, act) => {
+    const window = await place.open();
+    const before = await window.page.content();
+    const frame = await window.start(await place.steps.linkToken());
+    await focused(frame, 'username');
+    await act(window);
+    await untilClosed(window);
+    await window.page.evaluate('handle.exit(); handle.destroy(); handle.destroy()');
+    expect(await endings(window)).toStrictEqual([['exit', reason]]);
+    expect(await window.page.content()).toBe(before);
+    expect(await focusedId(window)).toBe('start');
+    expect(window.page.frames()).toHaveLength(1);
+    await window.page.context().close();
+  });
+
+  test('by destroy(): nothing is called, nothing is left, and it does not open again', async () => {
+    const window = await place.open();
+    const before = await window.page.content();
+    await focused(await window.start(await place.steps.linkToken()), 'username');
+    await window.page.evaluate('handle.destroy(); handle.open(); handle.exit()');
+    await untilClosed(window);
+    expect(await endings(window)).toStrictEqual([]);
+    expect(await window.page.content()).toBe(before);
+    expect(await focusedId(window)).toBe('start');
+    await window.page.context().close();
+  });
+
+  test('and opened again by the same handle, it ends with one call again', async () => {
+    const window = await place.open();
+    await focused(await window.start(await place.steps.linkToken()), 'username');
+    await window.page.keyboard.press('Escape');
+    await untilClosed(window);
+    await window.page.evaluate('handle.open(); handle.open()');
+    await place.signIn(window, await window.frame(), 1);
+    await untilClosed(window);
+    expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['exit', 'success']);
+    await window.page.evaluate('handle.open()');
+    expect(await window.page.locator('dialog').count()).toBe(0);
+    await window.page.context().close();
+  });
+
+  test('no listener stays on the application’s window', async () => {
+    const window = await place.open();
+    await window.page.evaluate(`
+      window.heard = 0;
+      for (const name of ['addEventListener', 'removeEventListener']) {
+        const real = window[name];
+        window[name] = (...all) => {
+          if (all[0] === 'message') heard += name === 'addEventListener' ? 1 : -1;
+          return real.apply(window, all);
+        };
+      }`);
+    await focused(await window.start(await place.steps.linkToken()), 'username');
+    expect(await window.page.evaluate('heard')).toBeGreaterThan(0);
+    await window.page.keyboard.press('Escape');
+    await untilClosed(window);
+    expect(await window.page.evaluate('heard')).toBe(0);
+    await window.page.context().close();
+  });
+});
+
+describe('Link is opened twice', () => {
+  const twice: [string, string][] = [
+    ['as React’s StrictMode does: opened, destroyed, opened', 'start(token); handle.destroy(); start(token)'],
+    ['without destroying the first', 'start(token); start(token)'],
+    ['the first destroyed late', 'start(token); const first = handle; start(token); first.destroy(); first.exit()'],
+  ];
+  test.each(twice)('%s: one is shown, one call ends it', async (_case, script) => {
+    const window = await place.open();
+    const before = await window.page.content();
+    const token = await place.steps.linkToken();
+    await window.page.focus('#start');
+    await window.page.evaluate(`{ const token = ${JSON.stringify(token)}; ${script} }`);
+    const frame = await window.frame();
+    expect(await window.page.locator('dialog').count()).toBe(1);
+    await place.signIn(window, frame, 1);
+    await untilClosed(window);
+    expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
+    expect(await window.page.content()).toBe(before);
+    expect(await focusedId(window)).toBe('start');
+    await window.page.context().close();
+  });
+
+  test('what is missing from its settings is told at once', async () => {
+    const window = await place.open();
+    const told = (settings: string) =>
+      window.page.evaluate(
+        `(() => { try { CobaltLink.init(${settings}); } catch (error) { return error.message; } })()`,
+      );
+    expect(await told('')).toMatch(/token/);
+    expect(await told('{ onSuccess() {} }')).toMatch(/token/);
+    expect(await told('{ token: "lt_x" }')).toMatch(/onSuccess/);
+    expect(await window.page.locator('dialog').count()).toBe(0);
+    await window.page.context().close();
+  });
+});

@@ -1,0 +1,173 @@
+import { createHash } from 'node:crypto';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { addLinkToken } from '../../src/link/linkTokens.ts';
+import { startProduction } from '../api/support.ts';
+import { openBrowser } from '../harness/browser.ts';
+import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../harness/linkHost.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+/** With real patients no origin is let in that was not registered, this machine's own neither. */
+let production: Awaited<ReturnType<typeof startProduction>>;
+let browser: Browser;
+let registered: LinkHost;
+let hostile: LinkHost;
+beforeAll(async () => {
+  [production, browser] = await Promise.all([startProduction(), openBrowser()]);
+  const { base_url, ctx } = production.service;
+  registered = await startLinkHost(base_url, `<iframe id="inner" srcdoc="<p>An advertisement</p>"></iframe>`);
+  hostile = await startLinkHost(base_url);
+  await ctx.db.tenant(production.client.id, async (tx) => {
+    await tx`UPDATE clients SET frame_origins = ${[registered.origin, 'https://x.example; script-src *']}`;
+  });
+});
+afterAll(async () => {
+  await browser.close();
+  await registered.close();
+  await hostile.close();
+  await production.close();
+});
+
+function linkToken(): Promise<string> {
+  const { ctx } = production.service;
+  return ctx.db.tenant(production.client.id, (tx) =>
+    addLinkToken(tx, {
+      client_id: production.client.id,
+      user_id: 'user',
+      org_id: 'org',
+      connector: 'larkspur',
+      emr_address: 'https://emr.example.org',
+      account_id: null,
+      callback_url: null,
+      language: null,
+      made_in: 'api',
+    }),
+  );
+}
+
+const frameAddress = (token: string) =>
+  `${production.service.base_url}/link/v1/frame/${createHash('sha256').update(token).digest('hex')}`;
+const sessions = ({ sent }: LinkWindow) => sent.filter(({ url }) => url.endsWith('/link/v1/session'));
+/** A frame of Link that the page itself made, without the script: it waits for its first message. */
+const addFrame = (window: LinkWindow, token: string) =>
+  window.page.evaluate(`new Promise((resolve) => {
+    window.link = document.createElement('iframe');
+    link.onload = () => resolve();
+    link.src = ${JSON.stringify(frameAddress(token))};
+    document.body.append(link);
+  })`);
+const message = (token: string) => JSON.stringify({ type: 'chartwire:init', token });
+
+describe('who may frame Link', () => {
+  test('a registered origin', async () => {
+    const window = await openLinkWindow(browser, registered.origin);
+    const frame = await window.start(await linkToken());
+    await frame.waitForSelector('input[name="username"]:focus');
+    expect(await frame.innerText('.facts')).toMatch(/emr\.example\.org/);
+    await window.page.context().close();
+  });
+
+  test('no other: it gets a refusal of the browser’s, and nothing else', async () => {
+    const window = await openLinkWindow(browser, hostile.origin);
+    const frame = await window.start(await linkToken());
+    await expect.poll(() => frame.url()).toMatch(/^chrome-error:/);
+    expect(sessions(window)).toStrictEqual([]);
+    expect(await window.calls()).toStrictEqual([]);
+    await window.page.keyboard.press('Escape');
+    await window.page.waitForSelector('dialog', { state: 'detached' });
+    expect(await window.calls()).toStrictEqual([['exit', 'closed']]);
+    await window.page.context().close();
+  });
+
+  test('the policy names the registered origins and nothing that is not one', async () => {
+    const answer = await fetch(frameAddress(await linkToken()));
+    const policy = answer.headers.get('content-security-policy') ?? '';
+    expect(policy.split('; ')).toContain(`frame-ancestors ${registered.origin}`);
+    expect(policy).not.toContain('x.example');
+    expect(policy).not.toContain('unsafe');
+    expect(await answer.text()).not.toMatch(/<script(?![^>]* src=)|<style| on\w+=| style=/);
+  });
+});
+
+describe('forged messages', () => {
+  test('to the page: only the window that frames it, on an allowed origin, is heard, and only once', async () => {
+    const window = await openLinkWindow(browser, registered.origin);
+    const [good, other] = [await linkToken(), await linkToken()];
+    await addFrame(window, good);
+    // From another frame of the same page, and from the page in the shape of something else.
+    await window.page.evaluate(
+      `inner.contentWindow.eval('parent.link.contentWindow.postMessage(${message(other)}, "*")')`,
+    );
+    await window.page.evaluate(`link.contentWindow.postMessage({ type: 'chartwire:success' }, '*')`);
+    await window.page.evaluate(`link.contentWindow.postMessage({ type: 'chartwire:init', token: 5 }, '*')`);
+    const frame = window.page.frames().find((each) => each.url() === frameAddress(good));
+    expect(await frame?.innerText('main')).toBe('');
+    expect(sessions(window)).toStrictEqual([]);
+    const told = window.page.waitForRequest('**/link/v1/session');
+    await window.page.evaluate(`link.contentWindow.postMessage(${message(good)}, '*')`);
+    expect((await told).headers()['link-token']).toBe(good);
+    await frame?.waitForSelector('input[name="username"]');
+    await window.page.evaluate(`link.contentWindow.postMessage(${message(other)}, '*')`);
+    expect(sessions(window)).toHaveLength(1);
+    await window.page.context().close();
+  });
+
+  test('to the page: a token of another link than that of its address is not taken', async () => {
+    const window = await openLinkWindow(browser, registered.origin);
+    const [good, other] = [await linkToken(), await linkToken()];
+    await addFrame(window, good);
+    await window.page.evaluate(`link.contentWindow.postMessage(${message(other)}, '*')`);
+    const frame = window.page.frames().find((each) => each.url() === frameAddress(good));
+    await frame?.waitForSelector('.badge');
+    expect(await frame?.innerText('h1')).toBe('This link is not valid');
+    expect(sessions(window)).toStrictEqual([]);
+    await window.page.context().close();
+  });
+
+  test('to the script: no other window is believed, whatever it says', async () => {
+    const window = await openLinkWindow(browser, registered.origin);
+    const frame = await window.start(await linkToken());
+    await frame.waitForSelector('input[name="username"]:focus');
+    const before = await window.calls();
+    for (const forged of [
+      { type: 'chartwire:success', public_token: 'pt_forged' },
+      { type: 'chartwire:close' },
+      { type: 'chartwire:event', name: 'linked' },
+      { type: 'chartwire:ready', title: 'Forged', close: 'Forged' },
+    ]) {
+      const text = JSON.stringify(forged);
+      // From the page itself, from a frame in it, and from a window that it opened.
+      await window.page.evaluate(`window.postMessage(${text}, '*')`);
+      await window.page.evaluate(`inner.contentWindow.eval('parent.postMessage(${text}, "*")')`);
+    }
+    const popup = window.page.waitForEvent('popup');
+    await window.page.evaluate(`void window.open(${JSON.stringify(hostile.origin)})`);
+    const opened = await popup;
+    await opened.waitForLoadState();
+    await opened.evaluate(`opener.postMessage({ type: 'chartwire:success', public_token: 'pt_forged' }, '*')`);
+    // Messages arrive in their order: once this one is here, the forged ones were.
+    await window.page.evaluate(`new Promise((resolve) => { onmessage = resolve; postMessage('last', '*'); })`);
+    expect(await window.calls()).toStrictEqual(before);
+    expect(await window.page.locator('dialog').count()).toBe(1);
+    expect(await window.page.getAttribute('dialog', 'aria-label')).toBe('Connect Larkspur');
+    await window.page.context().close();
+  });
+
+  test('the page tells its origin’s window alone: a parent elsewhere hears nothing', async () => {
+    const window = await openLinkWindow(browser, registered.origin);
+    await window.page.evaluate(`window.heard = []; addEventListener('message', (event) => heard.push(event.origin))`);
+    const frame = await window.start(await linkToken());
+    await frame.waitForSelector('input[name="username"]:focus');
+    const heard = await window.page.evaluate<string[]>('heard');
+    expect(new Set(heard)).toStrictEqual(new Set([production.service.base_url]));
+    const posted = await frame.evaluate<string[]>(`new Promise((resolve) => {
+      const told = [];
+      const real = parent.postMessage;
+      Object.defineProperty(window, 'parent', { value: { postMessage: (data, origin) => { told.push(origin); resolve(told); } } });
+      dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }));
+    })`);
+    expect(posted).toStrictEqual([registered.origin]);
+    await window.page.context().close();
+  });
+});

@@ -1,0 +1,45 @@
+import { focusOn, type IconName, icon, make } from './elements.ts';
+
+/** The one card on the page: whose it is, and below that the present step. */
+export type Card = { show(...step: Node[]): void };
+
+export function drawCard(main: HTMLElement, client: { name: string; logo: string | null }): Card {
+  const step = make('div', { class: 'step' });
+  const mark = client.logo ? logo(client.logo, client.name) : make('span', { class: 'name' }, client.name);
+  main.replaceChildren(make('section', { class: 'card' }, make('header', { class: 'brand' }, mark), step));
+  return { show: (...parts) => step.replaceChildren(...parts) };
+}
+
+function logo(address: string, name: string): HTMLElement {
+  const image = make('img', { src: address, alt: name, class: 'logo' });
+  // A logo that cannot be shown must not leave people wondering whom they are dealing with.
+  image.addEventListener('error', () => image.replaceWith(make('span', { class: 'name' }, name)));
+  return image;
+}
+
+export type Notice = {
+  drawing: IconName;
+  tone: 'good' | 'plain';
+  title: string;
+  text: string;
+  button?: { label: string; press: () => void } | undefined;
+};
+
+/** An end: nothing is left to be typed. */
+export function showNotice(card: Card, { drawing, tone, title, text, button }: Notice): void {
+  const heading = make('h1', { tabindex: '-1' }, title);
+  const told = make('div', { class: 'notice', role: 'status' }, heading, make('p', { class: 'lead' }, text));
+  const parts: Node[] = [make('div', { class: `badge ${tone}` }, icon(drawing)), told];
+  const press = button && make('button', { type: 'button', class: 'primary' }, button.label);
+  if (button && press) {
+    press.addEventListener('click', button.press);
+    parts.push(press);
+  }
+  card.show(...parts);
+  focusOn(press ?? heading);
+}
+
+export function showLoading(main: HTMLElement, text: string): void {
+  const spinner = make('span', { class: 'spinner', 'aria-hidden': 'true' });
+  main.replaceChildren(make('p', { class: 'loading', role: 'status' }, spinner, make('span', {}, text)));
+}

@@ -1,0 +1,45 @@
+/** A new element. What it holds is text or elements, never markup. */
+export function make<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Record<string, string> = {},
+  ...content: (Node | string)[]
+): HTMLElementTagNameMap[Name] {
+  const element = document.createElement(name);
+  for (const [attribute, value] of Object.entries(attributes)) element.setAttribute(attribute, value);
+  element.append(...content);
+  return element;
+}
+
+let wanted: HTMLElement | undefined;
+
+/** Puts the focus where a step wants it. */
+export function focusOn(element: HTMLElement): void {
+  wanted = element;
+  element.focus();
+}
+
+/** A frame that is given the focus loses what had it within: it goes back, unless the person went elsewhere. */
+export function focusAgain(): void {
+  if (document.activeElement === document.body) wanted?.focus();
+}
+
+const drawings = {
+  alert: 'M12 8v5m0 3.5v.01M10.3 3.9 2.4 17.6A2 2 0 0 0 4.1 20.6h15.8a2 2 0 0 0 1.7-3L13.7 3.9a2 2 0 0 0-3.4 0Z',
+  check: 'm5 12.5 4.5 4.5L19 7.5',
+  clock: 'M12 7v5l3.5 2M21 12a9 9 0 1 1-18 0 9 9 0 0 1 18 0Z',
+  lock: 'M7 10.5V7.8a5 5 0 0 1 10 0v2.7M6 10.5h12a1 1 0 0 1 1 1V19a1 1 0 0 1-1 1H6a1 1 0 0 1-1-1v-7.500a1 1 0 0 1 1-1Z',
+  link: 'M10 14a4 4 0 0 0 5.700 0l3.400-3.400a4 4 0 0 0-5.700-5.700L12.500 5.800M14 10a4 4 0 0 0-5.700 0l-3.400 3.400a4 4 0 0 0 5.700 5.700l.9-.9',
+};
+export type IconName = keyof typeof drawings;
+
+/** A line drawing beside a text that says the same: nothing to be read out. */
+export function icon(name: IconName): SVGSVGElement {
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  svg.setAttribute('viewBox', '0 0 24 24');
+  svg.setAttribute('aria-hidden', 'true');
+  svg.setAttribute('class', 'icon');
+  const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
+  path.setAttribute('d', drawings[name]);
+  svg.append(path);
+  return svg;
+}

@@ -1,0 +1,147 @@
+import type { Card } from './card.ts';
+import { focusOn, icon, make } from './elements.ts';
+
+export type Input = {
+  name: string;
+  label: string;
+  value: string;
+  autocomplete: string;
+  kind: 'text' | 'password' | 'code';
+};
+
+export type FormParts = {
+  title: string;
+  lead: string;
+  /** What is known already, to be read and not typed. */
+  facts: [name: string, value: string][];
+  inputs: Input[];
+  /** Labels of the button of a password field. */
+  reveal?: Record<'show' | 'hide', { label: string; text: string }>;
+  submit: string;
+  others?: { label: string; press: () => void }[];
+  note?: string;
+  send: (values: Record<string, string>) => void;
+};
+
+/** A form on the card. */
+export type Form = {
+  /** Says what went wrong, empties passwords, keeps the rest, and puts the person where it can be mended. */
+  fail(text: string, at?: string): void;
+  /** Says something that is not an error. */
+  say(text: string): void;
+  /** While a text is given the form waits and sends nothing. */
+  wait(text: string | undefined): void;
+};
+
+export function showForm(card: Card, parts: FormParts): Form {
+  const inputs = new Map(parts.inputs.map((each) => [each.name, drawInput(each)]));
+  const alert = make('div', { class: 'message', role: 'alert', id: 'message' });
+  const status = make('p', { class: 'status', role: 'status' });
+  const label = make('span', {}, parts.submit);
+  const submit = make('button', { type: 'submit', class: 'primary' }, spinner(), label);
+  const lead = make('p', { class: 'lead', id: 'lead' }, parts.lead);
+  const form = make('form', { novalidate: '', 'aria-describedby': 'lead' }, alert);
+  for (const each of parts.inputs) form.append(drawRow(each, inputs.get(each.name), parts.reveal));
+  form.append(submit, status);
+  const others = (parts.others ?? []).map((each) => {
+    const button = make('button', { type: 'button', class: 'quiet' }, each.label);
+    button.addEventListener('click', () => busy() || each.press());
+    return button;
+  });
+  if (others.length > 0) form.append(make('div', { class: 'others' }, ...others));
+
+  const busy = () => form.getAttribute('aria-busy') === 'true';
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    if (busy()) return;
+    parts.send(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value])));
+  });
+  card.show(make('h1', {}, parts.title), lead, ...drawFacts(parts.facts), form, ...drawNote(parts.note));
+  focusOn([...inputs.values()].find((input) => input.value === '') ?? [...inputs.values()][0] ?? submit);
+
+  return {
+    fail: (text, at) => {
+      alert.replaceChildren(icon('alert'), make('span', {}, text));
+      status.textContent = '';
+      for (const [name, input] of inputs) {
+        if (input.autocomplete === 'current-password' || input.dataset.secret) input.value = '';
+        input.toggleAttribute('aria-invalid', false);
+        if (name === at) input.setAttribute('aria-invalid', 'true');
+      }
+      const target = at === undefined ? submit : (inputs.get(at) ?? submit);
+      focusOn(target);
+      if (target instanceof HTMLInputElement) target.select();
+    },
+    say: (text) => {
+      alert.replaceChildren();
+      status.textContent = text;
+    },
+    wait: (text) => {
+      form.setAttribute('aria-busy', String(text !== undefined));
+      submit.setAttribute('aria-disabled', String(text !== undefined));
+      label.textContent = text ?? parts.submit;
+      if (text === undefined) return;
+      // An old message beside new work would be taken for its outcome.
+      alert.replaceChildren();
+      status.textContent = text;
+      status.classList.add('unseen');
+    },
+  };
+}
+
+function drawInput({ name, value, autocomplete, kind }: Input): HTMLInputElement {
+  const input = make('input', {
+    id: `field-${name}`,
+    name,
+    type: kind === 'password' ? 'password' : 'text',
+    autocomplete,
+    autocapitalize: 'none',
+    spellcheck: 'false',
+    required: '',
+    'aria-describedby': 'message',
+    ...(kind === 'code' ? { inputmode: 'numeric', class: 'code', maxlength: '20' } : { maxlength: '2000' }),
+  });
+  input.value = value;
+  if (kind === 'password') input.dataset.secret = 'true';
+  return input;
+}
+
+function drawRow(
+  { name, label, kind }: Input,
+  input: HTMLInputElement | undefined,
+  reveal: FormParts['reveal'],
+): HTMLElement {
+  const row = make('div', { class: 'field' }, make('label', { for: `field-${name}` }, label));
+  if (!input) return row;
+  if (kind !== 'password' || !reveal) {
+    row.append(input);
+    return row;
+  }
+  const button = make('button', { type: 'button', class: 'reveal', 'aria-controls': input.id });
+  const word = ({ label, text }: { label: string; text: string }) => {
+    button.setAttribute('aria-label', text);
+    button.textContent = label;
+  };
+  word(reveal.show);
+  button.addEventListener('click', () => {
+    const hidden = input.type === 'password';
+    input.type = hidden ? 'text' : 'password';
+    word(hidden ? reveal.hide : reveal.show);
+  });
+  row.append(make('div', { class: 'with-button' }, input, button));
+  return row;
+}
+
+function drawFacts(facts: FormParts['facts']): Node[] {
+  if (facts.length === 0) return [];
+  const rows = facts.map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, value)));
+  return [make('dl', { class: 'facts' }, ...rows)];
+}
+
+function drawNote(note: string | undefined): Node[] {
+  return note === undefined ? [] : [make('p', { class: 'note' }, icon('lock'), make('span', {}, note))];
+}
+
+function spinner(): HTMLElement {
+  return make('span', { class: 'spinner', 'aria-hidden': 'true' });
+}
