@@ -10,7 +10,7 @@ import { expectRefusal, newClient } from './support.ts';
 let world: TestSandbox;
 let steps: LinkSteps;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   steps = linkSteps(world);
 });
 afterAll(() => world.close());

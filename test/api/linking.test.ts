@@ -5,7 +5,7 @@ import { apiOf, expectRefusal, newClient } from './support.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   steps = linkSteps(world);
 });
 afterAll(() => world.close());

@@ -5,7 +5,7 @@ import { type LinkSteps, linkSteps } from './linkSteps.ts';
 let world: TestSandbox;
 let steps: LinkSteps;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   steps = linkSteps(world);
 });
 afterAll(() => world.close());

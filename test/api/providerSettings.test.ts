@@ -3,7 +3,7 @@ import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
 });
 afterAll(() => world.close());
 

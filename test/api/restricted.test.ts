@@ -8,7 +8,7 @@ import { expectRefusal } from './support.ts';
 let world: TestSandbox;
 let plain: Api;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   plain = await linkPlainEmr(world);
 });
 afterAll(() => world.close());

@@ -31,7 +31,7 @@ export type LinkPlace = {
 };
 
 export async function startLinkPlace(): Promise<LinkPlace> {
-  const [world, browser] = await Promise.all([startSandbox(), openBrowser()]);
+  const [world, browser] = await Promise.all([startSandbox({ small: true }), openBrowser()]);
   const { sandbox, api, owner } = world;
   const host = await startLinkHost(sandbox.base_url);
   const steps = linkSteps(world);

@@ -29,7 +29,11 @@ export type TestSandbox = {
   close(): Promise<void>;
 };
 
-type Options = { env?: Record<string, string> };
+type Options = {
+  env?: Record<string, string>;
+  /** A practice with few claims and appointments, for tests that link and sync often: a sync takes 0.3 s instead of 4. */
+  small?: boolean;
+};
 
 /** Starts the product in this process, from a template: about 0.3 s. */
 export async function startSandbox(options: Options = {}): Promise<TestSandbox> {
@@ -128,6 +132,7 @@ async function layWorld(options: Options) {
   await owner`DROP TABLE harness_template`;
   const larkspur = `${database.name}_larkspur`;
   await onServer((sql) => sql`CREATE DATABASE ${sql(larkspur)} TEMPLATE ${sql(kept.larkspur)} STRATEGY file_copy`);
+  if (options.small) await thinOut(owner, database.url, larkspur);
   const data_dir = await newFolder();
   for (const [file, content] of Object.entries(kept.files)) {
     await writeFile(join(data_dir, file), content, { mode: 0o600 });
@@ -143,6 +148,22 @@ async function layWorld(options: Options) {
       await rm(data_dir, { recursive: true, force: true });
     },
   };
+}
+
+/** Of claims and appointments the first few stay, in the EMR and in the cache alike. */
+async function thinOut(owner: Sql, url: string, larkspur: string): Promise<void> {
+  const emr = connect({ ...parseDatabaseUrl('DATABASE_URL', url), database: larkspur }, { max: 1 });
+  for (const [table, id] of [
+    ['claims', 'claim_id'],
+    ['appointments', 'appointment_id'],
+  ] as const) {
+    const kept = await emr<{ id: string }[]>`SELECT ${emr(id)} AS id FROM ${emr(table)}
+      ORDER BY length(${emr(id)}), ${emr(id)} LIMIT 60`;
+    const ids = kept.map((row) => row.id);
+    await emr`DELETE FROM ${emr(table)} WHERE ${emr(id)} <> ALL (${ids})`;
+    await owner`DELETE FROM ${owner(table)} WHERE ehr_id <> ALL (${ids})`;
+  }
+  await emr.end({ timeout: 5 });
 }
 
 /** Runs a first start, once per test run, and keeps what it wrote to its data folder in the database itself. */

@@ -5,7 +5,7 @@ import { appliedMarkers, createMarker, patient, setFault, unlimited, until, unti
 
 let world: TestSandbox;
 beforeEach(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox({ env: unlimited, small: true });
 });
 afterEach(() => world.close());
 

@@ -6,7 +6,7 @@ import { countRows, setFault, unlimited, until } from './journey.ts';
 let world: TestSandbox;
 let named = 0;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox({ env: unlimited, small: true });
 });
 afterAll(() => world.close());
 beforeEach(() => world.api.control('DELETE', '/control/faults'));

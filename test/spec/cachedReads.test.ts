@@ -5,7 +5,7 @@ import { fetchLive } from './liveFetch.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
 });
 afterAll(() => world.close());
 

@@ -15,7 +15,7 @@ let v1: Operation[];
 let expired: ExpiredAccount;
 let receiver: Receiver;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox({ env: unlimited, small: true });
   await quietSyncs(world);
   steps = linkSteps(world);
   v1 = await operationsOf(world.api, '/v1/');

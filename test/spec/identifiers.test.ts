@@ -10,7 +10,7 @@ let world: TestSandbox;
 let accepted: { id: string; job_id: number }[];
 let events: Body[];
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   const { patient_mrn: mrn, location_id: location, provider_id: provider } = world.sandbox.example;
   const datetime = `${new Date().getUTCFullYear() + 2}-07-09T09:30:00-04:00`;
   const call = (await world.api.callIn()).body;

@@ -9,7 +9,7 @@ let world: TestSandbox;
 /** As the clinic has them. */
 let known: Body[];
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   // More than one page of them, some of whom are no longer taken.
   const add = (n: number) =>
     world.api.control('POST', '/control/insurance-companies', {

@@ -8,7 +8,7 @@ let world: TestSandbox;
 let other: OtherClient;
 let foreign_token: string;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   await quietSyncs(world);
   other = await newClient(world, { callback_urls: ['https://app.example.org/linked'] });
   foreign_token = await other.api.link({ user_id: 'their-user', org_id: 'their-org', staff: 1 });

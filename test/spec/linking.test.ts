@@ -9,7 +9,7 @@ let world: TestSandbox;
 let steps: LinkSteps;
 let other: OtherClient;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   await quietSyncs(world);
   steps = linkSteps(world);
   other = await newClient(world);

@@ -12,7 +12,7 @@ let world: TestSandbox;
 let colleague: Api;
 let stranger: Api;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   await quietSyncs(world, 'list_patients');
   colleague = apiOf(world, { access_token: await world.api.link({ user_id: 'colleague', staff: 1 }) });
   const access_token = await world.api.link({ user_id: 'stranger', org_id: 'another-practice', staff: 2 });

@@ -6,7 +6,7 @@ import { type Charts, type Fields, newcomer, openCharts } from './patientCharts.
 let world: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox({ env: unlimited, small: true });
   charts = openCharts(world);
 });
 afterAll(() => world.close());

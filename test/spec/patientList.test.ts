@@ -12,7 +12,7 @@ let known: Body[];
 let listed: Body[];
 let answer: Answer;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   // A patient of whom everything is known, and one of whom next to nothing is.
   await world.api.control('PATCH', '/control/patients/10001', { middleName: 'Q', address: { line2: 'Flat 2' } });
   await world.api.control('POST', '/control/patients', { firstName: 'Bare', lastName: 'Newcomer' });

@@ -8,7 +8,7 @@ let charts: Charts;
 /** What was required before the clinic began to insist, and that a patient of nothing else was taken then. */
 let before: { required: string[]; event_type: string };
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox({ env: unlimited, small: true });
   charts = openCharts(world);
   before = { required: await required(), event_type: (await charts.outcome(await charts.create())).event_type };
   const value = ['homePhone', 'email', 'language'];

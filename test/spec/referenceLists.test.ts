@@ -10,7 +10,7 @@ let newcomer: { before: Row[]; after: Row[] };
 /** A referring provider of whom the clinic knows everything. */
 let referring: Row;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   const { mrn } = await addClinicRow(world, 'patients', { firstName: 'Nova', lastName: 'Newcomer' });
   const address = { line1: '9 Hill Road', line2: 'Suite 3', city: 'Exampleton', state: 'NY', zip: '10009' };
   await changeClinicRow(world, 'facilities', '13', { address, phone: '212-555-0130', fax: '212-555-0131' });

@@ -12,7 +12,7 @@ let world: TestSandbox;
 let bare: Body;
 let bare_visit: Body;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   const add = async (kind: string, record: object) => {
     const { status, body } = await world.api.control('POST', `/control/${kind}`, record);
     expect(status, JSON.stringify(body)).toBe(201);

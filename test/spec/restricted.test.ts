@@ -14,7 +14,7 @@ let world: TestSandbox;
 let plain: Api;
 let plain_patient: string;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   await quietSyncs(world, 'list_claims');
   plain = await linkPlainEmr(world, { synced: false });
   plain_patient = await until('the first sync', async () => {

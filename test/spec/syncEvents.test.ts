@@ -7,7 +7,7 @@ import { register, untilStatus } from './webhookReceivers.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
 });
 afterAll(() => world.close());
 

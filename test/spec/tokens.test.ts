@@ -16,7 +16,7 @@ import { tablesHolding } from './stored.ts';
 let world: TestSandbox;
 let steps: LinkSteps;
 beforeAll(async () => {
-  world = await startSandbox();
+  world = await startSandbox({ small: true });
   await quietSyncs(world);
   steps = linkSteps(world);
 });
