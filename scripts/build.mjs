@@ -98,25 +98,32 @@ function compile() {
 /** Puts a module and all it imports into one small file, in the place of what the compiler made of it. */
 async function pack({ entry, format, name }) {
   const { build: bundle } = await import('vite');
-  await bundle({
-    root,
-    configFile: false,
-    publicDir: false,
-    logLevel: 'warn',
-    build: {
-      outDir: join(dist, dirname(entry)),
-      emptyOutDir: false,
-      target: 'es2022',
-      sourcemap: 'hidden',
-      reportCompressedSize: false,
-      lib: {
-        entry: join(root, entry),
-        formats: [format],
-        name,
-        fileName: () => basename(entry).replace(/\.ts$/, '.js'),
+  // Vite sets NODE_ENV for its own ends; the service that starts in this process would take it for the operator's.
+  const { NODE_ENV } = process.env;
+  try {
+    await bundle({
+      root,
+      configFile: false,
+      publicDir: false,
+      logLevel: 'warn',
+      build: {
+        outDir: join(dist, dirname(entry)),
+        emptyOutDir: false,
+        target: 'es2022',
+        sourcemap: 'hidden',
+        reportCompressedSize: false,
+        lib: {
+          entry: join(root, entry),
+          formats: [format],
+          name,
+          fileName: () => basename(entry).replace(/\.ts$/, '.js'),
+        },
       },
-    },
-  });
+    });
+  } finally {
+    if (NODE_ENV === undefined) delete process.env.NODE_ENV;
+    else process.env.NODE_ENV = NODE_ENV;
+  }
 }
 
 /** What earlier sources have left: a module that is gone must not be found any more. */
