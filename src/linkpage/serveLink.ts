@@ -67,6 +67,8 @@ function sendPage(
 /** A file of web/link/, compressed once. */
 function serveFile(server: FastifyInstance, name: string, type: string, who: 'same-origin' | 'cross-origin'): void {
   const content = readBuilt(name);
+  // An empty script would fail silently in somebody's application; one that is missing is told as missing.
+  if (!content) return;
   const compressed = gzipSync(content, { level: 9 });
   server.get(`/link/v1/${name}`, async (request, reply) => {
     const packed = takesGzip(request);
@@ -86,7 +88,7 @@ function takesGzip(request: FastifyRequest): boolean {
 }
 
 /** In the build the files lie beside us; a service that runs from its sources (in tests) takes them from the build. */
-function readBuilt(name: string): Buffer {
+function readBuilt(name: string): Buffer | undefined {
   for (const folder of ['../../web/link/', '../../dist/web/link/']) {
     try {
       return readFileSync(new URL(folder + name, import.meta.url));
@@ -95,5 +97,5 @@ function readBuilt(name: string): Buffer {
     }
   }
   // A service without its pages still serves applications.
-  return Buffer.from('');
+  return undefined;
 }
