@@ -8,7 +8,7 @@ import { newId } from '../ids.ts';
 import { answerError, answerUnread } from './answerError.ts';
 import { authenticate, type Known } from './authenticate.ts';
 import { endConnectionsOnClose } from './endConnections.ts';
-import { type Endpoint, JsonText, Replayed } from './endpoint.ts';
+import { type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { rateLimiter } from './rateLimit.ts';
 import { type Form, openTurns, readForm } from './readForm.ts';
@@ -100,8 +100,9 @@ function addRoute(
     config: { endpoint },
     // Before the body is read: a stranger's request costs a look-up, not a parse.
     onRequest: async (request, reply) => {
-      request.known = await authenticate(ctx, endpoint, request.headers);
-      if (request.known.client) spend(reply, limit(request.known.client.id));
+      request.known = await authenticate(ctx, endpoint, request);
+      // Operators share no client's rate: looking at a busy client must not slow it down.
+      if (request.known.client && !request.known.operator) spend(reply, limit(request.known.client.id));
       const expired = request.known.account?.status === 'login_required';
       if (expired && endpoint.auth === 'account' && !endpoint.while_expired) throw refusal('login_required');
     },
@@ -121,20 +122,23 @@ function addRoute(
     checkQuery(query);
     const body = checkBody ? bodyOf(request, form) : undefined;
     if (body) checkBody?.(body);
-    const { client, account, link } = request.known ?? {};
+    const { client, account, link, operator } = request.known ?? {};
     const mutates = endpoint.method === 'POST' || endpoint.method === 'PATCH';
-    const idempotency = mutates
-      ? readIdempotencyKey(request.headers['idempotency-key'], account?.id ?? client?.id, {
-          endpoint: endpoint.id,
-          params: request.params,
-          body: form?.file ? { ...body, file: hashOf(form.file.content) } : (body ?? null),
-        })
-      : undefined;
+    const idempotency =
+      mutates && !operator
+        ? readIdempotencyKey(request.headers['idempotency-key'], account?.id ?? client?.id, {
+            endpoint: endpoint.id,
+            params: request.params,
+            body: form?.file ? { ...body, file: hashOf(form.file.content) } : (body ?? null),
+          })
+        : undefined;
     const answered = await endpoint.handle({
       ctx,
+      headers: request.headers,
       client,
       account,
       link,
+      operator,
       body,
       query,
       params: request.params,
@@ -165,6 +169,7 @@ function spend(reply: FastifyReply, allowance: ReturnType<ReturnType<typeof rate
 function send(reply: FastifyReply, answer: unknown): FastifyReply {
   if (answer instanceof JsonText) return reply.type('application/json; charset=utf-8').send(answer.text);
   if (answer instanceof Replayed) return reply.header('idempotency-replayed', 'true').send(answer.body);
+  if (answer instanceof WithHeaders) return reply.headers(answer.headers).send(answer.body);
   return reply.send(answer);
 }
 
