@@ -1,7 +1,7 @@
 import '@mantine/core/styles.css';
 import '@mantine/charts/styles.css';
 import './style.css';
-import { createTheme, MantineProvider } from '@mantine/core';
+import { createTheme, type MantineColorsTuple, MantineProvider } from '@mantine/core';
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
@@ -26,14 +26,32 @@ const client: QueryClient = new QueryClient({
   },
 });
 
+/** Ten shades around the colour of the reference and of Link's own look. */
+const sea: MantineColorsTuple = [
+  '#e9f6f9',
+  '#d3eaf0',
+  '#a6d5e1',
+  '#76bfd2',
+  '#4facc5',
+  '#38a0bd',
+  '#2694b3',
+  '#177f9b',
+  '#0f5c6e',
+  '#0a4a59',
+];
+
 const theme = createTheme({
-  primaryColor: 'teal',
-  primaryShade: { light: 8, dark: 5 },
-  autoContrast: true,
+  colors: { sea },
+  primaryColor: 'sea',
+  // White on either is above 4.5:1.
+  primaryShade: { light: 8, dark: 7 },
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
   defaultRadius: 'md',
   cursorType: 'pointer',
+  components: {
+    InputWrapper: { defaultProps: { withAsterisk: false } },
+  },
 });
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? '';

@@ -23,7 +23,7 @@ const looks: Record<string, { word: string; colour: string }> = {
 export function Status({ of }: { of: string }) {
   const { word, colour } = looks[of] ?? { word: of, colour: 'gray' };
   return (
-    <Badge color={colour} variant="light" className="status">
+    <Badge color={colour} variant="light">
       {word}
     </Badge>
   );

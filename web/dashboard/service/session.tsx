@@ -39,8 +39,9 @@ export function SessionGate({
       may: (role) => operator_roles.indexOf(data.operator.role) >= operator_roles.indexOf(role),
       signOut: async () => {
         await ask('session', { method: 'DELETE' }).catch(() => undefined);
-        client.clear();
         client.setQueryData(session_key, null);
+        // Nothing that was shown stays for whoever signs in next.
+        client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== session_key[0] });
       },
       over,
     };

@@ -1,10 +1,11 @@
-import { Paper, Stack, Table, Text, Title } from '@mantine/core';
+import { Paper, Stack, Text, Title } from '@mantine/core';
 import type { AccountRow, OrganisationRow } from '../../../../src/model/dashboard/accounts.ts';
 import { ActButton } from '../../parts/ActButton.tsx';
 import { Answer } from '../../parts/Answer.tsx';
 import { Empty } from '../../parts/Empty.tsx';
 import { Moment } from '../../parts/Moment.tsx';
 import { PageTitle } from '../../parts/PageTitle.tsx';
+import { type Column, Rows } from '../../parts/Rows.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { ask } from '../../service/ask.ts';
 import { useClient } from '../../service/client.tsx';
@@ -43,49 +44,36 @@ function Organisation({ organisation }: { organisation: OrganisationRow }) {
       <Text size="sm" c="dimmed">
         {organisation.emr_name} at {organisation.emr_address} · {organisation.timezone}
       </Text>
-      <div className="scroll">
-        <Table mt="sm" aria-label={`Accounts of ${organisation.org_id}`}>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>User</Table.Th>
-              <Table.Th>EMR user</Table.Th>
-              <Table.Th>State</Table.Th>
-              <Table.Th>Linked</Table.Th>
-              <Table.Th>
-                <span className="mantine-visually-hidden">Actions</span>
-              </Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {organisation.accounts.map((account) => (
-              <Account key={account.id} account={account} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </div>
+      <Rows
+        label={`Accounts of ${organisation.org_id}`}
+        rows={organisation.accounts}
+        columns={columns}
+        keyOf={(account) => account.id}
+        empty="No account of this organisation is linked."
+      />
     </Paper>
   );
 }
 
-function Account({ account }: { account: AccountRow }) {
-  const { of } = useClient();
-  const { may } = useSession();
-  return (
-    <Table.Tr>
-      <Table.Td>{account.user_id}</Table.Td>
-      <Table.Td>{account.emr_user_name}</Table.Td>
-      <Table.Td>
+const columns: Column<AccountRow>[] = [
+  { head: 'User', cell: (account) => account.user_id },
+  { head: 'EMR user', cell: (account) => account.emr_user_name },
+  {
+    head: 'State',
+    cell: (account) => (
+      <>
         <Status of={account.status} />
         {account.reason && <Text size="xs">{account.reason}</Text>}
-      </Table.Td>
-      <Table.Td>
-        <Moment at={account.linked_at} />
-      </Table.Td>
-      <Table.Td>
-        {may('operator') && account.status === 'active' && (
-          <ActButton act={() => ask(of(`accounts/${account.id}/sync`), { method: 'POST' })}>Sync now</ActButton>
-        )}
-      </Table.Td>
-    </Table.Tr>
-  );
+      </>
+    ),
+  },
+  { head: 'Linked', cell: (account) => <Moment at={account.linked_at} /> },
+  { head: 'Actions', cell: (account) => <Actions account={account} /> },
+];
+
+function Actions({ account }: { account: AccountRow }) {
+  const { of } = useClient();
+  const { may } = useSession();
+  if (!may('operator') || account.status !== 'active') return null;
+  return <ActButton act={() => ask(of(`accounts/${account.id}/sync`), { method: 'POST' })}>Sync now</ActButton>;
 }
