@@ -25,6 +25,7 @@ export function answerError(ctx: Context, error: unknown, request: FastifyReques
   if (known.status >= 500) {
     ctx.log.error({ request_id: request.id, endpoint: endpoint?.id ?? '', err: error }, 'request failed');
   }
+  request.code = known.code;
   if (known.retry_after_s !== undefined) reply.header('retry-after', known.retry_after_s);
   reply.status(known.status);
   // An address that cannot be decoded is answered before any hook has run.

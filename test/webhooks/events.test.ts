@@ -29,7 +29,11 @@ beforeEach(async () => {
 afterAll(() => world.close());
 
 async function list(filters: Partial<EventFilters> = {}, whose: Tenant = tenant) {
-  const text = await listEvents(world.db, whose.client_id, whose.account_id, { page: 1, page_size: 50, ...filters });
+  const { body: text } = await listEvents(world.db, whose.client_id, whose.account_id, {
+    page: 1,
+    page_size: 50,
+    ...filters,
+  });
   return JSON.parse(text);
 }
 async function ids(filters: Partial<EventFilters> = {}): Promise<string[]> {
