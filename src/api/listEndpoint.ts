@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
-import { patientsOf } from '../jobs/patientsOf.ts';
+import { patientsOf } from '../events.ts';
 import { pagination, paging, success } from '../model/fields.ts';
 import { listRecords } from '../records/list.ts';
 import { type Paged, readPage } from '../records/page.ts';

@@ -1,6 +1,6 @@
 import { type Static, type TObject, Type } from 'typebox';
 import type { OperationName } from '../connectors/connector.ts';
-import { patientsOf } from '../jobs/patientsOf.ts';
+import { patientsOf } from '../events.ts';
 import { requestWrite } from '../writes/requestWrite.ts';
 import type { Write } from '../writes/write.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from './endpoint.ts';

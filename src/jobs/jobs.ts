@@ -91,13 +91,14 @@ export async function passLane(tx: Tx, lane_id: string): Promise<void> {
 
 /** What a client sees of one job of its account, and which patient it is about. */
 export function readJob(db: Database, client_id: string, account_id: string, job_id: number) {
-  return db.read<{ body: string; mrns: (string | null)[] }>(
+  return db.read<{ body: string; mrns: string[] }>(
     client_id,
     (sql) => sql`
       SELECT (jsonb_build_object('success', true, 'job', shown.doc) || shown.doc)::text AS body,
              -- Of a patient who was asked for by this very operation the cache knows the MRN.
-             (SELECT ARRAY[input ->> 'patient_mrn', input ->> 'mrn', (SELECT mrn FROM patients
-                WHERE patients.id = operations.id)] FROM operations WHERE operations.id = shown.operation_id) AS mrns
+             (SELECT array_remove(ARRAY[input ->> 'patient_mrn', input ->> 'mrn',
+                       (SELECT mrn FROM patients WHERE patients.id = operations.id)], NULL)
+                FROM operations WHERE operations.id = shown.operation_id) AS mrns
         FROM (
         SELECT jsonb_build_object(
           'job_id', job.id, 'type', job.type, 'status', job.state, 'attempts', job.attempts,

@@ -2,13 +2,12 @@ import { EmrFailure } from '../connectors/connector.ts';
 import type { AuditEntry, Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
-import type { EventOf } from '../events.ts';
+import { type EventOf, patientsOf } from '../events.ts';
 import { emitEvent } from '../webhooks/emitEvent.ts';
 import { backoffMs, retry } from '../worker/backoff.ts';
 import { stop_reasons } from '../worker/worker.ts';
 import { endJob, holdLane, type Job, type JobProblem, releaseJob, retryJob, startHead } from './jobs.ts';
 import { parked_days_max, parkRunning } from './park.ts';
-import { patientsOf } from './patientsOf.ts';
 import type { FinalState } from './states.ts';
 import { loadSteps, NeedsReview, type Steps } from './steps.ts';
 

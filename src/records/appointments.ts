@@ -30,6 +30,7 @@ export const appointments: RecordKind<AppointmentSource, Surroundings> = {
       facility_ehr_id: source.facility_ehr_id,
       visit_type: source.appointment_type,
       cancelled: source.cancelled,
+      patient_mrn: source.patient_mrn,
       created_at,
     };
   },
@@ -40,7 +41,7 @@ export async function readAppointment(db: Database, scope: Scope, id: string): P
   const rows = await db.read<Shown>(
     scope.client_id,
     (sql) => sql`SELECT json_build_object('success', true, 'appointment', doc)::text AS body,
-             ARRAY[doc ->> 'patient_mrn'] AS mrns FROM appointments
+             array_remove(ARRAY[patient_mrn], NULL) AS mrns FROM appointments
       WHERE client_id = ${scope.client_id} AND organisation_id = ${scope.organisation_id} AND id = ${id}`,
   );
   return rows[0];

@@ -13,8 +13,8 @@ export type Paged<Filters> = {
   mrn?: 'mrn' | 'patient_mrn';
 };
 
-/** An answer that PostgreSQL has put into words, and whom it shows. */
-export type Shown = { body: string; mrns: (string | null)[] };
+/** An answer that PostgreSQL has put into words, and whom it shows. (The driver reads a null in a list as a text.) */
+export type Shown = { body: string; mrns: string[] };
 
 /**
  * A page of cached records as the text of the answer: PostgreSQL assembles it, nothing here takes it apart. Ids are
@@ -51,7 +51,7 @@ export async function readPage<Filters extends object>(
         FROM (${total}) AS total, (
           -- By the primary key one at a time: as a join, without statistics yet, it was planned as 100 scans.
           SELECT coalesce(json_agg((SELECT doc FROM ${table} AS wide WHERE wide.id = narrow.id)), '[]') AS docs,
-                 ${list.mrn ? sql`coalesce(array_agg(narrow.mrn), '{}')` : sql`'{}'::text[]`} AS mrns
+                 ${list.mrn ? sql`coalesce(array_agg(narrow.mrn) FILTER (WHERE narrow.mrn IS NOT NULL), '{}')` : sql`'{}'::text[]`} AS mrns
             FROM (SELECT id ${list.mrn ? sql`, ${sql(list.mrn)} AS mrn` : sql``} FROM ${table} WHERE ${matches}
                    ORDER BY ${list.order(sql)} LIMIT ${page_size} OFFSET ${(page - 1) * page_size}) AS narrow
         ) AS found`;

@@ -29,12 +29,14 @@ export async function addEvent(
     body: string;
     created: string;
     delivery_status: DeliveryStatus | null;
+    /** The patients whom it is about. */
+    mrns: string[];
   },
 ): Promise<void> {
   await tx`
-    INSERT INTO events (id, client_id, account_id, job_id, type, body, delivery_status, created_at)
+    INSERT INTO events (id, client_id, account_id, job_id, type, body, delivery_status, mrns, created_at)
     VALUES (${event.id}, ${event.client_id}, ${event.account_id}, ${event.job_id}, ${event.type},
-      ${event.body}, ${event.delivery_status},
+      ${event.body}, ${event.delivery_status}, ${event.mrns},
       ${event.created}::text::timestamptz)`;
 }
 
@@ -48,24 +50,24 @@ export async function listEvents(
   client_id: string,
   account_id: string,
   filters: EventFilters,
-): Promise<{ body: string; mrns: (string | null)[] }> {
+): Promise<{ body: string; mrns: string[] }> {
   const { page, page_size } = filters;
-  const [answer] = await db.read<{ body: string; mrns: (string | null)[] }>(client_id, (sql) => {
+  const [answer] = await db.read<{ body: string; mrns: string[][] | null }>(client_id, (sql) => {
     const matching = matchingEvents(sql, client_id, account_id, filters);
     return sql`
       SELECT '{"success":true,"webhook_events":[' || coalesce(page.elements, '') || '],"pagination":'
         || json_build_object('page', ${page}::bigint, 'current_page', ${page}::bigint, 'page_size', ${page_size}::bigint,
              'total_count', total.n, 'total_pages', ceil(total.n::numeric / ${page_size}::bigint)) || '}' AS body,
-             coalesce(page.mrns, '{}') AS mrns
+             page.mrns
         FROM (SELECT count(*) AS n ${matching}) AS total,
              (SELECT string_agg(${elementText(sql)}, ',' ORDER BY created_at DESC, id DESC) AS elements,
-                     (SELECT array_agg(mrn) FROM unnest(array_agg(body)) AS of_page (body), ${patientsIn(sql)}) AS mrns
-                FROM (SELECT id, type, body, created_at, delivery_status ${matching}
+                     json_agg(mrns) AS mrns
+                FROM (SELECT id, type, body, created_at, delivery_status, mrns ${matching}
                        ORDER BY created_at DESC, id DESC
                        LIMIT ${page_size}::bigint OFFSET ${(page - 1) * page_size}::bigint) AS event) AS page`;
   });
   if (!answer) throw new Error('The list of events gave no answer.');
-  return answer;
+  return { body: answer.body, mrns: (answer.mrns ?? []).flat() };
 }
 
 /** The type of an event of an account that can still be sent, and whom it is about. */
@@ -73,9 +75,9 @@ export async function findRecent(
   tx: Tx,
   account_id: string,
   id: string,
-): Promise<{ type: string; mrns: (string | null)[] } | undefined> {
-  const [row] = await tx<{ type: string; mrns: (string | null)[] }[]>`
-    SELECT type, array(SELECT mrn FROM ${patientsIn(tx)}) AS mrns FROM events WHERE id = ${id} AND account_id = ${account_id}
+): Promise<{ type: string; mrns: string[] } | undefined> {
+  const [row] = await tx<{ type: string; mrns: string[] }[]>`
+    SELECT type, mrns FROM events WHERE id = ${id} AND account_id = ${account_id}
        AND created_at > now() - make_interval(days => ${event_days_max})`;
   return row;
 }
@@ -133,15 +135,6 @@ function matchingEvents(sql: Sql, client_id: string, account_id: string, filters
     ${delivery_status === undefined ? sql`` : sql`AND delivery_status = ${delivery_status}`}
     ${from === undefined ? sql`` : sql`AND created_at >= ${from.starts}::text::timestamptz`}
     ${to === undefined ? sql`` : sql`AND created_at < ${to.ends}::text::timestamptz`}`;
-}
-
-/** MRNs in the body of an event, each a row: the places where jobs/patientsOf.ts finds them, and no others. */
-function patientsIn(sql: Sql | Tx): Fragment {
-  return sql`LATERAL (SELECT body::json -> 'data' AS data) AS said, LATERAL (
-    SELECT unnest(ARRAY[data ->> 'patient_mrn', data ->> 'mrn', data ->> 'duplicate_patient_mrn'])
-    UNION ALL SELECT each.value ->> 'mrn'
-      FROM json_array_elements(CASE json_typeof(data -> 'patients') WHEN 'array' THEN data -> 'patients' END) AS each
-  ) AS found (mrn)`;
 }
 
 function elementText(sql: Sql): Fragment {

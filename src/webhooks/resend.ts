@@ -14,7 +14,7 @@ export async function resendEvent(
   client_id: string,
   account_id: string,
   event_id: string,
-): Promise<{ deliveries: number; mrns: (string | null)[] } | undefined> {
+): Promise<{ deliveries: number; mrns: string[] } | undefined> {
   const id = parseId(event_id);
   const recent = id && (await findRecent(tx, account_id, id));
   if (!id || !recent) return undefined;

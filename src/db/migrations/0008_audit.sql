@@ -47,6 +47,11 @@ CREATE TABLE audit_head (
   mac      bytea NOT NULL
 );
 
+-- Whom an event or an appointment is about, for the records of those who read it. Not looked up in the text itself: one
+-- escape in it that PostgreSQL does not know would make the whole unreadable.
+ALTER TABLE events ADD COLUMN mrns text[] NOT NULL DEFAULT '{}';
+ALTER TABLE appointments ADD COLUMN patient_mrn text;
+
 -- Requests of the last days: no body, no address, only the endpoint's name.
 CREATE TABLE requests (
   id          uuid PRIMARY KEY,
