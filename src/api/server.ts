@@ -5,14 +5,14 @@ import type { TObject } from 'typebox';
 import type { Context, LoggedRequest } from '../context.ts';
 import { refusal } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { answerError, answerUnread } from './answerError.ts';
+import { answerError, answerUnread, apiErrorOf } from './answerError.ts';
 import { authenticate, type Known } from './authenticate.ts';
 import { endConnectionsOnClose } from './endConnections.ts';
 import { type Endpoint, JsonText, Replayed } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { rateLimiter } from './rateLimit.ts';
 import { type Form, openTurns, readForm } from './readForm.ts';
-import { leaveTrail, openTrail, type Trail } from './trail.ts';
+import { openTrail, recordAnswer, type Trail } from './trail.ts';
 import { readQuery, refuseUnstorable, validator } from './validate.ts';
 
 const body_bytes_max = 1_048_576;
@@ -43,8 +43,14 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
     ctx.log.info({ ...fields, request_id: request.id, client: request.known?.client?.public_id ?? '' }, 'request');
     if (request.routeOptions.config.endpoint) ctx.request_log.add(logged(request, fields));
   });
-  leaveTrail(ctx, server);
-  server.setErrorHandler((error, request, reply) => answerError(ctx, error, request, reply));
+  server.setErrorHandler(async (error, request, reply) => {
+    const { status } = apiErrorOf(error, request);
+    const told = await recordAnswer(ctx, request, status).then(
+      () => error,
+      (failure: unknown) => failure,
+    );
+    return answerError(ctx, told, request, reply);
+  });
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?')[0] ?? '';
     const error = refusal('route_not_found', { method: request.method, path: path.slice(0, 200) });
@@ -153,6 +159,7 @@ function addRoute(
       beside: trail?.beside,
       once: recordedOnce(ctx, trail, (work) => runOnce(ctx, client?.id ?? '', idempotency, work)),
     } as never);
+    await recordAnswer(ctx, request, reply.statusCode);
     return send(reply, answered);
   };
 }

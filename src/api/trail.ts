@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { AuditEntry, Context } from '../context.ts';
 import { parseId } from '../ids.ts';
 import type { NewJob } from '../jobs/enqueue.ts';
@@ -20,19 +20,16 @@ declare module 'fastify' {
 }
 
 /**
- * Records every request of a known caller before its answer is sent, and refuses to send what cannot be recorded.
- * A request that has changed something is recorded in that very transaction instead (`once`, `beside`). Left out are
+ * Records the request of a known caller; called before its answer is sent, and what cannot be recorded is not sent. A
+ * request that has changed something is recorded in that very transaction instead (`once`, `beside`). Left out are
  * endpoints that show no health data and change nothing (`audited: false`), and requests over the rate limit: those
  * were not looked at, and recording them would cost more than answering.
  */
-export function leaveTrail(ctx: Context, server: FastifyInstance): void {
-  server.addHook('onSend', async (request, reply) => {
-    const { trail } = request;
-    if (!trail || trail.recorded || reply.statusCode === 429) return;
-    // Set first: when the record fails, the answer that says so comes here too.
-    trail.recorded = true;
-    await ctx.audit.record(trail.entry(reply.statusCode));
-  });
+export async function recordAnswer(ctx: Context, { trail }: FastifyRequest, status: number): Promise<void> {
+  if (!trail || trail.recorded || status === 429) return;
+  // Set first: when the record fails, the answer that says so is not recorded either.
+  trail.recorded = true;
+  await ctx.audit.record(trail.entry(status));
 }
 
 /** The trail of a request whose caller is known. */
