@@ -26,20 +26,29 @@ const bundles = [
   { entry: 'web/link/link.ts', format: 'iife', name: 'CobaltLink' },
   { entry: 'web/link/page.ts', format: 'es' },
 ];
-const configuration = ['package-lock.json', 'tsconfig.json', ...projects, 'scripts/build.mjs'];
+// The dashboard is an application of many files, which Vite alone compiles.
+const dashboard = 'web/dashboard';
+const configuration = [
+  'package-lock.json',
+  'tsconfig.json',
+  ...projects,
+  `${dashboard}/tsconfig.json`,
+  'scripts/build.mjs',
+];
 const asset = /\.(sql|css|svg|html)$/;
 
 export async function build() {
   const sources = source_folders.flatMap(filesBelow).filter((path) => isCode(path) || asset.test(path));
-  const outputs = sources.flatMap(outputsOf);
+  const outputs = [...sources.filter((path) => !isDashboard(path)).flatMap(outputsOf), `${dashboard}/main.js`];
   const stamp = hashOf([...configuration, ...sources]);
   if (isBuilt(stamp, outputs)) return;
   process.stdout.write('Building.\n');
   // Without its stamp a half-written dist/ is built again.
   rmSync(stamp_file, { force: true });
   compile();
-  for (const bundle of bundles) await pack(bundle);
-  for (const path of sources.filter((path) => asset.test(path))) {
+  for (const bundle of bundles) await pack(dirname(bundle.entry), asLibrary(bundle));
+  await pack(dashboard, asApplication(`${dashboard}/main.tsx`));
+  for (const path of sources.filter((path) => asset.test(path) && !isDashboard(path))) {
     mkdirSync(dirname(join(dist, path)), { recursive: true });
     copyFileSync(join(root, path), join(dist, path));
   }
@@ -64,8 +73,12 @@ function filesBelow(folder) {
     .sort();
 }
 
+function isDashboard(path) {
+  return path.startsWith(`${dashboard}/`);
+}
+
 function isCode(path) {
-  return path.endsWith('.ts') && !path.endsWith('.test.ts') && !path.endsWith('.d.ts');
+  return /\.tsx?$/.test(path) && !path.endsWith('.test.ts') && !path.endsWith('.d.ts');
 }
 
 function outputsOf(path) {
@@ -95,29 +108,51 @@ function compile() {
   }
 }
 
-/** Puts a module and all it imports into one small file, in the place of what the compiler made of it. */
-async function pack({ entry, format, name }) {
+/** One module and all it imports as one small file, in the place of what the compiler made of it. */
+function asLibrary({ entry, format, name }) {
+  const fileName = () => basename(entry).replace(/\.ts$/, '.js');
+  return { emptyOutDir: false, lib: { entry: join(root, entry), formats: [format], name, fileName } };
+}
+
+/** A page that loads each of its parts when it is first looked at. */
+function asApplication(entry) {
+  return {
+    emptyOutDir: true,
+    sourcemap: false,
+    cssCodeSplit: false,
+    modulePreload: { polyfill: false },
+    rolldownOptions: {
+      input: join(root, entry),
+      // Components say where they may run ("use client"); there is only one place here.
+      onLog: (level, log, handle) => log.code === 'MODULE_LEVEL_DIRECTIVE' || handle(level, log),
+      output: {
+        entryFileNames: 'main.js',
+        chunkFileNames: 'chunks/[name]-[hash].js',
+        assetFileNames: (file) =>
+          file.names.some((name) => name.endsWith('.css')) ? 'main.css' : 'chunks/[name]-[hash][extname]',
+      },
+    },
+  };
+}
+
+async function pack(folder, options) {
   const { build: bundle } = await import('vite');
   // Vite sets NODE_ENV for its own ends; the service that starts in this process would take it for the operator's.
   const { NODE_ENV } = process.env;
   try {
     await bundle({
-      root,
+      root: join(root, folder),
+      base: folder === dashboard ? '/dashboard/files/' : './',
       configFile: false,
-      publicDir: false,
+      publicDir: folder === dashboard ? 'public' : false,
       logLevel: 'warn',
       build: {
-        outDir: join(dist, dirname(entry)),
-        emptyOutDir: false,
+        outDir: join(dist, folder),
         target: 'es2022',
         sourcemap: 'hidden',
         reportCompressedSize: false,
-        lib: {
-          entry: join(root, entry),
-          formats: [format],
-          name,
-          fileName: () => basename(entry).replace(/\.ts$/, '.js'),
-        },
+        chunkSizeWarningLimit: 1500,
+        ...options,
       },
     });
   } finally {
@@ -130,6 +165,6 @@ async function pack({ entry, format, name }) {
 function removeOthers(outputs) {
   const kept = new Set(outputs);
   for (const path of filesBelow('dist').map((path) => relative('dist', path))) {
-    if (!kept.has(path)) rmSync(join(dist, path));
+    if (!kept.has(path) && !isDashboard(path)) rmSync(join(dist, path));
   }
 }

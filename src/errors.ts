@@ -52,6 +52,13 @@ export const errors = {
   client_credentials_invalid: { status: 401, message: 'Invalid client credentials.' },
   access_token_missing: { status: 401, message: 'Missing access_token header.' },
   access_token_invalid: { status: 401, message: 'User not found.' },
+  operator_credentials_wrong: { status: 401, message: 'This e-mail address and password do not belong together.' },
+  operator_session_over: { status: 401, message: 'You are not signed in, or your session has ended. Sign in again.' },
+  operator_role_lacking: { status: 403, message: 'This takes the role {role}.' },
+  operator_request_foreign: {
+    status: 403,
+    message: 'This request did not come from the dashboard’s own page. Reload the page and try again.',
+  },
   login_required: {
     status: 403,
     message: 'The account link has expired. Run Link in update mode with this access_token to renew it.',
@@ -83,6 +90,10 @@ export const errors = {
   document_type_unsupported: { status: 415, message: 'document must be a PDF, JPEG or PNG file.' },
   media_type_unsupported: { status: 415, message: 'Content-Type must be {expected}.' },
   headers_too_large: { status: 431, message: 'Request headers are too large.' },
+  operator_locked: {
+    status: 429,
+    message: 'Too many passwords were tried for this account. Wait a quarter of an hour and try again.',
+  },
   rate_limited: { status: 429, message: 'Rate limit exceeded.' },
   internal: { status: 500, message: 'Something went wrong on our side. Quote the request_id when you report it.' },
   database_unavailable: { status: 503, message: 'The service cannot reach its database. Try again in a moment.' },

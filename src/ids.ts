@@ -23,6 +23,7 @@ const prefixes = {
   access_token: '',
   access_token_reference_id: 'at_ref_',
   webhook_endpoint: 'wh_',
+  operator_session: 'os_',
 } as const;
 
 export type TokenKind = keyof typeof prefixes;

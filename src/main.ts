@@ -9,6 +9,9 @@ import { openRequestLog } from './audit/openRequestLog.ts';
 import type { Config } from './config.ts';
 import { connectors } from './connectors/index.ts';
 import type { Context } from './context.ts';
+import { dashboardEndpoints } from './dashboard/endpoints.ts';
+import { openLive } from './dashboard/live.ts';
+import { serveDashboard } from './dashboard/serveDashboard.ts';
 import { parseDatabaseUrl } from './db/address.ts';
 import { openBell } from './db/bell.ts';
 import { openDatabase } from './db/database.ts';
@@ -115,10 +118,14 @@ async function listen(
   const { port, host, base_url } = ctx.config;
   const offered = endpoints.filter((each) => !each.sandbox || ctx.config.sandbox);
   const document = openApi(offered, { version, base_url });
-  const http = buildServer(ctx, [...endpoints, ...link_endpoints]);
+  const live = await openLive(ctx);
+  const http = buildServer(ctx, [...endpoints, ...link_endpoints, ...dashboardEndpoints(live)]);
+  // A stream that looks on would keep its connection open for ever.
+  http.addHook('preClose', async () => live.close());
   addPlainRoutes(ctx, http, document, health);
   serveDocs(http, document, tried);
   serveLink(ctx, http);
+  serveDashboard(http);
   const close = () => http.close();
   doors.push(close);
   try {

@@ -11,7 +11,7 @@ import { readAccount } from './accounts.ts';
 export async function expireAccount(ctx: Context, job: Job, reason: string): Promise<boolean> {
   const { client_id, account_id } = job;
   const needed = await ctx.db.tenant(client_id, async (tx) => {
-    const changed = await tx`UPDATE accounts SET status = 'login_required'
+    const changed = await tx`UPDATE accounts SET status = 'login_required', status_reason = ${reason}
       WHERE id = ${account_id} AND status = 'active' AND linked_at < ${job.tried_at} RETURNING id`;
     const account = await readAccount(tx, account_id);
     if (changed.length === 0 || !account) return account?.status !== 'active';

@@ -44,7 +44,7 @@ export async function linkAccount(
       await tx`UPDATE accounts SET token_hash = ${hashToken(token)}, token_sealed = ${token_sealed}
                 WHERE id = ${account_id}`;
     }
-    await tx`UPDATE accounts SET status = 'active', credentials_sealed = ${credentials}, grant_sealed = ${grant},
+    await tx`UPDATE accounts SET status = 'active', status_reason = NULL, credentials_sealed = ${credentials}, grant_sealed = ${grant},
       emr_user_id = ${user.ehr_id}, emr_user_name = ${user.name}, linked_at = clock_timestamp()
       WHERE id = ${account_id}`;
     await unparkJobs(tx, account_id, connectorOf(ctx, link.connector).limits.parallel_max);

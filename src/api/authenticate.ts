@@ -1,19 +1,38 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Account, findAccountByToken } from '../accounts/accounts.ts';
-import { authenticateClient, type Client, findClient } from '../clients/clients.ts';
+import { authenticateClient, type Client, findClient, findClientByPublicId } from '../clients/clients.ts';
+import type { Operator } from '../clients/operators.ts';
 import type { Context } from '../context.ts';
 import { refusal } from '../errors.ts';
 import { lookUpLink } from '../link/linkTokens.ts';
+import { authenticateOperator } from './authenticateOperator.ts';
 import type { Endpoint, OpenLink } from './endpoint.ts';
 
-export type Known = { client: Client | undefined; account: Account | undefined; link: OpenLink | undefined };
+export type Known = {
+  client: Client | undefined;
+  account: Account | undefined;
+  link: OpenLink | undefined;
+  operator: Operator | undefined;
+};
 
-const nobody: Known = { client: undefined, account: undefined, link: undefined };
+const nobody: Known = { client: undefined, account: undefined, link: undefined, operator: undefined };
 
 /** Who calls, by the three headers. An access token that is sent must be good, also where none is needed. */
-export async function authenticate(ctx: Context, endpoint: Endpoint, headers: IncomingHttpHeaders): Promise<Known> {
+export async function authenticate(
+  ctx: Context,
+  endpoint: Endpoint,
+  { headers, params }: { headers: IncomingHttpHeaders; params: unknown },
+): Promise<Known> {
   if (endpoint.auth === 'none') return nobody;
   if (endpoint.auth === 'link') return authenticateLink(ctx, header(headers, 'link_token'));
+  if (endpoint.auth === 'operator') return { ...nobody, operator: await authenticateOperator(ctx, endpoint, headers) };
+  if (endpoint.auth === 'operator_in_client') {
+    const operator = await authenticateOperator(ctx, endpoint, headers);
+    const { client_id = '' } = params as { client_id?: string };
+    const client = await findClientByPublicId(ctx, client_id);
+    if (!client) throw refusal('record_not_found', { noun: 'Client', id: client_id });
+    return { ...nobody, operator, client };
+  }
   const client = await authenticateClient(ctx, header(headers, 'client_id'), header(headers, 'client_secret'));
   if (!client) throw refusal('client_credentials_invalid');
   const token = header(headers, 'access_token');

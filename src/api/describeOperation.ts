@@ -21,6 +21,8 @@ const needed: Record<Endpoint['auth'], readonly Header[]> = {
   account: ['client_id', 'client_secret', 'access_token'],
   // The pages' own endpoints are not part of the document.
   link: [],
+  operator: [],
+  operator_in_client: [],
 };
 
 /** What a request to the endpoint looks like, and what is answered: its own examples, or what its schemas tell. */

@@ -1,26 +1,31 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
 import type { Client } from '../clients/clients.ts';
+import type { Operator } from '../clients/operators.ts';
 import type { AuditEntry, Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { EventType } from '../events.ts';
 import type { NewJob } from '../jobs/enqueue.ts';
 import type { LinkPurpose } from '../link/linkTokens.ts';
+import type { OperatorRole } from '../model/dashboard/roles.ts';
 
 /**
  * Who must be known before an endpoint answers: `link` is a person who was handed a link token, on the page that came
- * with it. `operator` joins with the dashboard.
+ * with it; `operator` is signed in at the dashboard, and with `operator_in_client` looks at the client that the path
+ * names as `{client_id}`.
  */
-export type Auth = 'none' | 'client' | 'account' | 'link';
+export type Auth = 'none' | 'client' | 'account' | 'link' | 'operator' | 'operator_in_client';
 
 /** A link token that is still good, and the client it was made for. */
 export type OpenLink = { token: string; purpose: LinkPurpose };
 
 type Caller<A extends Auth> = {
-  client: A extends 'none' ? undefined : Client;
+  client: A extends 'none' | 'operator' ? undefined : Client;
   account: A extends 'account' ? Account : undefined;
   link: A extends 'link' ? OpenLink : undefined;
+  operator: A extends 'operator' | 'operator_in_client' ? Operator : undefined;
 };
 type Parsed<Schema extends TObject | undefined> = Schema extends TObject ? Static<Schema> : undefined;
 
@@ -31,6 +36,7 @@ export type EndpointRequest<
   Params extends TObject | undefined,
 > = Caller<A> & {
   ctx: Context;
+  headers: IncomingHttpHeaders;
   body: Parsed<Body>;
   query: Parsed<Query>;
   params: Parsed<Params>;
@@ -61,6 +67,16 @@ export class JsonText {
   }
 }
 
+/** An answer with headers of its own: a cookie, a file. A stream is sent as it comes. */
+export class WithHeaders {
+  readonly body: unknown;
+  readonly headers: Record<string, string>;
+  constructor(body: unknown, headers: Record<string, string>) {
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
 /** An answer that was given before, to an earlier request with the same Idempotency-Key. */
 export class Replayed {
   readonly body: unknown;
@@ -87,6 +103,8 @@ export type EndpointOptions<
   while_expired?: boolean;
   /** false only where no health data is shown and nothing is changed: everything else is in the audit trail. */
   audited?: boolean;
+  /** The least role of an operator; without it, whoever is signed in may read and an `operator` may change. */
+  role?: OperatorRole;
   /** Exists in sandbox mode only. */
   sandbox?: boolean;
   body?: Body;

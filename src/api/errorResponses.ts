@@ -35,6 +35,7 @@ const fills: Fills = {
   body_too_large: { limit: '1 MB' },
   media_type_unsupported: { expected: 'application/json' },
   emr_unavailable: { emr },
+  operator_role_lacking: { role: 'owner' },
 };
 
 /** One response for each status that an endpoint's errors have, with every code's message and an example body of it. */

@@ -8,7 +8,7 @@ import { newId } from '../ids.ts';
 import { answerError, answerUnread, apiErrorOf } from './answerError.ts';
 import { authenticate, type Known } from './authenticate.ts';
 import { endConnectionsOnClose } from './endConnections.ts';
-import { type Endpoint, JsonText, Replayed } from './endpoint.ts';
+import { type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { rateLimiter } from './rateLimit.ts';
 import { type Form, openTurns, readForm } from './readForm.ts';
@@ -41,7 +41,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
     ctx.metrics.requests.observe({ endpoint, status: reply.statusCode }, seconds);
     const fields = { endpoint, status: reply.statusCode, duration_ms: Math.round(reply.elapsedTime) };
     ctx.log.info({ ...fields, request_id: request.id, client: request.known?.client?.public_id ?? '' }, 'request');
-    if (request.routeOptions.config.endpoint) ctx.request_log.add(logged(request, fields));
+    if (isLogged(request)) ctx.request_log.add(logged(request, fields));
   });
   server.setErrorHandler(async (error, request, reply) => {
     const { status } = apiErrorOf(error, request);
@@ -111,10 +111,11 @@ function addRoute(
     config: { endpoint },
     // Before the body is read: a stranger's request costs a look-up, not a parse.
     onRequest: async (request, reply) => {
-      request.known = await authenticate(ctx, endpoint, request.headers);
+      request.known = await authenticate(ctx, endpoint, request);
       const trail = openTrail(ctx, request, request.known);
       if (trail) request.trail = trail;
-      if (request.known.client) spend(reply, limit(request.known.client.id));
+      // Operators share no client's rate: looking at a busy client must not slow it down.
+      if (request.known.client && !request.known.operator) spend(reply, limit(request.known.client.id));
       const expired = request.known.account?.status === 'login_required';
       if (expired && endpoint.auth === 'account' && !endpoint.while_expired) throw refusal('login_required');
     },
@@ -134,21 +135,24 @@ function addRoute(
     checkQuery(query);
     const body = checkBody ? bodyOf(request, form) : undefined;
     if (body) checkBody?.(body);
-    const { client, account, link } = request.known ?? {};
+    const { client, account, link, operator } = request.known ?? {};
     const mutates = endpoint.method === 'POST' || endpoint.method === 'PATCH';
-    const idempotency = mutates
-      ? readIdempotencyKey(request.headers['idempotency-key'], account?.id ?? client?.id, {
-          endpoint: endpoint.id,
-          params: request.params,
-          body: form?.file ? { ...body, file: hashOf(form.file.content) } : (body ?? null),
-        })
-      : undefined;
+    const idempotency =
+      mutates && !operator
+        ? readIdempotencyKey(request.headers['idempotency-key'], account?.id ?? client?.id, {
+            endpoint: endpoint.id,
+            params: request.params,
+            body: form?.file ? { ...body, file: hashOf(form.file.content) } : (body ?? null),
+          })
+        : undefined;
     const { trail } = request;
     const answered = await endpoint.handle({
       ctx,
+      headers: request.headers,
       client,
       account,
       link,
+      operator,
       body,
       query,
       params: request.params,
@@ -191,6 +195,11 @@ function bodyOf(request: FastifyRequest, form: Form | undefined): Record<string,
   return body as Record<string, unknown>;
 }
 
+/** Requests of applications and of Link; what the dashboard asks for would bury them. */
+function isLogged({ routeOptions }: FastifyRequest): boolean {
+  return routeOptions.config.endpoint?.path.startsWith('/dashboard/') === false;
+}
+
 function logged(
   request: FastifyRequest,
   { endpoint, status, duration_ms }: Pick<LoggedRequest, 'endpoint' | 'status' | 'duration_ms'>,
@@ -217,6 +226,7 @@ function spend(reply: FastifyReply, allowance: ReturnType<ReturnType<typeof rate
 function send(reply: FastifyReply, answer: unknown): FastifyReply {
   if (answer instanceof JsonText) return reply.type('application/json; charset=utf-8').send(answer.text);
   if (answer instanceof Replayed) return reply.header('idempotency-replayed', 'true').send(answer.body);
+  if (answer instanceof WithHeaders) return reply.headers(answer.headers).send(answer.body);
   return reply.send(answer);
 }
 

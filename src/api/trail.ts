@@ -35,7 +35,7 @@ export async function recordAnswer(ctx: Context, { trail }: FastifyRequest, stat
 /** The trail of a request whose caller is known. */
 export function openTrail(ctx: Context, request: FastifyRequest, known: Known): Trail | undefined {
   const { endpoint } = request.routeOptions.config;
-  const caller = callerOf(known);
+  const caller = callerOf(known, request.params);
   if (!endpoint || endpoint.audited === false || !caller) return undefined;
   const mrns = new Set<string>();
   let told = subjectOf(request.params);
@@ -66,13 +66,15 @@ export function openTrail(ctx: Context, request: FastifyRequest, known: Known): 
   return trail;
 }
 
-function callerOf({
-  client,
-  account,
-  link,
-}: Known): Pick<AuditEntry, 'client_id' | 'actor_kind' | 'actor' | 'account_id'> | undefined {
+type Caller = Pick<AuditEntry, 'client_id' | 'actor_kind' | 'actor' | 'account_id'>;
+
+function callerOf({ client, account, link, operator }: Known, params: unknown): Caller | undefined {
+  const client_id = client?.id ?? null;
+  if (operator) {
+    const { account_id = '' } = params as { account_id?: string };
+    return { client_id, actor_kind: 'operator', actor: operator.email, account_id: parseId(account_id) };
+  }
   if (!client) return undefined;
-  const client_id = client.id;
   if (link) return { client_id, actor_kind: 'link', actor: link.purpose.user_id, account_id: link.purpose.account_id };
   return { client_id, actor_kind: 'client', actor: client.public_id, account_id: account?.id };
 }

@@ -48,6 +48,20 @@ export function findClient(ctx: Context, id: string): Promise<(Client & ClientPa
   });
 }
 
+/** A client by the id that stands in addresses of the dashboard. */
+export function findClientByPublicId(ctx: Context, public_id: string): Promise<Client | undefined> {
+  return ctx.lookups.find(`client by public id ${public_id}`, async () => {
+    const [row] = await ctx.db.system<Client[]>`
+      SELECT id, public_id, name, mode, callback_urls FROM clients WHERE public_id = ${public_id}`;
+    return row;
+  });
+}
+
+export async function listClients(ctx: Context): Promise<{ client_id: string; name: string; mode: 'live' | 'test' }[]> {
+  return ctx.db.system<{ client_id: string; name: string; mode: 'live' | 'test' }[]>`
+    SELECT public_id AS client_id, name, mode FROM clients ORDER BY created_at, id`;
+}
+
 /** Makes a client with one secret, which is shown now and never again. `record` leaves word of it, in its transaction. */
 export async function createClient(
   db: Database,

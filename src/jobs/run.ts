@@ -49,6 +49,7 @@ export function laneRunner(
   return async (ctx, lease, signal) => {
     const job = await ctx.db.tenant(lease.client_id, (tx) => startHead(tx, lease));
     if (!job) return;
+    ctx.bell.ring('chartwire_live', 'jobs');
     const kind = kinds.get(job.type);
     if (!kind) throw new Error(`No kind of job is called ${job.type}.`);
     const run: JobRun = { job, steps: await loadSteps(ctx.db, lease, job), signal, hold: (tx) => holdLane(tx, lease) };
@@ -63,6 +64,8 @@ export function laneRunner(
       } else {
         await settleFailure(ctx, lease, run, kind, expireAccount, error);
       }
+    } finally {
+      ctx.bell.ring('chartwire_live', 'jobs');
     }
   };
 }

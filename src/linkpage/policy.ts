@@ -1,3 +1,5 @@
+import { contentSecurityPolicy } from '../api/pages.ts';
+
 /**
  * Origins of this machine, which may frame Link in sandbox mode without being registered. Not [::1]: a policy cannot
  * name an IPv6 address, and browsers complain of it.
@@ -13,17 +15,10 @@ export function framingOrigins(registered: readonly string[], sandbox: boolean):
   return sandbox ? [...origins, ...loopback_origins] : origins;
 }
 
-/** The page runs its own files, calls its own origin, shows a logo that came as data; nothing else, nothing inline. */
-export function contentSecurityPolicy(frame_ancestors: readonly string[]): string {
-  return [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    `frame-ancestors ${frame_ancestors.length > 0 ? frame_ancestors.join(' ') : "'none'"}`,
-    "require-trusted-types-for 'script'",
-  ].join('; ');
+/** A logo comes as data; who may frame the page differs from client to client. */
+export function linkPolicy(frame_ancestors: readonly string[]): string {
+  return contentSecurityPolicy({
+    'img-src': "'self' data:",
+    'frame-ancestors': frame_ancestors.length > 0 ? frame_ancestors.join(' ') : "'none'",
+  });
 }

@@ -1,27 +1,35 @@
-import { readFileSync } from 'node:fs';
-import { gzipSync } from 'node:zlib';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Endpoint } from '../api/endpoint.ts';
+import { readPageFiles, sendPage, servePageFile } from '../api/pages.ts';
 import { findClient } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import { type KnownLink, lookUpLink, lookUpLinkByHash } from '../link/linkTokens.ts';
 import { type LinkPage, linkPage } from './linkPage.ts';
-import { contentSecurityPolicy, framingOrigins } from './policy.ts';
+import { framingOrigins, linkPolicy } from './policy.ts';
 import session from './session.get.ts';
 import signIn from './signIn.create.ts';
 
 /** What the page asks for. Answered by the machine of all endpoints, but no part of the interface for applications. */
 export const link_endpoints: readonly Endpoint[] = [session, signIn];
 
+/** Applications load the script from their own pages; the rest is the page's own. */
+const served: Record<string, 'same-origin' | 'cross-origin'> = {
+  'link.js': 'cross-origin',
+  'page.js': 'same-origin',
+  'page.css': 'same-origin',
+};
+const cache = 'public, max-age=300';
+
 /** The script for applications, and the page that it frames or that stands by itself. */
 export function serveLink(ctx: Context, server: FastifyInstance): void {
-  serveFile(server, 'link.js', 'text/javascript; charset=utf-8', 'cross-origin');
-  serveFile(server, 'page.js', 'text/javascript; charset=utf-8', 'same-origin');
-  serveFile(server, 'page.css', 'text/css; charset=utf-8', 'same-origin');
+  // A file that was not built is not served: an empty script would fail silently in somebody's application.
+  for (const { name, content } of readPageFiles('link').filter((file) => file.name in served)) {
+    servePageFile(server, `/link/v1/${name}`, content, { who: served[name] ?? 'same-origin', cache });
+  }
   server.get<{ Params: { hash: string } }>('/link/v1/frame/:hash', async (request, reply) => {
     const { hash } = request.params;
     const link = /^[0-9a-f]{64}$/.test(hash) ? await lookUpLinkByHash(ctx, Buffer.from(hash, 'hex')) : undefined;
-    return sendPage(reply, link, {
+    return show(reply, link, {
       mode: 'frame',
       // A page that only says that there is no such link has nothing to hide from whoever frames it.
       origins: link ? await framersOf(ctx, link) : ['*'],
@@ -31,7 +39,7 @@ export function serveLink(ctx: Context, server: FastifyInstance): void {
   server.get<{ Querystring: { token?: unknown } }>('/link', async (request, reply) => {
     const { token } = request.query;
     const link = typeof token === 'string' ? await lookUpLink(ctx, token) : undefined;
-    return sendPage(reply, link, { mode: 'hosted', origins: [], files: 'link/v1/' });
+    return show(reply, link, { mode: 'hosted', origins: [], files: 'link/v1/' });
   });
 }
 
@@ -48,54 +56,12 @@ const statuses: Record<LinkPage['state'], number> = {
   unknown: 404,
 };
 
-function sendPage(
+function show(
   reply: FastifyReply,
   link: KnownLink | undefined,
   page: Omit<LinkPage, 'state' | 'language'>,
 ): FastifyReply {
   const state = link?.state ?? 'unknown';
-  return reply
-    .status(statuses[state])
-    .header('content-security-policy', contentSecurityPolicy(page.origins))
-    .header('cache-control', 'no-store')
-    .header('referrer-policy', 'no-referrer')
-    .header('x-content-type-options', 'nosniff')
-    .type('text/html; charset=utf-8')
-    .send(linkPage({ ...page, state, language: link?.purpose.language ?? null }));
-}
-
-/** A file of web/link/, compressed once. */
-function serveFile(server: FastifyInstance, name: string, type: string, who: 'same-origin' | 'cross-origin'): void {
-  const content = readBuilt(name);
-  // An empty script would fail silently in somebody's application; one that is missing is told as missing.
-  if (!content) return;
-  const compressed = gzipSync(content, { level: 9 });
-  server.get(`/link/v1/${name}`, async (request, reply) => {
-    const packed = takesGzip(request);
-    if (packed) reply.header('content-encoding', 'gzip');
-    return reply
-      .header('cache-control', 'public, max-age=300')
-      .header('vary', 'accept-encoding')
-      .header('x-content-type-options', 'nosniff')
-      .header('cross-origin-resource-policy', who)
-      .type(type)
-      .send(packed ? compressed : content);
-  });
-}
-
-function takesGzip(request: FastifyRequest): boolean {
-  return /\bgzip\b(?!;\s*q=0(\.0*)?\b)/.test(String(request.headers['accept-encoding'] ?? ''));
-}
-
-/** In the build the files lie beside us; a service that runs from its sources (in tests) takes them from the build. */
-function readBuilt(name: string): Buffer | undefined {
-  for (const folder of ['../../web/link/', '../../dist/web/link/']) {
-    try {
-      return readFileSync(new URL(folder + name, import.meta.url));
-    } catch {
-      // Not here.
-    }
-  }
-  // A service without its pages still serves applications.
-  return undefined;
+  const drawn = linkPage({ ...page, state, language: link?.purpose.language ?? null });
+  return sendPage(reply.status(statuses[state]), drawn, linkPolicy(page.origins));
 }

@@ -14,7 +14,7 @@ export const timeout_ms = 15_000;
 /** What is read of an answer: enough for any sane one to end by itself, so that its connection can be kept. */
 export const response_bytes_max = 65_536;
 
-type Means = Pick<Context, 'db' | 'vault' | 'outbound' | 'log' | 'metrics'>;
+type Means = Pick<Context, 'db' | 'bell' | 'vault' | 'outbound' | 'log' | 'metrics'>;
 type Options = { timeout_ms?: number; random?: () => number };
 
 /** Makes one try of a claimed delivery and settles what follows from it. */
@@ -33,6 +33,7 @@ export async function deliver(ctx: Means, lease: Lease, signal: AbortSignal, opt
       return await ctx.db.tenant(lease.client_id, (tx) => releaseDelivery(tx, lease));
     }
     const state = await ctx.db.tenant(lease.client_id, (tx) => settle(tx, lease, delivery, outcome, options.random));
+    ctx.bell.ring('chartwire_live', 'events');
     ctx.metrics.deliveries.observe({ outcome: state }, outcome.duration_ms / 1000);
     ctx.log.info({ ...fields, state, attempt: delivery.attempts + 1, ...logged(outcome) }, 'a webhook was tried');
   } catch (error) {

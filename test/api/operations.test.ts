@@ -141,7 +141,7 @@ describe('the reference', () => {
       const keyed = parameters.some((each) => each.name === 'Idempotency-Key');
       expect(keyed).toBe(endpoint.method === 'POST' || endpoint.method === 'PATCH');
       expect(Object.keys(operation.security[0]).length).toBe(
-        { none: 0, client: 2, account: 3, link: 0 }[endpoint.auth],
+        { none: 0, client: 2, account: 3, link: 0, operator: 0, operator_in_client: 0 }[endpoint.auth],
       );
       expect(operation.requestBody === undefined).toBe(endpoint.body === undefined);
       for (const code of errorsOf(endpoint)) {

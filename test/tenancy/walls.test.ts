@@ -15,7 +15,15 @@ let other: OtherClient;
 let tables: string[];
 
 /** Tables that belong to no client: operators stand above clients, keys and migrations are the installation's. */
-const unowned = ['audit_head', 'master_keys', 'operators', 'schema_migrations', 'system_keys'];
+const unowned = [
+  'audit_head',
+  'master_keys',
+  'operator_sessions',
+  'operator_tries',
+  'operators',
+  'schema_migrations',
+  'system_keys',
+];
 /** Tables with rows of clients and rows above them, which have no client. */
 const mixed = ['audit_records', 'requests'];
 /** The client's own row, whose wall is on its id. */

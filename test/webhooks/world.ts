@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
+import { openBell } from '../../src/db/bell.ts';
 import { connect, openDatabase, type Sql } from '../../src/db/database.ts';
 import { claimLeases, type Lease } from '../../src/db/lease.ts';
 import { migrate } from '../../src/db/migrate.ts';
@@ -34,6 +35,7 @@ export async function layWorld() {
     log: openLog('trace', { write: (line) => void lines.push(line) }),
     metrics: openMetrics(),
     vault: openVault({ current: identified(randomBytes(32)) }),
+    bell: openBell(db.system, () => {}),
     outbound: createOutbound({ sandbox: true, allow: [] }),
     db,
   };

@@ -1,0 +1,28 @@
+import type { Context } from '../context.ts';
+import type { OrganisationRow } from '../model/dashboard/accounts.ts';
+import { connectorOf } from './openAccount.ts';
+
+/** The organisations of a client with their accounts and what the newest sync has brought, for an operator. */
+export async function describeOrganisations(ctx: Context, client_id: string): Promise<OrganisationRow[]> {
+  const rows = await ctx.db.read<OrganisationRow>(
+    client_id,
+    (sql) => sql`
+      SELECT replace(organisation.id::text, '-', '') AS id, org_id, connector AS emr, emr_address, timezone,
+        (SELECT json_build_object('job_id', job.id, 'state', job.state,
+                  'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)),
+                  'kinds', (SELECT coalesce(json_agg(json_build_object('kind', step.name,
+                      'records', (step.detail->>'kept')::int, 'at', iso(step.at)) ORDER BY step.n), '[]')
+                    FROM job_steps AS step WHERE step.job_id = job.id AND step.detail->>'kept' IS NOT NULL))
+           FROM jobs AS job WHERE job.organisation_id = organisation.id AND job.type = 'sync'
+          ORDER BY job.id DESC LIMIT 1) AS sync,
+        (SELECT coalesce(json_agg(json_build_object('id', replace(account.id::text, '-', ''),
+            'user_id', account.user_id, 'reference_id', account.reference_id, 'status', account.status,
+            'reason', account.status_reason, 'emr_user_name', account.emr_user_name,
+            'linked_at', iso(account.linked_at),
+            'parked_jobs', (SELECT count(*) FROM jobs WHERE jobs.account_id = account.id AND jobs.parked
+              AND jobs.state = 'queued')) ORDER BY account.linked_at), '[]')
+           FROM accounts AS account WHERE account.organisation_id = organisation.id) AS accounts
+        FROM organisations AS organisation ORDER BY organisation.created_at, organisation.id`,
+  );
+  return rows.map((row) => ({ ...row, emr_name: connectorOf(ctx, row.emr).display_name }));
+}

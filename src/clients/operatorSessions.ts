@@ -1,0 +1,47 @@
+import type { Context } from '../context.ts';
+import { newToken } from '../ids.ts';
+import { hashToken } from '../security/hash.ts';
+import type { Operator } from './operators.ts';
+
+/** A session ends so long after the last thing the person did, and so long after it began. */
+export const session_limits = { idle_minutes: 15, hours: 12 };
+
+/** Begins a session; its token is told once, to the browser that signed in. */
+export async function beginSession(ctx: Pick<Context, 'db'>, operator_id: string): Promise<string> {
+  const token = newToken('operator_session');
+  await ctx.db.system`
+    INSERT INTO operator_sessions (token_hash, operator_id) VALUES (${hashToken(token)}, ${operator_id})`;
+  return token;
+}
+
+/**
+ * Whose session a token is, while it lasts. `active` is a person's own doing and moves the idle end on (written at
+ * most every 30 s); what a page fetches by itself leaves it.
+ */
+export async function findSession(
+  ctx: Pick<Context, 'db'>,
+  token: string,
+  { active }: { active: boolean },
+): Promise<Operator | undefined> {
+  const hash = hashToken(token);
+  const [row] = await ctx.db.system<(Operator & { stale: boolean })[]>`
+    SELECT operators.id, email, name, role, totp_sealed IS NOT NULL AS totp,
+           seen_at < now() - interval '30 seconds' AS stale
+      FROM operator_sessions JOIN operators ON operators.id = operator_id
+     WHERE token_hash = ${hash} AND disabled_at IS NULL
+       AND seen_at > now() - make_interval(mins => ${session_limits.idle_minutes})
+       AND operator_sessions.created_at > now() - make_interval(hours => ${session_limits.hours})`;
+  if (!row) return undefined;
+  const { stale, ...operator } = row;
+  if (active && stale) await ctx.db.system`UPDATE operator_sessions SET seen_at = now() WHERE token_hash = ${hash}`;
+  return operator;
+}
+
+export async function endSession(ctx: Pick<Context, 'db'>, token: string): Promise<void> {
+  await ctx.db.system`DELETE FROM operator_sessions WHERE token_hash = ${hashToken(token)}`;
+}
+
+/** Ends every session of an operator: the password or the role changed. */
+export async function endSessionsOf(ctx: Pick<Context, 'db'>, operator_id: string): Promise<void> {
+  await ctx.db.system`DELETE FROM operator_sessions WHERE operator_id = ${operator_id}`;
+}

@@ -1,0 +1,16 @@
+import { Type } from 'typebox';
+import { describeOrganisations } from '../accounts/describeOrganisations.ts';
+import { endpoint } from '../api/endpoint.ts';
+import { organisation_row } from '../model/dashboard/accounts.ts';
+import { success } from '../model/fields.ts';
+
+export default endpoint({
+  id: 'dashboard.accounts.list',
+  method: 'GET',
+  path: '/dashboard/api/clients/{client_id}/accounts',
+  auth: 'operator_in_client',
+  summary: 'Organisations with their linked accounts',
+  params: Type.Object({ client_id: Type.String() }),
+  response: Type.Object({ success, organisations: Type.Array(organisation_row) }),
+  handle: async ({ ctx, client }) => ({ success: true, organisations: await describeOrganisations(ctx, client.id) }),
+});

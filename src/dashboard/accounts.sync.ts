@@ -1,0 +1,29 @@
+import { Type } from 'typebox';
+import { readAccount } from '../accounts/accounts.ts';
+import { endpoint } from '../api/endpoint.ts';
+import { refusal } from '../errors.ts';
+import { parseId } from '../ids.ts';
+import { success } from '../model/fields.ts';
+import { requestSync } from '../records/requestSync.ts';
+
+export default endpoint({
+  id: 'dashboard.accounts.sync',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/sync',
+  auth: 'operator_in_client',
+  summary: 'Read an organisation’s records anew through an account',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success, job_id: Type.Integer() }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, client, params }) => {
+    const id = parseId(params.account_id);
+    const account = id && (await ctx.db.tenant(client.id, (tx) => readAccount(tx, id)));
+    if (!account) throw refusal('record_not_found', { noun: 'Account', id: params.account_id });
+    const of = { ...account, account_id: account.id };
+    const { job_id } = await requestSync(ctx, ctx.db.service, of, { announce: false });
+    if (job_id === undefined) throw new Error('A sync without a key was not queued.');
+    ctx.bell.ring('chartwire_jobs');
+    return { success: true, job_id };
+  },
+});

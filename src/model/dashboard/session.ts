@@ -1,0 +1,17 @@
+import { type Static, Type } from 'typebox';
+import { operator_roles } from './roles.ts';
+
+export const session = Type.Object({
+  operator: Type.Object({
+    id: Type.String(),
+    email: Type.String(),
+    name: Type.String(),
+    role: Type.Enum([...operator_roles]),
+    totp: Type.Boolean(),
+  }),
+  /** Goes back in the header `x-csrf-token` of everything that changes something. */
+  csrf_token: Type.String(),
+  sandbox: Type.Boolean(),
+  version: Type.String(),
+});
+export type Session = Static<typeof session>;
