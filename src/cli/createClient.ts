@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { openAudit } from '../audit/openAudit.ts';
 import { checkClient } from '../clients/checkClient.ts';
 import { createClient, type NewClient } from '../clients/clients.ts';
 import type { Config } from '../config.ts';
@@ -6,6 +7,7 @@ import { openDatabase } from '../db/database.ts';
 import { openServer } from '../db/openServer.ts';
 import { ApiError, StartFailure } from '../errors.ts';
 import type { ClientChanges } from '../model/dashboard/settings.ts';
+import { openKeys } from '../security/openKeys.ts';
 
 type Values = {
   name?: string | undefined;
@@ -22,7 +24,18 @@ export async function createClientCommand(config: Config, values: Values): Promi
   const server = await openServer(config, () => {});
   const db = openDatabase(server.address, 2);
   try {
-    const made = await createClient(db, client);
+    const keys = await openKeys(config, db.system, (text) => void process.stderr.write(text));
+    const audit = await openAudit(db, keys.system_keys);
+    const made = await createClient(db, client, (tx, { id, client_id }) =>
+      audit.recordIn(tx, {
+        client_id: id,
+        actor_kind: 'system',
+        actor: 'command line',
+        action: 'client.create',
+        outcome: 'created',
+        subject: client_id,
+      }),
+    );
     process.stdout.write(
       `client_id     ${made.client_id}\nclient_secret ${made.client_secret}\n\nThe secret is not shown again: store it now.\n`,
     );

@@ -63,10 +63,11 @@ export async function listClients(ctx: Context): Promise<{ client_id: string; na
     SELECT public_id AS client_id, name, mode FROM clients ORDER BY created_at, id`;
 }
 
-/** Makes a client with one secret, which is shown now and never again. */
+/** Makes a client with one secret, which is shown now and never again. `record` leaves word of it, in its transaction. */
 export async function createClient(
   db: Database,
   client: NewClient,
+  record: (tx: Tx, made: { id: string; client_id: string }) => Promise<void> = async () => {},
 ): Promise<{ id: string; client_id: string; client_secret: string }> {
   const id = newId();
   const public_id = newReference(client.mode === 'live' ? 'live_client_id' : 'test_client_id');
@@ -74,6 +75,7 @@ export async function createClient(
     await tx`INSERT INTO clients (id, public_id, name, mode, callback_urls, frame_origins, logo, colour)
       VALUES (${id}, ${public_id}, ${client.name}, ${client.mode}, ${client.callback_urls ?? []},
               ${client.frame_origins ?? []}, ${client.logo ?? null}, ${client.colour ?? null})`;
+    await record(tx, { id, client_id: public_id });
     return addSecret(tx, id, client.mode);
   });
   return { id, client_id: public_id, client_secret };
