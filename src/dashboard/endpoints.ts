@@ -9,6 +9,12 @@ import clientsList from './clients.list.ts';
 import clientsUpdate from './clients.update.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
+import mePassword from './me.password.ts';
+import { secondFactorOff, secondFactorOffer, secondFactorOn } from './me.secondFactor.ts';
+import operatorsCreate from './operators.create.ts';
+import operatorsList from './operators.list.ts';
+import operatorsReset from './operators.reset.ts';
+import operatorsUpdate from './operators.update.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
 import sessionGet from './session.get.ts';
@@ -30,5 +36,13 @@ export function dashboardEndpoints(live: Live): readonly Endpoint[] {
     clientsUpdate,
     clientsKeysCreate,
     clientsKeysDelete,
+    operatorsList,
+    operatorsCreate,
+    operatorsUpdate,
+    operatorsReset,
+    mePassword,
+    secondFactorOffer,
+    secondFactorOn,
+    secondFactorOff,
   ];
 }
