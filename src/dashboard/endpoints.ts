@@ -7,6 +7,8 @@ import clientsKeysCreate from './clients.keys.create.ts';
 import clientsKeysDelete from './clients.keys.delete.ts';
 import clientsList from './clients.list.ts';
 import clientsUpdate from './clients.update.ts';
+import encryptionGet from './encryption.get.ts';
+import encryptionRotate from './encryption.rotate.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
 import mePassword from './me.password.ts';
@@ -15,6 +17,7 @@ import operatorsCreate from './operators.create.ts';
 import operatorsList from './operators.list.ts';
 import operatorsReset from './operators.reset.ts';
 import operatorsUpdate from './operators.update.ts';
+import retentionGet from './retention.get.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
 import sessionGet from './session.get.ts';
@@ -40,6 +43,9 @@ export function dashboardEndpoints(live: Live): readonly Endpoint[] {
     operatorsCreate,
     operatorsUpdate,
     operatorsReset,
+    encryptionGet,
+    encryptionRotate,
+    retentionGet,
     mePassword,
     secondFactorOffer,
     secondFactorOn,

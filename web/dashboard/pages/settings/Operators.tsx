@@ -40,7 +40,13 @@ export function Operators() {
       </Group>
       <Answer to={operators}>
         {(answer) => (
-          <Rows label="Operators" rows={answer.operators} columns={columns} keyOf={(operator) => operator.id} empty="There is nobody." />
+          <Rows
+            label="Operators"
+            rows={answer.operators}
+            columns={columns}
+            keyOf={(operator) => operator.id}
+            empty="There is nobody."
+          />
         )}
       </Answer>
     </>
@@ -97,7 +103,13 @@ function NewOperator() {
       {(problem) => (
         <>
           <TextInput name="name" label="Name" required maxLength={100} data-autofocus />
-          <TextInput name="email" type="email" label="E-mail" required error={problem?.field === 'email' && problem.message} />
+          <TextInput
+            name="email"
+            type="email"
+            label="E-mail"
+            required
+            error={problem?.field === 'email' && problem.message}
+          />
           <NativeSelect name="role" label="Role" data={roles} defaultValue="operator" />
         </>
       )}
