@@ -1,14 +1,33 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import accountsList from './accounts.list.ts';
 import accountsSync from './accounts.sync.ts';
+import { exportList, exportSearch } from './audit.export.ts';
+import auditList from './audit.list.ts';
+import auditSearch from './audit.search.ts';
+import auditVerify from './audit.verify.ts';
 import clientsList from './clients.list.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
+import requestsList from './requests.list.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
 import sessionGet from './session.get.ts';
 
 /** What the dashboard's page asks for. Answered by the machine of all endpoints, but no part of the interface for applications. */
 export function dashboardEndpoints(live: Live): readonly Endpoint[] {
-  return [sessionCreate, sessionGet, sessionDelete, liveGet(live), clientsList, accountsList, accountsSync];
+  return [
+    sessionCreate,
+    sessionGet,
+    sessionDelete,
+    liveGet(live),
+    clientsList,
+    accountsList,
+    accountsSync,
+    requestsList,
+    auditList,
+    auditSearch,
+    exportList,
+    exportSearch,
+    auditVerify,
+  ];
 }
