@@ -25,23 +25,22 @@ beforeAll(async () => {
     });
   }
   await sealAudit(world.ctx);
+  await world.owner`CREATE TABLE kept_records AS SELECT * FROM audit_records`;
+  await world.owner`CREATE TABLE kept_head AS SELECT * FROM audit_head`;
 });
 afterAll(() => world.close());
 
-/** Verification of the trail as `tamper` leaves it; everything is taken back afterwards. */
+/** Verification of the trail as `tamper` leaves it; everything is put back afterwards, and found whole again. */
 async function verifyAfter(tamper: (tx: Tx) => Promise<unknown>, batch = 7) {
-  const kept = await world.owner`SELECT *, patients::text[] AS patients, detail::text AS detail FROM audit_records`;
-  const [head] = await world.owner`SELECT * FROM audit_head`;
   await world.owner.begin(tamper);
-  try {
-    return await verifyAudit(world.ctx, undefined, batch);
-  } finally {
-    await world.owner.begin(async (tx) => {
-      await tx`TRUNCATE audit_records, audit_head`;
-      await tx`INSERT INTO audit_records ${tx(kept as unknown as Record<string, never>[])}`;
-      await tx`INSERT INTO audit_head ${tx(head as unknown as Record<string, never>)}`;
-    });
-  }
+  const verdict = await verifyAudit(world.ctx, undefined, batch);
+  await world.owner.begin(async (tx) => {
+    await tx`TRUNCATE audit_records, audit_head`;
+    await tx`INSERT INTO audit_records SELECT * FROM kept_records`;
+    await tx`INSERT INTO audit_head SELECT * FROM kept_head`;
+  });
+  expect(await verifyAudit(world.ctx)).toMatchObject({ ok: true, checked: records });
+  return verdict;
 }
 
 test('an untouched trail is found whole, whatever the size of the batches', async () => {
@@ -49,8 +48,6 @@ test('an untouched trail is found whole, whatever the size of the batches', asyn
     const verdict = await verifyAudit(world.ctx, undefined, batch);
     expect(verdict).toStrictEqual({ ok: true, checked: records, unsealed: 0, faults: [] });
   }
-  // What the tests below put back is what was there.
-  expect(await verifyAfter(async () => {})).toMatchObject({ ok: true, checked: records });
 });
 
 const places = [
@@ -143,15 +140,12 @@ describe.each(places)('at the %s record', (_name, position) => {
   test('two records that changed places are found: places alone, with their links, with what they say', async () => {
     const other = position === records ? position - 1 : position + 1;
     const swap = (columns: string[]) => async (tx: Tx) => {
-      const rows = await tx`SELECT *, patients::text[] AS patients, detail::text AS detail FROM audit_records
-        WHERE position IN (${position}, ${other}) ORDER BY position`;
+      await tx`CREATE TEMP TABLE two ON COMMIT DROP AS SELECT * FROM kept_records LIMIT 0`;
+      await tx`INSERT INTO two SELECT * FROM audit_records WHERE position IN (${position}, ${other})`;
       await tx`DELETE FROM audit_records WHERE position IN (${position}, ${other})`;
-      const [a, b] = rows;
-      const mixed = [
-        { ...a, ...Object.fromEntries(columns.map((name) => [name, b?.[name]])) },
-        { ...b, ...Object.fromEntries(columns.map((name) => [name, a?.[name]])) },
-      ];
-      await tx`INSERT INTO audit_records ${tx(mixed as unknown as Record<string, never>[])}`;
+      const exchanged = columns.flatMap((name, n) => [n === 0 ? tx`` : tx`, `, tx`${tx(name)} = twin.${tx(name)}`]);
+      await tx`UPDATE two SET ${exchanged} FROM (SELECT * FROM two) AS twin WHERE twin.id <> two.id`;
+      await tx`INSERT INTO audit_records SELECT * FROM two`;
     };
     for (const columns of [
       ['position'],
@@ -174,10 +168,10 @@ describe.each(places)('at the %s record', (_name, position) => {
       await forge({ position, chain: Buffer.alloc(32) })(tx);
     }, 'between');
     await expectFound(async (tx) => {
-      const [genuine] = await tx`SELECT *, patients::text[] AS patients, detail::text AS detail FROM audit_records
-        WHERE position = ${position}`;
-      const copy = { ...genuine, id: newId(), position: null, chain: null };
-      await tx`INSERT INTO audit_records ${tx(copy as unknown as Record<string, never>)}`;
+      await tx`CREATE TEMP TABLE copy ON COMMIT DROP AS SELECT * FROM kept_records LIMIT 0`;
+      await tx`INSERT INTO copy SELECT * FROM audit_records WHERE position = ${position}`;
+      await tx`UPDATE copy SET id = ${newId()}, position = NULL, chain = NULL`;
+      await tx`INSERT INTO audit_records SELECT * FROM copy`;
     }, 'a copy');
   });
 
@@ -204,16 +198,16 @@ test('a changed or removed head is found, and nothing is linked to it', async ()
   ]) {
     await expectFound(change, 'head');
     await world.ctx.audit.record({ client_id: null, actor_kind: 'system', actor: 't', action: 't', outcome: 't' });
-    const kept = await world.owner`SELECT * FROM audit_head`;
     await world.owner.begin(change);
     await expect(sealAudit(world.ctx)).rejects.toThrow(/Verify the trail/);
     await world.owner`TRUNCATE audit_head`;
-    await world.owner`INSERT INTO audit_head ${world.owner(kept as unknown as Record<string, never>[])}`;
+    await world.owner`INSERT INTO audit_head SELECT * FROM kept_head`;
     await world.owner`DELETE FROM audit_records WHERE position IS NULL`;
   }
 });
 
 test('promise 25: every one of these was found', () => {
   expect(found).toBe(tried);
-  console.log(`audit verification: ${found} of ${tried} kinds and places of tampering found (100 %)`);
+  const share = Math.round((found / tried) * 100);
+  process.stdout.write(`promise 25: verification finds ${share} % of ${tried} kinds and places of tampering\n`);
 });
