@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { newId, newReference, newToken } from '../ids.ts';
+import type { ClientChanges, ClientSettings } from '../model/dashboard/settings.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
 
 /** An application that may call: the tenant. */
@@ -89,4 +90,29 @@ export async function addSecret(tx: Tx, client_id: string, mode: 'live' | 'test'
                    ORDER BY id DESC LIMIT 2)`;
   await tx`SELECT pg_notify('chartwire_access', '')`;
   return secret;
+}
+
+/** Ends a secret. False when there is no such active one. */
+export async function revokeSecret(tx: Tx, client_id: string, id: string): Promise<boolean> {
+  const ended = await tx`
+    UPDATE client_secrets SET revoked_at = now() WHERE id = ${id} AND client_id = ${client_id} AND revoked_at IS NULL`;
+  await tx`SELECT pg_notify('chartwire_access', '')`;
+  return ended.count > 0;
+}
+
+export async function readClientSettings(tx: Tx, client_id: string): Promise<ClientSettings> {
+  const [row] = await tx<ClientSettings[]>`
+    SELECT public_id AS client_id, name, mode, iso(created_at) AS created_at, callback_urls, frame_origins, logo, colour,
+           (SELECT coalesce(json_agg(json_build_object('id', replace(id::text, '-', ''), 'created_at', iso(created_at))
+                                     ORDER BY id), '[]')
+              FROM client_secrets WHERE client_secrets.client_id = clients.id AND revoked_at IS NULL) AS keys
+      FROM clients WHERE id = ${client_id}`;
+  if (!row) throw new Error('A client that was just found is not there.');
+  return row;
+}
+
+/** Changes what is given and leaves the rest. */
+export async function changeClient(tx: Tx, client_id: string, changes: ClientChanges): Promise<void> {
+  if (Object.keys(changes).length > 0) await tx`UPDATE clients SET ${tx(changes)} WHERE id = ${client_id}`;
+  await tx`SELECT pg_notify('chartwire_access', '')`;
 }

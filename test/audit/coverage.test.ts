@@ -7,10 +7,10 @@ import { link_endpoints } from '../../src/linkpage/serveLink.ts';
 import { tryItValues } from '../../src/sandbox/tryItValues.ts';
 import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
 import type { Answer } from '../harness/api.ts';
+import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { operationsOf } from '../spec/everyEndpoint.ts';
 import { sendDocument } from '../spec/sendDocument.ts';
-import { signInOwner, type TestOperator } from './operator.ts';
 
 let world: TestSandbox;
 let steps: LinkSteps;
@@ -20,7 +20,7 @@ const covered = new Set<string>();
 beforeAll(async () => {
   world = await startSandbox({ small: true, env: { RATE_LIMIT: '100000', RATE_BURST: '100000' } });
   steps = linkSteps(world);
-  operator = await signInOwner(world);
+  operator = await openOperator(world);
   const hook = { body: { webhook_url: 'http://127.0.0.1:9/hook' }, headers: { access_token: null } };
   await world.api.call('POST', '/v1/webhook', hook);
   const { body } = await world.api.callIn();
@@ -35,8 +35,10 @@ const all = [...endpoints, ...link_endpoints, ...dashboard];
 /** Neither health data nor a change: everything else leaves a record. A new route does, unless it is added here too. */
 const exempt = [
   'dashboard.clients.list',
+  'dashboard.encryption.get',
   'dashboard.live.get',
   'dashboard.requests.list',
+  'dashboard.retention.get',
   'insurance-providers.list',
   'link.emrs.list',
   'locations.list',
@@ -102,7 +104,7 @@ describe('what an operator does', () => {
   test.each(theirs.map((each) => [each.id, each] as const))('%s leaves one record', async (_id, endpoint) => {
     const known: Record<string, string> = { client_id: world.sandbox.client_id };
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name) => known[name] ?? '0'.repeat(32));
-    const answer = await operator.call(endpoint.method, path, endpoint.body && {});
+    const answer = await askAsOperator(endpoint, path);
     expect(answer.status, JSON.stringify(answer.body)).not.toBe(401);
     await expectRecord(endpoint, answer);
     covered.add(endpoint.id);
@@ -157,6 +159,15 @@ async function found(source: string): Promise<unknown> {
     .split('/')
     .slice(1)
     .reduce((at, part) => at?.[part], body);
+}
+
+/** By hand, for some answers are streams: of them the beginning is enough. */
+async function askAsOperator({ method, body }: Endpoint, path: string): Promise<Answer> {
+  const headers = { cookie: operator.cookie, 'x-csrf-token': operator.csrf_token, origin: world.sandbox.base_url };
+  const sent = body && { body: '{}', headers: { ...headers, 'content-type': 'application/json' } };
+  const answer = await fetch(world.sandbox.base_url + path, { method, headers, ...sent });
+  await answer.body?.cancel();
+  return { status: answer.status, headers: answer.headers, body: undefined };
 }
 
 const order = (endpoint: Endpoint) => Number(endpoint.id === 'dashboard.session.delete');

@@ -4,15 +4,15 @@ import { exportAudit } from '../../src/audit/exportAudit.ts';
 import { sealAudit } from '../../src/audit/sealAudit.ts';
 import auditList from '../../src/dashboard/audit.list.ts';
 import type { AuditRecord } from '../../src/model/dashboard/audit.ts';
+import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { signInOwner, type TestOperator } from './operator.ts';
 
 let world: TestSandbox;
 let operator: TestOperator;
 let mrn: string;
 beforeAll(async () => {
   world = await startSandbox({ small: true });
-  operator = await signInOwner(world);
+  operator = await openOperator(world);
   const { body } = await world.api.call('GET', '/v1/patients?page_size=3');
   mrn = body.patients[1].mrn;
   for (let n = 0; n < 5; n++) await world.api.call('GET', `/v1/patients?mrn=${mrn}`);
@@ -21,19 +21,19 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const list = async (query = ''): Promise<AuditRecord[]> => {
-  const { status, body } = await operator.call('GET', `/dashboard/api/audit?${query}`);
+  const { status, body } = await operator.get(`audit?${query}`);
   expect(status, JSON.stringify(body)).toBe(200);
   return body.records;
 };
 const search = async (filters: Record<string, unknown>): Promise<AuditRecord[]> => {
-  const { status, body } = await operator.call('POST', '/dashboard/api/audit/search', filters);
+  const { status, body } = await operator.post('audit/search', filters);
   expect(status, JSON.stringify(body)).toBe(200);
   return body.records;
 };
 
 describe('the list', () => {
   test('shows who did what, newest first, as its schema says', async () => {
-    const answer = await operator.call('GET', '/dashboard/api/audit?page_size=200');
+    const answer = await operator.get('audit?page_size=200');
     expect(Compile(auditList.response).Errors(answer.body)).toStrictEqual([]);
     const ids = answer.body.records.map((each: AuditRecord) => each.id);
     expect(ids).toStrictEqual([...ids].sort().reverse());
@@ -53,10 +53,7 @@ describe('the list', () => {
     const seen: string[] = [];
     for (let next: string | null = ''; next !== null; ) {
       const before = next === '' ? '' : `&before=${next}`;
-      const { body } = await operator.call(
-        'GET',
-        `/dashboard/api/audit?page_size=4&client_id=${world.sandbox.client_id}${before}`,
-      );
+      const { body } = await operator.get(`audit?page_size=4&client_id=${world.sandbox.client_id}${before}`);
       seen.push(...body.records.map((each: AuditRecord) => each.id));
       next = body.next;
     }
@@ -78,7 +75,7 @@ describe('the list', () => {
   });
 
   test('takes no MRN in its address', async () => {
-    const { status, body } = await operator.call('GET', `/dashboard/api/audit?patient_mrn=${mrn}`);
+    const { status, body } = await operator.get(`audit?patient_mrn=${mrn}`);
     expect([status, body.message]).toStrictEqual([400, 'Unexpected query parameters: patient_mrn']);
   });
 });
@@ -100,14 +97,14 @@ describe('the search by patient', () => {
 
 describe('the file', () => {
   test('holds what the list shows, one record a line', async () => {
-    const answer = await operator.call('GET', '/dashboard/api/audit.csv?action=patients.list');
+    const answer = await operator.get('audit.csv?action=patients.list');
     expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8');
     expect(answer.headers.get('content-disposition')).toContain('attachment');
     const lines = answer.body.trim().split('\r\n');
     expect(lines).toHaveLength(7);
     expect(lines[0]).toMatch(/^"at","client_id","client_name","actor_kind"/);
     expect(lines[1]).toContain(`"${world.sandbox.client_id}","Sandbox","client"`);
-    const of_patient = await operator.call('POST', '/dashboard/api/audit/search.csv', { patient_mrn: 'OTHER' });
+    const of_patient = await operator.post('audit/search.csv', { patient_mrn: 'OTHER' });
     expect(of_patient.body.trim().split('\r\n')).toHaveLength(2);
   });
 
@@ -132,12 +129,22 @@ describe('the verification', () => {
   test('tells how far it is, and at last that all is whole, or what is not', async () => {
     await sealAudit(world.ctx);
     const verify = async () => {
-      const answer = await operator.call('POST', '/dashboard/api/audit/verify', {});
+      const { base_url } = world.sandbox;
+      const answer = await fetch(`${base_url}/dashboard/api/audit/verify`, {
+        method: 'POST',
+        headers: {
+          cookie: operator.cookie,
+          'x-csrf-token': operator.csrf_token,
+          origin: base_url,
+          'content-type': 'application/json',
+        },
+        body: '{}',
+      });
       expect(answer.headers.get('content-type')).toBe('application/x-ndjson');
-      const lines = answer.body
+      const lines = (await answer.text())
         .trim()
         .split('\n')
-        .map((line: string) => JSON.parse(line));
+        .map((line) => JSON.parse(line));
       expect(lines[0]).toMatchObject({ checked: expect.any(Number), total: expect.any(Number) });
       return lines.at(-1).verdict;
     };

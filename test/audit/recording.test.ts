@@ -6,8 +6,8 @@ import { createClientCommand } from '../../src/cli/createClient.ts';
 import { loadConfig } from '../../src/config.ts';
 import { linkSteps } from '../api/linkSteps.ts';
 import type { Answer } from '../harness/api.ts';
+import { openOperator, signIn } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { signInOwner } from './operator.ts';
 
 let world: TestSandbox;
 let client_id: string;
@@ -217,15 +217,10 @@ describe('people and commands', () => {
   });
 
   test('an operator who signs in, or fails to, is recorded; an address that nobody has is not', async () => {
-    await signInOwner(world);
-    const { base_url, dashboard } = world.sandbox;
+    const { dashboard } = world.sandbox;
+    await openOperator(world);
     for (const email of [dashboard.email, 'secret-typed-here']) {
-      const answer = await fetch(`${base_url}/dashboard/api/session`, {
-        method: 'POST',
-        headers: { origin: base_url, 'content-type': 'application/json' },
-        body: JSON.stringify({ email, password: 'wrong' }),
-      });
-      expect(answer.status).toBeGreaterThanOrEqual(400);
+      expect((await signIn(world, { email, password: 'wrong' })).status).toBeGreaterThanOrEqual(400);
     }
     const signed = await recordsOf('operator.sign_in');
     expect(signed.map(({ actor_kind, actor, outcome }) => [actor_kind, actor, outcome])).toStrictEqual([

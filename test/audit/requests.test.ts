@@ -6,21 +6,21 @@ import requestsList from '../../src/dashboard/requests.list.ts';
 import { newId } from '../../src/ids.ts';
 import { openMetrics } from '../../src/metrics.ts';
 import type { RequestRow } from '../../src/model/dashboard/requests.ts';
+import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { signInOwner, type TestOperator } from './operator.ts';
 
 let world: TestSandbox;
 let operator: TestOperator;
 beforeAll(async () => {
   world = await startSandbox({ small: true });
-  operator = await signInOwner(world);
+  operator = await openOperator(world);
 });
 afterAll(() => world.close());
 
 /** The log does not hold up answers, so it may be a moment behind them. */
 const list = (query: string, count: number): Promise<RequestRow[]> =>
   vi.waitFor(async () => {
-    const { status, body } = await operator.call('GET', `/dashboard/api/requests?${query}`);
+    const { status, body } = await operator.get(`requests?${query}`);
     expect(status, JSON.stringify(body)).toBe(200);
     expect(body.requests).toHaveLength(count);
     return body.requests;
@@ -42,7 +42,7 @@ test('a request is found by its id, with who asked, what for, and how it was ans
     duration_ms: expect.any(Number),
     code: null,
   });
-  const { body } = await operator.call('GET', '/dashboard/api/requests');
+  const { body } = await operator.get('requests');
   expect(Compile(requestsList.response).Errors(body)).toStrictEqual([]);
 });
 
@@ -63,11 +63,8 @@ test('failures are found by their status, with the code of the error, also those
 test('pages follow one another without a gap', async () => {
   for (let n = 0; n < 5; n++) await world.api.call('GET', '/v1/visit-types');
   const whole = await list('endpoint=visit-types.list', 5);
-  const first = await operator.call('GET', '/dashboard/api/requests?endpoint=visit-types.list&page_size=3');
-  const second = await operator.call(
-    'GET',
-    `/dashboard/api/requests?endpoint=visit-types.list&page_size=3&before=${first.body.next}`,
-  );
+  const first = await operator.get('requests?endpoint=visit-types.list&page_size=3');
+  const second = await operator.get(`requests?endpoint=visit-types.list&page_size=3&before=${first.body.next}`);
   expect([...first.body.requests, ...second.body.requests]).toStrictEqual(whole);
   expect(second.body.next).toBeNull();
 });
