@@ -1,6 +1,10 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import accountsList from './accounts.list.ts';
 import accountsSync from './accounts.sync.ts';
+import { exportList, exportSearch } from './audit.export.ts';
+import auditList from './audit.list.ts';
+import auditSearch from './audit.search.ts';
+import auditVerify from './audit.verify.ts';
 import clientsCreate from './clients.create.ts';
 import clientsGet from './clients.get.ts';
 import clientsKeysCreate from './clients.keys.create.ts';
@@ -17,6 +21,7 @@ import operatorsCreate from './operators.create.ts';
 import operatorsList from './operators.list.ts';
 import operatorsReset from './operators.reset.ts';
 import operatorsUpdate from './operators.update.ts';
+import requestsList from './requests.list.ts';
 import retentionGet from './retention.get.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
@@ -50,5 +55,13 @@ export function dashboardEndpoints(live: Live): readonly Endpoint[] {
     secondFactorOffer,
     secondFactorOn,
     secondFactorOff,
+    // Requests
+    requestsList,
+    // Audit
+    auditList,
+    auditSearch,
+    exportList,
+    exportSearch,
+    auditVerify,
   ];
 }
