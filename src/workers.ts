@@ -7,6 +7,7 @@ import { purgeExpired } from './db/purge.ts';
 import { newId } from './ids.ts';
 import { findExpired, wakeExpired } from './jobs/park.ts';
 import { type JobKind, laneRunner } from './jobs/run.ts';
+import { purgeReceived } from './receiver/receivedRequests.ts';
 import { requestDueSyncs, sync_type } from './records/requestSync.ts';
 import { sync } from './records/sync.ts';
 import { deliver } from './webhooks/deliver.ts';
@@ -67,6 +68,7 @@ function choresOf(ctx: Context): Chore[] {
     { name: 'sync', every_ms: minute_ms / 4, run: () => requestDueSyncs(ctx) },
     { name: 'parked', every_ms: 10 * minute_ms, run: () => wakeLongParked(ctx) },
     { name: 'purge', every_ms: 60 * minute_ms, run: () => Promise.all([purgeExpired(system), purgeEvents(system)]) },
+    { name: 'received', every_ms: 60 * minute_ms, run: () => purgeReceived(system) },
   ];
 }
 

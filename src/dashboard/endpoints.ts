@@ -2,6 +2,7 @@ import type { Endpoint } from '../api/endpoint.ts';
 import accountsList from './accounts.list.ts';
 import accountsSync from './accounts.sync.ts';
 import clientsList from './clients.list.ts';
+import { event_endpoints } from './eventEndpoints.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
 import sessionCreate from './session.create.ts';
@@ -10,5 +11,14 @@ import sessionGet from './session.get.ts';
 
 /** What the dashboard's page asks for. Answered by the machine of all endpoints, but no part of the interface for applications. */
 export function dashboardEndpoints(live: Live): readonly Endpoint[] {
-  return [sessionCreate, sessionGet, sessionDelete, liveGet(live), clientsList, accountsList, accountsSync];
+  return [
+    sessionCreate,
+    sessionGet,
+    sessionDelete,
+    liveGet(live),
+    clientsList,
+    accountsList,
+    accountsSync,
+    ...event_endpoints,
+  ];
 }

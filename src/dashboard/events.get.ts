@@ -1,0 +1,24 @@
+import { Type } from 'typebox';
+import { endpoint } from '../api/endpoint.ts';
+import { refusal } from '../errors.ts';
+import { parseId } from '../ids.ts';
+import { event_whole } from '../model/dashboard/events.ts';
+import { success } from '../model/fields.ts';
+import { describeEvent } from '../webhooks/describeEvent.ts';
+
+export default endpoint({
+  id: 'dashboard.events.get',
+  method: 'GET',
+  path: '/dashboard/api/clients/{client_id}/events/{event_id}',
+  auth: 'operator_in_client',
+  summary: 'An event with its payload, its deliveries and every try',
+  params: Type.Object({ client_id: Type.String(), event_id: Type.String() }),
+  response: Type.Object({ success, event: event_whole }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, client, params }) => {
+    const id = parseId(params.event_id);
+    const event = id && (await describeEvent(ctx.db, client.id, id));
+    if (!event) throw refusal('record_not_found', { noun: 'Event', id: params.event_id });
+    return { success: true, event };
+  },
+});
