@@ -1,10 +1,21 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import accountsList from './accounts.list.ts';
 import accountsSync from './accounts.sync.ts';
+import clientsCreate from './clients.create.ts';
+import clientsGet from './clients.get.ts';
+import clientsKeysCreate from './clients.keys.create.ts';
+import clientsKeysDelete from './clients.keys.delete.ts';
 import clientsList from './clients.list.ts';
+import clientsUpdate from './clients.update.ts';
 import { event_endpoints } from './eventEndpoints.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
+import mePassword from './me.password.ts';
+import { secondFactorOff, secondFactorOffer, secondFactorOn } from './me.secondFactor.ts';
+import operatorsCreate from './operators.create.ts';
+import operatorsList from './operators.list.ts';
+import operatorsReset from './operators.reset.ts';
+import operatorsUpdate from './operators.update.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
 import sessionGet from './session.get.ts';
@@ -16,9 +27,25 @@ export function dashboardEndpoints(live: Live): readonly Endpoint[] {
     sessionGet,
     sessionDelete,
     liveGet(live),
-    clientsList,
+    // Accounts
     accountsList,
     accountsSync,
+    // Events & webhooks
     ...event_endpoints,
+    // Settings
+    clientsList,
+    clientsCreate,
+    clientsGet,
+    clientsUpdate,
+    clientsKeysCreate,
+    clientsKeysDelete,
+    operatorsList,
+    operatorsCreate,
+    operatorsUpdate,
+    operatorsReset,
+    mePassword,
+    secondFactorOffer,
+    secondFactorOn,
+    secondFactorOff,
   ];
 }

@@ -9,6 +9,7 @@ export default endpoint({
   method: 'GET',
   path: '/dashboard/api/event-types',
   auth: 'operator',
+  audited: false,
   summary: 'The types of events that the service sends',
   response: Type.Object({ success, event_types: Type.Array(event_type_row) }),
   handle: async () => ({

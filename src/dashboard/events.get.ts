@@ -15,10 +15,12 @@ export default endpoint({
   params: Type.Object({ client_id: Type.String(), event_id: Type.String() }),
   response: Type.Object({ success, event: event_whole }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, client, params }) => {
+  handle: async ({ ctx, client, params, saw }) => {
     const id = parseId(params.event_id);
-    const event = id && (await describeEvent(ctx.db, client.id, id));
-    if (!event) throw refusal('record_not_found', { noun: 'Event', id: params.event_id });
+    const found = id && (await describeEvent(ctx.db, client.id, id));
+    if (!found) throw refusal('record_not_found', { noun: 'Event', id: params.event_id });
+    const { mrns, ...event } = found;
+    saw(mrns);
     return { success: true, event };
   },
 });

@@ -11,6 +11,7 @@ export default endpoint({
   method: 'GET',
   path: '/dashboard/api/clients/{client_id}/events',
   auth: 'operator_in_client',
+  audited: false,
   summary: 'A client’s events of the last 30 days, newest first',
   params: Type.Object({ client_id: Type.String() }),
   query: Type.Object({

@@ -16,12 +16,13 @@ export default endpoint({
   body: Type.Object({}),
   response: Type.Object({ success, deliveries: Type.Integer() }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, client, params, once }) => {
+  handle: async ({ ctx, client, params, saw, once }) => {
     const id = parseId(params.event_id);
     const event = id && (await describeEvent(ctx.db, client.id, id));
     const answer = await once(async (tx) => {
       const resent = event && (await resendEvent(tx, client.id, event.account.id, event.id));
       if (!resent) throw refusal('record_not_found', { noun: 'Event', id: params.event_id });
+      saw(resent.mrns);
       return { success: true, deliveries: resent.deliveries };
     });
     ctx.bell.ring('chartwire_deliveries');

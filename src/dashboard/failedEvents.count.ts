@@ -9,6 +9,7 @@ export default endpoint({
   method: 'GET',
   path: '/dashboard/api/clients/{client_id}/failed-events',
   auth: 'operator_in_client',
+  audited: false,
   summary: 'How many events since a moment are failed now',
   params: Type.Object({ client_id: Type.String() }),
   query: Type.Object({ since: date_time }),

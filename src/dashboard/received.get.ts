@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { endpoint } from '../api/endpoint.ts';
 import { refusal } from '../errors.ts';
+import { patientsOf } from '../events.ts';
 import { parseId } from '../ids.ts';
 import { received_request } from '../model/dashboard/receiver.ts';
 import { success } from '../model/fields.ts';
@@ -15,10 +16,21 @@ export default endpoint({
   params: Type.Object({ client_id: Type.String(), request_id: Type.String() }),
   response: Type.Object({ success, request: received_request }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, client, params }) => {
+  handle: async ({ ctx, client, params, saw }) => {
     const id = parseId(params.request_id);
     const request = id && (await readRequest(ctx.db, client.id, id));
     if (!request) throw refusal('record_not_found', { noun: 'Request', id: params.request_id });
+    saw(namedIn(request.body));
     return { success: true, request };
   },
 });
+
+/** The patients whom an event's body is about, if it is one. */
+function namedIn(body: string): string[] {
+  try {
+    const said: unknown = JSON.parse(body);
+    return typeof said === 'object' && said !== null && 'data' in said ? patientsOf(said.data) : [];
+  } catch {
+    return [];
+  }
+}

@@ -9,6 +9,7 @@ export default endpoint({
   method: 'GET',
   path: '/dashboard/api/clients/{client_id}/receiver/requests',
   auth: 'operator_in_client',
+  audited: false,
   summary: 'What the built-in receiver got, newest first',
   params: Type.Object({ client_id: Type.String() }),
   query: Type.Object({

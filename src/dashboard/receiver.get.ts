@@ -11,6 +11,7 @@ export default endpoint({
   method: 'GET',
   path: '/dashboard/api/clients/{client_id}/receiver',
   auth: 'operator_in_client',
+  audited: false,
   summary: 'The built-in receiver of a client, if it has one, and why it cannot have one if so',
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, receiver: nullable(receiver), refused: nullable(Type.String()) }),

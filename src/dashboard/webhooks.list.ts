@@ -9,6 +9,7 @@ export default endpoint({
   method: 'GET',
   path: '/dashboard/api/clients/{client_id}/webhooks',
   auth: 'operator_in_client',
+  audited: false,
   summary: 'A client’s webhook addresses and how they fare',
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, webhooks: Type.Array(webhook_row) }),

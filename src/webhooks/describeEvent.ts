@@ -2,12 +2,16 @@ import type { Database } from '../db/database.ts';
 import type { EventWhole } from '../model/dashboard/events.ts';
 import { eventColumns, eventSources } from './browseEvents.ts';
 
-/** One event with what was sent, to whom, and what every try showed. */
-export async function describeEvent(db: Database, client_id: string, id: string): Promise<EventWhole | undefined> {
-  const [row] = await db.read<EventWhole>(
+/** One event with what was sent, to whom, and what every try showed; `mrns` are the patients whom it is about. */
+export async function describeEvent(
+  db: Database,
+  client_id: string,
+  id: string,
+): Promise<(EventWhole & { mrns: string[] }) | undefined> {
+  const [row] = await db.read<EventWhole & { mrns: string[] }>(
     client_id,
     (sql) => sql`
-      SELECT ${eventColumns(sql)}, event.body,
+      SELECT ${eventColumns(sql)}, event.body, event.mrns,
         (SELECT coalesce(json_agg(json_build_object(
             'id', replace(delivery.id::text, '-', ''), 'webhook_id', endpoint.id, 'url', endpoint.url,
             'endpoint_status', endpoint.status, 'status', delivery.status, 'next_try_at', iso(delivery.ready_at),
