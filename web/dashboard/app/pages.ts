@@ -20,4 +20,10 @@ export const pages: readonly PageEntry[] = [
     of_client: true,
     component: lazy(() => import('../pages/accounts/Accounts.tsx')),
   },
+  {
+    path: '/events',
+    label: 'Events & webhooks',
+    of_client: true,
+    component: lazy(() => import('../pages/events/Events.tsx')),
+  },
 ];
