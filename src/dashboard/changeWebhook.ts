@@ -22,9 +22,9 @@ export function changeWebhook<Body extends TObject>({ change, ...declared }: Cha
   return endpoint({
     ...declared,
     auth: 'operator_in_client',
-    params: Type.Object({ client_id: Type.String(), webhook_id: Type.String() }),
+    params: Type.Object({ client_id: Type.String(), id: Type.String() }),
     errors: ['record_not_found'],
-    handle: async ({ ctx, client, params: { webhook_id }, body, once }) => {
+    handle: async ({ ctx, client, params: { id: webhook_id }, body, once }) => {
       const answer = await once(async (tx) => {
         // Parsed by this very schema, whose type is lost in the parameter of a parameter.
         const changed = await change(ctx, tx, { client_id: client.id, webhook_id, body: body as Static<Body> });

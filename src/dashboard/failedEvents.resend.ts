@@ -14,8 +14,13 @@ export default endpoint({
   params: Type.Object({ client_id: Type.String() }),
   body: Type.Object({ since: date_time, until: date_time, after: Type.Optional(id) }),
   response: Type.Object({ success, ...resent_batch.properties }),
-  handle: async ({ ctx, body: { since, until, after }, once }) => {
-    const answer = await once(async (tx) => ({ success: true, ...(await resendFailed(tx, { since, until, after })) }));
+  handle: async ({ ctx, body: { since, until, after }, saw, about, once }) => {
+    const answer = await once(async (tx) => {
+      const { mrns, ...batch } = await resendFailed(tx, { since, until, after });
+      saw(mrns);
+      about({ detail: { since, resent: batch.resent } });
+      return { success: true, ...batch };
+    });
     ctx.bell.ring('chartwire_deliveries');
     return answer;
   },

@@ -10,16 +10,16 @@ import { readRequest } from '../receiver/receivedRequests.ts';
 export default endpoint({
   id: 'dashboard.received.get',
   method: 'GET',
-  path: '/dashboard/api/clients/{client_id}/receiver/requests/{request_id}',
+  path: '/dashboard/api/clients/{client_id}/receiver/requests/{id}',
   auth: 'operator_in_client',
   summary: 'One request that the built-in receiver got, with its headers and its body',
-  params: Type.Object({ client_id: Type.String(), request_id: Type.String() }),
+  params: Type.Object({ client_id: Type.String(), id: Type.String() }),
   response: Type.Object({ success, request: received_request }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params, saw }) => {
-    const id = parseId(params.request_id);
+    const id = parseId(params.id);
     const request = id && (await readRequest(ctx.db, client.id, id));
-    if (!request) throw refusal('record_not_found', { noun: 'Request', id: params.request_id });
+    if (!request) throw refusal('record_not_found', { noun: 'Request', id: params.id });
     saw(namedIn(request.body));
     return { success: true, request };
   },

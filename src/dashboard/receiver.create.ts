@@ -15,9 +15,10 @@ export default endpoint({
   body: Type.Object({}),
   response: Type.Object({ success, receiver }),
   errors: ['webhook_url_refused'],
-  handle: async ({ ctx, client, once }) => {
+  handle: async ({ ctx, client, about, once }) => {
     const answer = await once(async (tx) => {
       const opened = await openReceiver(ctx, tx, client.id);
+      about({ subject: opened.endpoint_id });
       return { success: true, receiver: describeReceiver(opened) };
     });
     ctx.bell.ring('chartwire_live', 'events');

@@ -15,10 +15,11 @@ export default endpoint({
   body: WebhookRequest,
   response: Type.Object({ success, ...webhook_secret.properties }),
   errors: ['webhook_url_refused'],
-  handle: async ({ ctx, client, body, once }) => {
+  handle: async ({ ctx, client, body, about, once }) => {
     const answer = await once(async (tx) => {
       const wanted = { url: body.webhook_url, event_types: body.event_types };
       const { id, secret } = await addEndpoint(ctx, tx, client.id, wanted);
+      about({ subject: id });
       return { success: true, webhook_id: id, webhook_secret: secret };
     });
     ctx.bell.ring('chartwire_live', 'events');

@@ -6,7 +6,7 @@ import { changeWebhook } from './changeWebhook.ts';
 export default changeWebhook({
   id: 'dashboard.webhooks.delete',
   method: 'DELETE',
-  path: '/dashboard/api/clients/{client_id}/webhooks/{webhook_id}',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
   summary: 'Remove a webhook address with its secrets and deliveries',
   body: Type.Object({}),
   response: Type.Object({ success }),

@@ -7,7 +7,7 @@ import { changeWebhook } from './changeWebhook.ts';
 export default changeWebhook({
   id: 'dashboard.webhooks.disable',
   method: 'POST',
-  path: '/dashboard/api/clients/{client_id}/webhooks/{webhook_id}/disable',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}/disable',
   summary: 'Send no more to a webhook address; what waits for it ends as failed',
   body: Type.Object({}),
   response: Type.Object({ success }),

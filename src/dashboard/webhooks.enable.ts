@@ -6,7 +6,7 @@ import { changeWebhook } from './changeWebhook.ts';
 export default changeWebhook({
   id: 'dashboard.webhooks.enable',
   method: 'POST',
-  path: '/dashboard/api/clients/{client_id}/webhooks/{webhook_id}/enable',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}/enable',
   summary: 'Send to a webhook address again',
   body: Type.Object({}),
   response: Type.Object({ success }),

@@ -7,7 +7,7 @@ import { changeWebhook } from './changeWebhook.ts';
 export default changeWebhook({
   id: 'dashboard.webhooks.rotate',
   method: 'POST',
-  path: '/dashboard/api/clients/{client_id}/webhooks/{webhook_id}/rotate-secret',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}/rotate-secret',
   summary: 'Give a webhook address a new secret; the old one signs for 24 hours more',
   body: Type.Object({}),
   response: Type.Object({ success, ...webhook_secret.properties }),

@@ -8,14 +8,14 @@ import { tryEndpoint } from '../webhooks/tryEndpoint.ts';
 export default endpoint({
   id: 'dashboard.webhooks.try',
   method: 'POST',
-  path: '/dashboard/api/clients/{client_id}/webhooks/{webhook_id}/try',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}/try',
   auth: 'operator_in_client',
   summary: 'Send a webhook address a signed test event now',
-  params: Type.Object({ client_id: Type.String(), webhook_id: Type.String() }),
+  params: Type.Object({ client_id: Type.String(), id: Type.String() }),
   body: Type.Object({}),
   response: Type.Object({ success, ...webhook_tried.properties }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, client, params: { webhook_id } }) => {
+  handle: async ({ ctx, client, params: { id: webhook_id } }) => {
     const tried = await tryEndpoint(ctx, client.id, webhook_id);
     if (!tried) throw refusal('record_not_found', { noun: 'Webhook', id: webhook_id });
     return { success: true, ...tried };

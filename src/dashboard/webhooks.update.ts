@@ -9,7 +9,7 @@ const { event_types } = WebhookRequest.properties;
 export default changeWebhook({
   id: 'dashboard.webhooks.update',
   method: 'PATCH',
-  path: '/dashboard/api/clients/{client_id}/webhooks/{webhook_id}',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
   summary: 'Choose the types of events that an address is told of',
   body: Type.Object({ event_types: resettable(event_types) }),
   response: Type.Object({ success }),

@@ -20,14 +20,15 @@ export async function countFailed(tx: Tx, since: string): Promise<FailedCount> {
 /**
  * Queues one batch of the failed events of a stretch of time, oldest first, and says where the next begins. Only what
  * is failed at this moment is sent again, and only to the endpoints it failed at: what another operator has resent
- * meanwhile, or what arrived elsewhere, is left alone. The caller rings `chartwire_deliveries` after its commit.
+ * meanwhile, or what arrived elsewhere, is left alone. `mrns` are the patients whom it
+ * concerns. The caller rings `chartwire_deliveries` after its commit.
  */
 export async function resendFailed(
   tx: Tx,
   { since, until, after }: { since: string; until: string; after: string | undefined },
-): Promise<ResentBatch> {
-  const rows = await tx<{ id: string }[]>`
-    SELECT event.id FROM events AS event
+): Promise<ResentBatch & { mrns: string[] }> {
+  const rows = await tx<{ id: string; mrns: string[] }[]>`
+    SELECT event.id, event.mrns FROM events AS event
      WHERE ${failedSince(tx, since)} AND created_at < ${until}::text::timestamptz AND ${sendable(tx)}
      ${after === undefined ? tx`` : tx`AND (created_at, event.id) > (SELECT last.created_at, last.id FROM events AS last WHERE last.id = ${after})`}
      ORDER BY created_at, event.id LIMIT ${batch_max}`;
@@ -37,7 +38,8 @@ export async function resendFailed(
   await lockEvents(tx, ids);
   const restarted = await restartFailed(tx, ids);
   await restateEvents(tx, restarted);
-  return { resent: restarted.length, next: ids.length < batch_max ? null : (ids.at(-1) ?? null) };
+  const mrns = rows.flatMap((row) => (restarted.includes(row.id) ? row.mrns : []));
+  return { resent: restarted.length, mrns, next: ids.length < batch_max ? null : (ids.at(-1) ?? null) };
 }
 
 function failedSince(sql: Sql | Tx, since: string): Fragment {

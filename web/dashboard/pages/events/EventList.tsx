@@ -24,8 +24,8 @@ export function EventList() {
   const events = usePages<EventRow>(of('events'), { live: ['events'], filters: asked });
   return (
     <>
-      <Filters filtered={filtered} />
-      <Group justify="flex-end" mb="xs">
+      <Group justify="space-between" align="flex-end" gap="sm" mb="sm">
+        <Filters filtered={filtered} />
         {may('operator') && <ResendFailed />}
       </Group>
       <PagedRows
@@ -93,7 +93,7 @@ function Filters({ filtered }: { filtered: boolean }) {
       { replace: true },
     );
   return (
-    <Group align="flex-end" gap="sm" mb="sm">
+    <Group align="flex-end" gap="sm">
       <NativeSelect
         label="Type"
         data={[{ value: '', label: 'Any' }, ...types.map(({ type }) => type)]}
