@@ -82,6 +82,11 @@ export const errors = {
   record_unnamed: { status: 404, message: '{reason}' },
   record_not_found: { status: 404, message: "{noun} with ID '{id}' not found." },
   operator_exists: { status: 409, message: 'An operator with this e-mail address exists already.' },
+  master_key_in_settings: {
+    status: 409,
+    message:
+      'The master key comes from MASTER_KEY. Rotate it there: set MASTER_KEY_PREVIOUS to the new key, then swap the two.',
+  },
   owner_last: { status: 409, message: 'One owner must stay. Make another operator an owner first.' },
   idempotency_key_running: {
     status: 409,

@@ -103,7 +103,11 @@ async function openContext(
   doors.push(outbound.close);
   const lookups = openLookups();
   const bell = openBell(db.system, (error) => log.warn({ err: error }, 'a bell was not rung'));
-  await bell.hear('chartwire_access', lookups.clear);
+  await bell.hear('chartwire_access', (word) => {
+    lookups.clear();
+    if (word === 'keys')
+      keys.key_ring.reload().catch((error) => log.error({ err: error }, 'the key file was not read'));
+  });
   const metrics = openMetrics();
   const audit = await openAudit(db, keys.system_keys);
   doors.push(audit.close);

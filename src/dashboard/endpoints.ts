@@ -1,12 +1,18 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import accountsList from './accounts.list.ts';
 import accountsSync from './accounts.sync.ts';
+import { exportList, exportSearch } from './audit.export.ts';
+import auditList from './audit.list.ts';
+import auditSearch from './audit.search.ts';
+import auditVerify from './audit.verify.ts';
 import clientsCreate from './clients.create.ts';
 import clientsGet from './clients.get.ts';
 import clientsKeysCreate from './clients.keys.create.ts';
 import clientsKeysDelete from './clients.keys.delete.ts';
 import clientsList from './clients.list.ts';
 import clientsUpdate from './clients.update.ts';
+import encryptionGet from './encryption.get.ts';
+import encryptionRotate from './encryption.rotate.ts';
 import { event_endpoints } from './eventEndpoints.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
@@ -16,6 +22,8 @@ import operatorsCreate from './operators.create.ts';
 import operatorsList from './operators.list.ts';
 import operatorsReset from './operators.reset.ts';
 import operatorsUpdate from './operators.update.ts';
+import requestsList from './requests.list.ts';
+import retentionGet from './retention.get.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
 import sessionGet from './session.get.ts';
@@ -43,9 +51,20 @@ export function dashboardEndpoints(live: Live): readonly Endpoint[] {
     operatorsCreate,
     operatorsUpdate,
     operatorsReset,
+    encryptionGet,
+    encryptionRotate,
+    retentionGet,
     mePassword,
     secondFactorOffer,
     secondFactorOn,
     secondFactorOff,
+    // Requests
+    requestsList,
+    // Audit
+    auditList,
+    auditSearch,
+    exportList,
+    exportSearch,
+    auditVerify,
   ];
 }

@@ -155,8 +155,7 @@ describe('endpoints', () => {
     await button(page, 'Done').click();
 
     await button(page, 'Edit types').click();
-    await dialog.getByRole('combobox', { name: 'Event types' }).fill('sync.comp');
-    await page.getByRole('option', { name: 'sync.completed' }).click();
+    await dialog.getByRole('checkbox', { name: 'sync.completed' }).check();
     await expectSound(page);
     await button(page, 'Save').click();
     await page.getByText('sync.completed').waitFor();
@@ -177,8 +176,6 @@ describe('endpoints', () => {
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.getByText('Nobody is told of events yet.').waitFor();
     await receiver.close();
-    // What the service refused is a failed request, which the browser notes as well.
-    expect(place.complaints(page).filter((each) => !each.includes('400 (Bad Request)'))).toStrictEqual([]);
-    await page.context().close();
+    await finish(page);
   });
 });

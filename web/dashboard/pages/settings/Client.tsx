@@ -1,4 +1,17 @@
-import { Anchor, Button, ColorInput, FileInput, Group, Image, Paper, Stack, Text, Textarea, TextInput, Title } from '@mantine/core';
+import {
+  Anchor,
+  Button,
+  ColorInput,
+  FileInput,
+  Group,
+  Image,
+  Paper,
+  Stack,
+  Text,
+  Textarea,
+  TextInput,
+  Title,
+} from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { ClientChanges, ClientSettings } from '../../../../src/model/dashboard/settings.ts';
@@ -67,7 +80,16 @@ function Form({ client }: { client: ClientSettings }) {
         <Title order={3} size="h4">
           Link
         </Title>
-        <TextInput name="name" label="Name" description="People see it in Link." defaultValue={client.name} required maxLength={100} readOnly={fixed} error={fault('name')} />
+        <TextInput
+          name="name"
+          label="Name"
+          description="People see it in Link."
+          defaultValue={client.name}
+          required
+          maxLength={100}
+          readOnly={fixed}
+          error={fault('name')}
+        />
         <Textarea
           name="frame_origins"
           label="Pages that may show Link"
@@ -88,7 +110,15 @@ function Form({ client }: { client: ClientSettings }) {
           readOnly={fixed}
           error={fault('callback_urls')}
         />
-        <ColorInput label="Colour" description="Of the buttons in Link." value={colour} onChange={setColour} readOnly={fixed} error={fault('colour')} eyeDropperButtonProps={{ 'aria-label': 'Pick a colour from the screen' }} />
+        <ColorInput
+          label="Colour"
+          description="Of the buttons in Link."
+          value={colour}
+          onChange={setColour}
+          readOnly={fixed}
+          error={fault('colour')}
+          eyeDropperButtonProps={{ 'aria-label': 'Pick a colour from the screen' }}
+        />
         <Group align="flex-end">
           {logo && <Image src={logo} alt="The logo as it is" h={48} w="auto" maw={160} fit="contain" />}
           {!fixed && (

@@ -69,7 +69,14 @@ function NewClient() {
         </>
       )}
     >
-      <TextInput name="name" label="Name" description="People see it in Link." required maxLength={100} data-autofocus />
+      <TextInput
+        name="name"
+        label="Name"
+        description="People see it in Link."
+        required
+        maxLength={100}
+        data-autofocus
+      />
       <NativeSelect
         name="mode"
         label="Mode"

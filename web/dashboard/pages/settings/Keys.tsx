@@ -44,7 +44,13 @@ export function Keys({ client }: { client: ClientSettings }) {
             Made <Moment at={key.created_at} />
           </Text>
           {may('owner') && (
-            <Dialog opener="End" title="End this secret?" submit="End it" danger act={() => ask(`${path}/${key.id}`, { method: 'DELETE' })}>
+            <Dialog
+              opener="End"
+              title="End this secret?"
+              submit="End it"
+              danger
+              act={() => ask(`${path}/${key.id}`, { method: 'DELETE' })}
+            >
               <Text size="sm">Whoever still uses it is refused from now on.</Text>
             </Dialog>
           )}

@@ -46,7 +46,12 @@ function Password() {
           Password
         </Title>
         <Secret name="password" label="Your present password" autoComplete="current-password" />
-        <Secret name="new_password" label="The new one" description="At least 12 characters." autoComplete="new-password" />
+        <Secret
+          name="new_password"
+          label="The new one"
+          description="At least 12 characters."
+          autoComplete="new-password"
+        />
         {change.error && <Failure problem={change.error} />}
         <Group>
           <Button type="submit" loading={change.isPending}>
@@ -69,7 +74,10 @@ function SecondFactor() {
   const renew = () => client.invalidateQueries({ queryKey: session_key });
   const offer = useAct<void, { secret: string; uri: string }>(() => ask('me/second-factor/offer', { method: 'POST' }));
   const turnOn = useAct<FormData>(async (typed) => {
-    await ask('me/second-factor', { method: 'POST', body: { ...Object.fromEntries(typed), secret: offer.data?.secret } });
+    await ask('me/second-factor', {
+      method: 'POST',
+      body: { ...Object.fromEntries(typed), secret: offer.data?.secret },
+    });
     await renew();
   });
   if (operator.totp) {
@@ -116,9 +124,15 @@ function SecondFactor() {
         {offer.data ? (
           <>
             <Text size="sm">Scan this with your app, or type the key into it.</Text>
-            <img className="picture" alt="The key as a picture for your app" src={pictureOf(offer.data.uri)} />
+            <img className="picture" alt="The key, for your app to scan" src={pictureOf(offer.data.uri)} />
             <Copyable label="key" value={offer.data.secret} />
-            <TextInput name="code" label="The code your app shows now" inputMode="numeric" autoComplete="one-time-code" required />
+            <TextInput
+              name="code"
+              label="The code your app shows now"
+              inputMode="numeric"
+              autoComplete="one-time-code"
+              required
+            />
             <Secret name="password" label="Your password" autoComplete="current-password" />
             {turnOn.error && <Failure problem={turnOn.error} />}
             <div>
