@@ -24,7 +24,7 @@ export function EventDetails({ id }: { id: string }) {
       {({ event }) => (
         <Stack>
           <Group justify="space-between">
-            <Title order={2} size="h3" className="breakable">
+            <Title order={2} size="h4" className="breakable">
               {event.type}
             </Title>
             {may('operator') && (
@@ -36,7 +36,7 @@ export function EventDetails({ id }: { id: string }) {
             )}
           </Group>
           <About event={event} />
-          <Title order={3} size="h4">
+          <Title order={3} size="h5">
             Deliveries
           </Title>
           {event.deliveries.length === 0 && (
@@ -45,7 +45,7 @@ export function EventDetails({ id }: { id: string }) {
           {event.deliveries.map((delivery) => (
             <Delivery key={delivery.id} delivery={delivery} />
           ))}
-          <Title order={3} size="h4">
+          <Title order={3} size="h5">
             Payload
           </Title>
           <Payload text={event.body} label="Payload" />
@@ -114,13 +114,20 @@ function Delivery({ delivery }: { delivery: EventDelivery }) {
 
 const columns: Column<DeliveryTry>[] = [
   { head: 'Try', cell: (each) => each.attempt },
-  { head: 'At', cell: (each) => <Moment at={each.at} /> },
+  {
+    head: 'At',
+    cell: (each) => (
+      <span className="whole">
+        <Moment at={each.at} />
+      </span>
+    ),
+  },
   { head: 'Status', cell: (each) => each.status_code ?? 'No answer' },
-  { head: 'Took', cell: (each) => `${each.duration_ms} ms`, align: 'right' },
+  { head: 'Took', cell: (each) => <span className="whole">{each.duration_ms} ms</span>, align: 'right' },
   {
     head: 'What came back',
     cell: (each) => (
-      <Stack gap={4}>
+      <Stack gap={4} miw={260}>
         {each.problem && <Text size="sm">{each.problem}</Text>}
         {each.snippet && <Code block>{each.snippet}</Code>}
         {!each.problem && !each.snippet && '–'}

@@ -61,8 +61,15 @@ const columns: Column<EventRow>[] = [
   },
   { head: 'Tries', cell: (event) => event.tries, align: 'right' },
   { head: 'Job', cell: (event) => event.job_id ?? '–', align: 'right' },
-  { head: 'Account', cell: ({ account }) => `${account.org_id} · ${account.user_id}` },
-  { head: 'Created', cell: (event) => <Moment at={event.created_at} /> },
+  { head: 'Account', cell: ({ account }) => <span className="whole">{`${account.org_id} · ${account.user_id}`}</span> },
+  {
+    head: 'Created',
+    cell: (event) => (
+      <span className="whole">
+        <Moment at={event.created_at} />
+      </span>
+    ),
+  },
 ];
 
 const states = [

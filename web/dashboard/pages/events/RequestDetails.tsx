@@ -18,7 +18,7 @@ export function RequestDetails({ id }: { id: string }) {
     <Answer to={answer}>
       {({ request }) => (
         <Stack>
-          <Title order={2} size="h3" className="breakable">
+          <Title order={2} size="h4" className="breakable">
             {request.event_type ?? 'Request'}
           </Title>
           <Fields
@@ -31,11 +31,11 @@ export function RequestDetails({ id }: { id: string }) {
               Size: `${request.body_bytes} bytes`,
             }}
           />
-          <Title order={3} size="h4">
+          <Title order={3} size="h5">
             Headers
           </Title>
           <Headers headers={request.headers} />
-          <Title order={3} size="h4">
+          <Title order={3} size="h5">
             Body
           </Title>
           <Payload text={request.body} label="Body" />

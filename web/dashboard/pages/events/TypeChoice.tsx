@@ -15,7 +15,7 @@ export function TypeChoice({ chosen }: { chosen: readonly string[] }) {
             name="event_types"
             value={type}
             label={type}
-            size="xs"
+            size="md"
             defaultChecked={chosen.includes(type)}
           />
         ))}
