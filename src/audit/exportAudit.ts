@@ -29,7 +29,7 @@ export async function* exportAudit(
   yield lineOf(columns);
   for (let before: string | null | undefined; before !== null; ) {
     const page = await listAudit(ctx, { ...search, page_size, ...(before && { before }) });
-    yield page.records.map((record) => lineOf(columns.map((name) => textOf(record[name])))).join('');
+    yield page.rows.map((record) => lineOf(columns.map((name) => textOf(record[name])))).join('');
     before = page.next;
   }
 }

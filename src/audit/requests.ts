@@ -24,7 +24,7 @@ const statuses = {
 export async function listRequests(
   ctx: Pick<Context, 'db'>,
   search: RequestSearch,
-): Promise<{ requests: RequestRow[]; next: string | null }> {
+): Promise<{ rows: RequestRow[]; next: string | null }> {
   const { system: sql } = ctx.db;
   const { id, client_id, endpoint, status, duration_ms_min, before, page_size = 50 } = search;
   const [at_least, below] = statuses[status ?? 'failed'];
@@ -47,8 +47,8 @@ export async function listRequests(
            LEFT JOIN accounts ON accounts.id = requests.account_id
      WHERE ${asked.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
      ORDER BY requests.id DESC LIMIT ${page_size + 1}`;
-  const requests = found.slice(0, page_size);
-  return { requests, next: found.length > page_size ? (requests.at(-1)?.id ?? null) : null };
+  const rows = found.slice(0, page_size);
+  return { rows, next: found.length > page_size ? (rows.at(-1)?.id ?? null) : null };
 }
 
 /** Deletes what is past its days, a batch per statement. */

@@ -23,21 +23,21 @@ afterAll(() => world.close());
 const list = async (query = ''): Promise<AuditRecord[]> => {
   const { status, body } = await operator.get(`audit?${query}`);
   expect(status, JSON.stringify(body)).toBe(200);
-  return body.records;
+  return body.rows;
 };
 const search = async (filters: Record<string, unknown>): Promise<AuditRecord[]> => {
   const { status, body } = await operator.post('audit/search', filters);
   expect(status, JSON.stringify(body)).toBe(200);
-  return body.records;
+  return body.rows;
 };
 
 describe('the list', () => {
   test('shows who did what, newest first, as its schema says', async () => {
     const answer = await operator.get('audit?page_size=200');
     expect(Compile(auditList.response).Errors(answer.body)).toStrictEqual([]);
-    const ids = answer.body.records.map((each: AuditRecord) => each.id);
+    const ids = answer.body.rows.map((each: AuditRecord) => each.id);
     expect(ids).toStrictEqual([...ids].sort().reverse());
-    const orders = answer.body.records.find((each: AuditRecord) => each.action === 'orders.list');
+    const orders = answer.body.rows.find((each: AuditRecord) => each.action === 'orders.list');
     expect(orders).toMatchObject({
       client_id: world.sandbox.client_id,
       client_name: 'Sandbox',
@@ -54,7 +54,7 @@ describe('the list', () => {
     for (let next: string | null = ''; next !== null; ) {
       const before = next === '' ? '' : `&before=${next}`;
       const { body } = await operator.get(`audit?page_size=4&client_id=${world.sandbox.client_id}${before}`);
-      seen.push(...body.records.map((each: AuditRecord) => each.id));
+      seen.push(...body.rows.map((each: AuditRecord) => each.id));
       next = body.next;
     }
     expect(seen).toStrictEqual(whole.map((each) => each.id));

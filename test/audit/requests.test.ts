@@ -22,8 +22,8 @@ const list = (query: string, count: number): Promise<RequestRow[]> =>
   vi.waitFor(async () => {
     const { status, body } = await operator.get(`requests?${query}`);
     expect(status, JSON.stringify(body)).toBe(200);
-    expect(body.requests).toHaveLength(count);
-    return body.requests;
+    expect(body.rows).toHaveLength(count);
+    return body.rows;
   });
 
 test('a request is found by its id, with who asked, what for, and how it was answered', async () => {
@@ -65,7 +65,7 @@ test('pages follow one another without a gap', async () => {
   const whole = await list('endpoint=visit-types.list', 5);
   const first = await operator.get('requests?endpoint=visit-types.list&page_size=3');
   const second = await operator.get(`requests?endpoint=visit-types.list&page_size=3&before=${first.body.next}`);
-  expect([...first.body.requests, ...second.body.requests]).toStrictEqual(whole);
+  expect([...first.body.rows, ...second.body.requests]).toStrictEqual(whole);
   expect(second.body.next).toBeNull();
 });
 

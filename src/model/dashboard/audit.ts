@@ -50,7 +50,7 @@ const search = Type.Object({ ...audit_filters, ...patient_filter, ...audit_pagin
 export type AuditSearch = Static<typeof search>;
 
 export const audit_page = {
-  records: Type.Array(audit_record),
+  rows: Type.Array(audit_record),
   /** `before` of the next page; null at the end. */
   next: nullable(id),
 };

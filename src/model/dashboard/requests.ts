@@ -30,7 +30,7 @@ export const request_search = Type.Object({
 export type RequestSearch = Static<typeof request_search>;
 
 export const request_page = {
-  requests: Type.Array(request_row),
+  rows: Type.Array(request_row),
   /** `before` of the next page; null at the end. */
   next: nullable(id),
 };

@@ -27,6 +27,18 @@ export const pages: readonly PageEntry[] = [
     component: lazy(() => import('../pages/events/Events.tsx')),
   },
   {
+    path: '/requests',
+    label: 'Requests',
+    of_client: false,
+    component: lazy(() => import('../pages/requests/Requests.tsx')),
+  },
+  {
+    path: '/audit',
+    label: 'Audit',
+    of_client: false,
+    component: lazy(() => import('../pages/audit/Audit.tsx')),
+  },
+  {
     path: '/settings',
     label: 'Settings',
     of_client: false,
