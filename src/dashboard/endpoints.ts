@@ -13,6 +13,7 @@ import clientsList from './clients.list.ts';
 import clientsUpdate from './clients.update.ts';
 import encryptionGet from './encryption.get.ts';
 import encryptionRotate from './encryption.rotate.ts';
+import { event_endpoints } from './eventEndpoints.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
 import mePassword from './me.password.ts';
@@ -37,6 +38,8 @@ export function dashboardEndpoints(live: Live): readonly Endpoint[] {
     // Accounts
     accountsList,
     accountsSync,
+    // Events & webhooks
+    ...event_endpoints,
     // Settings
     clientsList,
     clientsCreate,

@@ -21,6 +21,12 @@ export const pages: readonly PageEntry[] = [
     component: lazy(() => import('../pages/accounts/Accounts.tsx')),
   },
   {
+    path: '/events',
+    label: 'Events & webhooks',
+    of_client: true,
+    component: lazy(() => import('../pages/events/Events.tsx')),
+  },
+  {
     path: '/requests',
     label: 'Requests',
     of_client: false,
