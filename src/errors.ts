@@ -76,6 +76,7 @@ export const errors = {
   pharmacy_not_found: { status: 404, message: "Pharmacy with EMR ID '{id}' not found." },
   record_unnamed: { status: 404, message: '{reason}' },
   record_not_found: { status: 404, message: "{noun} with ID '{id}' not found." },
+  account_revoked: { status: 409, message: 'This account was revoked. Link it again first.' },
   idempotency_key_running: {
     status: 409,
     message: 'A request with this Idempotency-Key is still running. Try again in a moment.',

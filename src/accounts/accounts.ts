@@ -1,5 +1,7 @@
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
+import { refusal } from '../errors.ts';
+import { parseId } from '../ids.ts';
 import { hashToken } from '../security/hash.ts';
 
 /** A linked EMR account: one user of one organisation, under one client. */
@@ -44,6 +46,14 @@ export async function readAccount(tx: Tx, account_id: string): Promise<StoredAcc
       FROM accounts JOIN organisations ON organisations.id = accounts.organisation_id
      WHERE accounts.id = ${account_id}`;
   return row;
+}
+
+/** The account that an address names, or the refusal that there is none. */
+export async function getAccount(tx: Tx, account_id: string): Promise<StoredAccount> {
+  const id = parseId(account_id);
+  const account = id && (await readAccount(tx, id));
+  if (!account) throw refusal('record_not_found', { noun: 'Account', id: account_id });
+  return account;
 }
 
 /** What each sealed value of an account is bound to: moved to another row or column it does not open. */
