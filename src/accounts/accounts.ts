@@ -1,7 +1,8 @@
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Database, Tx } from '../db/database.ts';
 import { refusal } from '../errors.ts';
 import { parseId } from '../ids.ts';
+import type { Attention } from '../model/dashboard/overview.ts';
 import { hashToken } from '../security/hash.ts';
 
 /** A linked EMR account: one user of one organisation, under one client. */
@@ -62,3 +63,13 @@ export const bindings = {
   credentials: (account_id: string) => `credentials:${account_id}`,
   grant: (account_id: string) => `grant:${account_id}`,
 };
+
+/** The accounts of a client that need a person, and why. */
+export function listLoginRequired(db: Database, client_id: string): Promise<Attention['accounts']> {
+  return db.read<Attention['accounts'][number]>(
+    client_id,
+    (sql) => sql`SELECT accounts.id, user_id, org_id, status_reason AS reason
+      FROM accounts JOIN organisations ON organisations.id = organisation_id
+     WHERE status = 'login_required' ORDER BY org_id, user_id`,
+  );
+}

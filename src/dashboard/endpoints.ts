@@ -8,6 +8,8 @@ import accountsSync from './accounts.sync.ts';
 import clientsList from './clients.list.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
+import overviewGet from './overview.get.ts';
+import overviewHistory from './overview.history.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
 import sessionGet from './session.get.ts';
@@ -16,6 +18,7 @@ import sessionGet from './session.get.ts';
 export function dashboardEndpoints(live: Live): readonly Endpoint[] {
   return [
     ...[sessionCreate, sessionGet, sessionDelete, liveGet(live), clientsList],
+    ...[overviewGet, overviewHistory],
     ...[accountsList, accountsLink, accountsRelink, accountsReveal, accountsSync, accountsRevoke],
   ];
 }

@@ -189,17 +189,6 @@ describe('revoking', () => {
     expect(applied).toStrictEqual([]);
   });
 
-  test('parks no job for ever that finds the link expired at the very moment', async () => {
-    const { api } = await expireAccount(world, 'at-once', 4);
-    const id = await idOf('at-once');
-    expect(api).toBeDefined();
-    // As if a worker parked its job after the account was revoked: it must not, see jobs/park.ts.
-    await world.owner`UPDATE jobs SET parked = false, parked_since = NULL WHERE account_id = ${id}`;
-    await operator.post(`${accounts}/${id}/revoke`);
-    const left = await world.owner`SELECT FROM jobs WHERE account_id = ${id} AND parked`;
-    expect(left).toHaveLength(0);
-  });
-
   test('forgets what the EMR gave us, and kills links that were on their way', async () => {
     await world.api.link({ user_id: 'forgotten', staff: 5 });
     const id = await idOf('forgotten');
