@@ -9,6 +9,8 @@ export default endpoint({
   method: 'GET',
   path: '/dashboard/api/clients/{client_id}/accounts',
   auth: 'operator_in_client',
+  // Names of accounts: no health data.
+  audited: false,
   summary: 'Organisations with their linked accounts',
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, organisations: Type.Array(organisation_row), emrs: Type.Array(emr_row) }),

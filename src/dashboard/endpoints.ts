@@ -5,11 +5,25 @@ import accountsRelink from './accounts.relink.ts';
 import accountsReveal from './accounts.reveal.ts';
 import accountsRevoke from './accounts.revoke.ts';
 import accountsSync from './accounts.sync.ts';
+import clientsCreate from './clients.create.ts';
+import clientsGet from './clients.get.ts';
+import clientsKeysCreate from './clients.keys.create.ts';
+import clientsKeysDelete from './clients.keys.delete.ts';
 import clientsList from './clients.list.ts';
+import clientsUpdate from './clients.update.ts';
+import encryptionGet from './encryption.get.ts';
+import encryptionRotate from './encryption.rotate.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
+import mePassword from './me.password.ts';
+import { secondFactorOff, secondFactorOffer, secondFactorOn } from './me.secondFactor.ts';
+import operatorsCreate from './operators.create.ts';
+import operatorsList from './operators.list.ts';
+import operatorsReset from './operators.reset.ts';
+import operatorsUpdate from './operators.update.ts';
 import overviewGet from './overview.get.ts';
 import overviewHistory from './overview.history.ts';
+import retentionGet from './retention.get.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
 import sessionGet from './session.get.ts';
@@ -17,8 +31,37 @@ import sessionGet from './session.get.ts';
 /** What the dashboard's page asks for. Answered by the machine of all endpoints, but no part of the interface for applications. */
 export function dashboardEndpoints(live: Live): readonly Endpoint[] {
   return [
-    ...[sessionCreate, sessionGet, sessionDelete, liveGet(live), clientsList],
-    ...[overviewGet, overviewHistory],
-    ...[accountsList, accountsLink, accountsRelink, accountsReveal, accountsSync, accountsRevoke],
+    sessionCreate,
+    sessionGet,
+    sessionDelete,
+    liveGet(live),
+    // Overview
+    overviewGet,
+    overviewHistory,
+    // Accounts
+    accountsList,
+    accountsLink,
+    accountsRelink,
+    accountsReveal,
+    accountsSync,
+    accountsRevoke,
+    // Settings
+    clientsList,
+    clientsCreate,
+    clientsGet,
+    clientsUpdate,
+    clientsKeysCreate,
+    clientsKeysDelete,
+    operatorsList,
+    operatorsCreate,
+    operatorsUpdate,
+    operatorsReset,
+    encryptionGet,
+    encryptionRotate,
+    retentionGet,
+    mePassword,
+    secondFactorOffer,
+    secondFactorOn,
+    secondFactorOff,
   ];
 }

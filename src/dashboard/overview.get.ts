@@ -11,6 +11,8 @@ export default endpoint({
   method: 'GET',
   path: '/dashboard/api/clients/{client_id}/overview',
   auth: 'operator_in_client',
+  // Numbers, and names of accounts: no health data.
+  audited: false,
   summary: 'What waits now, and what needs a person',
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, overview }),

@@ -13,6 +13,8 @@ export default endpoint({
   method: 'GET',
   path: '/dashboard/api/clients/{client_id}/overview/history',
   auth: 'operator_in_client',
+  // Numbers alone.
+  audited: false,
   summary: 'Jobs by the time they ended, in each state, and how long they took',
   params: Type.Object({ client_id: Type.String() }),
   query: Type.Object({ range: Type.Enum(range_names) }),

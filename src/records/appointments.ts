@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../db/database.ts';
 import type { Appointment, AppointmentSource } from '../model/appointment.ts';
-import type { Scope } from './page.ts';
+import type { Scope, Shown } from './page.ts';
 import { inactiveProviders } from './providers.ts';
 import type { RecordKind, SyncScope } from './recordKind.ts';
 import { timezoneOf } from './timezoneOf.ts';
@@ -30,19 +30,21 @@ export const appointments: RecordKind<AppointmentSource, Surroundings> = {
       facility_ehr_id: source.facility_ehr_id,
       visit_type: source.appointment_type,
       cancelled: source.cancelled,
+      patient_mrn: source.patient_mrn,
       created_at,
     };
   },
 };
 
 /** An appointment of an organisation as the text of the answer; undefined when there is none of this id. */
-export async function readAppointment(db: Database, scope: Scope, id: string): Promise<string | undefined> {
-  const rows = await db.read<{ body: string }>(
+export async function readAppointment(db: Database, scope: Scope, id: string): Promise<Shown | undefined> {
+  const rows = await db.read<Shown>(
     scope.client_id,
-    (sql) => sql`SELECT json_build_object('success', true, 'appointment', doc)::text AS body FROM appointments
+    (sql) => sql`SELECT json_build_object('success', true, 'appointment', doc)::text AS body,
+             array_remove(ARRAY[patient_mrn], NULL) AS mrns FROM appointments
       WHERE client_id = ${scope.client_id} AND organisation_id = ${scope.organisation_id} AND id = ${id}`,
   );
-  return rows[0]?.body;
+  return rows[0];
 }
 
 async function surroundings(tx: Tx, scope: SyncScope): Promise<Surroundings> {

@@ -48,9 +48,22 @@ test('pages that run in a browser stand outside: they speak HTTP, and share no c
   const crossing = [...imports].flatMap(([file, targets]) =>
     targets
       .filter((target) => file.startsWith('web/') !== target.startsWith('web/'))
+      // What the dashboard is answered is declared once; of that its page takes the types, which leave no code.
+      .filter((target) => !(file.startsWith('web/dashboard/') && target.startsWith('src/model/')))
       .map((target) => `${file} → ${target}`),
   );
   expect(crossing).toStrictEqual([]);
+});
+
+test('of the schemas the dashboard’s page takes types alone, and values only from files without schemas', () => {
+  const taken = filesOf('web/dashboard').flatMap((file) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    return [...text.matchAll(/^import (?!type )[^;]*? from '([^']*src\/model\/[^']+)'/gms)].map(([, target = '']) =>
+      relative(root, resolve(root, dirname(file), target)),
+    );
+  });
+  const heavy = [...new Set(taken)].filter((target) => /typebox/.test(readFileSync(join(root, target), 'utf8')));
+  expect(heavy).toStrictEqual([]);
 });
 
 test('no file imports itself by way of others', () => {
@@ -91,7 +104,7 @@ test('no source file is longer than 300 lines', () => {
 function filesOf(folder: string): string[] {
   try {
     return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts'))
+      .filter((name) => /\.tsx?$/.test(name))
       .map((name) => `${folder}/${name}`)
       .sort();
   } catch {

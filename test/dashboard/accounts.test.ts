@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { addOperator } from '../../src/clients/operators.ts';
 import { newClient } from '../api/support.ts';
-import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 import { expireAccount } from '../spec/expiredAccount.ts';
@@ -118,9 +117,7 @@ describe('revealing', () => {
   });
 
   test('is not for those who may only look', async () => {
-    const credentials = { email: 'looks@example.test', password: 'only looks around' };
-    await addOperator(world.ctx, { ...credentials, name: 'Looker', role: 'read_only' });
-    const looker = await openOperator(world, credentials);
+    const looker = await newOperator(world, 'read_only');
     for (const act of ['reveal', 'revoke', 'relink', 'sync']) {
       const refused = await looker.post(`${accounts}/${await idOf(world.sandbox.user_id)}/${act}`);
       expect(refused.body.code, act).toBe('operator_role_lacking');

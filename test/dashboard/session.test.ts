@@ -2,10 +2,9 @@ import { Type } from 'typebox';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { authenticateOperator, sessionCookie } from '../../src/api/authenticateOperator.ts';
 import { endpoint } from '../../src/api/endpoint.ts';
-import { addOperator } from '../../src/clients/operators.ts';
 import { purgeExpired } from '../../src/db/purge.ts';
 import type { OperatorRole } from '../../src/model/dashboard/roles.ts';
-import { openOperator, signIn, type TestOperator } from '../harness/operator.ts';
+import { newOperator, signIn } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let world: TestSandbox;
@@ -18,15 +17,6 @@ beforeEach(async () => {
 });
 
 const accounts = 'clients/{client}/accounts';
-let made = 0;
-
-async function newOperator(role: OperatorRole): Promise<TestOperator & { email: string; password: string }> {
-  const email = `${role}-${++made}@example.test`;
-  const password = `the password of ${email}`;
-  await addOperator(world.ctx, { email, name: email, role, password });
-  return { ...(await openOperator(world, { email, password })), email, password };
-}
-
 async function syncPath(): Promise<string> {
   const [row] = await world.owner<{ id: string }[]>`SELECT id FROM accounts LIMIT 1`;
   return `${accounts}/${row?.id}/sync`;
@@ -47,7 +37,7 @@ describe('a session', () => {
   });
 
   test('ends 15 minutes after the last thing its operator did', async () => {
-    const operator = await newOperator('operator');
+    const operator = await newOperator(world, 'operator');
     await age(operator, { seen: '14 minutes 50 seconds' });
     expect((await operator.get('clients')).status).toBe(200);
     // That was the operator's doing, so the quarter of an hour begins anew.
@@ -60,7 +50,7 @@ describe('a session', () => {
   });
 
   test('ends 12 hours after it began, whatever its operator does', async () => {
-    const operator = await newOperator('operator');
+    const operator = await newOperator(world, 'operator');
     await age(operator, { created: '11 hours 59 minutes' });
     expect((await operator.get('clients')).status).toBe(200);
     await age(operator, { created: '12 hours 1 second' });
@@ -69,7 +59,7 @@ describe('a session', () => {
   });
 
   test('is not kept open by what the page fetches by itself, nor by its stream', async () => {
-    const operator = await newOperator('operator');
+    const operator = await newOperator(world, 'operator');
     await age(operator, { seen: '10 minutes' });
     expect((await operator.get('clients', { 'x-background': '1' })).status).toBe(200);
     expect((await operator.get('session')).body.session).not.toBeNull();
@@ -86,14 +76,14 @@ describe('a session', () => {
   });
 
   test('is not kept open by a request that another site sends', async () => {
-    const operator = await newOperator('operator');
+    const operator = await newOperator(world, 'operator');
     await age(operator, { seen: '10 minutes' });
     await operator.post(await syncPath(), {}, { origin: 'https://elsewhere.test' });
     expect(await idleMinutes(operator)).toBeGreaterThanOrEqual(10);
   });
 
   test('that was signed out is dead, also for whoever kept its cookie', async () => {
-    const operator = await newOperator('read_only');
+    const operator = await newOperator(world, 'read_only');
     const { status, headers } = await operator.delete('session');
     expect(status).toBe(200);
     expect(headers.get('set-cookie')).toMatch(/^chartwire_session=; .*Max-Age=0$/);
@@ -101,14 +91,14 @@ describe('a session', () => {
   });
 
   test('of an operator who was disabled is dead at once, and no new one begins', async () => {
-    const operator = await newOperator('operator');
+    const operator = await newOperator(world, 'operator');
     await world.owner`UPDATE operators SET disabled_at = now() WHERE email = ${operator.email}`;
     expect((await operator.get('clients')).status).toBe(401);
     expect((await signIn(world, operator)).body.code).toBe('operator_credentials_wrong');
   });
 
   test('leaves nothing behind a day after it began', async () => {
-    const operator = await newOperator('operator');
+    const operator = await newOperator(world, 'operator');
     await age(operator, { created: '25 hours' });
     await purgeExpired(world.ctx.db.system);
     const left = await world.owner`SELECT FROM operator_sessions
@@ -147,7 +137,7 @@ describe('a request that changes something', () => {
     ['that the browser calls cross-site', { 'sec-fetch-site': 'cross-site' }],
     ['that the browser calls same-site', { 'sec-fetch-site': 'same-site' }],
   ])('is refused %s', async (_, headers) => {
-    const operator = await newOperator('owner');
+    const operator = await newOperator(world, 'owner');
     const before = await syncs();
     expect(await operator.post(await syncPath(), {}, headers)).toMatchObject(foreign);
     expect(await syncs()).toBe(before);
@@ -155,7 +145,7 @@ describe('a request that changes something', () => {
   });
 
   test('is refused with the CSRF token of another session', async () => {
-    const [one, another] = [await newOperator('owner'), await newOperator('owner')];
+    const [one, another] = [await newOperator(world, 'owner'), await newOperator(world, 'owner')];
     expect(await one.post(await syncPath(), {}, { 'x-csrf-token': another.csrf_token })).toMatchObject(foreign);
   });
 
@@ -168,7 +158,7 @@ describe('a request that changes something', () => {
 
 describe('a role', () => {
   test('of read-only shows everything and changes nothing', async () => {
-    const reader = await newOperator('read_only');
+    const reader = await newOperator(world, 'read_only');
     expect((await reader.get(accounts)).status).toBe(200);
     const before = await syncs();
     const refused = await reader.post(await syncPath());
@@ -188,7 +178,7 @@ describe('a role', () => {
       handle: async () => ({}),
     });
     const asked = async (role: OperatorRole) => {
-      const { cookie, csrf_token } = await newOperator(role);
+      const { cookie, csrf_token } = await newOperator(world, role);
       const headers = { cookie, origin: world.sandbox.base_url, 'x-csrf-token': csrf_token };
       return authenticateOperator(world.ctx, deciding, { ...headers, host: new URL(world.sandbox.base_url).host });
     };
@@ -199,7 +189,7 @@ describe('a role', () => {
   });
 
   test('that is taken away is gone with the next request', async () => {
-    const operator = await newOperator('operator');
+    const operator = await newOperator(world, 'operator');
     expect((await operator.post(await syncPath())).status).toBe(200);
     await world.owner`UPDATE operators SET role = 'read_only' WHERE email = ${operator.email}`;
     expect((await operator.post(await syncPath())).status).toBe(403);
@@ -208,7 +198,7 @@ describe('a role', () => {
 
 describe('guessing', () => {
   test('gets 10 real password checks in 15 minutes for one account, also when 50 arrive at once', async () => {
-    const { email, password } = await newOperator('owner');
+    const { email, password } = await newOperator(world, 'owner');
     await world.owner`DELETE FROM operator_tries`;
     const guesses = await Promise.all(
       Array.from({ length: 50 }, (_, n) => signIn(world, { email, password: `guess ${n}` })),
@@ -234,7 +224,7 @@ describe('guessing', () => {
   });
 
   test('of one account leaves the others alone', async () => {
-    const { email, password } = await newOperator('operator');
+    const { email, password } = await newOperator(world, 'operator');
     await Promise.all(Array.from({ length: 12 }, () => signIn(world, { email: 'x@example.test', password: 'x' })));
     expect((await signIn(world, { email, password })).status).toBe(200);
   });
