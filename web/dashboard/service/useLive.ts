@@ -10,13 +10,42 @@ export function useLive(over: () => void): boolean {
     const stream = new EventSource('/dashboard/api/live');
     stream.addEventListener('open', () => setUp(true));
     stream.addEventListener('error', () => setUp(false));
+    const pace = openPace((topic) => void refresh(client, topic));
     // The service names no topic but these.
-    stream.addEventListener('changed', (event) => void refresh(client, event.data as Topic));
+    stream.addEventListener('changed', (event) => pace.changed(event.data as Topic));
     stream.addEventListener('over', () => {
       stream.close();
       over();
     });
-    return () => stream.close();
+    return () => {
+      pace.end();
+      stream.close();
+    };
   }, [client, over]);
   return up;
+}
+
+/** A busy service tells of changes several times a second; what is shown is fetched anew at once, then once in so long. */
+const pause_ms = 1_000;
+
+function openPace(refreshed: (topic: Topic) => void) {
+  const resting = new Map<Topic, { again: boolean; timer: ReturnType<typeof setTimeout> }>();
+  const changed = (topic: Topic) => {
+    const rest = resting.get(topic);
+    if (rest) {
+      rest.again = true;
+      return;
+    }
+    refreshed(topic);
+    const timer = setTimeout(() => {
+      const { again } = resting.get(topic) ?? {};
+      resting.delete(topic);
+      if (again) changed(topic);
+    }, pause_ms);
+    resting.set(topic, { again: false, timer });
+  };
+  const end = () => {
+    for (const { timer } of resting.values()) clearTimeout(timer);
+  };
+  return { changed, end };
 }

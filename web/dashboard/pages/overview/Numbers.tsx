@@ -22,7 +22,7 @@ export function Numbers({ of }: { of: ClientLoad }) {
         At the EMR now
       </Figure>
       <Figure label="Waiting for re-linking" value={of.parked} state="parked">
-        They go on by themselves
+        They go on once it is linked
       </Figure>
       <Figure label="Need review" value={of.needs_review} state="needs_review">
         A person looks into the EMR

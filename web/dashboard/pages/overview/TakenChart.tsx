@@ -56,9 +56,10 @@ const columns: Column<HistoryBin>[] = [
   ),
 ];
 
-/** A duration of two digits: `45 ms`, `3.2 s`, `12 min`, `5.5 h`. */
+/** A duration of two digits: `45 ms`, `3.2 s`, `12 min`, `5.5 h`. An axis begins at 0. */
 function inWords(seconds: number): string {
   const short = (value: number) => Number(value.toPrecision(2)).toLocaleString();
+  if (seconds === 0) return '0';
   if (seconds < 1) return `${short(seconds * 1000)} ms`;
   if (seconds < 120) return `${short(seconds)} s`;
   return seconds < 7200 ? `${short(seconds / 60)} min` : `${short(seconds / 3600)} h`;
