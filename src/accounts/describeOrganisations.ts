@@ -11,7 +11,7 @@ export async function describeOrganisations(ctx: Context, client_id: string): Pr
     client_id,
     (sql) => sql`
       SELECT replace(organisation.id::text, '-', '') AS id, org_id, connector AS emr, emr_address, timezone,
-        (SELECT json_build_object('job_id', job.id, 'state', job.state,
+        (SELECT json_build_object('job_id', job.id, 'state', CASE WHEN job.parked THEN 'parked' ELSE job.state END,
                   'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)))
            FROM jobs AS job WHERE job.organisation_id = organisation.id AND job.type = 'sync'
           ORDER BY job.id DESC LIMIT 1) AS sync,

@@ -5,6 +5,10 @@ import accountsRelink from './accounts.relink.ts';
 import accountsReveal from './accounts.reveal.ts';
 import accountsRevoke from './accounts.revoke.ts';
 import accountsSync from './accounts.sync.ts';
+import { exportList, exportSearch } from './audit.export.ts';
+import auditList from './audit.list.ts';
+import auditSearch from './audit.search.ts';
+import auditVerify from './audit.verify.ts';
 import clientsCreate from './clients.create.ts';
 import clientsGet from './clients.get.ts';
 import clientsKeysCreate from './clients.keys.create.ts';
@@ -23,6 +27,7 @@ import operatorsReset from './operators.reset.ts';
 import operatorsUpdate from './operators.update.ts';
 import overviewGet from './overview.get.ts';
 import overviewHistory from './overview.history.ts';
+import requestsList from './requests.list.ts';
 import retentionGet from './retention.get.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
@@ -63,5 +68,13 @@ export function dashboardEndpoints(live: Live): readonly Endpoint[] {
     secondFactorOffer,
     secondFactorOn,
     secondFactorOff,
+    // Requests
+    requestsList,
+    // Audit
+    auditList,
+    auditSearch,
+    exportList,
+    exportSearch,
+    auditVerify,
   ];
 }

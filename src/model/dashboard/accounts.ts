@@ -22,7 +22,7 @@ export const organisation_row = Type.Object({
   emr_name: Type.String(),
   emr_address: Type.String(),
   timezone: Type.String(),
-  /** The newest sync. */
+  /** The newest sync; its state is that of its job, or `parked`. */
   sync: nullable(Type.Object({ job_id: Type.Integer(), state: Type.String(), at: date_time })),
   /** When each kind of record was last read to its end, how many there were, and by which sync. */
   kinds: Type.Array(

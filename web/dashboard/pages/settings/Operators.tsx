@@ -11,6 +11,7 @@ import { ask } from '../../service/ask.ts';
 import { useSession } from '../../service/session.tsx';
 import { useAct, useAnswer } from '../../service/useService.ts';
 
+const names = { read_only: 'Read only', operator: 'Operator', owner: 'Owner' };
 const roles = [
   { value: 'read_only', label: 'Read only: looks' },
   { value: 'operator', label: 'Operator: looks and acts' },
@@ -54,14 +55,14 @@ export function Operators() {
 }
 
 function Role({ of }: { of: OperatorRow }) {
-  const { may } = useSession();
+  const { may, operator } = useSession();
   const change = useAct<string>((role) => ask(`operators/${of.id}`, { method: 'PATCH', body: { role } }));
-  if (!may('owner')) return of.role.replace('_', ' ');
+  if (!may('owner') || of.id === operator.id) return names[of.role];
   return (
     <NativeSelect
       aria-label={`Role of ${of.email}`}
       size="xs"
-      data={roles}
+      data={Object.entries(names).map(([value, label]) => ({ value, label }))}
       value={of.role}
       disabled={change.isPending}
       onChange={(event) => change.mutate(event.currentTarget.value)}
