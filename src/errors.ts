@@ -81,6 +81,7 @@ export const errors = {
   pharmacy_not_found: { status: 404, message: "Pharmacy with EMR ID '{id}' not found." },
   record_unnamed: { status: 404, message: '{reason}' },
   record_not_found: { status: 404, message: "{noun} with ID '{id}' not found." },
+  account_revoked: { status: 409, message: 'This account was revoked. Link it again first.' },
   operator_exists: { status: 409, message: 'An operator with this e-mail address exists already.' },
   master_key_in_settings: {
     status: 409,

@@ -1,5 +1,8 @@
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Database, Tx } from '../db/database.ts';
+import { refusal } from '../errors.ts';
+import { parseId } from '../ids.ts';
+import type { Attention } from '../model/dashboard/overview.ts';
 import { hashToken } from '../security/hash.ts';
 
 /** A linked EMR account: one user of one organisation, under one client. */
@@ -46,9 +49,27 @@ export async function readAccount(tx: Tx, account_id: string): Promise<StoredAcc
   return row;
 }
 
+/** The account that an address names, or the refusal that there is none. */
+export async function getAccount(tx: Tx, account_id: string): Promise<StoredAccount> {
+  const id = parseId(account_id);
+  const account = id && (await readAccount(tx, id));
+  if (!account) throw refusal('record_not_found', { noun: 'Account', id: account_id });
+  return account;
+}
+
 /** What each sealed value of an account is bound to: moved to another row or column it does not open. */
 export const bindings = {
   token: (account_id: string) => `access_token:${account_id}`,
   credentials: (account_id: string) => `credentials:${account_id}`,
   grant: (account_id: string) => `grant:${account_id}`,
 };
+
+/** The accounts of a client that need a person, and why. */
+export function listLoginRequired(db: Database, client_id: string): Promise<Attention['accounts']> {
+  return db.read<Attention['accounts'][number]>(
+    client_id,
+    (sql) => sql`SELECT accounts.id, user_id, org_id, status_reason AS reason
+      FROM accounts JOIN organisations ON organisations.id = organisation_id
+     WHERE status = 'login_required' ORDER BY org_id, user_id`,
+  );
+}

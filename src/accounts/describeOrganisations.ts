@@ -2,19 +2,27 @@ import type { Context } from '../context.ts';
 import type { OrganisationRow } from '../model/dashboard/accounts.ts';
 import { connectorOf } from './openAccount.ts';
 
-/** The organisations of a client with their accounts and what the newest sync has brought, for an operator. */
+/** A sync that ended early has read the first kinds only; the rest is found in those before it. */
+const syncs_looked_at = 10;
+
+/** The organisations of a client with their accounts and when each kind of record was last read, for an operator. */
 export async function describeOrganisations(ctx: Context, client_id: string): Promise<OrganisationRow[]> {
   const rows = await ctx.db.read<OrganisationRow>(
     client_id,
     (sql) => sql`
       SELECT replace(organisation.id::text, '-', '') AS id, org_id, connector AS emr, emr_address, timezone,
-        (SELECT json_build_object('job_id', job.id, 'state', job.state,
-                  'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)),
-                  'kinds', (SELECT coalesce(json_agg(json_build_object('kind', step.name,
-                      'records', (step.detail->>'kept')::int, 'at', iso(step.at)) ORDER BY step.n), '[]')
-                    FROM job_steps AS step WHERE step.job_id = job.id AND step.detail->>'kept' IS NOT NULL))
+        (SELECT json_build_object('job_id', job.id, 'state', CASE WHEN job.parked THEN 'parked' ELSE job.state END,
+                  'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)))
            FROM jobs AS job WHERE job.organisation_id = organisation.id AND job.type = 'sync'
           ORDER BY job.id DESC LIMIT 1) AS sync,
+        (SELECT coalesce(json_agg(json_build_object('kind', kind.name, 'records', kind.kept, 'at', iso(kind.at),
+                  'job_id', kind.job_id) ORDER BY kind.n), '[]')
+           FROM (SELECT DISTINCT ON (step.name) step.name, (step.detail->>'kept')::int AS kept, step.at, step.job_id, step.n
+                   FROM job_steps AS step
+                  WHERE step.detail->>'kept' IS NOT NULL AND step.job_id IN (
+                    SELECT job.id FROM jobs AS job WHERE job.organisation_id = organisation.id AND job.type = 'sync'
+                     ORDER BY job.id DESC LIMIT ${syncs_looked_at})
+                  ORDER BY step.name, step.n DESC) AS kind) AS kinds,
         (SELECT coalesce(json_agg(json_build_object('id', replace(account.id::text, '-', ''),
             'user_id', account.user_id, 'reference_id', account.reference_id, 'status', account.status,
             'reason', account.status_reason, 'emr_user_name', account.emr_user_name,

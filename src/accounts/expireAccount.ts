@@ -6,7 +6,7 @@ import { readAccount } from './accounts.ts';
 
 /**
  * The EMR wants a person: marks the account, tells the client once, and sets its waiting jobs aside, all in one
- * transaction. An account that was linked after this job's try began is left alone. Says whether it needs a person.
+ * transaction. An account that was linked after this job's try began, or revoked, is left alone. Says whether it needs a person.
  */
 export async function expireAccount(ctx: Context, job: Job, reason: string): Promise<boolean> {
   const { client_id, account_id } = job;
@@ -14,7 +14,7 @@ export async function expireAccount(ctx: Context, job: Job, reason: string): Pro
     const changed = await tx`UPDATE accounts SET status = 'login_required', status_reason = ${reason}
       WHERE id = ${account_id} AND status = 'active' AND linked_at < ${job.tried_at} RETURNING id`;
     const account = await readAccount(tx, account_id);
-    if (changed.length === 0 || !account) return account?.status !== 'active';
+    if (changed.length === 0 || !account) return account?.status === 'login_required';
     await emitEvent(tx, {
       client_id,
       account_id,

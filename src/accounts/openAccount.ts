@@ -9,7 +9,10 @@ export type OpenAccount = {
   operations: Partial<Operations>;
 };
 
-/** Opens a linked account with its sealed credentials. One that needs a person fails with `login_required`. */
+/**
+ * Opens a linked account with its sealed credentials. One that needs a person fails with `login_required`, one
+ * that was revoked with `refused`, which is final.
+ */
 export async function openAccount(
   ctx: Context,
   who: { client_id: string; account_id: string },
@@ -17,6 +20,8 @@ export async function openAccount(
 ): Promise<OpenAccount> {
   const opened = await ctx.db.tenant(who.client_id, async (tx) => {
     const account = await readAccount(tx, who.account_id);
+    // Nobody will link it again: whatever still waits for it has come to its end.
+    if (account?.status === 'revoked') throw new EmrFailure('refused', 'The account link was revoked.');
     if (account?.status !== 'active') return undefined;
     return {
       account,

@@ -17,11 +17,9 @@ export async function authenticateOperator(
   headers: IncomingHttpHeaders,
 ): Promise<Operator> {
   const token = readSessionCookie(headers);
-  // What the page fetches by itself is marked, and does not keep an unattended session open.
-  const active = headers['x-background'] === undefined;
-  const operator = token === undefined ? undefined : await findSession(ctx, token, { active });
-  if (token === undefined || !operator) throw refusal('operator_session_over');
+  if (token === undefined) throw refusal('operator_session_over');
   const changes = endpoint.method !== 'GET';
+  // Before the session is looked at: what another site sends must not keep it open either.
   if (changes) {
     refuseForeign(ctx, headers);
     const sent = headers['x-csrf-token'];
@@ -29,6 +27,10 @@ export async function authenticateOperator(
       throw refusal('operator_request_foreign');
     }
   }
+  // What the page fetches by itself is marked, and does not keep an unattended session open.
+  const active = headers['x-background'] === undefined && !endpoint.background;
+  const operator = await findSession(ctx, token, { active });
+  if (!operator) throw refusal('operator_session_over');
   const needed = endpoint.role ?? (changes ? 'operator' : 'read_only');
   if (operator_roles.indexOf(operator.role) < operator_roles.indexOf(needed)) {
     throw refusal('operator_role_lacking', { role: needed });

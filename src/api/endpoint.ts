@@ -105,6 +105,8 @@ export type EndpointOptions<
   audited?: boolean;
   /** The least role of an operator; without it, whoever is signed in may read and an `operator` may change. */
   role?: OperatorRole;
+  /** Asked by the page and never by a person, who may have left: it does not keep an operator's session open. */
+  background?: true;
   /** Exists in sandbox mode only. */
   sandbox?: boolean;
   body?: Body;

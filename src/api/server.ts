@@ -111,6 +111,8 @@ function addRoute(
     config: { endpoint },
     // Before the body is read: a stranger's request costs a look-up, not a parse.
     onRequest: async (request, reply) => {
+      // What an operator is shown is health data or a key to it: no cache keeps it.
+      if (endpoint.path.startsWith('/dashboard/')) reply.header('cache-control', 'no-store');
       request.known = await authenticate(ctx, endpoint, request);
       const trail = openTrail(ctx, request, request.known);
       if (trail) request.trail = trail;

@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
-import { readAccount } from '../accounts/accounts.ts';
+import { getAccount } from '../accounts/accounts.ts';
 import { endpoint } from '../api/endpoint.ts';
 import { refusal } from '../errors.ts';
-import { parseId } from '../ids.ts';
 import { success } from '../model/fields.ts';
 import { requestSync } from '../records/requestSync.ts';
 
@@ -15,11 +14,10 @@ export default endpoint({
   params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
   body: Type.Object({}),
   response: Type.Object({ success, job_id: Type.Integer() }),
-  errors: ['record_not_found'],
+  errors: ['record_not_found', 'account_revoked'],
   handle: async ({ ctx, client, params }) => {
-    const id = parseId(params.account_id);
-    const account = id && (await ctx.db.tenant(client.id, (tx) => readAccount(tx, id)));
-    if (!account) throw refusal('record_not_found', { noun: 'Account', id: params.account_id });
+    const account = await ctx.db.tenant(client.id, (tx) => getAccount(tx, params.account_id));
+    if (account.status === 'revoked') throw refusal('account_revoked');
     const of = { ...account, account_id: account.id };
     const { job_id } = await requestSync(ctx, ctx.db.service, of, { announce: false });
     if (job_id === undefined) throw new Error('A sync without a key was not queued.');

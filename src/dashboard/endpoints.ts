@@ -1,5 +1,9 @@
 import type { Endpoint } from '../api/endpoint.ts';
+import accountsLink from './accounts.link.ts';
 import accountsList from './accounts.list.ts';
+import accountsRelink from './accounts.relink.ts';
+import accountsReveal from './accounts.reveal.ts';
+import accountsRevoke from './accounts.revoke.ts';
 import accountsSync from './accounts.sync.ts';
 import { exportList, exportSearch } from './audit.export.ts';
 import auditList from './audit.list.ts';
@@ -22,6 +26,8 @@ import operatorsCreate from './operators.create.ts';
 import operatorsList from './operators.list.ts';
 import operatorsReset from './operators.reset.ts';
 import operatorsUpdate from './operators.update.ts';
+import overviewGet from './overview.get.ts';
+import overviewHistory from './overview.history.ts';
 import requestsList from './requests.list.ts';
 import retentionGet from './retention.get.ts';
 import sessionCreate from './session.create.ts';
@@ -35,9 +41,16 @@ export function dashboardEndpoints(live: Live): readonly Endpoint[] {
     sessionGet,
     sessionDelete,
     liveGet(live),
+    // Overview
+    overviewGet,
+    overviewHistory,
     // Accounts
     accountsList,
+    accountsLink,
+    accountsRelink,
+    accountsReveal,
     accountsSync,
+    accountsRevoke,
     // Events & webhooks
     ...event_endpoints,
     // Settings

@@ -10,6 +10,8 @@ export const liveGet = (live: Live): Endpoint =>
     method: 'GET',
     path: '/dashboard/api/live',
     auth: 'operator',
+    // A browser opens the stream anew whenever it is cut, and cannot mark it.
+    background: true,
     // It tells that something has changed, not what.
     audited: false,
     summary: 'What has changed, as it changes',

@@ -29,7 +29,8 @@ export async function parkJobs(tx: Tx, account_id: string): Promise<void> {
  */
 export async function parkRunning(tx: Tx, lease: Lease, job: Job): Promise<void> {
   const [account] = await tx<{ status: string }[]>`SELECT status FROM accounts WHERE id = ${job.account_id} FOR SHARE`;
-  if (account?.status === 'active') return releaseJob(tx, lease, job);
+  // Linked meanwhile, it goes on; revoked meanwhile, its next try ends it.
+  if (account?.status !== 'login_required') return releaseJob(tx, lease, job);
   await holdLane(tx, lease);
   await tx`UPDATE jobs SET state = 'queued', parked = true, parked_since = coalesce(parked_since, now())
             WHERE id = ${job.id}`;

@@ -1,5 +1,6 @@
-import type { Tx } from '../db/database.ts';
+import type { Database, Tx } from '../db/database.ts';
 import type { EventType } from '../events.ts';
+import type { Attention } from '../model/dashboard/overview.ts';
 
 export type Endpoint = {
   id: string;
@@ -115,4 +116,22 @@ export async function noteFailing(tx: Tx, id: string): Promise<{ enabled: boolea
     RETURNING status = 'enabled' AS enabled,
       extract(epoch FROM clock_timestamp() - failing_since)::float8 AS failing_s`;
   return row;
+}
+
+/**
+ * The endpoints of a client that take nothing at present, since when and why: in the words of the last try of the
+ * delivery that is due next, or of whoever disabled it.
+ */
+export function listFailing(db: Database, client_id: string): Promise<Attention['endpoints']> {
+  return db.read<Attention['endpoints'][number]>(
+    client_id,
+    (sql) => sql`
+      SELECT id, url, status, iso(failing_since) AS since, coalesce(disabled_reason,
+             (SELECT attempt.problem FROM (SELECT deliveries.id, attempts FROM deliveries
+                 WHERE endpoint_id = endpoint.id AND ready_at IS NOT NULL AND attempts > 0 ORDER BY ready_at LIMIT 1) AS due
+                JOIN delivery_attempts AS attempt ON attempt.delivery_id = due.id AND attempt.attempt = due.attempts),
+             'Deliveries to it fail.') AS reason
+        FROM webhook_endpoints AS endpoint
+       WHERE failing_since IS NOT NULL ORDER BY failing_since, id`,
+  );
 }

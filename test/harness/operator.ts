@@ -1,3 +1,6 @@
+import { addOperator } from '../../src/clients/operators.ts';
+import type { OperatorRole } from '../../src/model/dashboard/roles.ts';
+import { hashPassword } from '../../src/security/passwords.ts';
 import type { Answer } from './api.ts';
 import type { TestSandbox } from './sandbox.ts';
 
@@ -41,6 +44,20 @@ export async function openOperator(
     patch: asking('PATCH'),
     delete: asking('DELETE'),
   };
+}
+
+let made = 0;
+
+/** One more operator, with this role, and signed in. */
+export async function newOperator(
+  world: Pick<TestSandbox, 'sandbox' | 'ctx'>,
+  role: OperatorRole,
+): Promise<TestOperator & { email: string; password: string }> {
+  const email = `${role}-${++made}@example.test`;
+  const password = `the password of ${email}`;
+  const password_hash = await hashPassword(password);
+  await addOperator(world.ctx.db.system, { email, name: email, role, password_hash, password_temporary: false });
+  return { ...(await openOperator(world, { email, password })), email, password };
 }
 
 /** One try to sign in, whatever becomes of it. */

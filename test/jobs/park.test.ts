@@ -74,6 +74,16 @@ describe('parking', () => {
     expect(await heads()).toStrictEqual([second]);
   });
 
+  test('of a running job does not happen when the account was revoked meanwhile: its next try ends it', async () => {
+    const first = await world.queue('shared');
+    await world.owner`UPDATE accounts SET status = 'revoked' WHERE id = ${world.tenant.account_id}`;
+    const [lease] = await claimLeases(world.db.system, 'lanes', { owner: 'w', count: 1, lease_ms: 10_000 });
+    const job = lease && (await tenant((tx) => startHead(tx, lease)));
+    if (!lease || !job) throw new Error('A job was expected.');
+    await tenant((tx) => parkRunning(tx, lease, job));
+    expect(await heads()).toStrictEqual([first]);
+  });
+
   test('for more than 14 days is found, and the job comes back to be ended', async () => {
     const id = await world.queue('p');
     await tenant((tx) => parkJobs(tx, world.tenant.account_id));

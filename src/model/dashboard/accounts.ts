@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable } from '../fields.ts';
+import { date_time, id, nullable, text } from '../fields.ts';
 
 export const account_row = Type.Object({
   id,
@@ -22,15 +22,28 @@ export const organisation_row = Type.Object({
   emr_name: Type.String(),
   emr_address: Type.String(),
   timezone: Type.String(),
-  /** What the newest sync has brought so far, kind by kind. */
-  sync: nullable(
-    Type.Object({
-      job_id: Type.Integer(),
-      state: Type.String(),
-      at: date_time,
-      kinds: Type.Array(Type.Object({ kind: Type.String(), records: Type.Integer(), at: date_time })),
-    }),
+  /** The newest sync; its state is that of its job, or `parked`. */
+  sync: nullable(Type.Object({ job_id: Type.Integer(), state: Type.String(), at: date_time })),
+  /** When each kind of record was last read to its end, how many there were, and by which sync. */
+  kinds: Type.Array(
+    Type.Object({ kind: Type.String(), records: Type.Integer(), at: date_time, job_id: Type.Integer() }),
   ),
   accounts: Type.Array(account_row),
 });
 export type OrganisationRow = Static<typeof organisation_row>;
+
+export const emr_row = Type.Object({ emr: Type.String(), emr_name: Type.String() });
+export type EmrRow = Static<typeof emr_row>;
+
+/** What a link is to be for. Of a known organisation the EMR is known too. */
+export const new_link = Type.Object({
+  org_id: text({ minLength: 1 }),
+  user_id: text({ minLength: 1 }),
+  emr_name: Type.Optional(text()),
+  emr_instance_domain: Type.Optional(text()),
+  language: Type.Optional(Type.Enum(['en', 'es'])),
+});
+
+/** A link to be sent to a clinic: whoever opens it can sign in there, once, until it ends. */
+export const made_link = Type.Object({ url: Type.String(), minutes: Type.Integer(), expires_at: date_time });
+export type MadeLink = Static<typeof made_link>;

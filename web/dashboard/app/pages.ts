@@ -15,6 +15,12 @@ export type PageEntry = {
 /** Every page there is, in the order of the menu. A new one is a folder in pages/ and a line here. */
 export const pages: readonly PageEntry[] = [
   {
+    path: '/overview',
+    label: 'Overview',
+    of_client: true,
+    component: lazy(() => import('../pages/overview/Overview.tsx')),
+  },
+  {
     path: '/accounts',
     label: 'Accounts',
     of_client: true,

@@ -61,7 +61,7 @@ export function Dialog<Result>({ opener, title, children, submit, act, done, loo
                 <Button variant="default" onClick={leave}>
                   Cancel
                 </Button>
-                <Button type="submit" {...colour} loading={doing.isPending}>
+                <Button type="submit" {...(danger ? { color: 'red.9' } : {})} loading={doing.isPending}>
                   {submit}
                 </Button>
               </Group>

@@ -15,6 +15,7 @@ const looks: Record<string, { word: string; colour: string }> = {
   pending: { word: 'Pending', colour: 'blue' },
   pending_update: { word: 'Being updated', colour: 'blue' },
   success: { word: 'Delivered', colour: 'green' },
+  failing: { word: 'Failing', colour: 'red' },
   enabled: { word: 'Enabled', colour: 'green' },
   disabled: { word: 'Disabled', colour: 'gray' },
   none: { word: 'Nobody to tell', colour: 'gray' },

@@ -2,32 +2,50 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { refresh, type Topic } from './useService.ts';
 
-const refresh_ms = 1_000;
-
 /** Keeps what is shown fresh while the page is open. Gives whether the stream is up. */
 export function useLive(over: () => void): boolean {
   const client = useQueryClient();
   const [up, setUp] = useState(true);
   useEffect(() => {
     const stream = new EventSource('/dashboard/api/live');
-    const changed = new Set<Topic>();
-    const refreshChanged = () => {
-      for (const topic of changed) void refresh(client, topic);
-      changed.clear();
-    };
     stream.addEventListener('open', () => setUp(true));
     stream.addEventListener('error', () => setUp(false));
-    stream.addEventListener('changed', (event) => {
-      // A busy worker changes jobs many times a second: lists that move once a second can still be read.
-      if (changed.size === 0) setTimeout(refreshChanged, refresh_ms);
-      // The service names no topic but these.
-      changed.add(event.data as Topic);
-    });
+    const pace = openPace((topic) => void refresh(client, topic));
+    // The service names no topic but these.
+    stream.addEventListener('changed', (event) => pace.changed(event.data as Topic));
     stream.addEventListener('over', () => {
       stream.close();
       over();
     });
-    return () => stream.close();
+    return () => {
+      pace.end();
+      stream.close();
+    };
   }, [client, over]);
   return up;
+}
+
+/** A busy service tells of changes several times a second; what is shown is fetched anew at once, then once in so long. */
+const pause_ms = 1_000;
+
+function openPace(refreshed: (topic: Topic) => void) {
+  const resting = new Map<Topic, { again: boolean; timer: ReturnType<typeof setTimeout> }>();
+  const changed = (topic: Topic) => {
+    const rest = resting.get(topic);
+    if (rest) {
+      rest.again = true;
+      return;
+    }
+    refreshed(topic);
+    const timer = setTimeout(() => {
+      const { again } = resting.get(topic) ?? {};
+      resting.delete(topic);
+      if (again) changed(topic);
+    }, pause_ms);
+    resting.set(topic, { again: false, timer });
+  };
+  const end = () => {
+    for (const { timer } of resting.values()) clearTimeout(timer);
+  };
+  return { changed, end };
 }

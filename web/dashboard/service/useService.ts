@@ -45,6 +45,8 @@ export function useAct<Input, Answer = unknown>(act: (input: Input) => Promise<A
   const client = useQueryClient();
   return useMutation<Answer, Problem, Input>({
     mutationFn: act,
+    // What was answered may be a secret that was shown: it goes with the part that showed it.
+    gcTime: 0,
     onSettled: () => client.invalidateQueries(),
   });
 }

@@ -1,0 +1,7 @@
+/** The spans of time that the charts can show, each in so many bars. The page takes it as it is: no schema here. */
+export const ranges = {
+  '1h': { bins: 60, bin_s: 60, words: '1 hour' },
+  '24h': { bins: 48, bin_s: 1800, words: '24 hours' },
+  '7d': { bins: 56, bin_s: 10_800, words: '7 days' },
+} as const;
+export type Range = keyof typeof ranges;

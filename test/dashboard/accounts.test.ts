@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { newClient } from '../api/support.ts';
+import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { until } from '../journeys/journey.ts';
+import { expireAccount } from '../spec/expiredAccount.ts';
+import { whileNoJobStarts } from '../spec/heldJobs.ts';
+
+let world: TestSandbox;
+let operator: TestOperator;
+beforeAll(async () => {
+  world = await startSandbox({ small: true });
+  operator = await openOperator(world);
+});
+afterAll(() => world?.close());
+beforeEach(async () => {
+  await world.owner`DELETE FROM operator_tries`;
+});
+
+const accounts = 'clients/{client}/accounts';
+
+async function idOf(user_id: string): Promise<string> {
+  const [row] = await world.owner<{ id: string }[]>`SELECT id FROM accounts WHERE user_id = ${user_id}`;
+  if (!row) throw new Error(`Nobody is called ${user_id}.`);
+  return row.id;
+}
+
+async function shown(user_id: string) {
+  const { body } = await operator.get(accounts);
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever it expects to be there
+  return body.organisations.flatMap((each: any) => each.accounts).find((each: any) => each.user_id === user_id);
+}
+
+describe('the list', () => {
+  test('shows organisations with their EMR, their accounts and when each kind of record was last read', async () => {
+    const { body } = await operator.get(accounts);
+    const [organisation] = body.organisations;
+    expect(organisation).toMatchObject({
+      org_id: world.sandbox.org_id,
+      emr: 'larkspur',
+      emr_name: 'Larkspur',
+      emr_address: world.sandbox.larkspur.url,
+      sync: { state: 'succeeded' },
+    });
+    expect(organisation.accounts).toMatchObject([{ user_id: world.sandbox.user_id, status: 'active', reason: null }]);
+    const kinds = organisation.kinds.map(({ kind }: { kind: string }) => kind);
+    expect(kinds).toContain('patients');
+    expect(kinds.length).toBeGreaterThan(8);
+    expect(body.emrs).toContainEqual({ emr: 'larkspur', emr_name: 'Larkspur' });
+  });
+
+  test('keeps the last full reading of a kind in sight while a newer sync has not come to it', async () => {
+    const before = (await operator.get(accounts)).body.organisations[0].kinds;
+    await whileNoJobStarts(world, async () => {
+      const { body } = await operator.post(`${accounts}/${await idOf(world.sandbox.user_id)}/sync`);
+      const [organisation] = (await operator.get(accounts)).body.organisations;
+      expect(organisation.sync).toMatchObject({ job_id: body.job_id, state: 'queued' });
+      expect(organisation.kinds).toStrictEqual(before);
+    });
+    await until('the sync to end', async () => {
+      const [organisation] = (await operator.get(accounts)).body.organisations;
+      return organisation.sync.state === 'succeeded' && organisation;
+    });
+    const [after] = (await operator.get(accounts)).body.organisations;
+    for (const kind of after.kinds) expect(kind.job_id).toBe(after.sync.job_id);
+  });
+});
+
+describe('a link made in the dashboard', () => {
+  const request = (fields: Record<string, unknown> = {}) => ({
+    org_id: world.sandbox.org_id,
+    user_id: 'by-link',
+    ...fields,
+  });
+
+  test('is an address of the hosted page, good for half an hour', async () => {
+    const { status, body } = await operator.post('clients/{client}/links', request({ language: 'es' }));
+    expect(status).toBe(200);
+    expect(body.link.url).toMatch(/^http:\/\/[^/]+\/link\?token=lt_[\w-]{43}$/);
+    expect(body.link.minutes).toBe(30);
+    const [row] = await world.owner`SELECT made_in, language, account_id FROM link_tokens WHERE user_id = 'by-link'`;
+    expect(row).toStrictEqual({ made_in: 'dashboard', language: 'es', account_id: null });
+  });
+
+  test('for a new organisation needs its EMR and address, and says at which field something is missing', async () => {
+    const unknown = await operator.post('clients/{client}/links', request({ org_id: 'new-clinic' }));
+    expect(unknown).toMatchObject({ status: 400, body: { code: 'missing_field', field: 'emr_name' } });
+    const named = request({ org_id: 'new-clinic', emr_name: 'larkspur' });
+    expect((await operator.post('clients/{client}/links', named)).body.field).toBe('emr_instance_domain');
+    const whole = { ...named, emr_instance_domain: world.sandbox.larkspur.url };
+    expect((await operator.post('clients/{client}/links', whole)).status).toBe(200);
+    const personal = await operator.post('clients/{client}/links', request({ user_id: 'a@example.org' }));
+    expect(personal.body).toMatchObject({ code: 'personal_user_id', field: 'user_id' });
+  });
+
+  test('to link again carries the account by itself: nobody types an access token', async () => {
+    await expireAccount(world, 'to-relink', 1);
+    const id = await idOf('to-relink');
+    expect(await shown('to-relink')).toMatchObject({ status: 'login_required', reason: expect.any(String) });
+    const { status, body } = await operator.post(`${accounts}/${id}/relink`, {});
+    expect(status).toBe(200);
+    expect(JSON.stringify(body)).not.toContain('access_token');
+    const [row] = await world.owner`SELECT made_in, account_id FROM link_tokens
+      WHERE user_id = 'to-relink' ORDER BY created_at DESC LIMIT 1`;
+    expect(row).toStrictEqual({ made_in: 'dashboard', account_id: id });
+  });
+});
+
+describe('revealing', () => {
+  test('gives the access token that the API takes, by POST alone and for no cache', async () => {
+    const path = `${accounts}/${await idOf(world.sandbox.user_id)}/reveal`;
+    const { status, body, headers } = await operator.post(path);
+    expect(status).toBe(200);
+    expect(body.access_token).toBe(world.sandbox.access_token);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect((await operator.get(path)).status).toBe(404);
+  });
+
+  test('is not for those who may only look', async () => {
+    const looker = await newOperator(world, 'read_only');
+    for (const act of ['reveal', 'revoke', 'relink', 'sync']) {
+      const refused = await looker.post(`${accounts}/${await idOf(world.sandbox.user_id)}/${act}`);
+      expect(refused.body.code, act).toBe('operator_role_lacking');
+    }
+    expect((await looker.post('clients/{client}/links', { org_id: 'x', user_id: 'y' })).status).toBe(403);
+  });
+
+  test('does not reach past the client that is looked at', async () => {
+    const other = await newClient(world);
+    const [public_id] = await world.owner<{ public_id: string }[]>`
+      SELECT public_id FROM clients WHERE public_id <> ${world.sandbox.client_id} LIMIT 1`;
+    expect(other).toBeDefined();
+    for (const act of ['reveal', 'revoke', 'relink', 'sync']) {
+      const path = `clients/${public_id?.public_id}/accounts/${await idOf(world.sandbox.user_id)}/${act}`;
+      expect((await operator.post(path)).status, act).toBe(404);
+    }
+    expect((await operator.post(`${accounts}/not-an-id/reveal`)).status).toBe(404);
+    expect((await world.api.call('GET', '/v1/staff')).status).toBe(200);
+  });
+});
+
+describe('revoking', () => {
+  test('ends every waiting and every parked job with its event, and the access token with them', async () => {
+    const { api, access_token } = await expireAccount(world, 'to-revoke', 2);
+    const id = await idOf('to-revoke');
+    const parked = await shown('to-revoke');
+    expect(parked).toMatchObject({ status: 'login_required', parked_jobs: 1 });
+    const { body } = await operator.post(`${accounts}/${id}/revoke`);
+    // The live fetch that found the link expired, and the first sync if that was still waiting.
+    expect(body.waiting_jobs).toBeGreaterThanOrEqual(1);
+    await until('its jobs to end', async () => {
+      const open = await world.owner`SELECT FROM jobs WHERE account_id = ${id} AND finished_at IS NULL`;
+      return open.length === 0;
+    });
+    const [job] = await world.owner`SELECT state, error->>'message' AS message, event_id FROM jobs
+      WHERE account_id = ${id} AND type <> 'sync'`;
+    expect(job).toMatchObject({ state: 'failed', message: 'The account link was revoked.' });
+    const [event] = await world.owner`SELECT type, body FROM events WHERE id = ${job?.event_id}`;
+    expect(event?.type).toBe('patient.live_fetch_failed');
+    expect(event?.body).toContain('The account link was revoked.');
+    expect((await api.call('GET', '/v1/providers')).body.message).toBe('User not found.');
+    expect(access_token).not.toBe('');
+    expect(await shown('to-revoke')).toMatchObject({ status: 'revoked', parked_jobs: 0 });
+  });
+
+  test('ends a write that was accepted and not begun as failed, and what is kept of it too', async () => {
+    const access_token = await world.api.link({ user_id: 'mid-write', staff: 3 });
+    const id = await idOf('mid-write');
+    const { job_id, operation } = await whileNoJobStarts(world, async () => {
+      const created = await world.api.call('POST', '/v1/patients', {
+        headers: { access_token },
+        body: { first_name: 'Ida', last_name: 'Quill', dob: '1980-02-03', sex: 'female' },
+      });
+      expect(created.status, JSON.stringify(created.body)).toBe(200);
+      await operator.post(`${accounts}/${id}/revoke`);
+      return { job_id: created.body.job_id, operation: created.body.patient_id };
+    });
+    await until('the job to end', async () => {
+      const [row] = await world.owner`SELECT state FROM jobs WHERE id = ${job_id} AND finished_at IS NOT NULL`;
+      return row;
+    });
+    const [ended] = await world.owner`SELECT jobs.state, events.type, patients.status FROM jobs
+      JOIN events ON events.id = jobs.event_id JOIN patients ON patients.id = ${operation} WHERE jobs.id = ${job_id}`;
+    expect(ended).toStrictEqual({ state: 'failed', type: 'patient.failed', status: 'failed' });
+    const applied = (await world.api.ledger()).filter((entry) => entry.marker.startsWith(operation));
+    expect(applied).toStrictEqual([]);
+  });
+
+  test('forgets what the EMR gave us, and kills links that were on their way', async () => {
+    await world.api.link({ user_id: 'forgotten', staff: 5 });
+    const id = await idOf('forgotten');
+    const relink = (await operator.post(`${accounts}/${id}/relink`)).body.link.url;
+    const first = (
+      await operator.post('clients/{client}/links', { org_id: world.sandbox.org_id, user_id: 'forgotten' })
+    ).body.link.url;
+    await operator.post(`${accounts}/${id}/revoke`);
+    const [row] = await world.owner`SELECT credentials_sealed, grant_sealed FROM accounts WHERE id = ${id}`;
+    expect([row?.credentials_sealed.length, row?.grant_sealed.length]).toStrictEqual([0, 0]);
+    for (const url of [relink, first]) {
+      const link_token = new URL(url).searchParams.get('token') ?? '';
+      const opened = await fetch(`${world.sandbox.base_url}/link/v1/session`, { headers: { link_token } });
+      expect(opened.status).toBe(410);
+    }
+    expect((await operator.post(`${accounts}/${id}/reveal`)).body.code).toBe('account_revoked');
+    expect((await operator.post(`${accounts}/${id}/sync`)).body.code).toBe('account_revoked');
+    expect((await operator.post(`${accounts}/${id}/revoke`)).body.waiting_jobs).toBe(0);
+  });
+
+  test('can be undone by linking again: the account comes back with another access token', async () => {
+    const before = await world.api.link({ user_id: 'comes-back', staff: 6 });
+    const id = await idOf('comes-back');
+    await operator.post(`${accounts}/${id}/revoke`);
+    const { url } = (await operator.post(`${accounts}/${id}/relink`)).body.link;
+    const person = world.sandbox.larkspur.staff[6];
+    const linked = await fetch(`${world.sandbox.base_url}/link/v1/sign-in`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', link_token: new URL(url).searchParams.get('token') ?? '' },
+      body: JSON.stringify({
+        credentials: { username: person?.username, password: person?.password },
+        one_time_code: world.api.code(6),
+      }),
+    });
+    expect(await linked.json()).toMatchObject({ success: true, public_token: null });
+    const { access_token } = (await operator.post(`${accounts}/${id}/reveal`)).body;
+    expect(access_token).not.toBe(before);
+    expect((await world.api.call('GET', '/v1/staff', { headers: { access_token } })).status).toBe(200);
+    expect((await world.api.call('GET', '/v1/staff', { headers: { access_token: before } })).status).toBe(401);
+  });
+});

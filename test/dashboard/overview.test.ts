@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { HistoryBin } from '../../src/model/dashboard/overview.ts';
+import { newClient } from '../api/support.ts';
+import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { answering, startReceiver } from '../harness/receiver.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { until } from '../journeys/journey.ts';
+import { expireAccount } from '../spec/expiredAccount.ts';
+import { whileNoJobStarts } from '../spec/heldJobs.ts';
+
+let world: TestSandbox;
+let operator: TestOperator;
+beforeAll(async () => {
+  world = await startSandbox({ small: true });
+  operator = await openOperator(world);
+});
+afterAll(() => world?.close());
+
+const overview = async () => (await operator.get('clients/{client}/overview')).body.overview;
+const own = async () => {
+  const { clients } = await overview();
+  return clients.find(({ client_id }: { client_id: string }) => client_id === world.sandbox.client_id);
+};
+const history = async (range: string): Promise<HistoryBin[]> =>
+  (await operator.get(`clients/{client}/overview/history?range=${range}`)).body.bins;
+const sum = (bins: HistoryBin[], state: 'succeeded' | 'partial' | 'failed' | 'needs_review') =>
+  bins.reduce((total, bin) => total + bin[state], 0);
+
+/** Jobs that ended so long ago and took so many seconds, beside those that really ran. */
+async function layEnded(state: string, ago: string, taken_s: number, count = 1): Promise<void> {
+  await world.owner`
+    INSERT INTO jobs (client_id, organisation_id, account_id, operation_id, type, lane, state, created_at, finished_at)
+    SELECT client_id, organisation_id, account_id, id, 'sync', 'laid', ${state},
+           now() - ${ago}::interval - make_interval(secs => ${taken_s}), now() - ${ago}::interval
+      FROM (SELECT * FROM operations LIMIT 1) AS operation, generate_series(1, ${count})`;
+}
+
+describe('what waits', () => {
+  test('is counted by state, with the time of the oldest', async () => {
+    const before = await own();
+    const accepted = await whileNoJobStarts(world, async () => {
+      const { body } = await world.api.callIn();
+      const during = await own();
+      expect(during.queued).toBe(before.queued + 1);
+      expect(Date.parse(during.oldest_queued_at)).toBeGreaterThan(Date.now() - 60_000);
+      return body;
+    });
+    await world.api.untilEvent(accepted.job_id);
+    expect(await own()).toMatchObject({ queued: 0, running: 0, oldest_queued_at: null });
+  });
+
+  test('is told for every client of the installation', async () => {
+    const before = (await overview()).clients.length;
+    await newClient(world);
+    const { clients } = await overview();
+    expect(clients).toHaveLength(before + 1);
+    expect(clients.at(-1)).toMatchObject({ queued: 0, running: 0, parked: 0, needs_review: 0, relink: 0 });
+  });
+});
+
+describe('what needs a person', () => {
+  test('is an account whose link has expired, with the reason', async () => {
+    await expireAccount(world, 'expired', 1);
+    const { attention } = await overview();
+    expect(attention.accounts).toMatchObject([
+      { user_id: 'expired', org_id: world.sandbox.org_id, reason: 'Larkspur asks for a new one-time code.' },
+    ]);
+    await until('its jobs to be parked', async () => (await own()).parked > 0);
+    expect(await own()).toMatchObject({ relink: 1 });
+    await world.api.link({ user_id: 'expired', staff: 1 });
+    expect((await overview()).attention.accounts).toStrictEqual([]);
+  });
+
+  test('is a webhook address that fails, since when and why', async () => {
+    const receiver = await startReceiver(answering(500));
+    await world.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
+    await world.api.callIn();
+    const failing = await until('the delivery to fail', async () => (await overview()).attention.endpoints[0]);
+    expect(failing).toMatchObject({ url: receiver.url, status: 'enabled', reason: expect.stringContaining('500') });
+    expect(Date.parse(failing.since)).toBeGreaterThan(Date.now() - 60_000);
+    await receiver.close();
+  });
+
+  test('is a job whose outcome is unknown', async () => {
+    expect((await overview()).attention.reviews).toStrictEqual([]);
+    await layEnded('needs_review', '1 minute', 5);
+    expect((await overview()).attention.reviews).toMatchObject([{ job_id: expect.any(Number), type: 'sync' }]);
+    expect((await own()).needs_review).toBe(1);
+    await world.owner`DELETE FROM jobs WHERE lane = 'laid'`;
+  });
+});
+
+describe('the history', () => {
+  test('has a bin for every stretch, also where nothing ended', async () => {
+    for (const [range, bins, bin_ms] of [
+      ['1h', 60, 60_000],
+      ['24h', 48, 1_800_000],
+      ['7d', 56, 10_800_000],
+    ] as const) {
+      const answered = await history(range);
+      expect(answered, range).toHaveLength(bins);
+      const times = answered.map(({ at }) => Date.parse(at));
+      for (const [n, time] of times.entries()) expect(time).toBe((times[0] ?? 0) + n * bin_ms);
+      expect(times.at(-1)).toBeGreaterThan(Date.now() - bin_ms - 1000);
+    }
+    expect((await operator.get('clients/{client}/overview/history?range=2h')).status).toBe(400);
+  });
+
+  test('counts jobs by state in the stretch in which they ended, and no others', async () => {
+    const before = Object.fromEntries(
+      await Promise.all(['1h', '24h', '7d'].map(async (range) => [range, await history(range)] as const)),
+    );
+    // Ranges beyond an hour keep what they summed up: what is laid behind them would not be seen.
+    await world.owner`DELETE FROM job_periods`;
+    await layEnded('failed', '30 minutes', 2, 3);
+    await layEnded('partial', '5 hours', 2, 4);
+    await layEnded('succeeded', '3 days', 2, 5);
+    await layEnded('succeeded', '8 days', 2, 50);
+    const added = async (range: string, state: 'succeeded' | 'partial' | 'failed') =>
+      sum(await history(range), state) - sum(before[range] ?? [], state);
+    expect([await added('1h', 'failed'), await added('1h', 'partial')]).toStrictEqual([3, 0]);
+    expect([await added('24h', 'failed'), await added('24h', 'partial')]).toStrictEqual([3, 4]);
+    expect([await added('7d', 'failed'), await added('7d', 'partial')]).toStrictEqual([3, 4]);
+    expect([await added('24h', 'succeeded'), await added('7d', 'succeeded')]).toStrictEqual([0, 5]);
+  });
+
+  test('is the same again when it is read from what was summed up, with what ended since', async () => {
+    const first = await history('7d');
+    const kept = await world.owner`SELECT FROM job_periods`;
+    expect(kept.length).toBeGreaterThan(300);
+    expect(await history('7d')).toStrictEqual(first);
+    await layEnded('failed', '1 second', 2);
+    expect(sum(await history('7d'), 'failed')).toBe(sum(first, 'failed') + 1);
+    expect(sum(await history('24h'), 'failed')).toBe(sum(first, 'failed') + 1);
+  });
+
+  test('gives the median and the 95th percentile of what they took, within a twentieth', async () => {
+    await world.owner`DELETE FROM job_periods`;
+    await layEnded('succeeded', '2 days', 4, 90);
+    await layEnded('succeeded', '2 days', 700, 10);
+    const bin = (await history('7d')).find(({ p95_s }) => (p95_s ?? 0) > 600);
+    expect(bin?.succeeded).toBe(100);
+    expect(Math.abs((bin?.p50_s ?? 0) / 4 - 1)).toBeLessThanOrEqual(0.06);
+    expect(Math.abs((bin?.p95_s ?? 0) / 700 - 1)).toBeLessThanOrEqual(0.06);
+    expect((await history('1h')).every(({ p95_s }) => p95_s === null || p95_s < 600)).toBe(true);
+  });
+});

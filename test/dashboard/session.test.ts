@@ -1,0 +1,250 @@
+import { Type } from 'typebox';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { authenticateOperator, sessionCookie } from '../../src/api/authenticateOperator.ts';
+import { endpoint } from '../../src/api/endpoint.ts';
+import { purgeExpired } from '../../src/db/purge.ts';
+import type { OperatorRole } from '../../src/model/dashboard/roles.ts';
+import { newOperator, signIn } from '../harness/operator.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+
+let world: TestSandbox;
+beforeAll(async () => {
+  world = await startSandbox({ small: true });
+});
+afterAll(() => world?.close());
+beforeEach(async () => {
+  await world.owner`DELETE FROM operator_tries`;
+});
+
+const accounts = 'clients/{client}/accounts';
+async function syncPath(): Promise<string> {
+  const [row] = await world.owner<{ id: string }[]>`SELECT id FROM accounts LIMIT 1`;
+  return `${accounts}/${row?.id}/sync`;
+}
+
+describe('a session', () => {
+  test('is kept in a cookie that no script reads, no other site sends and no other path gets', async () => {
+    const { headers, body } = await signIn(world, world.sandbox.dashboard);
+    const cookie = headers.get('set-cookie') ?? '';
+    expect(cookie).toMatch(/^chartwire_session=[^;]{43,}; Path=\/dashboard; HttpOnly; SameSite=Strict$/);
+    expect(JSON.stringify(body)).not.toContain(cookie.slice('chartwire_session='.length).split(';')[0]);
+    expect(headers.get('cache-control')).toBe('no-store');
+  });
+
+  test('is sent over TLS alone where the service is reached by it', () => {
+    const config = { ...world.ctx.config, base_url: 'https://chartwire.example.test' };
+    expect(sessionCookie({ config }, 'os_1')).toMatch(/; Secure$/);
+  });
+
+  test('ends 15 minutes after the last thing its operator did', async () => {
+    const operator = await newOperator(world, 'operator');
+    await age(operator, { seen: '14 minutes 50 seconds' });
+    expect((await operator.get('clients')).status).toBe(200);
+    // That was the operator's doing, so the quarter of an hour begins anew.
+    const [seen] = await world.owner`SELECT seen_at > now() - interval '1 minute' AS fresh FROM operator_sessions
+      WHERE operator_id = (SELECT id FROM operators WHERE email = ${operator.email})`;
+    expect(seen?.fresh).toBe(true);
+    await age(operator, { seen: '15 minutes 1 second' });
+    const late = await operator.get('clients');
+    expect(late).toMatchObject({ status: 401, body: { success: false, code: 'operator_session_over' } });
+  });
+
+  test('ends 12 hours after it began, whatever its operator does', async () => {
+    const operator = await newOperator(world, 'operator');
+    await age(operator, { created: '11 hours 59 minutes' });
+    expect((await operator.get('clients')).status).toBe(200);
+    await age(operator, { created: '12 hours 1 second' });
+    expect((await operator.get('clients')).status).toBe(401);
+    expect((await operator.get('session')).body.session).toBeNull();
+  });
+
+  test('is not kept open by what the page fetches by itself, nor by its stream', async () => {
+    const operator = await newOperator(world, 'operator');
+    await age(operator, { seen: '10 minutes' });
+    expect((await operator.get('clients', { 'x-background': '1' })).status).toBe(200);
+    expect((await operator.get('session')).body.session).not.toBeNull();
+    const stream = new AbortController();
+    const live = await fetch(`${world.sandbox.base_url}/dashboard/api/live`, {
+      headers: { cookie: operator.cookie },
+      signal: stream.signal,
+    });
+    expect(live.status).toBe(200);
+    stream.abort();
+    expect(await idleMinutes(operator)).toBeGreaterThanOrEqual(10);
+    await operator.get('clients');
+    expect(await idleMinutes(operator)).toBeLessThan(1);
+  });
+
+  test('is not kept open by a request that another site sends', async () => {
+    const operator = await newOperator(world, 'operator');
+    await age(operator, { seen: '10 minutes' });
+    await operator.post(await syncPath(), {}, { origin: 'https://elsewhere.test' });
+    expect(await idleMinutes(operator)).toBeGreaterThanOrEqual(10);
+  });
+
+  test('that was signed out is dead, also for whoever kept its cookie', async () => {
+    const operator = await newOperator(world, 'read_only');
+    const { status, headers } = await operator.delete('session');
+    expect(status).toBe(200);
+    expect(headers.get('set-cookie')).toMatch(/^chartwire_session=; .*Max-Age=0$/);
+    expect((await operator.get('clients')).status).toBe(401);
+  });
+
+  test('of an operator who was disabled is dead at once, and no new one begins', async () => {
+    const operator = await newOperator(world, 'operator');
+    await world.owner`UPDATE operators SET disabled_at = now() WHERE email = ${operator.email}`;
+    expect((await operator.get('clients')).status).toBe(401);
+    expect((await signIn(world, operator)).body.code).toBe('operator_credentials_wrong');
+  });
+
+  test('leaves nothing behind a day after it began', async () => {
+    const operator = await newOperator(world, 'operator');
+    await age(operator, { created: '25 hours' });
+    await purgeExpired(world.ctx.db.system);
+    const left = await world.owner`SELECT FROM operator_sessions
+      WHERE operator_id = (SELECT id FROM operators WHERE email = ${operator.email})`;
+    expect(left).toHaveLength(0);
+  });
+
+  test('is asked for by every endpoint of the dashboard but those that begin one', async () => {
+    for (const [method, path] of [
+      ['GET', '/dashboard/api/clients'],
+      ['GET', '/dashboard/api/live'],
+      ['GET', `/dashboard/api/clients/${world.sandbox.client_id}/accounts`],
+      ['DELETE', '/dashboard/api/session'],
+    ] as const) {
+      for (const cookie of ['', 'chartwire_session=os_guessed']) {
+        const origin = world.sandbox.base_url;
+        const { status } = await fetch(world.sandbox.base_url + path, { method, headers: { cookie, origin } });
+        // With a made-up session the CSRF token is missing too, and that is told first.
+        expect([401, 403], `${method} ${path}`).toContain(status);
+      }
+    }
+  });
+});
+
+describe('a request that changes something', () => {
+  const foreign = { status: 403, body: { success: false, code: 'operator_request_foreign' } };
+  test.each<[string, Record<string, string | null>]>([
+    ['without the CSRF token', { 'x-csrf-token': null }],
+    ['with an empty CSRF token', { 'x-csrf-token': '' }],
+    ['with a wrong CSRF token', { 'x-csrf-token': 'A'.repeat(43) }],
+    ['from another origin', { origin: 'https://elsewhere.test' }],
+    ['from an origin that begins like ours', { origin: 'http://127.0.0.1.elsewhere.test' }],
+    ['from the same host on another port', { origin: 'http://127.0.0.1:1' }],
+    ['from an opaque origin', { origin: 'null' }],
+    ['without an Origin', { origin: null }],
+    ['that the browser calls cross-site', { 'sec-fetch-site': 'cross-site' }],
+    ['that the browser calls same-site', { 'sec-fetch-site': 'same-site' }],
+  ])('is refused %s', async (_, headers) => {
+    const operator = await newOperator(world, 'owner');
+    const before = await syncs();
+    expect(await operator.post(await syncPath(), {}, headers)).toMatchObject(foreign);
+    expect(await syncs()).toBe(before);
+    expect((await operator.post(await syncPath(), {}, { 'sec-fetch-site': 'same-origin' })).status).toBe(200);
+  });
+
+  test('is refused with the CSRF token of another session', async () => {
+    const [one, another] = [await newOperator(world, 'owner'), await newOperator(world, 'owner')];
+    expect(await one.post(await syncPath(), {}, { 'x-csrf-token': another.csrf_token })).toMatchObject(foreign);
+  });
+
+  test('is refused at the door: nobody signs in from another site', async () => {
+    expect(await signIn(world, world.sandbox.dashboard, { origin: 'https://elsewhere.test' })).toMatchObject(foreign);
+    expect(await signIn(world, world.sandbox.dashboard, { origin: null })).toMatchObject(foreign);
+    expect(await world.owner`SELECT FROM operator_tries`).toHaveLength(0);
+  });
+});
+
+describe('a role', () => {
+  test('of read-only shows everything and changes nothing', async () => {
+    const reader = await newOperator(world, 'read_only');
+    expect((await reader.get(accounts)).status).toBe(200);
+    const before = await syncs();
+    const refused = await reader.post(await syncPath());
+    expect(refused).toMatchObject({ status: 403, body: { code: 'operator_role_lacking' } });
+    expect(await syncs()).toBe(before);
+  });
+
+  test('of operator does not reach what only an owner decides', async () => {
+    const deciding = endpoint({
+      id: 'test.decide',
+      method: 'POST',
+      path: '/dashboard/api/decide',
+      auth: 'operator',
+      role: 'owner',
+      summary: 'Decide',
+      response: Type.Object({}),
+      handle: async () => ({}),
+    });
+    const asked = async (role: OperatorRole) => {
+      const { cookie, csrf_token } = await newOperator(world, role);
+      const headers = { cookie, origin: world.sandbox.base_url, 'x-csrf-token': csrf_token };
+      return authenticateOperator(world.ctx, deciding, { ...headers, host: new URL(world.sandbox.base_url).host });
+    };
+    await expect(asked('owner')).resolves.toMatchObject({ role: 'owner' });
+    for (const role of ['operator', 'read_only'] as const) {
+      await expect(asked(role)).rejects.toMatchObject({ code: 'operator_role_lacking' });
+    }
+  });
+
+  test('that is taken away is gone with the next request', async () => {
+    const operator = await newOperator(world, 'operator');
+    expect((await operator.post(await syncPath())).status).toBe(200);
+    await world.owner`UPDATE operators SET role = 'read_only' WHERE email = ${operator.email}`;
+    expect((await operator.post(await syncPath())).status).toBe(403);
+  });
+});
+
+describe('guessing', () => {
+  test('gets 10 real password checks in 15 minutes for one account, also when 50 arrive at once', async () => {
+    const { email, password } = await newOperator(world, 'owner');
+    await world.owner`DELETE FROM operator_tries`;
+    const guesses = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => signIn(world, { email, password: `guess ${n}` })),
+    );
+    const checked = guesses.filter(({ body }) => body.code === 'operator_credentials_wrong');
+    const refused = guesses.filter(({ body }) => body.code === 'operator_locked');
+    expect([checked.length, refused.length]).toStrictEqual([10, 40]);
+    for (const { status, headers } of refused) {
+      expect(status).toBe(429);
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(800);
+    }
+    // Not even the right password is checked now, in whatever spelling the address comes.
+    expect((await signIn(world, { email: ` ${email.toUpperCase()}`, password })).body.code).toBe('operator_locked');
+    await world.owner`UPDATE operator_tries SET at = at - interval '15 minutes 1 second'`;
+    expect((await signIn(world, { email, password })).status).toBe(200);
+  });
+
+  test('learns nothing of which addresses are real', async () => {
+    const nobody = { email: 'nobody@example.test', password: 'a guess' };
+    const guesses = await Promise.all(Array.from({ length: 50 }, () => signIn(world, nobody)));
+    expect(guesses.filter(({ body }) => body.code === 'operator_credentials_wrong')).toHaveLength(10);
+    expect(guesses.filter(({ body }) => body.code === 'operator_locked')).toHaveLength(40);
+  });
+
+  test('of one account leaves the others alone', async () => {
+    const { email, password } = await newOperator(world, 'operator');
+    await Promise.all(Array.from({ length: 12 }, () => signIn(world, { email: 'x@example.test', password: 'x' })));
+    expect((await signIn(world, { email, password })).status).toBe(200);
+  });
+});
+
+async function syncs(): Promise<number> {
+  const [row] = await world.owner<{ n: number }[]>`SELECT count(*) AS n FROM jobs WHERE type = 'sync'`;
+  return row?.n ?? 0;
+}
+
+/** Moves the times of an operator's session into the past. */
+async function age(operator: { email: string }, { seen = '0', created }: { seen?: string; created?: string }) {
+  await world.owner`UPDATE operator_sessions SET seen_at = now() - ${seen}::interval,
+      created_at = now() - ${created ?? seen}::interval
+    WHERE operator_id = (SELECT id FROM operators WHERE email = ${operator.email})`;
+}
+
+async function idleMinutes(operator: { email: string }): Promise<number> {
+  const [row] = await world.owner<{ idle: number }[]>`
+    SELECT extract(epoch FROM now() - seen_at)::float8 / 60 AS idle FROM operator_sessions
+     WHERE operator_id = (SELECT id FROM operators WHERE email = ${operator.email})`;
+  return row?.idle ?? 0;
+}
