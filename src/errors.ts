@@ -76,6 +76,8 @@ export const errors = {
   pharmacy_not_found: { status: 404, message: "Pharmacy with EMR ID '{id}' not found." },
   record_unnamed: { status: 404, message: '{reason}' },
   record_not_found: { status: 404, message: "{noun} with ID '{id}' not found." },
+  job_not_repeatable: { status: 409, message: '{reason}' },
+  job_not_reviewable: { status: 409, message: 'This job does not wait for a review, or has been reviewed already.' },
   idempotency_key_running: {
     status: 409,
     message: 'A request with this Idempotency-Key is still running. Try again in a moment.',

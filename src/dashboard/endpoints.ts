@@ -7,6 +7,11 @@ import clientsKeysCreate from './clients.keys.create.ts';
 import clientsKeysDelete from './clients.keys.delete.ts';
 import clientsList from './clients.list.ts';
 import clientsUpdate from './clients.update.ts';
+import jobsGet from './jobs.get.ts';
+import jobsList from './jobs.list.ts';
+import jobsReview from './jobs.review.ts';
+import jobsRunAgain from './jobs.run-again.ts';
+import jobsSearch from './jobs.search.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
 import sessionCreate from './session.create.ts';
@@ -23,6 +28,12 @@ export function dashboardEndpoints(live: Live): readonly Endpoint[] {
     // Accounts
     accountsList,
     accountsSync,
+    // Jobs
+    jobsList,
+    jobsSearch,
+    jobsGet,
+    jobsRunAgain,
+    jobsReview,
     // Settings
     clientsList,
     clientsCreate,
