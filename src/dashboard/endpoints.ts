@@ -7,6 +7,7 @@ import clientsKeysCreate from './clients.keys.create.ts';
 import clientsKeysDelete from './clients.keys.delete.ts';
 import clientsList from './clients.list.ts';
 import clientsUpdate from './clients.update.ts';
+import type { FindClinic } from './findClinic.ts';
 import jobsGet from './jobs.get.ts';
 import jobsList from './jobs.list.ts';
 import jobsReview from './jobs.review.ts';
@@ -14,12 +15,19 @@ import jobsRunAgain from './jobs.run-again.ts';
 import jobsSearch from './jobs.search.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
+import { sandboxFaultsClear } from './sandbox.faults.clear.ts';
+import { sandboxFaultsSet } from './sandbox.faults.set.ts';
+import { sandboxFirstWrite } from './sandbox.first-write.ts';
+import { sandboxGet } from './sandbox.get.ts';
+import { sandboxLockoutsSet } from './sandbox.lockouts.set.ts';
+import { sandboxReset } from './sandbox.reset.ts';
+import { sandboxSessionsExpire } from './sandbox.sessions.expire.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
 import sessionGet from './session.get.ts';
 
 /** What the dashboard's page asks for. Answered by the machine of all endpoints, but no part of the interface for applications. */
-export function dashboardEndpoints(live: Live): readonly Endpoint[] {
+export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindClinic }): readonly Endpoint[] {
   return [
     sessionCreate,
     sessionGet,
@@ -34,6 +42,14 @@ export function dashboardEndpoints(live: Live): readonly Endpoint[] {
     jobsGet,
     jobsRunAgain,
     jobsReview,
+    // Sandbox
+    sandboxGet(clinic),
+    sandboxFaultsSet(clinic),
+    sandboxFaultsClear(clinic),
+    sandboxSessionsExpire(clinic),
+    sandboxLockoutsSet(clinic),
+    sandboxReset(clinic),
+    sandboxFirstWrite(clinic),
     // Settings
     clientsList,
     clientsCreate,

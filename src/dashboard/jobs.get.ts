@@ -20,7 +20,7 @@ export default endpoint({
   params: Type.Object({ client_id: Type.String(), job_id: Type.String() }),
   response: Type.Object({ success, job: job_whole }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, client, params }) => {
+  handle: async ({ ctx, client, params, saw }) => {
     const job_id = readJobId(params.job_id);
     const described = await describeJob(ctx.db, client.id, job_id);
     const not_again = await ctx.db.tenant(client.id, async (tx) => {
@@ -28,6 +28,7 @@ export default endpoint({
       return past && (await whyNotAgain(tx, past));
     });
     if (!described) throw refusal('record_not_found', { noun: 'Job', id: params.job_id });
+    saw([described.patient_mrn]);
     const { connector, event_id, ...rest } = described;
     const event = event_id === null ? undefined : await listTries(ctx.db, client.id, event_id);
     const job: JobWhole = {

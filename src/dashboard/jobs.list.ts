@@ -10,6 +10,8 @@ export default endpoint({
   method: 'GET',
   path: '/dashboard/api/clients/{client_id}/jobs',
   auth: 'operator_in_client',
+  // Nothing of a patient is in a row.
+  audited: false,
   summary: 'Jobs, newest first',
   params: Type.Object({ client_id: Type.String() }),
   query: Type.Object(job_filter_fields),

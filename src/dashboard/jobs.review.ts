@@ -15,9 +15,9 @@ export default endpoint({
   body: Type.Object({ outcome: Type.Enum([...review_outcomes]), note: text({ minLength: 1 }) }),
   response: Type.Object({ success }),
   errors: ['record_not_found', 'job_not_reviewable'],
-  handle: async ({ ctx, params, body, operator, once }) => {
+  handle: async ({ ctx, params, body, operator, once, saw }) => {
     const answer = await once(async (tx) => {
-      await reviewJob(tx, readJobId(params.job_id), { ...body, by: operator.email });
+      saw([await reviewJob(tx, readJobId(params.job_id), { ...body, by: operator.email })]);
       return { success: true };
     });
     ctx.bell.ring('chartwire_live', 'jobs');

@@ -14,11 +14,12 @@ export default endpoint({
   body: Type.Object({}),
   response: Type.Object({ success, job_id: Type.Integer() }),
   errors: ['record_not_found', 'job_not_repeatable'],
-  handle: async ({ ctx, params, once }) => {
-    const answer = await once(async (tx) => ({
-      success: true,
-      job_id: await runAgain(ctx, tx, readJobId(params.job_id)),
-    }));
+  handle: async ({ ctx, params, once, saw }) => {
+    const answer = await once(async (tx) => {
+      const { job_id, patient_mrn } = await runAgain(ctx, tx, readJobId(params.job_id));
+      saw([patient_mrn]);
+      return { success: true, job_id };
+    });
     ctx.bell.ring('chartwire_jobs');
     return answer;
   },

@@ -18,8 +18,11 @@ export default endpoint({
   body: Type.Object({ mrn: Type.String({ minLength: 1, maxLength: 200 }), ...job_filter_fields }),
   response: Type.Object({ success, rows: Type.Array(job_row), next: nullable(Type.String()) }),
   errors: ['invalid_field'],
-  handle: async ({ ctx, client, body }) => ({
-    success: true,
-    ...(await listJobs(ctx.db, client.id, readJobFilters(body), (sql) => jobsOfPatient(sql, client.id, body.mrn))),
-  }),
+  handle: async ({ ctx, client, body: { mrn, ...filters }, saw }) => {
+    saw([mrn]);
+    const found = await listJobs(ctx.db, client.id, readJobFilters(filters), (sql) =>
+      jobsOfPatient(sql, client.id, mrn),
+    );
+    return { success: true, ...found };
+  },
 });

@@ -13,7 +13,11 @@ import { type Lane, patientLane } from './write.ts';
  * Queues another run of a job that has ended, as a new job with an event of its own. The old job's row is locked
  * first: of two who ask at the same moment the second sees the run of the first and is refused.
  */
-export async function runAgain(ctx: Context, tx: Tx, job_id: number): Promise<number> {
+export async function runAgain(
+  ctx: Context,
+  tx: Tx,
+  job_id: number,
+): Promise<{ job_id: number; patient_mrn: string | null }> {
   const job = await readPastJob(tx, job_id, { lock: true });
   if (!job) throw refusal('record_not_found', { noun: 'Job', id: String(job_id) });
   const reason = await whyNotAgain(tx, job);
@@ -22,7 +26,7 @@ export async function runAgain(ctx: Context, tx: Tx, job_id: number): Promise<nu
   const account = { client_id: job.client_id, organisation_id: job.organisation_id, id: job.account_id };
   const operation = { id: job.operation_id, type: job.type, input: job.input };
   const queued = newJob(connectorOf(ctx, job.connector), account, operation, laneOf(job));
-  return enqueueAgain(tx, { ...queued, run_again_of: job.id });
+  return { job_id: await enqueueAgain(tx, { ...queued, run_again_of: job.id }), patient_mrn: job.patient_mrn };
 }
 
 /** The record that the service keeps of a patient says again that something is under way. */
