@@ -20,4 +20,17 @@ export const pages: readonly PageEntry[] = [
     of_client: true,
     component: lazy(() => import('../pages/accounts/Accounts.tsx')),
   },
+  {
+    path: '/jobs',
+    label: 'Jobs',
+    of_client: true,
+    component: lazy(() => import('../pages/jobs/Jobs.tsx')),
+  },
+  {
+    path: '/sandbox',
+    label: 'Sandbox',
+    of_client: false,
+    sandbox: true,
+    component: lazy(() => import('../pages/sandbox/Sandbox.tsx')),
+  },
 ];
