@@ -85,9 +85,7 @@ function Whole({ job }: { job: JobWhole }) {
         <JobEventPart job={job} />
       </Section>
       <Section title="What was asked for">
-        <Fields
-          of={Object.fromEntries(Object.entries(job.input).map(([name, value]) => [wordName(name), shown(value)]))}
-        />
+        <Fields of={Object.fromEntries(flat(job.input))} />
       </Section>
       {job.runs.length > 1 && (
         <Section title="Runs of the same request">
@@ -136,8 +134,13 @@ function runsOf(shown_id: number): Column<JobWhole['runs'][number]>[] {
   ];
 }
 
-/** What was sent as a list or an object is shown as it was written. */
-function shown(value: unknown): string | null {
-  if (value === null || value === undefined) return null;
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+/** Each value by its name; what stands in another is named after both. Lists are shown as they were written. */
+function flat(value: Record<string, unknown>, above = ''): [string, string | null][] {
+  return Object.entries(value).flatMap(([name, each]): [string, string | null][] => {
+    const named = above === '' ? wordName(name) : `${above}: ${wordName(name).toLowerCase()}`;
+    if (each === null || each === undefined) return [[named, null]];
+    // Neither null nor a list: what JSON calls an object.
+    if (typeof each === 'object' && !Array.isArray(each)) return flat(each as Record<string, unknown>, named);
+    return [[named, Array.isArray(each) ? JSON.stringify(each) : String(each)]];
+  });
 }

@@ -44,7 +44,7 @@ export function JobFilters({ mrn, setMrn }: { mrn: string; setMrn: (mrn: string)
         label="What"
         placeholder="Everything"
         clearable
-        w={210}
+        w={190}
         data={Object.entries(job_types).map(([value, label]) => ({ value, label }))}
         value={params.get('type')}
         onChange={(value) => set('type', value)}
@@ -53,7 +53,7 @@ export function JobFilters({ mrn, setMrn }: { mrn: string; setMrn: (mrn: string)
         label="State"
         placeholder="Any"
         clearable
-        w={190}
+        w={170}
         data={job_filters.map((value) => ({ value, label: states[value] }))}
         value={params.get('state')}
         onChange={(value) => set('state', value)}
@@ -83,7 +83,7 @@ function AccountChoice({ value, choose }: { value: string | null; choose: (value
       placeholder="Any"
       clearable
       searchable
-      w={230}
+      w={200}
       data={data}
       value={value}
       onChange={choose}
@@ -105,7 +105,7 @@ function TimeInput({
     <TextInput
       label={label}
       type="datetime-local"
-      w={210}
+      w={205}
       value={value ? localOf(value) : ''}
       onChange={({ currentTarget }) =>
         choose(currentTarget.value === '' ? null : new Date(currentTarget.value).toISOString())

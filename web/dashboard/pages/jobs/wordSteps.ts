@@ -11,7 +11,7 @@ export function wordSteps(steps: readonly JobStep[], emr: string, over: boolean)
     const outcome = step.kind === 'intent' ? outcomeOf(steps, n) : undefined;
     // Told with its intent already.
     if (step.kind === 'outcome' && intentOf(steps, n)) continue;
-    const took = outcome ? since(step, outcome) : step.kind === 'note' ? pauseOf(step, steps[n - 1]) : '';
+    const took = outcome ? since(step, outcome) : step.kind === 'note' ? listedIn(step, steps[n - 1]) : '';
     const text = step.kind === 'note' ? wordNote(step) : wordWrite(step, outcome, emr, over);
     lines.push({ key: String(n), attempt: step.attempt, at: step.at, text, took });
   }
@@ -34,7 +34,7 @@ function wordWrite(step: JobStep, outcome: JobStep | undefined, emr: string, ove
   if (step.kind === 'outcome') return `${what}: ${emr} was asked and has it already${recordOf(step)}. Not sent again.`;
   if (!outcome) return over ? `${what}: sent, and no answer came.` : `${what}: sent. No answer yet.`;
   const refused = outcome.detail?.not_applied;
-  if (typeof refused === 'string') return `${what}: ${emr} did not take it (${wordEnd(refused).short.toLowerCase()}).`;
+  if (typeof refused === 'string') return `${what}: ${emr} did not take it. ${wordEnd(refused).short}.`;
   return `${what}: done${recordOf(outcome)}.`;
 }
 
@@ -47,7 +47,7 @@ function recordOf({ detail }: JobStep): string {
 function wordNote({ name, attempt, detail }: JobStep): string {
   const reason = typeof detail?.reason === 'string' ? detail.reason : '';
   if (name === 'started') return attempt === 1 ? 'Begun.' : `Try ${attempt} begun.`;
-  if (name === 'retry') return `${reason} Paused before the next try.`;
+  if (name === 'retry') return `${reason} Paused for ${wordDuration(Number(detail?.in_ms ?? 0))}.`;
   if (name === 'parked') return `Set aside until the account is linked again. ${reason}`;
   if (typeof detail?.kept === 'number') return `${wordName(name)}: ${detail.kept} read, ${detail.removed ?? 0} gone.`;
   return ended[name] ?? wordName(name);
@@ -60,8 +60,8 @@ const ended: Record<string, string> = {
   needs_review: 'Ended: nobody knows whether it is done.',
 };
 
-function pauseOf(step: JobStep, before: JobStep | undefined): string {
-  if (typeof step.detail?.in_ms === 'number') return wordDuration(step.detail.in_ms);
+/** Of a sync's lists each took the time since the one before. */
+function listedIn(step: JobStep, before: JobStep | undefined): string {
   return typeof step.detail?.kept === 'number' && before ? since(before, step) : '';
 }
 

@@ -11,7 +11,7 @@ export function wordName(name: string): string {
     .replaceAll('_', ' ')
     .replace(/\bid\b/g, 'ID')
     .replace(/\bmrn\b/g, 'MRN')
-    .replace(/\bemr\b/g, 'EMR');
+    .replace(/\b(emr|ehr)\b/g, (word) => word.toUpperCase());
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

@@ -22,7 +22,8 @@ export function Staff({
   return (
     <>
       <Text size="sm" mb="xs">
-        The clinic asks for a one-time code with each new sign-in. New codes in {left} s.
+        The clinic asks for a one-time code with each new sign-in; the passwords are in the file sandbox.json of the
+        data folder. New codes in {left} s.
       </Text>
       <Rows
         label="Staff of the clinic"
