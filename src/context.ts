@@ -5,6 +5,7 @@ import type { Bell } from './db/bell.ts';
 import type { Database, Fragment, Sql, Tx } from './db/database.ts';
 import type { Lookups } from './db/lookups.ts';
 import type { Metrics } from './metrics.ts';
+import type { KeyRing } from './security/openKeys.ts';
 import type { Outbound } from './security/outbound.ts';
 import type { SystemKeys } from './security/systemKeys.ts';
 import type { Vault } from './security/vault.ts';
@@ -19,6 +20,7 @@ export type Context = {
   lookups: Lookups;
   vault: Vault;
   system_keys: SystemKeys;
+  key_ring: KeyRing;
   audit: Audit;
   request_log: RequestLog;
   outbound: Outbound;

@@ -7,6 +7,8 @@ import clientsKeysCreate from './clients.keys.create.ts';
 import clientsKeysDelete from './clients.keys.delete.ts';
 import clientsList from './clients.list.ts';
 import clientsUpdate from './clients.update.ts';
+import encryptionGet from './encryption.get.ts';
+import encryptionRotate from './encryption.rotate.ts';
 import type { FindClinic } from './findClinic.ts';
 import jobsGet from './jobs.get.ts';
 import jobsList from './jobs.list.ts';
@@ -15,6 +17,13 @@ import jobsRunAgain from './jobs.run-again.ts';
 import jobsSearch from './jobs.search.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
+import mePassword from './me.password.ts';
+import { secondFactorOff, secondFactorOffer, secondFactorOn } from './me.secondFactor.ts';
+import operatorsCreate from './operators.create.ts';
+import operatorsList from './operators.list.ts';
+import operatorsReset from './operators.reset.ts';
+import operatorsUpdate from './operators.update.ts';
+import retentionGet from './retention.get.ts';
 import { sandboxFaultsClear } from './sandbox.faults.clear.ts';
 import { sandboxFaultsSet } from './sandbox.faults.set.ts';
 import { sandboxFirstWrite } from './sandbox.first-write.ts';
@@ -57,5 +66,16 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     clientsUpdate,
     clientsKeysCreate,
     clientsKeysDelete,
+    operatorsList,
+    operatorsCreate,
+    operatorsUpdate,
+    operatorsReset,
+    encryptionGet,
+    encryptionRotate,
+    retentionGet,
+    mePassword,
+    secondFactorOffer,
+    secondFactorOn,
+    secondFactorOff,
   ];
 }

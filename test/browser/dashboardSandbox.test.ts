@@ -22,10 +22,10 @@ test('faults are switched on, strike, and are cleared', async () => {
   const page = await place.open('/sandbox');
   await page.getByRole('switch', { name: 'Slow writes' }).waitFor({ state: 'attached' });
   await expectSound(page);
-  await page.getByText('Refills are refused').click();
+  await page.getByRole('switch', { name: 'Refills are refused' }).check();
   await expect.poll(faults).toMatchObject([{ operation: 'add_refill', kind: 'refill_fails' }]);
   await page.getByLabel('one time').check();
-  await page.getByText('Writes are refused').click();
+  await page.getByRole('switch', { name: 'Writes are refused' }).check();
   await page.getByText('Writes are refused (the next time)').waitFor();
   await expectSound(page);
   const { body } = await place.world.api.callIn();

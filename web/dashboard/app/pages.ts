@@ -33,4 +33,10 @@ export const pages: readonly PageEntry[] = [
     sandbox: true,
     component: lazy(() => import('../pages/sandbox/Sandbox.tsx')),
   },
+  {
+    path: '/settings',
+    label: 'Settings',
+    of_client: false,
+    component: lazy(() => import('../pages/settings/Settings.tsx')),
+  },
 ];
