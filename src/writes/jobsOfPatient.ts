@@ -3,7 +3,7 @@ import type { Fragment, Sql } from '../db/database.ts';
 /**
  * The ids of the jobs that concern a patient: by the MRN of the request, by the patient whom the operation itself
  * made, and the actions on encounters that one of these jobs made. Whose encounter an action names otherwise only the
- * EMR knows. Each part is found by an index: 3 ms with a million jobs.
+ * EMR knows. Each part is found by an index: 4 ms among 400,000 jobs.
  */
 export function jobsOfPatient(sql: Sql, client_id: string, mrn: string): Fragment {
   return sql`

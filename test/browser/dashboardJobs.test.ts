@@ -46,7 +46,7 @@ describe('the list of jobs', () => {
     await page.getByRole('combobox', { name: 'State' }).click();
     await page.getByRole('option', { name: 'Failed' }).click();
     await row(page, failed.job_id).waitFor();
-    await expect.poll(() => row(page, ended.job_id).count()).toBe(0);
+    await row(page, ended.job_id).waitFor({ state: 'detached' });
     expect(page.url()).toContain('state=failed');
     await page.reload();
     await row(page, failed.job_id).waitFor();
@@ -57,7 +57,7 @@ describe('the list of jobs', () => {
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await page.getByLabel('Patient (exact MRN)').fill(patient_mrn);
     await page.keyboard.press('Enter');
-    await expect.poll(() => row(page, failed.job_id).count()).toBe(0);
+    await row(page, failed.job_id).waitFor({ state: 'detached' });
     await row(page, ended.job_id).waitFor();
     await page.getByLabel('Patient (exact MRN)').fill('LK999999');
     await page.getByRole('button', { name: 'Find' }).click();

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
 import { startService } from '../../src/main.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { until } from '../journeys/journey.ts';
 
 let world: TestSandbox;
 let operator: TestOperator;
@@ -125,7 +125,7 @@ test('sessions that end are renewed silently; links that expire need a person be
   expect((await world.api.untilEvent(renewed.body.job_id)).event_type).toBe('telephone_encounter.created');
   await operator.post('sandbox/sessions/expire', { mode: 'link' });
   await operator.post('sandbox/first-write');
-  await expect.poll(async () => (await operator.post('sandbox/first-write')).status).toBe(403);
+  await until('the account to be expired', async () => (await operator.post('sandbox/first-write')).status === 403);
   await world.api.link({ access_token: world.sandbox.access_token });
 });
 
@@ -137,10 +137,7 @@ test('a reset takes away what was written', async () => {
 });
 
 test('outside of the sandbox there is no such place', async () => {
-  const env = { ...world.env, SANDBOX: 'off', MASTER_KEY: 'ab'.repeat(32), DATABASE_URL: world.env.DATABASE_URL ?? '' };
-  const config = { ...world.ctx.config, sandbox: false };
-  expect(loadConfig(env).sandbox).toBe(false);
-  const service = await startService(config, { role: 'api', print: () => {} });
+  const service = await startService({ ...world.ctx.config, sandbox: false }, { role: 'api', print: () => {} });
   const answer = await fetch(`${service.base_url}/dashboard/api/sandbox`, { headers: { cookie: operator.cookie } });
   expect(answer.status).toBe(404);
   await service.close();

@@ -16,6 +16,7 @@ CREATE UNIQUE INDEX jobs_run_again ON jobs (run_again_of) WHERE run_again_of IS 
 -- costs a job that goes well nothing. Waiting ones are found by jobs_waiting.
 CREATE INDEX jobs_newest ON jobs (client_id, created_at DESC, id DESC);
 CREATE INDEX jobs_of_type ON jobs (client_id, type, created_at DESC, id DESC);
+CREATE INDEX jobs_of_account ON jobs (account_id, created_at DESC, id DESC);
 CREATE INDEX jobs_in_trouble ON jobs (client_id, state, created_at DESC, id DESC)
   WHERE state IN ('partial', 'failed', 'needs_review');
 

@@ -13,6 +13,9 @@ export function Faults({ state, may_change }: { state: SandboxState; may_change:
   const turn = useAct<{ id: string; to: Often | 'off' }>(({ id, to }) =>
     ask(`sandbox/faults/${id}`, { method: 'POST', body: { to } }),
   );
+  // A switch moves at once; what the clinic says of it follows.
+  const isOn = ({ id, on }: FaultSwitch) =>
+    turn.isPending && turn.variables.id === id ? turn.variables.to !== 'off' : on;
   const any = state.other_faults > 0 || state.switches.some(({ on }) => on);
   return (
     <Stack>
@@ -36,7 +39,7 @@ export function Faults({ state, may_change }: { state: SandboxState; may_change:
             key={each.id}
             label={labelOf(each)}
             description={each.description}
-            checked={each.on}
+            checked={isOn(each)}
             disabled={!may_change}
             onChange={({ currentTarget }) => turn.mutate({ id: each.id, to: currentTarget.checked ? often : 'off' })}
           />
