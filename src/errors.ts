@@ -82,6 +82,8 @@ export const errors = {
   record_unnamed: { status: 404, message: '{reason}' },
   record_not_found: { status: 404, message: "{noun} with ID '{id}' not found." },
   account_revoked: { status: 409, message: 'This account was revoked. Link it again first.' },
+  job_not_repeatable: { status: 409, message: '{reason}' },
+  job_not_reviewable: { status: 409, message: 'This job does not wait for a review, or has been reviewed already.' },
   operator_exists: { status: 409, message: 'An operator with this e-mail address exists already.' },
   master_key_in_settings: {
     status: 409,

@@ -27,6 +27,7 @@ import { openLog } from './log.ts';
 import { openMetrics } from './metrics.ts';
 import { banner, ownerNotice } from './sandbox/banner.ts';
 import { laySandbox, type Sandbox } from './sandbox/laySandbox.ts';
+import { type Clinic, openClinic } from './sandbox/openClinic.ts';
 import { tryItValues } from './sandbox/tryItValues.ts';
 import { untilSynced } from './sandbox/untilSynced.ts';
 import { openKeys } from './security/openKeys.ts';
@@ -71,7 +72,10 @@ async function open(
   let sandbox: Sandbox | undefined;
   const health = { started: () => started, workers: () => workers?.alive() ?? role === 'api' };
   const tried = config.sandbox && role === 'all' ? async () => sandbox && tryItValues(ctx, sandbox) : undefined;
-  const http = role === 'worker' ? undefined : await listen(ctx, health, tried, doors);
+  const http =
+    role === 'worker'
+      ? undefined
+      : await listen(ctx, health, { tried, clinic: () => sandbox && openClinic(sandbox) }, doors);
   const base_url = http?.base_url ?? config.base_url;
   if (role !== 'api') {
     const running = await startWorkers(ctx);
@@ -116,18 +120,21 @@ async function openContext(
   return { config, log, metrics, db, bell, lookups, ...keys, audit, request_log, outbound, connectors };
 }
 
+/** What the pages of a sandbox know of it; it opens after they do. */
+type Sandboxed = { tried: (() => Promise<TryItValues | undefined>) | undefined; clinic: () => Clinic | undefined };
+
 /** Listens before the rest is up, so that a taken port is told at once; /readyz says when it is. */
 async function listen(
   ctx: Context,
   health: Health,
-  tried: (() => Promise<TryItValues | undefined>) | undefined,
+  { tried, clinic }: Sandboxed,
   doors: (() => Promise<unknown>)[],
 ): Promise<{ base_url: string; close(): Promise<void> }> {
   const { port, host, base_url } = ctx.config;
   const offered = endpoints.filter((each) => !each.sandbox || ctx.config.sandbox);
   const document = openApi(offered, { version, base_url });
   const live = await openLive(ctx);
-  const http = buildServer(ctx, [...endpoints, ...link_endpoints, ...dashboardEndpoints(live)]);
+  const http = buildServer(ctx, [...endpoints, ...link_endpoints, ...dashboardEndpoints({ live, clinic })]);
   // A stream that looks on would keep its connection open for ever.
   http.addHook('preClose', async () => live.close());
   addPlainRoutes(ctx, http, document, health);

@@ -2,11 +2,12 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { EmrError } from '../errors.ts';
-import { clearFaults, listFaults } from '../machine/faults.ts';
+import { clearFault, clearFaults, listFaults } from '../machine/faults.ts';
 import { listLedger } from '../machine/ledger.ts';
 import { sameToken } from '../secrets.ts';
 import { resetPractice } from '../seed/resetPractice.ts';
 import { forgetAllDevices } from '../signin/devices.ts';
+import { clearTries, listLocked, lockName } from '../signin/lockouts.ts';
 import { endAllSessions } from '../signin/sessions.ts';
 import { serveRecordEdits } from './editRecords.ts';
 import { faultBody, setFault } from './setFault.ts';
@@ -50,6 +51,34 @@ export function serveControl(app: FastifyInstance, context: Context): void {
     return { faults: [] };
   });
 
+  app.delete<{ Params: { faultId: string } }>(
+    '/control/faults/:faultId',
+    { schema: { params: Type.Object({ faultId: Type.String({ pattern: '^\\d{1,9}$' }) }) } },
+    async ({ params }) => {
+      await clearFault(sql, Number(params.faultId));
+      return { fault_id: Number(params.faultId) };
+    },
+  );
+
+  app.get('/control/lockouts', async () => ({
+    lockouts: (await listLocked(sql, context.now())).map(({ userName, lockedUntil }) => ({
+      user_name: userName,
+      locked_until: lockedUntil,
+    })),
+  }));
+
+  app.post<{ Body: { user_name: string } }>(
+    '/control/lockouts',
+    { schema: { body: lockBody } },
+    async ({ body }, reply) =>
+      reply.code(201).send({ locked_until: await lockName(sql, body.user_name.toLowerCase(), context.now()) }),
+  );
+
+  app.delete<{ Params: { userName: string } }>('/control/lockouts/:userName', async ({ params }) => {
+    await clearTries(sql, params.userName.toLowerCase());
+    return { unlocked: params.userName };
+  });
+
   app.post<{ Body: { mode?: 'session' | 'link' } }>(
     '/control/sessions/expire',
     { schema: { body: expireBody } },
@@ -78,6 +107,10 @@ export function serveControl(app: FastifyInstance, context: Context): void {
   serveRecordEdits(app, context);
 }
 
+const lockBody = Type.Object(
+  { user_name: Type.String({ minLength: 1, maxLength: 100 }) },
+  { additionalProperties: false },
+);
 const expireBody = Type.Object(
   { mode: Type.Optional(Type.Enum(['session', 'link'])) },
   { additionalProperties: false },

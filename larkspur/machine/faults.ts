@@ -47,6 +47,10 @@ export async function clearFaults(sql: Query): Promise<void> {
   await sql`delete from faults`;
 }
 
+export async function clearFault(sql: Query, faultId: number): Promise<void> {
+  await sql`delete from faults where fault_id = ${faultId}`;
+}
+
 /** Uses up one turn of the oldest fault that applies to this request, if there is one. */
 export async function takeFault(sql: Query, operation: Operation, body: unknown): Promise<Fault | undefined> {
   const kinds = Object.entries(faultKinds).flatMap(([kind, applies]) => (applies(operation) ? [kind] : []));

@@ -25,6 +25,19 @@ export async function countWrongTry(sql: Query, userName: string, now: Date): Pr
   return row?.lockedUntil ?? undefined;
 }
 
+/** Locks a name as if somebody had guessed at it too often. */
+export async function lockName(sql: Query, userName: string, now: Date): Promise<Date> {
+  const until = new Date(now.getTime() + LOCK_MS);
+  await sql`insert into lockouts (user_name, wrong_tries, locked_until) values (${userName}, ${WRONG_TRIES_MAX}, ${until})
+    on conflict (user_name) do update set wrong_tries = excluded.wrong_tries, locked_until = excluded.locked_until`;
+  return until;
+}
+
+export async function listLocked(sql: Query, now: Date): Promise<{ userName: string; lockedUntil: Date }[]> {
+  return sql<{ userName: string; lockedUntil: Date }[]>`
+    select user_name, locked_until from lockouts where locked_until > ${now} order by user_name`;
+}
+
 export async function clearTries(sql: Query, userName: string): Promise<void> {
   await sql`delete from lockouts where user_name = ${userName}`;
 }

@@ -32,6 +32,7 @@ const fills: Fills = {
   pharmacy_not_found: { id: '999' },
   record_unnamed: { reason: "Insurance provider with name 'Papyrus Health' not found." },
   record_not_found: { noun: 'Record', id: '01a1c5f0a4e87b21b3d94c6f7a8e9099' },
+  job_not_repeatable: { reason: 'The job has not ended yet.' },
   body_too_large: { limit: '1 MB' },
   media_type_unsupported: { expected: 'application/json' },
   emr_unavailable: { emr },

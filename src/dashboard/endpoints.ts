@@ -18,6 +18,12 @@ import clientsUpdate from './clients.update.ts';
 import encryptionGet from './encryption.get.ts';
 import encryptionRotate from './encryption.rotate.ts';
 import { event_endpoints } from './eventEndpoints.ts';
+import type { FindClinic } from './findClinic.ts';
+import jobsGet from './jobs.get.ts';
+import jobsList from './jobs.list.ts';
+import jobsReview from './jobs.review.ts';
+import jobsRunAgain from './jobs.run-again.ts';
+import jobsSearch from './jobs.search.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
 import mePassword from './me.password.ts';
@@ -30,12 +36,19 @@ import overviewGet from './overview.get.ts';
 import overviewHistory from './overview.history.ts';
 import requestsList from './requests.list.ts';
 import retentionGet from './retention.get.ts';
+import { sandboxFaultsClear } from './sandbox.faults.clear.ts';
+import { sandboxFaultsSet } from './sandbox.faults.set.ts';
+import { sandboxFirstWrite } from './sandbox.first-write.ts';
+import { sandboxGet } from './sandbox.get.ts';
+import { sandboxLockoutsSet } from './sandbox.lockouts.set.ts';
+import { sandboxReset } from './sandbox.reset.ts';
+import { sandboxSessionsExpire } from './sandbox.sessions.expire.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
 import sessionGet from './session.get.ts';
 
 /** What the dashboard's page asks for. Answered by the machine of all endpoints, but no part of the interface for applications. */
-export function dashboardEndpoints(live: Live): readonly Endpoint[] {
+export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindClinic }): readonly Endpoint[] {
   return [
     sessionCreate,
     sessionGet,
@@ -53,6 +66,20 @@ export function dashboardEndpoints(live: Live): readonly Endpoint[] {
     accountsRevoke,
     // Events & webhooks
     ...event_endpoints,
+    // Jobs
+    jobsList,
+    jobsSearch,
+    jobsGet,
+    jobsRunAgain,
+    jobsReview,
+    // Sandbox
+    sandboxGet(clinic),
+    sandboxFaultsSet(clinic),
+    sandboxFaultsClear(clinic),
+    sandboxSessionsExpire(clinic),
+    sandboxLockoutsSet(clinic),
+    sandboxReset(clinic),
+    sandboxFirstWrite(clinic),
     // Settings
     clientsList,
     clientsCreate,

@@ -11,6 +11,8 @@ export type NewJob = {
   /** Another key under which earlier jobs of the same patient may wait: while they do, this one follows them there. */
   lane_before?: string;
   parallel_max: number;
+  /** The job of the same operation that an operator has run again with this one. */
+  run_again_of?: number;
   /** A file that travels with the operation. */
   upload?: Buffer | undefined;
   idempotency?: { scope_id: string; key_hash: Buffer; request_hash: Buffer } | undefined;
@@ -85,9 +87,9 @@ export async function enqueueAgain(tx: Tx, job: Omit<NewJob, 'upload' | 'idempot
 /** The job of an operation that was `asked` for, and its place in the lane. */
 function placed(sql: Sql | Tx, job: NewJob): Fragment {
   return sql`queued AS (
-      INSERT INTO jobs (client_id, organisation_id, account_id, operation_id, type, lane)
+      INSERT INTO jobs (client_id, organisation_id, account_id, operation_id, type, run_again_of, lane)
         SELECT client_id, ${job.organisation_id}, ${job.account_id}, id, ${job.operation.type},
-               coalesce((SELECT key FROM lanes WHERE lanes.client_id = asked.client_id
+               ${job.run_again_of ?? null}::bigint, coalesce((SELECT key FROM lanes WHERE lanes.client_id = asked.client_id
                   AND organisation_id = ${job.organisation_id} AND key = ${job.lane_before ?? null}), ${job.lane})
           FROM asked
         RETURNING id, client_id, lane

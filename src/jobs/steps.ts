@@ -38,19 +38,24 @@ export type Steps = {
 const not_applied = 'not_applied';
 
 type Detail = Record<string, unknown> | null;
-type StepRow = { name: string; kind: 'note' | 'intent' | 'outcome'; detail: Detail; kept: Detail };
+type StepRow = { name: string; kind: 'note' | 'intent' | 'outcome'; detail: Detail; kept: Detail; cleared: boolean };
 
 /**
  * The steps of a job with what earlier tries left behind, also those of earlier jobs of the same operation: what one
- * of them may have written under the operation's marker is not written again.
+ * of them may have written under the operation's marker is not written again. Where a person has looked and found it
+ * not done, an EMR that can be asked is asked all the same, and one that cannot is sent it once more.
  */
 export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<Steps> {
   const rows = await db.read<StepRow>(
     job.client_id,
-    (sql) => sql`SELECT name, kind, detail, kept FROM job_steps
-       WHERE job_id IN (SELECT id FROM jobs WHERE operation_id = ${job.operation_id}) AND kind <> 'note' ORDER BY n`,
+    (sql) => sql`
+      SELECT step.name, step.kind, step.detail, step.kept, coalesce(run.review_outcome = 'not_done', false) AS cleared
+        FROM jobs AS run JOIN job_steps AS step ON step.job_id = run.id
+       WHERE run.operation_id = ${job.operation_id} AND step.kind <> 'note' ORDER BY step.n`,
   );
   const open = new Set<string>();
+  /** Those of the open ones that a person has found not done. */
+  const cleared = new Set<string>();
   const outcomes = new Map<string, Record<string, unknown>>();
   const kept_with = new Map<string, Record<string, unknown>>();
   const closeUnapplied = (name: string) => {
@@ -60,6 +65,8 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
   for (const row of rows) {
     if (row.kind === 'intent') {
       open.add(row.name);
+      if (row.cleared) cleared.add(row.name);
+      else cleared.delete(row.name);
       if (row.kept !== null) kept_with.set(row.name, row.kept);
     } else if (row.detail === null || not_applied in row.detail) closeUnapplied(row.name);
     else {
@@ -86,7 +93,7 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
   return {
     outcomes,
     kept: (name) => kept_with.get(name),
-    uncertain: () => open.size > 0,
+    uncertain: () => [...open].some((name) => !cleared.has(name)),
     note: (name, detail) => record(name, 'note', detail ?? null),
     write: async <Input, Output extends Record<string, unknown>>(
       name: string,
@@ -99,12 +106,13 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
       // What was stored under this name is what this very write returned earlier.
       if (done) return done as Output;
       if (open.has(name)) {
-        if (!write.find) throw new NeedsReview(name);
-        const found = await write.find(marker, input);
+        if (!write.find && !cleared.has(name)) throw new NeedsReview(name);
+        const found = await write.find?.(marker, input);
         if (found) return keep(name, { ...found, ...told });
       }
       await record(name, 'intent', { marker }, kept ?? null);
       open.add(name);
+      cleared.delete(name);
       if (kept) kept_with.set(name, kept);
       try {
         return await keep(name, { ...(await write.send(input, marker)), ...told });

@@ -39,6 +39,12 @@ export async function lockPatient(tx: Tx, organisation_id: string, id: string): 
   return row;
 }
 
+export async function readPatient(tx: Tx, organisation_id: string, id: string): Promise<PatientRow | undefined> {
+  const [row] = await tx<PatientRow[]>`SELECT id, doc, open_updates FROM patients
+    WHERE organisation_id = ${organisation_id} AND id = ${id}`;
+  return row;
+}
+
 /** Changes a locked patient. Its next sync compares it anew, and one that is under way does not take it for gone. */
 export async function savePatient(
   tx: Tx,

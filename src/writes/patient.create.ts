@@ -54,6 +54,10 @@ export const createPatient: Write<typeof PatientRequest, 'createPatient'> = {
     return { state: 'failed', event: { type: 'patient.failed', data } };
   },
   settle: settleCreation,
+  again: {
+    patientOf: (id) => id,
+    move: ({ doc, open_updates }) => (doc.status === 'failed' ? { status: 'pending', open_updates } : undefined),
+  },
 };
 
 function created(patient_id: string, made: Record<string, unknown>): EventOf {

@@ -28,6 +28,14 @@ export const updatePatient: Carried<PatientUpdateInput, 'updatePatient'> = {
     return { state: 'failed', event: { type: 'patient.update_failed', data } };
   },
   settle: settleUpdate,
+  overwrites: true,
+  again: {
+    patientOf: (_id, body) => body.patient_id,
+    move: ({ doc, open_updates }) =>
+      doc.status === 'active' || doc.status === 'pending_update'
+        ? { status: 'pending_update', open_updates: open_updates + 1 }
+        : undefined,
+  },
 };
 
 type Step = [name: string, take: (emr: Emr, steps: Steps) => Promise<unknown>];

@@ -73,6 +73,7 @@ export const updatePatientInsurance: Write<typeof InsuranceChanges, Needs> = {
     if (done) return { state: 'succeeded', event: updated(id, body, done) };
     return { state: 'failed', event: insuranceFailed(id, body.patient_mrn, problem) };
   },
+  overwrites: true,
 };
 
 /** How the patient stands to a subscriber who is somebody else: a new one of whom nothing is said is that too. */

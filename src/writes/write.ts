@@ -6,6 +6,8 @@ import type { Fragment, Sql, Tx } from '../db/database.ts';
 import type { EventOf } from '../events.ts';
 import type { Job, JobProblem } from '../jobs/jobs.ts';
 import type { Steps } from '../jobs/steps.ts';
+import type { PatientStatus } from '../model/patient.ts';
+import type { PatientRow } from '../records/patientRow.ts';
 
 /** What a write is carried out with. `id` is the operation's id, which the client knows. */
 export type Performance<Body, Needs extends OperationName> = {
@@ -77,6 +79,13 @@ export type Carried<Body = never, Needs extends OperationName = OperationName> =
   fail: (stopped: Stopped<Body>) => { state: 'succeeded' | 'partial' | 'failed'; event: EventOf };
   /** What becomes of the record that the service holds. */
   settle?: (settled: Settled<Body>) => Promise<void>;
+  /** It replaces values, so that one which is run late would undo what was written since. */
+  overwrites?: boolean;
+  /** Where a patient's state follows the write: how it moves when that is run again, or undefined where it cannot. */
+  again?: {
+    patientOf: (operation_id: string, body: Body) => string;
+    move: (row: PatientRow) => { status: PatientStatus; open_updates: number } | undefined;
+  };
 };
 
 /**

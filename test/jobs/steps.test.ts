@@ -79,6 +79,31 @@ describe('a step', () => {
     expect(place.received).toHaveLength(1);
   });
 
+  describe('that a person has found not done', () => {
+    const reviewed = () => world.owner`UPDATE jobs SET state = 'needs_review', review_outcome = 'not_done',
+      review_note = 'x', reviewed_by = 'x', reviewed_at = now() WHERE id = ${job.id}`;
+
+    test('is sent once more where the EMR cannot be asked, and once only', async () => {
+      const place = emr({ answer: 'lost', findable: false });
+      await expect((await load()).write('create', place.write, 'x')).rejects.toThrow('No answer.');
+      await reviewed();
+      const again = await load();
+      expect(again.uncertain()).toBe(false);
+      await expect(again.write('create', place.write, 'x')).rejects.toThrow('No answer.');
+      expect(again.uncertain()).toBe(true);
+      await expect(again.write('create', place.write, 'x')).rejects.toThrow(NeedsReview);
+      expect(place.received).toHaveLength(2);
+    });
+
+    test('is asked for all the same where the EMR can be asked', async () => {
+      const place = emr({ answer: 'lost' });
+      await expect((await load()).write('create', place.write, 'x')).rejects.toThrow('No answer.');
+      await reviewed();
+      expect(await (await load()).write('create', place.write, 'x')).toStrictEqual({ ehr_id: 'r1' });
+      expect(place.received).toHaveLength(1);
+    });
+  });
+
   test('that the EMR definitely did not take leaves no doubt behind', async () => {
     const place = emr({ answer: new EmrFailure('unavailable', 'Busy.'), findable: false });
     await expect((await load()).write('create', place.write, 'x')).rejects.toThrow('Busy.');

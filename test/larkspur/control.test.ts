@@ -37,6 +37,29 @@ test('mode session ends sessions that a remembered device renews; mode link, the
   expect((await clinic.control('POST', '/control/sessions/expire', { mode: 'x' })).status).toBe(400);
 });
 
+test('a name is locked as by wrong tries and let in again; one fault of several is cleared', async () => {
+  const { username, password } = clinic.larkspur.staff[1] ?? {};
+  const login = async () => (await clinic.api('POST', '/api/login', { userName: username, password })).status;
+  await clinic.control('POST', '/control/lockouts', { user_name: username });
+  expect(await login()).toBe(423);
+  expect((await clinic.control('GET', '/control/lockouts')).body).toMatchObject({
+    lockouts: [{ user_name: username }],
+  });
+  await clinic.control('DELETE', `/control/lockouts/${username}`);
+  expect(await login()).toBe(200);
+  expect((await clinic.control('GET', '/control/lockouts')).body).toEqual({ lockouts: [] });
+
+  const set = async (kind: string) =>
+    (await clinic.control('POST', '/control/faults', { operation: '*', kind, times: 1 })).body as unknown as {
+      fault_id: number;
+    };
+  const { fault_id } = await set('html');
+  await set('empty');
+  await clinic.control('DELETE', `/control/faults/${fault_id}`);
+  expect((await clinic.control('GET', '/control/faults')).body.faults).toMatchObject([{ kind: 'empty' }]);
+  expect((await clinic.control('DELETE', '/control/faults/x')).status).toBe(400);
+});
+
 test('the ledger holds every write received, oldest first: applied, refused, malformed', async () => {
   const { sessionToken } = await clinic.signIn();
   await clinic.api('POST', ENCOUNTERS, call('one'), sessionToken);

@@ -27,16 +27,35 @@ export const pages: readonly PageEntry[] = [
     component: lazy(() => import('../pages/accounts/Accounts.tsx')),
   },
   {
+    path: '/jobs',
+    label: 'Jobs',
+    of_client: true,
+    component: lazy(() => import('../pages/jobs/Jobs.tsx')),
+  },
+  {
     path: '/events',
     label: 'Events & webhooks',
     of_client: true,
     component: lazy(() => import('../pages/events/Events.tsx')),
   },
   {
+    path: '/records',
+    label: 'Records',
+    of_client: true,
+    component: lazy(() => import('../pages/records/Records.tsx')),
+  },
+  {
     path: '/requests',
     label: 'Requests',
     of_client: false,
     component: lazy(() => import('../pages/requests/Requests.tsx')),
+  },
+  {
+    path: '/sandbox',
+    label: 'Sandbox',
+    of_client: false,
+    sandbox: true,
+    component: lazy(() => import('../pages/sandbox/Sandbox.tsx')),
   },
   {
     path: '/audit',

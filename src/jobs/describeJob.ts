@@ -1,0 +1,45 @@
+import type { Database } from '../db/database.ts';
+import type { JobWhole } from '../model/dashboard/jobs.ts';
+
+type Described = Omit<JobWhole, 'emr' | 'changes' | 'event' | 'event_gone' | 'not_again'> & {
+  connector: string;
+  event_id: string | null;
+};
+
+/** What the service holds of one job of a client, for an operator: health data is among it. */
+export async function describeJob(db: Database, client_id: string, job_id: number): Promise<Described | undefined> {
+  const [job] = await db.read<Described>(
+    client_id,
+    (sql) => sql`
+      SELECT job.id AS job_id, job.type, CASE WHEN job.parked THEN 'parked' ELSE job.state END AS state,
+        json_build_object('id', replace(account.id::text, '-', ''), 'user_id', account.user_id,
+          'org_id', organisation.org_id) AS account,
+        account.status_reason AS account_reason, organisation.connector, job.attempts,
+        iso(job.created_at) AS created_at, iso(job.started_at) AS started_at, iso(job.finished_at) AS finished_at,
+        job.error, job.error ->> 'code' AS error_code, job.event_id, job.run_again_of, job.review_outcome,
+        CASE WHEN job.review_outcome IS NOT NULL THEN json_build_object('outcome', job.review_outcome,
+          'note', job.review_note, 'by', job.reviewed_by, 'at', iso(job.reviewed_at)) END AS review,
+        CASE WHEN job.parked THEN iso(job.parked_since) END AS parked_since,
+        CASE WHEN head.id = job.id AND job.state = 'queued' THEN iso(lane.ready_at) END AS next_try_at,
+        CASE WHEN head.id <> job.id AND job.state = 'queued' AND NOT job.parked THEN head.id END AS waits_for,
+        replace(operation.id::text, '-', '') AS operation_id, operation.input,
+        coalesce(operation.patient_mrn, (SELECT mrn FROM patients WHERE patients.id = operation.id)) AS patient_mrn,
+        (SELECT coalesce(json_agg(json_build_object('name', step.name, 'kind', step.kind, 'attempt', step.attempt,
+            'at', iso(step.at), 'detail', step.detail) ORDER BY step.n), '[]')
+          FROM job_steps AS step WHERE step.job_id = job.id) AS steps,
+        (SELECT json_agg(json_build_object('job_id', run.id,
+            'state', CASE WHEN run.parked THEN 'parked' ELSE run.state END, 'created_at', iso(run.created_at))
+            ORDER BY run.id)
+          FROM jobs AS run WHERE run.operation_id = job.operation_id) AS runs
+        FROM jobs AS job
+        JOIN operations AS operation ON operation.id = job.operation_id
+        JOIN accounts AS account ON account.id = job.account_id
+        JOIN organisations AS organisation ON organisation.id = job.organisation_id
+        LEFT JOIN lanes AS lane ON lane.organisation_id = job.organisation_id AND lane.key = job.lane
+        LEFT JOIN LATERAL (SELECT ahead.id FROM jobs AS ahead
+          WHERE ahead.organisation_id = job.organisation_id AND ahead.lane = job.lane
+            AND ahead.state IN ('queued', 'running') AND NOT ahead.parked ORDER BY ahead.id LIMIT 1) AS head ON true
+       WHERE job.id = ${job_id}`,
+  );
+  return job;
+}

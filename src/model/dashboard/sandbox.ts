@@ -1,0 +1,33 @@
+import { type Static, Type } from 'typebox';
+import { date_time, nullable } from '../fields.ts';
+
+/** A fault of the reference EMR that can be switched on. */
+export const fault_switch = Type.Object({
+  id: Type.String(),
+  label: Type.String(),
+  description: Type.String(),
+  on: Type.Boolean(),
+  /** It strikes once and is then off again. */
+  once: Type.Boolean(),
+});
+export type FaultSwitch = Static<typeof fault_switch>;
+
+export const sandbox_state = Type.Object({
+  /** Where the clinic's own screens are. */
+  clinic_url: Type.String(),
+  clinic_name: Type.String(),
+  switches: Type.Array(fault_switch),
+  /** Faults that were set by other means, such as a test. */
+  other_faults: Type.Integer(),
+  staff: Type.Array(
+    Type.Object({
+      user_name: Type.String(),
+      role: Type.String(),
+      code: Type.String(),
+      locked_until: nullable(date_time),
+    }),
+  ),
+  /** How long the codes are good. */
+  seconds_left: Type.Integer(),
+});
+export type SandboxState = Static<typeof sandbox_state>;

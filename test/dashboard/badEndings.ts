@@ -1,0 +1,34 @@
+import type { TestSandbox } from '../harness/sandbox.ts';
+import { endPauses, setFault, until } from '../journeys/journey.ts';
+
+type Accepted = { job_id: number; telephone_encounter_id: string };
+
+const create = 'create_telephone_encounter';
+
+/** A telephone encounter that the EMR refused. */
+export async function refusedCall(world: TestSandbox, fields: Record<string, unknown> = {}): Promise<Accepted> {
+  await setFault(world.api, create, 'refuse', { reason: 'This chart is locked.' });
+  return endedCall(world, fields);
+}
+
+/** A telephone encounter whose answer was lost, and of which the EMR could not be asked for an hour. */
+export async function lostCall(world: TestSandbox, kind: 'lose_answer' | 'reset' = 'lose_answer'): Promise<Accepted> {
+  await setFault(world.api, create, kind);
+  const { body } = await world.api.callIn();
+  await until('the first try to fail', async () => {
+    const { timeline } = await world.api.job(body.job_id);
+    return timeline.some(({ step }: { step: string }) => step === 'retry');
+  });
+  await setFault(world.api, 'find_receipt', 'error_500');
+  await world.owner`UPDATE jobs SET retry_since = retry_since - interval '61 minutes' WHERE id = ${body.job_id}`;
+  await endPauses(world.owner);
+  await world.api.untilEvent(body.job_id);
+  return body;
+}
+
+/** A telephone encounter, with its job at its end. */
+export async function endedCall(world: TestSandbox, fields: Record<string, unknown> = {}): Promise<Accepted> {
+  const { body } = await world.api.callIn(fields);
+  await world.api.untilEvent(body.job_id);
+  return body;
+}

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startService } from '../../src/main.ts';
+import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { until } from '../journeys/journey.ts';
+
+let world: TestSandbox;
+let operator: TestOperator;
+beforeAll(async () => {
+  world = await startSandbox({ small: true });
+  operator = await openOperator(world);
+});
+afterAll(() => world.close());
+beforeEach(() => world.api.control('DELETE', '/control/faults'));
+
+type Switch = { id: string; label: string; description: string; on: boolean; once: boolean };
+const state = async () => (await operator.get('sandbox')).body.sandbox;
+const find = async (id: string): Promise<Switch> => (await state()).switches.find((each: Switch) => each.id === id);
+const faults = async () => (await world.api.control('GET', '/control/faults')).body.faults;
+const turn = (id: string, to: string) => operator.post(`sandbox/faults/${id}`, { to });
+
+test('nothing of it holds the control token or a password', async () => {
+  const { larkspur } = world.sandbox;
+  const told = JSON.stringify((await operator.get('sandbox')).body);
+  expect(told).not.toContain(larkspur.control_token);
+  for (const { password, totp_secret } of larkspur.staff) {
+    expect(told).not.toContain(password);
+    expect(told).not.toContain(totp_secret);
+  }
+});
+
+describe('a fault', () => {
+  test('each switch sets one that the EMR takes, and takes it away again', async () => {
+    const { switches } = await state();
+    expect(switches.length).toBeGreaterThan(10);
+    for (const { id, label, description } of switches as Switch[]) {
+      expect(label && description).toBeTruthy();
+      expect((await turn(id, 'on')).status, id).toBe(200);
+      expect(await find(id), id).toMatchObject({ on: true, once: false });
+      expect(await faults(), id).toHaveLength(1);
+      await turn(id, 'off');
+      expect(await faults(), id).toHaveLength(0);
+    }
+  });
+
+  test('that is to strike once is off after it has', async () => {
+    await turn('refuse', 'once');
+    expect(await find('refuse')).toMatchObject({ on: true, once: true });
+    const { body } = await world.api.callIn();
+    expect((await world.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.failed');
+    expect(await find('refuse')).toMatchObject({ on: false });
+  });
+
+  test('switched off leaves the others; clearing takes them all, also those that a test has set', async () => {
+    await turn('slow', 'on');
+    await turn('html', 'on');
+    await world.api.control('POST', '/control/faults', { operation: 'list_claims', kind: 'error_500', times: 1 });
+    await turn('slow', 'off');
+    expect(await find('html')).toMatchObject({ on: true });
+    expect(await state()).toMatchObject({ other_faults: 1 });
+    expect((await operator.delete('sandbox/faults')).status).toBe(200);
+    expect(await faults()).toHaveLength(0);
+  });
+
+  test('that there is no switch for is not found', async () => {
+    expect((await turn('lightning', 'on')).status).toBe(404);
+    expect((await turn('slow', 'sideways')).status).toBe(400);
+  });
+});
+
+describe('the staff', () => {
+  test('are listed with the codes that are good now', async () => {
+    const { staff, seconds_left } = await state();
+    expect(staff).toHaveLength(world.sandbox.larkspur.staff.length);
+    expect(staff[0].code).toMatch(/^\d{6}$/);
+    expect(seconds_left).toBeGreaterThan(0);
+    expect(seconds_left).toBeLessThanOrEqual(30);
+  });
+
+  test('one who is locked out cannot sign in, and can once let in again', async () => {
+    const person = world.sandbox.larkspur.staff[5];
+    const login = async () =>
+      (
+        await fetch(`${world.sandbox.larkspur.url}/api/login`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ userName: person?.username, password: person?.password }),
+        })
+      ).status;
+    await operator.post('sandbox/lockouts', { user_name: person?.username, locked: true });
+    expect(await login()).toBe(423);
+    expect((await state()).staff[5].locked_until).toEqual(expect.any(String));
+    await operator.post('sandbox/lockouts', { user_name: person?.username, locked: false });
+    expect(await login()).toBe(200);
+    expect((await state()).staff[5].locked_until).toBeNull();
+  });
+});
+
+test('a first write is an application’s write: a job that ends in the chart', async () => {
+  const { status, body } = await operator.post('sandbox/first-write');
+  expect(status).toBe(200);
+  expect(body.client_id).toBe(world.sandbox.client_id);
+  expect((await world.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.created');
+});
+
+test('who may only look changes nothing', async () => {
+  await world.owner`UPDATE operators SET role = 'read_only'`;
+  expect((await operator.get('sandbox')).status).toBe(200);
+  for (const [path, body] of [
+    ['sandbox/faults/slow', { to: 'on' }],
+    ['sandbox/sessions/expire', { mode: 'link' }],
+    ['sandbox/lockouts', { user_name: 'avery', locked: true }],
+    ['sandbox/reset', {}],
+    ['sandbox/first-write', {}],
+  ] as const) {
+    expect((await operator.post(path, body)).status, path).toBe(403);
+  }
+  expect((await operator.delete('sandbox/faults')).status).toBe(403);
+  await world.owner`UPDATE operators SET role = 'owner'`;
+});
+
+test('sessions that end are renewed silently; links that expire need a person before a first write', async () => {
+  await operator.post('sandbox/sessions/expire', { mode: 'session' });
+  const renewed = await operator.post('sandbox/first-write');
+  expect((await world.api.untilEvent(renewed.body.job_id)).event_type).toBe('telephone_encounter.created');
+  await operator.post('sandbox/sessions/expire', { mode: 'link' });
+  await operator.post('sandbox/first-write');
+  await until('the account to be expired', async () => (await operator.post('sandbox/first-write')).status === 403);
+  await world.api.link({ access_token: world.sandbox.access_token });
+});
+
+test('a reset takes away what was written', async () => {
+  const before = await world.api.ledger();
+  expect(before.length).toBeGreaterThan(0);
+  expect((await operator.post('sandbox/reset')).status).toBe(200);
+  expect(await world.api.ledger()).toHaveLength(0);
+});
+
+test('outside of the sandbox there is no such place', async () => {
+  const service = await startService({ ...world.ctx.config, sandbox: false }, { role: 'api', print: () => {} });
+  const answer = await fetch(`${service.base_url}/dashboard/api/sandbox`, { headers: { cookie: operator.cookie } });
+  expect(answer.status).toBe(404);
+  await service.close();
+});
