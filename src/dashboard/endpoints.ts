@@ -1,14 +1,31 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import accountsList from './accounts.list.ts';
 import accountsSync from './accounts.sync.ts';
+import availabilityList from './availability.list.ts';
 import clientsList from './clients.list.ts';
+import defaultHoursGet from './defaultHours.get.ts';
+import defaultHoursUpdate from './defaultHours.update.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
+import locationsUpdate from './locations.update.ts';
+import organisationsList from './organisations.list.ts';
+import patientsJobs from './patients.jobs.ts';
+import providersGet from './providers.get.ts';
+import providersUpdate from './providers.update.ts';
+import recordsCount from './records.count.ts';
+import recordsGet from './records.get.ts';
+import recordsList from './records.list.ts';
+import { recordSearches } from './records.search.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
 import sessionGet from './session.get.ts';
 
 /** What the dashboard's page asks for. Answered by the machine of all endpoints, but no part of the interface for applications. */
 export function dashboardEndpoints(live: Live): readonly Endpoint[] {
-  return [sessionCreate, sessionGet, sessionDelete, liveGet(live), clientsList, accountsList, accountsSync];
+  return [
+    ...[sessionCreate, sessionGet, sessionDelete, liveGet(live), clientsList],
+    ...[accountsList, accountsSync],
+    ...[organisationsList, recordsCount, recordsList, recordsGet, ...recordSearches, patientsJobs],
+    ...[providersGet, providersUpdate, locationsUpdate, availabilityList, defaultHoursGet, defaultHoursUpdate],
+  ];
 }

@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../db/database.ts';
 import type { Appointment, AppointmentSource } from '../model/appointment.ts';
-import type { Scope } from './page.ts';
+import { type Paged, type Scope, when } from './page.ts';
 import { inactiveProviders } from './providers.ts';
 import type { RecordKind, SyncScope } from './recordKind.ts';
 import { timezoneOf } from './timezoneOf.ts';
@@ -30,9 +30,31 @@ export const appointments: RecordKind<AppointmentSource, Surroundings> = {
       facility_ehr_id: source.facility_ehr_id,
       visit_type: source.appointment_type,
       cancelled: source.cancelled,
+      patient_mrn: source.patient_mrn,
       created_at,
     };
   },
+};
+
+/** Days are those of `timezone`, the zone of the EMR instance. */
+export type AppointmentFilters = {
+  start_date?: string;
+  end_date?: string;
+  timezone: string;
+  patient_mrn?: string;
+  provider_ehr_id?: string;
+};
+
+export const appointmentPages: Paged<AppointmentFilters> = {
+  table: 'appointments',
+  uncounted: true,
+  conditions: (sql, { timezone, ...filters }) => [
+    when(filters.start_date, (day) => sql`starts_at >= ${day}::text::date::timestamp AT TIME ZONE ${timezone}`),
+    when(filters.end_date, (day) => sql`starts_at < (${day}::text::date + 1)::timestamp AT TIME ZONE ${timezone}`),
+    when(filters.patient_mrn, (mrn) => sql`patient_mrn = ${mrn}`),
+    when(filters.provider_ehr_id, (provider) => sql`provider_ehr_id = ${provider}`),
+  ],
+  order: (sql) => sql`starts_at DESC, id`,
 };
 
 /** An appointment of an organisation as the text of the answer; undefined when there is none of this id. */
