@@ -69,7 +69,7 @@ async function compare(
   filters: ClaimFilters & Paging,
 ): Promise<number> {
   const ratios: number[] = [];
-  const total = JSON.parse(await readPage(db, large, claimPages, filters)).pagination.total_count;
+  const total = JSON.parse((await readPage(db, large, claimPages, filters)).body).pagination.total_count;
   await time(db, small, filters);
   await time(db, large, filters);
   // Rounds alternate, so that both sides see the same noise of the machine.

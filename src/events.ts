@@ -264,3 +264,14 @@ export type EventData<T extends EventType> = Static<(typeof events)[T]['data']>;
 export type EventOf<T extends EventType = EventType> = { [K in T]: { type: K; data: EventData<K> } }[T];
 
 export const event_types = Object.keys(events) as EventType[];
+
+/** MRNs of the patients that an event's data, a job's input or a request is about, as far as it says. */
+export function patientsOf(said: unknown): string[] {
+  if (typeof said !== 'object' || said === null) return [];
+  const { patient_mrn, mrn, duplicate_patient_mrn, patients } = said as Record<string, unknown>;
+  const of_each = Array.isArray(patients) ? patients.map((each) => (each as { mrn?: unknown } | null)?.mrn) : [];
+  return [patient_mrn, mrn, duplicate_patient_mrn, ...of_each].filter(
+    // What PostgreSQL cannot store is nobody's MRN.
+    (value): value is string => typeof value === 'string' && value !== '' && !value.includes('\0'),
+  );
+}

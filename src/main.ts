@@ -4,6 +4,8 @@ import { endpoints } from './api/endpoints.ts';
 import { openApi } from './api/openapi.ts';
 import { addPlainRoutes, type Health } from './api/plain.ts';
 import { buildServer } from './api/server.ts';
+import { openAudit } from './audit/openAudit.ts';
+import { openRequestLog } from './audit/openRequestLog.ts';
 import type { Config } from './config.ts';
 import { connectors } from './connectors/index.ts';
 import type { Context } from './context.ts';
@@ -25,10 +27,8 @@ import { banner } from './sandbox/banner.ts';
 import { laySandbox, type Sandbox } from './sandbox/laySandbox.ts';
 import { tryItValues } from './sandbox/tryItValues.ts';
 import { untilSynced } from './sandbox/untilSynced.ts';
-import { checkMasterKey } from './security/checkMasterKey.ts';
-import { loadMasterKeys } from './security/masterKeys.ts';
+import { openKeys } from './security/openKeys.ts';
 import { createOutbound } from './security/outbound.ts';
-import { openVault } from './security/vault.ts';
 import { version } from './version.ts';
 import { startWorkers, type Workers } from './workers.ts';
 
@@ -94,23 +94,18 @@ async function openContext(
   const log = openLog(config.log_level);
   const db = openDatabase(server.address, config.database_pool);
   doors.push(db.close);
-  const { generated, ...master } = await loadMasterKeys({
-    data_dir: config.data_dir,
-    ...(config.master_key && { master_key: config.master_key }),
-    ...(config.master_key_previous && { master_key_previous: config.master_key_previous }),
-  });
-  if (generated) {
-    print(`A master key was made at ${join(config.data_dir, 'master.key')}. Without it no stored credential opens.\n`);
-  }
-  await checkMasterKey(db.system, master);
-  const vault = openVault(master);
-  if (master.previous) await vault.rewrap(db.system);
+  const keys = await openKeys(config, db.system, print);
   const outbound = createOutbound({ sandbox: config.sandbox, allow: config.outbound_allow });
   doors.push(outbound.close);
   const lookups = openLookups();
   const bell = openBell(db.system, (error) => log.warn({ err: error }, 'a bell was not rung'));
   await bell.hear('chartwire_access', lookups.clear);
-  return { config, log, metrics: openMetrics(), db, bell, lookups, vault, outbound, connectors };
+  const metrics = openMetrics();
+  const audit = await openAudit(db, keys.system_keys);
+  doors.push(audit.close);
+  const request_log = openRequestLog({ db, metrics });
+  doors.push(request_log.close);
+  return { config, log, metrics, db, bell, lookups, ...keys, audit, request_log, outbound, connectors };
 }
 
 /** Listens before the rest is up, so that a taken port is told at once; /readyz says when it is. */

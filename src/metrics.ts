@@ -35,6 +35,11 @@ export function openMetrics() {
       buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15],
       registers: [registry],
     }),
+    requests_unlogged: new Counter({
+      name: 'chartwire_requests_unlogged_total',
+      help: 'Answered requests that the log of requests does not hold: it could not keep up, or strangers sent too many.',
+      registers: [registry],
+    }),
     waiting: new Gauge({
       name: 'chartwire_waiting',
       help: 'Work that waits: jobs queued, jobs parked for a login, deliveries pending.',

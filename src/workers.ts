@@ -1,6 +1,8 @@
 import { hostname } from 'node:os';
 import { expireAccount } from './accounts/expireAccount.ts';
 import { connectorOf } from './accounts/openAccount.ts';
+import { purgeRequests } from './audit/requests.ts';
+import { sealAudit } from './audit/sealAudit.ts';
 import type { Context } from './context.ts';
 import { claimLeases, extendLeases, type LeasedTable } from './db/lease.ts';
 import { purgeExpired } from './db/purge.ts';
@@ -62,12 +64,17 @@ export async function startWorkers(ctx: Context): Promise<Workers> {
 const minute_ms = 60_000;
 
 function choresOf(ctx: Context): Chore[] {
-  const { system } = ctx.db;
   return [
     { name: 'sync', every_ms: minute_ms / 4, run: () => requestDueSyncs(ctx) },
     { name: 'parked', every_ms: 10 * minute_ms, run: () => wakeLongParked(ctx) },
-    { name: 'purge', every_ms: 60 * minute_ms, run: () => Promise.all([purgeExpired(system), purgeEvents(system)]) },
+    // A record that has its place in the chain can no longer be removed unseen, so it gets it soon.
+    { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx) },
+    { name: 'purge', every_ms: 60 * minute_ms, run: () => purge(ctx) },
   ];
+}
+
+async function purge({ db: { system }, config }: Context): Promise<void> {
+  await Promise.all([purgeExpired(system), purgeEvents(system), purgeRequests(system, config.requests_days)]);
 }
 
 /** Jobs parked for too long take their place once more; their next try ends them. */

@@ -21,15 +21,21 @@ const callers: Record<string, (endpoint: Endpoint | undefined) => ApiError> = {
 /** Every error leaves here, in one shape; what is not a refusal of ours tells nothing but its request id. */
 export function answerError(ctx: Context, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { endpoint } = request.routeOptions.config;
-  const known = asApiError(error, endpoint, request.headers['idempotency-key'] !== undefined);
+  const known = apiErrorOf(error, request);
   if (known.status >= 500) {
     ctx.log.error({ request_id: request.id, endpoint: endpoint?.id ?? '', err: error }, 'request failed');
   }
+  request.code = known.code;
   if (known.retry_after_s !== undefined) reply.header('retry-after', known.retry_after_s);
   reply.status(known.status);
   // An address that cannot be decoded is answered before any hook has run.
   reply.header('x-request-id', request.id);
   return reply.send(bodyOf(known, request.id));
+}
+
+/** What an error is answered as. */
+export function apiErrorOf(error: unknown, request: FastifyRequest): ApiError {
+  return asApiError(error, request.routeOptions.config.endpoint, request.headers['idempotency-key'] !== undefined);
 }
 
 /** Answers what Node could not even read as a request; there is nothing but the socket to answer on. */

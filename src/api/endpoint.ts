@@ -3,7 +3,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
 import type { Client } from '../clients/clients.ts';
 import type { Operator } from '../clients/operators.ts';
-import type { Context } from '../context.ts';
+import type { AuditEntry, Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { EventType } from '../events.ts';
@@ -42,6 +42,14 @@ export type EndpointRequest<
   params: Parsed<Params>;
   /** The file of a form, for endpoints that take one. */
   file: Buffer | undefined;
+  /**
+   * Tells the audit trail which patients the answer shows or the request is about, by MRN, and what else it is about
+   * where the path does not say so. To be told before `once` ends its work.
+   */
+  saw: (mrns: Iterable<string | null | undefined>) => void;
+  about: (what: Pick<AuditEntry, 'subject' | 'job_id' | 'detail'>) => void;
+  /** The request's record, for handlers that store it with their own statement, as they do the key. */
+  beside: NewJob['beside'];
   /** What the request's Idempotency-Key comes to, for handlers that store it with their own statement. */
   idempotency: NewJob['idempotency'];
   /**
@@ -93,6 +101,8 @@ export type EndpointOptions<
   description?: string;
   /** Answers also while the account's link is expired, so that a client can learn what happened. */
   while_expired?: boolean;
+  /** false only where no health data is shown and nothing is changed: everything else is in the audit trail. */
+  audited?: boolean;
   /** The least role of an operator; without it, whoever is signed in may read and an `operator` may change. */
   role?: OperatorRole;
   /** Exists in sandbox mode only. */

@@ -1,4 +1,5 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import { patientsOf } from '../events.ts';
 import { pagination, paging, success } from '../model/fields.ts';
 import { listRecords } from '../records/list.ts';
 import { type Paged, readPage } from '../records/page.ts';
@@ -9,6 +10,8 @@ export function listEndpoint(table: Parameters<typeof listRecords>[2], schema: T
   return endpoint({
     ...named(table),
     summary,
+    // The practice itself: its people, places and codes, and nothing of a patient.
+    audited: false,
     response: Type.Object({ success, [table]: Type.Array(schema) }),
     handle: async ({ ctx, account }) => new JsonText(await listRecords(ctx.db, account, table)),
   });
@@ -29,13 +32,17 @@ export function pageEndpoint<Filters extends TProperties>(
   return endpoint({
     ...named(list.table),
     summary: options.summary,
+    // Insurance companies and referring providers are reference lists like those above.
+    audited: list.mrn !== undefined,
     query: Type.Object({ ...options.filters, ...paging(100, options.page_size_max) }),
     response: Type.Object({ success, [list.table]: Type.Array(options.schema), pagination }),
-    handle: async ({ ctx, account, query }) => {
+    handle: async ({ ctx, account, query, saw }) => {
       // The query's schema is these very filters with the two paging parameters.
       const filters = query as unknown as Static<TObject<Filters>>;
       options.check?.(filters);
-      return new JsonText(await readPage(ctx.db, account, list, filters));
+      const { body, mrns } = await readPage(ctx.db, account, list, filters);
+      saw([...mrns, ...patientsOf(filters)]);
+      return new JsonText(body);
     },
   });
 }

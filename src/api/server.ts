@@ -2,16 +2,17 @@ import { createHash } from 'node:crypto';
 import multipart from '@fastify/multipart';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { TObject } from 'typebox';
-import type { Context } from '../context.ts';
+import type { Context, LoggedRequest } from '../context.ts';
 import { refusal } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { answerError, answerUnread } from './answerError.ts';
+import { answerError, answerUnread, apiErrorOf } from './answerError.ts';
 import { authenticate, type Known } from './authenticate.ts';
 import { endConnectionsOnClose } from './endConnections.ts';
 import { type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { rateLimiter } from './rateLimit.ts';
 import { type Form, openTurns, readForm } from './readForm.ts';
+import { openTrail, recordAnswer, type Trail } from './trail.ts';
 import { readQuery, refuseUnstorable, validator } from './validate.ts';
 
 const body_bytes_max = 1_048_576;
@@ -40,8 +41,16 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
     ctx.metrics.requests.observe({ endpoint, status: reply.statusCode }, seconds);
     const fields = { endpoint, status: reply.statusCode, duration_ms: Math.round(reply.elapsedTime) };
     ctx.log.info({ ...fields, request_id: request.id, client: request.known?.client?.public_id ?? '' }, 'request');
+    if (isLogged(request)) ctx.request_log.add(logged(request, fields));
   });
-  server.setErrorHandler((error, request, reply) => answerError(ctx, error, request, reply));
+  server.setErrorHandler(async (error, request, reply) => {
+    const { status } = apiErrorOf(error, request);
+    const told = await recordAnswer(ctx, request, status).then(
+      () => error,
+      (failure: unknown) => failure,
+    );
+    return answerError(ctx, told, request, reply);
+  });
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?')[0] ?? '';
     const error = refusal('route_not_found', { method: request.method, path: path.slice(0, 200) });
@@ -64,6 +73,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     known?: Known;
+    /** The code of the error it was answered with. */
+    code?: string;
   }
 }
 
@@ -101,6 +112,8 @@ function addRoute(
     // Before the body is read: a stranger's request costs a look-up, not a parse.
     onRequest: async (request, reply) => {
       request.known = await authenticate(ctx, endpoint, request);
+      const trail = openTrail(ctx, request, request.known);
+      if (trail) request.trail = trail;
       // Operators share no client's rate: looking at a busy client must not slow it down.
       if (request.known.client && !request.known.operator) spend(reply, limit(request.known.client.id));
       const expired = request.known.account?.status === 'login_required';
@@ -132,6 +145,7 @@ function addRoute(
             body: form?.file ? { ...body, file: hashOf(form.file.content) } : (body ?? null),
           })
         : undefined;
+    const { trail } = request;
     const answered = await endpoint.handle({
       ctx,
       headers: request.headers,
@@ -144,9 +158,31 @@ function addRoute(
       params: request.params,
       file: form?.file?.content,
       idempotency,
-      once: (work: Parameters<typeof runOnce>[3]) => runOnce(ctx, client?.id ?? '', idempotency, work),
+      saw: trail?.saw ?? (() => {}),
+      about: trail?.about ?? (() => {}),
+      beside: trail?.beside,
+      once: recordedOnce(ctx, trail, (work) => runOnce(ctx, client?.id ?? '', idempotency, work)),
     } as never);
+    await recordAnswer(ctx, request, reply.statusCode);
     return send(reply, answered);
+  };
+}
+
+type Once = (work: Parameters<typeof runOnce>[3]) => Promise<unknown>;
+
+/** The record rides in the transaction of the change. A repeated request changes nothing, and is recorded when answered. */
+function recordedOnce(ctx: Context, trail: Trail | undefined, once: Once): Once {
+  if (!trail) return once;
+  return async (work) => {
+    let recorded = false;
+    const answered = await once(async (tx) => {
+      const answer = await work(tx);
+      await ctx.audit.recordIn(tx, trail.entry(200));
+      recorded = true;
+      return answer;
+    });
+    trail.recorded ||= recorded;
+    return answered;
   };
 }
 
@@ -157,6 +193,27 @@ function bodyOf(request: FastifyRequest, form: Form | undefined): Record<string,
   const body = request.body === undefined ? {} : request.body;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw refusal('body_not_object');
   return body as Record<string, unknown>;
+}
+
+/** Requests of applications and of Link; what the dashboard asks for would bury them. */
+function isLogged({ routeOptions }: FastifyRequest): boolean {
+  return routeOptions.config.endpoint?.path.startsWith('/dashboard/') === false;
+}
+
+function logged(
+  request: FastifyRequest,
+  { endpoint, status, duration_ms }: Pick<LoggedRequest, 'endpoint' | 'status' | 'duration_ms'>,
+): LoggedRequest {
+  return {
+    id: request.id,
+    client_id: request.known?.client?.id ?? null,
+    account_id: request.known?.account?.id ?? null,
+    endpoint,
+    method: request.method,
+    status,
+    duration_ms,
+    code: request.code ?? null,
+  };
 }
 
 function spend(reply: FastifyReply, allowance: ReturnType<ReturnType<typeof rateLimiter>>): void {

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { newId, newReference, newToken } from '../ids.ts';
+import type { ClientChanges, ClientSettings } from '../model/dashboard/settings.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
 
 /** An application that may call: the tenant. */
@@ -62,10 +63,11 @@ export async function listClients(ctx: Context): Promise<{ client_id: string; na
     SELECT public_id AS client_id, name, mode FROM clients ORDER BY created_at, id`;
 }
 
-/** Makes a client with one secret, which is shown now and never again. */
+/** Makes a client with one secret, which is shown now and never again. `record` leaves word of it, in its transaction. */
 export async function createClient(
   db: Database,
   client: NewClient,
+  record: (tx: Tx, made: { id: string; client_id: string }) => Promise<void> = async () => {},
 ): Promise<{ id: string; client_id: string; client_secret: string }> {
   const id = newId();
   const public_id = newReference(client.mode === 'live' ? 'live_client_id' : 'test_client_id');
@@ -73,6 +75,7 @@ export async function createClient(
     await tx`INSERT INTO clients (id, public_id, name, mode, callback_urls, frame_origins, logo, colour)
       VALUES (${id}, ${public_id}, ${client.name}, ${client.mode}, ${client.callback_urls ?? []},
               ${client.frame_origins ?? []}, ${client.logo ?? null}, ${client.colour ?? null})`;
+    await record(tx, { id, client_id: public_id });
     return addSecret(tx, id, client.mode);
   });
   return { id, client_id: public_id, client_secret };
@@ -87,4 +90,29 @@ export async function addSecret(tx: Tx, client_id: string, mode: 'live' | 'test'
                    ORDER BY id DESC LIMIT 2)`;
   await tx`SELECT pg_notify('chartwire_access', '')`;
   return secret;
+}
+
+/** Ends a secret. False when there is no such active one. */
+export async function revokeSecret(tx: Tx, client_id: string, id: string): Promise<boolean> {
+  const ended = await tx`
+    UPDATE client_secrets SET revoked_at = now() WHERE id = ${id} AND client_id = ${client_id} AND revoked_at IS NULL`;
+  await tx`SELECT pg_notify('chartwire_access', '')`;
+  return ended.count > 0;
+}
+
+export async function readClientSettings(tx: Tx, client_id: string): Promise<ClientSettings> {
+  const [row] = await tx<ClientSettings[]>`
+    SELECT public_id AS client_id, name, mode, iso(created_at) AS created_at, callback_urls, frame_origins, logo, colour,
+           (SELECT coalesce(json_agg(json_build_object('id', replace(id::text, '-', ''), 'created_at', iso(created_at))
+                                     ORDER BY id), '[]')
+              FROM client_secrets WHERE client_secrets.client_id = clients.id AND revoked_at IS NULL) AS keys
+      FROM clients WHERE id = ${client_id}`;
+  if (!row) throw new Error('A client that was just found is not there.');
+  return row;
+}
+
+/** Changes what is given and leaves the rest. */
+export async function changeClient(tx: Tx, client_id: string, changes: ClientChanges): Promise<void> {
+  if (Object.keys(changes).length > 0) await tx`UPDATE clients SET ${tx(changes)} WHERE id = ${client_id}`;
+  await tx`SELECT pg_notify('chartwire_access', '')`;
 }

@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts';
+import type { AuditEntry, Context } from '../context.ts';
 import { refusal } from '../errors.ts';
 import { hashToken } from '../security/hash.ts';
 import { verifyPassword } from '../security/passwords.ts';
@@ -17,8 +17,14 @@ export async function signInOperator(
   const [row] = await ctx.db.system<{ id: string; password_hash: string }[]>`
     SELECT id, password_hash FROM operators WHERE email = ${address} AND disabled_at IS NULL`;
   const right = await verifyPassword(row?.password_hash, password);
+  // Of an address that nobody has nothing is recorded: it may be anything, a password typed into the wrong field.
+  if (row) await ctx.audit.record(signInOf(address, right ? 'signed_in' : 'refused'));
   if (!row || !right) throw refusal('operator_credentials_wrong');
   return beginSession(ctx, row.id);
+}
+
+function signInOf(actor: string, outcome: 'signed_in' | 'refused'): AuditEntry {
+  return { client_id: null, actor_kind: 'operator', actor, action: 'operator.sign_in', outcome };
 }
 
 /**

@@ -9,6 +9,7 @@ export default endpoint({
   method: 'GET',
   path: `${organisation_path}/availability`,
   auth: 'operator_in_client',
+  audited: false,
   summary: 'When providers are free, as applications are told',
   params: organisation_params,
   query: AvailabilityQuery,

@@ -9,6 +9,7 @@ export default endpoint({
   method: 'GET',
   path: '/dashboard/api/clients',
   auth: 'operator',
+  audited: false,
   summary: 'The applications that may call',
   response: Type.Object({ success, clients: Type.Array(client_row) }),
   handle: async ({ ctx }) => ({ success: true, clients: await listClients(ctx) }),

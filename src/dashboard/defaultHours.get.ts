@@ -11,6 +11,7 @@ export default endpoint({
   method: 'GET',
   path: `${organisation_path}/default-hours`,
   auth: 'operator_in_client',
+  audited: false,
   summary: 'What an organisation’s providers without hours work by',
   params: organisation_params,
   response: Type.Object({ success, ...default_hours.properties }),

@@ -2,7 +2,12 @@ import type { Endpoint } from '../api/endpoint.ts';
 import accountsList from './accounts.list.ts';
 import accountsSync from './accounts.sync.ts';
 import availabilityList from './availability.list.ts';
+import clientsCreate from './clients.create.ts';
+import clientsGet from './clients.get.ts';
+import clientsKeysCreate from './clients.keys.create.ts';
+import clientsKeysDelete from './clients.keys.delete.ts';
 import clientsList from './clients.list.ts';
+import clientsUpdate from './clients.update.ts';
 import defaultHoursGet from './defaultHours.get.ts';
 import defaultHoursUpdate from './defaultHours.update.ts';
 import { liveGet } from './live.get.ts';
@@ -23,9 +28,32 @@ import sessionGet from './session.get.ts';
 /** What the dashboard's page asks for. Answered by the machine of all endpoints, but no part of the interface for applications. */
 export function dashboardEndpoints(live: Live): readonly Endpoint[] {
   return [
-    ...[sessionCreate, sessionGet, sessionDelete, liveGet(live), clientsList],
-    ...[accountsList, accountsSync],
-    ...[organisationsList, recordsCount, recordsList, recordsGet, ...recordSearches, patientsJobs],
-    ...[providersGet, providersUpdate, locationsUpdate, availabilityList, defaultHoursGet, defaultHoursUpdate],
+    sessionCreate,
+    sessionGet,
+    sessionDelete,
+    liveGet(live),
+    // Accounts
+    accountsList,
+    accountsSync,
+    // Records
+    organisationsList,
+    recordsCount,
+    recordsList,
+    recordsGet,
+    ...recordSearches,
+    patientsJobs,
+    providersGet,
+    providersUpdate,
+    locationsUpdate,
+    availabilityList,
+    defaultHoursGet,
+    defaultHoursUpdate,
+    // Settings
+    clientsList,
+    clientsCreate,
+    clientsGet,
+    clientsUpdate,
+    clientsKeysCreate,
+    clientsKeysDelete,
   ];
 }

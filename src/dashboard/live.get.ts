@@ -10,6 +10,8 @@ export const liveGet = (live: Live): Endpoint =>
     method: 'GET',
     path: '/dashboard/api/live',
     auth: 'operator',
+    // It tells that something has changed, not what.
+    audited: false,
     summary: 'What has changed, as it changes',
     response: Type.String(),
     handle: async ({ ctx, headers }) => {

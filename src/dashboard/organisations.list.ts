@@ -9,6 +9,7 @@ export default endpoint({
   method: 'GET',
   path: '/dashboard/api/clients/{client_id}/organisations',
   auth: 'operator_in_client',
+  audited: false,
   summary: 'Organisations to choose from',
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, organisations: Type.Array(organisation_choice) }),

@@ -19,11 +19,12 @@ export default endpoint({
   params: record_params,
   response: Type.Object({ success, jobs: Type.Array(patient_job) }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, client, params }) => {
+  handle: async ({ ctx, client, params, saw }) => {
     const scope = await openOrganisation(ctx, client, params);
     const id = parseId(params.id);
     const patient = id && (await readRecord(ctx.db, scope, 'patients', id));
     if (!patient) throw refusal('record_not_found', { noun: 'Patient', id: params.id });
+    saw([patient.mrn]);
     // A patient whom the EMR does not have yet has no MRN, and no lane but its own.
     const { key, before } = patientLane(patient.mrn ?? '', id);
     const lanes = patient.mrn === null || before === undefined ? [key] : [key, before];

@@ -13,6 +13,7 @@ export default endpoint({
   method: 'GET',
   path: `${organisation_path}/providers/{id}`,
   auth: 'operator_in_client',
+  audited: false,
   summary: 'A provider with what is set of it and what the EMR says',
   params: record_params,
   response: Type.Object({ success, ...edited_provider.properties }),

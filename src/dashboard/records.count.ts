@@ -11,6 +11,7 @@ export default endpoint({
   method: 'GET',
   path: `${organisation_path}/records`,
   auth: 'operator_in_client',
+  audited: false,
   summary: 'How many records of each kind an organisation has, and when each kind last came in',
   params: organisation_params,
   response: Type.Object({ success, kinds: Type.Array(kind_row) }),

@@ -16,12 +16,13 @@ export default endpoint({
   params: Type.Object({ ...record_params.properties, kind: Type.String() }),
   response: Type.Object({ success, record: Type.Object({}, { additionalProperties: true }) }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, client, params }) => {
+  handle: async ({ ctx, client, params, saw }) => {
     const { kind } = params;
     const scope = await openOrganisation(ctx, client, params);
     const id = parseId(params.id);
     const found = id && isReadable(kind) ? await readRecord(ctx.db, scope, kind, id) : undefined;
     if (!found) throw refusal('record_not_found', { noun: 'Record', id: params.id });
+    saw([found.mrn]);
     return { success: true, record: found.record };
   },
 });

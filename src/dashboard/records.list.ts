@@ -14,6 +14,7 @@ export default endpoint({
   method: 'GET',
   path: `${organisation_path}/records/{kind}`,
   auth: 'operator_in_client',
+  audited: false,
   summary: 'All records of a kind of which an organisation has few',
   params: Type.Object({ ...organisation_params.properties, kind: Type.String() }),
   response: Type.Object({ success }, { additionalProperties: true }),

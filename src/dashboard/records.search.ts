@@ -1,5 +1,6 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import { type Endpoint, endpoint } from '../api/endpoint.ts';
+import { patientsOf } from '../events.ts';
 import { Appointment } from '../model/appointment.ts';
 import { Claim } from '../model/claim.ts';
 import { days, nullable, success, text } from '../model/fields.ts';
@@ -51,6 +52,8 @@ function searchEndpoint<Filters extends TProperties>(
     path: `${organisation_path}/records/${list.table}/search`,
     auth: 'operator_in_client',
     role: 'read_only',
+    // Insurance companies and referring providers are reference lists: nothing in them is about a patient.
+    audited: list.mrn !== undefined,
     summary: 'Records of one kind, page by page',
     params: organisation_params,
     body: Type.Object({
@@ -60,16 +63,19 @@ function searchEndpoint<Filters extends TProperties>(
     }),
     response: Type.Object({ success, rows: Type.Array(schema), next: nullable(Type.String()), total: Type.Integer() }),
     errors: ['record_not_found'],
-    handle: async ({ ctx, client, params, body }) => {
+    handle: async ({ ctx, client, params, body, saw }) => {
       // The body's schema is these very filters with the two parameters of paging.
-      const { before = '1', page_size = 50, ...asked } = body as Static<TObject<Filters>> & Paging;
+      const { before = '1', page_size = 50, ...asked } = body as Paging & Record<string, unknown>;
       checkRange(asked);
       const scope = await openOrganisation(ctx, client, params);
-      // Without the two parameters of paging the body is the filters; those of days want the zone beside them.
+      // Filters by day want the zone beside them; the other lists look for no filter of that name.
       const query = { ...asked, timezone: scope.timezone, page: Number(before), page_size };
       const read = await readPage(ctx.db, scope, list, query as unknown as Static<TObject<Filters>>);
-      // readPage names the rows as their table.
-      const { [list.table]: rows, pagination } = JSON.parse(read) as { pagination: Record<string, number> };
+      saw([...read.mrns, ...patientsOf(asked)]);
+      // readPage gives the pagination of every list, and names the rows as their table.
+      const answer: Record<string, unknown> = JSON.parse(read.body);
+      const pagination = answer.pagination as Record<string, number>;
+      const rows = answer[list.table];
       const { page = 1, total_pages = 1, total_count: total } = pagination;
       return { success: true, rows, next: page < total_pages ? String(page + 1) : null, total };
     },

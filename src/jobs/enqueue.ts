@@ -14,6 +14,14 @@ export type NewJob = {
   /** A file that travels with the operation. */
   upload?: Buffer | undefined;
   idempotency?: { scope_id: string; key_hash: Buffer; request_hash: Buffer } | undefined;
+  beside?: Beside | undefined;
+};
+
+/** What is stored by the same statement as the job, exactly when that is: `insert` must select where `condition` holds. */
+export type Beside = {
+  insert(sql: Sql | Tx, operation_id: string, condition: Fragment): Fragment;
+  /** For whoever sees the transaction committed. */
+  committed(): void;
 };
 
 /** How long a request waits for its twin with the same Idempotency-Key before it is told that one is running. */
@@ -28,7 +36,7 @@ const twin_wait = '5s';
  * that changes nothing: a worker that is about to remove the lane as empty then sees this job, or we see its removal.
  */
 export async function enqueue(sql: Sql | Tx, job: NewJob): Promise<number | undefined> {
-  const { operation, idempotency } = job;
+  const { operation, idempotency, beside } = job;
   const rows = await sql<{ id: number }[]>`
     WITH tenant AS MATERIALIZED (
       SELECT set_config('chartwire.client_id', ${job.client_id}, true)::uuid AS id,
@@ -56,12 +64,13 @@ export async function enqueue(sql: Sql | Tx, job: NewJob): Promise<number | unde
                 SELECT id, client_id, ${job.upload} FROM asked`
       }
     ), ${placed(sql, job)}
+    ${beside ? sql`, beside AS (${beside.insert(sql, operation.id, sql`EXISTS (SELECT FROM asked)`)})` : sql``}
     SELECT id FROM queued`;
   return rows[0]?.id;
 }
 
 /** One more run of an operation that there is already, under the same marker. */
-export async function enqueueAgain(tx: Tx, job: Omit<NewJob, 'upload' | 'idempotency'>): Promise<number> {
+export async function enqueueAgain(tx: Tx, job: Omit<NewJob, 'upload' | 'idempotency' | 'beside'>): Promise<number> {
   const { operation } = job;
   const [row] = await tx<{ id: number }[]>`
     WITH asked AS (

@@ -1,8 +1,8 @@
 import { EmrFailure } from '../connectors/connector.ts';
-import type { Context } from '../context.ts';
+import type { AuditEntry, Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
-import type { EventOf } from '../events.ts';
+import { type EventOf, patientsOf } from '../events.ts';
 import { emitEvent } from '../webhooks/emitEvent.ts';
 import { backoffMs, retry } from '../worker/backoff.ts';
 import { stop_reasons } from '../worker/worker.ts';
@@ -26,6 +26,8 @@ export type Ending = {
   error: JobProblem | null;
   event: EventOf | null;
   apply?: (tx: Tx) => Promise<void>;
+  /** What the audit trail says beside the state: counts, never health data. */
+  detail?: Record<string, unknown>;
 };
 
 /** A kind of job tells the good path in `perform`; whatever it throws is read here, and `fail` words the bad end. */
@@ -84,6 +86,7 @@ async function settle(ctx: Context, lease: Lease, run: JobRun, ending: Ending): 
           });
     await tx`INSERT INTO job_steps (job_id, client_id, attempt, name, kind)
       VALUES (${job.id}, ${job.client_id}, ${job.attempts}, ${ending.state}, 'note')`;
+    await ctx.audit.recordIn(tx, recordOf(job, ending));
     await endJob(tx, lease, job, { state: ending.state, error: ending.error, event_id });
   });
   ctx.bell.ring('chartwire_deliveries');
@@ -92,6 +95,22 @@ async function settle(ctx: Context, lease: Lease, run: JobRun, ending: Ending): 
     { job_id: job.id, job_type: job.type, state: ending.state, attempt: job.attempts, code: ending.error?.code ?? '' },
     'job ended',
   );
+}
+
+/** What the job read or wrote in the EMR. Whom it found there only its event tells. */
+function recordOf(job: Job, { state, error, event, detail }: Ending): AuditEntry {
+  return {
+    client_id: job.client_id,
+    actor_kind: 'worker',
+    actor: 'worker',
+    account_id: job.account_id,
+    action: `job.${job.type}`,
+    outcome: state,
+    job_id: job.id,
+    subject: job.operation_id,
+    mrns: [...patientsOf(job.input), ...patientsOf(event?.data)],
+    detail: { attempts: job.attempts, ...(error && { code: error.code }), ...detail },
+  };
 }
 
 async function settleFailure(

@@ -48,6 +48,17 @@ export async function completeLink(
   if (!(await burnLinkToken(tx, link_token))) throw refusal('link_token_invalid', undefined, { field: 'link_token' });
   const { account_id, organisation_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
   await requestSync(ctx, tx, { ...purpose, organisation_id, account_id }, { announce: false });
+  // The request that brought it is recorded too, but not which account it came to.
+  await ctx.audit.recordIn(tx, {
+    client_id: purpose.client_id,
+    actor_kind: 'link',
+    actor: purpose.user_id,
+    account_id,
+    action: 'account.link',
+    outcome: 'linked',
+    subject: account_id,
+    detail: { org_id: purpose.org_id, emr_name: purpose.connector, update: purpose.account_id !== null },
+  });
   return addPublicToken(tx, purpose.client_id, account_id);
 }
 

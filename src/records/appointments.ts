@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../db/database.ts';
 import type { Appointment, AppointmentSource } from '../model/appointment.ts';
-import { type Paged, type Scope, when } from './page.ts';
+import { type Paged, type Scope, type Shown, when } from './page.ts';
 import { inactiveProviders } from './providers.ts';
 import type { RecordKind, SyncScope } from './recordKind.ts';
 import { timezoneOf } from './timezoneOf.ts';
@@ -48,6 +48,7 @@ export type AppointmentFilters = {
 export const appointmentPages: Paged<AppointmentFilters> = {
   table: 'appointments',
   uncounted: true,
+  mrn: 'patient_mrn',
   conditions: (sql, { timezone, ...filters }) => [
     when(filters.start_date, (day) => sql`starts_at >= ${day}::text::date::timestamp AT TIME ZONE ${timezone}`),
     when(filters.end_date, (day) => sql`starts_at < (${day}::text::date + 1)::timestamp AT TIME ZONE ${timezone}`),
@@ -58,13 +59,14 @@ export const appointmentPages: Paged<AppointmentFilters> = {
 };
 
 /** An appointment of an organisation as the text of the answer; undefined when there is none of this id. */
-export async function readAppointment(db: Database, scope: Scope, id: string): Promise<string | undefined> {
-  const rows = await db.read<{ body: string }>(
+export async function readAppointment(db: Database, scope: Scope, id: string): Promise<Shown | undefined> {
+  const rows = await db.read<Shown>(
     scope.client_id,
-    (sql) => sql`SELECT json_build_object('success', true, 'appointment', doc)::text AS body FROM appointments
+    (sql) => sql`SELECT json_build_object('success', true, 'appointment', doc)::text AS body,
+             array_remove(ARRAY[patient_mrn], NULL) AS mrns FROM appointments
       WHERE client_id = ${scope.client_id} AND organisation_id = ${scope.organisation_id} AND id = ${id}`,
   );
-  return rows[0]?.body;
+  return rows[0];
 }
 
 async function surroundings(tx: Tx, scope: SyncScope): Promise<Surroundings> {

@@ -26,6 +26,7 @@ export type ClaimFilters = { start_date?: string; end_date?: string; patient_mrn
 
 export const claimPages: Paged<ClaimFilters> = {
   table: 'claims',
+  mrn: 'patient_mrn',
   conditions: (sql, filters) => [
     when(filters.start_date, (day) => sql`service_date >= ${day}::text::date`),
     when(filters.end_date, (day) => sql`service_date <= ${day}::text::date`),

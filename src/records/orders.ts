@@ -18,6 +18,7 @@ export type OrderFilters = { start_date?: string; end_date?: string; patient_mrn
 export const orderPages: Paged<OrderFilters> = {
   table: 'orders',
   uncounted: true,
+  mrn: 'patient_mrn',
   conditions: (sql, filters) => [
     when(filters.start_date, (day) => sql`order_date >= ${day}::text::date`),
     when(filters.end_date, (day) => sql`order_date <= ${day}::text::date`),

@@ -37,6 +37,7 @@ export type PatientFilters = {
 
 export const patientPages: Paged<PatientFilters> = {
   table: 'patients',
+  mrn: 'mrn',
   conditions: (sql, filters) => [
     when(filters.dob, (dob) => sql`dob = ${dob}`),
     when(filters.mrn, (mrn) => sql`mrn = ${mrn}`),

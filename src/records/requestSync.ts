@@ -25,7 +25,7 @@ export async function requestSync(
   ctx: Context,
   sql: Sql | Tx,
   of: SyncOf,
-  options: { announce: boolean; idempotency?: NewJob['idempotency'] },
+  options: { announce: boolean } & Pick<NewJob, 'idempotency' | 'beside'>,
 ): Promise<{ id: string; job_id: number | undefined }> {
   const id = newId();
   const input: SyncInput = { announce: options.announce, org_id: of.org_id };
@@ -37,6 +37,7 @@ export async function requestSync(
     lane: sync_lane,
     parallel_max: connectorOf(ctx, of.connector).limits.parallel_max,
     idempotency: options.idempotency,
+    beside: options.beside,
   });
   return { id, job_id };
 }

@@ -59,7 +59,12 @@ export const sync: JobKind = {
       await run.hold(tx);
     });
     const { announce, org_id } = job.input as SyncInput;
-    return { state: 'succeeded', error: null, event: announce ? completed(org_id, records) : null };
+    return {
+      state: 'succeeded',
+      error: null,
+      event: announce ? completed(org_id, records) : null,
+      detail: { records },
+    };
   },
   fail: (_ctx, run, problem) => {
     const { announce, org_id } = run.job.input as SyncInput;

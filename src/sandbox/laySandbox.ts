@@ -5,7 +5,7 @@ import { Secret, TOTP } from 'otpauth';
 import { bindings, readAccount } from '../accounts/accounts.ts';
 import { addSecret, authenticateClient, type Client, createClient } from '../clients/clients.ts';
 import { keepOwner } from '../clients/operators.ts';
-import type { Context } from '../context.ts';
+import type { AuditEntry, Context } from '../context.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
 
@@ -90,8 +90,17 @@ async function keepClient(ctx: Context, before: Partial<Sandbox>): Promise<{ cli
   const [row] = await ctx.db.system<Client[]>`
     SELECT id, public_id, name, mode, callback_urls FROM clients
      WHERE name = ${names.client} AND mode = 'test' ORDER BY id LIMIT 1`;
-  if (row) return { client: row, client_secret: await ctx.db.tenant(row.id, (tx) => addSecret(tx, row.id, 'test')) };
-  const made = await createClient(ctx.db, { name: names.client, mode: 'test', callback_urls, colour: '#0b5a6e' });
+  if (row) {
+    const client_secret = await ctx.db.tenant(row.id, async (tx) => {
+      await ctx.audit.recordIn(tx, actOf(row.id, 'client.add_secret', row.public_id));
+      return addSecret(tx, row.id, 'test');
+    });
+    return { client: row, client_secret };
+  }
+  const looks = { name: names.client, mode: 'test', callback_urls, colour: '#0b5a6e' } as const;
+  const made = await createClient(ctx.db, looks, (tx, { id, client_id }) =>
+    ctx.audit.recordIn(tx, actOf(id, 'client.create', client_id)),
+  );
   const client: Client = {
     id: made.id,
     public_id: made.client_id,
@@ -100,6 +109,10 @@ async function keepClient(ctx: Context, before: Partial<Sandbox>): Promise<{ cli
     callback_urls,
   };
   return { client, client_secret: made.client_secret };
+}
+
+function actOf(client_id: string, action: string, subject: string): AuditEntry {
+  return { client_id, actor_kind: 'system', actor: 'sandbox', action, outcome: 'done', subject };
 }
 
 /** The account of the practice's first staff member, linked by a real sign-in. Its address follows Larkspur's port. */

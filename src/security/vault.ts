@@ -3,6 +3,8 @@ import type { Sql, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { MasterKeys } from './masterKeys.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
+import { rewrapSystemKeys } from './systemKeys.ts';
+import { MasterKeyMissing, unwrapKey, wrapKey } from './wrapKey.ts';
 
 /** Whose secret it is. Each owner (a linked account, a webhook endpoint) has one data key. */
 export type Owner = { client_id: string; owner_id: string };
@@ -12,20 +14,12 @@ export type Vault = {
   seal(tx: Tx, owner: Owner, binding: string, text: string): Promise<Buffer>;
   /** Opens what `seal` gave for the same binding. */
   unseal(tx: Tx, sealed: Buffer, binding: string): Promise<string>;
-  /** Wraps every data key that is still under the previous master key anew, while work goes on; returns how many. */
+  /**
+   * Wraps every key that is still under the previous master key anew, while work goes on: data keys and the
+   * installation's own. Returns how many.
+   */
   rewrap(system: Sql, batch?: number): Promise<number>;
 };
-
-/** The secret is under a master key that this process was not given. */
-export class MasterKeyMissing extends SealFailure {
-  readonly master_key_id: string;
-
-  constructor(master_key_id: string) {
-    super(`A data key is under the master key ${master_key_id}, which is neither MASTER_KEY nor MASTER_KEY_PREVIOUS.`);
-    this.name = 'MasterKeyMissing';
-    this.master_key_id = master_key_id;
-  }
-}
 
 /** Owns the table `data_keys`. A sealed value is: format (1 byte), id of its data key (16), what `sealWith` gave. */
 export function openVault(master: MasterKeys, options: { cached_keys_max?: number } = {}): Vault {
@@ -34,7 +28,7 @@ export function openVault(master: MasterKeys, options: { cached_keys_max?: numbe
   function opened(row: DataKey): Buffer {
     const cached = cache.get(row.id);
     if (cached) return cached;
-    const key = unwrap(master, row);
+    const key = unwrapKey(master, row, bindingOf(row));
     cache.set(row.id, key);
     return key;
   }
@@ -57,7 +51,7 @@ export function openVault(master: MasterKeys, options: { cached_keys_max?: numbe
       return unsealWith(key, sealed.subarray(header_bytes), binding).toString('utf8');
     },
     rewrap: async (system, batch = 200) => {
-      let total = 0;
+      let total = await rewrapSystemKeys(system, master);
       for (let done = 1; done > 0; total += done) done = await rewrapBatch(system, master, batch);
       const foreign = await findForeignMasterKey(system, master);
       if (foreign !== undefined) throw new MasterKeyMissing(foreign);
@@ -66,11 +60,12 @@ export function openVault(master: MasterKeys, options: { cached_keys_max?: numbe
   };
 }
 
-/** The id of a master key that some data key needs and this process was not given, if there is one. */
+/** The id of a master key that some wrapped key needs and this process was not given, if there is one. */
 export async function findForeignMasterKey(system: Sql, master: MasterKeys): Promise<string | undefined> {
   const known = [master.current.id, master.previous?.id ?? master.current.id];
   const [row] = await system<{ master_key_id: string }[]>`
-    SELECT master_key_id FROM data_keys WHERE master_key_id <> ALL (${known}) LIMIT 1`;
+    (SELECT master_key_id FROM data_keys WHERE master_key_id <> ALL (${known}) LIMIT 1)
+    UNION ALL SELECT master_key_id FROM system_keys WHERE master_key_id <> ALL (${known}) LIMIT 1`;
   return row?.master_key_id;
 }
 
@@ -89,7 +84,7 @@ async function findKey(tx: Tx, owner: Owner): Promise<DataKey | undefined> {
 /** Two transactions may both find no key: the second waits here for the first, makes none, and reads the first's. */
 async function makeKey(tx: Tx, owner: Owner, master: MasterKeys): Promise<DataKey> {
   const made = plainIds({ id: newId(), ...owner, master_key_id: '', wrapped: Buffer.alloc(0) });
-  const { master_key_id, wrapped } = wrap(master, made, randomBytes(32));
+  const { master_key_id, wrapped } = wrapKey(master, randomBytes(32), bindingOf(made));
   await tx`
     INSERT INTO data_keys (id, client_id, owner_id, master_key_id, wrapped)
     VALUES (${made.id}, ${owner.client_id}, ${owner.owner_id}, ${master_key_id}, ${wrapped})
@@ -119,22 +114,13 @@ async function rewrapBatch(system: Sql, master: MasterKeys, batch: number): Prom
       SELECT id, client_id, owner_id, master_key_id, wrapped FROM data_keys
       WHERE master_key_id = ${previous.id} ORDER BY id LIMIT ${batch} FOR NO KEY UPDATE SKIP LOCKED`;
     const updates = rows.map((row) => {
-      const { master_key_id, wrapped } = wrap(master, plainIds(row), unwrap(master, plainIds(row)));
+      const binding = bindingOf(plainIds(row));
+      const { master_key_id, wrapped } = wrapKey(master, unwrapKey(master, row, binding), binding);
       return tx`UPDATE data_keys SET master_key_id = ${master_key_id}, wrapped = ${wrapped} WHERE id = ${row.id}`;
     });
     await Promise.all(updates);
     return rows.length;
   });
-}
-
-function wrap({ current }: MasterKeys, row: DataKey, key: Buffer): Pick<DataKey, 'master_key_id' | 'wrapped'> {
-  return { master_key_id: current.id, wrapped: sealWith(current.key, key, bindingOf(row)) };
-}
-
-function unwrap(master: MasterKeys, row: DataKey): Buffer {
-  const found = [master.current, master.previous].find((key) => key?.id === row.master_key_id);
-  if (!found) throw new MasterKeyMissing(row.master_key_id);
-  return unsealWith(found.key, row.wrapped, bindingOf(row));
 }
 
 function bindingOf(row: DataKey): string {

@@ -1,5 +1,5 @@
 import type { Tx } from '../db/database.ts';
-import { type EventOf, events } from '../events.ts';
+import { type EventOf, events, patientsOf } from '../events.ts';
 import { newId } from '../ids.ts';
 import { addDeliveries } from './deliveries.ts';
 import { findWanting } from './endpoints.ts';
@@ -21,6 +21,7 @@ export async function emitEvent(tx: Tx, occasion: Occasion): Promise<string> {
   await Promise.all([
     addEvent(tx, {
       ...{ id, client_id, account_id, job_id, body, type: event.type, created: origin.created },
+      mrns: patientsOf(event.data),
       delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
     }),
     addDeliveries(tx, { client_id, event_id: id, endpoint_ids }),

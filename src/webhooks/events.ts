@@ -29,12 +29,14 @@ export async function addEvent(
     body: string;
     created: string;
     delivery_status: DeliveryStatus | null;
+    /** The patients whom it is about. */
+    mrns: string[];
   },
 ): Promise<void> {
   await tx`
-    INSERT INTO events (id, client_id, account_id, job_id, type, body, delivery_status, created_at)
+    INSERT INTO events (id, client_id, account_id, job_id, type, body, delivery_status, mrns, created_at)
     VALUES (${event.id}, ${event.client_id}, ${event.account_id}, ${event.job_id}, ${event.type},
-      ${event.body}, ${event.delivery_status},
+      ${event.body}, ${event.delivery_status}, ${event.mrns},
       ${event.created}::text::timestamptz)`;
 }
 
@@ -48,30 +50,36 @@ export async function listEvents(
   client_id: string,
   account_id: string,
   filters: EventFilters,
-): Promise<string> {
+): Promise<{ body: string; mrns: string[] }> {
   const { page, page_size } = filters;
-  const [answer] = await db.read<{ body: string }>(client_id, (sql) => {
+  const [answer] = await db.read<{ body: string; mrns: string[][] | null }>(client_id, (sql) => {
     const matching = matchingEvents(sql, client_id, account_id, filters);
     return sql`
       SELECT '{"success":true,"webhook_events":[' || coalesce(page.elements, '') || '],"pagination":'
         || json_build_object('page', ${page}::bigint, 'current_page', ${page}::bigint, 'page_size', ${page_size}::bigint,
-             'total_count', total.n, 'total_pages', ceil(total.n::numeric / ${page_size}::bigint)) || '}' AS body
+             'total_count', total.n, 'total_pages', ceil(total.n::numeric / ${page_size}::bigint)) || '}' AS body,
+             page.mrns
         FROM (SELECT count(*) AS n ${matching}) AS total,
-             (SELECT string_agg(${elementText(sql)}, ',' ORDER BY created_at DESC, id DESC) AS elements
-                FROM (SELECT id, type, body, created_at, delivery_status ${matching}
+             (SELECT string_agg(${elementText(sql)}, ',' ORDER BY created_at DESC, id DESC) AS elements,
+                     json_agg(mrns) AS mrns
+                FROM (SELECT id, type, body, created_at, delivery_status, mrns ${matching}
                        ORDER BY created_at DESC, id DESC
                        LIMIT ${page_size}::bigint OFFSET ${(page - 1) * page_size}::bigint) AS event) AS page`;
   });
   if (!answer) throw new Error('The list of events gave no answer.');
-  return answer.body;
+  return { body: answer.body, mrns: (answer.mrns ?? []).flat() };
 }
 
-/** The type of an event of an account that can still be sent. */
-export async function findRecentType(tx: Tx, account_id: string, id: string): Promise<string | undefined> {
-  const [row] = await tx<{ type: string }[]>`
-    SELECT type FROM events WHERE id = ${id} AND account_id = ${account_id}
+/** The type of an event of an account that can still be sent, and whom it is about. */
+export async function findRecent(
+  tx: Tx,
+  account_id: string,
+  id: string,
+): Promise<{ type: string; mrns: string[] } | undefined> {
+  const [row] = await tx<{ type: string; mrns: string[] }[]>`
+    SELECT type, mrns FROM events WHERE id = ${id} AND account_id = ${account_id}
        AND created_at > now() - make_interval(days => ${event_days_max})`;
-  return row?.type;
+  return row;
 }
 
 /**

@@ -16,7 +16,7 @@ import { queueUpdate } from './patientUpdates.ts';
 import { newJob, refuseRestricted } from './requestWrite.ts';
 
 /** What became of the request; undefined when there is no such patient. */
-export type Patched = { message: string; job_id?: number } | undefined;
+export type Patched = { message: string; job_id?: number; mrn: string | null } | undefined;
 
 /** Changes a patient as its state allows: what its creation will use, or the chart in the EMR. */
 export async function patchPatient(
@@ -44,7 +44,7 @@ export async function patchPatient(
     restricted_on_active.filter((field) => field in changes),
   );
   const job_id = await queueUpdate(tx, connector, account, row, await changeOf(tx, account, changes));
-  return { message: 'Patient update queued. A webhook event follows on completion.', job_id };
+  return { message: 'Patient update queued. A webhook event follows on completion.', job_id, mrn: row.doc.mrn };
 }
 
 /** What only some EMRs can change on a patient whom they have. */
@@ -68,14 +68,15 @@ async function amendCreation(
   await savePatient(tx, account, row, { ...saidOf(input), status: 'pending' });
   if (row.doc.status === 'pending') {
     await tx`UPDATE operations SET input = ${JSON.stringify(input)}::text::json WHERE id = ${row.id}`;
-    return { message: 'Patient update queued with the creation of the patient.' };
+    return { message: 'Patient update queued with the creation of the patient.', mrn: null };
   }
   const lane = { key: `patient:${row.id}` };
   const job_id = await enqueueAgain(
     tx,
     newJob(connector, account, { id: row.id, type: createPatient.type, input }, lane),
   );
-  return { message: 'Patient update queued: the patient is created anew with it. A webhook event follows.', job_id };
+  const message = 'Patient update queued: the patient is created anew with it. A webhook event follows.';
+  return { message, job_id, mrn: null };
 }
 
 /** What is asked of an active patient. Whoever is named must be known, or nothing at all is changed. */

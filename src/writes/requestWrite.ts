@@ -19,6 +19,7 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
   body: Static<Body>,
   idempotency: NewJob['idempotency'],
   file?: Buffer,
+  beside?: NewJob['beside'],
 ): Promise<{ id: string; job_id: number } | undefined> {
   const connector = connectorOf(ctx, account.connector);
   if (write.needs.some((name) => !connector.offers.includes(name))) {
@@ -36,12 +37,13 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
   const { place } = write;
   const job_id = place
     ? await ctx.db.tenant(account.client_id, async (tx) => {
-        const queued = await enqueue(tx, { ...job, upload: file, idempotency });
+        const queued = await enqueue(tx, { ...job, upload: file, idempotency, beside });
         if (queued !== undefined) await place({ tx, account, id, body: input });
         return queued;
       })
-    : await enqueue(ctx.db.service, { ...job, upload: file, idempotency });
+    : await enqueue(ctx.db.service, { ...job, upload: file, idempotency, beside });
   if (job_id === undefined) return undefined;
+  beside?.committed();
   ctx.bell.ring('chartwire_jobs');
   return { id, job_id };
 }

@@ -6,7 +6,9 @@ import { newId } from '../../src/ids.ts';
 import { checkMasterKey } from '../../src/security/checkMasterKey.ts';
 import { identified, type MasterKeys } from '../../src/security/masterKeys.ts';
 import { SealFailure } from '../../src/security/seal.ts';
-import { MasterKeyMissing, type Owner, openVault, type Vault } from '../../src/security/vault.ts';
+import { openSystemKeys } from '../../src/security/systemKeys.ts';
+import { type Owner, openVault, type Vault } from '../../src/security/vault.ts';
+import { MasterKeyMissing } from '../../src/security/wrapKey.ts';
 import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
 
 let database: FreshDatabase;
@@ -19,8 +21,9 @@ beforeAll(async () => {
       id uuid PRIMARY KEY, client_id uuid NOT NULL, owner_id uuid NOT NULL UNIQUE, master_key_id text NOT NULL,
       wrapped bytea NOT NULL, created_at timestamptz DEFAULT now())`;
   await sql`CREATE TABLE master_keys (id text PRIMARY KEY, check_value bytea NOT NULL, created_at timestamptz DEFAULT now())`;
+  await sql`CREATE TABLE system_keys (name text PRIMARY KEY, master_key_id text NOT NULL, wrapped bytea NOT NULL)`;
 });
-beforeEach(() => sql`TRUNCATE data_keys, master_keys`);
+beforeEach(() => sql`TRUNCATE data_keys, master_keys, system_keys`);
 afterAll(async () => {
   await sql.end();
   await database.drop();
@@ -179,4 +182,33 @@ test('of many first starts with different keys one wins', async () => {
   const outcomes = await Promise.allSettled(keys.map((current) => checkMasterKey(sql, { current })));
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   expect(await sql`SELECT FROM master_keys`).toHaveLength(1);
+});
+
+test('the key of the installation is one, whoever starts first, and seals for one purpose and place', async () => {
+  const opened = await Promise.all(Array.from({ length: 20 }, () => openSystemKeys(sql, before)));
+  expect(await sql`SELECT FROM system_keys`).toHaveLength(1);
+  expect(new Set(opened.map((keys) => keys.key('audit.chain').toString('hex'))).size).toBe(1);
+  const [first, last] = [opened[0], opened.at(-1)];
+  const sealed = first?.seal('operators', 'operators.totp:1', 'JBSWY3DP') ?? Buffer.alloc(0);
+  expect(last?.unseal('operators', 'operators.totp:1', sealed)).toBe('JBSWY3DP');
+  expect(() => last?.unseal('operators', 'operators.totp:2', sealed)).toThrow(SealFailure);
+  expect(() => last?.unseal('audit.records', 'operators.totp:1', sealed)).toThrow(SealFailure);
+});
+
+test('the key of the installation rotates with the data keys, and stays the same', async () => {
+  const made = (await openSystemKeys(sql, before)).key('operators');
+  await checkMasterKey(sql, before);
+  await expect(checkMasterKey(sql, { current: identified(randomBytes(32)) })).rejects.toThrow(StartFailure);
+  await checkMasterKey(sql, during);
+  expect(await openVault(during).rewrap(sql)).toBe(1);
+  await checkMasterKey(sql, after);
+  expect((await openSystemKeys(sql, after)).key('operators')).toStrictEqual(made);
+  await expect(openSystemKeys(sql, before)).rejects.toThrow(MasterKeyMissing);
+});
+
+test('a start that was not given the master key of the installation’s key is refused', async () => {
+  await checkMasterKey(sql, before);
+  await checkMasterKey(sql, during);
+  await openSystemKeys(sql, before);
+  await expect(checkMasterKey(sql, after)).rejects.toThrow(/MASTER_KEY_PREVIOUS/);
 });

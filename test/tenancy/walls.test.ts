@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { connect, type Database, openDatabase, type Sql, service_role, system_role } from '../../src/db/database.ts';
+import { newId } from '../../src/ids.ts';
 import { newClient, type OtherClient } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { leaveRows } from './leaveRows.ts';
@@ -14,7 +15,17 @@ let other: OtherClient;
 let tables: string[];
 
 /** Tables that belong to no client: operators stand above clients, keys and migrations are the installation's. */
-const unowned = ['master_keys', 'operators', 'schema_migrations'];
+const unowned = [
+  'audit_head',
+  'master_keys',
+  'operator_sessions',
+  'operator_tries',
+  'operators',
+  'schema_migrations',
+  'system_keys',
+];
+/** Tables with rows of clients and rows above them, which have no client. */
+const mixed = ['audit_records', 'requests'];
 /** The client's own row, whose wall is on its id. */
 const keyColumn = (table: string) => (table === 'clients' ? 'id' : 'client_id');
 
@@ -97,7 +108,8 @@ describe('every table', () => {
     expect(walls.map((each) => each.name)).toStrictEqual(tables);
     for (const { name, ...wall } of walls) {
       if (unowned.includes(name)) continue;
-      const expected = { walled: true, forced: true, client: name !== 'clients', policy: true };
+      const client = name !== 'clients' && !mixed.includes(name);
+      const expected = { walled: true, forced: true, client, policy: true };
       expect({ name, ...wall }).toStrictEqual({ name, ...expected });
     }
   });
@@ -142,6 +154,24 @@ describe('every table', () => {
       expect(read, table).toHaveLength(inside.length);
       for (const row of [...inside, ...read]) expect(row.owner, table).toBe(own);
     }
+  });
+
+  test('shows what belongs to no client to none of them, and lets none add such a row', async () => {
+    await world.owner`INSERT INTO audit_records (id, at, actor_kind, actor, action, outcome, patients, mac)
+      VALUES (${newId()}, now(), 'operator', 'above@example.org', 'operator.sign_in', '200', '{}', '')`;
+    await world.api.call('GET', '/v1/patients', { headers: { client_secret: 'wrong' } });
+    for (const table of mixed) {
+      const above = () => world.owner`SELECT FROM ${world.owner(table)} WHERE client_id IS NULL`;
+      await vi.waitFor(async () => expect((await above()).length, table).toBeGreaterThan(0));
+      const seen = await db.tenant(own, (tx) => tx`SELECT FROM ${tx(table)} WHERE client_id IS NULL`);
+      expect(seen, table).toHaveLength(0);
+    }
+    const added = db.tenant(
+      own,
+      (tx) => tx`INSERT INTO audit_records (id, at, actor_kind, actor, action, outcome, patients, mac)
+        VALUES (${newId()}, now(), 'operator', 'forged@example.org', 'operator.sign_in', '200', '{}', '')`,
+    );
+    await expect(added).rejects.toMatchObject({ code: '42501' });
   });
 
   test('is not left open after a transaction of a client: the connection forgets it', async () => {
@@ -224,6 +254,9 @@ describe('the role that crosses tenants', () => {
        WHERE grantee = ${system_role} AND privilege_type = 'DELETE' AND table_name <> ALL (${unowned}) ORDER BY 1`;
     expect(rights.map((each) => each.right).sort()).toStrictEqual(
       [
+        'audit_records INSERT',
+        'audit_records UPDATE chain',
+        'audit_records UPDATE position',
         'data_keys UPDATE master_key_id',
         'data_keys UPDATE wrapped',
         'deliveries UPDATE fence',
@@ -237,6 +270,8 @@ describe('the role that crosses tenants', () => {
         'link_tokens DELETE',
         'organisations UPDATE next_sync_at',
         'public_tokens DELETE',
+        'requests DELETE',
+        'requests INSERT',
       ].sort(),
     );
   });

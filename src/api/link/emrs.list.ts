@@ -9,6 +9,7 @@ export default endpoint({
   method: 'GET',
   path: '/link/emrs',
   auth: 'client',
+  audited: false,
   summary: 'List the supported EMRs with their credential fields and capabilities',
   response: Type.Object({
     success,

@@ -16,10 +16,11 @@ export default endpoint({
   response: Type.Object({ success, appointment: Appointment }),
   errors: ['record_not_found'],
   found_in: { id: 'sandbox#/appointment_id' },
-  handle: async ({ ctx, account, params }) => {
+  handle: async ({ ctx, account, params, saw }) => {
     const id = parseId(params.id);
-    const body = id && (await readAppointment(ctx.db, account, id));
-    if (!body) throw refusal('record_not_found', { noun: 'Appointment', id: params.id }, { field: 'id' });
-    return new JsonText(body);
+    const shown = id && (await readAppointment(ctx.db, account, id));
+    if (!shown) throw refusal('record_not_found', { noun: 'Appointment', id: params.id }, { field: 'id' });
+    saw(shown.mrns);
+    return new JsonText(shown.body);
   },
 });

@@ -16,11 +16,12 @@ export default endpoint({
   response: Type.Object({ success, ...Job.properties, job: Job }),
   errors: ['record_not_found'],
   found_in: { job_id: 'GET /v1/webhook-events#/webhook_events/0/job_id' },
-  handle: async ({ ctx, account, params }) => {
+  handle: async ({ ctx, account, params, saw }) => {
     // Fifteen digits are more than the database will ever hand out; what is longer names no job.
     const job_id = /^\d{1,15}$/.test(params.job_id) ? Number(params.job_id) : undefined;
     const [row] = job_id === undefined ? [] : await readJob(ctx.db, account.client_id, account.id, job_id);
     if (!row) throw refusal('record_not_found', { noun: 'Job', id: params.job_id }, { field: 'job_id' });
+    saw(row.mrns);
     return new JsonText(row.body);
   },
 });

@@ -13,8 +13,9 @@ export default endpoint({
   summary: `List a patient’s orders, as of the last sync, newest first and at most ${orders_max}`,
   query: Type.Object({ patient_mrn: text({ minLength: 1 }), ...days('order date') }),
   response: Type.Object({ success, orders: Type.Array(Order) }),
-  handle: async ({ ctx, account, query }) => {
+  handle: async ({ ctx, account, query, saw }) => {
     checkRange(query);
+    saw([query.patient_mrn]);
     return new JsonText(await listOrders(ctx.db, account, query));
   },
 });

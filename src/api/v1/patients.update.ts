@@ -32,12 +32,15 @@ export default endpoint({
   events: ['patient.updated', 'patient.update_failed'],
   example: { body: { phone: '315-555-0109', email: 'ada.testpatient@example.org' } },
   found_in: { id: 'GET /v1/patients?mrn=LK100001#/patients/0/id' },
-  handle: async ({ ctx, account, params, body, once }) => {
+  handle: async ({ ctx, account, params, body, saw, about, once }) => {
     const answer = await once(async (tx) => {
       const id = parseId(params.id);
       const patched = id && (await patchPatient(ctx, tx, account, id, body));
       if (!patched) throw refusal('record_not_found', { noun: 'Patient', id: params.id }, { field: 'id' });
-      return { success: true, ...patched };
+      const { mrn, ...told } = patched;
+      saw([mrn]);
+      about({ job_id: told.job_id });
+      return { success: true, ...told };
     });
     ctx.bell.ring('chartwire_jobs');
     return answer;

@@ -9,6 +9,7 @@ export default endpoint({
   method: 'GET',
   path: '/v1/settings',
   auth: 'account',
+  audited: false,
   summary: 'Read what the EMR instance accepts: its zone, visit types and statuses, languages, required patient fields',
   response: Type.Object({ success, data: Settings }),
   handle: async ({ ctx, account }) => new JsonText(await readSettings(ctx.db, account)),

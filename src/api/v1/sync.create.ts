@@ -17,18 +17,22 @@ export default endpoint({
     job_id: Type.Integer(),
   }),
   events: ['sync.completed', 'sync.failed'],
-  handle: ({ ctx, account, idempotency }) =>
+  handle: ({ ctx, account, idempotency, about, beside }) =>
     acceptOnce(
       ctx,
       account.client_id,
       idempotency,
       async () => {
         const of = { ...account, account_id: account.id };
-        const { id, job_id } = await requestSync(ctx, ctx.db.service, of, { announce: true, idempotency });
+        const { id, job_id } = await requestSync(ctx, ctx.db.service, of, { announce: true, idempotency, beside });
         if (job_id === undefined) return undefined;
+        beside?.committed();
         ctx.bell.ring('chartwire_jobs');
         return { id, job_id };
       },
-      ({ job_id }) => ({ success: true, message: 'Sync queued. A webhook event follows on completion.', job_id }),
+      ({ id, job_id }) => {
+        about({ subject: id, job_id });
+        return { success: true, message: 'Sync queued. A webhook event follows on completion.', job_id };
+      },
     ),
 });

@@ -22,6 +22,9 @@ export default endpoint({
   }),
   response: Type.Object({ success, webhook_events: Type.Array(WebhookEvent), pagination }),
   found_in: { job_id: 'GET /v1/webhook-events#/webhook_events/0/job_id' },
-  handle: async ({ ctx, account, query: { page = 1, page_size = 50, ...filters } }) =>
-    new JsonText(await listEvents(ctx.db, account.client_id, account.id, { ...filters, page, page_size })),
+  handle: async ({ ctx, account, query: { page = 1, page_size = 50, ...filters }, saw }) => {
+    const { body, mrns } = await listEvents(ctx.db, account.client_id, account.id, { ...filters, page, page_size });
+    saw(mrns);
+    return new JsonText(body);
+  },
 });

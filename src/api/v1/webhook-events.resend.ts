@@ -21,11 +21,13 @@ export default endpoint({
   }),
   errors: ['record_not_found'],
   found_in: { id: 'GET /v1/webhook-events#/webhook_events/0/id' },
-  handle: async ({ ctx, account, params, once }) => {
+  handle: async ({ ctx, account, params, saw, once }) => {
     const answer = await once(async (tx) => {
       const resent = await resendEvent(tx, account.client_id, account.id, params.id);
       if (!resent) throw refusal('record_not_found', { noun: 'Event', id: params.id });
-      return { success: true, message: 'Event queued for delivery.', event_id: params.id, ...resent };
+      const { deliveries, mrns } = resent;
+      saw(mrns);
+      return { success: true, message: 'Event queued for delivery.', event_id: params.id, deliveries };
     });
     ctx.bell.ring('chartwire_deliveries');
     return answer;

@@ -1,0 +1,32 @@
+import type { Context } from '../context.ts';
+import { type Head, linkOf, moveHead, readHead } from './auditHead.ts';
+import { findUnsealed, type Link, linkRecords } from './auditRecords.ts';
+
+/**
+ * Gives records that have none their places in the chain, in batches, each a transaction. Of several processes one
+ * does it at a time: two would link to the same head. Returns how many it linked.
+ */
+export async function sealAudit(ctx: Pick<Context, 'db' | 'system_keys'>, batch = 2_000): Promise<number> {
+  const { system } = ctx.db;
+  const key = ctx.system_keys.key('audit.chain');
+  let total = 0;
+  for (let sealed = batch; sealed === batch; total += sealed) {
+    // The common look, at an empty index, needs neither transaction nor lock.
+    if ((await findUnsealed(system, 1)).length === 0) break;
+    sealed = await system.begin(async (tx) => {
+      const [lock] = await tx<{ mine: boolean }[]>`
+        SELECT pg_try_advisory_xact_lock(hashtextextended('chartwire.audit', 0)) AS mine`;
+      if (!lock?.mine) return 0;
+      let head: Head = await readHead(tx, key);
+      const links: Link[] = [];
+      for (const { id, mac } of await findUnsealed(tx, batch)) {
+        head = linkOf(key, head, mac);
+        links.push({ id, ...head });
+      }
+      await linkRecords(tx, links);
+      await moveHead(tx, key, head);
+      return links.length;
+    });
+  }
+  return total;
+}

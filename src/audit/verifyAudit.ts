@@ -1,0 +1,87 @@
+import type { Context } from '../context.ts';
+import type { Sql, Tx } from '../db/database.ts';
+import { type Head, HeadBroken, linkOf, readHead } from './auditHead.ts';
+import { lastPosition, readChain, readUnsealed } from './auditRecords.ts';
+import { openStamp } from './stamp.ts';
+
+/** Something that is not as it was recorded. `id` is null where the record itself is not there. */
+export type AuditFault = {
+  position: number | null;
+  id: string | null;
+  what: 'changed' | 'not_linked' | 'missing' | 'beyond_head' | 'head_broken';
+};
+
+export type AuditVerdict = { ok: boolean; checked: number; unsealed: number; faults: AuditFault[] };
+
+export type AuditProgress = { checked: number; total: number };
+
+/** Faults that are told; one cause may show at many records, and the first ones say where it begins. */
+const faults_max = 100;
+
+/**
+ * Walks the whole trail, recomputes every record's mac and link, and tells what does not fit: a changed field, a
+ * record that is missing, moved or made up, an end that was cut off. Read in batches, so a trail of any length needs
+ * little memory, and each batch on its own: no transaction stays open for as long as it takes.
+ */
+export async function verifyAudit(
+  ctx: Pick<Context, 'db' | 'system_keys'>,
+  onProgress: (progress: AuditProgress) => void = () => {},
+  batch = 2_000,
+): Promise<AuditVerdict> {
+  const { system } = ctx.db;
+  const { isGenuine } = openStamp(ctx.system_keys);
+  const key = ctx.system_keys.key('audit.chain');
+  const faults: AuditFault[] = [];
+  let [checked, unsealed, found] = [0, 0, 0];
+  const fault = (what: AuditFault['what'], position: number | null, id: string | null) => {
+    found += 1;
+    if (faults.length < faults_max) faults.push({ position, id, what });
+  };
+
+  const head = await intactHead(system, key);
+  if (!head) fault('head_broken', null, null);
+  const end = head?.position ?? (await lastPosition(system));
+  let before: Head = { position: 0, chain: Buffer.alloc(0) };
+  for (;;) {
+    const rows = await readChain(system, { after: before.position, up_to: end, limit: batch });
+    for (const row of rows) {
+      // After a gap the link before is not known; that there is a gap is told already.
+      if (row.position > before.position + 1) fault('missing', before.position + 1, null);
+      else if (!row.chain?.equals(linkOf(key, before, row.mac).chain)) fault('not_linked', row.position, row.id);
+      if (!isGenuine(row)) fault('changed', row.position, row.id);
+      before = { position: row.position, chain: row.chain ?? Buffer.alloc(0) };
+    }
+    checked += rows.length;
+    onProgress({ checked, total: end });
+    if (rows.length < batch) break;
+  }
+  if (before.position < end) fault('missing', before.position + 1, null);
+  else if (head && !before.chain.equals(head.chain)) fault('not_linked', head.position, null);
+  if (await reachesBeyond(ctx, key)) fault('beyond_head', end + 1, null);
+
+  for (let after = '0'.repeat(32); ; ) {
+    const rows = await readUnsealed(system, after, batch);
+    for (const row of rows) if (!isGenuine(row)) fault('changed', null, row.id);
+    unsealed += rows.length;
+    after = rows.at(-1)?.id ?? after;
+    if (rows.length < batch) break;
+  }
+  return { ok: found === 0, checked, unsealed, faults };
+}
+
+/** In one snapshot: the sealer moves both together. */
+async function reachesBeyond(ctx: Pick<Context, 'db'>, key: Buffer): Promise<boolean> {
+  return ctx.db.system.begin('isolation level repeatable read', async (tx) => {
+    const head = await intactHead(tx, key);
+    return head !== undefined && (await lastPosition(tx)) > head.position;
+  });
+}
+
+async function intactHead(sql: Sql | Tx, key: Buffer): Promise<Head | undefined> {
+  try {
+    return await readHead(sql, key);
+  } catch (error) {
+    if (error instanceof HeadBroken) return undefined;
+    throw error;
+  }
+}

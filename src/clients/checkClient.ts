@@ -1,0 +1,41 @@
+import { refusal } from '../errors.ts';
+import type { ClientChanges } from '../model/dashboard/settings.ts';
+
+/** What no schema says of a client's settings; the first fault is told. Gives them in the spelling they are kept in. */
+export function checkClient(changes: ClientChanges): ClientChanges {
+  const checked = { ...changes };
+  if (changes.callback_urls) checked.callback_urls = changes.callback_urls.map(checkCallback);
+  if (changes.frame_origins) checked.frame_origins = changes.frame_origins.map(readOrigin);
+  if (typeof changes.colour === 'string') checked.colour = readColour(changes.colour);
+  if (typeof changes.logo === 'string') checkLogo(changes.logo);
+  return checked;
+}
+
+function checkCallback(url: string): string {
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
+  throw invalid('callback_urls', `must be addresses that start with https:// or http://, not '${url}'`);
+}
+
+/** An origin is a scheme, a host and a port; a browser compares nothing more. */
+function readOrigin(text: string): string {
+  const origin = URL.canParse(text) ? new URL(text).origin : 'null';
+  if (origin !== 'null' && [origin, `${origin}/`].includes(text.toLowerCase())) return origin;
+  throw invalid('frame_origins', `must be origins such as https://app.example.org, not '${text}'`);
+}
+
+function readColour(text: string): string {
+  if (/^#[0-9a-f]{6}$/i.test(text)) return text.toLowerCase();
+  throw invalid('colour', `must be written as #rrggbb, not '${text}'`);
+}
+
+const logo_bytes_max = 65_536;
+
+function checkLogo(logo: string): void {
+  const [, data] = /^data:image\/(?:png|jpeg|svg\+xml);base64,([A-Za-z0-9+/]+=*)$/.exec(logo) ?? [];
+  if (data === undefined) throw invalid('logo', 'must be a PNG, JPEG or SVG file');
+  if (Buffer.byteLength(data, 'base64') > logo_bytes_max) throw invalid('logo', 'must be a file of at most 64 KB');
+}
+
+function invalid(field: keyof ClientChanges, rule: string): Error {
+  return refusal('invalid_field', { rule: `${field} ${rule}` }, { field });
+}

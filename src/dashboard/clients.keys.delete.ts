@@ -1,0 +1,25 @@
+import { Type } from 'typebox';
+import { endpoint } from '../api/endpoint.ts';
+import { revokeSecret } from '../clients/clients.ts';
+import { refusal } from '../errors.ts';
+import { parseId } from '../ids.ts';
+import { success } from '../model/fields.ts';
+
+export default endpoint({
+  id: 'dashboard.clients.keys.delete',
+  method: 'DELETE',
+  path: '/dashboard/api/clients/{client_id}/keys/{key_id}',
+  auth: 'operator_in_client',
+  role: 'owner',
+  summary: 'End a secret of an application at once',
+  params: Type.Object({ client_id: Type.String(), key_id: Type.String() }),
+  response: Type.Object({ success }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, client, params }) => {
+    const id = parseId(params.key_id);
+    const ended = id !== undefined && (await ctx.db.tenant(client.id, (tx) => revokeSecret(tx, client.id, id)));
+    if (!ended) throw refusal('record_not_found', { noun: 'Key', id: params.key_id });
+    ctx.lookups.clear();
+    return { success: true };
+  },
+});

@@ -1,0 +1,28 @@
+import type { MasterKeys } from './masterKeys.ts';
+import { SealFailure, sealWith, unsealWith } from './seal.ts';
+
+/** A key as the database holds it. */
+export type WrappedKey = { master_key_id: string; wrapped: Buffer };
+
+/** The secret is under a master key that this process was not given. */
+export class MasterKeyMissing extends SealFailure {
+  readonly master_key_id: string;
+
+  constructor(master_key_id: string) {
+    super(`A data key is under the master key ${master_key_id}, which is neither MASTER_KEY nor MASTER_KEY_PREVIOUS.`);
+    this.name = 'MasterKeyMissing';
+    this.master_key_id = master_key_id;
+  }
+}
+
+/** Wraps a key with the current master key; the binding says which row it belongs to. */
+export function wrapKey({ current }: MasterKeys, key: Buffer, binding: string): WrappedKey {
+  return { master_key_id: current.id, wrapped: sealWith(current.key, key, binding) };
+}
+
+/** Opens what `wrapKey` gave under the current master key or the previous one. */
+export function unwrapKey(master: MasterKeys, { master_key_id, wrapped }: WrappedKey, binding: string): Buffer {
+  const found = [master.current, master.previous].find((key) => key?.id === master_key_id);
+  if (!found) throw new MasterKeyMissing(master_key_id);
+  return unsealWith(found.key, wrapped, binding);
+}
