@@ -20,4 +20,10 @@ export const pages: readonly PageEntry[] = [
     of_client: true,
     component: lazy(() => import('../pages/accounts/Accounts.tsx')),
   },
+  {
+    path: '/records',
+    label: 'Records',
+    of_client: true,
+    component: lazy(() => import('../pages/records/Records.tsx')),
+  },
 ];
