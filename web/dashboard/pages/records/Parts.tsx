@@ -1,7 +1,8 @@
-import { Paper, Stack, Title } from '@mantine/core';
-import { Empty } from '../../parts/Empty.tsx';
+import { Paper, Stack, Text, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { Fields } from '../../parts/Fields.tsx';
-import { worded } from './words.ts';
+import { Moment } from '../../parts/Moment.tsx';
+import { wordOf } from './words.ts';
 
 /** One part of a record, or several of a kind, with all their values by name. */
 export function Parts({ title, of }: { title: string; of: object | readonly object[] }) {
@@ -10,13 +11,17 @@ export function Parts({ title, of }: { title: string; of: object | readonly obje
     <section aria-label={title}>
       <Title order={3} size="h5" mb="xs">
         {title}
-        {Array.isArray(of) && of.length > 1 ? ` (${of.length})` : ''}
+        {parts.length > 1 ? ` (${parts.length})` : ''}
       </Title>
-      {parts.length === 0 && <Empty>None.</Empty>}
+      {parts.length === 0 && (
+        <Text size="sm" c="dimmed">
+          None
+        </Text>
+      )}
       <Stack gap="sm">
         {parts.map((part) => (
           <Paper key={JSON.stringify(part)} withBorder p="md">
-            <Fields of={{ ...worded(part), ...listed(part) }} />
+            <Fields of={worded(part)} />
           </Paper>
         ))}
       </Stack>
@@ -24,12 +29,21 @@ export function Parts({ title, of }: { title: string; of: object | readonly obje
   );
 }
 
-/** Lists of plain values, such as codes, are read in a row. */
-function listed(part: object): Record<string, string> {
-  const lists = Object.entries(part).filter(
-    (pair): pair is [string, string[]] => Array.isArray(pair[1]) && pair[1].every((each) => typeof each === 'string'),
-  );
+/** The values of a part by names that people read; what has parts of its own is shown apart. */
+function worded(part: object): Record<string, ReactNode> {
   return Object.fromEntries(
-    lists.map(([name, values]) => [Object.keys(worded({ [name]: '' }))[0] ?? name, values.join(', ')]),
+    Object.entries(part).flatMap(([name, value]) => {
+      const shown = say(value);
+      return shown === undefined ? [] : [[wordOf(name), shown]];
+    }),
   );
+}
+
+function say(value: unknown): ReactNode {
+  if (value === null) return '';
+  if (typeof value === 'boolean') return value ? 'Yes' : 'No';
+  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value)) return <Moment at={value} />;
+  if (typeof value === 'string' || typeof value === 'number') return value;
+  // Lists of plain values, such as codes, are read in a row.
+  return Array.isArray(value) && typeof value[0] === 'string' ? value.join(', ') : undefined;
 }

@@ -112,7 +112,8 @@ const job_columns: Column<PatientJob>[] = [
 
 function Visits({ mrn }: { mrn: string }) {
   const { of } = useOrganisation();
-  const search = { patient_mrn: mrn };
+  // A chart begins with what is newest; the rest is asked for.
+  const search = { patient_mrn: mrn, page_size: 10 };
   const appointments = usePages<Appointment>(of('records/appointments/search'), { search });
   const orders = usePages<Order>(of('records/orders/search'), { search });
   const claims = usePages<Claim>(of('records/claims/search'), { search });

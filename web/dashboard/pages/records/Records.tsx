@@ -124,6 +124,7 @@ function KindLink({ href, word, total }: { href: string; word: string; total?: n
       component={Link}
       href={href}
       size="compact-sm"
+      fw={500}
       variant={here ? 'filled' : 'default'}
       {...(here ? { 'aria-current': 'page' as const } : {})}
     >

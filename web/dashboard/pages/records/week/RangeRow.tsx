@@ -40,7 +40,7 @@ export function RangeRow({
             value={range[field]}
             error={faults[inputId(range.key, field)]}
             onChange={(event) => onChange({ ...range, [field]: event.currentTarget.value })}
-            w={118}
+            w={114}
           />
         ))}
         <NativeSelect
@@ -50,11 +50,11 @@ export function RangeRow({
           value={range.facility_id}
           data={withOwn([{ value: '', label: 'No location' }, ...choices.locations], range.facility_id)}
           onChange={(event) => onChange({ ...range, facility_id: event.currentTarget.value })}
-          w={170}
+          w={160}
         />
         <Button
-          size="compact-sm"
-          mt={3}
+          size="compact-xs"
+          mt={5}
           variant="subtle"
           aria-expanded={open}
           aria-label={`${name}, details`}
@@ -64,8 +64,8 @@ export function RangeRow({
         </Button>
         {editable && (
           <Button
-            size="compact-sm"
-            mt={3}
+            size="compact-xs"
+            mt={5}
             variant="subtle"
             color="red"
             aria-label={`Remove ${name}`}
@@ -91,7 +91,7 @@ function Summary({ range }: { range: DraftRange }) {
     range.description,
     range.every_unit === '' ? '' : `every ${range.every} ${range.every_unit}`,
     range.last_day === '' ? '' : `until ${range.last_day}`,
-    range.quotas.length === 0 ? '' : `${range.quotas.length} quotas`,
+    range.quotas.length === 0 ? '' : range.quotas.length === 1 ? '1 quota' : `${range.quotas.length} quotas`,
   ].filter((part) => part !== '');
   if (said.length === 0) return null;
   return (
