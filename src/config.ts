@@ -69,6 +69,10 @@ export const settings = {
     default: 'a second database of the same PostgreSQL, named as the first with _larkspur behind it',
     parse: (value) => (value ? postgresAddress('LARKSPUR_DATABASE_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
+  OWNER_EMAIL: text(
+    'E-mail address of the owner who is made at the first start (not in the sandbox).',
+    'owner@localhost',
+  ),
   OUTBOUND_ALLOW: {
     about:
       'Hosts that may be called although they resolve to private addresses (an EMR in your own network): comma-separated names or addresses, with or without a port.',

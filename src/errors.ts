@@ -53,6 +53,11 @@ export const errors = {
   access_token_missing: { status: 401, message: 'Missing access_token header.' },
   access_token_invalid: { status: 401, message: 'User not found.' },
   operator_credentials_wrong: { status: 401, message: 'This e-mail address and password do not belong together.' },
+  operator_code_required: { status: 401, message: 'Enter the code that your authenticator app shows.' },
+  operator_code_wrong: {
+    status: 401,
+    message: 'This code is not right, or was used already. Enter the one that your app shows now.',
+  },
   operator_session_over: { status: 401, message: 'You are not signed in, or your session has ended. Sign in again.' },
   operator_role_lacking: { status: 403, message: 'This takes the role {role}.' },
   operator_request_foreign: {
@@ -76,6 +81,13 @@ export const errors = {
   pharmacy_not_found: { status: 404, message: "Pharmacy with EMR ID '{id}' not found." },
   record_unnamed: { status: 404, message: '{reason}' },
   record_not_found: { status: 404, message: "{noun} with ID '{id}' not found." },
+  operator_exists: { status: 409, message: 'An operator with this e-mail address exists already.' },
+  master_key_in_settings: {
+    status: 409,
+    message:
+      'The master key comes from MASTER_KEY. Rotate it there: set MASTER_KEY_PREVIOUS to the new key, then swap the two.',
+  },
+  owner_last: { status: 409, message: 'One owner must stay. Make another operator an owner first.' },
   idempotency_key_running: {
     status: 409,
     message: 'A request with this Idempotency-Key is still running. Try again in a moment.',

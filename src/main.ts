@@ -6,6 +6,7 @@ import { addPlainRoutes, type Health } from './api/plain.ts';
 import { buildServer } from './api/server.ts';
 import { openAudit } from './audit/openAudit.ts';
 import { openRequestLog } from './audit/openRequestLog.ts';
+import { makeFirstOwner } from './clients/makeOperator.ts';
 import type { Config } from './config.ts';
 import { connectors } from './connectors/index.ts';
 import type { Context } from './context.ts';
@@ -23,7 +24,7 @@ import { StartFailure } from './errors.ts';
 import { link_endpoints, serveLink } from './linkpage/serveLink.ts';
 import { openLog } from './log.ts';
 import { openMetrics } from './metrics.ts';
-import { banner } from './sandbox/banner.ts';
+import { banner, ownerNotice } from './sandbox/banner.ts';
 import { laySandbox, type Sandbox } from './sandbox/laySandbox.ts';
 import { tryItValues } from './sandbox/tryItValues.ts';
 import { untilSynced } from './sandbox/untilSynced.ts';
@@ -78,7 +79,9 @@ async function open(
     doors.push(() => Promise.all([running.stop(), http?.close()]));
   }
   if (config.sandbox && role === 'all') sandbox = await openSandbox(ctx, server, base_url, doors);
+  const owner = config.sandbox || role === 'worker' ? undefined : await makeFirstOwner(ctx);
   started = true;
+  if (owner) print(ownerNotice(base_url, owner));
   if (sandbox) print(banner(sandbox, join(config.data_dir, 'sandbox.json')));
   else print(role === 'worker' ? 'The worker is ready.\n' : `Chartwire is ready at ${base_url}\n`);
   return { base_url, sandbox, ctx };
@@ -99,7 +102,11 @@ async function openContext(
   doors.push(outbound.close);
   const lookups = openLookups();
   const bell = openBell(db.system, (error) => log.warn({ err: error }, 'a bell was not rung'));
-  await bell.hear('chartwire_access', lookups.clear);
+  await bell.hear('chartwire_access', (word) => {
+    lookups.clear();
+    if (word === 'keys')
+      keys.key_ring.reload().catch((error) => log.error({ err: error }, 'the key file was not read'));
+  });
   const metrics = openMetrics();
   const audit = await openAudit(db, keys.system_keys);
   doors.push(audit.close);

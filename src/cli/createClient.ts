@@ -1,13 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { openAudit } from '../audit/openAudit.ts';
 import { checkClient } from '../clients/checkClient.ts';
 import { createClient, type NewClient } from '../clients/clients.ts';
 import type { Config } from '../config.ts';
-import { openDatabase } from '../db/database.ts';
-import { openServer } from '../db/openServer.ts';
 import { ApiError, StartFailure } from '../errors.ts';
 import type { ClientChanges } from '../model/dashboard/settings.ts';
-import { openKeys } from '../security/openKeys.ts';
+import { command_line, withAudit } from './withAudit.ts';
 
 type Values = {
   name?: string | undefined;
@@ -21,28 +18,20 @@ type Values = {
 /** Makes a client and prints its credentials, beside a running service or without one. */
 export async function createClientCommand(config: Config, values: Values): Promise<void> {
   const client = await readValues(config, values);
-  const server = await openServer(config, () => {});
-  const db = openDatabase(server.address, 2);
-  try {
-    const keys = await openKeys(config, db.system, (text) => void process.stderr.write(text));
-    const audit = await openAudit(db, keys.system_keys);
-    const made = await createClient(db, client, (tx, { id, client_id }) =>
+  const made = await withAudit(config, (db, audit) =>
+    createClient(db, client, (tx, { id, client_id }) =>
       audit.recordIn(tx, {
         client_id: id,
-        actor_kind: 'system',
-        actor: 'command line',
+        ...command_line,
         action: 'client.create',
         outcome: 'created',
         subject: client_id,
       }),
-    );
-    process.stdout.write(
-      `client_id     ${made.client_id}\nclient_secret ${made.client_secret}\n\nThe secret is not shown again: store it now.\n`,
-    );
-  } finally {
-    await db.close();
-    await server.release();
-  }
+    ),
+  );
+  process.stdout.write(
+    `client_id     ${made.client_id}\nclient_secret ${made.client_secret}\n\nThe secret is not shown again: store it now.\n`,
+  );
 }
 
 async function readValues(config: Config, values: Values): Promise<NewClient> {

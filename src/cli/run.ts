@@ -4,6 +4,7 @@ import { StartFailure } from '../errors.ts';
 import { roles } from '../main.ts';
 import { version } from '../version.ts';
 import { createClientCommand } from './createClient.ts';
+import { resetOperatorCommand } from './resetOperator.ts';
 import { serve } from './serve.ts';
 
 const usage = `chartwire ${version}
@@ -12,6 +13,7 @@ const usage = `chartwire ${version}
   chartwire clients create --name NAME        make a client; its secret is shown once
                     [--mode live|test] [--callback-url URL]... [--frame-origin ORIGIN]...
                     [--logo FILE] [--colour '#rrggbb']
+  chartwire operators reset --email EMAIL     a new password for an operator who cannot sign in
   chartwire help
 
 Settings come from the environment; .env.example lists them.
@@ -35,6 +37,7 @@ async function dispatch(argv: string[]): Promise<void> {
   else if (values.version) process.stdout.write(`${version}\n`);
   else if (command === 'serve') await serve(loadConfig(process.env), roleOf(values.role));
   else if (command === 'clients create') await createClientCommand(loadConfig(process.env), values);
+  else if (command === 'operators reset') await resetOperatorCommand(loadConfig(process.env), values.email);
   else throw new StartFailure(`There is no command '${command}'. See: chartwire help`);
 }
 
@@ -45,6 +48,7 @@ function parse(argv: string[]) {
       allowPositionals: true,
       options: {
         role: { type: 'string', default: 'all' },
+        email: { type: 'string' },
         name: { type: 'string' },
         mode: { type: 'string' },
         'callback-url': { type: 'string', multiple: true },

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts';
+import type { Sql, Tx } from '../db/database.ts';
 import { newToken } from '../ids.ts';
 import { hashToken } from '../security/hash.ts';
 import type { Operator } from './operators.ts';
@@ -25,7 +26,7 @@ export async function findSession(
 ): Promise<Operator | undefined> {
   const hash = hashToken(token);
   const [row] = await ctx.db.system<(Operator & { stale: boolean })[]>`
-    SELECT operators.id, email, name, role, totp_sealed IS NOT NULL AS totp,
+    SELECT operators.id, email, name, role, totp_sealed IS NOT NULL AS totp, password_temporary,
            seen_at < now() - interval '30 seconds' AS stale
       FROM operator_sessions JOIN operators ON operators.id = operator_id
      WHERE token_hash = ${hash} AND disabled_at IS NULL
@@ -41,7 +42,8 @@ export async function endSession(ctx: Pick<Context, 'db'>, token: string): Promi
   await ctx.db.system`DELETE FROM operator_sessions WHERE token_hash = ${hashToken(token)}`;
 }
 
-/** Ends every session of an operator: the password or the role changed. */
-export async function endSessionsOf(ctx: Pick<Context, 'db'>, operator_id: string): Promise<void> {
-  await ctx.db.system`DELETE FROM operator_sessions WHERE operator_id = ${operator_id}`;
+/** Ends the sessions of an operator whose password or role changed; `but` is the one that changed it. */
+export async function endSessionsOf(sql: Sql | Tx, operator_id: string, but?: string): Promise<void> {
+  const kept = hashToken(but ?? '');
+  await sql`DELETE FROM operator_sessions WHERE operator_id = ${operator_id} AND token_hash <> ${kept}`;
 }

@@ -1,21 +1,35 @@
 import type { Context } from '../context.ts';
+import type { Sql, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
-import { hashPassword, verifyPassword } from '../security/passwords.ts';
+import type { OperatorRow } from '../model/dashboard/settings.ts';
 
 /** A person who runs the installation. Operators stand above the tenants, so these rows belong to none. */
-export type Operator = { id: string; email: string; name: string; role: OperatorRole; totp: boolean };
+export type Operator = {
+  id: string;
+  email: string;
+  name: string;
+  role: OperatorRole;
+  totp: boolean;
+  /** Somebody else has seen the password. */
+  password_temporary: boolean;
+};
 
-export async function addOperator(
-  ctx: Pick<Context, 'db'>,
-  operator: { email: string; name: string; role: OperatorRole; password: string },
-): Promise<boolean> {
-  const added = await ctx.db.system`
-    INSERT INTO operators (id, email, name, password_hash, role)
-    VALUES (${newId()}, ${operator.email.toLowerCase()}, ${operator.name}, ${await hashPassword(operator.password)},
-            ${operator.role})
+export type NewOperator = {
+  email: string;
+  name: string;
+  role: OperatorRole;
+  password_hash: string;
+  password_temporary: boolean;
+};
+
+/** Undefined when somebody has this e-mail address already. */
+export async function addOperator(sql: Sql | Tx, operator: NewOperator): Promise<string | undefined> {
+  const id = newId();
+  const added = await sql`
+    INSERT INTO operators ${sql({ ...operator, id, email: operator.email.toLowerCase() })}
     ON CONFLICT (email) DO NOTHING`;
-  return added.count > 0;
+  return added.count > 0 ? id : undefined;
 }
 
 export async function hasOperators(ctx: Pick<Context, 'db'>): Promise<boolean> {
@@ -23,11 +37,62 @@ export async function hasOperators(ctx: Pick<Context, 'db'>): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** The sandbox's owner, whose password is written down beside it and therefore always the one that is written there. */
-export async function keepOwner(ctx: Context, email: string, password: string): Promise<void> {
-  const [row] = await ctx.db.system<{ password_hash: string }[]>`
-    SELECT password_hash FROM operators WHERE email = ${email}`;
-  if (row && (await verifyPassword(row.password_hash, password))) return;
-  if (await addOperator(ctx, { email, name: 'Sandbox owner', role: 'owner', password })) return;
-  await ctx.db.system`UPDATE operators SET password_hash = ${await hashPassword(password)} WHERE email = ${email}`;
+export async function listOperators(ctx: Pick<Context, 'db'>): Promise<OperatorRow[]> {
+  return ctx.db.system<OperatorRow[]>`
+    SELECT id, email, name, role, totp_sealed IS NOT NULL AS totp, disabled_at IS NOT NULL AS disabled,
+           iso(created_at) AS created_at,
+           (SELECT iso(max(seen_at)) FROM operator_sessions WHERE operator_id = operators.id) AS seen_at
+      FROM operators ORDER BY disabled_at IS NOT NULL, email`;
+}
+
+/** What a sign-in is checked against. */
+export type KnownOperator = { id: string; password_hash: string; totp_sealed: Buffer | null };
+
+export async function findOperator(sql: Sql | Tx, email: string): Promise<KnownOperator | undefined> {
+  const [row] = await sql<KnownOperator[]>`
+    SELECT id, password_hash, totp_sealed FROM operators WHERE email = ${email} AND disabled_at IS NULL`;
+  return row;
+}
+
+export type OperatorChanges = {
+  name?: string | undefined;
+  role?: OperatorRole | undefined;
+  disabled?: boolean | undefined;
+};
+
+/** Changes what is given. False when there is no such operator. */
+export async function changeOperator(tx: Tx, id: string, { name, role, disabled }: OperatorChanges): Promise<boolean> {
+  const changed = await tx`
+    UPDATE operators SET name = coalesce(${name ?? null}, name), role = coalesce(${role ?? null}, role),
+      disabled_at = CASE ${disabled ?? null}::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL
+                    ELSE disabled_at END
+     WHERE id = ${id}`;
+  return changed.count > 0;
+}
+
+/** Whether somebody is left who may decide about operators. The lock makes two that resign at once see each other. */
+export async function hasOwner(tx: Tx): Promise<boolean> {
+  const owners = await tx`SELECT id FROM operators WHERE role = 'owner' AND disabled_at IS NULL ORDER BY id FOR UPDATE`;
+  return owners.length > 0;
+}
+
+export async function keepPassword(
+  sql: Sql | Tx,
+  id: string,
+  { hash, temporary }: { hash: string; temporary: boolean },
+): Promise<boolean> {
+  const kept = await sql`
+    UPDATE operators SET password_hash = ${hash}, password_temporary = ${temporary} WHERE id = ${id}`;
+  return kept.count > 0;
+}
+
+/** The sealed secret of the operator's one-time codes; null for none. */
+export async function keepSecondFactor(sql: Sql | Tx, id: string, sealed: Buffer | null): Promise<void> {
+  await sql`UPDATE operators SET totp_sealed = ${sealed}, totp_step = 0 WHERE id = ${id}`;
+}
+
+/** Takes a time step of one-time codes for used. False when it, or a later one, was used already. */
+export async function spendStep(sql: Sql | Tx, id: string, step: number): Promise<boolean> {
+  const spent = await sql`UPDATE operators SET totp_step = ${step} WHERE id = ${id} AND totp_step < ${step}`;
+  return spent.count > 0;
 }

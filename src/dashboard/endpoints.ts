@@ -1,6 +1,10 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import accountsList from './accounts.list.ts';
 import accountsSync from './accounts.sync.ts';
+import { exportList, exportSearch } from './audit.export.ts';
+import auditList from './audit.list.ts';
+import auditSearch from './audit.search.ts';
+import auditVerify from './audit.verify.ts';
 import availabilityList from './availability.list.ts';
 import clientsCreate from './clients.create.ts';
 import clientsGet from './clients.get.ts';
@@ -10,9 +14,17 @@ import clientsList from './clients.list.ts';
 import clientsUpdate from './clients.update.ts';
 import defaultHoursGet from './defaultHours.get.ts';
 import defaultHoursUpdate from './defaultHours.update.ts';
+import encryptionGet from './encryption.get.ts';
+import encryptionRotate from './encryption.rotate.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
 import locationsUpdate from './locations.update.ts';
+import mePassword from './me.password.ts';
+import { secondFactorOff, secondFactorOffer, secondFactorOn } from './me.secondFactor.ts';
+import operatorsCreate from './operators.create.ts';
+import operatorsList from './operators.list.ts';
+import operatorsReset from './operators.reset.ts';
+import operatorsUpdate from './operators.update.ts';
 import organisationsList from './organisations.list.ts';
 import patientsJobs from './patients.jobs.ts';
 import providersGet from './providers.get.ts';
@@ -21,6 +33,8 @@ import recordsCount from './records.count.ts';
 import recordsGet from './records.get.ts';
 import recordsList from './records.list.ts';
 import { recordSearches } from './records.search.ts';
+import requestsList from './requests.list.ts';
+import retentionGet from './retention.get.ts';
 import sessionCreate from './session.create.ts';
 import sessionDelete from './session.delete.ts';
 import sessionGet from './session.get.ts';
@@ -55,5 +69,24 @@ export function dashboardEndpoints(live: Live): readonly Endpoint[] {
     clientsUpdate,
     clientsKeysCreate,
     clientsKeysDelete,
+    operatorsList,
+    operatorsCreate,
+    operatorsUpdate,
+    operatorsReset,
+    encryptionGet,
+    encryptionRotate,
+    retentionGet,
+    mePassword,
+    secondFactorOffer,
+    secondFactorOn,
+    secondFactorOff,
+    // Requests
+    requestsList,
+    // Audit
+    auditList,
+    auditSearch,
+    exportList,
+    exportSearch,
+    auditVerify,
   ];
 }

@@ -13,9 +13,19 @@ export default endpoint({
   path: '/dashboard/api/session',
   auth: 'none',
   summary: 'Sign an operator in',
-  body: Type.Object({ email: Type.String({ maxLength: 320 }), password: Type.String({ maxLength: 1000 }) }),
+  body: Type.Object({
+    email: Type.String({ maxLength: 320 }),
+    password: Type.String({ maxLength: 1000 }),
+    code: Type.Optional(Type.String({ maxLength: 20 })),
+  }),
   response: Type.Object({ success, session }),
-  errors: ['operator_credentials_wrong', 'operator_locked', 'operator_request_foreign'],
+  errors: [
+    'operator_credentials_wrong',
+    'operator_code_required',
+    'operator_code_wrong',
+    'operator_locked',
+    'operator_request_foreign',
+  ],
   handle: async ({ ctx, headers, body }) => {
     refuseForeign(ctx, headers);
     const token = await signInOperator(ctx, body);

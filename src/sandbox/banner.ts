@@ -18,6 +18,7 @@ Chartwire is ready (sandbox: synthetic patients only).
 
   API          ${sandbox.base_url}
   Reference    ${sandbox.docs_url}
+  Dashboard    ${sandbox.dashboard.url}   sign in as ${sandbox.dashboard.email} / ${sandbox.dashboard.password}
   Larkspur EMR ${larkspur.url}   sign in as ${person?.username} / ${person?.password}
                one-time codes: ${larkspur.url}/codes
 
@@ -43,5 +44,17 @@ Then ask what became of it (its job_id is in the answer), or look at the patient
     -H 'access_token: ${sandbox.access_token}'
 
 Press Ctrl-C to stop.
+`;
+}
+
+/** Told once, at the first start of an installation: the password is stored nowhere but as its hash. */
+export function ownerNotice(base_url: string, { email, password }: { email: string; password: string }): string {
+  return `
+The first owner of this installation was made. The password is not shown again: sign in now and change it.
+
+  Dashboard  ${base_url}/dashboard
+  E-mail     ${email}
+  Password   ${password}
+
 `;
 }

@@ -1,10 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
 import { bindings, readAccount } from '../accounts/accounts.ts';
 import { addSecret, authenticateClient, type Client, createClient } from '../clients/clients.ts';
-import { keepOwner } from '../clients/operators.ts';
+import { keepSandboxOwner, newPassword } from '../clients/makeOperator.ts';
 import type { AuditEntry, Context } from '../context.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
@@ -52,8 +51,8 @@ export async function laySandbox(ctx: Context, base_url: string, larkspur: Larks
   const before = await readBefore(file);
   const { client, client_secret } = await keepClient(ctx, before);
   const { access_token, reference_id } = await keepAccount(ctx, client, larkspur);
-  const password = before.dashboard?.password ?? randomBytes(12).toString('base64url');
-  await keepOwner(ctx, names.email, password);
+  const password = before.dashboard?.password ?? newPassword();
+  await keepSandboxOwner(ctx, names.email, password);
   const { example, ...emr } = larkspur;
   const sandbox: Sandbox = {
     base_url,

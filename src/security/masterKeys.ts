@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartFailure } from '../errors.ts';
 
@@ -12,6 +12,12 @@ export type MasterKey = { id: string; key: Buffer };
  */
 export type MasterKeys = { current: MasterKey; previous?: MasterKey };
 
+/** Where the keys come from: from the settings, or from a file that the service itself keeps and may replace. */
+export type KeySource = 'settings' | 'file';
+
+const key_file = 'master.key';
+const previous_file = 'master.key.previous';
+
 type Settings = {
   master_key?: Buffer | undefined;
   master_key_previous?: Buffer | undefined;
@@ -20,13 +26,38 @@ type Settings = {
 };
 
 /** The master keys from the settings, else from DATA_DIR/master.key, which is made when it is not there. */
-export async function loadMasterKeys(settings: Settings): Promise<MasterKeys & { generated: boolean }> {
-  const { key, generated } = settings.master_key
-    ? { key: settings.master_key, generated: false }
-    : await keyOfFolder(settings.data_dir, settings.log);
+export async function loadMasterKeys(
+  settings: Settings,
+): Promise<MasterKeys & { source: KeySource; generated: boolean }> {
+  const { data_dir, log } = settings;
+  if (settings.master_key) {
+    return { ...pair(settings.master_key, settings.master_key_previous), source: 'settings', generated: false };
+  }
+  const { key, generated } = await keyOfFolder(data_dir, log);
+  const before = settings.master_key_previous ?? (await readKey(join(data_dir, previous_file), log));
+  return { ...pair(key, before), source: 'file', generated };
+}
+
+/**
+ * Puts a new key in the place of the file's and keeps the one before beside it. Both are on disk before anything is
+ * wrapped with the new one: a start after a crash at any point finds the keys that it needs.
+ */
+export async function replaceKeyFile(data_dir: string, before: MasterKey): Promise<MasterKeys> {
+  const key = randomBytes(32);
+  await replaceFile(data_dir, previous_file, before.key);
+  await replaceFile(data_dir, key_file, key);
+  return pair(key, before.key);
+}
+
+/** The key before the present one is of no more use. */
+export async function removePreviousKeyFile(data_dir: string): Promise<void> {
+  await rm(join(data_dir, previous_file), { force: true });
+}
+
+function pair(key: Buffer, before: Buffer | undefined): MasterKeys {
   const current = identified(key);
-  const previous = settings.master_key_previous && identified(settings.master_key_previous);
-  return { current, generated, ...(previous && previous.id !== current.id ? { previous } : {}) };
+  const previous = before && identified(before);
+  return { current, ...(previous && previous.id !== current.id ? { previous } : {}) };
 }
 
 /** The key with its id: 32 bits of its hash name it without helping anyone to find 256 random bits. */
@@ -35,7 +66,7 @@ export function identified(key: Buffer): MasterKey {
 }
 
 async function keyOfFolder(data_dir: string, log: Settings['log']): Promise<{ key: Buffer; generated: boolean }> {
-  const file = join(data_dir, 'master.key');
+  const file = join(data_dir, key_file);
   const kept = await readKey(file, log);
   if (kept) return { key: kept, generated: false };
   const generated = await writeKey(data_dir, file);
@@ -79,6 +110,17 @@ async function writeKey(data_dir: string, file: string): Promise<boolean> {
         cause,
       },
     );
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function replaceFile(data_dir: string, name: string, key: Buffer): Promise<void> {
+  const draft = join(data_dir, `${name}.${randomBytes(6).toString('hex')}`);
+  try {
+    await writeSynced(draft, `${key.toString('hex')}\n`);
+    await rename(draft, join(data_dir, name));
+    await syncFolder(data_dir);
   } finally {
     await rm(draft, { force: true });
   }

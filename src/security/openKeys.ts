@@ -2,26 +2,86 @@ import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import type { Sql } from '../db/database.ts';
 import { checkMasterKey } from './checkMasterKey.ts';
-import { loadMasterKeys } from './masterKeys.ts';
+import {
+  type KeySource,
+  loadMasterKeys,
+  type MasterKeys,
+  removePreviousKeyFile,
+  replaceKeyFile,
+} from './masterKeys.ts';
 import { openSystemKeys, type SystemKeys } from './systemKeys.ts';
 import { openVault, type Vault } from './vault.ts';
+
+/** The master keys, as an operator sees and replaces them. */
+export type KeyRing = {
+  source: KeySource;
+  /** The keys of this process, and how many keys each master key wraps. */
+  describe(): Promise<{ current: string; previous: string | null; wrapped: { id: string; keys: number }[] }>;
+  /**
+   * Makes a new master key in the key file and wraps everything with it, while work goes on. Gives how many keys that
+   * were. Undefined where the key comes from the settings: there a person gives the new one.
+   */
+  rotate(): Promise<number | undefined>;
+  /** Another process may have replaced the key file. */
+  reload(): Promise<void>;
+};
 
 /** Loads the master key, refuses a wrong one, and opens what it wraps. A key that was made just now is told of. */
 export async function openKeys(
   config: Config,
   system: Sql,
   print: (text: string) => void,
-): Promise<{ vault: Vault; system_keys: SystemKeys }> {
-  const { generated, ...master } = await loadMasterKeys({
-    data_dir: config.data_dir,
-    ...(config.master_key && { master_key: config.master_key }),
-    ...(config.master_key_previous && { master_key_previous: config.master_key_previous }),
-  });
+): Promise<{ vault: Vault; system_keys: SystemKeys; key_ring: KeyRing }> {
+  const load = () =>
+    loadMasterKeys({
+      data_dir: config.data_dir,
+      ...(config.master_key && { master_key: config.master_key }),
+      ...(config.master_key_previous && { master_key_previous: config.master_key_previous }),
+    });
+  const { generated, source, ...master } = await load();
   if (generated) {
     print(`A master key was made at ${join(config.data_dir, 'master.key')}. Without it no stored credential opens.\n`);
   }
   await checkMasterKey(system, master);
   const vault = openVault(master);
-  if (master.previous) await vault.rewrap(system);
-  return { vault, system_keys: await openSystemKeys(system, master) };
+  if (master.previous) {
+    await vault.rewrap(system);
+    // Nothing is under it any more; what another process wraps meanwhile, it wraps with the new key since its ring.
+    if (source === 'file') await removePreviousKeyFile(config.data_dir);
+  }
+  const key_ring: KeyRing = {
+    source,
+    describe: async () => ({
+      current: master.current.id,
+      previous: master.previous?.id ?? null,
+      wrapped: await countWrapped(system),
+    }),
+    rotate: async () => {
+      if (source !== 'file') return undefined;
+      await rotateFile(config.data_dir, system, master);
+      return vault.rewrap(system);
+    },
+    reload: async () => {
+      if (source === 'file') Object.assign(master, keysOf(await load()));
+    },
+  };
+  return { vault, system_keys: await openSystemKeys(system, master), key_ring };
+}
+
+/** Everyone who wraps or opens in this process looks at the same object, so the new keys hold from here on. */
+async function rotateFile(data_dir: string, system: Sql, master: MasterKeys): Promise<void> {
+  const made = await replaceKeyFile(data_dir, master.current);
+  await checkMasterKey(system, made);
+  Object.assign(master, made);
+}
+
+function keysOf({ current, previous }: MasterKeys): MasterKeys {
+  return { current, ...(previous && { previous }) };
+}
+
+async function countWrapped(system: Sql): Promise<{ id: string; keys: number }[]> {
+  return system<{ id: string; keys: number }[]>`
+    SELECT master_key_id AS id, count(*) AS keys FROM (
+      SELECT master_key_id FROM data_keys UNION ALL SELECT master_key_id FROM system_keys) AS wrapped
+    GROUP BY master_key_id ORDER BY master_key_id`;
 }

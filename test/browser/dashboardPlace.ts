@@ -30,7 +30,11 @@ export async function startDashboardPlace(options: Parameters<typeof startSandbo
       const complaints: string[] = [];
       heard.set(page, complaints);
       page.on('pageerror', (error) => complaints.push(error.message));
-      page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+      page.on('console', (message) => {
+        // A refusal that the page shows is told by the browser too.
+        const refused = /^Failed to load resource: the server responded with a status of 4/.test(message.text());
+        if (message.type() === 'error' && !refused) complaints.push(message.text());
+      });
       await page.goto(`${dashboard.url}${path.replace('{client}', `clients/${client_id}`)}`);
       await signIn(page, dashboard);
       await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' });
@@ -55,6 +59,8 @@ export async function expectSound(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     await page.waitForSelector(`html[data-mantine-color-scheme="${colorScheme}"]`);
+    // The attribute is set first, the colours are drawn with the next frame.
+    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
     expect(await accessibilityFaults(page), colorScheme).toStrictEqual([]);
   }
   await page.emulateMedia({ colorScheme: 'light' });

@@ -44,8 +44,12 @@ export async function openOperator(
 }
 
 /** One try to sign in, whatever becomes of it. */
-export function signIn(world: World, body: { email: string; password: string }, headers: Headers = {}) {
-  return send(world, 'POST', 'session', headers, { email: body.email, password: body.password });
+export function signIn(
+  world: World,
+  { email, password, code }: { email: string; password: string; code?: string },
+  headers: Headers = {},
+) {
+  return send(world, 'POST', 'session', headers, { email, password, ...(code === undefined ? {} : { code }) });
 }
 
 async function send(world: World, method: string, path: string, headers: Headers, body?: unknown): Promise<Answer> {

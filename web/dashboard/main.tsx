@@ -55,6 +55,8 @@ const theme = createTheme({
 });
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? '';
+// Where the library that keeps the page still behind a dialog looks for it.
+Object.assign(globalThis, { __webpack_nonce__: nonce });
 const root = document.getElementById('root');
 if (!root) throw new Error('The page has no place for the dashboard.');
 createRoot(root).render(

@@ -8,6 +8,7 @@ export const session = Type.Object({
     name: Type.String(),
     role: Type.Enum([...operator_roles]),
     totp: Type.Boolean(),
+    password_temporary: Type.Boolean(),
   }),
   /** Goes back in the header `x-csrf-token` of everything that changes something. */
   csrf_token: Type.String(),

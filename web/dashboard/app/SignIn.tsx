@@ -1,23 +1,25 @@
 import { Alert, Button, Center, Paper, PasswordInput, Stack, TextInput, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useEffect } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import type { Session } from '../../../src/model/dashboard/session.ts';
 import { ask, type Problem } from '../service/ask.ts';
 import { useBegin } from '../service/session.tsx';
 
 export function SignIn() {
   const begin = useBegin();
-  const signIn = useMutation<{ session: Session }, Problem, { email: string; password: string }>({
+  const signIn = useMutation<{ session: Session }, Problem, Record<string, FormDataEntryValue>>({
     mutationFn: (body) => ask('session', { method: 'POST', body }),
     onSuccess: ({ session }) => begin(session),
   });
   useEffect(() => {
     document.title = 'Sign in · Chartwire';
   }, []);
+  // Once a code was asked for its field stays, also after a wrong one.
+  const [asked, setAsked] = useState(false);
+  if (!asked && signIn.error?.code === 'operator_code_required') setAsked(true);
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const typed = new FormData(event.currentTarget);
-    signIn.mutate({ email: String(typed.get('email')), password: String(typed.get('password')) });
+    signIn.mutate(Object.fromEntries(new FormData(event.currentTarget)));
   };
   return (
     <Center component="main" mih="100vh" p="md">
@@ -35,7 +37,17 @@ export function SignIn() {
               required
               visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
             />
-            {signIn.error && (
+            {asked && (
+              <TextInput
+                label="Code of your authenticator app"
+                name="code"
+                inputMode="numeric"
+                autoComplete="one-time-code"
+                required
+                ref={(input) => input?.focus()}
+              />
+            )}
+            {signIn.error && signIn.error.code !== 'operator_code_required' && (
               <Alert color="red" role="alert">
                 {signIn.error.message}
               </Alert>

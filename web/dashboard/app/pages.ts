@@ -26,4 +26,10 @@ export const pages: readonly PageEntry[] = [
     of_client: true,
     component: lazy(() => import('../pages/records/Records.tsx')),
   },
+  {
+    path: '/settings',
+    label: 'Settings',
+    of_client: false,
+    component: lazy(() => import('../pages/settings/Settings.tsx')),
+  },
 ];

@@ -32,7 +32,7 @@ const patient_column: Column<Claim> = { head: 'Patient', cell: (row) => row.pati
 
 export const claim_columns: Column<Claim>[] = [
   { head: 'Claim', cell: (row) => row.emr_claim_id },
-  { head: 'Service date', cell: (row) => row.service_date },
+  { head: 'Service date', cell: (row) => <time>{row.service_date}</time> },
   { head: 'Status', cell: (row) => row.claim_status_description ?? row.claim_status ?? '–' },
   { head: 'Charge', cell: (row) => money(row.total_charge), align: 'right' },
   { head: 'Paid', cell: (row) => money(row.total_payment), align: 'right' },

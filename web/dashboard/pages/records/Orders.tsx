@@ -30,7 +30,7 @@ const patient_column: Column<Order> = { head: 'Patient', cell: (row) => row.pati
 
 export const order_columns: Column<Order>[] = [
   { head: 'Order', cell: (row) => row.order_name },
-  { head: 'Date', cell: (row) => row.order_date },
+  { head: 'Date', cell: (row) => <time>{row.order_date}</time> },
   { head: 'Priority', cell: (row) => row.priority ?? '–' },
   { head: 'Assigned to', cell: (row) => row.assigned_to_name ?? '–' },
   { head: 'Results', cell: (row) => (row.lab_results === null ? '–' : resultOf(row.lab_results)) },

@@ -87,7 +87,7 @@ function asPhone(typed: string): string {
 const columns: Column<Patient>[] = [
   { head: 'Name', cell: (patient) => `${patient.last_name}, ${patient.first_name}` },
   { head: 'MRN', cell: (patient) => patient.mrn ?? '–' },
-  { head: 'Date of birth', cell: (patient) => patient.dob ?? '–' },
+  { head: 'Date of birth', cell: (patient) => <time>{patient.dob ?? '–'}</time> },
   { head: 'Phone', cell: (patient) => patient.cell_phone ?? patient.phone ?? '–' },
   { head: 'State', cell: (patient) => <Status of={patient.status} /> },
 ];

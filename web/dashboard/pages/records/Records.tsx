@@ -1,3 +1,4 @@
+import './records.css';
 import { Alert, Anchor, Button, Group, NativeSelect, Text } from '@mantine/core';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import type { KindRow } from '../../../../src/model/dashboard/recordKinds.ts';

@@ -50,7 +50,7 @@ export function RangeRow({
           value={range.facility_id}
           data={withOwn([{ value: '', label: 'No location' }, ...choices.locations], range.facility_id)}
           onChange={(event) => onChange({ ...range, facility_id: event.currentTarget.value })}
-          w={160}
+          w={172}
         />
         <Button
           size="compact-xs"

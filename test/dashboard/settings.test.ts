@@ -1,0 +1,168 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Secret, TOTP } from 'otpauth';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { apiOf } from '../api/support.ts';
+import { openOperator, signIn, type TestOperator } from '../harness/operator.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+
+let world: TestSandbox;
+let owner: TestOperator;
+beforeAll(async () => {
+  world = await startSandbox({ small: true });
+  owner = await openOperator(world);
+});
+afterAll(() => world?.close());
+
+const credentials = { email: 'Second@Example.org', name: 'Second', role: 'operator' };
+
+describe('clients', () => {
+  test('a client is made, its secret works, is replaced with two active, and ended at once', async () => {
+    const made = await owner.post('clients', { name: 'Front desk', mode: 'test' });
+    expect(made.status).toBe(200);
+    const { client_id, client_secret } = made.body;
+    const call = (secret: string) =>
+      apiOf(world, { client_id, client_secret: secret }).call('GET', '/link/emrs', { headers: { access_token: null } });
+    expect((await call(client_secret)).status).toBe(200);
+    const second = (await owner.post(`clients/${client_id}/keys`)).body.client_secret;
+    expect([(await call(client_secret)).status, (await call(second)).status]).toStrictEqual([200, 200]);
+    const third = (await owner.post(`clients/${client_id}/keys`)).body.client_secret;
+    const statuses = [await call(client_secret), await call(second), await call(third)].map((each) => each.status);
+    expect(statuses).toStrictEqual([401, 200, 200]);
+    const { keys } = (await owner.get(`clients/${client_id}`)).body.client;
+    expect(keys).toHaveLength(2);
+    expect((await owner.delete(`clients/${client_id}/keys/${keys[0].id}`)).status).toBe(200);
+    expect([(await call(second)).status, (await call(third)).status]).toStrictEqual([401, 200]);
+    expect((await owner.delete(`clients/${client_id}/keys/${keys[0].id}`)).status).toBe(404);
+    expect(JSON.stringify((await owner.get(`clients/${client_id}`)).body)).not.toMatch(/cs_test_/);
+  });
+
+  test('what Link shows and where it returns is changed, and what is wrong is told with its field', async () => {
+    const { body } = await owner.patch('clients/{client}', {
+      name: 'Renamed',
+      callback_urls: ['https://app.example.org/back'],
+      frame_origins: ['https://APP.example.org/'],
+      colour: '#AABBCC',
+      logo: 'data:image/png;base64,AAAA',
+    });
+    expect(body.client).toMatchObject({
+      name: 'Renamed',
+      frame_origins: ['https://app.example.org'],
+      colour: '#aabbcc',
+      logo: 'data:image/png;base64,AAAA',
+    });
+    const wrong = {
+      callback_urls: ['javascript:alert(1)'],
+      frame_origins: ['*'],
+      colour: 'red',
+      logo: 'data:text/html,x',
+    };
+    for (const [field, value] of Object.entries(wrong)) {
+      const answer = await owner.patch('clients/{client}', { [field]: value });
+      expect(answer, field).toMatchObject({ status: 400, body: { field } });
+    }
+    expect((await owner.get('clients/{client}')).body.client).toStrictEqual(body.client);
+  });
+});
+
+describe('operators', () => {
+  test('one is let in with a password that is shown once, gets another role, is shut out and let in again', async () => {
+    const made = await owner.post('operators', credentials);
+    const { id, password } = made.body;
+    expect((await owner.post('operators', credentials)).body).toMatchObject({
+      code: 'operator_exists',
+      field: 'email',
+    });
+    const second = await openOperator(world, { email: credentials.email, password });
+    expect((await second.get('session')).body.session.operator).toMatchObject({ password_temporary: true });
+    expect((await second.post('operators', { ...credentials, email: 'third@example.org' })).body).toMatchObject({
+      code: 'operator_role_lacking',
+      message: 'This takes the role owner.',
+    });
+    expect((await owner.patch(`operators/${id}`, { role: 'read_only' })).status).toBe(200);
+    expect((await second.get('clients')).body.code).toBe('operator_session_over');
+    expect((await owner.patch(`operators/${id}`, { disabled: true })).status).toBe(200);
+    expect((await signIn(world, { email: credentials.email, password })).status).toBe(401);
+    expect((await owner.patch(`operators/${id}`, { disabled: false })).status).toBe(200);
+    const reset = await owner.post(`operators/${id}/reset`);
+    expect((await signIn(world, { email: credentials.email, password })).status).toBe(401);
+    expect((await signIn(world, { email: credentials.email, password: reset.body.password })).status).toBe(200);
+  });
+
+  test('the last owner can neither resign nor be shut out, also when two try at once', async () => {
+    const { operators } = (await owner.get('operators')).body;
+    const first = operators.find((each: { email: string }) => each.email === world.sandbox.dashboard.email);
+    expect((await owner.patch(`operators/${first.id}`, { role: 'operator' })).body.code).toBe('owner_last');
+    const other = (await owner.post('operators', { email: 'co@example.org', name: 'Co', role: 'owner' })).body;
+    const co = await openOperator(world, { email: 'co@example.org', password: other.password });
+    const answers = await Promise.all([
+      owner.patch(`operators/${other.id}`, { disabled: true }),
+      co.patch(`operators/${first.id}`, { disabled: true }),
+    ]);
+    const owners = await world.owner`SELECT FROM operators WHERE role = 'owner' AND disabled_at IS NULL`;
+    expect(owners.length, JSON.stringify(answers.map(({ body }) => body))).toBe(1);
+    await world.owner`UPDATE operators SET disabled_at = NULL, role = 'owner' WHERE email = ${first.email}`;
+    owner = await openOperator(world);
+  });
+
+  test('one’s own password is changed with the present one, and every other session ends', async () => {
+    const { password } = (await owner.post('operators', { ...credentials, email: 'own@example.org' })).body;
+    const [here, there] = [
+      await openOperator(world, { email: 'own@example.org', password }),
+      await openOperator(world, { email: 'own@example.org', password }),
+    ];
+    const change = (present: string, new_password: string) =>
+      here.post('me/password', { password: present, new_password });
+    expect((await change('wrong', 'a long enough one')).body.code).toBe('operator_credentials_wrong');
+    expect((await change(password, 'short')).body.message).toBe('The new password must have at least 12 characters');
+    expect((await change(password, 'a long enough one')).status).toBe(200);
+    expect((await there.get('clients')).status).toBe(401);
+    expect((await here.get('clients')).status).toBe(200);
+    expect((await signIn(world, { email: 'own@example.org', password: 'a long enough one' })).status).toBe(200);
+  });
+
+  test('a second factor is turned on with a right code, asked for at sign-in, taken once, and turned off', async () => {
+    const email = 'two@example.org';
+    const { id, password } = (await owner.post('operators', { ...credentials, email })).body;
+    const me = await openOperator(world, { email, password });
+    const { secret, uri } = (await me.post('me/second-factor/offer')).body;
+    expect(uri).toMatch(/^otpauth:\/\/totp\/Chartwire:two%40example.org\?/);
+    const code = (steps = 0) =>
+      new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 });
+    const wrong = await me.post('me/second-factor', { password, secret, code: '000000' });
+    expect(wrong.body.code).toBe('operator_code_wrong');
+    const proof = code(-1);
+    expect((await me.post('me/second-factor', { password, secret, code: proof })).status).toBe(200);
+    expect((await signIn(world, { email, password })).body.code).toBe('operator_code_required');
+    expect((await signIn(world, { email, password, code: proof })).body.code).toBe('operator_code_wrong');
+    const next = code(1);
+    const tries = await Promise.all([1, 2].map(() => signIn(world, { email, password, code: next })));
+    expect(tries.map((each) => each.status).sort(), 'the same code twice at once').toStrictEqual([200, 401]);
+    const [stored] = await world.owner`SELECT totp_sealed FROM operators WHERE id = ${id}`;
+    expect(stored?.totp_sealed.toString('latin1')).not.toContain(secret);
+    expect((await me.post('me/second-factor/off', { password })).status).toBe(200);
+    expect((await signIn(world, { email, password })).status).toBe(200);
+  });
+});
+
+describe('encryption', () => {
+  test('a new master key is made and wraps everything, and the account still opens its EMR', async () => {
+    const before = (await owner.get('encryption')).body.encryption;
+    const file = join(world.env.DATA_DIR ?? '', 'master.key');
+    const old_text = await readFile(file, 'utf8');
+    const rotated = await owner.post('encryption/rotate');
+    expect(rotated.body.rewrapped).toBeGreaterThan(1);
+    const after = (await owner.get('encryption')).body.encryption;
+    expect(after.current).not.toBe(before.current);
+    expect(after.wrapped.map((each: { id: string }) => each.id)).toStrictEqual([after.current]);
+    expect(await readFile(file, 'utf8')).not.toBe(old_text);
+    await world.api.sync();
+    const made = await owner.post('clients/{client}/keys');
+    expect(made.status).toBe(200);
+  });
+});
+
+test('retention is told with the settings it follows', async () => {
+  const { retention } = (await owner.get('retention')).body;
+  expect(retention).toContainEqual({ what: 'The log of requests', days: 7, setting: 'REQUESTS_DAYS' });
+});
