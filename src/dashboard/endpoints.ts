@@ -9,12 +9,15 @@ import { exportList, exportSearch } from './audit.export.ts';
 import auditList from './audit.list.ts';
 import auditSearch from './audit.search.ts';
 import auditVerify from './audit.verify.ts';
+import availabilityList from './availability.list.ts';
 import clientsCreate from './clients.create.ts';
 import clientsGet from './clients.get.ts';
 import clientsKeysCreate from './clients.keys.create.ts';
 import clientsKeysDelete from './clients.keys.delete.ts';
 import clientsList from './clients.list.ts';
 import clientsUpdate from './clients.update.ts';
+import defaultHoursGet from './defaultHours.get.ts';
+import defaultHoursUpdate from './defaultHours.update.ts';
 import encryptionGet from './encryption.get.ts';
 import encryptionRotate from './encryption.rotate.ts';
 import { event_endpoints } from './eventEndpoints.ts';
@@ -26,14 +29,23 @@ import jobsRunAgain from './jobs.run-again.ts';
 import jobsSearch from './jobs.search.ts';
 import { liveGet } from './live.get.ts';
 import type { Live } from './live.ts';
+import locationsUpdate from './locations.update.ts';
 import mePassword from './me.password.ts';
 import { secondFactorOff, secondFactorOffer, secondFactorOn } from './me.secondFactor.ts';
 import operatorsCreate from './operators.create.ts';
 import operatorsList from './operators.list.ts';
 import operatorsReset from './operators.reset.ts';
 import operatorsUpdate from './operators.update.ts';
+import organisationsList from './organisations.list.ts';
 import overviewGet from './overview.get.ts';
 import overviewHistory from './overview.history.ts';
+import patientsJobs from './patients.jobs.ts';
+import providersGet from './providers.get.ts';
+import providersUpdate from './providers.update.ts';
+import recordsCount from './records.count.ts';
+import recordsGet from './records.get.ts';
+import recordsList from './records.list.ts';
+import { recordSearches } from './records.search.ts';
 import requestsList from './requests.list.ts';
 import retentionGet from './retention.get.ts';
 import { sandboxFaultsClear } from './sandbox.faults.clear.ts';
@@ -80,6 +92,19 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     sandboxLockoutsSet(clinic),
     sandboxReset(clinic),
     sandboxFirstWrite(clinic),
+    // Records
+    organisationsList,
+    recordsCount,
+    recordsList,
+    recordsGet,
+    ...recordSearches,
+    patientsJobs,
+    providersGet,
+    providersUpdate,
+    locationsUpdate,
+    availabilityList,
+    defaultHoursGet,
+    defaultHoursUpdate,
     // Settings
     clientsList,
     clientsCreate,

@@ -65,3 +65,4 @@ export const AvailabilityAnswer = Type.Object({
   }),
   timezone: Type.String(),
 });
+export type AvailabilityAnswer = Static<typeof AvailabilityAnswer>;

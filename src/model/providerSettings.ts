@@ -60,6 +60,9 @@ const DayRequest = Type.Object(
   strict,
 );
 
+export const HoursRequest = Type.Array(DayRequest, { maxItems: 7 });
+export type HoursRequest = Static<typeof HoursRequest>;
+
 /** What PATCH of a provider takes; `hours` replaces the whole week, null returns to the EMR's. */
 export const ProviderSettingsRequest = Type.Object({
   status: Type.Optional(text({ description: '`active` or `inactive`, in any case', examples: ['active'] })),
@@ -69,6 +72,6 @@ export const ProviderSettingsRequest = Type.Object({
       examples: ['false'],
     }),
   ),
-  hours: resettable(Type.Array(DayRequest, { maxItems: 7 })),
+  hours: resettable(HoursRequest),
 });
 export type ProviderSettingsRequest = Static<typeof ProviderSettingsRequest>;

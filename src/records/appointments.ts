@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../db/database.ts';
 import type { Appointment, AppointmentSource } from '../model/appointment.ts';
-import type { Scope, Shown } from './page.ts';
+import { type Paged, type Scope, type Shown, when } from './page.ts';
 import { inactiveProviders } from './providers.ts';
 import type { RecordKind, SyncScope } from './recordKind.ts';
 import { timezoneOf } from './timezoneOf.ts';
@@ -34,6 +34,28 @@ export const appointments: RecordKind<AppointmentSource, Surroundings> = {
       created_at,
     };
   },
+};
+
+/** Days are those of `timezone`, the zone of the EMR instance. */
+export type AppointmentFilters = {
+  start_date?: string;
+  end_date?: string;
+  timezone: string;
+  patient_mrn?: string;
+  provider_ehr_id?: string;
+};
+
+export const appointmentPages: Paged<AppointmentFilters> = {
+  table: 'appointments',
+  uncounted: true,
+  mrn: 'patient_mrn',
+  conditions: (sql, { timezone, ...filters }) => [
+    when(filters.start_date, (day) => sql`starts_at >= ${day}::text::date::timestamp AT TIME ZONE ${timezone}`),
+    when(filters.end_date, (day) => sql`starts_at < (${day}::text::date + 1)::timestamp AT TIME ZONE ${timezone}`),
+    when(filters.patient_mrn, (mrn) => sql`patient_mrn = ${mrn}`),
+    when(filters.provider_ehr_id, (provider) => sql`provider_ehr_id = ${provider}`),
+  ],
+  order: (sql) => sql`starts_at DESC, id`,
 };
 
 /** An appointment of an organisation as the text of the answer; undefined when there is none of this id. */

@@ -3,19 +3,15 @@ import type { Appointment, AskedProvider, Block, Hours, Question } from '../avai
 import type { Database } from '../db/database.ts';
 import { refusal } from '../errors.ts';
 import type { AvailabilityQuery } from '../model/availability.ts';
-import { weekdays } from '../model/weekdays.ts';
+import { decided_hours } from './defaultHours.ts';
 
 const days_max = 92;
 /** Appointments and blocks that began this long before the first day may still reach into it. */
 const reach_days = 2;
 
-/** What an organisation's providers work by when they have no hours of their own: Monday to Friday, nine to five. */
-const default_hours: Hours = weekdays
-  .slice(0, 5)
-  .map((day) => ({ day, shifts: [{ start: 'T09:00:00', end: 'T17:00:00' }] }));
-
 type Known = {
   timezone: string;
+  default_hours: Hours | null;
   providers: (AskedProvider & { offered: boolean })[] | null;
   facilities: { ehr_id: string; name: string }[] | null;
   appointments: Appointment[] | null;
@@ -58,7 +54,7 @@ export async function askAvailability(
       max_slot_duration: query.max_slot_duration,
       facility_scoped_scheduling: query.facility_scoped_scheduling ?? false,
       provider_type: query.provider_type ?? 'primary',
-      fallback_hours: query.fallback_to_default_hours ? default_hours : undefined,
+      fallback_hours: query.fallback_to_default_hours ? (known.default_hours ?? decided_hours) : undefined,
       location_ids,
       explain: query.explain ?? false,
     },
@@ -88,7 +84,7 @@ async function readKnown(
     const within = sql`client_id = ${client_id} AND organisation_id = ${organisation_id}
       AND starts_at >= ${start_date}::text::date - ${reach_days}::int
       AND starts_at < ${end_date}::text::date + ${reach_days}::int`;
-    return sql`SELECT organisations.timezone,
+    return sql`SELECT organisations.timezone, organisations.default_hours,
       (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name', 'hours', doc -> 'hours',
                 'timezone', doc -> 'timezone', 'offered', doc ->> 'status' = 'active' AND NOT hide_in_availability)
                 ORDER BY id)

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
 import type { Order, OrderSource } from '../model/order.ts';
-import { type Scope, when } from './page.ts';
+import { type Paged, type Scope, when } from './page.ts';
 import type { RecordKind } from './recordKind.ts';
 
 export const orders: RecordKind<OrderSource> = {
@@ -11,6 +11,20 @@ export const orders: RecordKind<OrderSource> = {
     const doc: Order = { order_id: ehr_id, ...source };
     return { doc, patient_mrn: source.patient_mrn, order_date: source.order_date };
   },
+};
+
+export type OrderFilters = { start_date?: string; end_date?: string; patient_mrn?: string };
+
+export const orderPages: Paged<OrderFilters> = {
+  table: 'orders',
+  uncounted: true,
+  mrn: 'patient_mrn',
+  conditions: (sql, filters) => [
+    when(filters.start_date, (day) => sql`order_date >= ${day}::text::date`),
+    when(filters.end_date, (day) => sql`order_date <= ${day}::text::date`),
+    when(filters.patient_mrn, (mrn) => sql`patient_mrn = ${mrn}`),
+  ],
+  order: (sql) => sql`order_date DESC, id`,
 };
 
 /** Many times what a patient has; a client that meets it asks by days. */

@@ -3,9 +3,11 @@ import type { Database, Fragment, Sql } from '../db/database.ts';
 export type Scope = { client_id: string; organisation_id: string };
 export type Paging = { page?: number; page_size?: number };
 
-/** A list that is read by pages. Its table is counted by triggers, and every filter has an index of its own. */
+/** A list that is read by pages. Its table is counted by triggers, and what it is searched by has an index of its own. */
 export type Paged<Filters> = {
-  table: 'patients' | 'claims' | 'insurance_providers' | 'referring_providers';
+  table: 'patients' | 'claims' | 'insurance_providers' | 'referring_providers' | 'appointments' | 'orders';
+  /** No trigger counts the table: its total is counted each time. */
+  uncounted?: true;
   /** One condition per filter, undefined where it was not asked for (see `when`). */
   conditions: (sql: Sql, filters: Filters) => (Fragment | undefined)[];
   order: (sql: Sql) => Fragment;
@@ -38,7 +40,7 @@ export async function readPage<Filters extends object>(
       sql`client_id = ${scope.client_id} AND organisation_id = ${scope.organisation_id}`,
     );
     const total =
-      asked.length > 0
+      asked.length > 0 || list.uncounted
         ? sql`SELECT count(*) AS n FROM ${table} WHERE ${matches}`
         : sql`SELECT coalesce(sum(total), 0) AS n FROM record_counts
                WHERE organisation_id = ${scope.organisation_id} AND kind = ${list.table}`;

@@ -1,4 +1,5 @@
-import type { Fragment, Tx } from '../db/database.ts';
+import type { Database, Fragment, Tx } from '../db/database.ts';
+import type { EditedProvider } from '../model/dashboard/records.ts';
 import type { Provider, ProviderSource } from '../model/provider.ts';
 import { locationNames } from './locations.ts';
 import type { RecordKind, SyncScope } from './recordKind.ts';
@@ -58,6 +59,21 @@ export function providerDocument(
     hide_in_availability: settings.hide_in_availability,
     hours,
   };
+}
+
+/** A provider of an organisation for who edits it: as it stands, what is set here, and what the EMR says. */
+export async function readProvider(
+  db: Database,
+  scope: { client_id: string; organisation_id: string },
+  id: string,
+): Promise<EditedProvider | undefined> {
+  const [row] = await db.read<EditedProvider>(
+    scope.client_id,
+    (sql) => sql`SELECT doc AS provider, json_build_object('status', status_set, 'hours', hours_set IS NOT NULL) AS set,
+        json_build_object('status', source -> 'status', 'hours', source -> 'hours') AS emr
+      FROM providers WHERE organisation_id = ${scope.organisation_id} AND id = ${id}`,
+  );
+  return row;
 }
 
 type By = { id: string } | { ehr_id: string };

@@ -29,22 +29,30 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 // Of the two that need what only a running service has, the declarations are all that is looked at.
-const dashboard = dashboardEndpoints({ open: () => never(), close: () => {} });
+const dashboard = dashboardEndpoints({ live: { open: () => never(), close: () => {} }, clinic: () => undefined });
 const all = [...endpoints, ...link_endpoints, ...dashboard];
 
 /** Neither health data nor a change: everything else leaves a record. A new route does, unless it is added here too. */
 const exempt = [
   'dashboard.accounts.list',
+  'dashboard.availability.list',
   'dashboard.clients.list',
+  'dashboard.default-hours.get',
   'dashboard.encryption.get',
   'dashboard.eventTypes.list',
   'dashboard.events.list',
   'dashboard.failedEvents.count',
+  'dashboard.insurance-providers.search',
   'dashboard.live.get',
+  'dashboard.organisations.list',
   'dashboard.overview.get',
   'dashboard.overview.history',
+  'dashboard.providers.get',
   'dashboard.received.list',
   'dashboard.receiver.get',
+  'dashboard.records.count',
+  'dashboard.records.list',
+  'dashboard.referring-providers.search',
   'dashboard.requests.list',
   'dashboard.retention.get',
   'dashboard.webhooks.list',

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
+import { openOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { addClinicRow, type Row } from './emrRecords.ts';
 import { askAvailability, daysAfter, monday, mondays, offersOf, patchProvider, shift, spans, usDay } from './weeks.ts';
@@ -167,6 +168,19 @@ test("DEC-261 The organisation's default hours are Monday to Friday 09:00–17:0
   const offers: Row[] = (await askAvailability(world, week)).body.results.availability;
   expect(offers.map(({ day_of_week }) => day_of_week)).toStrictEqual([1, 2, 3, 4, 5]);
   expect(new Set(spans(offers))).toStrictEqual(new Set(['09:00–17:00']));
+  const set = async (hours: unknown) => {
+    const operator = await openOperator(world);
+    const [{ id } = { id: '' }] = await world.owner<{ id: string }[]>`SELECT id FROM organisations`;
+    expect((await operator.patch(`clients/{client}/organisations/${id}/default-hours`, { hours })).status).toBe(200);
+  };
+  await set([{ day: 'Tuesday', shifts: [shift('07:30', '11:00')] }]);
+  const set_offers: Row[] = (await askAvailability(world, week)).body.results.availability;
+  expect(set_offers.map(({ day_of_week }) => day_of_week)).toStrictEqual([2]);
+  expect(spans(set_offers)).toStrictEqual(['07:30–11:00']);
+  // Who has hours keeps to them.
+  expect(await free('507', fallback, daysAfter(monday, 1))).toStrictEqual(['09:00–10:00']);
+  await set(null);
+  expect((await askAvailability(world, week)).body.results.availability).toStrictEqual(offers);
 });
 
 test('DEC-262 An availability request spans at most 92 days.', async () => {

@@ -20,7 +20,15 @@ type Shape<Row> = {
 };
 
 /** A list that is read page by page, see usePages. */
-export function PagedRows<Row>({ of, ...shape }: Shape<Row> & { of: UseInfiniteQueryResult<Row[], Problem> }) {
+export function PagedRows<Row>({
+  of,
+  more = 'Show older',
+  ...shape
+}: Shape<Row> & {
+  of: UseInfiniteQueryResult<Row[], Problem>;
+  /** What the button says that reads on, where a list is not by time. */
+  more?: string;
+}) {
   return (
     <Answer to={of}>
       {(rows) => (
@@ -29,7 +37,7 @@ export function PagedRows<Row>({ of, ...shape }: Shape<Row> & { of: UseInfiniteQ
           {of.hasNextPage && (
             <Center mt="sm">
               <Button variant="light" loading={of.isFetchingNextPage} onClick={() => of.fetchNextPage()}>
-                Show older
+                {more}
               </Button>
             </Center>
           )}

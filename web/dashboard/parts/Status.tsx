@@ -23,7 +23,6 @@ const looks: Record<string, { word: string; colour: string }> = {
   wrong: { word: 'Signature wrong', colour: 'red' },
   late: { word: 'Timestamp off', colour: 'orange' },
   missing: { word: 'Not signed', colour: 'gray' },
-  failing: { word: 'Failing', colour: 'red' },
   inactive: { word: 'Inactive', colour: 'gray' },
 };
 

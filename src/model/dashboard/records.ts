@@ -1,0 +1,40 @@
+import { type Static, Type } from 'typebox';
+import { activity, date_time, id, nullable } from '../fields.ts';
+import { Hours, Provider } from '../provider.ts';
+import { shown_kinds } from './recordKinds.ts';
+
+export const organisation_choice = Type.Object({
+  id,
+  org_id: Type.String(),
+  emr_name: Type.String(),
+  timezone: Type.String(),
+});
+export type OrganisationChoice = Static<typeof organisation_choice>;
+
+export const kind_row = Type.Object({
+  kind: Type.Enum([...shown_kinds]),
+  total: Type.Integer(),
+  /** When the kind last came in whole; null where no sync has brought it. */
+  synced_at: nullable(date_time),
+});
+
+/** A provider for who edits it: as it stands, what of it is set in the service, and what the EMR says. */
+export const edited_provider = Type.Object({
+  provider: Provider,
+  set: Type.Object({ status: nullable(activity), hours: Type.Boolean() }),
+  emr: Type.Object({ status: activity, hours: Hours }),
+});
+export type EditedProvider = Static<typeof edited_provider>;
+
+export const default_hours = Type.Object({ hours: Hours, set: Type.Boolean() });
+export type DefaultHours = Static<typeof default_hours>;
+
+/** A job of a patient, as the patient's page lists it. */
+export const patient_job = Type.Object({
+  job_id: Type.Integer(),
+  type: Type.String(),
+  state: Type.String(),
+  created_at: date_time,
+  finished_at: nullable(date_time),
+});
+export type PatientJob = Static<typeof patient_job>;

@@ -1,0 +1,249 @@
+import type { TSchema } from 'typebox';
+import { Value } from 'typebox/value';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { addOperator } from '../../src/clients/operators.ts';
+import { recordSearches } from '../../src/dashboard/records.search.ts';
+import { newId } from '../../src/ids.ts';
+import { kind_row } from '../../src/model/dashboard/records.ts';
+import { hashPassword } from '../../src/security/passwords.ts';
+import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { layTenant } from '../harness/tenant.ts';
+import { daysAfter, monday, offersOf, patchProvider, shift, spans } from '../spec/weeks.ts';
+
+let world: TestSandbox;
+let operator: TestOperator;
+let reader: TestOperator;
+/** What stands before everything of the sandbox's organisation. */
+let of: (path: string) => string;
+
+beforeAll(async () => {
+  world = await startSandbox({ small: true });
+  operator = await openOperator(world);
+  const credentials = { email: 'reader@example.org', password: 'only looks at things' };
+  await addOperator(world.ctx.db.system, {
+    email: credentials.email,
+    name: 'Reader',
+    role: 'read_only',
+    password_hash: await hashPassword(credentials.password),
+    password_temporary: false,
+  });
+  reader = await openOperator(world, credentials);
+  const { body } = await operator.get('clients/{client}/organisations');
+  of = (path) => `clients/{client}/organisations/${body.organisations[0].id}/${path}`;
+});
+afterAll(() => world?.close());
+
+const search = async (kind: string, body: object = {}) =>
+  (await operator.post(of(`records/${kind}/search`), body)).body;
+const listed = async (kind: string) => (await operator.get(of(`records/${kind}`))).body[kind];
+
+describe('records in the dashboard', () => {
+  test('an operator chooses among the organisations of the client', async () => {
+    const { body } = await operator.get('clients/{client}/organisations');
+    const { id, ...organisation } = body.organisations[0];
+    expect(id).toMatch(/^[0-9a-f]{32}$/);
+    const { org_id } = world.sandbox;
+    expect(organisation).toStrictEqual({ org_id, emr_name: 'Larkspur', timezone: 'America/New_York' });
+  });
+
+  test('every kind has its count and the time at which it last came in whole', async () => {
+    const { body } = await operator.get(of('records'));
+    for (const row of body.kinds) {
+      expect(Value.Check(kind_row, row), JSON.stringify(row)).toBe(true);
+      const [{ n } = { n: -1 }] = await world.owner<
+        { n: number }[]
+      >`SELECT count(*) AS n FROM ${world.owner(row.kind)}`;
+      expect(row.total, row.kind).toBe(n);
+      expect(row.synced_at, row.kind).not.toBeNull();
+    }
+    expect(body.kinds).toHaveLength(10);
+  });
+
+  test('each list is searched page by page, and its rows are what its schema says', async () => {
+    for (const { path, response } of recordSearches) {
+      const kind = path.split('/').at(-2) ?? '';
+      const first = await search(kind, { page_size: 2 });
+      expect(Value.Check(response as TSchema, first), kind).toBe(true);
+      expect(first.rows, kind).toHaveLength(2);
+      expect(first.next, kind).toBe('2');
+      const second = await search(kind, { page_size: 2, before: first.next });
+      expect(second.rows[0], kind).not.toStrictEqual(first.rows[0]);
+      const all = await search(kind, { page_size: 200 });
+      expect(all.rows.slice(0, 3), kind).toStrictEqual([...first.rows, second.rows[0]]);
+    }
+  });
+
+  test('a patient is found by part of the name, by MRN, by date of birth and by phone', async () => {
+    const mrn = world.sandbox.example.patient_mrn;
+    const [patient] = (await search('patients', { mrn })).rows;
+    expect(patient.mrn).toBe(mrn);
+    const { first_name, last_name, dob, phone } = patient;
+    for (const by of [
+      { first_name: first_name.slice(1, 4).toUpperCase(), last_name: last_name.slice(0, 3) },
+      { dob },
+      { phone },
+    ]) {
+      const { rows } = await search('patients', by);
+      expect(
+        rows.map((row: { id: string }) => row.id),
+        JSON.stringify(Object.keys(by)),
+      ).toContain(patient.id);
+    }
+    expect((await search('patients', { mrn: 'nobody' })).rows).toStrictEqual([]);
+  });
+
+  test('a patient is shown with its jobs and nobody else’s', async () => {
+    const mrn = world.sandbox.example.patient_mrn;
+    const [patient] = (await search('patients', { mrn })).rows;
+    const { body } = await world.api.callIn();
+    await world.api.untilEvent(body.job_id);
+    const shown = await operator.get(of(`records/patients/${patient.id}`));
+    expect(shown.body.record).toStrictEqual(patient);
+    const { jobs } = (await operator.get(of(`patients/${patient.id}/jobs`))).body;
+    expect(jobs[0]).toMatchObject({ job_id: body.job_id, type: 'telephone_encounter.create', state: 'succeeded' });
+    const other = (await search('patients', { page_size: 200 })).rows.find((row: { mrn: string }) => row.mrn !== mrn);
+    expect((await operator.get(of(`patients/${other.id}/jobs`))).body.jobs).toStrictEqual([]);
+  });
+
+  test('appointments, orders and claims are found by their patient and by their days', async () => {
+    for (const [kind, date_of] of [
+      ['appointments', (row: { datetime: string }) => row.datetime.slice(0, 10)],
+      ['orders', (row: { order_date: string }) => row.order_date],
+      ['claims', (row: { service_date: string }) => row.service_date],
+    ] as const) {
+      const { rows, total } = await search(kind, { page_size: 200 });
+      const day = date_of(rows[0]);
+      const on_day = rows.filter((row: never) => date_of(row) === day);
+      const found = await search(kind, { start_date: day, end_date: day, page_size: 200 });
+      expect(found.rows, kind).toStrictEqual(on_day);
+      const columns = await world.owner<{ patient_mrn: string; n: number }[]>`
+        SELECT patient_mrn, count(*) AS n FROM ${world.owner(kind)} GROUP BY patient_mrn ORDER BY patient_mrn LIMIT 1`;
+      const { patient_mrn, n } = columns[0] ?? { patient_mrn: '', n: 0 };
+      expect((await search(kind, { patient_mrn })).total, kind).toBe(n);
+      expect(n, kind).toBeLessThan(total);
+    }
+    const { status, body } = await operator.post(of('records/claims/search'), {
+      start_date: '2026-02-01',
+      end_date: '2026-01-01',
+    });
+    expect([status, body.field]).toStrictEqual([400, 'end_date']);
+  });
+
+  test('a claim and an appointment are shown with all their parts', async () => {
+    for (const kind of ['claims', 'appointments']) {
+      const [row] = (await search(kind, { page_size: 1 })).rows;
+      expect((await operator.get(of(`records/${kind}/${row.id}`))).body.record, kind).toStrictEqual(row);
+    }
+  });
+
+  test('what is not there, and what is another client’s, is not found', async () => {
+    const other = await layTenant(world.owner);
+    for (const path of [
+      of(`records/patients/${newId()}`),
+      of(`records/organisations/${newId()}`),
+      of('records/accounts'),
+      of(`providers/${newId()}`),
+      of(`patients/${newId()}/jobs`),
+      `clients/{client}/organisations/${other.organisation_id}/records`,
+      `clients/{client}/organisations/${other.organisation_id}/default-hours`,
+      'clients/{client}/organisations/nothing/records',
+    ]) {
+      expect((await operator.get(path)).status, path).toBe(404);
+    }
+    for (const path of [of(`providers/${newId()}`), of(`locations/${newId()}`)]) {
+      expect((await operator.patch(path, { status: 'inactive' })).status, path).toBe(404);
+    }
+  });
+
+  test('a location’s status is set as over the API', async () => {
+    const [location] = await listed('locations');
+    expect((await operator.patch(of(`locations/${location.id}`), { status: 'inactive' })).status).toBe(200);
+    const { body } = await world.api.call('GET', '/v1/locations');
+    expect(body.locations[0]).toStrictEqual({ ...location, status: 'inactive' });
+    await operator.patch(of(`locations/${location.id}`), { status: 'active' });
+  });
+
+  test('a provider’s hours are set by the verb of the API, are followed by availability, and return to the EMR’s', async () => {
+    const provider = (await listed('providers')).find((each: { ehr_id: string }) => each.ehr_id === '504');
+    const path = of(`providers/${provider.id}`);
+    const before = (await operator.get(path)).body;
+    expect(before).toMatchObject({ provider, set: { status: null, hours: false }, emr: { status: 'active' } });
+    expect(before.emr.hours).toHaveLength(provider.hours.length);
+    const hours = [{ day: 'Sunday', shifts: [shift('10:00', '12:00')] }];
+    expect((await operator.patch(path, { hours, hide_in_availability: false })).status).toBe(200);
+    const after = (await operator.get(path)).body;
+    expect(after).toMatchObject({ set: { hours: true }, provider: { hours }, emr: before.emr });
+    const sunday = daysAfter(monday, 6);
+    expect(spans(await offersOf(world, '504', sunday))).toStrictEqual(['10:00–12:00']);
+    const query = `start_date=${sunday}&end_date=${sunday}&provider_ids=504`;
+    const { body: preview } = await operator.get(of(`availability?${query}`));
+    expect(preview).toStrictEqual((await world.api.call('GET', `/v1/availability?${query}`)).body);
+    expect((await operator.patch(path, { hours: null })).status).toBe(200);
+    expect((await operator.get(path)).body).toStrictEqual(before);
+  });
+
+  test('what is wrong with hours is said with its place', async () => {
+    const [provider] = await listed('providers');
+    const hours = [
+      { day: 'Monday', shifts: [] },
+      { day: 'Friday', shifts: [shift('09:00', '10:00'), shift('12:00', '11:00')] },
+    ];
+    for (const path of [`providers/${provider.id}`, 'default-hours']) {
+      const { status, body } = await operator.patch(of(path), { hours });
+      expect([status, body.field]).toStrictEqual([400, 'hours']);
+      expect(body.message).toBe('hours[1].shifts[1].end must be after start');
+    }
+    expect((await operator.patch(of('default-hours'), {})).body.code).toBe('no_field');
+  });
+
+  test('the organisation’s default hours are set, are followed by availability, and are set back', async () => {
+    const set = async (hours: unknown) => (await operator.patch(of('default-hours'), { hours })).status;
+    await patchProvider(world, '505', { hours: [] });
+    const fallback = { fallback_to_default_hours: 'true' };
+    const decided = (await operator.get(of('default-hours'))).body;
+    expect(decided.set).toBe(false);
+    expect(decided.hours.map(({ day }: { day: string }) => day)).toHaveLength(5);
+    expect(await set([{ day: 'Saturday', shifts: [shift('08:00', '10:30', { facility_id: '11' })] }])).toBe(200);
+    expect((await operator.get(of('default-hours'))).body.set).toBe(true);
+    expect(spans(await offersOf(world, '505', daysAfter(monday, 5), fallback))).toStrictEqual(['08:00–10:30']);
+    expect(await offersOf(world, '505', monday, fallback)).toStrictEqual([]);
+    expect(await set(null)).toBe(200);
+    expect((await operator.get(of('default-hours'))).body).toStrictEqual(decided);
+    expect(spans(await offersOf(world, '505', monday, fallback))).toStrictEqual(['09:00–17:00']);
+    await patchProvider(world, '505', { hours: null });
+  });
+
+  test('who may only look sees everything and changes nothing', async () => {
+    const [provider] = await listed('providers');
+    const [location] = await listed('locations');
+    for (const path of ['records', 'records/providers', `providers/${provider.id}`, 'default-hours']) {
+      expect((await reader.get(of(path))).status, path).toBe(200);
+    }
+    expect((await reader.post(of('records/patients/search'), {})).status).toBe(200);
+    for (const [path, body] of [
+      [`providers/${provider.id}`, { status: 'inactive' }],
+      [`locations/${location.id}`, { status: 'inactive' }],
+      ['default-hours', { hours: null }],
+    ] as const) {
+      const refused = await reader.patch(of(path), body);
+      expect([refused.status, refused.body.code], path).toStrictEqual([403, 'operator_role_lacking']);
+    }
+  });
+
+  test('the audit trail has who looked at a patient and who changed a provider', async () => {
+    const trail = () =>
+      world.owner<{ action: string; subject: string | null; patients: string[]; actor: string }[]>`
+        SELECT action, subject, patients, actor FROM audit_records WHERE actor_kind = 'operator' ORDER BY id DESC LIMIT 1`;
+    const mrn = world.sandbox.example.patient_mrn;
+    const [patient] = (await search('patients', { mrn })).rows;
+    const [searched] = await trail();
+    expect(searched).toMatchObject({ action: 'dashboard.patients.search', actor: world.sandbox.dashboard.email });
+    expect(searched?.patients).toHaveLength(1);
+    await operator.get(of(`records/patients/${patient.id}`));
+    expect((await trail())[0]).toMatchObject({ subject: patient.id, patients: searched?.patients });
+    const [provider] = await listed('providers');
+    await operator.patch(of(`providers/${provider.id}`), { hide_in_availability: false });
+    expect((await trail())[0]).toMatchObject({ action: 'dashboard.providers.update', subject: provider.id });
+  });
+});

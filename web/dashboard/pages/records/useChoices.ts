@@ -1,0 +1,18 @@
+import type { Location } from '../../../../src/model/location.ts';
+import type { VisitCode } from '../../../../src/model/visitCode.ts';
+import { useAnswer } from '../../service/useService.ts';
+import { useOrganisation } from './organisation.tsx';
+
+/** The locations and visit types of the organisation, to choose from; none until they are there. */
+export function useChoices() {
+  const { of } = useOrganisation();
+  const locations = useAnswer<{ locations: Location[] }>(of('records/locations'));
+  const visit_types = useAnswer<{ visit_types: VisitCode[] }>(of('records/visit_types'));
+  return {
+    locations: (locations.data?.locations ?? []).map(({ ehr_id, name }) => ({ value: ehr_id, label: name })),
+    visit_types: (visit_types.data?.visit_types ?? []).map(({ code, description }) => ({
+      value: code,
+      label: description,
+    })),
+  };
+}
