@@ -5,7 +5,7 @@ import { Answer } from '../../parts/Answer.tsx';
 import { Empty } from '../../parts/Empty.tsx';
 import { useAnswer } from '../../service/useService.ts';
 import { useOrganisation } from './organisation.tsx';
-import type { Choices } from './week/WeekEditor.tsx';
+import type { Choices } from './week/draft.ts';
 
 type Offer = AvailabilityAnswer['results']['availability'][number];
 

@@ -51,7 +51,7 @@ function Switching({ location }: { location: Location }) {
   const status = location.status === 'active' ? 'inactive' : 'active';
   return (
     <ActButton
-      aria-label={`Make ${location.name} ${status}`}
+      aria-label={`Make ${status}: ${location.name}`}
       act={() => ask(of(`locations/${location.id}`), { method: 'PATCH', body: { status } })}
     >
       {status === 'active' ? 'Make active' : 'Make inactive'}

@@ -1,7 +1,6 @@
 import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
-import { type DraftQuota, type DraftRange, newQuota } from './draft.ts';
+import { type Choices, type DraftQuota, type DraftRange, newQuota } from './draft.ts';
 import { type Faults, inputId } from './faults.ts';
-import type { Choices } from './WeekEditor.tsx';
 
 type Shape = {
   name: string;

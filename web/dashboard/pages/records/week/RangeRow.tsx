@@ -1,9 +1,8 @@
 import { Button, Group, NativeSelect, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import type { DraftRange } from './draft.ts';
+import type { Choices, DraftRange } from './draft.ts';
 import { type Faults, inputId } from './faults.ts';
 import { RangeDetails } from './RangeDetails.tsx';
-import type { Choices } from './WeekEditor.tsx';
 
 /** One range of a day: from, to, where; the rest behind a button that says whether there is any. */
 export function RangeRow({

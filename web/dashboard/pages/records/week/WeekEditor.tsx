@@ -5,6 +5,7 @@ import { Failure } from '../../../parts/Failure.tsx';
 import type { Problem } from '../../../service/ask.ts';
 import { useAct } from '../../../service/useService.ts';
 import {
+  type Choices,
   type DraftRange,
   type DraftWeek,
   draftOf,
@@ -17,11 +18,6 @@ import {
 import { checkWeek, type Faults, inputId, placeFault } from './faults.ts';
 import { RangeRow } from './RangeRow.tsx';
 import { WeekPicture } from './WeekPicture.tsx';
-
-export type Choices = {
-  locations: { value: string; label: string }[];
-  visit_types: { value: string; label: string }[];
-};
 
 /**
  * The hours of a week: each weekday with its ranges, every one of them inputs that a keyboard reaches. The picture of

@@ -5,6 +5,12 @@ export type Hours = Provider['hours'];
 type Shift = Hours[number]['shifts'][number];
 export type Weekday = (typeof weekdays)[number];
 
+/** What a range can be at, and its quotas for. */
+export type Choices = {
+  locations: { value: string; label: string }[];
+  visit_types: { value: string; label: string }[];
+};
+
 /** Values as inputs hold them: times `HH:MM`, days `YYYY-MM-DD`, empty where nothing is said. */
 export type DraftQuota = { key: string; start_time: string; end_time: string; visit_type_id: string; visits: string };
 export type DraftRange = {
