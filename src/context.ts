@@ -5,6 +5,7 @@ import type { Bell } from './db/bell.ts';
 import type { Database, Fragment, Sql, Tx } from './db/database.ts';
 import type { Lookups } from './db/lookups.ts';
 import type { Metrics } from './metrics.ts';
+import type { AuditRecord } from './model/dashboard/audit.ts';
 import type { KeyRing } from './security/openKeys.ts';
 import type { Outbound } from './security/outbound.ts';
 import type { SystemKeys } from './security/systemKeys.ts';
@@ -27,13 +28,11 @@ export type Context = {
   connectors: ReadonlyMap<string, Connector>;
 };
 
-export const actor_kinds = ['client', 'operator', 'link', 'worker', 'system'] as const;
-
 /** Somebody did something: one line of the audit trail. In our words and ids, never health data. */
 export type AuditEntry = {
   /** null for acts above the tenants. */
   client_id: string | null;
-  actor_kind: (typeof actor_kinds)[number];
+  actor_kind: AuditRecord['actor_kind'];
   /** A client's public id, an operator's e-mail address, the user that a link is for. */
   actor: string;
   account_id?: string | null | undefined;

@@ -24,6 +24,7 @@ const prefixes = {
   access_token_reference_id: 'at_ref_',
   webhook_endpoint: 'wh_',
   operator_session: 'os_',
+  receiver: 'rc_',
 } as const;
 
 export type TokenKind = keyof typeof prefixes;

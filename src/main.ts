@@ -13,6 +13,7 @@ import type { Context } from './context.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { openLive } from './dashboard/live.ts';
 import { serveDashboard } from './dashboard/serveDashboard.ts';
+import { serveReceiver } from './dashboard/serveReceiver.ts';
 import { parseDatabaseUrl } from './db/address.ts';
 import { openBell } from './db/bell.ts';
 import { openDatabase } from './db/database.ts';
@@ -140,6 +141,7 @@ async function listen(
   serveDocs(http, document, tried);
   serveLink(ctx, http);
   serveDashboard(http);
+  serveReceiver(ctx, http);
   const close = () => http.close();
   doors.push(close);
   try {

@@ -9,6 +9,7 @@ import { purgeExpired } from './db/purge.ts';
 import { newId } from './ids.ts';
 import { findExpired, wakeExpired } from './jobs/park.ts';
 import { type JobKind, laneRunner } from './jobs/run.ts';
+import { purgeReceived } from './receiver/receivedRequests.ts';
 import { requestDueSyncs, sync_type } from './records/requestSync.ts';
 import { sync } from './records/sync.ts';
 import { deliver } from './webhooks/deliver.ts';
@@ -74,7 +75,12 @@ function choresOf(ctx: Context): Chore[] {
 }
 
 async function purge({ db: { system }, config }: Context): Promise<void> {
-  await Promise.all([purgeExpired(system), purgeEvents(system), purgeRequests(system, config.requests_days)]);
+  await Promise.all([
+    purgeExpired(system),
+    purgeEvents(system),
+    purgeRequests(system, config.requests_days),
+    purgeReceived(system),
+  ]);
 }
 
 /** Jobs parked for too long take their place once more; their next try ends them. */

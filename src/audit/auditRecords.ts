@@ -1,4 +1,5 @@
 import type { Fragment, Sql, Tx } from '../db/database.ts';
+import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
 import type { AuditRow } from './stamp.ts';
 
 /** A record with its place in the chain. */
@@ -50,6 +51,45 @@ export function readUnsealed(sql: Sql, after: string, limit: number): Promise<Au
 export async function lastPosition(sql: Sql | Tx): Promise<number> {
   const [row] = await sql<{ last: number | null }[]>`SELECT max(position) AS last FROM audit_records`;
   return row?.last ?? 0;
+}
+
+/** What records are looked for by. The clients are all there are, or the one that was asked for. */
+export type AuditQuery = Omit<AuditSearch, 'client_id' | 'patient_mrn' | 'page_size'> & {
+  client_id?: string | undefined;
+  /** Marks of the patient, one for each client who may have such a patient. */
+  patients?: string[] | undefined;
+  limit: number;
+};
+
+/** Records as the dashboard shows them, newest first. Ids hold the time, so days are ranges of ids. */
+export function findRecords(sql: Sql, query: AuditQuery): Promise<AuditRecord[]> {
+  const { client_id, actor_kind, actor, action, from, to, before, patients, limit } = query;
+  const asked = [
+    client_id === undefined ? undefined : sql`record.client_id = ${client_id}`,
+    actor_kind === undefined ? undefined : sql`actor_kind = ${actor_kind}`,
+    actor === undefined ? undefined : sql`actor = ${actor}`,
+    action === undefined ? undefined : sql`action = ${action}`,
+    from === undefined ? undefined : sql`record.id >= ${firstIdOf(from)}`,
+    to === undefined ? undefined : sql`record.id < ${firstIdOf(to)}`,
+    before === undefined ? undefined : sql`record.id < ${before}`,
+    // OFFSET 0: by itself the planner walks all records from the newest, to find the few of one patient.
+    patients === undefined
+      ? undefined
+      : sql`record.id IN (SELECT id FROM audit_records WHERE patients && ${patients}::bigint[] OFFSET 0)`,
+  ].filter((each) => each !== undefined);
+  return sql<AuditRecord[]>`
+    SELECT record.id, iso(at) AS at, clients.public_id AS client_id, clients.name AS client_name, actor_kind, actor,
+           accounts.reference_id AS account, action, outcome, request_id, job_id, subject,
+           cardinality(patients) AS patients, detail, position
+      FROM audit_records AS record LEFT JOIN clients ON clients.id = record.client_id
+           LEFT JOIN accounts ON accounts.id = record.account_id
+     WHERE ${asked.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
+     ORDER BY record.id DESC LIMIT ${limit}`;
+}
+
+/** No id of this moment or a later one is smaller. */
+function firstIdOf(moment: string): string {
+  return Date.parse(moment).toString(16).padStart(12, '0').padEnd(32, '0');
 }
 
 /** Every column that the mac covers, and the mac. */

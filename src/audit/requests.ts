@@ -1,5 +1,6 @@
-import type { LoggedRequest } from '../context.ts';
+import type { Context, LoggedRequest } from '../context.ts';
 import type { Sql } from '../db/database.ts';
+import type { RequestRow, RequestSearch } from '../model/dashboard/requests.ts';
 
 export async function insertRequests(system: Sql, requests: readonly LoggedRequest[]): Promise<void> {
   // The id holds the time at which the request came.
@@ -10,6 +11,44 @@ export async function insertRequests(system: Sql, requests: readonly LoggedReque
       FROM json_to_recordset(${JSON.stringify(told)}::text::json) AS told (id uuid, at timestamptz, client_id uuid,
              account_id uuid, endpoint text, method text, status integer, duration_ms integer, code text)
     ON CONFLICT DO NOTHING`;
+}
+
+const statuses = {
+  '2xx': [200, 300],
+  '4xx': [400, 500],
+  '5xx': [500, 600],
+  failed: [400, 600],
+} as const;
+
+/** A page of requests, newest first. */
+export async function listRequests(
+  ctx: Pick<Context, 'db'>,
+  search: RequestSearch,
+): Promise<{ rows: RequestRow[]; next: string | null }> {
+  const { system: sql } = ctx.db;
+  const { id, client_id, endpoint, status, duration_ms_min, before, page_size = 50 } = search;
+  const [at_least, below] = statuses[status ?? 'failed'];
+  const asked = [
+    id === undefined ? undefined : sql`requests.id = ${id}`,
+    client_id === undefined
+      ? undefined
+      : sql`requests.client_id = (SELECT id FROM clients WHERE public_id = ${client_id})`,
+    endpoint === undefined ? undefined : sql`endpoint = ${endpoint}`,
+    // Written out, not as a parameter: so the planner sees that the index of failures serves.
+    status === undefined || status === '2xx' ? undefined : sql`requests.status >= 400`,
+    status === undefined ? undefined : sql`requests.status >= ${at_least} AND requests.status < ${below}`,
+    duration_ms_min === undefined ? undefined : sql`duration_ms >= ${duration_ms_min}`,
+    before === undefined ? undefined : sql`requests.id < ${before}`,
+  ].filter((each) => each !== undefined);
+  const found = await sql<RequestRow[]>`
+    SELECT requests.id, iso(at) AS at, clients.public_id AS client_id, clients.name AS client_name,
+           accounts.reference_id AS account, endpoint, method, requests.status, duration_ms, code
+      FROM requests LEFT JOIN clients ON clients.id = requests.client_id
+           LEFT JOIN accounts ON accounts.id = requests.account_id
+     WHERE ${asked.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
+     ORDER BY requests.id DESC LIMIT ${page_size + 1}`;
+  const rows = found.slice(0, page_size);
+  return { rows, next: found.length > page_size ? (rows.at(-1)?.id ?? null) : null };
 }
 
 /** Deletes what is past its days, a batch per statement. */

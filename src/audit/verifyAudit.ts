@@ -1,19 +1,9 @@
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
+import type { AuditFault, AuditProgress, AuditVerdict } from '../model/dashboard/audit.ts';
 import { type Head, HeadBroken, linkOf, readHead } from './auditHead.ts';
 import { lastPosition, readChain, readUnsealed } from './auditRecords.ts';
 import { openStamp } from './stamp.ts';
-
-/** Something that is not as it was recorded. `id` is null where the record itself is not there. */
-export type AuditFault = {
-  position: number | null;
-  id: string | null;
-  what: 'changed' | 'not_linked' | 'missing' | 'beyond_head' | 'head_broken';
-};
-
-export type AuditVerdict = { ok: boolean; checked: number; unsealed: number; faults: AuditFault[] };
-
-export type AuditProgress = { checked: number; total: number };
 
 /** Faults that are told; one cause may show at many records, and the first ones say where it begins. */
 const faults_max = 100;

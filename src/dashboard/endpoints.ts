@@ -1,6 +1,10 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import accountsList from './accounts.list.ts';
 import accountsSync from './accounts.sync.ts';
+import { exportList, exportSearch } from './audit.export.ts';
+import auditList from './audit.list.ts';
+import auditSearch from './audit.search.ts';
+import auditVerify from './audit.verify.ts';
 import clientsCreate from './clients.create.ts';
 import clientsGet from './clients.get.ts';
 import clientsKeysCreate from './clients.keys.create.ts';
@@ -9,6 +13,7 @@ import clientsList from './clients.list.ts';
 import clientsUpdate from './clients.update.ts';
 import encryptionGet from './encryption.get.ts';
 import encryptionRotate from './encryption.rotate.ts';
+import { event_endpoints } from './eventEndpoints.ts';
 import type { FindClinic } from './findClinic.ts';
 import jobsGet from './jobs.get.ts';
 import jobsList from './jobs.list.ts';
@@ -23,6 +28,7 @@ import operatorsCreate from './operators.create.ts';
 import operatorsList from './operators.list.ts';
 import operatorsReset from './operators.reset.ts';
 import operatorsUpdate from './operators.update.ts';
+import requestsList from './requests.list.ts';
 import retentionGet from './retention.get.ts';
 import { sandboxFaultsClear } from './sandbox.faults.clear.ts';
 import { sandboxFaultsSet } from './sandbox.faults.set.ts';
@@ -51,6 +57,8 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     jobsGet,
     jobsRunAgain,
     jobsReview,
+    // Events & webhooks
+    ...event_endpoints,
     // Sandbox
     sandboxGet(clinic),
     sandboxFaultsSet(clinic),
@@ -77,5 +85,13 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     secondFactorOffer,
     secondFactorOn,
     secondFactorOff,
+    // Requests
+    requestsList,
+    // Audit
+    auditList,
+    auditSearch,
+    exportList,
+    exportSearch,
+    auditVerify,
   ];
 }

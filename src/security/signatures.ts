@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { sameHash } from './hash.ts';
 
 type Message = {
   /** The same on every try, so that the receiver can tell a repetition. */
@@ -28,6 +29,35 @@ export function signWebhook({ id, timestamp_s, body, secrets }: Message): Record
   };
 }
 
+/** What the signature of a webhook is worth: right; not ours; ours, but of another time; not there. */
+export type Verdict = 'valid' | 'wrong' | 'late' | 'missing';
+
+/** How far a timestamp may be off, as receivers are told. */
+const tolerance_s = 300;
+
+/** Judges a webhook as its receiver should: both kinds of signature must fit one of the secrets where they are sent. */
+export function judgeWebhook(
+  headers: Record<string, string | string[] | undefined>,
+  body: string | Buffer,
+  { secrets, now_s }: { secrets: readonly string[]; now_s: number },
+): Verdict {
+  const named = (name: string) => String(headers[name] ?? '');
+  const [id, timestamp, signature] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(named);
+  const verification = named('cobalt-verification');
+  if (!id || !timestamp || !signature) return 'missing';
+  const content = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), Buffer.from(body)]);
+  const signed = (secret: string) => `v1,${hmac(keyOf(secret), content).toString('base64')}`;
+  const given = signature.split(' ');
+  const fits = secrets.some((secret) => given.some((each) => same(each, signed(secret))));
+  const verified = verification === '' || secrets.some((each) => same(verification, hmac(each, body).toString('hex')));
+  if (!fits || !verified) return 'wrong';
+  return Math.abs(now_s - Number(timestamp)) <= tolerance_s ? 'valid' : 'late';
+}
+
+function same(one: string, other: string): boolean {
+  return sameHash(Buffer.from(one), Buffer.from(other));
+}
+
 /** Node's base64 skips what it cannot read: without this check a damaged secret would sign with a short or empty key. */
 function keyOf(secret: string): Buffer {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
@@ -36,6 +66,6 @@ function keyOf(secret: string): Buffer {
   throw new Error('A webhook secret is not in the form whsec_<base64 of 24 to 64 bytes>.');
 }
 
-function hmac(key: string | Buffer, text: string): Buffer {
-  return createHmac('sha256', key).update(text, 'utf8').digest();
+function hmac(key: string | Buffer, content: string | Buffer): Buffer {
+  return createHmac('sha256', key).update(content).digest();
 }

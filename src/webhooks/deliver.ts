@@ -1,18 +1,10 @@
 import type { Context } from '../context.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
-import { OutboundFailure } from '../security/outbound.ts';
-import { signWebhook } from '../security/signatures.ts';
 import { stop_reasons } from '../worker/worker.ts';
 import { type Delivery, readDelivery, releaseDelivery } from './deliveries.ts';
-import { retryAfterS } from './ladder.ts';
 import { readLiveSecrets } from './secrets.ts';
-import { type Outcome, settle, settleDisabled } from './settle.ts';
-
-/** A receiver that works answers in less; one that hangs holds one of the worker's slots for so long. */
-export const timeout_ms = 15_000;
-
-/** What is read of an answer: enough for any sane one to end by itself, so that its connection can be kept. */
-export const response_bytes_max = 65_536;
+import { type Outcome, sendWebhook } from './sendWebhook.ts';
+import { settle, settleDisabled } from './settle.ts';
 
 type Means = Pick<Context, 'db' | 'bell' | 'vault' | 'outbound' | 'log' | 'metrics'>;
 type Options = { timeout_ms?: number; random?: () => number };
@@ -27,7 +19,9 @@ export async function deliver(ctx: Means, lease: Lease, signal: AbortSignal, opt
       ctx.log.info(fields, 'a webhook was not sent: its endpoint is disabled');
       return;
     }
-    const outcome = await send(ctx, delivery, secrets, signal, options.timeout_ms ?? timeout_ms);
+    const { url, event_id: id, body } = delivery;
+    const webhook = { url, id, body, secrets, attempt: delivery.attempts + 1 };
+    const outcome = await sendWebhook(ctx, webhook, { signal, timeout_ms: options.timeout_ms });
     if (outcome === undefined) {
       if (signal.reason !== stop_reasons.shutdown) throw new LeaseLost();
       return await ctx.db.tenant(lease.client_id, (tx) => releaseDelivery(tx, lease));
@@ -47,48 +41,6 @@ function load(ctx: Means, lease: Lease): Promise<{ delivery: Delivery; secrets: 
     const delivery = await readDelivery(tx, lease);
     return { delivery, secrets: await readLiveSecrets(ctx.vault, tx, delivery.endpoint_id) };
   });
-}
-
-/** Sends the event once. Undefined when our own side stopped it: then nothing is known and nothing counts. */
-async function send(
-  ctx: Means,
-  delivery: Delivery,
-  secrets: string[],
-  signal: AbortSignal,
-  timeout_ms: number,
-): Promise<Outcome | undefined> {
-  const { event_id: id, body } = delivery;
-  const began_ms = performance.now();
-  const told = { success: false, gone: false, status_code: null, problem: null, retry_after_s: undefined };
-  const duration_ms = () => Math.round(performance.now() - began_ms);
-  try {
-    const { status, headers } = await ctx.outbound.fetch(delivery.url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': 'Chartwire',
-        'webhook-attempt': String(delivery.attempts + 1),
-        ...signWebhook({ id, timestamp_s: Math.floor(Date.now() / 1000), body, secrets }),
-      },
-      body,
-      ...{ timeout_ms, signal, response_bytes_max },
-    });
-    const answer = { ...told, status_code: status, duration_ms: duration_ms() };
-    if (status >= 200 && status < 300) return { ...answer, success: true };
-    const retry_after_s = retryAfterS(headers['retry-after'], Date.now());
-    return { ...answer, gone: status === 410, problem: problemOf(status), retry_after_s };
-  } catch (error) {
-    if (!(error instanceof OutboundFailure)) throw error;
-    if (signal.aborted) return undefined;
-    // Its text names the host and nothing else of the call.
-    return { ...told, problem: error.message, duration_ms: duration_ms() };
-  }
-}
-
-function problemOf(status: number): string {
-  if (status >= 300 && status < 400) return `The receiver answered ${status}; redirects are not followed.`;
-  if (status === 410) return 'The receiver answered 410 Gone, which disables the endpoint.';
-  return `The receiver answered ${status}.`;
 }
 
 function logged({ status_code, problem, duration_ms }: Outcome): Record<string, string | number> {

@@ -15,7 +15,13 @@ export type Delivery = {
   enabled: boolean;
 };
 
-export type Attempt = { number: number; duration_ms: number; status_code: number | null; problem: string | null };
+export type Attempt = {
+  number: number;
+  duration_ms: number;
+  status_code: number | null;
+  problem: string | null;
+  snippet: string | null;
+};
 
 export async function addDeliveries(
   tx: Tx,
@@ -51,12 +57,12 @@ export async function holdDelivery(tx: Tx, lease: Lease): Promise<void> {
   if (held.length === 0) throw new LeaseLost();
 }
 
-/** Keeps what a try showed. Nothing of the answer but its status: a receiver may have echoed health data. */
+/** Keeps what a try showed, with the beginning of the answer: it lies behind the wall of the event it may echo. */
 export async function addAttempt(tx: Tx, lease: Lease, attempt: Attempt): Promise<void> {
   await tx`
-    INSERT INTO delivery_attempts (delivery_id, attempt, client_id, at, duration_ms, status_code, problem)
+    INSERT INTO delivery_attempts (delivery_id, attempt, client_id, at, duration_ms, status_code, problem, snippet)
     VALUES (${lease.id}, ${attempt.number}, ${lease.client_id}, clock_timestamp(), ${attempt.duration_ms},
-      ${attempt.status_code}, ${attempt.problem})`;
+      ${attempt.status_code}, ${attempt.problem}, ${attempt.snippet})`;
 }
 
 /**
@@ -109,4 +115,17 @@ export async function restartDeliveries(tx: Tx, event_id: string, endpoint_ids: 
     UPDATE deliveries SET status = 'pending', ladder_from = attempts, ready_at = clock_timestamp(), finished_at = NULL
      WHERE event_id = ${event_id} AND endpoint_id = ANY (${[...endpoint_ids]}) AND status <> 'pending'`;
   return restarted.count;
+}
+
+/** Of these events only what has failed begins a fresh ladder, to enabled endpoints that want it; gives their events. */
+export async function restartFailed(tx: Tx, event_ids: readonly string[]): Promise<string[]> {
+  const rows = await tx<{ event_id: string }[]>`
+    UPDATE deliveries AS delivery SET status = 'pending', ladder_from = attempts, ready_at = clock_timestamp(),
+           finished_at = NULL
+      FROM events AS event, webhook_endpoints AS endpoint
+     WHERE delivery.event_id = ANY (${[...event_ids]}::uuid[]) AND delivery.status = 'failed'
+       AND event.id = delivery.event_id AND endpoint.id = delivery.endpoint_id AND endpoint.status = 'enabled'
+       AND (endpoint.event_types IS NULL OR event.type = ANY (endpoint.event_types))
+    RETURNING delivery.event_id`;
+  return [...new Set(rows.map((row) => row.event_id))];
 }

@@ -55,6 +55,11 @@ export async function findWanting(tx: Tx, type: string): Promise<string[]> {
   return rows.map((row) => row.id);
 }
 
+/** Waits for removals under way and holds off others, as `findWanting` does, for events of any type. */
+export async function lockEnabled(tx: Tx): Promise<void> {
+  await tx`SELECT FROM webhook_endpoints WHERE status = 'enabled' ORDER BY id FOR KEY SHARE`;
+}
+
 export async function findOldestEnabled(tx: Tx): Promise<string | undefined> {
   const [row] = await tx<{ id: string }[]>`
     SELECT id FROM webhook_endpoints WHERE status = 'enabled' ORDER BY created_at, id LIMIT 1`;
@@ -69,6 +74,26 @@ export async function lockEndpoint(tx: Tx, id: string): Promise<boolean> {
 
 export async function deleteEndpoint(tx: Tx, id: string): Promise<void> {
   await tx`DELETE FROM webhook_endpoints WHERE id = ${id}`;
+}
+
+/** False when there is no such endpoint. */
+export async function setEventTypes(tx: Tx, id: string, event_types: readonly EventType[] | null): Promise<boolean> {
+  const rows = await tx`
+    UPDATE webhook_endpoints SET event_types = ${event_types && [...event_types]} WHERE id = ${id} RETURNING id`;
+  return rows.length > 0;
+}
+
+/** Sends to an endpoint again, as if it had never failed. False when there is no such endpoint. */
+export async function enableEndpoint(tx: Tx, id: string): Promise<boolean> {
+  const rows = await tx`
+    UPDATE webhook_endpoints
+       SET failing_since = CASE WHEN status = 'enabled' THEN failing_since END, status = 'enabled', disabled_reason = NULL
+     WHERE id = ${id} RETURNING id`;
+  return rows.length > 0;
+}
+
+export async function moveEndpoint(tx: Tx, id: string, url: string): Promise<void> {
+  await tx`UPDATE webhook_endpoints SET url = ${url} WHERE id = ${id}`;
 }
 
 export async function markDisabled(tx: Tx, id: string, reason: string): Promise<boolean> {

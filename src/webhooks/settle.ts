@@ -5,18 +5,7 @@ import { disableEndpoint } from './disableEndpoint.ts';
 import { clearFailing, noteFailing } from './endpoints.ts';
 import { lockEvents, restateEvents } from './events.ts';
 import { nextTry } from './ladder.ts';
-
-/** What one try showed. */
-export type Outcome = {
-  success: boolean;
-  /** The receiver says that it will never take a delivery again. */
-  gone: boolean;
-  status_code: number | null;
-  /** Why it failed, in plain words. */
-  problem: string | null;
-  retry_after_s: number | undefined;
-  duration_ms: number;
-};
+import type { Outcome } from './sendWebhook.ts';
 
 /** What follows from a try: it arrived, it is tried again, or the ladder is at its end. */
 export type Verdict = 'success' | 'retry' | 'failed';

@@ -41,6 +41,11 @@ beforeAll(async () => {
   await leaveRows(world.api);
   // A file stays only as long as its job runs.
   await world.owner`INSERT INTO uploads (operation_id, client_id, content) SELECT id, client_id, 'x' FROM operations`;
+  // An operator opens a receiver; it keeps what it gets for a day.
+  await world.owner`INSERT INTO receivers (client_id, endpoint_id, key_hash)
+    SELECT DISTINCT ON (client_id) client_id, id, id::bytea FROM webhook_endpoints`;
+  await world.owner`INSERT INTO received_requests (id, client_id, method, headers, body, body_bytes, verdict, delay_ms)
+    SELECT gen_random_uuid(), client_id, 'POST', '{}', 'x', 1, 'valid', 0 FROM receivers`;
   const [row] = await world.owner`SELECT id FROM clients WHERE public_id = ${world.sandbox.client_id}`;
   own = row?.id;
   tables = (
@@ -236,7 +241,9 @@ describe('the role that crosses tenants', () => {
     ['link_tokens', ['user_id', 'emr_address']],
     ['public_tokens', ['account_id', 'token_hash']],
     ['record_counts', ['total']],
-    ['delivery_attempts', ['problem']],
+    ['delivery_attempts', ['problem', 'snippet']],
+    ['receivers', ['endpoint_id', 'status']],
+    ['received_requests', ['body', 'headers', 'event_type', 'client_id']],
   ])('may not read of %s: %j', async (table, columns) => {
     for (const column of columns) {
       const read = system`SELECT ${system(column)} FROM ${system(table)} LIMIT 1`;
@@ -270,6 +277,7 @@ describe('the role that crosses tenants', () => {
         'link_tokens DELETE',
         'organisations UPDATE next_sync_at',
         'public_tokens DELETE',
+        'received_requests DELETE',
         'requests DELETE',
         'requests INSERT',
       ].sort(),

@@ -190,7 +190,7 @@ describe('a try', () => {
     expect(written).toBeLessThan(16_000_000);
   });
 
-  it('leaves no health data, address or secret in the log or the rows of attempts', async () => {
+  it('leaves no health data, address or secret in the log or in the words of a try; what was answered goes with the event', async () => {
     const { secret } = await receive(world, answering(500, {}, 'Anna Planted, MRN-4711'));
     world.lines.length = 0;
     const id = await emit(world, failed);
@@ -201,6 +201,10 @@ describe('a try', () => {
     for (const planted of ['Anna', 'MRN-4711', '/hook', secret.slice(6)]) expect(kept).not.toContain(planted);
     const counted = await world.ctx.metrics.registry.getSingleMetricAsString('chartwire_delivery_seconds');
     expect(counted).toContain('outcome="retry"');
+    const snippets = () => world.owner`SELECT snippet FROM delivery_attempts WHERE snippet LIKE '%MRN-4711%'`;
+    expect(await snippets()).toMatchObject([{ snippet: 'Anna Planted, MRN-4711' }]);
+    await world.owner`DELETE FROM events WHERE id = ${id}`;
+    expect(await snippets()).toHaveLength(0);
   });
 });
 

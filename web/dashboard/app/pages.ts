@@ -27,11 +27,29 @@ export const pages: readonly PageEntry[] = [
     component: lazy(() => import('../pages/jobs/Jobs.tsx')),
   },
   {
+    path: '/events',
+    label: 'Events & webhooks',
+    of_client: true,
+    component: lazy(() => import('../pages/events/Events.tsx')),
+  },
+  {
+    path: '/requests',
+    label: 'Requests',
+    of_client: false,
+    component: lazy(() => import('../pages/requests/Requests.tsx')),
+  },
+  {
     path: '/sandbox',
     label: 'Sandbox',
     of_client: false,
     sandbox: true,
     component: lazy(() => import('../pages/sandbox/Sandbox.tsx')),
+  },
+  {
+    path: '/audit',
+    label: 'Audit',
+    of_client: false,
+    component: lazy(() => import('../pages/audit/Audit.tsx')),
   },
   {
     path: '/settings',

@@ -7,7 +7,7 @@ export function Copyable({ value, label }: { value: string; label: string }) {
       <Code className="breakable">{value}</Code>
       <CopyButton value={value}>
         {({ copied, copy }) => (
-          <Button size="compact-xs" variant="default" onClick={copy} aria-label={`Copy ${label}`}>
+          <Button size="compact-xs" variant="default" flex="none" onClick={copy} aria-label={`Copy ${label}`}>
             {copied ? 'Copied' : 'Copy'}
           </Button>
         )}

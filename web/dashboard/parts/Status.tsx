@@ -17,6 +17,12 @@ const looks: Record<string, { word: string; colour: string }> = {
   success: { word: 'Delivered', colour: 'green' },
   enabled: { word: 'Enabled', colour: 'green' },
   disabled: { word: 'Disabled', colour: 'gray' },
+  none: { word: 'Nobody to tell', colour: 'gray' },
+  valid: { word: 'Signature valid', colour: 'green' },
+  wrong: { word: 'Signature wrong', colour: 'red' },
+  late: { word: 'Timestamp off', colour: 'orange' },
+  missing: { word: 'Not signed', colour: 'gray' },
+  failing: { word: 'Failing', colour: 'red' },
   inactive: { word: 'Inactive', colour: 'gray' },
 };
 

@@ -1,0 +1,30 @@
+import type { Context } from '../context.ts';
+import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
+import { findRecords } from './auditRecords.ts';
+import { openStamp } from './stamp.ts';
+
+/** A page of the audit trail, newest first. */
+export async function listAudit(
+  ctx: Pick<Context, 'db' | 'system_keys'>,
+  { client_id, patient_mrn, page_size = 50, ...search }: AuditSearch,
+): Promise<{ rows: AuditRecord[]; next: string | null }> {
+  const clients = await ctx.db.system<{ id: string }[]>`SELECT id FROM clients
+    ${client_id === undefined ? ctx.db.system`` : ctx.db.system`WHERE public_id = ${client_id}`}`;
+  const [only] = clients;
+  // Nobody by that name has done anything.
+  if (client_id !== undefined && !only) return { rows: [], next: null };
+  const found = await findRecords(ctx.db.system, {
+    ...search,
+    client_id: client_id === undefined ? undefined : only?.id,
+    patients: patient_mrn === undefined ? undefined : marksOf(ctx, clients, patient_mrn),
+    limit: page_size + 1,
+  });
+  const rows = found.slice(0, page_size);
+  return { rows, next: found.length > page_size ? (rows.at(-1)?.id ?? null) : null };
+}
+
+/** A mark is of a client and an MRN, so an MRN alone is looked for as everybody's. */
+function marksOf(ctx: Pick<Context, 'system_keys'>, clients: readonly { id: string }[], mrn: string): string[] {
+  const { mark } = openStamp(ctx.system_keys);
+  return clients.map(({ id }) => mark(id, mrn));
+}

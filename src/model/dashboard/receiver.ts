@@ -1,0 +1,39 @@
+import { type Static, Type } from 'typebox';
+import { date_time, id, nullable } from '../fields.ts';
+
+/** How the built-in receiver answers. */
+const answered = {
+  /** null: it closes the connection. */
+  status: nullable(Type.Integer()),
+  delay_ms: Type.Integer(),
+};
+
+export const receiver = Type.Object({
+  webhook_id: Type.String(),
+  url: Type.String(),
+  endpoint_status: Type.Enum(['enabled', 'disabled']),
+  ...answered,
+  /** For so many requests; null: until it is told otherwise. */
+  times: nullable(Type.Integer()),
+});
+export type ReceiverState = Static<typeof receiver>;
+
+export const received_row = Type.Object({
+  id,
+  at: date_time,
+  method: Type.String(),
+  body_bytes: Type.Integer(),
+  verdict: Type.Enum(['valid', 'wrong', 'late', 'missing']),
+  event_id: nullable(Type.String()),
+  event_type: nullable(Type.String()),
+  attempt: nullable(Type.String()),
+  ...answered,
+});
+export type ReceivedRow = Static<typeof received_row>;
+
+export const received_request = Type.Object({
+  ...received_row.properties,
+  headers: Type.Record(Type.String(), Type.String()),
+  body: Type.String(),
+});
+export type ReceivedRequest = Static<typeof received_request>;

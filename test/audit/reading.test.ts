@@ -1,0 +1,156 @@
+import { Compile } from 'typebox/compile';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { exportAudit } from '../../src/audit/exportAudit.ts';
+import { sealAudit } from '../../src/audit/sealAudit.ts';
+import auditList from '../../src/dashboard/audit.list.ts';
+import type { AuditRecord } from '../../src/model/dashboard/audit.ts';
+import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+
+let world: TestSandbox;
+let operator: TestOperator;
+let mrn: string;
+beforeAll(async () => {
+  world = await startSandbox({ small: true });
+  operator = await openOperator(world);
+  const { body } = await world.api.call('GET', '/v1/patients?page_size=3');
+  mrn = body.patients[1].mrn;
+  for (let n = 0; n < 5; n++) await world.api.call('GET', `/v1/patients?mrn=${mrn}`);
+  await world.api.call('GET', '/v1/orders?patient_mrn=OTHER');
+});
+afterAll(() => world.close());
+
+const list = async (query = ''): Promise<AuditRecord[]> => {
+  const { status, body } = await operator.get(`audit?${query}`);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body.rows;
+};
+const search = async (filters: Record<string, unknown>): Promise<AuditRecord[]> => {
+  const { status, body } = await operator.post('audit/search', filters);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body.rows;
+};
+
+describe('the list', () => {
+  test('shows who did what, newest first, as its schema says', async () => {
+    const answer = await operator.get('audit?page_size=200');
+    expect(Compile(auditList.response).Errors(answer.body)).toStrictEqual([]);
+    const ids = answer.body.rows.map((each: AuditRecord) => each.id);
+    expect(ids).toStrictEqual([...ids].sort().reverse());
+    const orders = answer.body.rows.find((each: AuditRecord) => each.action === 'orders.list');
+    expect(orders).toMatchObject({
+      client_id: world.sandbox.client_id,
+      client_name: 'Sandbox',
+      account: world.sandbox.access_token_reference_id,
+      actor_kind: 'client',
+      outcome: '200',
+      patients: 1,
+    });
+  });
+
+  test('is read page by page, and every record once', async () => {
+    const whole = await list(`page_size=200&client_id=${world.sandbox.client_id}`);
+    const seen: string[] = [];
+    for (let next: string | null = ''; next !== null; ) {
+      const before = next === '' ? '' : `&before=${next}`;
+      const { body } = await operator.get(`audit?page_size=4&client_id=${world.sandbox.client_id}${before}`);
+      seen.push(...body.rows.map((each: AuditRecord) => each.id));
+      next = body.next;
+    }
+    expect(seen).toStrictEqual(whole.map((each) => each.id));
+  });
+
+  test('is narrowed by actor, action, client and time', async () => {
+    const signed = await list('action=operator.sign_in');
+    expect(signed.map((each) => each.actor)).toStrictEqual([world.sandbox.dashboard.email]);
+    const own = await list(`actor=${encodeURIComponent(world.sandbox.dashboard.email)}&page_size=200`);
+    expect(new Set(own.map((each) => each.actor_kind))).toStrictEqual(new Set(['operator']));
+    expect(await list('client_id=ci_test_nobody')).toStrictEqual([]);
+    expect(await list(`client_id=${world.sandbox.client_id}&actor_kind=operator`)).toStrictEqual([]);
+    const at = signed[0]?.at ?? '';
+    const later = new Date(Date.parse(at) + 1).toISOString();
+    expect((await list(`action=operator.sign_in&from=${at}&to=${later}`)).length).toBe(1);
+    expect(await list(`action=operator.sign_in&from=${later}`)).toStrictEqual([]);
+    expect(await list(`action=operator.sign_in&to=${at}`)).toStrictEqual([]);
+  });
+
+  test('takes no MRN in its address', async () => {
+    const { status, body } = await operator.get(`audit?patient_mrn=${mrn}`);
+    expect([status, body.message]).toStrictEqual([400, 'Unexpected query parameters: patient_mrn']);
+  });
+});
+
+describe('the search by patient', () => {
+  test('finds exactly the records that concern the patient, of one client or of all', async () => {
+    for (const filters of [{ patient_mrn: mrn }, { patient_mrn: mrn, client_id: world.sandbox.client_id }]) {
+      const found = await search(filters);
+      expect(found.map((each) => [each.action, each.patients])).toStrictEqual([
+        ...Array(5).fill(['patients.list', 1]),
+        ['patients.list', 3],
+      ]);
+    }
+    expect((await search({ patient_mrn: 'OTHER' })).map((each) => each.action)).toStrictEqual(['orders.list']);
+    expect(await search({ patient_mrn: 'NOBODY' })).toStrictEqual([]);
+    expect(await search({ patient_mrn: mrn, action: 'orders.list' })).toStrictEqual([]);
+  });
+});
+
+describe('the file', () => {
+  test('holds what the list shows, one record a line', async () => {
+    const answer = await operator.get('audit.csv?action=patients.list');
+    expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    expect(answer.headers.get('content-disposition')).toContain('attachment');
+    const lines = answer.body.trim().split('\r\n');
+    expect(lines).toHaveLength(7);
+    expect(lines[0]).toMatch(/^"at","client_id","client_name","actor_kind"/);
+    expect(lines[1]).toContain(`"${world.sandbox.client_id}","Sandbox","client"`);
+    const of_patient = await operator.post('audit/search.csv', { patient_mrn: 'OTHER' });
+    expect(of_patient.body.trim().split('\r\n')).toHaveLength(2);
+  });
+
+  test('is safe to open in a spreadsheet, and is read in parts', async () => {
+    const hostile = ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', 'with "quotes", commas\nand lines'];
+    for (const actor of hostile) {
+      await world.ctx.audit.record({ client_id: null, actor_kind: 'system', actor, action: 'test.csv', outcome: 'x' });
+    }
+    let text = '';
+    let parts = 0;
+    for await (const part of exportAudit(world.ctx, { action: 'test.csv' }, 2)) {
+      text += part;
+      parts += 1;
+    }
+    expect(parts).toBe(4);
+    for (const actor of hostile.slice(0, 5)) expect(text).toContain(`,"'${actor}",`);
+    expect(text).toContain('"with ""quotes"", commas\nand lines"');
+  });
+});
+
+describe('the verification', () => {
+  test('tells how far it is, and at last that all is whole, or what is not', async () => {
+    await sealAudit(world.ctx);
+    const verify = async () => {
+      const { base_url } = world.sandbox;
+      const answer = await fetch(`${base_url}/dashboard/api/audit/verify`, {
+        method: 'POST',
+        headers: {
+          cookie: operator.cookie,
+          'x-csrf-token': operator.csrf_token,
+          origin: base_url,
+          'content-type': 'application/json',
+        },
+        body: '{}',
+      });
+      expect(answer.headers.get('content-type')).toBe('application/x-ndjson');
+      const lines = (await answer.text())
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect(lines[0]).toMatchObject({ checked: expect.any(Number), total: expect.any(Number) });
+      return lines.at(-1).verdict;
+    };
+    expect(await verify()).toMatchObject({ ok: true, faults: [] });
+    await world.owner`UPDATE audit_records SET outcome = '404' WHERE position = 2`;
+    const verdict = await verify();
+    expect(verdict).toMatchObject({ ok: false, faults: [{ position: 2, what: 'changed' }] });
+  });
+});

@@ -1,0 +1,201 @@
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { addOperator } from '../../src/clients/operators.ts';
+import { hashPassword } from '../../src/security/passwords.ts';
+import { newClient } from '../api/support.ts';
+import { openOperator } from '../harness/operator.ts';
+import { type Answer, answering, startReceiver } from '../harness/receiver.ts';
+import { patience, startEventsPlace, writeUntil } from './eventsPlace.ts';
+
+let world: Awaited<ReturnType<typeof startEventsPlace>>;
+beforeAll(async () => {
+  world = await startEventsPlace();
+});
+afterAll(() => world?.close());
+afterEach(async () => {
+  await world.owner`DELETE FROM webhook_endpoints`;
+  await world.owner`DELETE FROM events`;
+});
+
+const get = (path: string) => world.operator.get(`clients/{client}/${path}`);
+const post = (path: string, body?: unknown) => world.operator.post(`clients/{client}/${path}`, body);
+const listed = async (query = '') => (await get(`events?${query}`)).body.rows as { id: string; type: string }[];
+
+/** An application's server, registered; `receiver.answer` says how it answers from now on. */
+async function register(answer: Answer) {
+  const receiver = await startReceiver(answer);
+  onTestFinished(receiver.close);
+  const { body } = await post('webhooks', { webhook_url: receiver.url });
+  return { receiver, webhook_id: body.webhook_id as string };
+}
+
+/** Events that failed: their receiver answered 500, and their ladders, three days long, are brought to an end here. */
+async function failOnce(count = 1) {
+  const { receiver, webhook_id } = await register(answering(500, {}, 'no'));
+  const ids = [];
+  for (let n = 0; n < count; n++) ids.push(await writeUntil(world, 'pending'));
+  await world.owner`UPDATE deliveries SET status = 'failed', ready_at = NULL, finished_at = now()`;
+  await world.owner`UPDATE events SET delivery_status = 'failed' WHERE id = ANY (${ids})`;
+  return { receiver, webhook_id, ids };
+}
+
+const yesterday = () => new Date(Date.now() - 86_400_000).toISOString();
+async function resendAll() {
+  const { body } = await get(`failed-events?since=${yesterday()}`);
+  return post('failed-events/resend', { since: yesterday(), until: body.until });
+}
+
+describe('the list of events', () => {
+  test('is newest first, page by page, and shows nothing of a patient', async () => {
+    const ids = [];
+    for (let n = 0; n < 3; n++) ids.unshift(await writeUntil(world, null));
+    const first = await get('events?page_size=2');
+    expect(first.body.rows.map(({ id }: { id: string }) => id)).toStrictEqual(ids.slice(0, 2));
+    expect(JSON.stringify(first.body)).not.toContain(world.sandbox.example.patient_mrn);
+    const second = await get(`events?page_size=2&before=${first.body.next}`);
+    expect(second.body).toMatchObject({ rows: [{ id: ids[2], delivery_status: null, tries: 0 }], next: null });
+  });
+
+  test('is narrowed by type, status, job, account and time', async () => {
+    await register(answering(200));
+    const id = await writeUntil(world, 'success');
+    const [row] = (await get('events')).body.rows;
+    const hits = [
+      'event_type=telephone_encounter.created',
+      'delivery_status=success',
+      `job_id=${row.job_id}`,
+      `account_id=${row.account.id}`,
+      `start_date=${row.created_at}&end_date=${row.created_at}`,
+    ];
+    for (const query of hits) expect(await listed(query), query).toMatchObject([{ id }]);
+    const misses = [
+      'event_type=telephone_encounter.failed',
+      'delivery_status=failed',
+      'delivery_status=none',
+      `job_id=${row.job_id + 1}`,
+      `account_id=${'0'.repeat(32)}`,
+      'start_date=2099-01-01',
+      'end_date=2020-01-01',
+    ];
+    for (const query of misses) expect(await listed(query), query).toStrictEqual([]);
+    expect((await get('events?account_id=everyone')).status).toBe(400);
+  });
+
+  test('shows no event of another client, nor does the event itself', async () => {
+    const id = await writeUntil(world, null);
+    const other = await newClient(world);
+    const theirs = await world.operator.get(`clients/${other.client_id}/events`);
+    expect(theirs.body.rows).toStrictEqual([]);
+    expect((await world.operator.get(`clients/${other.client_id}/events/${id}`)).status).toBe(404);
+    const resent = await world.operator.post(`clients/${other.client_id}/events/${id}/resend`);
+    expect(resent.status).toBe(404);
+  });
+});
+
+describe('an event', () => {
+  test('has its payload and every try with status, duration and the beginning of the answer', async () => {
+    const long = `first line\nsecond \u0007${'x'.repeat(1000)}`;
+    await register(answering(500, { 'content-type': 'text/plain' }, long));
+    const id = await writeUntil(world, 'pending');
+    const { event } = (await get(`events/${id}`)).body;
+    expect(JSON.parse(event.body)).toMatchObject({ id, data: { patient_mrn: world.sandbox.example.patient_mrn } });
+    const [delivery] = event.deliveries;
+    expect(delivery).toMatchObject({ status: 'pending', next_try_at: expect.any(String) });
+    const [first] = delivery.tries.slice(-1);
+    expect(first).toMatchObject({ attempt: 1, status_code: 500, problem: 'The receiver answered 500.' });
+    expect(first.duration_ms).toBeGreaterThanOrEqual(0);
+    expect(first.snippet).toHaveLength(500);
+    expect(first.snippet).toMatch(/^first line\nsecond \ufffdxxx/);
+  });
+
+  test('keeps what a receiver said with its success, and nothing that is no text', async () => {
+    const said = await register(answering(200, { 'content-type': 'application/json' }, '{"error":"unknown clinic"}'));
+    const id = await writeUntil(world, 'success');
+    const triesOf = async () => (await get(`events/${id}`)).body.event.deliveries[0].tries;
+    expect(await triesOf()).toMatchObject([{ status_code: 200, problem: null, snippet: '{"error":"unknown clinic"}' }]);
+    said.receiver.answer = answering(200, { 'content-type': 'image/png' }, 'PNG');
+    await post(`events/${id}/resend`);
+    await vi.waitFor(async () => expect(await triesOf()).toHaveLength(2), patience);
+    expect(await triesOf()).toMatchObject([{ attempt: 2, snippet: null }, { attempt: 1 }]);
+  });
+
+  test('is sent again by who may act, and only by them', async () => {
+    const { receiver, ids } = await failOnce();
+    const email = 'reader@example.org';
+    const password_hash = await hashPassword('a long enough password');
+    const person = { email, name: 'Reader', role: 'read_only', password_hash, password_temporary: false } as const;
+    await addOperator(world.ctx.db.system, person);
+    const reader = await openOperator(world, { email, password: 'a long enough password' });
+    expect((await reader.get(`clients/{client}/events/${ids[0]}`)).status).toBe(200);
+    expect((await reader.post(`clients/{client}/events/${ids[0]}/resend`)).status).toBe(403);
+    expect((await reader.post('clients/{client}/failed-events/resend', {})).status).toBe(403);
+    receiver.answer = answering(204);
+    expect((await post(`events/${ids[0]}/resend`)).body).toStrictEqual({ success: true, deliveries: 1 });
+    await vi.waitFor(async () => expect(await listed('delivery_status=success')).toHaveLength(1), patience);
+    expect((await post(`events/${'0'.repeat(32)}/resend`)).status).toBe(404);
+  });
+});
+
+describe('resending all that failed', () => {
+  test('counts what is failed now and can be sent, and sends exactly that', async () => {
+    const { receiver, webhook_id, ids } = await failOnce(2);
+    const count = async () => (await get(`failed-events?since=${yesterday()}`)).body;
+    expect(await count()).toMatchObject({ events: 2, stuck: 0 });
+    await post(`webhooks/${webhook_id}/disable`);
+    expect(await count()).toMatchObject({ events: 0, stuck: 2 });
+    expect((await resendAll()).body).toMatchObject({ resent: 0, next: null });
+    await post(`webhooks/${webhook_id}/enable`);
+    const since = new Date(Date.now() + 60_000).toISOString();
+    expect((await get(`failed-events?since=${since}`)).body).toMatchObject({ events: 0, stuck: 0 });
+    receiver.answer = answering(200);
+    receiver.received.length = 0;
+    expect((await resendAll()).body).toMatchObject({ resent: 2, next: null });
+    await vi.waitFor(async () => expect(await listed('delivery_status=success')).toHaveLength(2), patience);
+    expect(receiver.received.map(({ headers }) => headers['webhook-id']).sort()).toStrictEqual([...ids].sort());
+  });
+
+  test('leaves alone the endpoint at which the event arrived', async () => {
+    const { receiver } = await failOnce();
+    const arrived = await register(answering(200));
+    await world.owner`INSERT INTO deliveries (id, client_id, event_id, endpoint_id, status, ready_at, finished_at)
+      SELECT gen_random_uuid(), client_id, event_id, ${arrived.webhook_id}, 'success', NULL, now() FROM deliveries`;
+    receiver.answer = answering(200);
+    expect((await resendAll()).body.resent).toBe(1);
+    await vi.waitFor(async () => expect(await listed('delivery_status=success')).toHaveLength(1), patience);
+    expect(arrived.receiver.received).toHaveLength(0);
+  });
+
+  test('by two operators at once sends each event once', async () => {
+    const { receiver, ids } = await failOnce(3);
+    receiver.answer = answering(200);
+    receiver.received.length = 0;
+    const both = await Promise.all([resendAll(), resendAll(), resendAll()]);
+    expect(both.map(({ body }) => body.resent).sort()).toStrictEqual([0, 0, 3]);
+    await vi.waitFor(async () => expect(await listed('delivery_status=success')).toHaveLength(3), patience);
+    expect(receiver.received).toHaveLength(ids.length);
+  });
+
+  test('goes on where the batch before it ended', async () => {
+    const { receiver } = await failOnce();
+    receiver.answer = answering(200);
+    // 149 more of the same event: a batch is 100.
+    await world.owner`
+      WITH copies AS (
+        INSERT INTO events (id, client_id, account_id, type, body, delivery_status, created_at)
+          SELECT gen_random_uuid(), client_id, account_id, type, body, 'failed', created_at
+            FROM events, generate_series(1, 149) RETURNING id, client_id)
+      INSERT INTO deliveries (id, client_id, event_id, endpoint_id, status, ready_at)
+        SELECT gen_random_uuid(), copies.client_id, copies.id, endpoint.id, 'failed', NULL
+          FROM copies, webhook_endpoints AS endpoint`;
+    const { body: count } = await get(`failed-events?since=${yesterday()}`);
+    expect(count.events).toBe(150);
+    const asked = { since: yesterday(), until: count.until };
+    const first = (await post('failed-events/resend', asked)).body;
+    expect(first.resent).toBe(100);
+    const second = (await post('failed-events/resend', { ...asked, after: first.next })).body;
+    expect(second).toMatchObject({ resent: 50, next: null });
+    await vi.waitFor(
+      async () => expect((await get(`failed-events?since=${yesterday()}`)).body.events).toBe(0),
+      patience,
+    );
+  });
+});

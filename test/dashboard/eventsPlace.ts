@@ -1,0 +1,27 @@
+import { expect, vi } from 'vitest';
+import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { freePort, startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+
+export const patience = { timeout: 30_000, interval: 25 };
+
+/** The product on a port of its own, which stands in the address of the built-in receiver, and its owner. */
+export async function startEventsPlace(): Promise<TestSandbox & { operator: TestOperator }> {
+  const world = await startSandbox({ small: true, env: { PORT: `${await freePort()}` } });
+  return { ...world, operator: await openOperator(world) };
+}
+
+/** Makes a write and waits until its event has this status; gives the event's id. */
+export async function writeUntil(
+  { api, operator }: Pick<TestSandbox, 'api'> & { operator: TestOperator },
+  status: 'success' | 'failed' | 'pending' | null,
+  tries = status === null ? 0 : 1,
+): Promise<string> {
+  const { job_id } = (await api.callIn()).body;
+  return vi.waitFor(async () => {
+    const { body } = await operator.get(`clients/{client}/events?job_id=${job_id}`);
+    const [row] = body.rows;
+    expect(row?.delivery_status).toBe(status);
+    expect(row?.tries).toBeGreaterThanOrEqual(tries);
+    return row.id as string;
+  }, patience);
+}

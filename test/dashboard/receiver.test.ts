@@ -1,0 +1,216 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
+import { receiverRefusal } from '../../src/receiver/openReceiver.ts';
+import { kept_max, purgeReceived } from '../../src/receiver/receivedRequests.ts';
+import { newClient } from '../api/support.ts';
+import { patience, startEventsPlace, writeUntil } from './eventsPlace.ts';
+
+let world: Awaited<ReturnType<typeof startEventsPlace>>;
+beforeAll(async () => {
+  world = await startEventsPlace();
+});
+afterAll(() => world?.close());
+afterEach(async () => {
+  await world.owner`DELETE FROM webhook_endpoints`;
+  await world.owner`DELETE FROM events`;
+});
+
+const get = (path: string) => world.operator.get(`clients/{client}/receiver${path}`);
+const received = async () => (await get('/requests')).body.rows;
+const tell = (answer: Record<string, unknown>) =>
+  world.operator.patch('clients/{client}/receiver', { delay_ms: 0, times: null, ...answer });
+
+async function open(): Promise<{ webhook_id: string; url: string }> {
+  const { status, body } = await world.operator.post('clients/{client}/receiver');
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body.receiver;
+}
+const send = (url: string, body: string | Buffer = '', headers: Record<string, string> = {}) =>
+  fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
+
+describe('the built-in receiver', () => {
+  test('is one per client, at an address of the service that nobody can guess, and an endpoint like any other', async () => {
+    expect((await get('')).body).toStrictEqual({ success: true, receiver: null, refused: null });
+    const [first, second] = await Promise.all([open(), open()]);
+    expect(second).toStrictEqual(first);
+    expect(first.url).toMatch(new RegExp(`^${world.sandbox.base_url}/receiver/rc_[\\w-]{43}$`));
+    const { body } = await world.operator.get('clients/{client}/webhooks');
+    expect(body.webhooks).toMatchObject([{ id: first.webhook_id, url: first.url, built_in: true }]);
+    const other = await newClient(world);
+    expect((await world.operator.get(`clients/${other.client_id}/receiver`)).body.receiver).toBeNull();
+  });
+
+  test('records a delivery with headers, body and the verdict on its signature', async () => {
+    await open();
+    const event_id = await writeUntil(world, 'success');
+    const [row] = await received();
+    expect(row).toMatchObject({
+      ...{ event_id, event_type: 'telephone_encounter.created', verdict: 'valid', attempt: '1' },
+      ...{ status: 200, delay_ms: 0, method: 'POST' },
+    });
+    const { request } = (await get(`/requests/${row.id}`)).body;
+    expect(request.headers).toMatchObject({ 'webhook-id': event_id, 'user-agent': 'Chartwire' });
+    expect(JSON.parse(request.body).data.patient_mrn).toBe(world.sandbox.example.patient_mrn);
+    const { event } = (await world.operator.get(`clients/{client}/events/${event_id}`)).body;
+    expect(event.deliveries[0].tries).toMatchObject([{ status_code: 200, snippet: '{"received":true}' }]);
+    // Whoever looked at the body saw the patient.
+    const [seen] = await world.owner`SELECT FROM audit_records WHERE action = 'dashboard.received.get'
+      AND cardinality(patients) = 1`;
+    expect(seen).toBeDefined();
+  });
+
+  test('tells a good signature from a wrong one, a late one and none', async () => {
+    const { url, webhook_id } = await open();
+    const rotated = await world.operator.post(`clients/{client}/webhooks/${webhook_id}/rotate-secret`);
+    const secret: string = rotated.body.webhook_secret;
+    const signed = (body: string, at_s: number) => {
+      const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
+      const signature = createHmac('sha256', key).update(`m1.${at_s}.${body}`).digest('base64');
+      return { 'webhook-id': 'm1', 'webhook-timestamp': `${at_s}`, 'webhook-signature': `v1,${signature}` };
+    };
+    const now_s = Math.floor(Date.now() / 1000);
+    await send(url, '{}', signed('{}', now_s));
+    await send(url, '{ }', signed('{}', now_s));
+    await send(url, '{}', { ...signed('{}', now_s), 'cobalt-verification': 'ab' });
+    await send(url, '{}', signed('{}', now_s - 600));
+    await send(url, '{}');
+    const verdicts = (await received()).map(({ verdict }: { verdict: string }) => verdict);
+    expect(verdicts).toStrictEqual(['missing', 'late', 'wrong', 'wrong', 'valid']);
+  });
+
+  test('takes a body of any kind, and none of more than 1 MB', async () => {
+    const { url } = await open();
+    expect((await send(url, Buffer.from([0, 255, 10]), { 'content-type': 'application/octet-stream' })).status).toBe(
+      200,
+    );
+    expect((await fetch(url)).status).toBe(200);
+    expect((await send(url, 'x'.repeat(1_048_577))).status).toBe(413);
+    const [empty, binary, ...more] = await received();
+    expect([empty, binary]).toMatchObject([
+      { method: 'GET', body_bytes: 0, event_type: null },
+      { body_bytes: 3, event_type: null, verdict: 'missing' },
+    ]);
+    expect(more).toStrictEqual([]);
+    expect((await get(`/requests/${binary.id}`)).body.request.body).toBe('\ufffd\ufffd\n');
+  });
+
+  test('is nothing to who does not know its key', async () => {
+    const { url } = await open();
+    const guess = await send(url.slice(0, -1) + (url.endsWith('A') ? 'B' : 'A'));
+    expect(guess.status).toBe(404);
+    expect(await guess.text()).not.toContain('rc_');
+    expect(await received()).toStrictEqual([]);
+  });
+});
+
+describe('told to fail', () => {
+  test('it answers so many times as it was told, and is well again', async () => {
+    const { url } = await open();
+    await tell({ status: 503, times: 2 });
+    expect((await get('')).body.receiver).toMatchObject({ status: 503, delay_ms: 0, times: 2 });
+    expect((await send(url)).status).toBe(503);
+    expect((await get('')).body.receiver).toMatchObject({ status: 503, times: 1 });
+    expect((await send(url)).status).toBe(503);
+    expect((await send(url)).status).toBe(200);
+    expect((await get('')).body.receiver).toMatchObject({ status: 200, delay_ms: 0, times: null });
+    const statuses = (await received()).map(({ status }: { status: number }) => status);
+    expect(statuses).toStrictEqual([200, 503, 503]);
+  });
+
+  test('it closes the connection, and answers late', async () => {
+    const { url } = await open();
+    await tell({ status: null });
+    await expect(send(url)).rejects.toThrow('fetch failed');
+    await tell({ status: 200, delay_ms: 300 });
+    const began_ms = performance.now();
+    expect((await send(url)).status).toBe(200);
+    // Node's timers may fire a millisecond early.
+    expect(performance.now() - began_ms).toBeGreaterThanOrEqual(299);
+    expect(await received()).toMatchObject([{ status: 200, delay_ms: 300 }, { status: null }]);
+    for (const wrong of [{ status: 199 }, { status: 600 }, { delay_ms: 20_001 }, { times: 0 }]) {
+      expect((await tell({ status: 500, ...wrong })).status, JSON.stringify(wrong)).toBe(400);
+    }
+  });
+
+  test('its failure is a failed try, with what it said', async () => {
+    await open();
+    await tell({ status: 500 });
+    const id = await writeUntil(world, 'pending');
+    const { event } = (await world.operator.get(`clients/{client}/events/${id}`)).body;
+    expect(event.deliveries[0].tries[0]).toMatchObject({
+      status_code: 500,
+      snippet: 'The built-in receiver was told to answer 500.',
+    });
+  });
+
+  test('410 disables it as it would any endpoint, and opening it again enables it', async () => {
+    const { webhook_id } = await open();
+    await tell({ status: 410, times: 1 });
+    await writeUntil(world, 'failed');
+    expect((await get('')).body.receiver).toMatchObject({ webhook_id, endpoint_status: 'disabled' });
+    expect(await open()).toMatchObject({ webhook_id, endpoint_status: 'enabled' });
+    await writeUntil(world, 'success');
+  });
+});
+
+describe('what it got', () => {
+  test('is kept a day, and at most the last 200', async () => {
+    const { url } = await open();
+    await world.owner`
+      INSERT INTO received_requests (id, client_id, method, headers, body, body_bytes, verdict, delay_ms)
+        SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, client_id, 'POST', '{}', '', 0, 'valid', 0
+          FROM receivers, generate_series(1, ${kept_max + 5}) AS n`;
+    await send(url);
+    expect((await get(`/requests?page_size=${kept_max}`)).body.rows).toHaveLength(kept_max);
+    expect(await world.owner`SELECT FROM received_requests`).toHaveLength(kept_max);
+    await world.owner`UPDATE received_requests SET at = now() - interval '25 hours' WHERE body_bytes = 0`;
+    expect(await received()).toStrictEqual([]);
+    await purgeReceived(world.ctx.db.system);
+    expect(await world.owner`SELECT FROM received_requests`).toHaveLength(0);
+  });
+
+  test('is paged newest first, and cleared by who may act', async () => {
+    const { url } = await open();
+    for (const type of ['a', 'b', 'c']) await send(url, JSON.stringify({ type }));
+    const first = (await get('/requests?page_size=2')).body;
+    expect(first.rows).toMatchObject([{ event_type: 'c' }, { event_type: 'b' }]);
+    expect((await get(`/requests?page_size=2&before=${first.next}`)).body).toMatchObject({
+      rows: [{ event_type: 'a' }],
+      next: null,
+    });
+    expect((await world.operator.delete('clients/{client}/receiver/requests')).body.cleared).toBe(3);
+    expect(await received()).toStrictEqual([]);
+  });
+
+  test('goes when the endpoint goes, also by the application’s own hand', async () => {
+    const { url, webhook_id } = await open();
+    await send(url);
+    expect(
+      (await world.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers: { access_token: null } })).status,
+    ).toBe(200);
+    expect(await world.owner`SELECT FROM received_requests`).toHaveLength(0);
+    expect((await get('')).body.receiver).toBeNull();
+    expect((await send(url)).status).toBe(404);
+  });
+
+  test('stays with its client', async () => {
+    const { url } = await open();
+    await send(url);
+    const [row] = await received();
+    const other = await newClient(world);
+    const theirs = `clients/${other.client_id}/receiver/requests`;
+    expect((await world.operator.get(theirs)).body.rows).toStrictEqual([]);
+    expect((await world.operator.get(`${theirs}/${row.id}`)).status).toBe(404);
+    expect((await world.operator.delete(theirs)).body.cleared).toBe(0);
+    await vi.waitFor(async () => expect(await received()).toHaveLength(1), patience);
+  });
+});
+
+test('where deliveries could not reach it, it says why', () => {
+  const live = { MASTER_KEY: 'ab'.repeat(32), SANDBOX: 'off' };
+  const refusalAt = (BASE_URL: string) => receiverRefusal({ config: loadConfig({ ...live, BASE_URL }) });
+  expect(refusalAt('http://chartwire.example.org')).toBe('The address of this service (BASE_URL) must use https.');
+  expect(refusalAt('https://127.0.0.1')).toMatch(/private or local/);
+  expect(refusalAt('https://chartwire.example.org')).toBeNull();
+});

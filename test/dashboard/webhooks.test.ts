@@ -1,0 +1,166 @@
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { expectRefusal, newClient } from '../api/support.ts';
+import { type Answer, answering, startReceiver } from '../harness/receiver.ts';
+import { patience, startEventsPlace, writeUntil } from './eventsPlace.ts';
+
+let world: Awaited<ReturnType<typeof startEventsPlace>>;
+beforeAll(async () => {
+  world = await startEventsPlace();
+});
+afterAll(() => world?.close());
+afterEach(async () => {
+  await world.owner`DELETE FROM webhook_endpoints`;
+});
+
+const list = async () => (await world.operator.get('clients/{client}/webhooks')).body.webhooks;
+const post = (path: string, body?: unknown) => world.operator.post(`clients/{client}/webhooks${path}`, body);
+
+async function register(answer: Answer = answering(200), fields: Record<string, unknown> = {}) {
+  const receiver = await startReceiver(answer);
+  onTestFinished(receiver.close);
+  const added = await post('', { webhook_url: receiver.url, ...fields });
+  expect(added.status, JSON.stringify(added.body)).toBe(200);
+  return { receiver, id: added.body.webhook_id as string, secret: added.body.webhook_secret as string };
+}
+
+describe('an endpoint', () => {
+  test('is added with the types it wants, listed without its secret, and its address is checked', async () => {
+    const event_types = ['telephone_encounter.created'];
+    const { id, secret, receiver } = await register(answering(200), { event_types });
+    expect(secret).toMatch(/^whsec_/);
+    const endpoints = await list();
+    expect(endpoints).toMatchObject([{ id, url: receiver.url, status: 'enabled', event_types, built_in: false }]);
+    expect(JSON.stringify(endpoints)).not.toContain(secret);
+    const refused = await post('', { webhook_url: 'http://10.0.0.1/hook' });
+    expectRefusal(refused, 400, /^webhook_url must use https/, 'webhook_url');
+  });
+
+  test('shows since when it fails, its last success and what came of the tries of the last day', async () => {
+    const { receiver } = await register();
+    await writeUntil(world, 'success');
+    expect(await list()).toMatchObject([
+      { failing_since: null, last_success_at: expect.any(String), tries_day: 1, successes_day: 1, pending: 0 },
+    ]);
+    receiver.answer = answering(500);
+    await writeUntil(world, 'pending');
+    expect(await list()).toMatchObject([
+      { failing_since: expect.any(String), tries_day: 2, successes_day: 1, pending: 1 },
+    ]);
+    await world.owner`UPDATE delivery_attempts SET at = at - interval '25 hours'`;
+    expect(await list()).toMatchObject([{ tries_day: 0, successes_day: 0 }]);
+  });
+
+  test('wants other types once they are edited, and all of them when none is named', async () => {
+    const { id, receiver } = await register();
+    const edit = (event_types: string[] | null) =>
+      world.operator.patch(`clients/{client}/webhooks/${id}`, { event_types });
+    expect((await edit(['sync.completed'])).status).toBe(200);
+    await writeUntil(world, null);
+    expect(receiver.received).toHaveLength(0);
+    expect((await edit(null)).status).toBe(200);
+    expect(await list()).toMatchObject([{ event_types: null }]);
+    await writeUntil(world, 'success');
+    expect((await edit(['no.such.type'])).status).toBe(400);
+    expect((await edit([])).status).toBe(400);
+  });
+
+  test('that is disabled gets nothing, what waited for it fails, and enabled it gets events again', async () => {
+    const { id, receiver } = await register(answering(500));
+    const event_id = await writeUntil(world, 'pending');
+    expect((await post(`/${id}/disable`)).status).toBe(200);
+    expect(await list()).toMatchObject([{ status: 'disabled', disabled_reason: 'An operator disabled it.' }]);
+    const event = await world.operator.get(`clients/{client}/events/${event_id}`);
+    expect(event.body.event).toMatchObject({
+      delivery_status: 'failed',
+      deliveries: [{ endpoint_status: 'disabled' }],
+    });
+    receiver.answer = answering(200);
+    await writeUntil(world, null);
+    expect((await post(`/${id}/enable`)).status).toBe(200);
+    expect(await list()).toMatchObject([{ status: 'enabled', disabled_reason: null, failing_since: null }]);
+    await writeUntil(world, 'success');
+  });
+
+  test('signs with its new secret after a rotation, and with the old one beside it', async () => {
+    const { id, secret, receiver } = await register();
+    const rotated = (await post(`/${id}/rotate-secret`)).body;
+    expect(rotated.webhook_secret).toMatch(/^whsec_/);
+    expect(rotated.webhook_secret).not.toBe(secret);
+    await writeUntil(world, 'success');
+    const [{ body, headers }] = receiver.received as [(typeof receiver.received)[number]];
+    for (const each of [secret, rotated.webhook_secret]) {
+      expect(() => new Webhook(each).verify(body, headers as Record<string, string>)).not.toThrow();
+    }
+  });
+
+  test('that is deleted is gone with its deliveries', async () => {
+    const { id } = await register();
+    await writeUntil(world, 'success');
+    expect((await world.operator.delete(`clients/{client}/webhooks/${id}`)).status).toBe(200);
+    expect(await list()).toStrictEqual([]);
+    expect((await world.operator.delete(`clients/{client}/webhooks/${id}`)).status).toBe(404);
+  });
+
+  test('of one client is not there for another', async () => {
+    const { id } = await register();
+    const other = await newClient(world);
+    const at = `clients/${other.client_id}/webhooks`;
+    expect((await world.operator.get(at)).body.webhooks).toStrictEqual([]);
+    for (const verb of ['try', 'rotate-secret', 'disable', 'enable']) {
+      expect((await world.operator.post(`${at}/${id}/${verb}`)).status, verb).toBe(404);
+    }
+    expect((await world.operator.patch(`${at}/${id}`, { event_types: null })).status).toBe(404);
+    expect((await world.operator.delete(`${at}/${id}`)).status).toBe(404);
+    expect(await list()).toMatchObject([{ id, status: 'enabled' }]);
+  });
+});
+
+describe('a test event', () => {
+  test('is a signed delivery that is marked as a test, told of at once, and leaves no event', async () => {
+    const { id, secret, receiver } = await register(answering(202, { 'content-type': 'text/plain' }, 'thanks'));
+    await writeUntil(world, 'success');
+    receiver.received.length = 0;
+    const before = await world.owner`SELECT FROM events`;
+    const { body: tried } = await post(`/${id}/try`);
+    expect(tried).toMatchObject({ delivered: true, status_code: 202, problem: null, snippet: 'thanks' });
+    const [{ body, headers }] = receiver.received as [(typeof receiver.received)[number]];
+    expect(JSON.parse(body)).toMatchObject({
+      object: 'event',
+      type: 'webhook.test',
+      data: { message: expect.any(String) },
+    });
+    expect(body).toBe(tried.body);
+    expect(() => new Webhook(secret).verify(body, headers as Record<string, string>)).not.toThrow();
+    expect(await world.owner`SELECT FROM events`).toHaveLength(before.length);
+  });
+
+  test('says why it failed, changes nothing of the endpoint’s health, and reaches a disabled one', async () => {
+    const { id, receiver } = await register(answering(410, {}, 'moved'));
+    expect((await post(`/${id}/try`)).body).toMatchObject({ delivered: false, status_code: 410, snippet: 'moved' });
+    expect(await list()).toMatchObject([{ status: 'enabled', failing_since: null, tries_day: 0 }]);
+    await post(`/${id}/disable`);
+    receiver.answer = answering(200);
+    expect((await post(`/${id}/try`)).body).toMatchObject({ delivered: true });
+    await receiver.close();
+    const { body } = await post(`/${id}/try`);
+    expect(body).toMatchObject({ delivered: false, status_code: null, problem: expect.stringContaining('127.0.0.1') });
+    expect((await post('/wh_unknown/try')).status).toBe(404);
+  });
+});
+
+test('what operators do here stands in the audit trail', async () => {
+  const { id } = await register();
+  await post(`/${id}/rotate-secret`);
+  await post(`/${id}/try`);
+  await post(`/${id}/disable`);
+  await vi.waitFor(async () => {
+    const rows = await world.owner<{ action: string }[]>`SELECT action FROM audit_records WHERE subject = ${id}`;
+    expect(rows.map((row) => row.action).sort()).toStrictEqual([
+      'dashboard.webhooks.create',
+      'dashboard.webhooks.disable',
+      'dashboard.webhooks.rotate',
+      'dashboard.webhooks.try',
+    ]);
+  }, patience);
+});
