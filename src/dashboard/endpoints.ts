@@ -84,6 +84,8 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     jobsGet,
     jobsRunAgain,
     jobsReview,
+    // Events & webhooks
+    ...event_endpoints,
     // Sandbox
     sandboxGet(clinic),
     sandboxFaultsSet(clinic),

@@ -4,9 +4,9 @@ import { endpoint } from '../api/endpoint.ts';
 import { refusal } from '../errors.ts';
 import { describeJob } from '../jobs/describeJob.ts';
 import { readPastJob } from '../jobs/readPastJob.ts';
-import { type JobStep, type JobWhole, job_whole } from '../model/dashboard/jobs.ts';
+import { type JobEvent, type JobStep, type JobWhole, job_whole } from '../model/dashboard/jobs.ts';
 import { success } from '../model/fields.ts';
-import { listTries } from '../webhooks/listTries.ts';
+import { describeEvent } from '../webhooks/describeEvent.ts';
 import { auditTrail, savedFields } from '../writes/auditTrail.ts';
 import { whyNotAgain } from '../writes/whyNotAgain.ts';
 import { readJobId } from './readJobId.ts';
@@ -30,18 +30,23 @@ export default endpoint({
     if (!described) throw refusal('record_not_found', { noun: 'Job', id: params.job_id });
     saw([described.patient_mrn]);
     const { connector, event_id, ...rest } = described;
-    const event = event_id === null ? undefined : await listTries(ctx.db, client.id, event_id);
+    const event = event_id === null ? undefined : await describeEvent(ctx.db, client.id, event_id);
     const job: JobWhole = {
       ...rest,
       emr: connectorOf(ctx, connector).display_name,
       changes: auditTrail(savedFields(outcomesOf(rest.steps))),
-      event: event ?? null,
+      event: event ? jobEventOf(event) : null,
       event_gone: event_id !== null && !event,
       not_again: not_again ?? null,
     };
     return { success: true, job };
   },
 });
+
+/** Its payload is on its own page. */
+function jobEventOf({ id, type, created_at, deliveries }: JobEvent): JobEvent {
+  return { id, type, created_at, deliveries };
+}
 
 function outcomesOf(steps: JobStep[]): Record<string, unknown>[] {
   return steps.flatMap(({ kind, detail }) => (kind === 'outcome' && detail !== null ? [detail] : []));

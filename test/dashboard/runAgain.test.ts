@@ -55,8 +55,9 @@ describe('a job that failed', () => {
     const { job_id } = await refusedCall(world);
     const answers = await Promise.all(Array.from({ length: 6 }, () => again(job_id)));
     expect(answers.map(({ status }) => status).sort()).toStrictEqual([200, 409, 409, 409, 409, 409]);
-    const runs = await world.owner`SELECT FROM jobs WHERE run_again_of = ${job_id}`;
+    const runs = await world.owner<{ id: number }[]>`SELECT id FROM jobs WHERE run_again_of = ${job_id}`;
     expect(runs).toHaveLength(1);
+    for (const { id } of runs) await world.api.untilEvent(id);
   });
 
   test('can be run again after its second run failed too', async () => {

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable } from '../fields.ts';
+import { event_whole } from './events.ts';
 import { job_filters, review_outcomes } from './jobWords.ts';
 
 const moment = nullable(date_time);
@@ -41,27 +42,8 @@ export const job_step = Type.Object({
 });
 export type JobStep = Static<typeof job_step>;
 
-/** One try to tell a customer's endpoint of an event. */
-export const delivery_try = Type.Object({
-  attempt: Type.Integer(),
-  at: date_time,
-  duration_ms: Type.Integer(),
-  status_code: nullable(Type.Integer()),
-  problem: nullable(Type.String()),
-});
-export const job_event = Type.Object({
-  event_id: id,
-  type: Type.String(),
-  created_at: date_time,
-  deliveries: Type.Array(
-    Type.Object({
-      url: Type.String(),
-      status: Type.Enum(['pending', 'success', 'failed']),
-      next_try_at: moment,
-      tries: Type.Array(delivery_try),
-    }),
-  ),
-});
+/** The event in which a job ended, and each try to tell the application of it. */
+export const job_event = Type.Pick(event_whole, ['id', 'type', 'created_at', 'deliveries']);
 export type JobEvent = Static<typeof job_event>;
 
 /** One field that the EMR says it changed. */

@@ -21,7 +21,7 @@ export function JobEventPart({ job }: { job: JobWhole }) {
   return (
     <>
       <Group gap="xs" mb="xs">
-        <Anchor component={Link} href={`~/dashboard${at(`/events/${job.event.event_id}`)}`} size="sm">
+        <Anchor component={Link} href={`~/dashboard${at(`/events/${job.event.id}`)}`} size="sm">
           {job.event.type}
         </Anchor>
         <Text size="sm" c="dimmed">
@@ -30,7 +30,7 @@ export function JobEventPart({ job }: { job: JobWhole }) {
       </Group>
       {job.event.deliveries.length === 0 && <Text size="sm">No webhook endpoint wants it.</Text>}
       {job.event.deliveries.map((delivery) => (
-        <DeliveryPart key={delivery.url} delivery={delivery} />
+        <DeliveryPart key={delivery.id} delivery={delivery} />
       ))}
     </>
   );
