@@ -25,7 +25,9 @@ export function Chart<Row>({ title, summary, children, rows, columns, keyOf }: S
           {summary}
         </Text>
       </figcaption>
-      <div aria-hidden="true">{children}</div>
+      <div aria-hidden="true" className="chart">
+        {children}
+      </div>
       <details className="more">
         <summary>As a table</summary>
         <Rows label={title} rows={rows} columns={columns} keyOf={keyOf} empty="Nothing to show." />
