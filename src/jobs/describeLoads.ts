@@ -14,7 +14,8 @@ export async function describeLoads(ctx: Pick<Context, 'db'>): Promise<ClientLoa
              iso(min(created_at) FILTER (WHERE state = 'queued' AND NOT parked)) AS oldest_queued_at
         FROM jobs WHERE state IN ('queued', 'running') GROUP BY client_id
     ), review AS (
-      SELECT client_id, count(*) AS n FROM jobs WHERE state = 'needs_review' GROUP BY client_id
+      SELECT client_id, count(*) AS n FROM jobs
+       WHERE state = 'needs_review' AND review_outcome IS NULL GROUP BY client_id
     ), relink AS (
       SELECT client_id, count(*) AS n FROM accounts WHERE status = 'login_required' GROUP BY client_id
     )
@@ -31,6 +32,6 @@ export function listReviews(db: Database, client_id: string): Promise<Attention[
   return db.read<Attention['reviews'][number]>(
     client_id,
     (sql) => sql`SELECT id AS job_id, type, iso(finished_at) AS finished_at FROM jobs
-      WHERE state = 'needs_review' ORDER BY id DESC LIMIT ${reviews_shown}`,
+      WHERE state = 'needs_review' AND review_outcome IS NULL ORDER BY id DESC LIMIT ${reviews_shown}`,
   );
 }

@@ -1,6 +1,5 @@
 import type { Database, Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
-import type { PatientJob } from '../model/dashboard/records.ts';
 import type { FinalState } from './states.ts';
 
 /** A job as its worker sees it. */
@@ -111,21 +110,3 @@ export function readJob(db: Database, client_id: string, account_id: string, job
         FROM jobs AS job WHERE job.id = ${job_id} AND job.account_id = ${account_id}) AS shown`,
   );
 }
-
-/** The newest jobs of some lanes of an organisation, newest first, for an operator. */
-export function listLaneJobs(
-  db: Database,
-  scope: { client_id: string; organisation_id: string },
-  lanes: readonly string[],
-): Promise<PatientJob[]> {
-  return db.read<PatientJob>(
-    scope.client_id,
-    (sql) => sql`SELECT id AS job_id, type, CASE WHEN parked AND state = 'queued' THEN 'parked' ELSE state END AS state,
-        iso(created_at) AS created_at, iso(finished_at) AS finished_at
-      FROM jobs WHERE organisation_id = ${scope.organisation_id} AND lane = ANY (${[...lanes]})
-      ORDER BY id DESC LIMIT ${lane_jobs_max}`,
-  );
-}
-
-/** Many times what a patient has in the days that one looks back. */
-const lane_jobs_max = 100;

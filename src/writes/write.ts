@@ -8,6 +8,7 @@ import type { Job, JobProblem } from '../jobs/jobs.ts';
 import type { Steps } from '../jobs/steps.ts';
 import type { PatientStatus } from '../model/patient.ts';
 import type { PatientRow } from '../records/patientRow.ts';
+import { hashToken } from '../security/hash.ts';
 
 /** What a write is carried out with. `id` is the operation's id, which the client knows. */
 export type Performance<Body, Needs extends OperationName> = {
@@ -30,9 +31,12 @@ export type Lane = { key: string; before?: string };
 /** What a check gives: the lane, and what it found that is to be stored beside the request. */
 export type Checked = Lane & { found?: Record<string, unknown> };
 
-/** The lane of a patient. The MRN serves where the cache does not know the patient yet. */
+/**
+ * The lane of a patient. The MRN serves where the cache does not know the patient yet. No EMR's has 200 characters, and
+ * an index takes no more than 2,700 bytes: one that is longer serves by its hash.
+ */
 export function patientLane(mrn: string, patient_id: string | null): Lane {
-  const by_mrn = `mrn:${mrn}`;
+  const by_mrn = `mrn:${mrn.length <= 200 ? mrn : hashToken(mrn).toString('hex')}`;
   return patient_id === null ? { key: by_mrn } : { key: `patient:${patient_id}`, before: by_mrn };
 }
 

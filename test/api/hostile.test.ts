@@ -162,6 +162,13 @@ describe('characters', () => {
     expect(row?.user_id).toBe('usér-🙂');
   });
 
+  test('of 2,000 that no compression makes shorter are taken in an MRN, which work is ordered by', async () => {
+    const signs = Array.from({ length: 1999 }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 7919) % 20_000)));
+    const { status, body } = await world.api.callIn({ patient_mrn: `X${signs.join('')}` });
+    expect(status, JSON.stringify(body)).toBe(200);
+    expect((await world.api.untilEvent(body.job_id)).type).toBe('telephone_encounter.failed');
+  });
+
   test('of 10,000 are too many for a text without a limit of its own, which is 2,000', async () => {
     const refused = await world.api.callIn({ message: 'x'.repeat(10_000) });
     expectRefusal(refused, 400, 'message exceeds maximum length of 2000 characters', 'message');

@@ -28,3 +28,6 @@ ALTER TABLE operations
   ADD COLUMN encounter_ehr_id text GENERATED ALWAYS AS (left(input ->> 'emr_appointment_id', 200)) STORED;
 CREATE INDEX operations_patient ON operations (client_id, patient_mrn) WHERE patient_mrn IS NOT NULL;
 CREATE INDEX operations_encounter ON operations (client_id, encounter_ehr_id) WHERE encounter_ehr_id IS NOT NULL;
+
+-- How many wait for a person is told across clients.
+GRANT SELECT (review_outcome) ON jobs TO chartwire_system;

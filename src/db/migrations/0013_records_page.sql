@@ -5,7 +5,3 @@ ALTER TABLE organisations ADD COLUMN default_hours json;
 CREATE INDEX appointments_patient ON appointments (client_id, organisation_id, patient_mrn, starts_at DESC, id);
 -- The list of all orders is read by day; so far they were only asked for patient by patient.
 CREATE INDEX orders_dates ON orders (client_id, organisation_id, order_date DESC, id);
-
--- The jobs of a patient, and the syncs of an organisation, among all that have ended.
-CREATE INDEX jobs_of_lane ON jobs (organisation_id, lane, id);
-CREATE INDEX jobs_syncs ON jobs (organisation_id, id) WHERE type = 'sync';

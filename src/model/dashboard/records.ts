@@ -28,13 +28,3 @@ export type EditedProvider = Static<typeof edited_provider>;
 
 export const default_hours = Type.Object({ hours: Hours, set: Type.Boolean() });
 export type DefaultHours = Static<typeof default_hours>;
-
-/** A job of a patient, as the patient's page lists it. */
-export const patient_job = Type.Object({
-  job_id: Type.Integer(),
-  type: Type.String(),
-  state: Type.String(),
-  created_at: date_time,
-  finished_at: nullable(date_time),
-});
-export type PatientJob = Static<typeof patient_job>;

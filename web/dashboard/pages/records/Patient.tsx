@@ -2,7 +2,7 @@ import { Group, Paper, Stack, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Appointment } from '../../../../src/model/appointment.ts';
 import type { Claim } from '../../../../src/model/claim.ts';
-import type { PatientJob } from '../../../../src/model/dashboard/records.ts';
+import type { JobRow } from '../../../../src/model/dashboard/jobs.ts';
 import type { Order } from '../../../../src/model/order.ts';
 import type { Patient as Record } from '../../../../src/model/patient.ts';
 import { Answer } from '../../parts/Answer.tsx';
@@ -85,7 +85,7 @@ function Person({ patient }: { patient: Record }) {
 function Jobs({ id }: { id: string }) {
   const { of } = useOrganisation();
   const { at } = useClient();
-  const asked = useAnswer<{ jobs: PatientJob[] }>(of(`patients/${id}/jobs`), { live: ['jobs'] });
+  const asked = useAnswer<{ jobs: JobRow[] }>(of(`patients/${id}/jobs`), { live: ['jobs'] });
   return (
     <Answer to={asked}>
       {({ jobs }) => (
@@ -102,7 +102,7 @@ function Jobs({ id }: { id: string }) {
   );
 }
 
-const job_columns: Column<PatientJob>[] = [
+const job_columns: Column<JobRow>[] = [
   { head: 'Job', cell: (job) => job.job_id },
   { head: 'Type', cell: (job) => job.type },
   { head: 'State', cell: (job) => <Status of={job.state} /> },
