@@ -76,8 +76,6 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     accountsReveal,
     accountsSync,
     accountsRevoke,
-    // Events & webhooks
-    ...event_endpoints,
     // Jobs
     jobsList,
     jobsSearch,
@@ -86,14 +84,6 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     jobsReview,
     // Events & webhooks
     ...event_endpoints,
-    // Sandbox
-    sandboxGet(clinic),
-    sandboxFaultsSet(clinic),
-    sandboxFaultsClear(clinic),
-    sandboxSessionsExpire(clinic),
-    sandboxLockoutsSet(clinic),
-    sandboxReset(clinic),
-    sandboxFirstWrite(clinic),
     // Records
     organisationsList,
     recordsCount,
@@ -107,6 +97,22 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     availabilityList,
     defaultHoursGet,
     defaultHoursUpdate,
+    // Requests
+    requestsList,
+    // Sandbox
+    sandboxGet(clinic),
+    sandboxFaultsSet(clinic),
+    sandboxFaultsClear(clinic),
+    sandboxSessionsExpire(clinic),
+    sandboxLockoutsSet(clinic),
+    sandboxReset(clinic),
+    sandboxFirstWrite(clinic),
+    // Audit
+    auditList,
+    auditSearch,
+    exportList,
+    exportSearch,
+    auditVerify,
     // Settings
     clientsList,
     clientsCreate,
@@ -125,13 +131,5 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     secondFactorOffer,
     secondFactorOn,
     secondFactorOff,
-    // Requests
-    requestsList,
-    // Audit
-    auditList,
-    auditSearch,
-    exportList,
-    exportSearch,
-    auditVerify,
   ];
 }
