@@ -1,4 +1,4 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { expect, vi } from 'vitest';
 import { accessibilityFaults, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -20,12 +20,17 @@ export type DashboardPlace = {
 export async function startDashboardPlace(options: Parameters<typeof startSandbox>[0] = {}): Promise<DashboardPlace> {
   const [world, browser] = await Promise.all([startSandbox({ small: true, ...options }), openBrowser()]);
   const { dashboard, client_id } = world.sandbox;
+  let signed_in: Awaited<ReturnType<BrowserContext['storageState']>> | undefined;
   const heard = new WeakMap<Page, string[]>();
   return {
     world,
     browser,
     open: async (path = '', window_options = {}) => {
-      const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...window_options });
+      const context = await browser.newContext({
+        viewport: { width: 1280, height: 800 },
+        ...(signed_in ? { storageState: signed_in } : {}),
+        ...window_options,
+      });
       const page = await context.newPage();
       const complaints: string[] = [];
       heard.set(page, complaints);
@@ -36,8 +41,10 @@ export async function startDashboardPlace(options: Parameters<typeof startSandbo
         if (message.type() === 'error' && !refused) complaints.push(message.text());
       });
       await page.goto(`${dashboard.url}${path.replace('{client}', `clients/${client_id}`)}`);
-      await signIn(page, dashboard);
+      // Once for all windows: ten passwords in a quarter of an hour are all that is checked for an account.
+      if (!signed_in) await signIn(page, dashboard);
       await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' });
+      signed_in ??= await context.storageState();
       return page;
     },
     complaints: (page) => heard.get(page) ?? [],
