@@ -1,4 +1,4 @@
-import { Button, Code, Group, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
 import type { AuditRecord } from '../../../../src/model/dashboard/audit.ts';
 import type { ClientRow } from '../../../../src/model/dashboard/clients.ts';
@@ -94,8 +94,21 @@ function About({ record }: { record: AuditRecord }) {
   ].filter((each) => each !== undefined);
   return (
     <>
-      <Text size="xs">{told.join(' · ') || '–'}</Text>
-      {record.detail && <Code className="breakable">{JSON.stringify(record.detail)}</Code>}
+      <Text size="xs" maw={280} className="breakable">
+        {told.join(' · ') || '–'}
+      </Text>
+      {record.detail && (
+        <Text size="xs" c="dimmed" maw={280} className="breakable">
+          {wordsOf(record.detail)}
+        </Text>
+      )}
     </>
   );
+}
+
+/** `attempts 1 · code not_found`; what is more than a word is written as data. */
+function wordsOf(detail: Record<string, unknown>): string {
+  return Object.entries(detail)
+    .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
+    .join(' · ');
 }
