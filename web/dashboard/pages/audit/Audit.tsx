@@ -94,11 +94,11 @@ function About({ record }: { record: AuditRecord }) {
   ].filter((each) => each !== undefined);
   return (
     <>
-      <Text size="xs" maw={280} className="breakable">
+      <Text size="xs" miw={220} maw={280} className="breakable">
         {told.join(' · ') || '–'}
       </Text>
       {record.detail && (
-        <Text size="xs" c="dimmed" maw={280} className="breakable">
+        <Text size="xs" c="dimmed" miw={220} maw={280} className="breakable">
           {wordsOf(record.detail)}
         </Text>
       )}
