@@ -1,0 +1,24 @@
+import type { Connector, OperationName, Operations } from '../connector.ts';
+import { openClient } from './client.ts';
+import { needs } from './needs.ts';
+import { offersOf } from './offersOf.ts';
+import { signIn } from './signIn.ts';
+
+export const fhir: Connector = {
+  name: 'fhir',
+  display_name: 'FHIR R4',
+  credential_fields: [{ name: 'bearer_token', label: 'Bearer token', secret: true, autocomplete: 'off' }],
+  // Some servers fail when two creates run at once.
+  limits: { parallel_max: 1 },
+  restricted_fields: false,
+  refuseAddress: (url) => (url.href.includes('?') ? 'must be the base address of the FHIR server.' : undefined),
+  signIn,
+  // The keys of the table are names of operations; TypeScript gives them back as texts.
+  offers: Object.keys(needs) as OperationName[],
+  open: (door, access): Partial<Operations> => {
+    const client = openClient(door, access);
+    const all: Partial<Operations> = {};
+    const offered: readonly string[] = offersOf(client.capabilities);
+    return Object.fromEntries(Object.entries(all).filter(([name]) => offered.includes(name)));
+  },
+};

@@ -1,0 +1,15 @@
+import type { OperationName } from '../connector.ts';
+import type { Capabilities } from './capabilities.ts';
+import { needs } from './needs.ts';
+
+/** The operations that this very server can do. */
+export function offersOf(capabilities: Capabilities): OperationName[] {
+  const offered = Object.entries(needs).filter(([, all]) =>
+    all.every(({ type, interactions, params = [] }) => {
+      const [able, known] = [capabilities.interactions(type), capabilities.searchParams(type)];
+      return interactions.every((each) => able.has(each)) && params.every((name) => known.has(name));
+    }),
+  );
+  // The keys of the table are names of operations; TypeScript gives them back as texts.
+  return offered.map(([name]) => name as OperationName);
+}
