@@ -1,0 +1,32 @@
+import { badRequest, OperationOutcomeError, validateResource, type WithId } from '@medplum/core';
+import { MemoryRepository } from '@medplum/fhir-router';
+import type { Resource } from '@medplum/fhirtypes';
+
+/** Medplum's repository, with what its server adds: nothing is stored that R4 does not allow or that points nowhere. */
+export class CheckedRepository extends MemoryRepository {
+  override async createResource<T extends Resource>(resource: T): Promise<WithId<T>> {
+    validateResource(resource);
+    for (const reference of referencesOf(resource)) await this.#mustExist(reference);
+    return super.createResource(resource);
+  }
+
+  /** Without the checks, which take half a minute for a whole practice; a test holds the practice to them. */
+  lay(resource: Resource): Promise<unknown> {
+    return super.createResource(resource);
+  }
+
+  async #mustExist(reference: string): Promise<void> {
+    const [type = '', id = ''] = reference.split('/');
+    const stored = await this.readResource(type, id).catch(() => undefined);
+    if (!stored) throw new OperationOutcomeError(badRequest(`Reference to a resource that does not exist: ${type}`));
+  }
+}
+
+/** Those to records of this server: not to contained ones, to other servers, or by identifier. */
+export function referencesOf(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    if (name !== 'reference' || typeof inner !== 'string') return referencesOf(inner);
+    return /^[A-Z][A-Za-z]+\/[A-Za-z0-9.-]+$/.test(inner) ? [inner] : [];
+  });
+}
