@@ -1,6 +1,11 @@
+import { validateResource } from '@medplum/core';
+import type { Resource } from '@medplum/fhirtypes';
 import type * as fhir from 'fhir/r4.js';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { loadDefinitions } from '../harness/fhir/loadDefinitions.ts';
+import { practiceOf } from '../harness/fhir/practice/layPractice.ts';
+import { referencesOf } from '../harness/fhir/repository.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 
 let server: FhirServer;
@@ -238,3 +243,23 @@ test('a token can die before the time it was given', async () => {
   server.calm();
   token = server.bearerToken();
 });
+
+test.for(['practice', 'small'] as const)(
+  'the synthetic data (%s) is valid R4, and no reference in it points nowhere',
+  (size) => {
+    loadDefinitions();
+    const all = practiceOf(size);
+    const ids = new Set(all.map(({ resourceType, id }) => `${resourceType}/${id}`));
+    expect(ids.size).toBe(all.length);
+    const counts = new Map<string, number>();
+    for (const resource of all) {
+      expect(referencesOf(resource).filter((reference) => !ids.has(reference))).toEqual([]);
+      counts.set(resource.resourceType, (counts.get(resource.resourceType) ?? 0) + 1);
+      // Medplum's types of R4 and DefinitelyTyped's describe the same resources.
+      validateResource(resource as unknown as Resource);
+    }
+    expect(Object.fromEntries(counts)).toMatchObject(
+      size === 'practice' ? { Patient: 200, Claim: 5000, ClaimResponse: 1950 } : { Patient: 12, Claim: 40 },
+    );
+  },
+);

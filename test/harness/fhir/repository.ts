@@ -1,6 +1,7 @@
 import { badRequest, OperationOutcomeError, validateResource, type WithId } from '@medplum/core';
 import { MemoryRepository } from '@medplum/fhir-router';
 import type { Resource } from '@medplum/fhirtypes';
+import type * as fhir from 'fhir/r4.js';
 
 /** Medplum's repository, with what its server adds: nothing is stored that R4 does not allow or that points nowhere. */
 export class CheckedRepository extends MemoryRepository {
@@ -11,8 +12,9 @@ export class CheckedRepository extends MemoryRepository {
   }
 
   /** Without the checks, which take half a minute for a whole practice; a test holds the practice to them. */
-  lay(resource: Resource): Promise<unknown> {
-    return super.createResource(resource);
+  lay(resource: fhir.FhirResource): Promise<unknown> {
+    // Medplum's types of R4 and DefinitelyTyped's describe the same resources.
+    return super.createResource(resource as unknown as Resource);
   }
 
   async #mustExist(reference: string): Promise<void> {

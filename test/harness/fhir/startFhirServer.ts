@@ -9,7 +9,8 @@ import { answerFhir, json, outcome, type Store } from './answerFhir.ts';
 import { openAuthorize, type Person, type RegisteredClient } from './authorize.ts';
 import { type Answer, type FaultSwitches, honest, type Incident, spoilt, takeIncident } from './faults.ts';
 import { loadDefinitions } from './loadDefinitions.ts';
-import { layPractice, type PracticeSize } from './practice/layPractice.ts';
+import { layPractice } from './practice/layPractice.ts';
+import type { PracticeSize } from './practice/sizes.ts';
 import { CheckedRepository } from './repository.ts';
 import { openSearches } from './searches.ts';
 import { statementOf } from './statementOf.ts';
@@ -124,8 +125,7 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     // The type is the one that was asked for.
     resources: async <T extends fhir.FhirResource>(type: T['resourceType']) =>
       (await repo.searchResources({ resourceType: type as ResourceType })) as unknown as T[],
-    // Medplum's types of R4 and DefinitelyTyped's describe the same resources.
-    lay: async (resource) => void (await repo.lay(resource as unknown as Parameters<typeof repo.lay>[0])),
+    lay: async (resource) => void (await repo.lay(resource)),
     remove: (type, id) => repo.deleteResource(type, id),
     clients: { confidential, public: { client_id: public_client_id } },
     people,

@@ -1,5 +1,20 @@
+import type * as fhir from 'fhir/r4.js';
+import { seededChance } from '../../../../larkspur/seed/random.ts';
 import type { CheckedRepository } from '../repository.ts';
+import { billingOf } from './billing.ts';
+import { chartsOf } from './charts.ts';
+import { patientsOf, practitionersOf } from './people.ts';
+import { placesOf } from './places.ts';
+import { scheduleOf } from './schedule.ts';
+import { type Making, type PracticeSize, sizes } from './sizes.ts';
 
-export type PracticeSize = 'practice' | 'small' | 'none';
+/** Meadowbrook: a practice that does not exist, the same every time but for the day it is dated from. */
+export function practiceOf(size: Exclude<PracticeSize, 'none'>): fhir.FhirResource[] {
+  const making: Making = { chance: seededChance(20260115), today: new Date(), size: sizes[size] };
+  return [placesOf, practitionersOf, patientsOf, scheduleOf, billingOf, chartsOf].flatMap((make) => make(making));
+}
 
-export async function layPractice(_repo: CheckedRepository, _size: PracticeSize): Promise<void> {}
+export async function layPractice(repo: CheckedRepository, size: PracticeSize): Promise<void> {
+  if (size === 'none') return;
+  for (const resource of practiceOf(size)) await repo.lay(resource);
+}
