@@ -25,6 +25,7 @@ const projects = ['tsconfig.build.json', 'web/tsconfig.json', 'sdk/tsconfig.json
 const bundles = [
   { entry: 'web/link/link.ts', format: 'iife', name: 'CobaltLink' },
   { entry: 'web/link/page.ts', format: 'es' },
+  { entry: 'web/link/window.ts', format: 'es' },
 ];
 const configuration = ['package-lock.json', 'tsconfig.json', ...projects, 'scripts/build.mjs'];
 const asset = /\.(sql|css|svg|html)$/;

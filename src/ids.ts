@@ -23,6 +23,8 @@ const prefixes = {
   access_token: '',
   access_token_reference_id: 'at_ref_',
   webhook_endpoint: 'wh_',
+  page_state: '',
+  page_window: '',
 } as const;
 
 export type TokenKind = keyof typeof prefixes;

@@ -25,6 +25,7 @@ import { untilSynced } from './sandbox/untilSynced.ts';
 import { checkMasterKey } from './security/checkMasterKey.ts';
 import { loadMasterKeys } from './security/masterKeys.ts';
 import { createOutbound } from './security/outbound.ts';
+import { openSigningKeys } from './security/signingKeys.ts';
 import { openVault } from './security/vault.ts';
 import { version } from './version.ts';
 import { startWorkers, type Workers } from './workers.ts';
@@ -101,13 +102,16 @@ async function openContext(
   }
   await checkMasterKey(db.system, master);
   const vault = openVault(master);
-  if (master.previous) await vault.rewrap(db.system);
+  const signing_keys = openSigningKeys(db.system, master);
+  if (master.previous) await Promise.all([vault.rewrap(db.system), signing_keys.rewrap()]);
   const outbound = createOutbound({ sandbox: config.sandbox, allow: config.outbound_allow });
   doors.push(outbound.close);
   const lookups = openLookups();
   const bell = openBell(db.system, (error) => log.warn({ err: error }, 'a bell was not rung'));
   await bell.hear('chartwire_access', lookups.clear);
-  return { config, log, metrics: openMetrics(), db, bell, lookups, vault, outbound, connectors };
+  const { base_url } = config;
+  const metrics = openMetrics();
+  return { config, base_url, log, metrics, db, bell, lookups, vault, signing_keys, outbound, connectors };
 }
 
 /** Listens before the rest is up, so that a taken port is told at once; /readyz says when it is. */
@@ -129,7 +133,8 @@ async function listen(
   try {
     const address = await http.listen({ port, host });
     // Port 0 asks for any free one.
-    return { base_url: port === 0 ? address : base_url, close };
+    if (port === 0) ctx.base_url = address;
+    return { base_url: ctx.base_url, close };
   } catch (error) {
     throw listenFailure(error, 'PORT', port, host);
   }

@@ -29,7 +29,7 @@ export async function openAccount(
   const connector = connectorOf(ctx, account.connector);
   let kept = account.grant_sealed;
   const operations = connector.open(
-    { address: account.emr_address, outbound: ctx.outbound, signal },
+    { address: account.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys },
     {
       // Both were sealed by linkAccount from values of these types.
       credentials: JSON.parse(opened.credentials),

@@ -6,17 +6,22 @@ import { findClient } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import { type KnownLink, lookUpLink, lookUpLinkByHash } from '../link/linkTokens.ts';
 import { type LinkPage, linkPage } from './linkPage.ts';
+import pageCreate from './pageSignIn.create.ts';
+import pageFinish from './pageSignIn.finish.ts';
+import pageGet from './pageSignIn.get.ts';
 import { contentSecurityPolicy, framingOrigins } from './policy.ts';
 import session from './session.get.ts';
 import signIn from './signIn.create.ts';
+import { windowPage } from './windowPage.ts';
 
 /** What the page asks for. Answered by the machine of all endpoints, but no part of the interface for applications. */
-export const link_endpoints: readonly Endpoint[] = [session, signIn];
+export const link_endpoints: readonly Endpoint[] = [session, signIn, pageCreate, pageFinish, pageGet];
 
 /** The script for applications, and the page that it frames or that stands by itself. */
 export function serveLink(ctx: Context, server: FastifyInstance): void {
   serveFile(server, 'link.js', 'text/javascript; charset=utf-8', 'cross-origin');
   serveFile(server, 'page.js', 'text/javascript; charset=utf-8', 'same-origin');
+  serveFile(server, 'window.js', 'text/javascript; charset=utf-8', 'same-origin');
   serveFile(server, 'page.css', 'text/css; charset=utf-8', 'same-origin');
   server.get<{ Params: { hash: string } }>('/link/v1/frame/:hash', async (request, reply) => {
     const { hash } = request.params;
@@ -33,6 +38,10 @@ export function serveLink(ctx: Context, server: FastifyInstance): void {
     const link = typeof token === 'string' ? await lookUpLink(ctx, token) : undefined;
     return sendPage(reply, link, { mode: 'hosted', origins: [], files: 'link/v1/' });
   });
+  // The window that goes to the EMR's own page, and the same window when it comes back.
+  for (const step of ['window', 'callback']) {
+    server.get(`/link/v1/oauth/${step}`, async (_request, reply) => sendHtml(reply, 200, [], windowPage));
+  }
 }
 
 async function framersOf(ctx: Context, { purpose }: KnownLink): Promise<string[]> {
@@ -54,14 +63,19 @@ function sendPage(
   page: Omit<LinkPage, 'state' | 'language'>,
 ): FastifyReply {
   const state = link?.state ?? 'unknown';
+  const html = linkPage({ ...page, state, language: link?.purpose.language ?? null });
+  return sendHtml(reply, statuses[state], page.origins, html);
+}
+
+function sendHtml(reply: FastifyReply, status: number, framers: readonly string[], html: string): FastifyReply {
   return reply
-    .status(statuses[state])
-    .header('content-security-policy', contentSecurityPolicy(page.origins))
+    .status(status)
+    .header('content-security-policy', contentSecurityPolicy(framers))
     .header('cache-control', 'no-store')
     .header('referrer-policy', 'no-referrer')
     .header('x-content-type-options', 'nosniff')
     .type('text/html; charset=utf-8')
-    .send(linkPage({ ...page, state, language: link?.purpose.language ?? null }));
+    .send(html);
 }
 
 /** A file of web/link/, compressed once. */

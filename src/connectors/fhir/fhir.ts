@@ -2,12 +2,16 @@ import type { Connector, OperationName, Operations } from '../connector.ts';
 import { openClient } from './client.ts';
 import { needs } from './needs.ts';
 import { offersOf } from './offersOf.ts';
+import { pageSignIn } from './pageSignIn.ts';
 import { signIn } from './signIn.ts';
+import { credential_fields, sign_in_ways } from './signInWays.ts';
 
 export const fhir: Connector = {
   name: 'fhir',
   display_name: 'FHIR R4',
-  credential_fields: [{ name: 'bearer_token', label: 'Bearer token', secret: true, autocomplete: 'off' }],
+  credential_fields,
+  sign_in_ways,
+  page_sign_in: pageSignIn,
   // Some servers fail when two creates run at once.
   limits: { parallel_max: 1 },
   restricted_fields: false,
