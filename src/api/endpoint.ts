@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
 import type { Client } from '../clients/clients.ts';
+import type { OperationName } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import type { ErrorCode } from '../errors.ts';
@@ -77,6 +78,8 @@ export type EndpointOptions<
   description?: string;
   /** Answers also while the account's link is expired, so that a client can learn what happened. */
   while_expired?: boolean;
+  /** What the account's EMR must have been found able to do, and what that is called. */
+  needs?: { operation: OperationName; label: string };
   /** Exists in sandbox mode only. */
   sandbox?: boolean;
   body?: Body;
