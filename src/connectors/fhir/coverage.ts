@@ -17,7 +17,10 @@ export async function coveragesOf(
   const references = patient_ids.map((id) => `Patient/${id}`);
   const found = await referringTo<fhir.Coverage>(client, 'Coverage', ['beneficiary', 'patient'], references);
   const today = todayIn(timezone);
-  const insured = await named(found.filter((each) => isInForce(each, today, timezone)), resolver);
+  const insured = await named(
+    found.filter((each) => isInForce(each, today, timezone)),
+    resolver,
+  );
   const by_patient = grouped(insured, ({ coverage }) => idIn(coverage.beneficiary, 'Patient') ?? '');
   for (const each of by_patient.values()) each.sort(inOrderOfPaying);
   return by_patient;
@@ -121,5 +124,7 @@ function inOrderOfPaying({ coverage: a }: Insured, { coverage: b }: Insured): nu
 
 /** What the server says, else the place behind those before it. */
 function rankOf(insured: Insured[], n: number): number {
-  return number(insured[n]?.coverage.order) ?? Math.max(n, ...insured.map((each) => number(each.coverage.order) ?? 0)) + 1;
+  return (
+    number(insured[n]?.coverage.order) ?? Math.max(n, ...insured.map((each) => number(each.coverage.order) ?? 0)) + 1
+  );
 }

@@ -5,7 +5,7 @@ import { weekdays } from '../../model/weekdays.ts';
 import { dayOf } from './clock.ts';
 import { type Emr, idIn } from './references.ts';
 import { rolesOf } from './roles.ts';
-import { clockOf, day_min, daysIn, diariesOf, type Stretch, stretchesOf } from './slots.ts';
+import { clockOf, type Days, day_min, daysIn, diariesOf, type Stretch, stretchesOf, windowOf } from './slots.ts';
 import { grouped, list, text } from './values.ts';
 
 type Hours = ProviderSource['hours'];
@@ -92,23 +92,28 @@ function weekdayOf(day: string): string {
 
 /** Time that is taken without an appointment of ours to show for it: slots that are not free, and absences. */
 export async function* listScheduleBlocks(emr: Emr): AsyncGenerator<ScheduleBlockSource[]> {
+  const days = windowOf(emr.timezone);
   for await (const { matches } of emr.client.search<fhir.Practitioner>('Practitioner', {})) {
     const roles = [...(await rolesOf(emr.client, matches)).values()].flat();
-    yield roles.flatMap((role) => absencesOf(role, emr.timezone));
-    const diaries = await diariesOf(emr, matches.map(({ id }) => id ?? ''), roles);
-    for await (const stretches of stretchesOf(emr, diaries)) {
+    yield roles.flatMap((role) => absencesOf(role, emr.timezone, days));
+    const diaries = await diariesOf(
+      emr,
+      matches.map(({ id }) => id ?? ''),
+      roles,
+    );
+    for await (const stretches of stretchesOf(emr, diaries, days)) {
       yield stretches.filter(({ status }) => status !== 'free').map(blockOf);
     }
   }
 }
 
-export function absencesOf(role: fhir.PractitionerRole, timezone: string): ScheduleBlockSource[] {
+export function absencesOf(role: fhir.PractitionerRole, timezone: string, days: Days): ScheduleBlockSource[] {
   const provider_ehr_id = idIn(role.practitioner, 'Practitioner');
   if (provider_ehr_id === null) return [];
   return list(role.notAvailable).flatMap(({ during, description }, n) => {
     // Without a time it says only when somebody is away as a rule, in words.
     if (during === undefined) return [];
-    return daysIn(during, timezone).map((day) => ({
+    return daysIn(during, timezone, days).map((day) => ({
       ehr_id: `PractitionerRole/${role.id}/${n}/${day}`,
       starts: `${day}T00:00:00`,
       minutes: day_min,

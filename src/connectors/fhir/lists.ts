@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure, type ListPage, type Listing } from '../connector.ts';
+import { EmrFailure, type Listing, type ListPage } from '../connector.ts';
 import type { FhirClient, SearchParams } from './client.ts';
 import { canSearch, type Emr, inChunks, type Resolver, resolverOf } from './references.ts';
 
@@ -35,7 +35,8 @@ export async function* whole<T extends Resource, Source>(
   const seen = new Set<string>();
   for await (const { matches } of emr.client.search<T>(type, params)) {
     for (const { id } of matches) {
-      if (id === undefined || seen.has(id)) throw new EmrFailure('unavailable', 'A list of the EMR changed while it was read.');
+      if (id === undefined || seen.has(id))
+        throw new EmrFailure('unavailable', 'A list of the EMR changed while it was read.');
       seen.add(id);
     }
     yield await sources(matches, emr, resolver);

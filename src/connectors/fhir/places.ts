@@ -3,9 +3,10 @@ import type { InsuranceProviderSource } from '../../model/insuranceProvider.ts';
 import type { LocationSource } from '../../model/location.ts';
 import type { PharmacySource } from '../../model/pharmacy.ts';
 import type { EmrPatientPharmacy } from '../connector.ts';
+import { marker_system } from './client.ts';
 import { type List, whole } from './lists.ts';
 import { canSearch, type Emr, idsIn, resolverOf } from './references.ts';
-import { activity, addressParts, addressOf, contactOf, first, identifierOf, isCoded, list, text } from './values.ts';
+import { activity, addressOf, addressParts, contactOf, first, identifierOf, isCoded, list, text } from './values.ts';
 
 /** Places where patients are seen: not kinds of places, and not the pharmacies, which have a list of their own. */
 export const locations: List<fhir.Location, LocationSource> = {
@@ -63,7 +64,7 @@ export function insuranceProviderOf(organization: fhir.Organization): InsuranceP
   return {
     ehr_id: organization.id ?? '',
     name: nameOf(organization),
-    payer_id: identifierOf(organization.identifier, { types: ['NIIP'], systems: payer_systems }),
+    payer_id: payerIdOf(organization),
     active: organization.active !== false,
     address: address.line1,
     city: address.city,
@@ -94,6 +95,16 @@ export function pharmacyPlaceOf(place: fhir.Location): PharmacySource {
   return { ehr_id: `Location/${ehr_id}`, name, address: { address1, city, state, zip }, phone, email, status };
 }
 
+/** The number that insurers are told apart by; else one of which nothing says that it is another kind of number. */
+function payerIdOf({ identifier }: fhir.Organization): string | null {
+  const plain = list(identifier).filter(
+    ({ type, system }) => type === undefined && !other_systems.includes(system ?? ''),
+  );
+  return (
+    identifierOf(identifier, { types: ['NIIP'], systems: payer_systems }) ?? first(plain, ({ value }) => text(value))
+  );
+}
+
 /** Of insurance companies and of others who pay. */
 export function isInsurer({ type }: fhir.Organization): boolean {
   return list(type).some((each) => isCoded(each, organization_types, ['INS', 'PAY']));
@@ -120,6 +131,9 @@ const snomed = 'http://snomed.info/sct';
 const nucc = 'http://nucc.org/provider-taxonomy';
 /** Numbers of the insurers' association. */
 const payer_systems = ['http://hl7.org/fhir/sid/us-naic', 'urn:oid:2.16.840.1.113883.6.300'];
+
+/** Providers' numbers, tax numbers, and our own marks. */
+const other_systems = ['http://hl7.org/fhir/sid/us-npi', 'urn:oid:2.16.840.1.113883.4.4', marker_system];
 
 function nameOf({ name, alias }: fhir.Organization): string {
   return text(name) ?? first(list(alias), text) ?? '';

@@ -6,7 +6,7 @@ import { hoursOf } from './hours.ts';
 import { gather, type List } from './lists.ts';
 import type { Emr } from './references.ts';
 import { rolesOf } from './roles.ts';
-import { diariesOf, type Stretch, stretchesOf } from './slots.ts';
+import { diariesOf, type Stretch, stretchesOf, windowOf } from './slots.ts';
 import { activity, addressOf, addressParts, contactOf, grouped, list, nameOf, npiOf, wordsOf } from './values.ts';
 
 /**
@@ -71,8 +71,15 @@ async function providersOf(page: fhir.Practitioner[], emr: Emr): Promise<Provide
   for (let n = 0; n < page.length; n += at_once) {
     const few = page.slice(n, n + at_once);
     const roles = await rolesOf(emr.client, few);
-    const diaries = await diariesOf(emr, few.map(({ id }) => id ?? ''), [...roles.values()].flat());
-    const slots = grouped((await gather(stretchesOf(emr, diaries))), ({ provider_ehr_id }) => provider_ehr_id);
+    const diaries = await diariesOf(
+      emr,
+      few.map(({ id }) => id ?? ''),
+      [...roles.values()].flat(),
+    );
+    const slots = grouped(
+      await gather(stretchesOf(emr, diaries, windowOf(emr.timezone))),
+      ({ provider_ehr_id }) => provider_ehr_id,
+    );
     for (const each of few) {
       const id = each.id ?? '';
       sources.push(providerOf(each, roles.get(id) ?? [], slots.get(id) ?? [], emr.timezone));

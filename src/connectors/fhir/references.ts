@@ -10,7 +10,8 @@ export type Emr = { client: FhirClient; timezone: string };
  * address may be of another server, whose Patient/7 is somebody else than ours.
  */
 export function idIn(reference: fhir.Reference | undefined, type: string): string | null {
-  const [, named, id] = /^([A-Za-z]+)\/([A-Za-z0-9.-]{1,64})(\/_history\/.+)?$/.exec(text(reference?.reference) ?? '') ?? [];
+  const [, named, id] =
+    /^([A-Za-z]+)\/([A-Za-z0-9.-]{1,64})(\/_history\/.+)?$/.exec(text(reference?.reference) ?? '') ?? [];
   return named === type && id !== undefined ? id : null;
 }
 

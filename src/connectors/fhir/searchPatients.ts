@@ -57,8 +57,16 @@ function fits(patient: fhir.Patient, search: PatientSearch, timezone: string): b
   const phones = list(patient.telecom).filter(({ system }) => system !== 'email');
   return (
     (search.dob === undefined || dayOf(patient.birthDate, timezone) === search.dob) &&
-    (search.first_name === undefined || begins(names.flatMap(({ given }) => list(given)), search.first_name)) &&
-    (search.last_name === undefined || begins(names.map(({ family }) => family), search.last_name)) &&
+    (search.first_name === undefined ||
+      begins(
+        names.flatMap(({ given }) => list(given)),
+        search.first_name,
+      )) &&
+    (search.last_name === undefined ||
+      begins(
+        names.map(({ family }) => family),
+        search.last_name,
+      )) &&
     (search.phone === undefined || phones.some(({ value }) => digitsOf(value ?? '') === digitsOf(search.phone ?? '')))
   );
 }

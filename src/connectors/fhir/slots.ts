@@ -9,6 +9,9 @@ export type Diary = { provider_ehr_id: string; facility_ehr_id: string | null };
 /** Time in a diary, by the clock of the practice. `minutes` never reaches into the next day. */
 export type Stretch = Diary & { slot_id: string; status: string; day: string; from_min: number; minutes: number };
 
+/** The first day and the last, both included. */
+export type Days = [from: string, to: string];
+
 /** Availability is asked for at most 92 days together; what lies further ahead is read when its time comes. */
 export const ahead_days = 92;
 
@@ -41,13 +44,13 @@ function diaryOf({ actor }: fhir.Schedule, roles: readonly fhir.PractitionerRole
   return { provider_ehr_id, facility_ehr_id: place ?? null };
 }
 
-/** The slots of these diaries from today on, page by page. */
+/** The slots of these diaries on some days, page by page. */
 export async function* stretchesOf(
   { client, timezone }: Emr,
   diaries: ReadonlyMap<string, Diary>,
+  [from, to]: Days,
 ): AsyncGenerator<Stretch[]> {
   if (!canSearch(client, 'Slot', ['schedule', 'start'])) return;
-  const [from, to] = windowOf(timezone);
   for (const chunk of inChunks([...diaries.keys()])) {
     const schedule = chunk.map((id) => `Schedule/${id}`).join(',');
     const params = { schedule, start: daysAround(from, to), _count: String(slots_per_page) };
@@ -61,7 +64,7 @@ export async function* stretchesOf(
 }
 
 /** The days that are looked at: today and as far ahead as availability may be asked for. */
-export function windowOf(timezone: string): [from: string, to: string] {
+export function windowOf(timezone: string): Days {
   const today = todayIn(timezone);
   return [today, addDays(today, ahead_days)];
 }
@@ -89,9 +92,8 @@ export function byDay(starts: string, minutes: number): { day: string; from_min:
   return parts;
 }
 
-/** The days of a period that lie in the window; without an end it goes on. */
-export function daysIn(period: fhir.Period | undefined, timezone: string): string[] {
-  const [from, to] = windowOf(timezone);
+/** Those of the days that lie in a period; without an end it goes on. */
+export function daysIn(period: fhir.Period | undefined, timezone: string, [from, to]: Days): string[] {
   const [start, end] = [dayOf(period?.start, timezone) ?? from, dayOf(period?.end, timezone) ?? to];
   const days: string[] = [];
   for (let day = start > from ? start : from; day <= to && day <= end; day = addDays(day, 1)) days.push(day);

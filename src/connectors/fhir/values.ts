@@ -22,7 +22,9 @@ export function number(value: unknown): number | null {
 /** What a concept is called: its own words, else those of its codes. */
 export function wordsOf(concept: fhir.CodeableConcept | undefined): string | null {
   const codings = list(concept?.coding);
-  return text(concept?.text) ?? first(codings, (each) => text(each.display)) ?? first(codings, (each) => text(each.code));
+  return (
+    text(concept?.text) ?? first(codings, (each) => text(each.display)) ?? first(codings, (each) => text(each.code))
+  );
 }
 
 /** The code of a concept, of the system that is asked for where one is; else its words. */
