@@ -19,6 +19,7 @@ beforeAll(async () => {
       id uuid PRIMARY KEY, client_id uuid NOT NULL, owner_id uuid NOT NULL UNIQUE, master_key_id text NOT NULL,
       wrapped bytea NOT NULL, created_at timestamptz DEFAULT now())`;
   await sql`CREATE TABLE master_keys (id text PRIMARY KEY, check_value bytea NOT NULL, created_at timestamptz DEFAULT now())`;
+  await sql`CREATE TABLE signing_keys (master_key_id text NOT NULL)`;
 });
 beforeEach(() => sql`TRUNCATE data_keys, master_keys`);
 afterAll(async () => {
