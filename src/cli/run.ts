@@ -3,6 +3,7 @@ import { loadConfig } from '../config.ts';
 import { StartFailure } from '../errors.ts';
 import { roles } from '../main.ts';
 import { version } from '../version.ts';
+import { certifyCommand } from './certify.ts';
 import { createClientCommand } from './createClient.ts';
 import { serve } from './serve.ts';
 
@@ -12,6 +13,10 @@ const usage = `chartwire ${version}
   chartwire clients create --name NAME        make a client; its secret is shown once
                     [--mode live|test] [--callback-url URL]... [--frame-origin ORIGIN]...
                     [--logo FILE] [--colour '#rrggbb']
+  chartwire connectors certify NAME --address URL --credentials-file FILE
+                    [--write-synthetic-records] [--patient-mrn MRN] [--one-time-code CODE]
+                                              try a connector on a live EMR and print a score card;
+                                              writes nothing unless told to
   chartwire help
 
 Settings come from the environment; .env.example lists them.
@@ -35,7 +40,9 @@ async function dispatch(argv: string[]): Promise<void> {
   else if (values.version) process.stdout.write(`${version}\n`);
   else if (command === 'serve') await serve(loadConfig(process.env), roleOf(values.role));
   else if (command === 'clients create') await createClientCommand(loadConfig(process.env), values);
-  else throw new StartFailure(`There is no command '${command}'. See: chartwire help`);
+  else if (command.startsWith('connectors certify')) {
+    await certifyCommand(loadConfig(process.env), positionals[2], values);
+  } else throw new StartFailure(`There is no command '${command}'. See: chartwire help`);
 }
 
 function parse(argv: string[]) {
@@ -51,6 +58,11 @@ function parse(argv: string[]) {
         'frame-origin': { type: 'string', multiple: true },
         logo: { type: 'string' },
         colour: { type: 'string' },
+        address: { type: 'string' },
+        'credentials-file': { type: 'string' },
+        'one-time-code': { type: 'string' },
+        'patient-mrn': { type: 'string' },
+        'write-synthetic-records': { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'v' },
       },

@@ -8,7 +8,7 @@ import { listOf, lists } from './listChecks.ts';
 import { samples, type WriteName } from './samples.ts';
 import type { Call, ListName, Stand, Tamper } from './stand.ts';
 import { mayWrite } from './tampers.ts';
-import { trial } from './writeChecks.ts';
+import { trial } from './trial.ts';
 
 /** How it behaves on the whole: stopped, at work in several lanes, when its session ends, and in what it says. */
 export const conductChecks: readonly Check[] = [

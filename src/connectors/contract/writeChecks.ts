@@ -1,151 +1,125 @@
-import { EmrFailure, type EmrWrite, type Operations, type Written } from '../connector.ts';
+import { EmrFailure } from '../connector.ts';
 import { broken, notTried } from './broken.ts';
 import { type Check, failureOf } from './check.ts';
+import { gather } from './gather.ts';
 import { samples, type WriteName } from './samples.ts';
-import type { Opened, Stand, Tamper } from './stand.ts';
+import type { Stand, Tamper } from './stand.ts';
 import { answering, at, cut, losing, mayWrite, too_many, unreachable, useless } from './tampers.ts';
-
-/** A write and its words, whichever it is. */
-type Trial = {
-  write: EmrWrite<unknown, Written>;
-  input: unknown;
-  marker: string;
-  /** How often it stands in the chart; undefined where nothing shows it. */
-  count: (written: Written) => Promise<number | undefined>;
-  calls: Opened['calls'];
-};
+import { type Trial, trial } from './trial.ts';
 
 // The keys of the table are the names of writes; TypeScript gives them back as texts.
 const names = Object.keys(samples) as WriteName[];
 
-export const writeChecks: readonly Check[] = names.flatMap((name): Check[] => [
+export const writeChecks: readonly Check[] = [
+  ...names.flatMap(checksOf),
+  // A new patient stands at the end of a list, so a list that is not read to its end does not have it.
   {
-    id: `${name}.written`,
-    promise: 'what was written has an id, and can be read at once',
+    id: 'createPatient.listed',
+    promise: 'a patient that was just created stands in the list of patients',
     run: async (stand) => {
-      const { write, input, marker, count } = await trial(stand, name);
-      const written = await stand.watch(write.send(input, marker));
-      if (!written.ehr_id) broken('what was written has no id');
-      const times = await count(written);
-      if (times !== undefined && times !== 1) broken(`it stands in the chart ${times} times`);
+      const { write, input, marker } = await trial(stand, 'createPatient');
+      const { emr } = await stand.open();
+      if (!emr.listPatients) notTried('this EMR does not offer listPatients');
+      const { ehr_id } = await stand.watch(write.send(input, marker));
+      const all = await gather(emr.listPatients());
+      if (!all.some((patient) => patient.ehr_id === ehr_id)) broken('it is not in the list');
     },
   },
-  {
-    id: `${name}.found`,
-    promise: 'it is found by its marker, and a marker that nobody used finds nothing',
-    run: async (stand) => {
-      const { write, input, marker } = await trial(stand, name);
-      if (!write.find) return notTried('it cannot be asked for: a lost answer needs a person');
-      if ((await stand.watch(write.find(marker, input))) !== undefined) broken('it was found before it was written');
-      const written = await stand.watch(write.send(input, marker));
-      const found = await stand.watch(write.find(marker, input));
-      if (found?.ehr_id !== written.ehr_id) broken(found ? 'another record was found' : 'it was not found');
-      if ((await write.find(stand.marker(), input)) !== undefined) broken('a marker that nobody used finds a record');
-    },
-  },
-  {
-    id: `${name}.once`,
-    promise: 'the same marker twice makes one record',
-    run: async (stand) => {
-      const { write, input, marker, count } = await trial(stand, name);
-      const first = await stand.watch(write.send(input, marker));
-      const second = await stand.watch(write.send(input, marker));
-      if (first.ehr_id !== second.ehr_id) broken('the second time made a second record');
-      const times = await count(first);
-      if (times !== undefined && times !== 1) broken(`it stands in the chart ${times} times`);
-    },
-  },
-  {
-    id: `${name}.lost_answer`,
-    promise:
-      'a lost answer leaves the outcome unknown; asked for by its marker and sent again only if absent, it stands once',
-    run: async (stand) => {
-      const { write, input, marker, calls } = await trial(stand, name);
-      await stand.watch(write.send(input, marker));
-      const writing = calls.filter(mayWrite).length;
-      if (writing === 0) broken('nothing was written');
-      for (let index = 0; index < writing; index++) await loseAnswer(stand, name, index, writing);
-    },
-  },
-  {
-    id: `${name}.not_sent`,
-    promise: 'what was never sent is unavailable, so that it is tried again, and is not there',
-    run: async (stand) => {
-      const tampered = await trial(stand, name, unreachable);
-      const { write, input, marker } = tampered;
-      await failureOf(stand, 'nobody there', () => write.send(input, marker), ['unavailable']);
-      await expectAbsent(stand, name, tampered);
-    },
-  },
-  {
-    id: `${name}.useless_answer`,
-    promise: 'after it was sent, anything but a definite answer is of unknown outcome; too many requests is not',
-    run: async (stand) => {
-      for (const [what, make] of Object.entries(useless)) await spoilAnswer(stand, name, what, answering(make));
-      await spoilAnswer(stand, name, 'a broken line', cut);
-      const { write, input, marker } = await trial(
-        stand,
-        name,
-        at(
-          0,
-          answering(() => too_many),
-          mayWrite,
-        ),
-      );
-      const failure = await failureOf(stand, 'too many requests', () => write.send(input, marker), ['unavailable']);
-      if (failure.retry_after_ms !== 7000) broken('a Retry-After of 7 s was not passed on');
-    },
-  },
-  {
-    id: `${name}.nowhere`,
-    promise: 'a record that does not exist cannot be written to: not_found or refused',
-    run: async (stand) => {
-      const { write, input, marker } = await trial(stand, name);
-      const misdirected = elsewhere(input);
-      if (!misdirected) return notTried('it is written to no other record');
-      await failureOf(stand, 'an id that nobody has', () => write.send(misdirected, marker), ['not_found', 'refused']);
-    },
-  },
-]);
+];
 
-/** Opens the account anew and makes words for one write. The words are made untouched by the tampering. */
-export async function trial(stand: Stand, name: WriteName, tamper?: Tamper, signal?: AbortSignal): Promise<Trial> {
-  if (!stand.writes) notTried('no synthetic records may be written here');
-  const { emr, calls } = await stand.open({ ...(tamper && { tamper }), ...(signal && { signal }) });
-  if (!emr[name]) notTried(`this EMR does not offer ${name}`);
-  const sample = samples[name];
-  const input = await sample.input(stand);
-  const untouched = await stand.open();
-  // The words are those of this very write: both come from the entry of the same name.
-  const write = emr[name] as unknown as Trial['write'];
-  const count = sample.count as
-    | ((...of: [Partial<Operations>, unknown, Written, Stand]) => Promise<number>)
-    | undefined;
-  return {
-    write,
-    input,
-    marker: stand.marker(),
-    calls,
-    count: async (written) =>
-      count && shows(untouched.emr, name) ? count(untouched.emr, input, written, stand) : undefined,
-  };
-}
-
-/** The read that shows a write must be offered too. */
-function shows(emr: Partial<Operations>, name: WriteName): boolean {
-  const by: Partial<Record<WriteName, keyof Operations>> = {
-    createPatient: 'searchPatients',
-    updatePatient: 'findPatient',
-    addPatientInsurance: 'listPatientInsurances',
-    updatePatientInsurance: 'listPatientInsurances',
-    createAppointment: 'getAppointment',
-    createTelephoneEncounter: 'listEncounters',
-    addTelephoneAction: 'listEncounters',
-    addPatientPharmacy: 'listPatientPharmacies',
-    addGuarantor: 'listGuarantors',
-  };
-  const read = by[name];
-  return read !== undefined && emr[read] !== undefined;
+function checksOf(name: WriteName): Check[] {
+  return [
+    {
+      id: `${name}.written`,
+      promise: 'what was written has an id, and can be read at once',
+      run: async (stand) => {
+        const { write, input, marker, count } = await trial(stand, name);
+        const written = await stand.watch(write.send(input, marker));
+        if (!written.ehr_id) broken('what was written has no id');
+        const times = await count(written);
+        if (times !== undefined && times !== 1) broken(`it stands in the chart ${times} times`);
+      },
+    },
+    {
+      id: `${name}.found`,
+      promise: 'it is found by its marker, and a marker that nobody used finds nothing',
+      run: async (stand) => {
+        const { write, input, marker } = await trial(stand, name);
+        if (!write.find) return notTried('it cannot be asked for: a lost answer needs a person');
+        if ((await stand.watch(write.find(marker, input))) !== undefined) broken('it was found before it was written');
+        const written = await stand.watch(write.send(input, marker));
+        const found = await stand.watch(write.find(marker, input));
+        if (found?.ehr_id !== written.ehr_id) broken(found ? 'another record was found' : 'it was not found');
+        if ((await write.find(stand.marker(), input)) !== undefined) broken('a marker that nobody used finds a record');
+      },
+    },
+    {
+      id: `${name}.once`,
+      promise: 'the same marker twice makes one record',
+      run: async (stand) => {
+        const { write, input, marker, count } = await trial(stand, name);
+        const first = await stand.watch(write.send(input, marker));
+        const second = await stand.watch(write.send(input, marker));
+        if (first.ehr_id !== second.ehr_id) broken('the second time made a second record');
+        const times = await count(first);
+        if (times !== undefined && times !== 1) broken(`it stands in the chart ${times} times`);
+      },
+    },
+    {
+      id: `${name}.lost_answer`,
+      promise:
+        'a lost answer leaves the outcome unknown; asked for by its marker and sent again only if absent, it stands once',
+      run: async (stand) => {
+        const { write, input, marker, calls } = await trial(stand, name);
+        await stand.watch(write.send(input, marker));
+        const writing = calls.filter(mayWrite).length;
+        if (writing === 0) broken('nothing was written');
+        for (let index = 0; index < writing; index++) await loseAnswer(stand, name, index, writing);
+      },
+    },
+    {
+      id: `${name}.not_sent`,
+      promise: 'what was never sent is unavailable, so that it is tried again, and is not there',
+      run: async (stand) => {
+        const tampered = await trial(stand, name, unreachable);
+        const { write, input, marker } = tampered;
+        await failureOf(stand, 'nobody there', () => write.send(input, marker), ['unavailable']);
+        await expectAbsent(stand, name, tampered);
+      },
+    },
+    {
+      id: `${name}.useless_answer`,
+      promise: 'after it was sent, anything but a definite answer is of unknown outcome; too many requests is not',
+      run: async (stand) => {
+        for (const [what, make] of Object.entries(useless)) await spoilAnswer(stand, name, what, answering(make));
+        await spoilAnswer(stand, name, 'a broken line', cut);
+        const { write, input, marker } = await trial(
+          stand,
+          name,
+          at(
+            0,
+            answering(() => too_many),
+            mayWrite,
+          ),
+        );
+        const failure = await failureOf(stand, 'too many requests', () => write.send(input, marker), ['unavailable']);
+        if (failure.retry_after_ms !== 7000) broken('a Retry-After of 7 s was not passed on');
+      },
+    },
+    {
+      id: `${name}.nowhere`,
+      promise: 'a record that does not exist cannot be written to: not_found or refused',
+      run: async (stand) => {
+        const { write, input, marker } = await trial(stand, name);
+        const misdirected = elsewhere(input);
+        if (!misdirected) return notTried('it is written to no other record');
+        await failureOf(stand, 'an id that nobody has', () => write.send(misdirected, marker), [
+          'not_found',
+          'refused',
+        ]);
+      },
+    },
+  ];
 }
 
 /** Goes on as the product does: unknown, so it asks; absent, so it sends again. */
