@@ -14,7 +14,9 @@ export type Authority = {
   issuer?: string | undefined;
   scopes?: string[] | undefined;
   auth_methods?: string[] | undefined;
+  /** With which a client may sign, and with which the server signs who a person is. */
   algorithms?: string[] | undefined;
+  identity_algorithms?: string[] | undefined;
 };
 
 /** The server's own statement, or what it said instead when asked without a token. */
@@ -68,6 +70,7 @@ const document = Compile(
     scopes_supported: Type.Optional(texts),
     token_endpoint_auth_methods_supported: Type.Optional(texts),
     token_endpoint_auth_signing_alg_values_supported: Type.Optional(texts),
+    id_token_signing_alg_values_supported: Type.Optional(texts),
   }),
 );
 
@@ -81,6 +84,7 @@ async function readDocument(door: Door, address: string): Promise<Authority | un
     scopes: json.scopes_supported,
     auth_methods: json.token_endpoint_auth_methods_supported,
     algorithms: json.token_endpoint_auth_signing_alg_values_supported,
+    identity_algorithms: json.id_token_signing_alg_values_supported,
   };
 }
 

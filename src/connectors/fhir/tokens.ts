@@ -42,9 +42,14 @@ export async function configure(
   authority: Authority,
   credentials: Credentials,
 ): Promise<oauth.Configuration> {
-  const { token_endpoint, authorization_endpoint, issuer = door.address } = authority;
+  const { token_endpoint, authorization_endpoint, issuer = door.address, identity_algorithms } = authority;
   const config = new oauth.Configuration(
-    { issuer, token_endpoint, ...(authorization_endpoint && { authorization_endpoint }) },
+    {
+      issuer,
+      token_endpoint,
+      ...(authorization_endpoint && { authorization_endpoint }),
+      ...(identity_algorithms && { id_token_signing_alg_values_supported: identity_algorithms }),
+    },
     credentials.client_id ?? '',
     undefined,
     await authenticationOf(door, authority, credentials),
