@@ -34,6 +34,7 @@ export async function openAccount(
       // Both were sealed by linkAccount from values of these types.
       credentials: JSON.parse(opened.credentials),
       grant: JSON.parse(opened.grant),
+      timezone: account.timezone,
       keepGrant: async (grant) => {
         kept = await keepGrant(ctx, account, kept, grant);
       },

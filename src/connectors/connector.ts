@@ -81,6 +81,8 @@ export type Access = {
   credentials: Credentials;
   grant: Grant;
   keepGrant: (grant: Grant) => Promise<void>;
+  /** The zone of the EMR instance, for EMRs that tell instants rather than what a clock shows; absent: UTC. */
+  timezone?: string;
 };
 
 /**

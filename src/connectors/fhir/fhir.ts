@@ -2,6 +2,7 @@ import type { Connector, OperationName, Operations } from '../connector.ts';
 import { openClient } from './client.ts';
 import { needs } from './needs.ts';
 import { offersOf } from './offersOf.ts';
+import { operationsOf } from './operationsOf.ts';
 import { pageSignIn } from './pageSignIn.ts';
 import { signIn } from './signIn.ts';
 import { credential_fields, sign_in_ways } from './signInWays.ts';
@@ -21,7 +22,7 @@ export const fhir: Connector = {
   offers: Object.keys(needs) as OperationName[],
   open: (door, access): Partial<Operations> => {
     const client = openClient(door, access);
-    const all: Partial<Operations> = {};
+    const all = operationsOf({ client, timezone: access.timezone ?? 'UTC' });
     const offered: readonly string[] = offersOf(client.capabilities);
     return Object.fromEntries(Object.entries(all).filter(([name]) => offered.includes(name)));
   },
