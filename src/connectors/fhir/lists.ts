@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure, type Listing, type ListPage } from '../connector.ts';
-import type { FhirClient, SearchParams } from './client.ts';
+import type { SearchParams } from './client.ts';
 import { canSearch, type Emr, inChunks, type Resolver, resolverOf } from './references.ts';
 
 type Resource = fhir.FhirResource;
@@ -50,10 +50,13 @@ export async function gather<Source>(pages: AsyncIterable<Source[]>): Promise<So
   return all;
 }
 
+/** What a reading in order remembers: how far it came, and which versions of the newest records it has given. */
+type Reading = { through: string | undefined; in_order: boolean; newest_from_ms: number; given: Map<string, string> };
+
 /**
- * Reads a list in the order of its last changes: each question begins where the page before it ended, so that a record
- * which is changed meanwhile moves behind us and is met again, and none is passed over. `through` is where it can be
- * taken up again. A server that does not keep the order is read as a whole.
+ * Reads a list in the order of its last changes: after some pages it is asked for anew from where it came to, so that a
+ * record which is changed meanwhile moves behind us and is met again, none is passed over, and no server must remember
+ * a question for long. `through` is where it can be taken up again. A server that keeps no order is read as a whole.
  */
 async function* inOrder<T extends Resource, Source>(
   emr: Emr,
@@ -61,56 +64,76 @@ async function* inOrder<T extends Resource, Source>(
   since: string | undefined,
 ): AsyncGenerator<ListPage<Source>> {
   const resolver = resolverOf(emr.client);
-  const began_ms = Date.now();
-  let through = since;
+  const newest_from_ms = Date.now() - storing_ms;
+  const reading: Reading = { through: since, in_order: true, newest_from_ms, given: new Map() };
+  yield* readOn(emr, list, reading, resolver);
+  if (reading.in_order && reading.through !== undefined) {
+    // What was being stored while we passed its time is met here.
+    const from = new Date(Math.max(newest_from_ms, Date.parse(since ?? '') || 0)).toISOString();
+    yield* readOn(emr, list, { ...reading, through: from }, resolver);
+  } else {
+    // Asked for an order that it does not know, a server may also give nothing at all.
+    yield* unordered(emr, list, since, resolver);
+  }
+  if (since !== undefined) yield* touched(emr, list, since, resolver);
+}
+
+/** How long after its own time a record may come to be seen, and by how much the server's clock may differ from ours. */
+const storing_ms = 2 * 60_000;
+/** Each page is followed by about six questions for what it refers to. */
+const pages_per_question = 4;
+
+async function* readOn<T extends Resource, Source>(
+  emr: Emr,
+  list: List<T, Source>,
+  reading: Reading,
+  resolver: Resolver,
+): AsyncGenerator<ListPage<Source>> {
   for (let ended = false; !ended; ) {
     ended = true;
-    for await (const { matches, reached } of inOrderFrom<T>(emr.client, list, through)) {
+    const from = reading.through;
+    const asked = { ...list.params, _sort: '_lastUpdated', ...(from !== undefined && { _lastUpdated: `ge${from}` }) };
+    let pages = 0;
+    for await (const { matches } of emr.client.search<T>(list.type, asked)) {
+      const reached = lastOf(matches, reading.through);
       if (reached === 'out of order') {
-        yield* unordered(emr, list, since, resolver);
+        reading.in_order = false;
         return;
       }
-      const sources = await list.sources(matches, emr, resolver);
-      // Many records may have been stored at one instant: those are read page by page.
-      if (reached === undefined || reached === through) yield sources;
-      else {
-        through = reached;
+      const sources = await list.sources(
+        matches.filter((each) => isNew(each, reading)),
+        emr,
+        resolver,
+      );
+      reading.through = reached;
+      yield reached === undefined ? sources : Object.assign(sources, { through: reached });
+      pages++;
+      // Many records may have been stored at one instant: those are read to their end.
+      if (pages >= pages_per_question && reached !== from) {
         ended = false;
-        yield Object.assign(sources, { through });
         break;
       }
     }
   }
-  // Asked for an order that it does not know, a server may give nothing at all.
-  if (through === undefined) yield* whole(emr, list, resolver);
-  // What was being stored while we passed its time is met here.
-  const margin = new Date(Math.max(began_ms - list_margin_ms, Date.parse(since ?? '') || 0)).toISOString();
-  yield* unordered(emr, list, margin, resolver);
-  if (since !== undefined) yield* touched(emr, list, since, resolver);
 }
 
-/** Our clock and the server's may differ, and what is stored at once becomes visible one by one. */
-export const list_margin_ms = 15 * 60_000;
-
-/** Pages in the order of their last changes, each with the last of them. */
-async function* inOrderFrom<T extends Resource>(
-  client: FhirClient,
-  { type, params = {} }: Pick<List<T, never>, 'type' | 'params'>,
-  from: string | undefined,
-): AsyncGenerator<{ matches: T[]; reached: string | undefined }> {
-  let last = from ?? '';
-  const asked = { ...params, _sort: '_lastUpdated', ...(from !== undefined && { _lastUpdated: `ge${from}` }) };
-  for await (const { matches } of client.search<T>(type, asked)) {
-    const times = matches.map(({ meta }) => meta?.lastUpdated);
-    for (const time of times) {
-      if (time === undefined || Number.isNaN(Date.parse(time)) || Date.parse(time) < (Date.parse(last) || 0)) {
-        yield { matches: [], reached: 'out of order' };
-        return;
-      }
-      last = time;
-    }
-    yield { matches, reached: last || undefined };
+/** The last change on a page that comes after `before`. */
+function lastOf(page: readonly Resource[], before: string | undefined): string | undefined | 'out of order' {
+  let last = before;
+  for (const { meta } of page) {
+    const ms = Date.parse(meta?.lastUpdated ?? '');
+    if (Number.isNaN(ms) || ms < (Date.parse(last ?? '') || 0)) return 'out of order';
+    last = meta?.lastUpdated;
   }
+  return last;
+}
+
+/** Of the newest records it is kept in mind which have been given: only they are met a second time. */
+function isNew({ id = '', meta }: Resource, { newest_from_ms, given }: Reading): boolean {
+  const time = meta?.lastUpdated ?? '';
+  if (given.get(id) === time) return false;
+  if (Date.parse(time) >= newest_from_ms) given.set(id, time);
+  return true;
 }
 
 async function* unordered<T extends Resource, Source>(
