@@ -57,9 +57,10 @@ export const declarationChecks: readonly Check[] = [
     id: 'offers.opened',
     promise: 'an open account gives exactly the operations it offers: each of them, and none beside them',
     run: async (stand) => {
-      const { grant } = await stand.session();
+      const { grant, timezone } = await stand.session();
       const { door } = stand.door();
-      const given = stand.connector.open(door, { credentials: stand.credentials, grant, keepGrant: async () => {} });
+      const access = { credentials: stand.credentials, grant, keepGrant: async () => {}, timezone };
+      const given = stand.connector.open(door, access);
       const offered = await stand.offers();
       const missing = offered.filter((name) => given[name] === undefined);
       if (missing.length > 0) broken(`offered but not given: ${missing.join(', ')}`);

@@ -12,6 +12,7 @@ import { ReferringProviderSource } from '../../model/referringProvider.ts';
 import { StaffMemberSource } from '../../model/staff.ts';
 import { VisitCode } from '../../model/visitCode.ts';
 import type { OutboundResponse } from '../../security/outbound.ts';
+import type { Listing, ListPage, Operations } from '../connector.ts';
 import { broken, notTried } from './broken.ts';
 import { type Check, failureOf } from './check.ts';
 import { faultOfValues } from './faultOfValues.ts';
@@ -78,33 +79,55 @@ export const listChecks: readonly Check[] = names.flatMap((name): Check[] => [
     },
   },
   {
+    id: `${name}.since`,
+    promise:
+      'where it can be asked for changes alone, it says where to begin again, and gives no more than the list has',
+    run: async (stand) => {
+      const ids = new Set((await stand.rows(name)).map(({ ehr_id }) => ehr_id));
+      const { emr } = await stand.open();
+      const list = listOf(emr, name);
+      if (!list.incremental) notTried('it is read as a whole each time');
+      const since = await throughOf(list());
+      if (since === undefined && ids.size > 0) broken('no page says how far it came');
+      const changed = await stand.watch(gather(list({ since })));
+      if (changed.some(({ ehr_id }) => !ids.has(ehr_id))) broken('what changed has records that the list has not');
+    },
+  },
+  {
     id: `${name}.broken_off`,
     promise: 'a list that breaks off in the middle fails; it never ends as if it were whole',
     run: async (stand) => {
       const calls = await stand.callsOf(name);
+      if (calls === 0) notTried('it is known without asking the EMR');
       for (const [what, make] of Object.entries(useless)) await spoil(stand, name, Math.min(1, calls - 1), what, make);
       await spoil(stand, name, calls - 1, 'an error (500) at the end', useless['an error (500)']);
     },
   },
 ]);
 
-export type AnyList = () => AsyncIterable<{ ehr_id: string }[]>;
+type AnyList = Listing<{ ehr_id: string }>;
 
 /** Every list gives rows with an id; which, is of no matter here. */
-export function listOf(emr: object, name: ListName): ReturnType<AnyList> {
-  // By the definition of ListName, and because `rows` holds every row to having an id.
-  const list = (emr as Partial<Record<ListName, AnyList>>)[name];
-  return list ? list() : notTried(`this EMR does not offer ${name}`);
+export function listOf(emr: Partial<Operations>, name: ListName): AnyList {
+  // By the definition of ListName; TypeScript does not follow it through the index.
+  return (emr[name] as AnyList | undefined) ?? notTried(`this EMR does not offer ${name}`);
+}
+
+/** How far a list that was read to its end came. */
+export async function throughOf(list: AsyncIterable<ListPage<unknown>>): Promise<string | undefined> {
+  let last: string | undefined;
+  for await (const { through } of list) last = through ?? last;
+  return last;
 }
 
 async function spoil(stand: Stand, name: ListName, index: number, what: string, make: () => OutboundResponse) {
   const { emr } = await stand.open({ tamper: at(index, answering(make)) });
-  await failureOf(stand, `${what} to call ${index + 1}`, () => gather(listOf(emr, name)), ['unavailable']);
+  await failureOf(stand, `${what} to call ${index + 1}`, () => gather(listOf(emr, name)()), ['unavailable']);
 }
 
 async function pagesOf(stand: Stand, name: ListName): Promise<{ ehr_id: string }[][]> {
   const { emr } = await stand.open();
   const pages: { ehr_id: string }[][] = [];
-  for await (const page of listOf(emr, name)) pages.push(page);
+  for await (const page of listOf(emr, name)()) pages.push(page);
   return pages;
 }

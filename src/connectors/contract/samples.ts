@@ -81,7 +81,8 @@ export const samples: { [Name in WriteName]: Sample<Name> } = {
     count: async (emr, { starts_at, patient_ehr_id }, { ehr_id }) => {
       if (!emr.listAppointments) return (await emr.getAppointment?.(ehr_id))?.starts === starts_at ? 1 : 0;
       const all = await gather(emr.listAppointments());
-      return all.filter((one) => one.starts === starts_at && one.patient_ehr_id === patient_ehr_id).length;
+      const same = all.filter((one) => one.starts === starts_at && one.patient_ehr_id === patient_ehr_id);
+      return new Set(same.map((one) => one.ehr_id)).size;
     },
   },
   uploadDocument: {

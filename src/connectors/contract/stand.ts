@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Outbound, OutboundRequest, OutboundResponse } from '../../security/outbound.ts';
-import type { Connector, Credentials, Door, Grant, OperationName, Operations, SignIn } from '../connector.ts';
+import type { Connector, Credentials, Door, Grant, Listing, OperationName, Operations, SignIn } from '../connector.ts';
 import { broken, notTried } from './broken.ts';
 import { gather } from './gather.ts';
 
@@ -62,9 +62,9 @@ export type Stand = World & {
 };
 
 export type ListName = {
-  [Name in OperationName]: Operations[Name] extends () => AsyncIterable<unknown[]> ? Name : never;
+  [Name in OperationName]: Operations[Name] extends Listing<{ ehr_id: string }> ? Name : never;
 }[OperationName];
-export type RowOf<Name extends ListName> = Operations[Name] extends () => AsyncIterable<(infer Row)[]> ? Row : never;
+export type RowOf<Name extends ListName> = Operations[Name] extends Listing<infer Row> ? Row : never;
 
 export function openStand(world: World): Stand {
   const memory = new Map<string, Promise<unknown>>();
@@ -90,11 +90,11 @@ export function openStand(world: World): Stand {
     door: (opening = {}) => openDoor(stand, opening),
     session: () => stand.remember('session', () => signInWell(stand)),
     open: async (opening = {}) => {
-      const { grant, offers } = await stand.session();
+      const { grant, offers, timezone } = await stand.session();
       const { door, calls } = stand.door(opening);
       const kept: Grant[] = [];
       const keepGrant = async (renewed: Grant) => void kept.push(renewed);
-      const access = { credentials: world.credentials, grant: opening.grant ?? grant, keepGrant };
+      const access = { credentials: world.credentials, grant: opening.grant ?? grant, keepGrant, timezone };
       const emr = world.connector.open(door, access);
       return { emr: onlyOffered(emr, offers ?? world.connector.offers), calls, kept };
     },
@@ -141,9 +141,11 @@ function readOnce<Name extends ListName>(stand: Stand, name: Name): Promise<Read
   return stand.remember(`rows ${name}`, async () => {
     const { emr, calls } = await stand.open();
     // By the definition of ListName; TypeScript does not follow it through the index.
-    const list = emr[name] as (() => AsyncIterable<RowOf<Name>[]>) | undefined;
+    const list = emr[name] as Listing<RowOf<Name> & { ehr_id: string }> | undefined;
     if (!list) return notTried(`this EMR does not offer ${name}`);
-    const rows = await stand.watch(gather(list()));
+    const all = await stand.watch(gather(list()));
+    // A list in the order of its changes meets a record again that changed meanwhile: the later one holds.
+    const rows = list.incremental ? [...new Map(all.map((row) => [row.ehr_id, row])).values()] : all;
     return { rows, calls: calls.length };
   });
 }

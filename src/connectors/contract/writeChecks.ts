@@ -2,6 +2,7 @@ import { EmrFailure } from '../connector.ts';
 import { broken, notTried } from './broken.ts';
 import { type Check, failureOf } from './check.ts';
 import { gather } from './gather.ts';
+import { listOf, throughOf } from './listChecks.ts';
 import { samples, type WriteName } from './samples.ts';
 import type { Stand, Tamper } from './stand.ts';
 import { answering, at, cut, losing, mayWrite, too_many, unreachable, useless } from './tampers.ts';
@@ -15,14 +16,17 @@ export const writeChecks: readonly Check[] = [
   // A new patient stands at the end of a list, so a list that is not read to its end does not have it.
   {
     id: 'createPatient.listed',
-    promise: 'a patient that was just created stands in the list of patients',
+    promise: 'a patient that was just created stands in the list of patients, and in what has changed since before',
     run: async (stand) => {
       const { write, input, marker } = await trial(stand, 'createPatient');
       const { emr } = await stand.open();
-      if (!emr.listPatients) notTried('this EMR does not offer listPatients');
+      const list = listOf(emr, 'listPatients');
+      const since = list.incremental && (await throughOf(list()));
       const { ehr_id } = await stand.watch(write.send(input, marker));
-      const all = await gather(emr.listPatients());
-      if (!all.some((patient) => patient.ehr_id === ehr_id)) broken('it is not in the list');
+      const isIn = async (rows: AsyncIterable<{ ehr_id: string }[]>) =>
+        (await gather(rows)).some((patient) => patient.ehr_id === ehr_id);
+      if (!(await isIn(list()))) broken('it is not in the list');
+      if (since !== undefined && !(await isIn(list({ since })))) broken('it is not among the changes');
     },
   },
 ];

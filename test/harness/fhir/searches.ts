@@ -54,9 +54,10 @@ export function openSearches(repo: CheckedRepository, base: string, faults: Faul
       const entries = entry.map(({ resource }) => entryOf(base, resource, 'match'));
       const found = { entries, total: entries.length, includes: query.getAll('_include') };
       const id = randomUUID();
-      kept.set(id, found);
+      const size = Math.min(count ?? page_size_default, page_size_max) || 1;
+      if (entries.length > size) kept.set(id, found);
       if (kept.size > kept_max) kept.delete([...kept.keys()][0] ?? '');
-      return page(id, found, 0, Math.min(count ?? page_size_default, page_size_max) || 1);
+      return page(id, found, 0, size);
     },
     further: async (query) => {
       const id = query.get('_getpages') ?? '';

@@ -49,6 +49,7 @@ export function placesOf(_: Making): fhir.FhirResource[] {
         ],
         address: address(20 + index),
         managingOrganization: { reference: 'Organization/org-practice' },
+        extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/timezone', valueCode: 'America/New_York' }],
       }),
     ),
     { resourceType: 'Location', id: 'loc-bare' },
