@@ -6,6 +6,7 @@ import { locationNames } from './locations.ts';
 import { findProvider, isResting, type ProviderSettings, providerDocument, saveProviderSettings } from './providers.ts';
 import { readStatus } from './readStatus.ts';
 import { hastenSync } from './requestSync.ts';
+import { forgetReadings } from './syncReadings.ts';
 
 type Hours = Provider['hours'];
 
@@ -21,7 +22,11 @@ export async function patchProvider(
   // Nobody has read the schedule of one who was set aside; availability must not offer by the old one for long. The
   // organisation is locked before the provider: a sync holds providers, and a link the organisation, while they wait.
   const woken = status !== undefined && readStatus(status) === 'active';
-  if (woken && (await isResting(tx, account.organisation_id, by))) await hastenSync(tx, account.organisation_id);
+  if (woken && (await isResting(tx, account.organisation_id, by))) {
+    await hastenSync(tx, account.organisation_id);
+    // Of a provider who rested nothing was kept, whether it changed since or not.
+    await forgetReadings(tx, account.organisation_id);
+  }
   const provider = await findProvider(tx, account.organisation_id, by);
   if (!provider) return undefined;
   const facilities = await locationNames(tx, { ...account, run: 0 });

@@ -1,5 +1,6 @@
 import { openAccount } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
 import type { EventOf } from '../events.ts';
 import type { JobKind, JobRun } from '../jobs/run.ts';
 import { appointments } from './appointments.ts';
@@ -10,12 +11,13 @@ import { orders } from './orders.ts';
 import { patients } from './patients.ts';
 import { pharmacies } from './pharmacies.ts';
 import { providers } from './providers.ts';
-import { keepPage, type RecordKind, removeUnseen } from './recordKind.ts';
+import { countKept, keepPage, type RecordKind, removeUnseen } from './recordKind.ts';
 import { referringProviders } from './referringProviders.ts';
 import type { SyncInput } from './requestSync.ts';
 import { scheduleBlocks } from './scheduleBlocks.ts';
 import { keepCodeLists } from './settings.ts';
 import { staff } from './staff.ts';
+import { beginReading, endReading, noteThrough } from './syncReadings.ts';
 import { visitStatuses, visitTypes } from './visitCodes.ts';
 
 /** Locations come first: providers take the names of their facilities from them, and appointments theirs of providers. */
@@ -35,7 +37,7 @@ const kinds = [
   claims,
 ] as const;
 
-/** Reads every kind of record anew from the EMR. Each page is kept at once, so a large practice needs little memory. */
+/** Reads every kind of record from the EMR. Each page is kept at once, so a large practice needs little memory. */
 export const sync: JobKind = {
   perform: async (ctx, run) => {
     const { job, signal } = run;
@@ -70,6 +72,10 @@ export const sync: JobKind = {
 
 type AnyKind = RecordKind<{ ehr_id: string }, unknown>;
 
+/**
+ * Keeps what the EMR lists of one kind, or what changed of it, and gives how many of them there are. What an earlier try
+ * of this sync has read is not read again.
+ */
 async function keepKind(
   ctx: Context,
   run: JobRun,
@@ -80,21 +86,36 @@ async function keepKind(
   if (!list) return undefined;
   const { client_id, organisation_id, id } = run.job;
   const scope = { client_id, organisation_id, run: id };
-  let kept = 0;
-  for await (const page of list()) {
-    await ctx.db.tenant(client_id, async (tx) => {
+  const held = <T>(work: (tx: Tx) => Promise<T>) =>
+    ctx.db.tenant(client_id, async (tx) => {
       await run.hold(tx);
-      await keepPage(tx, kind, scope, page);
+      return work(tx);
     });
-    kept += page.length;
+  const { announce } = run.job.input as SyncInput;
+  const asked = { incremental: list.incremental === true, whole: announce };
+  const { whole, since, done } = await held((tx) => beginReading(tx, scope, kind.table, asked));
+  if (!done) {
+    let kept = 0;
+    for await (const page of list({ since })) {
+      await held(async (tx) => {
+        await keepPage(tx, kind, scope, page);
+        if (page.through !== undefined) await noteThrough(tx, scope, kind.table, page.through);
+      });
+      const before = kept;
+      kept += page.length;
+      if (Math.floor(kept / noted_every) > Math.floor(before / noted_every)) await run.steps.note(kind.table, { kept });
+    }
+    const removed = await held(async (tx) => {
+      await endReading(tx, scope, kind.table);
+      return whole ? removeUnseen(tx, kind, scope) : 0;
+    });
+    await run.steps.note(kind.table, { kept, removed });
   }
-  const removed = await ctx.db.tenant(client_id, async (tx) => {
-    await run.hold(tx);
-    return removeUnseen(tx, kind, scope);
-  });
-  await run.steps.note(kind.table, { kept, removed });
-  return kept;
+  return held((tx) => countKept(tx, kind.table, organisation_id));
 }
+
+/** Of a long list the timeline says now and then how far it is: each thousand takes some seconds. */
+const noted_every = 1000;
 
 function completed(org_id: string, records: Record<string, number>): EventOf {
   return { type: 'sync.completed', data: { org_id, records } };
