@@ -35,7 +35,9 @@ export async function call(door: Door, asked: Asked, access_token: string | unde
   if (status >= 300 && status < 400 && status !== 304) {
     throw new EmrFailure(lost, `The EMR sends us to another address (${status}), which is not followed.`);
   }
-  if (status >= 500 || status === 408) throw new EmrFailure(lost, `The EMR answered with an error (${status}).`);
+  // 501 is a plain no.
+  if ((status >= 500 && status !== 501) || status === 408)
+    throw new EmrFailure(lost, `The EMR answered with an error (${status}).`);
   const resource = resourceOf(response);
   const empty = response.body.length === 0;
   // A proxy's page must not pass for "there is no such record", nor for a refusal.
@@ -48,6 +50,7 @@ export function denial({ status, resource }: Answer): EmrFailure {
   const outcome = resource?.resourceType === 'OperationOutcome' ? resource : undefined;
   const codes = (outcome?.issue ?? []).map((issue) => issue?.code);
   if (status === 404 || status === 410) return new EmrFailure('not_found', 'The EMR has no such record.');
+  if (status === 501 || status === 405) return new EmrFailure('refused', 'The EMR does not offer this.');
   if (status === 403) return new EmrFailure('refused', 'The EMR does not allow this account to do this.');
   // Some servers fail so when two requests meet; nothing was stored, and the next try finds the way free.
   if (codes.some((code) => passing.has(code ?? ''))) {

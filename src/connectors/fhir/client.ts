@@ -1,11 +1,13 @@
 import type * as fhir from 'fhir/r4.js';
 import type { Access, Door } from '../connector.ts';
+import type { Page } from './bundles.ts';
 import { type Capabilities, capabilitiesOf } from './capabilities.ts';
-import { type Page, type SearchParams, search, searchAll } from './search.ts';
+import { type SearchParams, search, searchAll } from './search.ts';
 import { openSession } from './session.ts';
 import { canFind, create, findByMarker, read, update } from './writes.ts';
 
-export type { Page, SearchParams } from './search.ts';
+export type { Page } from './bundles.ts';
+export type { SearchParams } from './search.ts';
 export { searchValue } from './search.ts';
 export { marker_system } from './writes.ts';
 

@@ -7,7 +7,9 @@ export function offersOf(capabilities: Capabilities): OperationName[] {
   const offered = Object.entries(needs).filter(([, all]) =>
     all.every(({ type, interactions, params = [] }) => {
       const [able, known] = [capabilities.interactions(type), capabilities.searchParams(type)];
-      return interactions.every((each) => able.has(each)) && params.every((name) => known.has(name));
+      // Without versions a change of others could be undone unseen, so no update is offered.
+      const safe = !interactions.includes('update') || capabilities.versionedUpdate(type);
+      return safe && interactions.every((each) => able.has(each)) && params.every((name) => known.has(name));
     }),
   );
   // The keys of the table are names of operations; TypeScript gives them back as texts.

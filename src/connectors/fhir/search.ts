@@ -1,13 +1,11 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../connector.ts';
-import { type Answer, type Asked, denial, unreadable } from './call.ts';
+import { type Bundle, bundleOf, nextOf, type Page, pageOf } from './bundles.ts';
+import type { Answer, Asked } from './call.ts';
 import type { Capabilities } from './capabilities.ts';
-import { refusalWords } from './outcomes.ts';
 
 export type SearchParams = Record<string, string | readonly string[]>;
-export type Page<T> = { matches: T[]; included: fhir.FhirResource[] };
 export type Ask = (asked: Asked) => Promise<Answer>;
-type Bundle = fhir.Bundle<fhir.FhirResource>;
 /** A server as the person who linked the account sees it. */
 export type Server = { base: URL; ask: Ask; capabilities: Capabilities };
 
@@ -30,22 +28,23 @@ export async function* search<T extends fhir.FhirResource>(
   let matched = 0;
   let before = '';
   let bundle = await firstPage(server, type, params);
-  for (let pages = 1; ; pages++) {
+  for (;;) {
     const page = pageOf<T>(bundle, type);
     matched += page.matches.length;
     const ids = page.matches.map(({ id }) => id).join();
     const next = nextOf(server.base, bundle);
     // Against lists that never end: an address seen before, the same records again, more pages than any practice has.
-    if (next && (seen.has(next.href) || (ids !== '' && ids === before) || pages >= pages_max)) {
+    if (next && (seen.has(next.href) || (ids !== '' && ids === before) || seen.size >= pages_max)) {
       throw new EmrFailure('unavailable', 'The EMR gave a list that leads back to itself.');
     }
     yield page;
     if (!next) break;
     seen.add(next.href);
     before = ids;
-    bundle = bundleOf(await server.ask({ method: 'GET', url: next }));
+    bundle = await furtherPage(server, next);
   }
-  if (typeof bundle.total === 'number' && bundle.total > matched) {
+  const total = bundle.total ?? (seen.size === 0 ? await countMatches(server, type, params, matched) : undefined);
+  if (typeof total === 'number' && total > matched) {
     throw new EmrFailure('unavailable', 'The EMR gave only a part of a list.');
   }
 }
@@ -72,6 +71,8 @@ export function urlOf(base: URL, ...path: string[]): URL {
 const page_size = 100;
 const pages_max = 20_000;
 const search_max = 1000;
+/** No server gives smaller pages of its own accord. */
+const page_size_least = 10;
 /** What shapes the answer rather than the matches: understood or not, the list is the same. */
 const shaping = new Set(['_count', '_sort', '_total', '_include', '_revinclude', '_summary', '_elements']);
 
@@ -87,9 +88,35 @@ function refuseUndeclared(capabilities: Capabilities, type: string, params: Sear
 /** Servers that refuse what only shapes the answer are asked once more without it. */
 async function firstPage(server: Server, type: string, params: SearchParams): Promise<Bundle> {
   const answer = await ask(server, type, { _count: String(page_size), ...params });
-  if (answer.status !== 400) return bundleOf(answer);
-  const plain = Object.entries(params).filter(([name]) => !['_count', '_sort', '_total'].includes(name));
-  return bundleOf(await ask(server, type, Object.fromEntries(plain)));
+  return bundleOf(answer.status === 400 ? await ask(server, type, plain(params)) : answer);
+}
+
+/** The server may have forgotten the search by now; that is no answer about any record. */
+async function furtherPage(server: Server, url: URL): Promise<Bundle> {
+  const answer = await server.ask({ method: 'GET', url });
+  if (answer.status >= 400) throw new EmrFailure('unavailable', 'The EMR broke off a list.');
+  return bundleOf(answer);
+}
+
+/**
+ * How many there are, where the answer says neither that nor where it goes on: some servers cut a list without a word.
+ * Undefined where nothing was cut as far as anyone can tell. From a server that does not count, exactly as many as were
+ * asked for are taken for a part: the odds are a hundred to one, and the rest would be removed on our side.
+ */
+async function countMatches(
+  server: Server,
+  type: string,
+  params: SearchParams,
+  matched: number,
+): Promise<number | undefined> {
+  if (matched < page_size_least) return undefined;
+  const { resource } = await ask(server, type, { ...plain(params), _summary: 'count' });
+  const total = resource?.resourceType === 'Bundle' ? resource.total : undefined;
+  return total ?? (matched === page_size ? Number.POSITIVE_INFINITY : undefined);
+}
+
+function plain(params: SearchParams): SearchParams {
+  return Object.fromEntries(Object.entries(params).filter(([name]) => !shaping.has(name) || name.endsWith('include')));
 }
 
 function ask({ base, ask }: Server, type: string, params: SearchParams): Promise<Answer> {
@@ -99,53 +126,4 @@ function ask({ base, ask }: Server, type: string, params: SearchParams): Promise
   const url = urlOf(base, type);
   url.search = query.toString();
   return ask({ method: 'GET', url, headers: { prefer: 'handling=strict' } });
-}
-
-function bundleOf(answer: Answer): Bundle {
-  if (answer.status >= 400) throw denial(answer);
-  if (answer.resource?.resourceType !== 'Bundle') throw new EmrFailure('unavailable', unreadable);
-  // Its entries are looked at one by one.
-  return answer.resource as Bundle;
-}
-
-/** Entries of a server that marks none (`type: collection`) are told apart by their type. */
-function pageOf<T extends fhir.FhirResource>(bundle: Bundle, type: T['resourceType']): Page<T> {
-  const page: Page<T> = { matches: [], included: [] };
-  for (const entry of Array.isArray(bundle.entry) ? bundle.entry : []) {
-    const resource = entry?.resource;
-    if (!resource) continue;
-    if (resource.resourceType === 'OperationOutcome') refuseFailed(resource);
-    else if (resource.resourceType === type && entry.search?.mode !== 'include') {
-      // The type that was asked for names the shape: T is the resource of that resourceType.
-      page.matches.push(resource as T);
-    } else page.included.push(resource);
-  }
-  return page;
-}
-
-/** Hints are passed over; that something of the search was left out is not a hint. */
-function refuseFailed(outcome: fhir.OperationOutcome): void {
-  const issues = Array.isArray(outcome.issue) ? outcome.issue : [];
-  const failed = issues.some(
-    (issue) => ['error', 'fatal'].includes(issue?.severity) || ['not-supported', 'incomplete'].includes(issue?.code),
-  );
-  if (failed)
-    throw new EmrFailure('refused', refusalWords(outcome) ?? 'The EMR did not carry out the search as asked.');
-}
-
-/**
- * The next page, always at the address that was linked: the token goes nowhere else. A server behind a proxy may name
- * itself by an inner host; with our path that is the same list.
- */
-function nextOf(base: URL, bundle: Bundle): URL | undefined {
-  const links = Array.isArray(bundle.link) ? bundle.link : [];
-  const next = links.find((link) => link?.relation === 'next')?.url;
-  if (next === undefined) return undefined;
-  if (!URL.canParse(next, `${base.href.replace(/\/$/, '')}/`)) throw new EmrFailure('unavailable', unreadable);
-  const url = new URL(next, `${base.href.replace(/\/$/, '')}/`);
-  if (url.origin === base.origin) return url;
-  if (!url.pathname.startsWith(base.pathname)) {
-    throw new EmrFailure('unavailable', 'The EMR continues a list at another address, which is not followed.');
-  }
-  return new URL(url.pathname + url.search, base.origin);
 }

@@ -71,6 +71,7 @@ export async function update<T extends fhir.FhirResource>(
   change: (current: T, first: T) => T,
   marker: string,
 ): Promise<{ before: T; after: T }> {
+  if (!server.capabilities.versionedUpdate(type)) throw unversioned();
   let first: T | undefined;
   let refused: string | undefined;
   for (let tries = 0; tries < update_tries_max; tries++) {
@@ -78,9 +79,7 @@ export async function update<T extends fhir.FhirResource>(
     if (!current) throw new EmrFailure('not_found', 'The EMR has no such record.');
     first ??= current.resource;
     const match = current.matches.find((each) => each !== refused) ?? current.matches[0];
-    if (match === undefined) {
-      throw new EmrFailure('refused', 'The EMR keeps no versions: a change of others might be undone.');
-    }
+    if (match === undefined) throw unversioned();
     const changed = stamped(change(structuredClone(current.resource), first), marker);
     const answer = await server.ask({
       method: 'PUT',
@@ -102,6 +101,10 @@ export async function update<T extends fhir.FhirResource>(
 
 const update_tries_max = 3;
 
+function unversioned(): EmrFailure {
+  return new EmrFailure('refused', 'The EMR keeps no versions: a change of others might be undone.');
+}
+
 /** A version as `If-Match` may name it: as the standard writes it, then as the server's header had it. */
 type Version<T> = { resource: T; matches: string[] };
 
@@ -110,14 +113,21 @@ async function readVersion<T extends fhir.FhirResource>(
   type: T['resourceType'],
   id: string,
 ): Promise<Version<T> | undefined> {
+  // Dots alone would climb up the path, and what no server gives out no server has.
+  if (!isId(id)) return undefined;
   const answer = await ask({ method: 'GET', url: urlOf(base, type, id) });
   if (answer.status === 404 || answer.status === 410) return undefined;
   if (answer.status >= 400) throw denial(answer);
   if (!isRecord<T>(answer.resource, type)) throw new EmrFailure('unavailable', unreadable);
-  const { versionId } = answer.resource.meta ?? {};
+  const { versionId: said = '' } = answer.resource.meta ?? {};
+  const versionId = isId(said) ? said : undefined;
   const { etag } = answer.headers;
   const forms = [versionId && `W/"${versionId}"`, etag, versionId && `"${versionId}"`];
   return { resource: answer.resource, matches: [...new Set(forms.filter((form) => typeof form === 'string'))] };
+}
+
+function isId(text: unknown): boolean {
+  return typeof text === 'string' && /^(?!\.+$)[\w.~-]{1,256}$/.test(text);
 }
 
 function isRecord<T extends fhir.FhirResource>(
