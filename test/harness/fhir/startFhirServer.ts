@@ -57,7 +57,7 @@ export type FhirServer = {
 
 export type FhirServerOptions = {
   port?: number;
-  /** `practice`: 200 patients and 5,000 claims; `small`: 12 and 40; `none`: nothing. */
+  /** `none` unless told. */
   data?: PracticeSize;
   /** Where the public client may send a person back to. */
   redirect_uris?: readonly string[];

@@ -1,13 +1,15 @@
 import type { Chance } from '../../../../larkspur/seed/random.ts';
 
-export type PracticeSize = 'practice' | 'small' | 'none';
+/** `practice`: 200 patients, 5,000 claims. `paged`: enough for several pages of most lists. `small`: a few of each. */
+export type PracticeSize = 'practice' | 'paged' | 'small' | 'none';
 
 /** How much of everything there is; what is not named here follows from it. */
 export const sizes = {
   practice: { patients: 200, claims: 5000, doctors: 8, slot_days: 10, appointments: 240, orders: 150, documents: 60 },
+  paged: { patients: 120, claims: 450, doctors: 4, slot_days: 4, appointments: 120, orders: 40, documents: 12 },
   small: { patients: 12, claims: 40, doctors: 3, slot_days: 3, appointments: 16, orders: 10, documents: 6 },
 } as const;
-export type Sizes = (typeof sizes)['practice' | 'small'];
+export type Sizes = (typeof sizes)[keyof typeof sizes];
 
 /** What the makers of the practice work with: the same chance every time, and the day they are called. */
 export type Making = { chance: Chance; today: Date; size: Sizes };
