@@ -43,8 +43,9 @@ async function comeBack(): Promise<void> {
   const { search } = location;
   // What the EMR sent along leaves the address bar and the history before anything else happens.
   history.replaceState(null, '', location.pathname);
-  const kept = sessionStorage.getItem(kept_as) ?? '';
+  const kept = sessionStorage.getItem(kept_as);
   sessionStorage.removeItem(kept_as);
+  if (!kept || !search) return tell('page_lost');
   showLoading(main, say('page_finishing'));
   const answer = await finishPage(search, kept);
   if (isRefused(answer)) return tell(worded[answer.code] ?? 'trouble_plain');
