@@ -4,8 +4,16 @@ import { certify, type World } from '../../src/connectors/contract.ts';
 import { fhir } from '../../src/connectors/fhir/fhir.ts';
 import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { createOutbound } from '../../src/security/outbound.ts';
-import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
+import { type FaultSwitches, type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { openPlace, type Place } from './place.ts';
+
+/** What a server withholds that can only be read. */
+const readable: FaultSwitches['withheld'] = Object.fromEntries(
+  ['Patient', 'Coverage', 'RelatedPerson', 'Appointment', 'DocumentReference', 'Binary'].map((type) => [
+    type,
+    ['create', 'update'] as const,
+  ]),
+);
 
 const outbound = createOutbound({ sandbox: true, allow: [] });
 
@@ -41,11 +49,7 @@ describe('Larkspur', () => {
 
 describe('a FHIR server', () => {
   let server: FhirServer;
-  beforeAll(async () => {
-    server = await startFhirServer({ data: 'paged' });
-  });
-  afterEach(() => server.calm());
-  afterAll(() => server.close());
+  afterEach(() => server.close());
 
   function world(): Omit<World, 'outbound' | 'writes'> {
     const { client_id, client_secret } = server.clients.confidential;
@@ -53,7 +57,6 @@ describe('a FHIR server', () => {
       connector: fhir,
       address: server.url,
       credentials: { way: 'client_secret', client_id, client_secret },
-      counts: { listPatients: 120, listClaims: 450 },
       endSession: async () => server.expireTokens('access'),
       endLink: async () => {
         server.register({ client_id, client_secret: 'another one' });
@@ -63,6 +66,30 @@ describe('a FHIR server', () => {
   }
 
   test('keeps every promise of the contract', { timeout: 300_000 }, async () => {
+    server = await startFhirServer({ data: 'paged' });
+    const counts = { listPatients: 120, listClaims: 450 };
+    expect(await brokenIn('FHIR R4', { ...world(), counts })).toEqual([]);
+  });
+
+  test.for<[string, Partial<FaultSwitches>]>([
+    ['answers a create without a body', { create_answer: 'empty' }],
+    ['answers a create with a text', { create_answer: 'not_fhir', etag: 'strong' }],
+    [
+      'gives lists as collections without a total or pages',
+      { paging: 'whole', total: false, bundle_type: 'collection' },
+    ],
+    [
+      'links pages by the query alone and refuses what it does not know',
+      { paging: 'relative_links', unknown_parameter: 'refuse' },
+    ],
+    ['finds nothing by a day', { day_matches_nothing: true }],
+    ['takes one create at a time', { one_create_at_a_time: true }],
+    ['has no conditional create', { conditional_create: false }],
+    ['has no search by identifier', { search_by_identifier: false }],
+    ['can only be read', { withheld: readable }],
+  ])('that %s: the promises are kept too', { timeout: 300_000 }, async ([, faults]) => {
+    server = await startFhirServer({ data: 'small' });
+    Object.assign(server.faults, faults);
     expect(await brokenIn('FHIR R4', world())).toEqual([]);
   });
 });

@@ -53,6 +53,7 @@ export function openSearches(repo: CheckedRepository, base: string, faults: Faul
       const { entry = [] } = emptied ? {} : await repo.search(request);
       const entries = entry.map(({ resource }) => entryOf(base, resource, 'match'));
       const found = { entries, total: entries.length, includes: query.getAll('_include') };
+      if (query.get('_summary') === 'count') return { resourceType: 'Bundle', type: 'searchset', total: found.total };
       const id = randomUUID();
       const size = Math.min(count ?? page_size_default, page_size_max) || 1;
       if (entries.length > size) kept.set(id, found);
