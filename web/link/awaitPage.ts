@@ -35,16 +35,17 @@ export function awaitPage(
     if (type === 'chartwire:refused') end({ code: String(code), message: String(message ?? '') });
   };
   const look = async () => {
-    if (opened.closed && !missing) {
+    // Looked at before the service is asked: a window that has done its work closes by itself.
+    const left = opened.closed;
+    const answer = gone ? await service.pageState() : undefined;
+    // Another look may have ended it while this one was on its way; what cannot be asked now is asked again.
+    if (timer === undefined || (answer && isRefused(answer))) return;
+    if (answer?.state === 'signed_in') return end('signed_in');
+    if (answer?.state === 'failed') return end({ code: answer.failure ?? 'trouble' });
+    if (left && !missing && answer?.state !== 'returned') {
       missing = true;
       told.closed();
     }
-    if (!gone) return;
-    const answer = await service.pageState();
-    // Another look may have ended it while this one was on its way; what cannot be asked now is asked again.
-    if (timer === undefined || isRefused(answer)) return;
-    if (answer.state === 'signed_in') end('signed_in');
-    if (answer.state === 'failed') end({ code: answer.failure ?? 'trouble' });
   };
   let timer: number | undefined = window.setInterval(() => void look(), look_every_ms);
   const stop = () => {
