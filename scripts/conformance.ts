@@ -36,8 +36,6 @@ export async function readTests(root: string): Promise<RowTest[]> {
 export const not_built: readonly string[] = [
   // The links that operators make in the dashboard.
   ...['LNK-17', 'LNK-18', 'DEC-017', 'DEC-099'],
-  // The FHIR connector.
-  ...['DEC-049', 'DEC-084'],
 ];
 
 /** The page that lists every row with its test. */
