@@ -82,6 +82,8 @@ async function* inOrder<T extends Resource, Source>(
 const storing_ms = 2 * 60_000;
 /** Each page is followed by about six questions for what it refers to. */
 const pages_per_question = 4;
+/** Some 400 KB of patients. A server that gives fewer at a time gives fewer. */
+const page_size = 200;
 
 async function* readOn<T extends Resource, Source>(
   emr: Emr,
@@ -92,7 +94,8 @@ async function* readOn<T extends Resource, Source>(
   for (let ended = false; !ended; ) {
     ended = true;
     const from = reading.through;
-    const asked = { ...list.params, _sort: '_lastUpdated', ...(from !== undefined && { _lastUpdated: `ge${from}` }) };
+    const since = from !== undefined && { _lastUpdated: `ge${from}` };
+    const asked = { ...list.params, ...since, _sort: '_lastUpdated', _count: String(page_size) };
     let pages = 0;
     for await (const { matches } of emr.client.search<T>(list.type, asked)) {
       const reached = lastOf(matches, reading.through);
