@@ -5,6 +5,7 @@ import { roles } from '../main.ts';
 import { version } from '../version.ts';
 import { certifyCommand } from './certify.ts';
 import { createClientCommand } from './createClient.ts';
+import { rotateKeysCommand } from './rotateKeys.ts';
 import { serve } from './serve.ts';
 
 const usage = `chartwire ${version}
@@ -17,6 +18,7 @@ const usage = `chartwire ${version}
                     [--write-synthetic-records] [--patient-mrn MRN] [--one-time-code CODE]
                                               try a connector on a live EMR and print a score card;
                                               writes nothing unless told to
+  chartwire keys rotate                       make new keys for EMRs that know the service by its public keys
   chartwire help
 
 Settings come from the environment; .env.example lists them.
@@ -40,6 +42,7 @@ async function dispatch(argv: string[]): Promise<void> {
   else if (values.version) process.stdout.write(`${version}\n`);
   else if (command === 'serve') await serve(loadConfig(process.env), roleOf(values.role));
   else if (command === 'clients create') await createClientCommand(loadConfig(process.env), values);
+  else if (command === 'keys rotate') await rotateKeysCommand(loadConfig(process.env));
   else if (command.startsWith('connectors certify')) {
     await certifyCommand(loadConfig(process.env), positionals[2], values);
   } else throw new StartFailure(`There is no command '${command}'. See: chartwire help`);

@@ -14,7 +14,7 @@ let other: OtherClient;
 let tables: string[];
 
 /** Tables that belong to no client: operators stand above clients, keys and migrations are the installation's. */
-const unowned = ['master_keys', 'operators', 'schema_migrations'];
+const unowned = ['master_keys', 'operators', 'schema_migrations', 'signing_keys'];
 /** The client's own row, whose wall is on its id. */
 const keyColumn = (table: string) => (table === 'clients' ? 'id' : 'client_id');
 
@@ -30,6 +30,9 @@ beforeAll(async () => {
   await leaveRows(world.api);
   // A file stays only as long as its job runs.
   await world.owner`INSERT INTO uploads (operation_id, client_id, content) SELECT id, client_id, 'x' FROM operations`;
+  // A sign-in on the EMR's page stays only until it is taken up.
+  await world.owner`INSERT INTO page_sign_ins (link_token_hash, client_id, state_hash, window_hash, kept_sealed)
+    SELECT token_hash, client_id, token_hash, token_hash, 'x' FROM link_tokens`;
   const [row] = await world.owner`SELECT id FROM clients WHERE public_id = ${world.sandbox.client_id}`;
   own = row?.id;
   tables = (
@@ -205,6 +208,7 @@ describe('the role that crosses tenants', () => {
     ['events', ['body', 'type']],
     ['link_tokens', ['user_id', 'emr_address']],
     ['public_tokens', ['account_id', 'token_hash']],
+    ['page_sign_ins', ['kept_sealed', 'grant_sealed', 'link_token_hash', 'window_hash']],
     ['record_counts', ['total']],
     ['delivery_attempts', ['problem']],
   ])('may not read of %s: %j', async (table, columns) => {
