@@ -65,7 +65,7 @@ describe('a practice on a FHIR server', () => {
     ]);
     api = await link(world, server);
     await untilSynced(world);
-  }, 60_000);
+  }, 180_000);
   afterAll(async () => {
     await world.close();
     await server.close();
