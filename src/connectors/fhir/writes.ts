@@ -93,8 +93,11 @@ export async function update<T extends fhir.FhirResource>(
       continue;
     }
     if (answer.status >= 400) throw denial(answer);
-    const after = isRecord<T>(answer.resource, type) ? answer.resource : await readBack<T>(server, type, id, marker);
-    return { before: current.resource, after };
+    if (isRecord<T>(answer.resource, type)) return { before: current.resource, after: answer.resource };
+    const after = await readBack<T>(server, type, id, marker);
+    // The record was there before: only our mark on it says that the answer was the server's and not a proxy's page.
+    if (markersOf(after).includes(marker)) return { before: current.resource, after };
+    throw new EmrFailure('unknown_outcome', 'The EMR did not say what it stored.');
   }
   throw new EmrFailure('unavailable', 'The record keeps changing in the EMR.');
 }
