@@ -86,6 +86,7 @@ describe('a FHIR server', () => {
     ['takes one create at a time', { one_create_at_a_time: true }],
     ['has no conditional create', { conditional_create: false }],
     ['has no search by identifier', { search_by_identifier: false }],
+    ['tells in no way what it has stored', { conditional_create: false, search_by_identifier: false }],
     ['can only be read', { withheld: readable }],
   ])('that %s: the promises are kept too', { timeout: 300_000 }, async ([, faults]) => {
     server = await startFhirServer({ data: 'small' });

@@ -298,6 +298,16 @@ export const plants: readonly Plant[] = [
     })),
   },
   {
+    fault: 'books a time that is taken',
+    found_by: 'createAppointment.conflict',
+    grow: opened((emr) => ({
+      createAppointment: {
+        ...emr.createAppointment,
+        send: (input, marker) => emr.createAppointment.send({ ...input, prevent_double_booking: false }, marker),
+      },
+    })),
+  },
+  {
     fault: 'drops the Retry-After',
     found_by: 'findPatient.trouble',
     grow: failing((failure) => new EmrFailure(failure.kind, failure.message)),

@@ -29,6 +29,23 @@ export const writeChecks: readonly Check[] = [
       if (since !== undefined && !(await isIn(list({ since })))) broken('it is not among the changes');
     },
   },
+  {
+    id: 'createAppointment.conflict',
+    promise: 'of bookings of one time that must not be double, at once and one after the other, exactly one stands',
+    run: async (stand) => {
+      const first = await trial(stand, 'createAppointment');
+      const input = { ...(await samples.createAppointment.input(stand)), prevent_double_booking: true };
+      const markers = Array.from({ length: 3 }, () => stand.marker());
+      const ends = await Promise.allSettled(markers.map((marker) => stand.watch(first.write.send(input, marker))));
+      const made = ends.filter(({ status }) => status === 'fulfilled').length;
+      if (made > 1) broken(`${made} of 3 bookings at once stand`);
+      if (made === 0) await stand.watch(first.write.send(input, stand.marker()));
+      const late = () => first.write.send(input, stand.marker());
+      const { details } = await failureOf(stand, 'a time that is taken', late, ['refused']);
+      if (details?.conflict_type !== 'appointment')
+        broken('the refusal does not say that an appointment is in the way');
+    },
+  },
 ];
 
 function checksOf(name: WriteName): Check[] {
@@ -64,6 +81,9 @@ function checksOf(name: WriteName): Check[] {
         const { write, input, marker, count } = await trial(stand, name);
         const first = await stand.watch(write.send(input, marker));
         const second = await stand.watch(write.send(input, marker));
+        // A server that tells nobody: the product never sends such a write twice.
+        if (first.ehr_id !== second.ehr_id && !write.find)
+          notTried('it cannot be asked for: a lost answer needs a person');
         if (first.ehr_id !== second.ehr_id) broken('the second time made a second record');
         const times = await count(first);
         if (times !== undefined && times !== 1) broken(`it stands in the chart ${times} times`);
