@@ -20,6 +20,10 @@ export function createAppointment(emr: Emr): Write {
   };
   return {
     send: async (input, marker) => {
+      // Else it would stand in its own way.
+      const present =
+        client.canFind('Appointment') && (await client.findByMarker<fhir.Appointment>('Appointment', marker));
+      if (present) return settle(present, input, marker);
       const appointment = await appointmentFrom(emr, input);
       if (input.prevent_double_booking) await refuseTaken(emr, input, appointment);
       return settle(await client.create(appointment, marker), input, marker);

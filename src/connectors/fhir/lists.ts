@@ -91,8 +91,8 @@ async function* readOn<T extends Resource, Source>(
   reading: Reading,
   resolver: Resolver,
 ): AsyncGenerator<ListPage<Source>> {
-  for (let ended = false; !ended; ) {
-    ended = true;
+  // Until a question brings nothing new: a server may also cut its list without a word.
+  for (let moved = true; moved; ) {
     const from = reading.through;
     const since = from !== undefined && { _lastUpdated: `ge${from}` };
     const asked = { ...list.params, ...since, _sort: '_lastUpdated', _count: String(page_size) };
@@ -103,20 +103,14 @@ async function* readOn<T extends Resource, Source>(
         reading.in_order = false;
         return;
       }
-      const sources = await list.sources(
-        matches.filter((each) => isNew(each, reading)),
-        emr,
-        resolver,
-      );
+      const unseen = matches.filter((each) => isNew(each, reading));
+      const sources = await list.sources(unseen, emr, resolver);
       reading.through = reached;
       yield reached === undefined ? sources : Object.assign(sources, { through: reached });
-      pages++;
       // Many records may have been stored at one instant: those are read to their end.
-      if (pages >= pages_per_question && reached !== from) {
-        ended = false;
-        break;
-      }
+      if (++pages >= pages_per_question && reached !== from) break;
     }
+    moved = reading.through !== from;
   }
 }
 

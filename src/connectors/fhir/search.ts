@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../connector.ts';
 import { type Bundle, bundleOf, nextOf, type Page, pageOf } from './bundles.ts';
-import type { Answer, Asked } from './call.ts';
+import { type Answer, type Asked, unreadable } from './call.ts';
 import type { Capabilities } from './capabilities.ts';
 
 export type SearchParams = Record<string, string | readonly string[]>;
@@ -110,9 +110,11 @@ async function countMatches(
   matched: number,
 ): Promise<number | undefined> {
   if (matched < page_size_least) return undefined;
-  const { resource } = await ask(server, type, { ...plain(params), _summary: 'count' });
+  const { status, resource } = await ask(server, type, { ...plain(params), _summary: 'count' });
+  // A page of something before the server is not the server's word that it does not count.
+  if (status < 400 && resource === undefined) throw new EmrFailure('unavailable', unreadable);
   const total = resource?.resourceType === 'Bundle' ? resource.total : undefined;
-  return total ?? (matched === page_size ? Number.POSITIVE_INFINITY : undefined);
+  return total ?? (matched === Number(params._count ?? page_size) ? Number.POSITIVE_INFINITY : undefined);
 }
 
 function plain(params: SearchParams): SearchParams {
