@@ -31,12 +31,13 @@ async function brokenBy({ grow }: Pick<Plant, 'grow'>, index: number): Promise<s
   return verdicts.filter(({ outcome }) => outcome === 'broken').map(({ check }) => check.id);
 }
 
-test('a connector without a planted fault breaks no promise', async () => {
+test('a connector without a planted fault breaks no promise', { timeout: 180_000 }, async () => {
   expect(await brokenBy({ grow: (good) => good }, 0)).toEqual([]);
 });
 
 test.for(plants.map((plant, index) => ({ ...plant, index: index + 1 })))(
   'the kit finds one that $fault',
+  { timeout: 180_000 },
   async ({ index, found_by, ...plant }) => {
     expect(await brokenBy(plant, index)).toContain(found_by);
   },
