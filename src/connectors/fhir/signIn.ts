@@ -6,7 +6,9 @@ import { type Authority, discover, readStatement, type Statement } from './disco
 import { offersOf } from './offersOf.ts';
 import { narrowed } from './scopes.ts';
 import { urlOf } from './search.ts';
+import { zoneOfState } from './stateZones.ts';
 import { askForTokens, grantOf, type TokenOutcome, type Tokens } from './tokens.ts';
+import { first, list, text } from './values.ts';
 
 /** Signs in by the way that was chosen, and finds out what this server, with these rights, can do. */
 export async function signIn(
@@ -83,17 +85,21 @@ async function userOf(
 
 const zone_extension = 'http://hl7.org/fhir/StructureDefinition/timezone';
 
-/** FHIR has no field for a practice's time zone; where places carry the standard extension, it is theirs. */
+/**
+ * FHIR has no field for a practice's time zone; where places carry the standard extension, it is theirs, else that of the
+ * state they are in. Weekly hours are told without a zone, so that UTC would offer them at night.
+ */
 async function zoneOf(door: Door, facts: ServerFacts, access_token: string): Promise<string> {
   if (!capabilitiesOf(facts).interactions('Location').has('search-type')) return 'UTC';
   const answer = await call(door, { method: 'GET', url: searchOf(door, 'Location', 50) }, access_token);
   const entries = answer.resource?.resourceType === 'Bundle' ? (answer.resource.entry ?? []) : [];
-  for (const entry of entries) {
-    const { extension = [] } = (entry?.resource ?? {}) as fhir.Location;
-    const zone = extension.find(({ url }) => url === zone_extension)?.valueCode;
+  const places = entries.map((entry) => (entry?.resource ?? {}) as fhir.Location);
+  for (const { extension } of places) {
+    const zone = list(extension).find(({ url }) => url === zone_extension)?.valueCode;
     if (zone !== undefined && isZone(zone)) return zone;
   }
-  return 'UTC';
+  const open = places.filter(({ status }) => (status ?? 'active') === 'active');
+  return first(open, ({ address }) => zoneOfState(text(address?.state)) ?? null) ?? 'UTC';
 }
 
 function isZone(zone: string): boolean {
