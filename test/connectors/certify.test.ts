@@ -74,6 +74,19 @@ test('a broken promise ends it with exit code 1, and the card says which and why
   expect(printed).toMatch(/Broken\n {2}listLocations\.rows: it ended as refused/);
 });
 
+test('an EMR that lets nobody in is one broken promise, not a hundred', async () => {
+  const wrong = join(folder, 'wrong.json');
+  await writeFile(
+    wrong,
+    JSON.stringify({ way: 'client_secret', client_id: 'nobody', client_secret: 'never given out' }),
+  );
+  const { printed, code } = await certify({ 'credentials-file': wrong });
+  expect(code).toBe(1);
+  expect(printed).toMatch(/Broken\n {2}sign_in\.good: the sign-in ended as refused \(access\)\n.*\nNot tried/);
+  expect(printed).toMatch(/nobody could sign in: .* and \d+ more/);
+  expect(printed).not.toContain('never given out');
+});
+
 test.for<[string, Values, RegExp]>([
   ['nowhere', {}, /Which connector\? One of: larkspur, fhir/],
   ['fhir', {}, /--address must be/],

@@ -17,10 +17,15 @@ const readable: FaultSwitches['withheld'] = Object.fromEntries(
 
 const outbound = createOutbound({ sandbox: true, allow: [] });
 
-/** The promises that are broken; the whole card is printed. */
-async function brokenIn(title: string, world: Omit<World, 'outbound' | 'writes'>): Promise<string[]> {
+/** The promises that are broken. The card is printed: the whole of it, or its first line. */
+async function brokenIn(
+  title: string,
+  world: Omit<World, 'outbound' | 'writes'>,
+  shown: 'whole' | 'first line' = 'whole',
+): Promise<string[]> {
   const verdicts = await certify({ ...world, outbound, writes: true });
-  process.stdout.write(`\n${scoreCard(title, verdicts)}`);
+  const card = scoreCard(title, verdicts);
+  process.stdout.write(shown === 'whole' ? `\n${card}` : `${card.split('\n')[0]}\n`);
   return verdicts.filter(({ outcome }) => outcome === 'broken').map(({ check, reason }) => `${check.id}: ${reason}`);
 }
 
@@ -88,9 +93,9 @@ describe('a FHIR server', () => {
     ['has no search by identifier', { search_by_identifier: false }],
     ['tells in no way what it has stored', { conditional_create: false, search_by_identifier: false }],
     ['can only be read', { withheld: readable }],
-  ])('that %s: the promises are kept too', { timeout: 300_000 }, async ([, faults]) => {
+  ])('that %s: the promises are kept too', { timeout: 300_000 }, async ([habit, faults]) => {
     server = await startFhirServer({ data: 'small' });
     Object.assign(server.faults, faults);
-    expect(await brokenIn('FHIR R4', world())).toEqual([]);
+    expect(await brokenIn(`FHIR R4 that ${habit}`, world(), 'first line')).toEqual([]);
   });
 });

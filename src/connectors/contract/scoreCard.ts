@@ -15,8 +15,8 @@ export function scoreCard(name: string, verdicts: readonly Verdict[]): string {
     `${name}: ${count(told, 'kept')} promises kept, ${count(told, 'broken')} broken, ${count(told, 'not_tried')} not tried (${took_s.toFixed(1)} s)`,
     ...lines,
     ...(absent.length > 0 ? [`  not offered: ${absent.join(', ')}`] : []),
-    ...explained('Broken', told, 'broken'),
-    ...explained('Not tried', told, 'not_tried'),
+    ...brokenLines(told),
+    ...notTriedLines(told),
     '',
   ].join('\n');
 }
@@ -26,21 +26,32 @@ function isNotOffered({ outcome, reason }: Verdict): boolean {
 }
 
 function bySubject(verdicts: readonly Verdict[]): Map<string, Verdict[]> {
-  const subjects = new Map<string, Verdict[]>();
-  for (const verdict of verdicts) {
-    const subject = verdict.check.id.split('.')[0] ?? '';
-    subjects.set(subject, [...(subjects.get(subject) ?? []), verdict]);
-  }
-  return subjects;
+  return groups(verdicts, ({ check }) => check.id.split('.')[0] ?? '');
+}
+
+function groups(verdicts: readonly Verdict[], by: (verdict: Verdict) => string): Map<string, Verdict[]> {
+  const found = new Map<string, Verdict[]>();
+  for (const verdict of verdicts) found.set(by(verdict), [...(found.get(by(verdict)) ?? []), verdict]);
+  return found;
 }
 
 function count(verdicts: readonly Verdict[], outcome: Verdict['outcome']): number {
   return verdicts.filter((verdict) => verdict.outcome === outcome).length;
 }
 
-function explained(title: string, verdicts: readonly Verdict[], outcome: Verdict['outcome']): string[] {
-  const all = verdicts.filter((verdict) => verdict.outcome === outcome);
-  if (all.length === 0) return [];
+function brokenLines(verdicts: readonly Verdict[]): string[] {
+  const all = verdicts.filter(({ outcome }) => outcome === 'broken');
   const lines = all.map(({ check, reason }) => `  ${check.id}: ${reason}\n      (owed: ${check.promise})`);
-  return [title, ...(outcome === 'broken' ? lines : all.map(({ check, reason }) => `  ${check.id}: ${reason}`))];
+  return all.length > 0 ? ['Broken', ...lines] : [];
+}
+
+/** One reason often holds for many: three of them show which. */
+function notTriedLines(verdicts: readonly Verdict[]): string[] {
+  const all = verdicts.filter(({ outcome }) => outcome === 'not_tried');
+  const lines = [...groups(all, ({ reason }) => reason)].map(([reason, each]) => {
+    const more = each.length > 3 ? ` and ${each.length - 3} more` : '';
+    const ids = each.slice(0, 3).map(({ check }) => check.id);
+    return `  ${reason}: ${ids.join(', ')}${more}`;
+  });
+  return all.length > 0 ? ['Not tried', ...lines] : [];
 }

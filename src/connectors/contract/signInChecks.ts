@@ -5,7 +5,7 @@ import { isZone } from './isZone.ts';
 import type { Stand } from './stand.ts';
 import { answering, unreachable, useless } from './tampers.ts';
 
-/** How a person is let in, and how refused. The good sign-in comes last: a wrong try must not spoil it for others. */
+/** How a person is let in, and how refused. A wrong code is told from wrong credentials only where those were right. */
 export const signInChecks: readonly Check[] = [
   {
     id: 'sign_in.wrong_secret',
@@ -17,17 +17,6 @@ export const signInChecks: readonly Check[] = [
       if (answer.outcome === 'code_required') return;
       if (answer.because !== 'credentials' && answer.because !== 'access')
         broken(`refused because of ${answer.because}`);
-    },
-  },
-  {
-    id: 'sign_in.code',
-    promise: 'where the EMR asks for a one-time code, none asks for one and a wrong one is refused as such',
-    run: async (stand) => {
-      const without = await trySignIn(stand, stand.credentials);
-      if (without.outcome === 'signed_in') notTried('this EMR asks for no one-time code');
-      if (without.outcome !== 'code_required') broken(`without a code the sign-in ended as ${without.outcome}`);
-      const answer = await trySignIn(stand, stand.credentials, '000000');
-      if (answer.outcome !== 'refused' || answer.because !== 'code') broken('a wrong code was not refused as a code');
     },
   },
   {
@@ -52,12 +41,24 @@ export const signInChecks: readonly Check[] = [
     id: 'sign_in.good',
     promise: 'right credentials open a session, and say who the person is and which clock the EMR goes by',
     run: async (stand) => {
-      const { user, timezone, grant } = await stand.session();
+      const { user, timezone, grant } = await stand.signIn();
       if (!user.ehr_id.trim() || !user.name.trim()) broken('the person has no id or no name');
       if (!isZone(timezone)) broken('the time zone is not one of the IANA names');
       if (Object.values(grant).some((value) => typeof value !== 'string')) broken('the grant holds more than texts');
       const odd = JSON.stringify(grant).includes(JSON.stringify(stand.credentials).slice(1, -1));
       if (odd) broken('the grant repeats the credentials');
+    },
+  },
+  {
+    id: 'sign_in.code',
+    promise: 'where the EMR asks for a one-time code, none asks for one and a wrong one is refused as such',
+    run: async (stand) => {
+      await stand.session();
+      const without = await trySignIn(stand, stand.credentials);
+      if (without.outcome === 'signed_in') notTried('this EMR asks for no one-time code');
+      if (without.outcome !== 'code_required') broken(`without a code the sign-in ended as ${without.outcome}`);
+      const answer = await trySignIn(stand, stand.credentials, '000000');
+      if (answer.outcome !== 'refused' || answer.because !== 'code') broken('a wrong code was not refused as a code');
     },
   },
 ];

@@ -36,7 +36,9 @@ type Opening = { tamper?: Tamper; signal?: AbortSignal; grant?: Grant };
 
 export type Stand = World & {
   door(opening?: Opening): { door: Door; calls: Call[] };
-  /** The one good sign-in that the rest works with. */
+  /** The one good sign-in. */
+  signIn(): Promise<SignedIn>;
+  /** What it gave, for all that comes after it; without it nothing more can be tried. */
   session(): Promise<SignedIn>;
   open(opening?: Opening): Promise<Opened>;
   /** What this very account offers. */
@@ -88,7 +90,8 @@ export function openStand(world: World): Stand {
         throw error;
       }),
     door: (opening = {}) => openDoor(stand, opening),
-    session: () => stand.remember('session', () => signInWell(stand)),
+    signIn: () => stand.remember('session', () => signInWell(stand)),
+    session: () => stand.signIn().catch(() => notTried('nobody could sign in')),
     open: async (opening = {}) => {
       const { grant, offers, timezone } = await stand.session();
       const { door, calls } = stand.door(opening);
