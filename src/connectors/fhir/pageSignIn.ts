@@ -22,7 +22,10 @@ export const pageSignIn: PageSignIn = {
       // SMART: for which FHIR server the token is meant.
       aud: door.address,
     });
-    if (!/^https?:$/.test(url.protocol)) throw new EmrFailure('refused', 'The server has no sign-in page.');
+    // The person types a password there: never in the clear, except where the server itself is spoken to so (a sandbox).
+    if (!['https:', new URL(door.address).protocol].includes(url.protocol)) {
+      throw new EmrFailure('refused', 'The sign-in page of the server is not protected by https.');
+    }
     return { url: url.href, kept: { verifier, state, authority: JSON.stringify(authority) } };
   },
   finish: async (door, credentials, kept, returned) => {

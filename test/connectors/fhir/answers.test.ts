@@ -23,7 +23,7 @@ async function asked(answer: LyingAnswer, signal?: AbortSignal) {
 }
 
 function clientOf(url: string, signal?: AbortSignal): FhirClient {
-  const facts = { interactions: ['read', 'search-type', 'create'], params: [], includes: [], versioned: true };
+  const facts = { interactions: ['read', 'search-type', 'create'], params: [], versioned: true };
   const types = { Patient: { ...facts, conditional_create: false } };
   const grant = { access_token, server: JSON.stringify({ fhir_version: '4.0.1', software: '', types }) };
   const access = { credentials: { way: 'bearer_token' }, grant, keepGrant: async () => {} };

@@ -27,7 +27,6 @@ const statement: fhir.CapabilityStatement = {
           type: 'Patient',
           interaction: [{ code: 'read' }, { code: 'search-type' }, { code: 'create' }, { code: 'delete' }],
           searchParam: [{ name: 'identifier', type: 'token' }],
-          searchInclude: ['Patient:general-practitioner'],
           conditionalCreate: true,
         },
         { type: 'Claim', interaction: [{ code: 'update' }], versioning: 'no-version' },
@@ -127,7 +126,6 @@ describe('what a server can do', () => {
     expect(capabilities).toMatchObject({ fhir_version: '4.0.1', software: 'Some EMR 9' });
     expect([...capabilities.interactions('Patient')]).toEqual(['read', 'search-type', 'create']);
     expect([...capabilities.searchParams('Patient')].sort()).toEqual(['_lastUpdated', 'identifier']);
-    expect([...capabilities.includes('Patient')]).toEqual(['Patient:general-practitioner']);
     expect([capabilities.conditionalCreate('Patient'), capabilities.conditionalCreate('Claim')]).toEqual([true, false]);
     expect([capabilities.versionedUpdate('Patient'), capabilities.versionedUpdate('Claim')]).toEqual([true, false]);
     expect([...capabilities.interactions('Observation')]).toEqual([]);

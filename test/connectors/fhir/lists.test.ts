@@ -214,7 +214,7 @@ async function lyingServer(answer: (path: string, base: string) => LyingAnswer) 
     return answer(url, base);
   });
   base = `${liar.url}/r4`;
-  const facts = { interactions: ['read', 'search-type'], params: ['family'], includes: [], conditional_create: false };
+  const facts = { interactions: ['read', 'search-type'], params: ['family'], conditional_create: false };
   const grant = {
     access_token: 'a-token',
     server: JSON.stringify({ fhir_version: '4.0.1', software: '', types: { Patient: { ...facts, versioned: true } } }),
