@@ -131,6 +131,14 @@ test.for([
   expect((await ask('POST', 'Patient', patient('Yes'))).status).toBe(201);
 });
 
+test('a slow answer is on its way when the request has arrived', async () => {
+  server.faults.latency_ms = 50;
+  const before = server.ledger.length;
+  const asking = ask('GET', 'Patient?_count=1');
+  await expect.poll(() => server.ledger.length).toBe(before + 1);
+  expect((await asking).status).toBe(200);
+});
+
 test('every switch of a search does what it says', async () => {
   await ask('POST', 'Patient', { ...patient('Dated'), birthDate: '2001-02-03' });
   const total = async (query: string) => (await ask('GET', `Patient?${query}`)).body.total;

@@ -82,12 +82,9 @@ async function readAnswer(store: Store, asked: Asked, type: string, id: string):
   return json(status, resource, versionHeaders(store, resource));
 }
 
-/** Medplum's memory has no transactions of its own, so one write waits for the other. */
-let writing: Promise<unknown> = Promise.resolve();
-
 async function write(store: Store, asked: Asked, type: string, interaction: Interaction): Promise<Answer> {
-  const { faults } = store;
-  if (interaction === 'create' && faults.one_create_at_a_time) {
+  const alone = interaction === 'create' && store.faults.one_create_at_a_time;
+  if (alone) {
     if (store.creating > 0) return outcome(500, 'lock-error');
     store.creating++;
     await new Promise((done) => setTimeout(done, 50));
@@ -95,13 +92,9 @@ async function write(store: Store, asked: Asked, type: string, interaction: Inte
   try {
     const body = resourceIn(asked, type);
     if (!body) return refused(badRequest('The body is not a resource.'));
-    const performed = writing.then(() =>
-      interaction === 'create' ? create(store, asked, body) : update(store, asked, body),
-    );
-    writing = performed.catch(() => undefined);
-    return await performed;
+    return interaction === 'create' ? await create(store, asked, body) : await update(store, asked, body);
   } finally {
-    if (interaction === 'create' && faults.one_create_at_a_time) store.creating--;
+    if (alone) store.creating--;
   }
 }
 
