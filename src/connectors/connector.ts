@@ -117,13 +117,19 @@ export type PatientSearch = {
 };
 export type Written = { ehr_id: string };
 
-/** A page of a list. `through`: everything up to here has been given, and a later reading may begin here (`since`). */
-export type ListPage<Source> = Source[] & { through?: string };
+/**
+ * A page of a list. `through`: everything up to here has been given, and a later try may begin here (`from`); null: what
+ * was said of it before does not hold.
+ */
+export type ListPage<Source> = Source[] & { through?: string | null };
 
 /** Reads a list of the EMR to its end, or fails: what is missing from a list that ended well is deleted on our side. */
 export type Listing<Source> = {
-  (asked?: { since?: string | undefined }): AsyncIterable<ListPage<Source>>;
-  /** It can be asked for what was changed or added `since` an instant alone; else that is passed over. */
+  (asked?: { since?: string | undefined; from?: string | undefined }): AsyncIterable<ListPage<Source>>;
+  /**
+   * It can be asked for what was changed or added `since` an instant alone, and can be taken up `from` where a reading
+   * of the same kind came to; else both are passed over.
+   */
   incremental?: true;
 };
 

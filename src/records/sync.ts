@@ -93,10 +93,10 @@ async function keepKind(
     });
   const { announce } = run.job.input as SyncInput;
   const asked = { incremental: list.incremental === true, whole: announce };
-  const { whole, since, done } = await held((tx) => beginReading(tx, scope, kind.table, asked));
+  const { whole, since, from, done } = await held((tx) => beginReading(tx, scope, kind.table, asked));
   if (!done) {
     let kept = 0;
-    for await (const page of list({ since })) {
+    for await (const page of list({ since, from })) {
       await held(async (tx) => {
         await keepPage(tx, kind, scope, page);
         if (page.through !== undefined) await noteThrough(tx, scope, kind.table, page.through);

@@ -1,8 +1,11 @@
 import type { Tx } from '../db/database.ts';
 import type { SyncScope } from './recordKind.ts';
 
-/** One reading of a list: all of it, or what changed since an instant. `done`: by an earlier try of the same sync. */
-export type Reading = { whole: boolean; since: string | undefined; done: boolean };
+/**
+ * One reading of a list: all of it, or what changed since an instant. `from`: how far an earlier try of the same sync
+ * came; `done`: to its end.
+ */
+export type Reading = { whole: boolean; since: string | undefined; from: string | undefined; done: boolean };
 
 /** What is gone from an EMR shows only in a whole reading: each list gets one a day. */
 const whole_hours = 24;
@@ -22,10 +25,7 @@ export async function beginReading(
   const [begun] = await tx<{ whole: boolean; since: Date | null; through: string | null; done: boolean }[]>`
     SELECT whole, since, through, done FROM sync_readings
      WHERE organisation_id = ${organisation_id} AND kind = ${kind} AND run = ${run}`;
-  if (begun) {
-    const since = begun.through ?? begun.since?.toISOString();
-    return { whole: begun.whole, since, done: begun.done };
-  }
+  if (begun) return { ...spanOf(begun), from: begun.through ?? undefined, done: begun.done };
   const wanted = options.whole || !options.incremental;
   const [next] = await tx<{ whole: boolean; since: Date | null }[]>`
     INSERT INTO sync_readings AS present (client_id, organisation_id, kind, run, whole)
@@ -35,11 +35,11 @@ export async function beginReading(
       since = present.read_at - make_interval(mins => ${margin_minutes})
     RETURNING whole, since`;
   if (!next) throw new Error('A reading that begins is always stored.');
-  return { whole: next.whole, since: next.whole ? undefined : next.since?.toISOString(), done: false };
+  return { ...spanOf(next), from: undefined, done: false };
 }
 
-/** Remembers how far a reading came. */
-export async function noteThrough(tx: Tx, scope: SyncScope, kind: string, through: string): Promise<void> {
+/** Remembers how far a reading came; null: that it has to begin anew. */
+export async function noteThrough(tx: Tx, scope: SyncScope, kind: string, through: string | null): Promise<void> {
   await tx`UPDATE sync_readings SET through = ${through}
     WHERE organisation_id = ${scope.organisation_id} AND kind = ${kind} AND run = ${scope.run}`;
 }
@@ -53,4 +53,8 @@ export async function endReading(tx: Tx, scope: SyncScope, kind: string): Promis
 /** The next sync reads every list as a whole: records that were passed over until now may not have changed since. */
 export async function forgetReadings(tx: Tx, organisation_id: string): Promise<void> {
   await tx`UPDATE sync_readings SET whole_at = NULL WHERE organisation_id = ${organisation_id}`;
+}
+
+function spanOf({ whole, since }: { whole: boolean; since: Date | null }) {
+  return { whole, since: whole ? undefined : since?.toISOString() };
 }

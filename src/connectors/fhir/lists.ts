@@ -19,7 +19,7 @@ export type List<T extends Resource, Source> = {
 /** A list that can be asked for what changed, where the server knows when a record was last changed. */
 export function changing<T extends Resource, Source>(emr: Emr, list: List<T, Source>): Listing<Source> {
   if (!canSearch(emr.client, list.type, ['_lastUpdated'])) return () => whole(emr, list);
-  const asked: Listing<Source> = ({ since } = {}) => inOrder(emr, list, since);
+  const asked: Listing<Source> = ({ since, from } = {}) => inOrder(emr, list, since, from);
   return Object.assign(asked, { incremental: true as const });
 }
 
@@ -62,17 +62,18 @@ async function* inOrder<T extends Resource, Source>(
   emr: Emr,
   list: List<T, Source>,
   since: string | undefined,
+  from: string | undefined,
 ): AsyncGenerator<ListPage<Source>> {
   const resolver = resolverOf(emr.client);
   const newest_from_ms = Date.now() - storing_ms;
-  const reading: Reading = { through: since, in_order: true, newest_from_ms, given: new Map() };
-  yield* readOn(emr, list, reading, resolver);
+  const reading: Reading = { through: from ?? since, in_order: true, newest_from_ms, given: new Map() };
+  yield* readOn(emr, list, reading, since, resolver);
   if (reading.in_order && reading.through !== undefined) {
     // What was being stored while we passed its time is met here.
-    const from = new Date(Math.max(newest_from_ms, Date.parse(since ?? '') || 0)).toISOString();
-    yield* readOn(emr, list, { ...reading, through: from }, resolver);
+    const newest = new Date(Math.max(newest_from_ms, Date.parse(since ?? '') || 0)).toISOString();
+    yield* readOn(emr, list, { ...reading, through: newest }, newest, resolver);
   } else {
-    // Asked for an order that it does not know, a server may also give nothing at all.
+    yield Object.assign([], { through: null });
     yield* unordered(emr, list, since, resolver);
   }
   if (since !== undefined) yield* touched(emr, list, since, resolver);
@@ -85,21 +86,24 @@ const pages_per_question = 4;
 /** Some 400 KB of patients. A server that gives fewer at a time gives fewer. */
 const page_size = 200;
 
+/** Reads on until a question brings nothing new: a server may also cut its list without a word. */
 async function* readOn<T extends Resource, Source>(
   emr: Emr,
   list: List<T, Source>,
   reading: Reading,
+  since: string | undefined,
   resolver: Resolver,
 ): AsyncGenerator<ListPage<Source>> {
-  // Until a question brings nothing new: a server may also cut its list without a word.
   for (let moved = true; moved; ) {
     const from = reading.through;
-    const since = from !== undefined && { _lastUpdated: `ge${from}` };
-    const asked = { ...list.params, ...since, _sort: '_lastUpdated', _count: String(page_size) };
+    const changed = from !== undefined && { _lastUpdated: `ge${from}` };
+    const asked = { ...list.params, ...changed, _sort: '_lastUpdated', _count: String(page_size) };
     let pages = 0;
     for await (const { matches } of emr.client.search<T>(list.type, asked)) {
       const reached = lastOf(matches, reading.through);
-      if (reached === 'out of order') {
+      // The record that we came to is met again: a server that gives none does not know what it is asked for.
+      const forgot = pages === 0 && matches.length === 0 && from !== since;
+      if (reached === 'out of order' || forgot) {
         reading.in_order = false;
         return;
       }

@@ -212,11 +212,31 @@ describe('a list that can be asked for what changed', () => {
 
   test('says how far it came, and begins there when it is taken up', async () => {
     const { emr, asked } = await serverOf(() => [[at('a', 1)], [at('b', 2)]]);
-    const through: (string | undefined)[] = [];
+    const through: (string | null | undefined)[] = [];
     for await (const page of changing(emr, ids)()) through.push(page.through);
     expect(through.slice(0, 2)).toStrictEqual(['2026-01-01T00:00:01.000Z', '2026-01-01T00:00:02.000Z']);
     asked.length = 0;
-    await gather(changing(emr, ids)({ since: '2026-01-01T00:00:02.000Z' }));
-    expect(asked[0]?.get('_lastUpdated')).toBe('ge2026-01-01T00:00:02.000Z');
+    await gather(changing(emr, ids)({ from: '2026-01-01T00:00:01.000Z' }));
+    expect(asked[0]?.get('_lastUpdated')).toBe('ge2026-01-01T00:00:01.000Z');
+  });
+
+  test('takes back how far it came where the order proves to be none, and is read as a whole', async () => {
+    const pages = [[at('a', 5)], [at('b', 6)], [at('c', 1)]];
+    const { emr } = await serverOf(() => pages);
+    const given: [string[], string | null | undefined][] = [];
+    for await (const page of changing(emr, ids)({ from: '2026-01-01T00:00:05.000Z' }))
+      given.push([[...page], page.through]);
+    expect(given.slice(0, 3)).toStrictEqual([
+      [['a'], '2026-01-01T00:00:05.000Z'],
+      [['b'], '2026-01-01T00:00:06.000Z'],
+      [[], null],
+    ]);
+    expect(given.slice(3).flatMap(([page]) => page)).toStrictEqual(['a', 'b', 'c']);
+  });
+
+  test('is read as a whole where the server finds nothing by the time of a change', async () => {
+    const pages = Array.from({ length: 9 }, (_, n) => [at(`r${n}`, n)]);
+    const { emr } = await serverOf((asked) => (asked.has('_lastUpdated') ? [[]] : pages));
+    expect(new Set(await gather(changing(emr, ids)())).size).toBe(9);
   });
 });
