@@ -447,6 +447,18 @@ describe('a document', () => {
     });
   });
 
+  test('that a server does not take inside its record stands beside it', async () => {
+    server.fail({ kind: 'forbidden', method: 'POST', path: '/DocumentReference' });
+    const marker = newMarker();
+    await charts.emr.uploadDocument.send(document, marker);
+    const [stored] = await markedBy<fhir.DocumentReference>(server, 'DocumentReference', marker);
+    const { url, data } = stored?.content[0]?.attachment ?? {};
+    expect(data).toBeUndefined();
+    const binary = (await server.resources<fhir.Binary>('Binary')).find(({ id }) => url === `Binary/${id}`);
+    expect(Buffer.from(binary?.data ?? '', 'base64').equals(document.content)).toBe(true);
+    expect(binary?.securityContext).toStrictEqual({ reference: 'Patient/pat-1' });
+  });
+
   test('is refused by name in what the server has no place for', async () => {
     server.faults.withheld = { Task: 'all' };
     const { emr } = await openCharts(server);
