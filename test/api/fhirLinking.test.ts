@@ -142,6 +142,15 @@ describe('what this very server can do', () => {
     expect((await api.call('GET', '/v1/claims')).status).toBe(200);
   });
 
+  test('may be signed in to by another way than before, of which nothing is kept', async () => {
+    const person = { user_id: 'changes', org_id: 'changes' };
+    const api = await linked({ way: 'client_secret', ...server.clients.confidential }, person);
+    const again = await tokenFor({ ...person, access_token: api.access_token });
+    const answer = await signIn(again, byToken());
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+    expect((await api.call('GET', '/v1/settings')).status).toBe(200);
+  });
+
   test('does not change what no FHIR server is meant for', async () => {
     const api = await linked(byToken());
     expectRefusal(await api.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
@@ -211,14 +220,16 @@ describe('a sign-in on the EMR’s own page', () => {
 
   test('is taken up once, in the window that began it, and not after a quarter of an hour', async () => {
     const unknown = /^This sign-in was not begun in this window, or too long ago/;
-    const { url, window } = await started(await tokenFor());
+    const link_token = await tokenFor();
+    const { url, window } = await started(link_token);
     const query = await allowed(url);
     const other = await started(await tokenFor());
     expectRefusal(await finish(query, other.window), 400, unknown);
     expectRefusal(await finish('?code=x&state=y', window), 400, unknown);
     expectRefusal(await finish('?', 'x'), 400, unknown);
     const twice = await Promise.all([finish(query, window), finish(query, window)]);
-    expect(twice.map(({ status }) => status).sort()).toEqual([200, 400]);
+    expect(twice.map(({ body }) => body.code ?? 'taken').sort()).toEqual(['page_sign_in_unknown', 'taken']);
+    expect((await asLink('GET', 'oauth/state', link_token)).body).toMatchObject({ state: 'signed_in', failure: null });
 
     const late = await started(await tokenFor());
     await world.owner`UPDATE page_sign_ins SET created_at = created_at - interval '16 minutes'`;

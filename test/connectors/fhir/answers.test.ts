@@ -86,6 +86,16 @@ describe('what is not an answer of the server', () => {
   });
 });
 
+test('a redirect to a record is not taken for the record that was made', async () => {
+  const headers = { location: '/r4/Patient/somebody-else' };
+  for (const status of [301, 302, 303, 307, 308]) {
+    const { create, sent } = await asked({ status, headers, json: { resourceType: 'Patient', id: 'somebody-else' } });
+    const message = `The EMR sends us to another address (${status}), which is not followed.`;
+    expect(create).toMatchObject({ kind: 'unknown_outcome', message });
+    expect(sent).toEqual(['GET /r4/Patient/1', 'POST /r4/Patient']);
+  }
+});
+
 describe('an answer of the server', () => {
   test.each([404, 410])('%d says that there is no such record', async (status) => {
     for (const answer of [{ json: outcome('gone', 'not-found') }, { raw: '' }, { json: {} }]) {

@@ -125,9 +125,8 @@ test('our keys renew by a new statement each time, of which the EMR takes none t
 });
 
 describe('who signed in on the EMR’s page', () => {
-  async function linkedByPage(kept: Grant[] = []) {
+  async function linkedByPage(kept: Grant[] = [], door = openDoor(server.url)) {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
-    const door = openDoor(server.url);
     const started = await pageSignIn.start(door, credentials, { return_address, state: 's' });
     const [person] = server.people;
     const form = new URLSearchParams({
@@ -158,6 +157,25 @@ describe('who signed in on the EMR’s page', () => {
       }
     },
   );
+
+  test('stays so too where the server names the refresh token once and means it to be used on', async () => {
+    server.faults.refresh_rotates = false;
+    const kept: Grant[] = [];
+    const door = openDoor(server.url);
+    const client = await linkedByPage(kept, door);
+    const { fetch } = door.outbound;
+    door.outbound.fetch = async (url, request) => {
+      const answer = await fetch(url, request);
+      if (!String(url).endsWith('/token')) return answer;
+      const { refresh_token: _unsaid, ...told } = JSON.parse(answer.body.toString());
+      return { ...answer, body: Buffer.from(JSON.stringify(told)) };
+    };
+    for (let n = 1; n <= 2; n++) {
+      server.expireTokens('access');
+      await client.searchAll('Patient', {});
+      expect(kept.at(-1)?.refresh_token).toMatch(/^rt-/);
+    }
+  });
 
   test('is needed again when the refresh token has ended', async () => {
     const client = await linkedByPage();
