@@ -1,4 +1,5 @@
 import { openAccount } from '../accounts/openAccount.ts';
+import { EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import type { EventOf } from '../events.ts';
@@ -51,11 +52,20 @@ export const sync: JobKind = {
       });
     }
     const records: Record<string, number> = {};
+    let refused: EmrFailure | undefined;
     for (const kind of kinds) {
-      // The members of the union differ only in types of their own, which nothing but the kind itself looks into.
-      const kept = await keepKind(ctx, run, kind as unknown as AnyKind, operations);
-      if (kept !== undefined) records[kind.table] = kept;
+      try {
+        // The members of the union differ only in types of their own, which nothing but the kind itself looks into.
+        const kept = await keepKind(ctx, run, kind as unknown as AnyKind, operations);
+        if (kept !== undefined) records[kind.table] = kept;
+      } catch (error) {
+        // A list that this account may not read is no reason to leave the others old; of it nothing is removed.
+        if (!(error instanceof EmrFailure && ['refused', 'not_found'].includes(error.kind))) throw error;
+        refused ??= error;
+        await run.steps.note(kind.table, { refused: error.message });
+      }
     }
+    if (refused && Object.keys(records).length === 0) throw refused;
     await ctx.db.tenant(job.client_id, async (tx) => {
       await tx`UPDATE organisations SET synced_at = now() WHERE id = ${job.organisation_id}`;
       await run.hold(tx);

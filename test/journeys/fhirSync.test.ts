@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { requestDueSyncs } from '../../src/records/requestSync.ts';
 import { linkSteps } from '../api/linkSteps.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
@@ -48,6 +49,7 @@ async function untilSynced(world: TestSandbox, after = 0): Promise<number> {
 async function syncByClock(world: TestSandbox): Promise<void> {
   const before = (await lastSync(world))?.id ?? 0;
   await world.owner`UPDATE organisations SET next_sync_at = now() - interval '1 second' WHERE org_id = ${org_id}`;
+  await requestDueSyncs(world.ctx);
   await untilSynced(world, before);
 }
 
@@ -140,6 +142,20 @@ describe('a practice on a FHIR server', () => {
     const { body } = await api.call('GET', '/v1/claims?page_size=1000');
     const claim = body.claims.find((each: { emr_claim_id: string }) => each.emr_claim_id === open.id);
     expect(claim).toMatchObject({ total_payment: 12.34, payments: [{ amount: 12.34, payer_name: 'Mock Mutual' }] });
+  });
+
+  test('keeps what it holds of a list that the account may no longer read, and brings the others up to date', async () => {
+    server.faults.forbidden = ['Claim'];
+    await change<fhir.Patient>('Patient', 'pat-3', { birthDate: '1999-09-09' });
+    const before = (await api.call('GET', '/v1/claims')).body.pagination.total_count;
+    const { body } = await api.call('POST', '/v1/sync');
+    const event = await api.untilEvent(body.job_id, 60_000);
+    server.calm();
+    expect(event.event_type).toBe('sync.completed');
+    expect(event.data.records).not.toHaveProperty('claims');
+    expect((await api.call('GET', '/v1/claims')).body.pagination.total_count).toBe(before);
+    expect(await patient('pat-3')).toMatchObject({ dob: '1999-09-09' });
+    expect(JSON.stringify((await api.job(body.job_id)).timeline)).toContain('does not allow this account');
   });
 
   test('loses what is gone with the next whole reading: once a day, and whenever a sync is asked for', async () => {
