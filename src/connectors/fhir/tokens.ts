@@ -67,14 +67,22 @@ export async function outcomeOf(
   try {
     return { tokens: tokensOf(await exchange()) };
   } catch (error) {
-    if (error instanceof oauth.ResponseBodyError && error.status < 500 && error.status !== 429) {
-      return { refused: error.error };
-    }
-    if (error instanceof oauth.AuthorizationResponseError) return { refused: error.error };
-    if (error instanceof oauth.WWWAuthenticateChallengeError && error.status === 401)
-      return { refused: 'invalid_client' };
-    throw failureOf(error);
+    const refused = refusalIn(error);
+    if (refused === undefined) throw failureOf(error);
+    return { refused };
   }
+}
+
+/** OAuth's words for "not now", which some servers send with the status of a refusal. */
+const passing = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
+
+function refusalIn(error: unknown): string | undefined {
+  const told = error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError;
+  const away = error instanceof oauth.ResponseBodyError && (error.status >= 500 || error.status === 429);
+  if (told) return away || passing.has(error.error) ? undefined : error.error;
+  // A plain 401 says enough, whatever stands in its body.
+  const plain = [error, Object(error).cause].some((each) => Object(each).status === 401);
+  return plain ? 'invalid_client' : undefined;
 }
 
 /** Kept beside the tokens it leads to: without it a refresh would not know where to go. */
@@ -159,7 +167,8 @@ function failureOf(error: unknown): unknown {
     return new EmrFailure(kind ?? 'unavailable', words, { cause });
   }
   if (cause instanceof EmrFailure) return cause;
-  if (error instanceof oauth.ClientError || error instanceof oauth.ResponseBodyError) {
+  const kinds = [oauth.ClientError, oauth.ResponseBodyError, oauth.AuthorizationResponseError];
+  if ([...kinds, oauth.WWWAuthenticateChallengeError].some((kind) => error instanceof kind)) {
     return new EmrFailure('unavailable', 'The EMR gave no token that could be read.');
   }
   return error;

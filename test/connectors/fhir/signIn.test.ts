@@ -3,6 +3,7 @@ import type { Credentials } from '../../../src/connectors/connector.ts';
 import { fhir } from '../../../src/connectors/fhir/fhir.ts';
 import { needs } from '../../../src/connectors/fhir/needs.ts';
 import { pageSignIn } from '../../../src/connectors/fhir/pageSignIn.ts';
+import { askForTokens } from '../../../src/connectors/fhir/tokens.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { expectNoSecret, failureOf, type LyingAnswer, lie, openDoor, required } from '../place.ts';
 import { bySecret, newKeys, signedIn } from './place.ts';
@@ -135,6 +136,36 @@ test('a server that is away, too busy or out of order is not there for now, and 
     }
   }
 });
+
+test.each([
+  ['an OAuth error', { status: 400, json: { error: 'invalid_client' } }, 'refused'],
+  ['a plain 401', { status: 401, raw: 'No.', headers: { 'content-type': 'text/plain' } }, 'refused'],
+  ['a 401 with a challenge', { status: 401, raw: '', headers: { 'www-authenticate': 'Basic realm="x"' } }, 'refused'],
+  ['that it is away for now', { status: 400, json: { error: 'temporarily_unavailable' } }, 'unavailable'],
+  ['an OAuth error of its own', { status: 500, json: { error: 'server_error' } }, 'unavailable'],
+  ['too many requests', { status: 429, json: { error: 'slow_down' } }, 'unavailable'],
+  ['a page', { status: 403, raw: '<html>', headers: { 'content-type': 'text/html' } }, 'unavailable'],
+  [
+    'a challenge without a 401',
+    { status: 403, raw: '', headers: { 'www-authenticate': 'Basic realm="x"' } },
+    'unavailable',
+  ],
+  ['no token', { json: { token_type: 'Bearer' } }, 'unavailable'],
+  ['not JSON', { raw: '{' }, 'unavailable'],
+] as [string, LyingAnswer, string][])(
+  'a token request answered with %s is told for what it is',
+  async (_name, answer, expected) => {
+    const liar = await lie(() => answer);
+    const outcome = await askForTokens(
+      openDoor(liar.url),
+      { token_endpoint: `${liar.url}/token` },
+      bySecret(server),
+    ).catch((error: unknown) => error);
+    expect(outcome).toMatchObject(expected === 'refused' ? { refused: expect.any(String) } : { kind: expected });
+    expectNoSecret(outcome, { password: server.clients.confidential.client_secret });
+    await liar.close();
+  },
+);
 
 describe('what else may answer at the address', () => {
   const statement = (version: unknown) => ({
