@@ -28,7 +28,7 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
     writes: true,
   });
   // Several records bear the marker already; the first of them is the one.
-  if (answer.status === 412 && conditional) return storedAnyway<T>(server, type, marker);
+  if (answer.status === 412 && conditional) return readBack<T>(server, type, undefined, marker);
   if (answer.status >= 400) throw denial(answer);
   if (isRecord<T>(answer.resource, type)) return answer.resource;
   return readBack<T>(server, type, idIn(answer, type), marker);
@@ -161,15 +161,7 @@ async function readBack<T extends fhir.FhirResource>(
   throw new EmrFailure('unknown_outcome', 'The EMR did not say what it stored.');
 }
 
-async function storedAnyway<T extends fhir.FhirResource>(
-  server: Server,
-  type: T['resourceType'],
-  marker: string,
-): Promise<T> {
-  return readBack<T>(server, type, undefined, marker);
-}
-
-/** Whatever fails after a write was accepted leaves its outcome unknown, except that a person must sign in. */
+/** Whatever fails after a write was accepted leaves its outcome unknown: also that a person must sign in first. */
 async function uncertainly<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
