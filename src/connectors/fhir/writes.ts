@@ -30,8 +30,13 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
   // Several records bear the marker already; the first of them is the one.
   if (answer.status === 412 && conditional) return readBack<T>(server, type, undefined, marker);
   if (answer.status >= 400) throw denial(answer);
-  if (isRecord<T>(answer.resource, type)) return answer.resource;
-  return readBack<T>(server, type, idIn(answer, type), marker);
+  const given = isRecord<T>(answer.resource, type) ? answer.resource : undefined;
+  const stored = given ?? (await readBack<T>(server, type, idIn(answer, type), marker));
+  // Not made now but found: by a server that reads past our condition it may be anybody's.
+  if (conditional && answer.status !== 201 && !markersOf(stored).includes(marker)) {
+    throw new EmrFailure('unknown_outcome', 'The EMR took another record for ours.');
+  }
+  return stored;
 }
 
 /** Whether a lost create of this type can be asked for. */

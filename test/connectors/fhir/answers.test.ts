@@ -22,9 +22,9 @@ async function asked(answer: LyingAnswer, signal?: AbortSignal) {
   return { read, create, sent };
 }
 
-function clientOf(url: string, signal?: AbortSignal): FhirClient {
+function clientOf(url: string, signal?: AbortSignal, conditional_create = false): FhirClient {
   const facts = { interactions: ['read', 'search-type', 'create'], params: [], versioned: true };
-  const types = { Patient: { ...facts, conditional_create: false } };
+  const types = { Patient: { ...facts, conditional_create } };
   const grant = { access_token, server: JSON.stringify({ fhir_version: '4.0.1', software: '', types }) };
   const access = { credentials: { way: 'bearer_token' }, grant, keepGrant: async () => {} };
   return openClient(openDoor(`${url}/r4`, signal), access);
@@ -93,6 +93,21 @@ test('a redirect to a record is not taken for the record that was made', async (
     const message = `The EMR sends us to another address (${status}), which is not followed.`;
     expect(create).toMatchObject({ kind: 'unknown_outcome', message });
     expect(sent).toEqual(['GET /r4/Patient/1', 'POST /r4/Patient']);
+  }
+});
+
+test('a record that a server found instead of making one is ours only if it bears our marker', async () => {
+  const identifier = [{ system: 'urn:chartwire:marker', value: 'marker' }];
+  for (const [found, ours] of [
+    [{ resourceType: 'Patient', id: 'ours', identifier }, true],
+    [{ resourceType: 'Patient', id: 'somebody-else' }, false],
+  ] as const) {
+    const liar = await lie(() => ({ status: 200, json: found }));
+    const outcome = await clientOf(liar.url, undefined, true)
+      .create(person, 'marker')
+      .catch((error: unknown) => error);
+    expect(outcome).toMatchObject(ours ? { id: 'ours' } : { kind: 'unknown_outcome' });
+    await liar.close();
   }
 });
 
