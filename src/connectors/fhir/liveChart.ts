@@ -6,51 +6,38 @@ import { dayOf, todayIn, wallTime } from './clock.ts';
 import { canSearch, containedIn, type Emr, idIn, idsIn, type Resolver, resolverOf } from './references.ts';
 import { codeOf, isCoded, list, nameOf, notesOf, number, text, wordsOf } from './values.ts';
 
-/** What was prescribed; where a server keeps no prescriptions, what the patient is said to take. */
-export async function listMedications(emr: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
-  const { client, timezone } = emr;
+/** What was prescribed: not what was only proposed, what must not be taken, or what was entered in error. */
+export async function listMedications({ client, timezone }: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
   const asked = { patient: `Patient/${patient_ehr_id}` };
-  const found: Medicated[] = canSearch(client, 'MedicationRequest', ['patient'])
-    ? await client.searchAll<fhir.MedicationRequest>('MedicationRequest', asked)
-    : await client.searchAll<fhir.MedicationStatement>('MedicationStatement', asked);
-  const ids = idsIn(
-    found.map((each) => each.medicationReference),
-    'Medication',
+  const found = await client.searchAll<fhir.MedicationRequest>('MedicationRequest', asked);
+  const meant = found.filter(
+    ({ status, intent, doNotPerform }) =>
+      status !== 'entered-in-error' && doNotPerform !== true && intent !== 'proposal' && intent !== 'option',
   );
-  const known = await resolverOf(client).load<fhir.Medication>('Medication', ids);
-  return found.filter(isMeant).map((each) => medicationOf(each, known, timezone));
-}
-
-type Medicated = fhir.MedicationRequest | fhir.MedicationStatement;
-
-/** Not what was only proposed, what must not be taken, or what was entered in error. */
-function isMeant(each: Medicated): boolean {
-  if (each.status === 'entered-in-error') return false;
-  if (each.resourceType === 'MedicationStatement') return each.status !== 'not-taken';
-  return each.doNotPerform !== true && !['proposal', 'option'].includes(each.intent);
+  const references = meant.map(({ medicationReference }) => medicationReference);
+  const known = await resolverOf(client).load<fhir.Medication>('Medication', idsIn(references, 'Medication'));
+  return meant.map((each) => medicationOf(each, known, timezone));
 }
 
 export function medicationOf(
-  each: Medicated,
+  request: fhir.MedicationRequest,
   known: ReadonlyMap<string, fhir.Medication>,
   timezone: string,
 ): EmrMedication {
-  const { medicationReference: reference } = each;
-  const medication =
-    containedIn<fhir.Medication>(each, reference, 'Medication') ?? known.get(idIn(reference, 'Medication') ?? '');
-  const [dosage] = each.resourceType === 'MedicationRequest' ? list(each.dosageInstruction) : list(each.dosage);
-  const began = each.resourceType === 'MedicationRequest' ? each.authoredOn : each.effectivePeriod?.start;
-  const repeats =
-    each.resourceType === 'MedicationRequest' ? number(each.dispenseRequest?.numberOfRepeatsAllowed) : null;
+  const { medicationReference: reference, dispenseRequest } = request;
+  const held = containedIn<fhir.Medication>(request, reference, 'Medication');
+  const medication = held ?? known.get(idIn(reference, 'Medication') ?? '');
+  const [dosage] = list(request.dosageInstruction);
+  const repeats = number(dispenseRequest?.numberOfRepeatsAllowed);
   return {
-    ehr_id: each.id ?? '',
-    name: wordsOf(each.medicationCodeableConcept) ?? wordsOf(medication?.code) ?? text(reference?.display) ?? '',
+    ehr_id: request.id ?? '',
+    name: wordsOf(request.medicationCodeableConcept) ?? wordsOf(medication?.code) ?? text(reference?.display) ?? '',
     strength: strengthOf(medication),
     frequency: text(dosage?.text) ?? wordsOf(dosage?.timing?.code),
-    start_date: dayOf(began, timezone),
+    start_date: dayOf(request.authoredOn, timezone),
     refills: repeats === null ? null : String(repeats),
-    notes: notesOf(each.note),
-    active: each.status === 'active',
+    notes: notesOf(request.note),
+    active: request.status === 'active',
   };
 }
 

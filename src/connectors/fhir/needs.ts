@@ -1,7 +1,7 @@
 import type { OperationName } from '../connector.ts';
 import type { Interaction } from './capabilities.ts';
 
-/** What a server must be able to do for an operation to be offered. */
+/** What a server must be able to do for an operation to be offered; `a|b`: one of two parameters will do. */
 export type Need = { type: string; interactions: readonly Interaction[]; params?: readonly string[] };
 
 /**
@@ -24,11 +24,11 @@ export const needs = {
   listOrders: [searched('ServiceRequest'), read('Patient')],
   getAppointment: [read('Appointment')],
   findPatient: [searched('Patient', 'identifier'), read('Patient')],
-  searchPatients: [searched('Patient', 'identifier', 'birthdate', 'given', 'family', 'phone'), read('Patient')],
+  searchPatients: [searched('Patient', 'identifier', 'birthdate', 'given', 'family', 'phone|telecom'), read('Patient')],
   listMedications: [searched('MedicationRequest', 'patient')],
   listPatientPharmacies: [searched('MedicationRequest', 'patient')],
   listEncounters: [searched('Encounter', 'patient')],
-  listPatientInsurances: [searched('Coverage', 'beneficiary')],
+  listPatientInsurances: [searched('Coverage', 'beneficiary|patient')],
   getAlerts: [searched('Flag', 'patient')],
   createAppointment: [can('Appointment', 'create')],
   uploadDocument: [can('DocumentReference', 'create')],

@@ -9,7 +9,8 @@ export function offersOf(capabilities: Capabilities): OperationName[] {
       const [able, known] = [capabilities.interactions(type), capabilities.searchParams(type)];
       // Without versions a change of others could be undone unseen, so no update is offered.
       const safe = !interactions.includes('update') || capabilities.versionedUpdate(type);
-      return safe && interactions.every((each) => able.has(each)) && params.every((name) => known.has(name));
+      const searchable = params.every((names) => names.split('|').some((name) => known.has(name)));
+      return safe && searchable && interactions.every((each) => able.has(each));
     }),
   );
   // The keys of the table are names of operations; TypeScript gives them back as texts.

@@ -125,6 +125,18 @@ test('an operation whose interactions or parameters a server does not declare is
     'findPatient',
   ]);
   expect(offers({ Patient: type(['read', 'update']) })).toStrictEqual(['updatePatient']);
+  // Of these parameters servers know one or the other.
+  for (const param of ['beneficiary', 'patient']) {
+    expect(offers({ Coverage: type(['search-type'], [param]) })).toStrictEqual(['listPatientInsurances']);
+  }
+  for (const [param, offered] of [
+    ['phone', true],
+    ['telecom', true],
+    ['email', false],
+  ] as const) {
+    const params = ['identifier', 'birthdate', 'given', 'family', param];
+    expect(offers({ Patient: type(['read', 'search-type'], params) }).includes('searchPatients')).toBe(offered);
+  }
 });
 
 describe('a list that can be asked for what changed', () => {
