@@ -42,7 +42,7 @@ export function msAt(shown: string, timezone: string): number {
   return changeBetween(timezone, as_utc - Math.max(before, after), as_utc - Math.min(before, after));
 }
 
-export const day_ms = 86_400_000;
+const day_ms = 86_400_000;
 
 /** The first day of a search and the last, with a day to spare: servers read a day in zones of their own. */
 export function daysAround(from: string, to: string): string[] {

@@ -124,7 +124,7 @@ export function absencesOf(role: fhir.PractitionerRole, timezone: string, days: 
   });
 }
 
-export function blockOf(stretch: Stretch): ScheduleBlockSource {
+function blockOf(stretch: Stretch): ScheduleBlockSource {
   const { slot_id, day, from_min, minutes, provider_ehr_id, facility_ehr_id, status } = stretch;
   return {
     ehr_id: `${slot_id}/${day}`,

@@ -111,7 +111,7 @@ function resultsOf(
 }
 
 /** One measurement, or the several that a panel consists of. */
-export function observedIn(observation: fhir.Observation): Record<string, unknown>[] {
+function observedIn(observation: fhir.Observation): Record<string, unknown>[] {
   const parts = [observation, ...list(observation.component)];
   return parts
     .map((part) => ({

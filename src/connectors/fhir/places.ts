@@ -119,11 +119,11 @@ export function isPharmacy({ type }: fhir.Organization): boolean {
   );
 }
 
-export function isPharmacyPlace({ type }: fhir.Location): boolean {
+function isPharmacyPlace({ type }: fhir.Location): boolean {
   return list(type).some((each) => isCoded(each, role_codes, pharmacy_codes));
 }
 
-export const organization_types = 'http://terminology.hl7.org/CodeSystem/organization-type';
+const organization_types = 'http://terminology.hl7.org/CodeSystem/organization-type';
 const role_codes = 'http://terminology.hl7.org/CodeSystem/v3-RoleCode';
 const pharmacy_codes = ['PHARM', 'OUTPHARM'];
 const snomed = 'http://snomed.info/sct';

@@ -13,7 +13,7 @@ export type Stretch = Diary & { slot_id: string; status: string; day: string; fr
 export type Days = [from: string, to: string];
 
 /** Availability is asked for at most 92 days together; what lies further ahead is read when its time comes. */
-export const ahead_days = 92;
+const ahead_days = 92;
 
 /** The diaries of these people, by the schedule's id. A schedule may be kept for a person or for one of their roles. */
 export async function diariesOf(
@@ -72,7 +72,7 @@ export function windowOf(timezone: string): Days {
 /** A slot weighs 300 bytes, and a practice of eight people has some 30,000 of them in a quarter. */
 const slots_per_page = 500;
 
-export function stretchOf(slot: fhir.Slot, diary: Diary, timezone: string): Stretch[] {
+function stretchOf(slot: fhir.Slot, diary: Diary, timezone: string): Stretch[] {
   const starts = wallTime(slot.start, timezone);
   const minutes = Math.round((Date.parse(slot.end) - Date.parse(slot.start)) / 60_000);
   if (slot.status === 'entered-in-error' || starts === null || !(minutes > 0)) return [];
@@ -81,7 +81,7 @@ export function stretchOf(slot: fhir.Slot, diary: Diary, timezone: string): Stre
 }
 
 /** Cuts time at midnight: what is asked of a day is read by the day on which it begins. */
-export function byDay(starts: string, minutes: number): { day: string; from_min: number; minutes: number }[] {
+function byDay(starts: string, minutes: number): { day: string; from_min: number; minutes: number }[] {
   const parts: { day: string; from_min: number; minutes: number }[] = [];
   let [day, from_min, left] = [starts.slice(0, 10), minuteIn(starts), Math.min(minutes, days_max * day_min)];
   while (left > 0) {

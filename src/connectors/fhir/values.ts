@@ -108,7 +108,7 @@ export function contactOf(
 const any_use: readonly fhir.ContactPoint['use'][] = ['work', undefined, 'home', 'mobile', 'temp'];
 
 /** `(555) 012-3456`, `+1 555 012 3456`, `tel:5550123456` as `555-012-3456`; any other number as it is. */
-export function phoneOf(value: string): string {
+function phoneOf(value: string): string {
   const digits = digitsOf(value);
   return digits.length === 10 ? `${digits.slice(0, 3)}-${digits.slice(3, 6)}-${digits.slice(6)}` : value;
 }
@@ -150,7 +150,7 @@ export function identifierOf(
 }
 
 /** HL7's kinds of identifiers: `MR` is a medical record number. */
-export const identifier_types = 'http://terminology.hl7.org/CodeSystem/v2-0203';
+const identifier_types = 'http://terminology.hl7.org/CodeSystem/v2-0203';
 const npi_system = 'http://hl7.org/fhir/sid/us-npi';
 
 export function npiOf(identifiers: fhir.Identifier[] | undefined): string | null {
