@@ -147,8 +147,11 @@ describe('what a server can do', () => {
   });
 
   test('decides the operations: each is offered exactly where all it needs is there', () => {
-    const everything = statementOf(Object.values(needs).flat());
-    expect(offersOf(parseCapabilities(everything)).sort()).toEqual(Object.keys(needs).sort());
+    // Of two parameters either will do.
+    for (const choice of [0, 1]) {
+      const everything = statementOf(Object.values(needs).flat(), choice);
+      expect(offersOf(parseCapabilities(everything)).sort()).toEqual(Object.keys(needs).sort());
+    }
     for (const [name, all] of Object.entries(needs)) {
       for (const [at, need] of all.entries()) {
         for (const interaction of need.interactions) {
@@ -169,14 +172,17 @@ describe('what a server can do', () => {
 });
 
 /** A server that can do these things and no more. */
-function statementOf(all: readonly Need[]): fhir.CapabilityStatement {
+function statementOf(all: readonly Need[], choice = 0): fhir.CapabilityStatement {
   const types = [...new Set(all.map(({ type }) => type))];
   const resource = types.map((type) => {
     const of = all.filter((each) => each.type === type);
     return {
       type,
       interaction: [...new Set(of.flatMap((each) => each.interactions))].map((code) => ({ code })),
-      searchParam: [...new Set(of.flatMap((each) => each.params ?? []))].map((name) => ({ name, type: 'token' })),
+      searchParam: [...new Set(of.flatMap((each) => each.params ?? []))].map((names) => {
+        const either = names.split('|');
+        return { name: either[choice] ?? either[0], type: 'token' };
+      }),
     };
   });
   return { ...statement, rest: [{ mode: 'server', resource: resource as fhir.CapabilityStatementRestResource[] }] };
