@@ -25,6 +25,7 @@ const projects = ['tsconfig.build.json', 'web/tsconfig.json', 'sdk/tsconfig.json
 const bundles = [
   { entry: 'web/link/link.ts', format: 'iife', name: 'CobaltLink' },
   { entry: 'web/link/page.ts', format: 'es' },
+  { entry: 'web/link/window.ts', format: 'es' },
 ];
 // The dashboard is an application of many files, which Vite alone compiles.
 const dashboard = 'web/dashboard';

@@ -8,12 +8,15 @@ import type { Metrics } from './metrics.ts';
 import type { AuditRecord } from './model/dashboard/audit.ts';
 import type { KeyRing } from './security/openKeys.ts';
 import type { Outbound } from './security/outbound.ts';
+import type { SigningKeys } from './security/signingKeys.ts';
 import type { SystemKeys } from './security/systemKeys.ts';
 import type { Vault } from './security/vault.ts';
 
 /** What every part of a process works with; made once in main.ts and handed down as the first argument. */
 export type Context = {
   config: Config;
+  /** As clients and browsers see the service. Where any free port was asked for, known once the service listens. */
+  base_url: string;
   log: Logger;
   metrics: Metrics;
   db: Database;
@@ -24,6 +27,7 @@ export type Context = {
   key_ring: KeyRing;
   audit: Audit;
   request_log: RequestLog;
+  signing_keys: SigningKeys;
   outbound: Outbound;
   connectors: ReadonlyMap<string, Connector>;
 };

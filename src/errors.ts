@@ -46,6 +46,13 @@ export const errors = {
   emr_code_required: { status: 400, message: '{emr} asks for a one-time code: send one_time_code.' },
   emr_code_wrong: { status: 400, message: '{emr} did not accept this one-time code. Try the current one.' },
   emr_locked: { status: 400, message: '{emr} has locked this user after too many wrong tries. Try again later.' },
+  emr_access_refused: { status: 400, message: '{emr} did not accept these credentials.' },
+  emr_page_required: { status: 400, message: '{emr} asks for a sign-in on its own page: open it in Link.' },
+  emr_page_declined: { status: 400, message: 'The sign-in on the page of {emr} was not completed.' },
+  page_sign_in_unknown: {
+    status: 400,
+    message: 'This sign-in was not begun in this window, or too long ago. Start it again in Link.',
+  },
   emr_sign_in_refused: { status: 400, message: '{emr} refused the sign-in: {reason}' },
   webhook_url_refused: { status: 400, message: 'webhook_url {rule}' },
   idempotency_key_invalid: { status: 400, message: 'Idempotency-Key must be 1 to 255 printable characters.' },

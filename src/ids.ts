@@ -25,6 +25,8 @@ const prefixes = {
   webhook_endpoint: 'wh_',
   operator_session: 'os_',
   receiver: 'rc_',
+  page_state: '',
+  page_window: '',
 } as const;
 
 export type TokenKind = keyof typeof prefixes;

@@ -117,7 +117,8 @@ async function openContext(
   doors.push(audit.close);
   const request_log = openRequestLog({ db, metrics });
   doors.push(request_log.close);
-  return { config, log, metrics, db, bell, lookups, ...keys, audit, request_log, outbound, connectors };
+  const { base_url } = config;
+  return { config, base_url, log, metrics, db, bell, lookups, ...keys, audit, request_log, outbound, connectors };
 }
 
 /** What the pages of a sandbox know of it; it opens after they do. */
@@ -147,7 +148,8 @@ async function listen(
   try {
     const address = await http.listen({ port, host });
     // Port 0 asks for any free one.
-    return { base_url: port === 0 ? address : base_url, close };
+    if (port === 0) ctx.base_url = address;
+    return { base_url: ctx.base_url, close };
   } catch (error) {
     throw listenFailure(error, 'PORT', port, host);
   }

@@ -22,18 +22,13 @@ export function emrsPage(): string {
   ]);
   const operations = [...new Set(emrs.flatMap((each) => each.offers))].sort();
   const offers = operations.map((name) => [code(name), ...perEmr((emr) => emr.offers.includes(name))]);
-  const facts = emrs.map((emr) => [
-    emr.display_name,
-    code(emr.name),
-    emr.credential_fields.map(({ name, label }) => `${code(name)} (${label})`).join(', '),
-    String(emr.limits.parallel_max),
-  ]);
+  const facts = emrs.map((emr) => [emr.display_name, code(emr.name), signInOf(emr), String(emr.limits.parallel_max)]);
   return page('EMRs', [
     'What can be done with each supported EMR. A request that needs what an EMR lacks is refused at once (`restricted_operation`, `operation_not_offered`, `restricted_field`). `GET /link/emrs` tells the same to programs.',
     '## Linking',
     table(['EMR', '`emr_name`', 'Sign-in fields', 'Patients worked on at once, per account'], facts),
     '## Writes',
-    'A write is offered where the EMR has every operation it needs.',
+    'A write is offered where the EMR has every operation it needs. Servers of one EMR may differ (FHIR R4): then a yes means where this very server has them, and `GET /v1/settings` of the account says so.',
     table(['Write', 'Needs', ...columns], needs),
     '## Restricted fields',
     'Fields that the interface knows for some EMRs only.',
@@ -42,6 +37,14 @@ export function emrsPage(): string {
     'What a connector can ask of its EMR. Lists are read by syncs; what an EMR does not list stays empty.',
     table(['Operation', ...columns], offers),
   ]);
+}
+
+/** What a person is asked for: the fields, or those of each way there is. */
+function signInOf({ sign_in_ways, credential_fields }: Connector): string {
+  if (!sign_in_ways) return credential_fields.map(({ name, label }) => `${code(name)} (${label})`).join(', ');
+  return sign_in_ways
+    .map(({ name, label, fields }) => `${code(name)} (${label}): ${fields.map(code).join(', ')}`)
+    .join('; ');
 }
 
 /** The fields each write calls restricted when everything it takes is sent to it. */

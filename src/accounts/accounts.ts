@@ -1,3 +1,4 @@
+import type { OperationName } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { refusal } from '../errors.ts';
@@ -15,6 +16,8 @@ export type Account = {
   connector: string;
   reference_id: string;
   status: 'active' | 'login_required' | 'revoked';
+  /** What its server can do, as found out when it was linked; null: all that the connector offers. See offersOf. */
+  offers: readonly OperationName[] | null;
 };
 
 /** The account an access token opens. A revoked one is as unknown as one that never was. */
@@ -23,7 +26,7 @@ export function findAccountByToken(ctx: Context, access_token: string): Promise<
   return ctx.lookups.find(`account ${hash.toString('hex')}`, async () => {
     const [row] = await ctx.db.system<Account[]>`
       SELECT accounts.id, accounts.client_id, accounts.organisation_id, accounts.user_id, organisations.org_id,
-             organisations.connector, accounts.reference_id, accounts.status
+             organisations.connector, accounts.reference_id, accounts.status, accounts.offers
         FROM accounts JOIN organisations ON organisations.id = accounts.organisation_id
        WHERE accounts.token_hash = ${hash} AND accounts.status <> 'revoked'`;
     return row;
@@ -43,7 +46,8 @@ export async function readAccount(tx: Tx, account_id: string): Promise<StoredAcc
   const [row] = await tx<StoredAccount[]>`
     SELECT accounts.id, accounts.client_id, accounts.organisation_id, accounts.user_id, organisations.org_id,
            organisations.connector, organisations.emr_address, organisations.timezone, accounts.reference_id,
-           accounts.status, accounts.emr_user_name, accounts.credentials_sealed, accounts.grant_sealed, accounts.token_sealed
+           accounts.status, accounts.offers, accounts.emr_user_name, accounts.credentials_sealed, accounts.grant_sealed,
+           accounts.token_sealed
       FROM accounts JOIN organisations ON organisations.id = accounts.organisation_id
      WHERE accounts.id = ${account_id}`;
   return row;

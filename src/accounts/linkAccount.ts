@@ -36,6 +36,7 @@ export async function linkAccount(
   const credentials = await seal(bindings.credentials(account_id), JSON.stringify(link.credentials));
   const grant = await seal(bindings.grant(account_id), JSON.stringify(link.signed_in.grant));
   const { user } = link.signed_in;
+  const offers = link.signed_in.offers ? [...link.signed_in.offers] : null;
   const token = newToken('access_token');
   const token_sealed = await seal(bindings.token(account_id), token);
   if (known) {
@@ -44,16 +45,17 @@ export async function linkAccount(
       await tx`UPDATE accounts SET token_hash = ${hashToken(token)}, token_sealed = ${token_sealed}
                 WHERE id = ${account_id}`;
     }
-    await tx`UPDATE accounts SET status = 'active', status_reason = NULL, credentials_sealed = ${credentials}, grant_sealed = ${grant},
-      emr_user_id = ${user.ehr_id}, emr_user_name = ${user.name}, linked_at = clock_timestamp()
+    await tx`UPDATE accounts SET status = 'active', status_reason = NULL, credentials_sealed = ${credentials},
+      grant_sealed = ${grant}, emr_user_id = ${user.ehr_id}, emr_user_name = ${user.name}, offers = ${offers},
+      linked_at = clock_timestamp()
       WHERE id = ${account_id}`;
     await unparkJobs(tx, account_id, connectorOf(ctx, link.connector).limits.parallel_max);
   } else {
     await tx`INSERT INTO accounts (id, client_id, organisation_id, user_id, reference_id, token_hash, token_sealed,
-        status, credentials_sealed, grant_sealed, emr_user_id, emr_user_name)
+        status, credentials_sealed, grant_sealed, emr_user_id, emr_user_name, offers)
       VALUES (${account_id}, ${link.client_id}, ${organisation_id}, ${link.user_id},
         ${newReference('access_token_reference_id')}, ${hashToken(token)},
-        ${token_sealed}, 'active', ${credentials}, ${grant}, ${user.ehr_id}, ${user.name})`;
+        ${token_sealed}, 'active', ${credentials}, ${grant}, ${user.ehr_id}, ${user.name}, ${offers})`;
   }
   await tx`SELECT pg_notify('chartwire_access', '')`;
   return { account_id, organisation_id };

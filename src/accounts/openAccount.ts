@@ -34,11 +34,12 @@ export async function openAccount(
   const connector = connectorOf(ctx, account.connector);
   let kept = account.grant_sealed;
   const operations = connector.open(
-    { address: account.emr_address, outbound: ctx.outbound, signal },
+    { address: account.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys },
     {
       // Both were sealed by linkAccount from values of these types.
       credentials: JSON.parse(opened.credentials),
       grant: JSON.parse(opened.grant),
+      timezone: account.timezone,
       keepGrant: async (grant) => {
         kept = await keepGrant(ctx, account, kept, grant);
       },

@@ -3,6 +3,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
 import type { Client } from '../clients/clients.ts';
 import type { Operator } from '../clients/operators.ts';
+import type { OperationName } from '../connectors/connector.ts';
 import type { AuditEntry, Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import type { ErrorCode } from '../errors.ts';
@@ -107,6 +108,8 @@ export type EndpointOptions<
   role?: OperatorRole;
   /** Asked by the page and never by a person, who may have left: it does not keep an operator's session open. */
   background?: true;
+  /** What the account's EMR must have been found able to do, and what that is called. */
+  needs?: { operation: OperationName; label: string };
   /** Exists in sandbox mode only. */
   sandbox?: boolean;
   body?: Body;

@@ -1,4 +1,5 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import type { OperationName } from '../connectors/connector.ts';
 import { patientsOf } from '../events.ts';
 import { pagination, paging, success } from '../model/fields.ts';
 import { listRecords } from '../records/list.ts';
@@ -47,8 +48,11 @@ export function pageEndpoint<Filters extends TProperties>(
   });
 }
 
-/** A list has the name of its table, as paths are spelled. */
+/** A list has the name of its table, as paths are spelled; a sync fills it by the operation of that name. */
 function named(table: string) {
   const name = table.replaceAll('_', '-');
-  return { id: `${name}.list`, method: 'GET', path: `/v1/${name}`, auth: 'account' } as const;
+  const operation = `list${table.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}`;
+  // Every list is filled by an operation that is called so; a test holds the names to it.
+  const needs = { operation: operation as OperationName, label: table.replaceAll('_', ' ') };
+  return { id: `${name}.list`, method: 'GET', path: `/v1/${name}`, auth: 'account', needs } as const;
 }

@@ -42,6 +42,7 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   if (endpoint.body) codes.push('body_not_json', 'body_not_object', 'unexpected_fields', 'body_too_large');
   if (endpoint.body) codes.push('media_type_unsupported');
   if (endpoint.body || endpoint.query) codes.push('missing_field', 'invalid_field');
+  if (endpoint.needs) codes.push('operation_not_offered');
   codes.push('unexpected_query', ...(endpoint.errors ?? []));
   if (endpoint.method === 'POST' || endpoint.method === 'PATCH') {
     codes.push('idempotency_key_invalid', 'idempotency_key_running', 'idempotency_key_reused');

@@ -27,6 +27,10 @@ export function addPlainRoutes(ctx: Context, server: FastifyInstance, document: 
     return reply.type(ctx.metrics.registry.contentType).send(await ctx.metrics.registry.metrics());
   });
   server.get('/openapi.json', async () => document);
+  // EMRs fetch it, to check what we signed.
+  server.get('/.well-known/jwks.json', async (_request, reply) =>
+    reply.header('cache-control', 'public, max-age=3600').send(await ctx.signing_keys.published()),
+  );
 }
 
 async function databaseChecks(ctx: Context): Promise<{ database: boolean; migrations: boolean }> {

@@ -120,6 +120,11 @@ function addRoute(
       if (request.known.client && !request.known.operator) spend(reply, limit(request.known.client.id));
       const expired = request.known.account?.status === 'login_required';
       if (expired && endpoint.auth === 'account' && !endpoint.while_expired) throw refusal('login_required');
+      const { needs } = endpoint;
+      // A connector without it has an empty list; that this very server lacks it is told.
+      if (needs && request.known.account?.offers?.includes(needs.operation) === false) {
+        throw refusal('operation_not_offered', { operation: needs.label });
+      }
     },
     handler: async (request, reply) => {
       if (endpoint.file_field === undefined) return answer(request, reply, undefined);

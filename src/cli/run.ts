@@ -3,8 +3,10 @@ import { loadConfig } from '../config.ts';
 import { StartFailure } from '../errors.ts';
 import { roles } from '../main.ts';
 import { version } from '../version.ts';
+import { certifyCommand } from './certify.ts';
 import { createClientCommand } from './createClient.ts';
 import { resetOperatorCommand } from './resetOperator.ts';
+import { rotateKeysCommand } from './rotateKeys.ts';
 import { serve } from './serve.ts';
 
 const usage = `chartwire ${version}
@@ -14,6 +16,11 @@ const usage = `chartwire ${version}
                     [--mode live|test] [--callback-url URL]... [--frame-origin ORIGIN]...
                     [--logo FILE] [--colour '#rrggbb']
   chartwire operators reset --email EMAIL     a new password for an operator who cannot sign in
+  chartwire connectors certify NAME --address URL --credentials-file FILE
+                    [--write-synthetic-records] [--patient-mrn MRN] [--one-time-code CODE]
+                                              try a connector on a live EMR and print a score card;
+                                              writes nothing unless told to
+  chartwire keys rotate                       make new keys for EMRs that know the service by its public keys
   chartwire help
 
 Settings come from the environment; .env.example lists them.
@@ -38,7 +45,10 @@ async function dispatch(argv: string[]): Promise<void> {
   else if (command === 'serve') await serve(loadConfig(process.env), roleOf(values.role));
   else if (command === 'clients create') await createClientCommand(loadConfig(process.env), values);
   else if (command === 'operators reset') await resetOperatorCommand(loadConfig(process.env), values.email);
-  else throw new StartFailure(`There is no command '${command}'. See: chartwire help`);
+  else if (command === 'keys rotate') await rotateKeysCommand(loadConfig(process.env));
+  else if (command.startsWith('connectors certify')) {
+    await certifyCommand(loadConfig(process.env), positionals[2], values);
+  } else throw new StartFailure(`There is no command '${command}'. See: chartwire help`);
 }
 
 function parse(argv: string[]) {
@@ -55,6 +65,11 @@ function parse(argv: string[]) {
         'frame-origin': { type: 'string', multiple: true },
         logo: { type: 'string' },
         colour: { type: 'string' },
+        address: { type: 'string' },
+        'credentials-file': { type: 'string' },
+        'one-time-code': { type: 'string' },
+        'patient-mrn': { type: 'string' },
+        'write-synthetic-records': { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'v' },
       },

@@ -8,13 +8,18 @@ import { openKeys } from '../security/openKeys.ts';
 /** Who acts here, in the audit trail. */
 export const command_line = { actor_kind: 'system', actor: 'command line' } as const;
 
+type Keys = Awaited<ReturnType<typeof openKeys>>;
+
 /** Works on the database with the audit trail open, beside a running service or without one. */
-export async function withAudit<T>(config: Config, work: (db: Database, audit: Audit) => Promise<T>): Promise<T> {
+export async function withAudit<T>(
+  config: Config,
+  work: (db: Database, audit: Audit, keys: Keys) => Promise<T>,
+): Promise<T> {
   const server = await openServer(config, () => {});
   const db = openDatabase(server.address, 2);
   try {
     const keys = await openKeys(config, db.system, (text) => void process.stderr.write(text));
-    return await work(db, await openAudit(db, keys.system_keys));
+    return await work(db, await openAudit(db, keys.system_keys), keys);
   } finally {
     await db.close();
     await server.release();

@@ -13,10 +13,16 @@ import type { CodeLists } from '../model/settings.ts';
 import type { StaffMemberSource } from '../model/staff.ts';
 import type { VisitCodeSource } from '../model/visitCode.ts';
 import type { Outbound } from '../security/outbound.ts';
+import type { SigningKeys } from '../security/signingKeys.ts';
 import type { InsuranceUpdate, NewInsurance, NewPatient, PatientUpdate, Payer, Saved } from './patientWrites.ts';
 
-/** What the connector calls through: one EMR instance at one address. */
-export type Door = { address: string; outbound: Outbound; signal: AbortSignal };
+/** What the connector calls through: one EMR instance at one address. `keys` are ours, for EMRs that know us by them. */
+export type Door = {
+  address: string;
+  outbound: Outbound;
+  signal: AbortSignal;
+  keys?: Pick<SigningKeys, 'current'> | undefined;
+};
 
 /** A field of the sign-in form. Link draws its form from these, the API checks credentials against them. */
 export type CredentialField = {
@@ -24,22 +30,59 @@ export type CredentialField = {
   label: string;
   secret: boolean;
   autocomplete: 'username' | 'current-password' | 'off';
+  /** It may be left empty. */
+  optional?: boolean;
 };
+
+/** One of several ways to sign in. The person chooses one, and its name travels with the credentials as `way`. */
+export type SignInWay = {
+  name: string;
+  label: string;
+  about: string;
+  /** Of the connector's `credential_fields`, by name. */
+  fields: readonly string[];
+  /** What the EMR's administrator needs of us: where our public keys stand, or where the EMR's page is to lead back to. */
+  tells?: 'key_set' | 'return_address';
+  /** The person signs in on the EMR's own page, in a window of its own; see `PageSignIn`. */
+  on_page?: boolean;
+};
+
+/** A sign-in on a page of the EMR: `start` says where the person goes, `finish` takes up what they come back with. */
+export type PageSignIn = {
+  start: (
+    door: Door,
+    credentials: Credentials,
+    back: { return_address: string; state: string },
+  ) => Promise<{ url: string; kept: Grant }>;
+  /** `returned` is the address, with everything in it, at which the person came back. */
+  finish: (door: Door, credentials: Credentials, kept: Grant, returned: URL) => Promise<PageOutcome>;
+};
+export type PageOutcome = { outcome: 'signed_in'; grant: Grant } | { outcome: 'refused'; because: 'person' | 'access' };
 
 export type Credentials = Record<string, string>;
 /** What an EMR gave us to come back with: session and device tokens, in the connector's own shape. Kept sealed. */
 export type Grant = Record<string, string>;
 
 export type SignIn =
-  | { outcome: 'signed_in'; grant: Grant; user: { ehr_id: string; name: string }; timezone: string }
+  | {
+      outcome: 'signed_in';
+      grant: Grant;
+      user: { ehr_id: string; name: string };
+      timezone: string;
+      /** What this very server can do, where that differs from one to the next; absent: all that the connector offers. */
+      offers?: readonly OperationName[];
+    }
   | { outcome: 'code_required' }
-  | { outcome: 'refused'; because: 'credentials' | 'code' | 'locked' };
+  /** `access`: what was given is neither a user name nor a password (a client of the EMR's, a token). */
+  | { outcome: 'refused'; because: 'credentials' | 'code' | 'locked' | 'access' };
 
 /** An open account: its grant is renewed silently where the EMR allows it, and then handed to `keepGrant`. */
 export type Access = {
   credentials: Credentials;
   grant: Grant;
   keepGrant: (grant: Grant) => Promise<void>;
+  /** The zone of the EMR instance, for EMRs that tell instants rather than what a clock shows; absent: UTC. */
+  timezone?: string;
 };
 
 /**
@@ -74,21 +117,37 @@ export type PatientSearch = {
 };
 export type Written = { ehr_id: string };
 
+/**
+ * A page of a list. `through`: everything up to here has been given, and a later try may begin here (`from`); null: what
+ * was said of it before does not hold.
+ */
+export type ListPage<Source> = Source[] & { through?: string | null };
+
+/** Reads a list of the EMR to its end, or fails: what is missing from a list that ended well is deleted on our side. */
+export type Listing<Source> = {
+  (asked?: { since?: string | undefined; from?: string | undefined }): AsyncIterable<ListPage<Source>>;
+  /**
+   * It can be asked for what was changed or added `since` an instant alone, and can be taken up `from` where a reading
+   * of the same kind came to; else both are passed over.
+   */
+  incremental?: true;
+};
+
 /** Everything an EMR may offer. What a connector leaves out is a capability its EMR does not have. */
 export type Operations = {
-  listProviders: () => AsyncIterable<ProviderSource[]>;
-  listStaff: () => AsyncIterable<StaffMemberSource[]>;
-  listLocations: () => AsyncIterable<LocationSource[]>;
-  listPharmacies: () => AsyncIterable<PharmacySource[]>;
-  listPatients: () => AsyncIterable<PatientSource[]>;
-  listInsuranceProviders: () => AsyncIterable<InsuranceProviderSource[]>;
-  listReferringProviders: () => AsyncIterable<ReferringProviderSource[]>;
-  listVisitTypes: () => AsyncIterable<VisitCodeSource[]>;
-  listVisitStatuses: () => AsyncIterable<VisitCodeSource[]>;
-  listAppointments: () => AsyncIterable<AppointmentSource[]>;
-  listScheduleBlocks: () => AsyncIterable<ScheduleBlockSource[]>;
-  listClaims: () => AsyncIterable<ClaimSource[]>;
-  listOrders: () => AsyncIterable<OrderSource[]>;
+  listProviders: Listing<ProviderSource>;
+  listStaff: Listing<StaffMemberSource>;
+  listLocations: Listing<LocationSource>;
+  listPharmacies: Listing<PharmacySource>;
+  listPatients: Listing<PatientSource>;
+  listInsuranceProviders: Listing<InsuranceProviderSource>;
+  listReferringProviders: Listing<ReferringProviderSource>;
+  listVisitTypes: Listing<VisitCodeSource>;
+  listVisitStatuses: Listing<VisitCodeSource>;
+  listAppointments: Listing<AppointmentSource>;
+  listScheduleBlocks: Listing<ScheduleBlockSource>;
+  listClaims: Listing<ClaimSource>;
+  listOrders: Listing<OrderSource>;
   getCodeLists: () => Promise<CodeLists>;
   getAppointment: (ehr_id: string) => Promise<AppointmentSource | undefined>;
   findPatient: (mrn: string) => Promise<PatientSource | undefined>;
@@ -168,6 +227,9 @@ export type Connector = {
   name: string;
   display_name: string;
   credential_fields: readonly CredentialField[];
+  /** Where there are several ways to sign in; the fields are then those of all of them. */
+  sign_in_ways?: readonly SignInWay[];
+  page_sign_in?: PageSignIn;
   /** The EMR sends its one-time codes: a sign-in without one sends another. Absent where people have an app for it. */
   resend_code?: boolean;
   /** `parallel_max`: how many lanes of one account may be at work in this EMR at once. */
@@ -176,8 +238,13 @@ export type Connector = {
   restricted_fields: boolean;
   /** What the EMR's address must be like beyond the outbound guard: the rest of a sentence, or undefined when fine. */
   refuseAddress: (url: URL) => string | undefined;
-  /** Signs a person in. Throws EmrFailure when the EMR cannot be reached. */
-  signIn: (door: Door, credentials: Credentials, one_time_code: string | undefined) => Promise<SignIn>;
+  /** Signs a person in. Throws EmrFailure when the EMR cannot be reached. `page_grant` is what the EMR's page gave. */
+  signIn: (
+    door: Door,
+    credentials: Credentials,
+    one_time_code: string | undefined,
+    page_grant?: Grant,
+  ) => Promise<SignIn>;
   /** The operations that `open` gives; known without signing in, so that a request can be refused at once. */
   offers: readonly OperationName[];
   open: (door: Door, access: Access) => Partial<Operations>;

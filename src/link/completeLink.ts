@@ -1,12 +1,16 @@
 import { linkAccount } from '../accounts/linkAccount.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
-import { type Connector, type Credentials, EmrFailure, type SignIn } from '../connectors/connector.ts';
+import type { Connector, Credentials, Grant, SignIn } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { refusal } from '../errors.ts';
 import { requestSync } from '../records/requestSync.ts';
-import { burnLinkToken, countSignIn, findLinkToken, type LinkPurpose } from './linkTokens.ts';
+import { askEmr, doorTo } from './askEmr.ts';
+import { checkCredentials, mergeCredentials } from './checkCredentials.ts';
+import { burnLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
+import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
 import { addPublicToken } from './publicTokens.ts';
+import { spendSignIn } from './spendSignIn.ts';
 import { storedCredentials } from './storedCredentials.ts';
 
 /** A person who is signed in at the EMR, not stored yet. */
@@ -26,16 +30,23 @@ export async function signInForLink(
   link_token: string,
   given: { credentials: Credentials; one_time_code: string | undefined },
 ): Promise<SignedInPerson> {
-  const { purpose, stored } = await ctx.db.tenant(client_id, async (tx) => {
+  const { purpose, stored, paged } = await ctx.db.tenant(client_id, async (tx) => {
     const purpose = await findLinkToken(tx, link_token);
     if (!purpose) throw refusal('link_token_invalid', undefined, { field: 'link_token' });
-    return { purpose, stored: await storedCredentials(ctx, tx, purpose) };
+    const paged = await readPageGrant(ctx, tx, link_token);
+    return { purpose, stored: await storedCredentials(ctx, tx, purpose), paged };
   });
   const connector = connectorOf(ctx, purpose.connector);
-  const credentials = { ...stored, ...given.credentials };
+  const merged = mergeCredentials(stored, given.credentials);
+  const on_page = connector.sign_in_ways?.find(({ name }) => name === merged.way)?.on_page ?? false;
+  if (on_page && !paged) throw refusal('emr_page_required', { emr: connector.display_name });
+  // What the EMR's page gave belongs to the credentials that led there, whatever was typed since.
+  const credentials = on_page && paged ? paged.credentials : merged;
   checkCredentials(connector, credentials);
   await spendSignIn(ctx, client_id, link_token);
-  return { purpose, credentials, signed_in: await signIn(ctx, connector, purpose, credentials, given.one_time_code) };
+  const page_grant = on_page ? paged?.grant : undefined;
+  const told = { credentials, one_time_code: given.one_time_code, page_grant };
+  return { purpose, credentials, signed_in: await signIn(ctx, connector, purpose, told) };
 }
 
 /** Stores the account, uses the link token up and queues the first sync, together or not at all. */
@@ -46,6 +57,7 @@ export async function completeLink(
   { purpose, credentials, signed_in }: SignedInPerson,
 ): Promise<string> {
   if (!(await burnLinkToken(tx, link_token))) throw refusal('link_token_invalid', undefined, { field: 'link_token' });
+  await removePageSignIn(tx, link_token);
   const { account_id, organisation_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
   await requestSync(ctx, tx, { ...purpose, organisation_id, account_id }, { announce: false });
   // The request that brought it is recorded too, but not which account it came to.
@@ -62,43 +74,24 @@ export async function completeLink(
   return addPublicToken(tx, purpose.client_id, account_id);
 }
 
-function checkCredentials(connector: Connector, credentials: Credentials): void {
-  const names = connector.credential_fields.map((field) => field.name);
-  const unknown = Object.keys(credentials).filter((name) => !names.includes(name));
-  if (unknown.length > 0) {
-    throw refusal('unexpected_fields', { fields: unknown.map((name) => `credentials.${name}`).join(', ') });
-  }
-  const missing = names.find((name) => !credentials[name]);
-  if (missing) throw refusal('missing_field', { field: `credentials.${missing}` }, { field: `credentials.${missing}` });
-}
-
-/** Refused past a number of tries. The count is committed before the EMR is asked. */
-async function spendSignIn(ctx: Context, client_id: string, link_token: string): Promise<void> {
-  const spent = await ctx.db.tenant(client_id, (tx) => countSignIn(tx, link_token));
-  if (spent === 'exhausted') throw refusal('link_exhausted');
-  if (spent === 'gone') throw refusal('link_token_invalid', undefined, { field: 'link_token' });
-}
-
 async function signIn(
   ctx: Context,
   connector: Connector,
   purpose: LinkPurpose,
-  credentials: Credentials,
-  one_time_code: string | undefined,
+  given: { credentials: Credentials; one_time_code: string | undefined; page_grant: Grant | undefined },
 ): Promise<Extract<SignIn, { outcome: 'signed_in' }>> {
-  const door = { address: purpose.emr_address, outbound: ctx.outbound, signal: AbortSignal.timeout(30_000) };
+  const outcome = await askEmr(connector, () =>
+    connector.signIn(doorTo(ctx, purpose), given.credentials, given.one_time_code, given.page_grant),
+  );
   const emr = connector.display_name;
-  let outcome: SignIn;
-  try {
-    outcome = await connector.signIn(door, credentials, one_time_code);
-  } catch (error) {
-    if (!(error instanceof EmrFailure)) throw error;
-    if (error.kind === 'refused')
-      throw refusal('emr_sign_in_refused', { emr, reason: error.message }, { cause: error });
-    throw refusal('emr_unavailable', { emr }, { cause: error, retry_after_s: 5 });
-  }
   if (outcome.outcome === 'signed_in') return outcome;
   if (outcome.outcome === 'code_required') throw refusal('emr_code_required', { emr }, { field: 'one_time_code' });
-  const codes = { credentials: 'emr_credentials_wrong', code: 'emr_code_wrong', locked: 'emr_locked' } as const;
-  throw refusal(codes[outcome.because], { emr });
+  throw refusal(refused[outcome.because], { emr });
 }
+
+const refused = {
+  credentials: 'emr_credentials_wrong',
+  code: 'emr_code_wrong',
+  locked: 'emr_locked',
+  access: 'emr_access_refused',
+} as const;

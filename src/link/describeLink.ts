@@ -1,6 +1,8 @@
 import { connectorOf } from '../accounts/openAccount.ts';
+import type { SignInWay } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { LinkPurpose } from './linkTokens.ts';
+import { returnAddress } from './startPageSignIn.ts';
 import { storedCredentials } from './storedCredentials.ts';
 
 /** What a person is asked for, and for what: enough to draw the page, and nothing secret. */
@@ -12,16 +14,30 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
     organisation: purpose.org_id,
     emr_host: new URL(purpose.emr_address).host,
     update: purpose.account_id !== null,
-    fields: connector.credential_fields.map(({ name, label, secret, autocomplete }) => ({
+    fields: connector.credential_fields.map(({ name, label, secret, autocomplete, optional }) => ({
       name,
       label,
       secret,
       autocomplete,
+      optional: optional ?? false,
       known: Boolean(stored[name]),
       value: secret ? null : (stored[name] ?? null),
     })),
+    ways: (connector.sign_in_ways ?? []).map(({ name, label, about, fields, on_page, tells }) => ({
+      name,
+      label,
+      about,
+      fields: [...fields],
+      on_page: on_page ?? false,
+      tells: tells ? { what: tells, value: toldOf(ctx, tells) } : null,
+    })),
+    way: stored.way ?? null,
     resend_code: connector.resend_code ?? false,
     language: purpose.language,
     returns: purpose.callback_url !== null,
   };
+}
+
+function toldOf(ctx: Context, what: NonNullable<SignInWay['tells']>): string {
+  return what === 'key_set' ? `${ctx.base_url}/.well-known/jwks.json` : returnAddress(ctx);
 }

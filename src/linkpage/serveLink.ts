@@ -5,17 +5,22 @@ import { findClient } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import { type KnownLink, lookUpLink, lookUpLinkByHash } from '../link/linkTokens.ts';
 import { type LinkPage, linkPage } from './linkPage.ts';
+import pageCreate from './pageSignIn.create.ts';
+import pageFinish from './pageSignIn.finish.ts';
+import pageGet from './pageSignIn.get.ts';
 import { framingOrigins, linkPolicy } from './policy.ts';
 import session from './session.get.ts';
 import signIn from './signIn.create.ts';
+import { windowPage } from './windowPage.ts';
 
 /** What the page asks for. Answered by the machine of all endpoints, but no part of the interface for applications. */
-export const link_endpoints: readonly Endpoint[] = [session, signIn];
+export const link_endpoints: readonly Endpoint[] = [session, signIn, pageCreate, pageFinish, pageGet];
 
 /** Applications load the script from their own pages; the rest is the page's own. */
 const served: Record<string, 'same-origin' | 'cross-origin'> = {
   'link.js': 'cross-origin',
   'page.js': 'same-origin',
+  'window.js': 'same-origin',
   'page.css': 'same-origin',
 };
 const cache = 'public, max-age=300';
@@ -41,6 +46,10 @@ export function serveLink(ctx: Context, server: FastifyInstance): void {
     const link = typeof token === 'string' ? await lookUpLink(ctx, token) : undefined;
     return show(reply, link, { mode: 'hosted', origins: [], files: 'link/v1/' });
   });
+  // The window that goes to the EMR's own page, and the same window when it comes back.
+  for (const step of ['window', 'callback']) {
+    server.get(`/link/v1/oauth/${step}`, async (_request, reply) => sendPage(reply, windowPage, linkPolicy([])));
+  }
 }
 
 async function framersOf(ctx: Context, { purpose }: KnownLink): Promise<string[]> {

@@ -25,10 +25,24 @@ export default endpoint({
         label: Type.String(),
         secret: Type.Boolean(),
         autocomplete: Type.String(),
+        optional: Type.Boolean(),
         known: Type.Boolean(),
         value: nullable,
       }),
     ),
+    /** Empty where there is one way to sign in. */
+    ways: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        label: Type.String(),
+        about: Type.String(),
+        fields: Type.Array(Type.String()),
+        on_page: Type.Boolean(),
+        tells: Type.Union([Type.Object({ what: Type.String(), value: Type.String() }), Type.Null()]),
+      }),
+    ),
+    /** That of the account which is linked again. */
+    way: nullable,
     resend_code: Type.Boolean(),
     language: nullable,
     returns: Type.Boolean(),

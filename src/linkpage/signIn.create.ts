@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { endpoint } from '../api/endpoint.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
 import type { LinkPurpose } from '../link/linkTokens.ts';
-import { success, text } from '../model/fields.ts';
+import { credential_max, success, text } from '../model/fields.ts';
 
 /** The person's sign-in at the EMR. Everything is sent at once: no state is kept between the password and the code. */
 export default endpoint({
@@ -12,7 +12,7 @@ export default endpoint({
   auth: 'link',
   summary: 'Sign a person in at the EMR and link the account',
   body: Type.Object({
-    credentials: Type.Record(Type.String(), text()),
+    credentials: Type.Record(Type.String(), text({ maxLength: credential_max })),
     one_time_code: Type.Optional(text({ maxLength: 20 })),
   }),
   response: Type.Object({

@@ -16,6 +16,11 @@ export const Settings = Type.Object({
   access_token_reference_id: Type.String(),
   emr_name: Type.String(),
   timezone: Type.String(),
+  /** Operations, as `GET /link/emrs` names them. */
+  capabilities: Type.Array(Type.String(), {
+    description: 'What can be asked of the EMR through this account, as found out when it was linked',
+    examples: [['listPatients', 'createPatient']],
+  }),
   visit_types: Type.Array(VisitCode),
   visit_statuses: Type.Array(VisitCode),
   ...CodeLists.properties,

@@ -6,6 +6,7 @@ import { findProvider, isResting, type ProviderSettings, providerDocument, saveP
 import { readHours } from './readHours.ts';
 import { readStatus } from './readStatus.ts';
 import { hastenSync } from './requestSync.ts';
+import { forgetReadings } from './syncReadings.ts';
 
 /** Changes the settings of a provider that belong to the service. Gives the provider's id. */
 export async function patchProvider(
@@ -19,7 +20,11 @@ export async function patchProvider(
   // Nobody has read the schedule of one who was set aside; availability must not offer by the old one for long. The
   // organisation is locked before the provider: a sync holds providers, and a link the organisation, while they wait.
   const woken = status !== undefined && readStatus(status) === 'active';
-  if (woken && (await isResting(tx, account.organisation_id, by))) await hastenSync(tx, account.organisation_id);
+  if (woken && (await isResting(tx, account.organisation_id, by))) {
+    await hastenSync(tx, account.organisation_id);
+    // Of a provider who rested nothing was kept, whether it changed since or not.
+    await forgetReadings(tx, account.organisation_id);
+  }
   const provider = await findProvider(tx, account.organisation_id, by);
   if (!provider) return undefined;
   const facilities = await locationNames(tx, { ...account, run: 0 });

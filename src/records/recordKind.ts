@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Operations } from '../connectors/connector.ts';
+import type { Listing, Operations } from '../connectors/connector.ts';
 import type { Fragment, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { sync_lane } from './requestSync.ts';
@@ -26,7 +26,7 @@ export type RecordKind<Source extends { ehr_id: string; provider_ehr_id?: string
     | 'schedule_blocks'
     | 'claims'
     | 'orders';
-  list: (operations: Partial<Operations>) => (() => AsyncIterable<Source[]>) | undefined;
+  list: (operations: Partial<Operations>) => Listing<Source> | undefined;
   /** Columns of the present row that `row` needs: what belongs to the service and outlives a sync. */
   keeps: readonly string[];
   /** EMR ids of the providers whose records a sync leaves as they are. */
@@ -131,6 +131,13 @@ export async function removeUnseen(
   const gone = await tx`DELETE FROM ${tx(table)} WHERE organisation_id = ${scope.organisation_id}
     AND seen_in < ${scope.run} AND ehr_id IS NOT NULL AND ${due} RETURNING id`;
   return gone.length;
+}
+
+/** How many records of the EMR's we hold. */
+export async function countKept(tx: Tx, table: RecordKind<never>['table'], organisation_id: string): Promise<number> {
+  const [row] = await tx<{ total: number }[]>`SELECT count(*)::int AS total FROM ${tx(table)}
+    WHERE organisation_id = ${organisation_id} AND ehr_id IS NOT NULL`;
+  return row?.total ?? 0;
 }
 
 function scopeColumns(scope: SyncScope) {

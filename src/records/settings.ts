@@ -10,9 +10,9 @@ export async function keepCodeLists(tx: Tx, organisation_id: string, lists: Code
 /** The settings of an account's organisation as the text of the answer; before the first sync its lists are empty. */
 export async function readSettings(
   db: Database,
-  account: Scope & { reference_id: string; connector: string },
+  account: Scope & { reference_id: string; connector: string; capabilities: readonly string[] },
 ): Promise<string> {
-  const { client_id, organisation_id, reference_id, connector } = account;
+  const { client_id, organisation_id, reference_id, connector, capabilities } = account;
   const rows = await db.read<{ body: string }>(client_id, (sql) => {
     const codes = (table: string) => sql`(SELECT coalesce(json_agg(doc ORDER BY id), '[]') FROM ${sql(table)}
       WHERE client_id = ${client_id} AND organisation_id = ${organisation_id})`;
@@ -22,6 +22,7 @@ export async function readSettings(
         'access_token_reference_id', ${reference_id}::text,
         'emr_name', ${connector}::text,
         'timezone', timezone,
+        'capabilities', to_json(${[...capabilities]}::text[]),
         'visit_types', ${codes('visit_types')},
         'visit_statuses', ${codes('visit_statuses')},
         'languages', ${list('languages')},

@@ -1,5 +1,7 @@
 import { openAccount } from '../accounts/openAccount.ts';
+import { EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
 import type { EventOf } from '../events.ts';
 import type { JobKind, JobRun } from '../jobs/run.ts';
 import { appointments } from './appointments.ts';
@@ -10,12 +12,13 @@ import { orders } from './orders.ts';
 import { patients } from './patients.ts';
 import { pharmacies } from './pharmacies.ts';
 import { providers } from './providers.ts';
-import { keepPage, type RecordKind, removeUnseen } from './recordKind.ts';
+import { countKept, keepPage, type RecordKind, removeUnseen } from './recordKind.ts';
 import { referringProviders } from './referringProviders.ts';
 import type { SyncInput } from './requestSync.ts';
 import { scheduleBlocks } from './scheduleBlocks.ts';
 import { keepCodeLists } from './settings.ts';
 import { staff } from './staff.ts';
+import { beginReading, endReading, noteThrough } from './syncReadings.ts';
 import { visitStatuses, visitTypes } from './visitCodes.ts';
 
 /** Locations come first: providers take the names of their facilities from them, and appointments theirs of providers. */
@@ -35,7 +38,7 @@ const kinds = [
   claims,
 ] as const;
 
-/** Reads every kind of record anew from the EMR. Each page is kept at once, so a large practice needs little memory. */
+/** Reads every kind of record from the EMR. Each page is kept at once, so a large practice needs little memory. */
 export const sync: JobKind = {
   perform: async (ctx, run) => {
     const { job, signal } = run;
@@ -49,11 +52,20 @@ export const sync: JobKind = {
       });
     }
     const records: Record<string, number> = {};
+    let refused: EmrFailure | undefined;
     for (const kind of kinds) {
-      // The members of the union differ only in types of their own, which nothing but the kind itself looks into.
-      const kept = await keepKind(ctx, run, kind as unknown as AnyKind, operations);
-      if (kept !== undefined) records[kind.table] = kept;
+      try {
+        // The members of the union differ only in types of their own, which nothing but the kind itself looks into.
+        const kept = await keepKind(ctx, run, kind as unknown as AnyKind, operations);
+        if (kept !== undefined) records[kind.table] = kept;
+      } catch (error) {
+        // A list that this account may not read is no reason to leave the others old; of it nothing is removed.
+        if (!(error instanceof EmrFailure && ['refused', 'not_found'].includes(error.kind))) throw error;
+        refused ??= error;
+        await run.steps.note(kind.table, { refused: error.message });
+      }
     }
+    if (refused && Object.keys(records).length === 0) throw refused;
     await ctx.db.tenant(job.client_id, async (tx) => {
       await tx`UPDATE organisations SET synced_at = now() WHERE id = ${job.organisation_id}`;
       await run.hold(tx);
@@ -75,6 +87,10 @@ export const sync: JobKind = {
 
 type AnyKind = RecordKind<{ ehr_id: string }, unknown>;
 
+/**
+ * Keeps what the EMR lists of one kind, or what changed of it, and gives how many of them there are. What an earlier try
+ * of this sync has read is not read again.
+ */
 async function keepKind(
   ctx: Context,
   run: JobRun,
@@ -85,21 +101,36 @@ async function keepKind(
   if (!list) return undefined;
   const { client_id, organisation_id, id } = run.job;
   const scope = { client_id, organisation_id, run: id };
-  let kept = 0;
-  for await (const page of list()) {
-    await ctx.db.tenant(client_id, async (tx) => {
+  const held = <T>(work: (tx: Tx) => Promise<T>) =>
+    ctx.db.tenant(client_id, async (tx) => {
       await run.hold(tx);
-      await keepPage(tx, kind, scope, page);
+      return work(tx);
     });
-    kept += page.length;
+  const { announce } = run.job.input as SyncInput;
+  const asked = { incremental: list.incremental === true, whole: announce };
+  const { whole, since, from, done } = await held((tx) => beginReading(tx, scope, kind.table, asked));
+  if (!done) {
+    let kept = 0;
+    for await (const page of list({ since, from })) {
+      await held(async (tx) => {
+        await keepPage(tx, kind, scope, page);
+        if (page.through !== undefined) await noteThrough(tx, scope, kind.table, page.through);
+      });
+      const before = kept;
+      kept += page.length;
+      if (Math.floor(kept / noted_every) > Math.floor(before / noted_every)) await run.steps.note(kind.table, { kept });
+    }
+    const removed = await held(async (tx) => {
+      await endReading(tx, scope, kind.table);
+      return whole ? removeUnseen(tx, kind, scope) : 0;
+    });
+    await run.steps.note(kind.table, { kept, removed });
   }
-  const removed = await ctx.db.tenant(client_id, async (tx) => {
-    await run.hold(tx);
-    return removeUnseen(tx, kind, scope);
-  });
-  await run.steps.note(kind.table, { kept, removed });
-  return kept;
+  return held((tx) => countKept(tx, kind.table, organisation_id));
 }
+
+/** Of a long list the timeline says now and then how far it is: each thousand takes some seconds. */
+const noted_every = 1000;
 
 function completed(org_id: string, records: Record<string, number>): EventOf {
   return { type: 'sync.completed', data: { org_id, records } };

@@ -2,12 +2,13 @@ import type { Sql, Tx } from '../db/database.ts';
 import { StartFailure } from '../errors.ts';
 import type { MasterKey, MasterKeys } from './masterKeys.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
+import { findForeignSigningKey } from './signingKeys.ts';
 import { findForeignMasterKey } from './vault.ts';
 
 /**
  * Refuses to start with a master key that cannot open what the database holds, before anything is sealed with it.
  * Owns the table `master_keys`: for each key ever used, a constant sealed with it. The first start writes the first row;
- * a new key gets in only beside one that is known. `sql` must see the data keys of all clients.
+ * a new key gets in only beside one that is known. `sql` must see the data keys of all clients and the signing keys.
  */
 export async function checkMasterKey(sql: Sql, master: MasterKeys): Promise<void> {
   await sql.begin(async (tx) => {
@@ -18,7 +19,7 @@ export async function checkMasterKey(sql: Sql, master: MasterKeys): Promise<void
     if (rows.length > 0 && !(master.previous && isKnown(master.previous, rows))) throw wrongKey();
     await addKey(tx, master.current);
   });
-  const foreign = await findForeignMasterKey(sql, master);
+  const foreign = (await findForeignMasterKey(sql, master)) ?? (await findForeignSigningKey(sql, master));
   if (foreign === undefined) return;
   throw new StartFailure(
     `Some secrets are still under the master key ${foreign}. Set MASTER_KEY_PREVIOUS to that key until all are re-wrapped.`,

@@ -9,6 +9,7 @@ import {
   removePreviousKeyFile,
   replaceKeyFile,
 } from './masterKeys.ts';
+import { openSigningKeys, type SigningKeys } from './signingKeys.ts';
 import { openSystemKeys, type SystemKeys } from './systemKeys.ts';
 import { openVault, type Vault } from './vault.ts';
 
@@ -31,7 +32,7 @@ export async function openKeys(
   config: Config,
   system: Sql,
   print: (text: string) => void,
-): Promise<{ vault: Vault; system_keys: SystemKeys; key_ring: KeyRing }> {
+): Promise<{ vault: Vault; system_keys: SystemKeys; signing_keys: SigningKeys; key_ring: KeyRing }> {
   const load = () =>
     loadMasterKeys({
       data_dir: config.data_dir,
@@ -44,8 +45,10 @@ export async function openKeys(
   }
   await checkMasterKey(system, master);
   const vault = openVault(master);
+  const signing_keys = openSigningKeys(system, master);
+  const rewrap = async () => (await signing_keys.rewrap()) + (await vault.rewrap(system));
   if (master.previous) {
-    await vault.rewrap(system);
+    await rewrap();
     // Nothing is under it any more; what another process wraps meanwhile, it wraps with the new key since its ring.
     if (source === 'file') await removePreviousKeyFile(config.data_dir);
   }
@@ -59,13 +62,13 @@ export async function openKeys(
     rotate: async () => {
       if (source !== 'file') return undefined;
       await rotateFile(config.data_dir, system, master);
-      return vault.rewrap(system);
+      return rewrap();
     },
     reload: async () => {
       if (source === 'file') Object.assign(master, keysOf(await load()));
     },
   };
-  return { vault, system_keys: await openSystemKeys(system, master), key_ring };
+  return { vault, system_keys: await openSystemKeys(system, master), signing_keys, key_ring };
 }
 
 /** Everyone who wraps or opens in this process looks at the same object, so the new keys hold from here on. */
@@ -82,6 +85,7 @@ function keysOf({ current, previous }: MasterKeys): MasterKeys {
 async function countWrapped(system: Sql): Promise<{ id: string; keys: number }[]> {
   return system<{ id: string; keys: number }[]>`
     SELECT master_key_id AS id, count(*) AS keys FROM (
-      SELECT master_key_id FROM data_keys UNION ALL SELECT master_key_id FROM system_keys) AS wrapped
+      SELECT master_key_id FROM data_keys UNION ALL SELECT master_key_id FROM system_keys
+      UNION ALL SELECT master_key_id FROM signing_keys) AS wrapped
     GROUP BY master_key_id ORDER BY master_key_id`;
 }

@@ -65,7 +65,8 @@ export async function findForeignMasterKey(system: Sql, master: MasterKeys): Pro
   const known = [master.current.id, master.previous?.id ?? master.current.id];
   const [row] = await system<{ master_key_id: string }[]>`
     (SELECT master_key_id FROM data_keys WHERE master_key_id <> ALL (${known}) LIMIT 1)
-    UNION ALL SELECT master_key_id FROM system_keys WHERE master_key_id <> ALL (${known}) LIMIT 1`;
+    UNION ALL (SELECT master_key_id FROM system_keys WHERE master_key_id <> ALL (${known}) LIMIT 1)
+    UNION ALL (SELECT master_key_id FROM signing_keys WHERE master_key_id <> ALL (${known}) LIMIT 1) LIMIT 1`;
   return row?.master_key_id;
 }
 

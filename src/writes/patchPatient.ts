@@ -10,10 +10,11 @@ import { active_fields, type PatientChanges } from '../model/patientRequest.ts';
 import { lockPatient, type PatientRow, savePatient } from '../records/patientRow.ts';
 import { checkPatient, restrictedFields } from './checkPatient.ts';
 import { createPatient } from './patient.create.ts';
+import { updatePatient } from './patient.update.ts';
 import { demographicsOf, type StoredPatient, saidOf } from './patientInput.ts';
 import { checkPair, checkPlaces, onlyNamed, type References, referencesOf, unknownId } from './patientReferences.ts';
 import { queueUpdate } from './patientUpdates.ts';
-import { newJob, refuseRestricted } from './requestWrite.ts';
+import { newJob, refuseMissing, refuseRestricted } from './requestWrite.ts';
 
 /** What became of the request; undefined when there is no such patient. */
 export type Patched = { message: string; job_id?: number; mrn: string | null } | undefined;
@@ -43,6 +44,7 @@ export async function patchPatient(
     connector,
     restricted_on_active.filter((field) => field in changes),
   );
+  refuseMissing(ctx, account, { label: 'Patient updates', needs: updatePatient.needs });
   const job_id = await queueUpdate(tx, connector, account, row, await changeOf(tx, account, changes));
   return { message: 'Patient update queued. A webhook event follows on completion.', job_id, mrn: row.doc.mrn };
 }

@@ -1,5 +1,6 @@
 import type { Static, TObject } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
+import { offersOf } from '../accounts/offersOf.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
 import type { Connector, OperationName } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
@@ -22,11 +23,7 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
   beside?: NewJob['beside'],
 ): Promise<{ id: string; job_id: number } | undefined> {
   const connector = connectorOf(ctx, account.connector);
-  if (write.needs.some((name) => !connector.offers.includes(name))) {
-    throw write.restricted
-      ? refusal('restricted_operation', { operation: write.label, emr: offering(ctx, write.needs) })
-      : refusal('operation_not_offered', { operation: write.label.toLowerCase() });
-  }
+  refuseMissing(ctx, account, write);
   refuseRestricted(ctx, connector, write.restrictedFields?.(body) ?? []);
   const told = write.upload && file ? write.upload.check(file) : {};
   const { found, ...lane } = await write.check(ctx, account, body);
@@ -66,6 +63,24 @@ export function newJob(
   };
 }
 
+/**
+ * A write that needs what the EMR lacks is refused at once. One that the interface knows for some EMRs only names them,
+ * unless it is this very server that lacks it.
+ */
+export function refuseMissing(
+  ctx: Context,
+  account: Account,
+  write: { label: string; needs: readonly OperationName[]; restricted?: boolean },
+): void {
+  const connector = connectorOf(ctx, account.connector);
+  if (write.restricted && write.needs.some((name) => !connector.offers.includes(name))) {
+    throw refusal('restricted_operation', { operation: write.label, emr: offering(ctx, write.needs) });
+  }
+  const offers = offersOf(ctx, account);
+  if (write.needs.every((name) => offers.includes(name))) return;
+  throw refusal('operation_not_offered', { operation: write.label.toLowerCase() });
+}
+
 /** Fields that an EMR does not have are refused by name rather than dropped. */
 export function refuseRestricted(ctx: Context, connector: Connector, fields: readonly string[]): void {
   const [field] = fields;
@@ -74,8 +89,10 @@ export function refuseRestricted(ctx: Context, connector: Connector, fields: rea
   throw refusal('restricted_field', { field, emr: namesOf(able) }, { field });
 }
 
+/** Of the EMRs that have it those for which the interface means it: others may have it too, one server or another. */
 function offering(ctx: Context, needs: readonly OperationName[]): string {
-  return namesOf([...ctx.connectors.values()].filter((each) => needs.every((name) => each.offers.includes(name))));
+  const able = [...ctx.connectors.values()].filter((each) => needs.every((name) => each.offers.includes(name)));
+  return namesOf(able.filter((each) => each.restricted_fields));
 }
 
 function namesOf(connectors: Connector[]): string {

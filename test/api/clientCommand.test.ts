@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createClientCommand } from '../../src/cli/createClient.ts';
+import { rotateKeysCommand } from '../../src/cli/rotateKeys.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let world: TestSandbox;
@@ -36,6 +37,17 @@ test('a client is made with its origins, return addresses, logo and colour', asy
   expect(printed).toContain(row?.public_id);
   const records = await world.owner`SELECT action, actor_kind, actor FROM audit_records WHERE client_id = ${row?.id}`;
   expect([...records]).toStrictEqual([{ action: 'client.create', actor_kind: 'system', actor: 'command line' }]);
+});
+
+test('new signing keys are made from the command line, and published at once', async () => {
+  const published = async () => (await world.api.call('GET', '/.well-known/jwks.json')).body.keys.length;
+  const before = await published();
+  const print = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  await rotateKeysCommand(world.ctx.config);
+  const printed = print.mock.calls.join('');
+  print.mockRestore();
+  expect(printed).toMatch(/sign in 24 hours/);
+  expect(await published()).toBe(before + 2);
 });
 
 test.each([

@@ -243,6 +243,16 @@ describe('GET /link/emrs', () => {
             { name: 'password', label: 'Password', secret: true },
           ],
         },
+        {
+          emr_name: 'fhir',
+          display_name: 'FHIR R4',
+          sign_in_ways: [
+            { name: 'backend_services', fields: ['client_id'] },
+            { name: 'client_secret', fields: ['client_id', 'client_secret'] },
+            { name: 'authorization_code', fields: ['client_id', 'app_secret'] },
+            { name: 'bearer_token', fields: ['bearer_token'] },
+          ],
+        },
       ],
     });
     expect(body.emrs[0].capabilities).toContain('createTelephoneEncounter');

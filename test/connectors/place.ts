@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { inspect } from 'node:util';
 import { Secret, TOTP } from 'otpauth';
+import postgres from 'postgres';
 import { expect } from 'vitest';
 import { type Larkspur, startLarkspur } from '../../larkspur/start.ts';
 import {
@@ -15,24 +16,31 @@ import {
 } from '../../src/connectors/connector.ts';
 import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { createOutbound, type Outbound } from '../../src/security/outbound.ts';
-import { freshDatabase } from '../harness/postgres.ts';
+import { type DatabaseOptions, freshDatabase } from '../harness/postgres.ts';
 
 export type Place = {
   emr: Larkspur;
   credentials: { username: string; password: string };
   /** The code that the person's authenticator shows now. */
   code: () => string;
+  /** Another one of the staff. */
+  person: (index: number) => Pick<Place, 'credentials' | 'code'>;
   /** The tester's side door of Larkspur. */
   control: (method: string, path: string, body?: object) => Promise<unknown>;
   fault: (operation: string, kind: string, details?: object) => Promise<void>;
   close: () => Promise<void>;
 };
 
-export async function openPlace(): Promise<Place> {
+/** `small`: with few claims and appointments, for tests that read all of them often. */
+export async function openPlace(options: { small?: boolean } = {}): Promise<Place> {
   const database = await freshDatabase('larkspur');
   const emr = await startLarkspur({ database: database.options, host: '127.0.0.1', port: 0 });
-  const person = required(emr.staff[0]);
-  const totp = new TOTP({ secret: Secret.fromBase32(person.totp_secret) });
+  if (options.small) await thinOut(database.options);
+  const person: Place['person'] = (index) => {
+    const { username, password, totp_secret } = required(emr.staff[index % emr.staff.length]);
+    const totp = new TOTP({ secret: Secret.fromBase32(totp_secret) });
+    return { credentials: { username, password }, code: () => totp.generate() };
+  };
   const control: Place['control'] = async (method, path, body) => {
     const headers = { 'control-token': emr.control_token, ...(body && { 'content-type': 'application/json' }) };
     const answer = await fetch(`${emr.url}/control${path}`, {
@@ -45,8 +53,8 @@ export async function openPlace(): Promise<Place> {
   };
   return {
     emr,
-    credentials: { username: person.username, password: person.password },
-    code: () => totp.generate(),
+    ...person(0),
+    person,
     control,
     fault: async (operation, kind, details) => {
       await control('POST', '/faults', { operation, kind, times: 1, ...details });
@@ -56,6 +64,14 @@ export async function openPlace(): Promise<Place> {
       await database.drop();
     },
   };
+}
+
+async function thinOut(options: DatabaseOptions): Promise<void> {
+  const sql = postgres({ ...options, max: 1, onnotice: () => {} });
+  await sql`DELETE FROM claims WHERE claim_id NOT IN (SELECT claim_id FROM claims ORDER BY claim_id LIMIT 60)`;
+  await sql`DELETE FROM appointments
+    WHERE appointment_id NOT IN (SELECT appointment_id FROM appointments ORDER BY appointment_id LIMIT 60)`;
+  await sql.end({ timeout: 5 });
 }
 
 /** A door that writes down the paths it was used for. */

@@ -24,7 +24,11 @@ const offers = [
   'uploadDocument',
 ] as const satisfies Connector['offers'];
 
-/** An EMR without anything that the interface restricts to some EMRs: Larkspur, but for what it lacks. */
+/**
+ * An EMR without anything that the interface restricts to some EMRs: Larkspur, but for what it lacks. A FHIR server is
+ * not it: one has alerts and changes of insurances, another has not, and the tests that use this look into Larkspur's
+ * charts for what came of a write.
+ */
 const plain: Connector = {
   ...larkspur,
   name: 'plain',

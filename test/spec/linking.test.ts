@@ -88,6 +88,8 @@ test('DEC-100 `GET /link/emrs` (client credentials) lists the supported EMRs wit
       emr_name: expect.stringMatching(/^[a-z]+$/),
       display_name: expect.any(String),
       credential_fields: expect.any(Array),
+      // Where there are several.
+      ...(emr.emr_name === 'fhir' && { sign_in_ways: expect.any(Array) }),
       capabilities: expect.any(Array),
     });
     expect(emr.credential_fields.length).toBeGreaterThan(0);

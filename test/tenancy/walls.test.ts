@@ -22,6 +22,7 @@ const unowned = [
   'operator_tries',
   'operators',
   'schema_migrations',
+  'signing_keys',
   'system_keys',
 ];
 /** Tables with rows of clients and rows above them, which have no client. */
@@ -46,6 +47,9 @@ beforeAll(async () => {
     SELECT DISTINCT ON (client_id) client_id, id, id::bytea FROM webhook_endpoints`;
   await world.owner`INSERT INTO received_requests (id, client_id, method, headers, body, body_bytes, verdict, delay_ms)
     SELECT gen_random_uuid(), client_id, 'POST', '{}', 'x', 1, 'valid', 0 FROM receivers`;
+  // A sign-in on the EMR's page stays only until it is taken up.
+  await world.owner`INSERT INTO page_sign_ins (link_token_hash, client_id, state_hash, window_hash, kept_sealed)
+    SELECT token_hash, client_id, token_hash, token_hash, 'x' FROM link_tokens`;
   const [row] = await world.owner`SELECT id FROM clients WHERE public_id = ${world.sandbox.client_id}`;
   own = row?.id;
   tables = (
@@ -240,6 +244,7 @@ describe('the role that crosses tenants', () => {
     ['events', ['body', 'type']],
     ['link_tokens', ['user_id', 'emr_address']],
     ['public_tokens', ['account_id', 'token_hash']],
+    ['page_sign_ins', ['kept_sealed', 'grant_sealed', 'link_token_hash', 'window_hash']],
     ['record_counts', ['total']],
     ['delivery_attempts', ['problem', 'snippet']],
     ['receivers', ['endpoint_id', 'status']],

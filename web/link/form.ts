@@ -7,6 +7,7 @@ export type Input = {
   value: string;
   autocomplete: string;
   kind: 'text' | 'password' | 'code';
+  optional?: boolean;
 };
 
 export type FormParts = {
@@ -27,6 +28,8 @@ export type FormParts = {
 export type Form = {
   /** Says what went wrong, empties passwords, keeps the rest, and puts the person where it can be mended. */
   fail(text: string, at?: string): void;
+  /** Says what went wrong where nothing that was typed is at fault. */
+  interrupt(text: string): void;
   /** Says something that is not an error. */
   say(text: string): void;
   /** While a text is given the form waits and sends nothing. */
@@ -59,10 +62,17 @@ export function showForm(card: Card, parts: FormParts): Form {
   card.show(make('h1', {}, parts.title), lead, ...drawFacts(parts.facts), form, ...drawNote(parts.note));
   focusOn([...inputs.values()].find((input) => input.value === '') ?? [...inputs.values()][0] ?? submit);
 
+  const warn = (text: string) => {
+    alert.replaceChildren(icon('alert'), make('span', {}, text));
+    status.textContent = '';
+  };
   return {
+    interrupt: (text) => {
+      warn(text);
+      focusOn(submit);
+    },
     fail: (text, at) => {
-      alert.replaceChildren(icon('alert'), make('span', {}, text));
-      status.textContent = '';
+      warn(text);
       for (const [name, input] of inputs) {
         if (input.autocomplete === 'current-password' || input.dataset.secret) input.value = '';
         input.toggleAttribute('aria-invalid', false);
@@ -74,6 +84,7 @@ export function showForm(card: Card, parts: FormParts): Form {
     },
     say: (text) => {
       alert.replaceChildren();
+      status.classList.remove('unseen');
       status.textContent = text;
     },
     wait: (text) => {
@@ -89,7 +100,7 @@ export function showForm(card: Card, parts: FormParts): Form {
   };
 }
 
-function drawInput({ name, value, autocomplete, kind }: Input): HTMLInputElement {
+function drawInput({ name, value, autocomplete, kind, optional }: Input): HTMLInputElement {
   const input = make('input', {
     id: `field-${name}`,
     name,
@@ -97,9 +108,9 @@ function drawInput({ name, value, autocomplete, kind }: Input): HTMLInputElement
     autocomplete,
     autocapitalize: 'none',
     spellcheck: 'false',
-    required: '',
+    ...(optional ? {} : { required: '' }),
     'aria-describedby': 'message',
-    ...(kind === 'code' ? { inputmode: 'numeric', class: 'code', maxlength: '20' } : { maxlength: '2000' }),
+    ...(kind === 'code' ? { inputmode: 'numeric', class: 'code', maxlength: '20' } : { maxlength: '8000' }),
   });
   input.value = value;
   if (kind === 'password') input.dataset.secret = 'true';
@@ -132,7 +143,7 @@ function drawRow(
   return row;
 }
 
-function drawFacts(facts: FormParts['facts']): Node[] {
+export function drawFacts(facts: FormParts['facts']): Node[] {
   if (facts.length === 0) return [];
   const rows = facts.map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, value)));
   return [make('dl', { class: 'facts' }, ...rows)];

@@ -1,8 +1,11 @@
+import { awaitPage } from './awaitPage.ts';
 import { type Card, showNotice } from './card.ts';
+import { showChoice } from './choice.ts';
 import { type Form, type Input, showForm } from './form.ts';
 import type { Host } from './host.ts';
-import { isRefused, type Linked, type openService, type Session } from './service.ts';
-import type { Say, TextName } from './texts.ts';
+import { isRefused, type Linked, type openService, type Refused, type Session, type Way } from './service.ts';
+import { isText, type Say } from './texts.ts';
+import { worded } from './worded.ts';
 
 type World = {
   session: Session;
@@ -17,21 +20,45 @@ type World = {
 
 /** The steps from the first field to the linked account. What was typed lives here, and nowhere else. */
 export function runLink(world: World): void {
-  const { session } = world;
-  const asked = session.fields.filter((field) => !field.known);
-  if (session.update && asked.length === 0) askToReconnect(world);
-  else
+  const { session, say } = world;
+  const way = session.ways.find(({ name }) => name === session.way);
+  if (session.ways.length > 0 && !way) {
+    chooseWay(world);
+    return;
+  }
+  const fields = fieldsOf(world, way);
+  const asked = fields.filter((field) => !field.known && !field.optional);
+  if (session.update && asked.length === 0) askToReconnect(world, way);
+  else {
+    const names = session.update ? asked : fields.filter((field) => !field.known);
     askCredentials(
       world,
-      asked.map(({ name }) => name),
-      world.say(session.update ? 'lead_update' : 'lead'),
+      names.map(({ name }) => name),
+      say(session.update ? 'lead_update' : 'lead'),
+      way,
     );
+  }
+}
+
+/** How the EMR is to let the service in, where it knows more than one way. */
+function chooseWay(world: World): void {
+  const { session, say, card } = world;
+  showChoice(card, {
+    title: say(session.update ? 'title_update' : 'title'),
+    lead: say('lead_ways'),
+    facts: facts(world),
+    choices: session.ways.map((way) => ({
+      label: wordOf(world, `way_${way.name}`, way.label),
+      about: wordOf(world, `about_${way.name}`, way.about),
+      press: () => askCredentials(world, way.fields, wordOf(world, `about_${way.name}`, way.about), way),
+    })),
+  });
 }
 
 /** Everything is known: one press, so that nobody is signed in by merely looking at a page. */
-function askToReconnect(world: World): void {
-  const { session, say, card } = world;
-  const account = session.fields.flatMap(({ value }): [string, string][] =>
+function askToReconnect(world: World, way: Way | undefined): void {
+  const { say, card } = world;
+  const account = fieldsOf(world, way).flatMap(({ value }): [string, string][] =>
     value === null ? [] : [[say('known_account'), value]],
   );
   const form = showForm(card, {
@@ -39,48 +66,95 @@ function askToReconnect(world: World): void {
     lead: say('lead_update'),
     facts: [...account, ...facts(world)],
     inputs: [],
-    submit: say('reconnect'),
-    send: () => void signIn(world, form, {}),
+    submit: say(way?.on_page ? 'open_page' : 'reconnect'),
+    others: way ? [{ label: say('other_way'), press: () => chooseWay(world) }] : [],
+    send: () => send(world, form, way, {}),
   });
 }
 
-function askCredentials(world: World, asked: string[], lead: string): Form {
+function askCredentials(world: World, asked: string[], lead: string, way?: Way): Form {
   const { session, say, card } = world;
-  const inputs = session.fields
-    .filter(({ name }) => asked.includes(name))
-    .map(({ name, label, secret, autocomplete, value }): Input => {
-      const kind = secret ? 'password' : 'text';
-      return { name, label: labelOf(world, label, autocomplete), value: value ?? '', autocomplete, kind };
-    });
+  const fields = session.fields.filter(({ name }) => asked.includes(name));
+  const inputs = fields.map(({ secret, value, ...field }): Input => {
+    const label = labelOf(world, field);
+    return { ...field, label, value: value ?? '', kind: secret ? 'password' : 'text' };
+  });
   const form = showForm(card, {
     title: say(session.update ? 'title_update' : 'title'),
     lead,
-    facts: facts(world),
+    facts: [...facts(world), ...told(world, way)],
     inputs,
     reveal: {
-      show: { label: say('show'), text: say('show_password') },
-      hide: { label: say('hide'), text: say('hide_password') },
+      show: { label: say('show'), text: say(way ? 'show_secret' : 'show_password') },
+      hide: { label: say('hide'), text: say(way ? 'hide_secret' : 'hide_password') },
     },
-    submit: say('sign_in'),
-    note: say('privacy'),
+    submit: say(way?.on_page ? 'open_page' : 'sign_in'),
+    others: way ? [{ label: say('other_way'), press: () => chooseWay(world) }] : [],
+    note: say(way ? 'privacy_way' : 'privacy'),
     send: (values) => {
-      const empty = inputs.find(({ name }) => !values[name]);
-      if (empty) form.fail(say('missing_field'), empty.name);
-      else {
-        // Kept for whoever comes back to this step from a later one.
-        for (const field of session.fields) if (!field.secret) field.value = values[field.name] ?? field.value;
-        void signIn(world, form, values);
-      }
+      const empty = inputs.find(({ name, optional }) => !optional && !values[name]);
+      if (empty) return form.fail(say('missing_field'), empty.name);
+      // Kept for whoever comes back to this step from a later one.
+      for (const field of fields) if (!field.secret) field.value = values[field.name] ?? field.value;
+      send(world, form, way, values);
     },
   });
   return form;
 }
 
+/** What was typed goes to the service, with the way it belongs to; what was left empty does not. */
+function send(world: World, form: Form, way: Way | undefined, values: Record<string, string>): void {
+  const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
+  const credentials = way ? { way: way.name, ...given } : given;
+  if (way?.on_page) openPage(world, form, credentials);
+  else void signIn(world, form, credentials);
+}
+
+let stopWaiting: (() => void) | undefined;
+
+/** The EMR's own page in a window of its own: such pages refuse to be framed. */
+function openPage(world: World, form: Form, credentials: Record<string, string>): void {
+  const { say, host, service } = world;
+  stopWaiting?.();
+  stopWaiting = awaitPage(service, credentials, {
+    ended: (end) => {
+      if (end === 'signed_in') void signIn(world, form, credentials);
+      else fail(world, form, end);
+    },
+    closed: () => {
+      host.event('error', 'page_closed');
+      form.interrupt(say('popup_closed'));
+    },
+  });
+  host.event(stopWaiting ? 'page_opened' : 'error', stopWaiting ? undefined : 'page_blocked');
+  if (stopWaiting) form.say(say('page_open'));
+  else form.interrupt(say('popup_blocked'));
+}
+
+function fieldsOf({ session }: World, way: Way | undefined): Session['fields'] {
+  return way ? session.fields.filter(({ name }) => way.fields.includes(name)) : session.fields;
+}
+
+/** What the EMR's administrator needs of us before this way works. */
+function told({ say }: World, way: Way | undefined): [string, string][] {
+  if (!way?.tells) return [];
+  return [[say(way.tells.what === 'key_set' ? 'key_set' : 'return_address'), way.tells.value]];
+}
+
+/** The connector's own word in English; in other languages ours, where there is one. */
+function wordOf({ session, say }: World, name: string, label: string): string {
+  return session.language !== 'en' && isText(name) ? say(name) : label;
+}
+
 /** The connector's own label in English; the fields that every EMR has are known in every language. */
-function labelOf({ say, session }: World, label: string, autocomplete: string): string {
+function labelOf(
+  world: World,
+  { name, label, autocomplete }: Omit<Session['fields'][number], 'secret' | 'value'>,
+): string {
+  const { say, session } = world;
   if (session.language === 'en') return label;
   if (autocomplete === 'username') return say('username');
-  return autocomplete === 'current-password' ? say('password') : label;
+  return autocomplete === 'current-password' ? say('password') : wordOf(world, `field_${name}`, label);
 }
 
 function facts({ session, say }: World): [string, string][] {
@@ -101,9 +175,9 @@ async function signIn(world: World, form: Form, credentials: Record<string, stri
     host.event('code_required');
     return askCode(world, credentials);
   }
-  if (answer.code !== 'emr_credentials_wrong') return fail(world, form, answer.code);
+  if (answer.code !== 'emr_credentials_wrong') return fail(world, form, answer);
   const secret = session.fields.find((field) => field.secret)?.name;
-  if (!session.fields.some(({ known }) => known)) return fail(world, form, answer.code, secret);
+  if (!session.fields.some(({ known }) => known)) return fail(world, form, answer, secret);
   // What was stored is wrong: now it has to be typed.
   for (const field of session.fields) field.known = false;
   host.event('error', answer.code);
@@ -118,7 +192,7 @@ function askCode(world: World, credentials: Record<string, string>): void {
     const answer = await service.signIn(credentials);
     form.wait(undefined);
     if (!isRefused(answer)) return finish(world, answer);
-    if (answer.code !== 'emr_code_required') return fail(world, form, answer.code, 'code');
+    if (answer.code !== 'emr_code_required') return fail(world, form, answer, 'code');
     host.event('code_resent');
     form.say(say('sent_again'));
   };
@@ -140,30 +214,24 @@ function askCode(world: World, credentials: Record<string, string>): void {
       form.wait(undefined);
       if (!isRefused(answer)) return finish(world, answer);
       const at = answer.code === 'emr_code_wrong' || answer.code === 'emr_code_required' ? 'code' : undefined;
-      fail(world, form, answer.code === 'emr_code_required' ? 'emr_code_wrong' : answer.code, at);
+      fail(world, form, answer.code === 'emr_code_required' ? { code: 'emr_code_wrong' } : answer, at);
     },
   });
 }
 
-const worded: Record<string, TextName> = {
-  emr_credentials_wrong: 'emr_credentials_wrong',
-  emr_code_wrong: 'emr_code_wrong',
-  emr_locked: 'emr_locked',
-  emr_unavailable: 'emr_unavailable',
-  emr_sign_in_refused: 'emr_sign_in_refused',
-  emr_name_mismatch: 'emr_mismatch',
-  emr_domain_mismatch: 'emr_mismatch',
-  missing_field: 'missing_field',
-  rate_limited: 'rate_limited',
-  offline: 'offline',
-};
-
-function fail(world: World, form: Form, code: string, at?: string): void {
+function fail(world: World, form: Form, { code, message = '' }: Refused, at?: string): void {
   world.host.event('error', code);
   // Another window was faster with the same link.
   if (code === 'link_token_invalid') world.dead('used');
   else if (code.startsWith('link_')) world.dead(code.slice('link_'.length));
-  else form.fail(world.say(worded[code] ?? 'trouble'), at);
+  else form.fail(textOf(world, code, message), at);
+}
+
+/** Why an EMR refuses is for its administrator: the service's words for that are passed on as they are. */
+function textOf({ say }: World, code: string, message: string): string {
+  const text = say(worded[code] ?? 'trouble');
+  const [, reason] = code === 'emr_sign_in_refused' ? message.split(/: (.*)/s) : [];
+  return reason ? `${text} ${say('reason')} ${reason}` : text;
 }
 
 function finish({ host, hosted, card, say }: World, { public_token, return_to }: Linked): void {

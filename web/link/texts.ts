@@ -36,6 +36,39 @@ const en = {
   linked_returning: 'Your account is linked. Taking you back to {client}…',
   linked_close_window: 'Your account is linked to {client}. You can close this window.',
   done: 'Done',
+  lead_ways: 'Choose how {emr} lets {client} in. Your EMR’s administrator can tell you which.',
+  other_way: 'Choose another way',
+  privacy_way: 'What you enter goes to {emr} and is kept encrypted. {client} never sees it.',
+  show_secret: 'Show what was entered',
+  hide_secret: 'Hide what was entered',
+  key_set: 'Our public keys (JWKS)',
+  return_address: 'Our return address (redirect URI)',
+  way_backend_services: 'Signed by key (SMART backend services)',
+  way_client_secret: 'Client ID and secret',
+  way_authorization_code: 'Sign in on the EMR’s own page',
+  way_bearer_token: 'Bearer token',
+  about_backend_services: 'The EMR knows this service by its public keys. No secret is exchanged.',
+  about_client_secret: 'The EMR’s administrator has given you a client ID and a secret for this service.',
+  about_authorization_code: 'A window of the EMR opens, and you sign in there as yourself.',
+  about_bearer_token: 'A token that the EMR gave out. When it ends, it has to be replaced by hand.',
+  field_client_id: 'Client ID',
+  field_client_secret: 'Client secret',
+  field_app_secret: 'Client secret, if there is one',
+  field_bearer_token: 'Bearer token',
+  open_page: 'Open the sign-in page',
+  page_open: 'Sign in to {emr} in the window that has opened. This page goes on by itself.',
+  popup_blocked:
+    'Your browser did not let the sign-in window open. Allow pop-ups for this page, then press the button again.',
+  popup_closed: 'The sign-in window was closed before the sign-in was complete. Press the button to open it again.',
+  page_opening: 'Opening the sign-in page…',
+  page_finishing: 'Finishing the sign-in…',
+  page_done_title: 'You are signed in',
+  page_done: 'You can close this window. The page you came from goes on by itself.',
+  page_failed_title: 'The sign-in was not completed',
+  page_lost: 'This sign-in was not started in this window, or too long ago. Close the window and start it again.',
+  reason: 'Reason:',
+  emr_access_refused: '{emr} did not accept what you entered. Check it with your administrator and enter it again.',
+  emr_page_declined: 'The sign-in at {emr} was stopped or declined there. Press the button to try again.',
   emr_credentials_wrong: '{emr} did not accept this user name and password. Check both and enter the password again.',
   emr_code_wrong: 'That code is wrong or too old. Enter the newest code.',
   emr_locked:
@@ -101,6 +134,41 @@ const es: Texts = {
   linked_returning: 'Su cuenta está vinculada. Volviendo a {client}…',
   linked_close_window: 'Su cuenta está vinculada con {client}. Ya puede cerrar esta ventana.',
   done: 'Listo',
+  lead_ways: 'Elija cómo {emr} permite el acceso a {client}. El administrador de su EMR puede decirle cuál.',
+  other_way: 'Elegir otra forma',
+  privacy_way: 'Lo que escriba se envía a {emr} y se guarda cifrado. {client} nunca lo ve.',
+  show_secret: 'Mostrar lo escrito',
+  hide_secret: 'Ocultar lo escrito',
+  key_set: 'Nuestras claves públicas (JWKS)',
+  return_address: 'Nuestra dirección de retorno (redirect URI)',
+  way_backend_services: 'Firma con clave (SMART backend services)',
+  way_client_secret: 'ID de cliente y secreto',
+  way_authorization_code: 'Iniciar sesión en la página del EMR',
+  way_bearer_token: 'Token de portador',
+  about_backend_services: 'El EMR conoce este servicio por sus claves públicas. No se intercambia ningún secreto.',
+  about_client_secret: 'El administrador del EMR le ha dado un ID de cliente y un secreto para este servicio.',
+  about_authorization_code: 'Se abre una ventana del EMR y usted inicia sesión allí con su cuenta.',
+  about_bearer_token: 'Un token que entregó el EMR. Cuando caduque, habrá que cambiarlo a mano.',
+  field_client_id: 'ID de cliente',
+  field_client_secret: 'Secreto de cliente',
+  field_app_secret: 'Secreto de cliente, si lo hay',
+  field_bearer_token: 'Token de portador',
+  open_page: 'Abrir la página de inicio de sesión',
+  page_open: 'Inicie sesión en {emr} en la ventana que se ha abierto. Esta página continúa por sí sola.',
+  popup_blocked:
+    'Su navegador no dejó abrir la ventana de inicio de sesión. Permita las ventanas emergentes en esta página y pulse el botón otra vez.',
+  popup_closed: 'La ventana se cerró antes de completar el inicio de sesión. Pulse el botón para abrirla de nuevo.',
+  page_opening: 'Abriendo la página de inicio de sesión…',
+  page_finishing: 'Terminando el inicio de sesión…',
+  page_done_title: 'Ha iniciado sesión',
+  page_done: 'Ya puede cerrar esta ventana. La página de la que vino continúa por sí sola.',
+  page_failed_title: 'No se completó el inicio de sesión',
+  page_lost:
+    'Este inicio de sesión no empezó en esta ventana o fue hace demasiado tiempo. Cierre la ventana y empiece de nuevo.',
+  reason: 'Motivo:',
+  emr_access_refused: '{emr} no aceptó lo que escribió. Compruébelo con su administrador y escríbalo de nuevo.',
+  emr_page_declined:
+    'El inicio de sesión en {emr} se detuvo o se rechazó allí. Pulse el botón para intentarlo de nuevo.',
   emr_credentials_wrong:
     '{emr} no aceptó este usuario y esta contraseña. Revise ambos y escriba la contraseña otra vez.',
   emr_code_wrong: 'El código no es correcto o ya no sirve. Escriba el código más reciente.',
@@ -134,6 +202,11 @@ export type Language = keyof typeof catalogue;
 export function chooseLanguage(wanted: string, offered: readonly string[]): Language {
   const known = [wanted, ...offered].map((tag) => tag.toLowerCase().split('-')[0]);
   return known.find((tag): tag is Language => tag === 'en' || tag === 'es') ?? 'en';
+}
+
+/** Whether there is a text of this name. */
+export function isText(name: string): name is TextName {
+  return Object.hasOwn(en, name);
 }
 
 export type Say = (name: TextName) => string;

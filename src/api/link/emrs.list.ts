@@ -20,6 +20,11 @@ export default endpoint({
         credential_fields: Type.Array(
           Type.Object({ name: Type.String(), label: Type.String(), secret: Type.Boolean() }),
         ),
+        sign_in_ways: Type.Optional(
+          Type.Array(Type.Object({ name: Type.String(), label: Type.String(), fields: Type.Array(Type.String()) }), {
+            description: 'Where there are several: `credentials.way` names the one that is used, with its fields',
+          }),
+        ),
         capabilities: Type.Array(Type.String()),
       }),
     ),
@@ -35,6 +40,9 @@ function answer(known: Context['connectors']) {
       emr_name: connector.name,
       display_name: connector.display_name,
       credential_fields: connector.credential_fields.map(({ name, label, secret }) => ({ name, label, secret })),
+      ...(connector.sign_in_ways && {
+        sign_in_ways: connector.sign_in_ways.map(({ name, label, fields }) => ({ name, label, fields: [...fields] })),
+      }),
       capabilities: [...connector.offers],
     })),
   };

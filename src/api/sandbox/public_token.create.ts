@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { completeLink, signInForLink } from '../../link/completeLink.ts';
-import { success, text } from '../../model/fields.ts';
+import { credential_max, success, text } from '../../model/fields.ts';
 import { endpoint } from '../endpoint.ts';
 
 /** Link without a browser, so that a customer's tests can link an account. The EMR sign-in is the real one. */
@@ -15,7 +15,7 @@ export default endpoint({
   body: Type.Object({
     link_token: text(),
     credentials: Type.Optional(
-      Type.Record(Type.String(), text(), {
+      Type.Record(Type.String(), text({ maxLength: credential_max }), {
         description: "By the connector's credential fields; in update mode only what has changed",
         examples: [{ username: 'avery', password: 'EXAMPLE' }],
       }),
@@ -30,6 +30,8 @@ export default endpoint({
     'emr_code_required',
     'emr_code_wrong',
     'emr_locked',
+    'emr_access_refused',
+    'emr_page_required',
     'emr_sign_in_refused',
     'emr_unavailable',
   ],

@@ -11,6 +11,7 @@ export default endpoint({
   method: 'GET',
   path: '/v1/appointments/{id}',
   auth: 'account',
+  needs: { operation: 'listAppointments', label: 'appointments' },
   summary: 'Read an appointment by the service’s id, as of the last sync',
   params: Type.Object({ id: Type.String() }),
   response: Type.Object({ success, appointment: Appointment }),

@@ -14,7 +14,14 @@ export default writeEndpoint(updatePatientInsurance, {
     patient_insurance_id: Type.String(),
     job_id: Type.Integer(),
   }),
-  errors: ['restricted_operation', 'no_field', 'carrier_missing', 'record_not_found', 'record_unnamed'],
+  errors: [
+    'restricted_operation',
+    'operation_not_offered',
+    'no_field',
+    'carrier_missing',
+    'record_not_found',
+    'record_unnamed',
+  ],
   events: ['patient.insurance.updated', 'patient.insurance.failed'],
   example: { body: { group_id: 'GRP8404', copayment: 25 } },
 });

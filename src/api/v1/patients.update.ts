@@ -20,6 +20,7 @@ export default endpoint({
     job_id: Type.Optional(Type.Integer({ description: 'Where a job was queued' })),
   }),
   errors: [
+    'operation_not_offered',
     'no_field',
     'fixed_field',
     'restricted_field',

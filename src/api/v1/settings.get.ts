@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { offersOf } from '../../accounts/offersOf.ts';
 import { success } from '../../model/fields.ts';
 import { Settings } from '../../model/settings.ts';
 import { readSettings } from '../../records/settings.ts';
@@ -10,7 +11,9 @@ export default endpoint({
   path: '/v1/settings',
   auth: 'account',
   audited: false,
-  summary: 'Read what the EMR instance accepts: its zone, visit types and statuses, languages, required patient fields',
+  summary:
+    'Read what the EMR instance accepts: its zone, visit types and statuses, languages, required patient fields, and what it can do',
   response: Type.Object({ success, data: Settings }),
-  handle: async ({ ctx, account }) => new JsonText(await readSettings(ctx.db, account)),
+  handle: async ({ ctx, account }) =>
+    new JsonText(await readSettings(ctx.db, { ...account, capabilities: offersOf(ctx, account) })),
 });

@@ -10,6 +10,6 @@ export default writeEndpoint(createTelephoneEncounterAction, {
   summary: 'Append an action to the action log of a telephone encounter',
   description: 'The text is signed with the name of the linked EMR user, the date, the time and the time zone.',
   response: Type.Object({ success, message: Type.String(), action_id: Type.String(), job_id: Type.Integer() }),
-  errors: ['restricted_operation'],
+  errors: ['restricted_operation', 'operation_not_offered'],
   events: ['telephone_encounter_action.created', 'telephone_encounter_action.failed'],
 });

@@ -16,6 +16,13 @@ export default writeEndpoint(createTelephoneEncounter, {
     telephone_encounter_id: Type.String(),
     job_id: Type.Integer(),
   }),
-  errors: ['restricted_operation', 'provider_not_found', 'staff_not_found', 'location_not_found', 'pharmacy_not_found'],
+  errors: [
+    'restricted_operation',
+    'operation_not_offered',
+    'provider_not_found',
+    'staff_not_found',
+    'location_not_found',
+    'pharmacy_not_found',
+  ],
   events: ['telephone_encounter.created', 'telephone_encounter.created_partial', 'telephone_encounter.failed'],
 });

@@ -1,0 +1,71 @@
+import { type Access, type Door, EmrFailure, type Grant } from '../connector.ts';
+import { call } from './call.ts';
+import type { Ask } from './search.ts';
+import { askForTokens, grantOf, refreshTokens, type TokenOutcome } from './tokens.ts';
+
+/**
+ * Asks as the person who linked the account. A token that has run out, or is refused before its time, is renewed once
+ * without a person; what was refused for it was not carried out, so it is asked again, writes too.
+ */
+export function openSession(door: Door, access: Access): Ask {
+  let grant = access.grant;
+  let renewal: Promise<void> | undefined;
+
+  /** Calls under way at once share one renewal. A refused one stands: asking again would only be refused again. */
+  function renewOnce(): Promise<void> {
+    renewal ??= renew(door, access, grant).then(
+      (renewed) => {
+        grant = renewed;
+        renewal = undefined;
+      },
+      (error) => {
+        if (!(error instanceof EmrFailure && error.kind === 'login_required')) renewal = undefined;
+        throw error;
+      },
+    );
+    return renewal;
+  }
+
+  return async (asked) => {
+    if (hasRunOut(grant)) await renewOnce();
+    const used = grant;
+    const answer = await call(door, asked, used.access_token);
+    if (answer.status !== 401) return answer;
+    // Another call may have renewed the token while this one was on its way with the old one.
+    if (grant === used) await renewOnce();
+    const again = await call(door, asked, grant.access_token);
+    if (again.status === 401) throw new EmrFailure('login_required', 'The EMR no longer accepts the sign-in.');
+    return again;
+  };
+}
+
+/** A token that is about to end would end on its way. */
+const spare_ms = 10_000;
+
+function hasRunOut({ expires_at }: Grant): boolean {
+  return expires_at !== undefined && Number(expires_at) - spare_ms < Date.now();
+}
+
+/** Gives the new grant when it is kept: one that could not be kept is not used, and the next call renews again. */
+async function renew(door: Door, access: Access, grant: Grant): Promise<Grant> {
+  const outcome = await askAgain(door, access, grant);
+  if ('refused' in outcome) {
+    throw new EmrFailure('login_required', 'The EMR no longer accepts the sign-in.');
+  }
+  // Written by signIn from a value of this type.
+  const authority = JSON.parse(grant.authority ?? '{}');
+  const renewed = grantOf(outcome.tokens, authority, grant.server ?? '');
+  // A server that gives no new refresh token means the old one to be used on.
+  const { refresh_token } = grant;
+  const whole = renewed.refresh_token || !refresh_token ? renewed : { ...renewed, refresh_token };
+  await access.keepGrant(whole);
+  return whole;
+}
+
+async function askAgain(door: Door, { credentials }: Access, grant: Grant): Promise<TokenOutcome> {
+  if (!grant.authority) throw new EmrFailure('login_required', 'The EMR no longer accepts the bearer token.');
+  const authority = JSON.parse(grant.authority);
+  if (credentials.way !== 'authorization_code') return askForTokens(door, authority, credentials);
+  if (!grant.refresh_token) throw new EmrFailure('login_required', 'The EMR asks for a new sign-in.');
+  return refreshTokens(door, authority, credentials, grant.refresh_token);
+}

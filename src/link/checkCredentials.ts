@@ -1,0 +1,39 @@
+import type { Connector, CredentialField, Credentials, SignInWay } from '../connectors/connector.ts';
+import { refusal } from '../errors.ts';
+
+/** Everything that the way of signing in asks for, and nothing else. */
+export function checkCredentials(connector: Connector, credentials: Credentials): void {
+  const way = connector.sign_in_ways && chosenWay(connector.sign_in_ways, credentials.way);
+  const fields = fieldsOf(connector, way);
+  const names = [...fields.map((field) => field.name), ...(way ? ['way'] : [])];
+  const unknown = Object.keys(credentials).filter((name) => !names.includes(name));
+  if (unknown.length > 0) {
+    throw refusal('unexpected_fields', { fields: unknown.map((name) => `credentials.${name}`).join(', ') });
+  }
+  const missing = fields.find(({ name, optional }) => !optional && !credentials[name])?.name;
+  if (missing) throw missingField(missing);
+}
+
+/** What was stored, with what was given on top. Of another way than before nothing stored is of use. */
+export function mergeCredentials(stored: Credentials, given: Credentials): Credentials {
+  const another = given.way !== undefined && given.way !== stored.way;
+  return another ? given : { ...stored, ...given };
+}
+
+export function fieldsOf(connector: Connector, way: SignInWay | undefined): readonly CredentialField[] {
+  return way
+    ? connector.credential_fields.filter(({ name }) => way.fields.includes(name))
+    : connector.credential_fields;
+}
+
+function chosenWay(ways: readonly SignInWay[], name: string | undefined): SignInWay {
+  if (!name) throw missingField('way');
+  const way = ways.find((each) => each.name === name);
+  if (way) return way;
+  const rule = `credentials.way must be one of: ${ways.map((each) => each.name).join(', ')}`;
+  throw refusal('invalid_field', { rule }, { field: 'credentials.way' });
+}
+
+function missingField(name: string) {
+  return refusal('missing_field', { field: `credentials.${name}` }, { field: `credentials.${name}` });
+}

@@ -1,0 +1,38 @@
+import { connectorOf } from '../accounts/openAccount.ts';
+import type { Context } from '../context.ts';
+import { ApiError, refusal } from '../errors.ts';
+import { askEmr, doorTo } from './askEmr.ts';
+import { lookUpLinkByHash } from './linkTokens.ts';
+import { endPageSignIn, type KeptPage, takePageSignIn } from './pageSignIns.ts';
+import { returnAddress } from './startPageSignIn.ts';
+
+/** Takes up what a person brought back from the EMR's page. Link, in its own window, is told by its next question. */
+export async function finishPageSignIn(ctx: Context, query: string, window: string): Promise<void> {
+  const returned = new URL(returnAddress(ctx));
+  returned.search = query;
+  const state = returned.searchParams.get('state') ?? '';
+  const taken = await takePageSignIn(ctx, state, window);
+  if (!taken) throw refusal('page_sign_in_unknown');
+  const { client_id, link_token_hash, page } = taken;
+  try {
+    const grant = await exchange(ctx, link_token_hash, page, returned);
+    await endPageSignIn(ctx, client_id, link_token_hash, state, { grant });
+  } catch (error) {
+    const failure = error instanceof ApiError ? error.code : 'internal';
+    await endPageSignIn(ctx, client_id, link_token_hash, state, { failure });
+    throw error;
+  }
+}
+
+async function exchange(ctx: Context, link_token_hash: Buffer, { credentials, kept }: KeptPage, returned: URL) {
+  const link = await lookUpLinkByHash(ctx, link_token_hash);
+  const connector = link && connectorOf(ctx, link.purpose.connector);
+  const page_sign_in = connector?.page_sign_in;
+  if (link?.state !== 'open' || !page_sign_in) throw refusal('page_sign_in_unknown');
+  const outcome = await askEmr(connector, () =>
+    page_sign_in.finish(doorTo(ctx, link.purpose), credentials, kept, returned),
+  );
+  if (outcome.outcome === 'signed_in') return outcome.grant;
+  const emr = connector.display_name;
+  throw refusal(outcome.because === 'person' ? 'emr_page_declined' : 'emr_access_refused', { emr });
+}

@@ -1,0 +1,113 @@
+import type { Credentials, Grant } from '../connectors/connector.ts';
+import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
+import { hashToken } from '../security/hash.ts';
+import type { LinkPurpose } from './linkTokens.ts';
+
+/** What the service keeps while a person is on the EMR's own page. */
+export type KeptPage = { credentials: Credentials; kept: Grant };
+
+/** Longer than a person takes to find a password, shorter than a window that was left open over lunch. */
+const page_minutes = 15;
+
+/** A sign-in that begins takes the place of an earlier one of the same link. */
+export async function addPageSignIn(
+  ctx: Context,
+  tx: Tx,
+  link: { token: string; purpose: LinkPurpose },
+  { state, window, page }: { state: string; window: string; page: KeptPage },
+): Promise<void> {
+  const { client_id } = link.purpose;
+  const hash = hashToken(link.token);
+  const sealed = await ctx.vault.seal(tx, ownerOf(client_id), bindings.kept(hash), JSON.stringify(page));
+  await tx`
+    INSERT INTO page_sign_ins (link_token_hash, client_id, state_hash, window_hash, kept_sealed)
+    VALUES (${hash}, ${client_id}, ${hashToken(state)}, ${hashToken(window)}, ${sealed})
+    ON CONFLICT (link_token_hash) DO UPDATE SET state_hash = excluded.state_hash, window_hash = excluded.window_hash,
+      kept_sealed = excluded.kept_sealed, grant_sealed = NULL, failure = NULL, returned_at = NULL, created_at = now()`;
+}
+
+/** Takes a sign-in up once, in the window that began it. Of several attempts exactly one succeeds. */
+export async function takePageSignIn(
+  ctx: Context,
+  state: string,
+  window: string,
+): Promise<{ client_id: string; link_token_hash: Buffer; page: KeptPage } | undefined> {
+  const [known] = await ctx.db.system<{ client_id: string }[]>`
+    SELECT client_id FROM page_sign_ins WHERE state_hash = ${hashToken(state)}`;
+  if (!known) return undefined;
+  return ctx.db.tenant(known.client_id, async (tx) => {
+    const [row] = await tx<{ link_token_hash: Buffer; kept_sealed: Buffer }[]>`
+      UPDATE page_sign_ins SET returned_at = now()
+       WHERE state_hash = ${hashToken(state)} AND window_hash = ${hashToken(window)} AND returned_at IS NULL
+         AND created_at > now() - make_interval(mins => ${page_minutes})
+      RETURNING link_token_hash, kept_sealed`;
+    if (!row) return undefined;
+    const { link_token_hash } = row;
+    const text = await ctx.vault.unseal(tx, row.kept_sealed, bindings.kept(link_token_hash));
+    // Sealed by addPageSignIn from a value of this type.
+    return { ...known, link_token_hash, page: JSON.parse(text) };
+  });
+}
+
+/** What came of it: what the EMR gave, or the code of the error. A sign-in begun since is left alone. */
+export async function endPageSignIn(
+  ctx: Context,
+  client_id: string,
+  link_token_hash: Buffer,
+  state: string,
+  end: { grant: Grant } | { failure: string },
+): Promise<void> {
+  await ctx.db.tenant(client_id, async (tx) => {
+    const grant =
+      'grant' in end
+        ? await ctx.vault.seal(tx, ownerOf(client_id), bindings.grant(link_token_hash), JSON.stringify(end.grant))
+        : null;
+    await tx`UPDATE page_sign_ins SET grant_sealed = ${grant}, failure = ${'failure' in end ? end.failure : null}
+      WHERE link_token_hash = ${link_token_hash} AND state_hash = ${hashToken(state)}`;
+  });
+}
+
+export type PageState = { state: 'none' | 'waiting' | 'returned' | 'signed_in' | 'failed'; failure: string | null };
+
+export async function readPageState(ctx: Context, client_id: string, link_token: string): Promise<PageState> {
+  const [row] = await ctx.db.read<PageState>(
+    client_id,
+    (sql) => sql`
+      SELECT failure, CASE WHEN failure IS NOT NULL THEN 'failed' WHEN grant_sealed IS NOT NULL THEN 'signed_in'
+                           WHEN returned_at IS NOT NULL THEN 'returned' ELSE 'waiting' END AS state
+        FROM page_sign_ins WHERE link_token_hash = ${hashToken(link_token)}`,
+  );
+  return row ?? { state: 'none', failure: null };
+}
+
+/** What a finished sign-in gave, and the credentials it was begun with. */
+export async function readPageGrant(
+  ctx: Context,
+  tx: Tx,
+  link_token: string,
+): Promise<{ credentials: Credentials; grant: Grant } | undefined> {
+  const hash = hashToken(link_token);
+  const [row] = await tx<{ kept_sealed: Buffer; grant_sealed: Buffer }[]>`
+    SELECT kept_sealed, grant_sealed FROM page_sign_ins
+     WHERE link_token_hash = ${hash} AND grant_sealed IS NOT NULL`;
+  if (!row) return undefined;
+  const page = await ctx.vault.unseal(tx, row.kept_sealed, bindings.kept(hash));
+  const grant = await ctx.vault.unseal(tx, row.grant_sealed, bindings.grant(hash));
+  // Both were sealed here from values of these types.
+  return { credentials: JSON.parse(page).credentials, grant: JSON.parse(grant) };
+}
+
+export async function removePageSignIn(tx: Tx, link_token: string): Promise<void> {
+  await tx`DELETE FROM page_sign_ins WHERE link_token_hash = ${hashToken(link_token)}`;
+}
+
+/** Nobody is linked yet, so these are sealed with a data key of the client's own. */
+function ownerOf(client_id: string) {
+  return { client_id, owner_id: client_id };
+}
+
+const bindings = {
+  kept: (link_token_hash: Buffer) => `page_kept:${link_token_hash.toString('hex')}`,
+  grant: (link_token_hash: Buffer) => `page_grant:${link_token_hash.toString('hex')}`,
+};

@@ -1,0 +1,254 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type * as fhir from 'fhir/r4.js';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { capabilitiesOf } from '../../../src/connectors/fhir/capabilities.ts';
+import { openClient } from '../../../src/connectors/fhir/client.ts';
+import { changing } from '../../../src/connectors/fhir/lists.ts';
+import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { failureOf, gather, openDoor } from '../place.ts';
+import { type Charts, openCharts, timezone } from './charts.ts';
+
+let server: FhirServer;
+let charts: Charts;
+beforeAll(async () => {
+  server = await startFhirServer({ data: 'small' });
+  charts = await openCharts(server);
+});
+afterEach(() => server.calm());
+afterAll(() => server.close());
+
+describe('a patient', () => {
+  test.each(['(518) 555-0166', '+1-518-555-0166', '5185550166', '518.555.0166'])(
+    'is found by a phone number that the EMR writes as %s',
+    async (value) => {
+      const telecom: fhir.ContactPoint[] = [{ system: 'phone', value }];
+      await server.lay({ resourceType: 'Patient', id: 'caller', name: [{ family: 'Callerson' }], telecom });
+      const found = await charts.emr.searchPatients({ phone: '518-555-0166' });
+      expect(found.map(({ ehr_id, phone }) => [ehr_id, phone])).toStrictEqual([['caller', '518-555-0166']]);
+    },
+  );
+
+  test('is found by the day of birth also where a day by itself matches nothing', async () => {
+    server.faults.day_matches_nothing = true;
+    const found = await charts.emr.searchPatients({ dob: '1981-04-12' });
+    expect(found.map(({ ehr_id }) => ehr_id)).toStrictEqual(['pat-1']);
+  });
+
+  test('is found by both names, in any case and without accents, and by all that is given', async () => {
+    const name = [{ family: 'Müllér', given: ['Zoë'] }];
+    await server.lay({ resourceType: 'Patient', id: 'accented', name, birthDate: '1970-01-01' });
+    const found = async (search: object) => (await charts.emr.searchPatients(search)).map(({ ehr_id }) => ehr_id);
+    expect(await found({ first_name: 'zoë', last_name: 'MÜLLÉR' })).toStrictEqual(['accented']);
+    expect(await found({ first_name: 'zoë', last_name: 'müllér', dob: '1970-01-01' })).toStrictEqual(['accented']);
+    expect(await found({ first_name: 'zoë', last_name: 'müllér', dob: '1970-01-02' })).toStrictEqual([]);
+  });
+
+  test('who was merged into another chart is neither listed nor found', async () => {
+    const link: fhir.PatientLink[] = [{ other: { reference: 'Patient/pat-1' }, type: 'replaced-by' }];
+    await server.lay({ resourceType: 'Patient', id: 'merged', link });
+    expect(await charts.emr.findPatient('merged')).toBeUndefined();
+    expect((await gather(charts.emr.listPatients())).map(({ ehr_id }) => ehr_id)).not.toContain('merged');
+  });
+
+  test('is not chosen from several with one number', async () => {
+    const identifier: fhir.Identifier[] = [{ type: { coding: [{ code: 'MR' }] }, value: 'TWICE-1' }];
+    await server.lay({ resourceType: 'Patient', id: 'twin-1', identifier });
+    await server.lay({ resourceType: 'Patient', id: 'twin-2', identifier });
+    expect(await failureOf(charts.emr.findPatient('TWICE-1'))).toMatchObject({ kind: 'refused' });
+    // A number may also be the id of somebody without one.
+    await server.lay({ resourceType: 'Patient', id: 'MB100001' });
+    expect(await failureOf(charts.emr.findPatient('MB100001'))).toMatchObject({ kind: 'refused' });
+    await server.remove('Patient', 'MB100001');
+  });
+});
+
+test('what belongs to a list but is not offered is left out, and the list stands', async () => {
+  server.faults.withheld = {
+    Coverage: 'all',
+    PractitionerRole: 'all',
+    Schedule: 'all',
+    Slot: 'all',
+    ClaimResponse: 'all',
+    ExplanationOfBenefit: 'all',
+    DiagnosticReport: 'all',
+    Encounter: 'all',
+    Medication: 'all',
+  };
+  const { emr } = await openCharts(server);
+  expect(emr).not.toHaveProperty('listScheduleBlocks');
+  expect(emr).not.toHaveProperty('listPatientInsurances');
+  const patients = await gather(emr.listPatients());
+  expect(patients.length).toBeGreaterThan(10);
+  expect(patients.every(({ insurance_name }) => insurance_name === null)).toBe(true);
+  const providers = await gather(emr.listProviders());
+  expect(providers.every(({ hours }) => hours.length === 0)).toBe(true);
+  expect((await gather(emr.listClaims())).every(({ payments }) => payments.length === 0)).toBe(true);
+  expect((await gather(emr.listOrders())).every(({ lab_results }) => lab_results === null)).toBe(true);
+});
+
+test('pharmacies are found among organisations and among places, and are no locations', async () => {
+  const type = [{ coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-RoleCode', code: 'OUTPHARM' }] }];
+  await server.lay({ resourceType: 'Location', id: 'corner', name: 'Corner Drug', type });
+  const pharmacies = await gather(charts.emr.listPharmacies());
+  expect(pharmacies.map(({ ehr_id }) => ehr_id)).toContain('Location/corner');
+  expect(pharmacies.map(({ ehr_id }) => ehr_id)).toContain('pharm-1');
+  expect((await gather(charts.emr.listLocations())).map(({ ehr_id }) => ehr_id)).not.toContain('corner');
+});
+
+test('a patient’s pharmacies are those that the prescriptions were meant for', async () => {
+  await server.lay({
+    resourceType: 'MedicationRequest',
+    id: 'dispensed',
+    status: 'active',
+    intent: 'order',
+    subject: { reference: 'Patient/pat-3' },
+    medicationCodeableConcept: { text: 'lisinopril' },
+    dispenseRequest: { performer: { reference: 'Organization/pharm-2' } },
+  });
+  const found = await charts.emr.listPatientPharmacies('pat-3');
+  expect(found).toMatchObject([{ ehr_id: 'pharm-2', is_primary: '0', name: 'Exampleton Drug 2' }]);
+});
+
+test('an operation whose interactions or parameters a server does not declare is not offered', () => {
+  const type = (interactions: ('read' | 'search-type' | 'create' | 'update')[], params: string[] = []) => {
+    return { interactions, params, includes: [], conditional_create: false, versioned: true };
+  };
+  const offers = (types: Record<string, ReturnType<typeof type>>) =>
+    offersOf(capabilitiesOf({ fhir_version: '4.0.1', software: '', types }));
+  expect(offers({})).toStrictEqual([]);
+  expect(offers({ Patient: type(['search-type']) })).toStrictEqual(['listPatients']);
+  expect(offers({ Patient: type(['read', 'search-type'], ['identifier']) })).toStrictEqual([
+    'listPatients',
+    'findPatient',
+  ]);
+  expect(offers({ Patient: type(['read', 'update']) })).toStrictEqual(['updatePatient']);
+  // Of these parameters servers know one or the other.
+  for (const param of ['beneficiary', 'patient']) {
+    expect(offers({ Coverage: type(['search-type'], [param]) })).toStrictEqual(['listPatientInsurances']);
+  }
+  for (const [param, offered] of [
+    ['phone', true],
+    ['telecom', true],
+    ['email', false],
+  ] as const) {
+    const params = ['identifier', 'birthdate', 'given', 'family', param];
+    expect(offers({ Patient: type(['read', 'search-type'], params) }).includes('searchPatients')).toBe(offered);
+  }
+});
+
+describe('a list that can be asked for what changed', () => {
+  const open: Server[] = [];
+  afterEach(() => {
+    for (const each of open.splice(0)) each.close();
+  });
+  /** A server that knows patients and no more, and gives its pages as it likes. `asked` are the questions put to it. */
+  const serverOf = async (answer: (asked: URLSearchParams) => fhir.Patient[][]) => {
+    const asked: URLSearchParams[] = [];
+    const kept: fhir.Patient[][][] = [];
+    const http = createServer((request, response) => {
+      const { searchParams } = new URL(request.url ?? '/', 'http://localhost');
+      const [search, page] = (searchParams.get('page') ?? '').split('-').map(Number);
+      const first = !searchParams.has('page');
+      if (first) {
+        asked.push(searchParams);
+        kept.push(answer(searchParams));
+      }
+      const [n, at] = first ? [kept.length - 1, 0] : [search ?? 0, page ?? 0];
+      const pages = kept[n] ?? [];
+      const link = at + 1 < pages.length ? [{ relation: 'next', url: `Patient?page=${n}-${at + 1}` }] : [];
+      const entry = (pages[at] ?? []).map((resource) => ({ resource }));
+      response.setHeader('content-type', 'application/fhir+json');
+      response.end(JSON.stringify({ resourceType: 'Bundle', type: 'searchset', link, entry }));
+    });
+    open.push(http);
+    http.listen(0, '127.0.0.1');
+    await once(http, 'listening');
+    const params = ['_lastUpdated', '_id'];
+    const known = { interactions: ['search-type'], params, includes: [], conditional_create: false, versioned: true };
+    const facts = JSON.stringify({ fhir_version: '4.0.1', software: '', types: { Patient: known } });
+    const grant = { access_token: 'token', server: facts };
+    const door = openDoor(`http://127.0.0.1:${(http.address() as AddressInfo).port}`);
+    const credentials = { way: 'bearer_token', bearer_token: 'token' };
+    const client = openClient(door, { credentials, grant, keepGrant: async () => {} });
+    return { emr: { client, timezone }, asked };
+  };
+  const at = (id: string, second: number): fhir.Patient => {
+    const lastUpdated = new Date(Date.parse('2026-01-01T00:00:00Z') + second * 1000).toISOString();
+    return { resourceType: 'Patient', id, meta: { lastUpdated } };
+  };
+  const ids = {
+    type: 'Patient' as const,
+    sources: async (page: fhir.Patient[]) => page.map(({ id = '' }) => id),
+  };
+
+  test('is read as a whole where the server does not keep the order', async () => {
+    const { emr, asked } = await serverOf(() => [[at('b', 2), at('a', 1)], [at('c', 3)]]);
+    expect(await gather(changing(emr, ids)())).toStrictEqual(['b', 'a', 'c']);
+    expect(asked.at(-1)?.has('_sort')).toBe(false);
+  });
+
+  test('is read as a whole where the server answers the order with nothing', async () => {
+    const { emr } = await serverOf((asked) => (asked.has('_sort') ? [[]] : [[at('a', 1)]]));
+    expect(await gather(changing(emr, ids)())).toStrictEqual(['a']);
+  });
+
+  test('that is cut short without a word is read on to its end', async () => {
+    const records = Array.from({ length: 9 }, (_, n) => at(`r${n}`, n));
+    const { emr } = await serverOf((asked) => {
+      const from = (asked.get('_lastUpdated') ?? 'ge').slice(2);
+      return [records.filter(({ meta }) => (meta?.lastUpdated ?? '') >= from).slice(0, 3)];
+    });
+    expect(new Set(await gather(changing(emr, ids)())).size).toBe(9);
+  });
+
+  test('meets a record that changes while it is read, and passes none over', async () => {
+    const records = Array.from({ length: 13 }, (_, n) => at(`r${n}`, n));
+    let questions = 0;
+    const { emr } = await serverOf((asked) => {
+      // Between two questions the first record is changed: it moves to the end, and all others forward by one.
+      if (++questions === 2) {
+        records.shift();
+        records.push(at('r0', 100));
+      }
+      const from = (asked.get('_lastUpdated') ?? 'ge').slice(2);
+      const due = records.filter(({ meta }) => (meta?.lastUpdated ?? '') >= from);
+      return Array.from({ length: Math.ceil(due.length / 2) }, (_, n) => due.slice(n * 2, n * 2 + 2));
+    });
+    const seen = await gather(changing(emr, ids)());
+    expect(new Set(seen)).toStrictEqual(new Set(Array.from({ length: 13 }, (_, n) => `r${n}`)));
+    expect(seen.at(-1)).toBe('r0');
+  });
+
+  test('says how far it came, and begins there when it is taken up', async () => {
+    const { emr, asked } = await serverOf(() => [[at('a', 1)], [at('b', 2)]]);
+    const through: (string | null | undefined)[] = [];
+    for await (const page of changing(emr, ids)()) through.push(page.through);
+    expect(through.slice(0, 2)).toStrictEqual(['2026-01-01T00:00:01.000Z', '2026-01-01T00:00:02.000Z']);
+    asked.length = 0;
+    await gather(changing(emr, ids)({ from: '2026-01-01T00:00:01.000Z' }));
+    expect(asked[0]?.get('_lastUpdated')).toBe('ge2026-01-01T00:00:01.000Z');
+  });
+
+  test('takes back how far it came where the order proves to be none, and is read as a whole', async () => {
+    const pages = [[at('a', 5)], [at('b', 6)], [at('c', 1)]];
+    const { emr } = await serverOf(() => pages);
+    const given: [string[], string | null | undefined][] = [];
+    for await (const page of changing(emr, ids)({ from: '2026-01-01T00:00:05.000Z' }))
+      given.push([[...page], page.through]);
+    expect(given.slice(0, 3)).toStrictEqual([
+      [['a'], '2026-01-01T00:00:05.000Z'],
+      [['b'], '2026-01-01T00:00:06.000Z'],
+      [[], null],
+    ]);
+    expect(given.slice(3).flatMap(([page]) => page)).toStrictEqual(['a', 'b', 'c']);
+  });
+
+  test('is read as a whole where the server finds nothing by the time of a change', async () => {
+    const pages = Array.from({ length: 9 }, (_, n) => [at(`r${n}`, n)]);
+    const { emr } = await serverOf((asked) => (asked.has('_lastUpdated') ? [[]] : pages));
+    expect(new Set(await gather(changing(emr, ids)())).size).toBe(9);
+  });
+});

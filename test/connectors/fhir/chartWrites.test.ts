@@ -1,0 +1,468 @@
+import type * as fhir from 'fhir/r4.js';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { EmrWrite, Operations } from '../../../src/connectors/connector.ts';
+import type { NewPatient, Saved } from '../../../src/connectors/patientWrites.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { failureOf } from '../place.ts';
+import { type Charts, carryOut, markedBy, openCharts } from './charts.ts';
+
+let server: FhirServer;
+let charts: Charts;
+beforeAll(async () => {
+  server = await startFhirServer({ data: 'small' });
+  charts = await openCharts(server);
+});
+afterEach(() => server.calm());
+afterAll(() => server.close());
+
+let count = 0;
+const newMarker = () => `${String(++count).padStart(4, '0')}-step`;
+
+const nobody: NewPatient = {
+  first_name: 'Nova',
+  last_name: 'Fixtureson',
+  dob: '1990-02-03',
+  sex: 'female',
+  payer: null,
+  coverages: [],
+  check_eligibility: false,
+  pharmacy_ehr_id: null,
+};
+const insured: NewPatient = {
+  ...nobody,
+  middle_name: 'Bea',
+  phone: '518-555-0177',
+  cell_phone: '518-555-0178',
+  email: 'nova@example.org',
+  address_street: '7 Mock Lane',
+  address_line2: 'Apt 3',
+  address_city: 'Exampleton',
+  address_state: 'NY',
+  address_zip: '12207',
+  pcp: { first_name: 'Harper', last_name: 'Samplewell' },
+  emergency_contact: { first_name: 'Kit', last_name: 'Fixtureson', relation: 'sister', phone: '518-555-0179' },
+  coverages: [
+    { company: { name: 'Mock Mutual' }, member_id: 'M-1', priority: 1 },
+    { company: { name: 'Unheard Of Plan' }, member_id: null, priority: 2 },
+  ],
+};
+const booking = {
+  patient_ehr_id: 'pat-1',
+  provider_ehr_id: 'prac-1',
+  secondary_provider_ehr_id: 'prac-2',
+  location_ehr_id: 'loc-1',
+  visit_type: 'FOLLOWUP',
+  starts_at: '2031-03-03T10:00:00',
+  minutes: 20,
+  reason: 'Synthetic reason',
+  note: 'Synthetic note',
+  new_patient: false,
+  prevent_double_booking: false,
+};
+const document = {
+  patient_ehr_id: 'pat-1',
+  folder: 'Referrals/2026',
+  type: 'application/pdf' as const,
+  content: Buffer.from('%PDF-1.4 synthetic'),
+  assigned_to_ehr_id: 'staff-1',
+  reviewed: true,
+  high_priority: true,
+  notes: 'Received by fax.',
+  template_name: null,
+};
+const insurance = {
+  patient_ehr_id: 'pat-2',
+  company_ehr_id: 'payer-2',
+  member_id: 'MEM-9',
+  group_id: 'GRP-9',
+  priority: 2 as const,
+  plan_begin_date: '2026-01-01',
+  copayment: 12.5,
+  relationship: '19' as const,
+  subscriber: {
+    first_name: 'Parenta',
+    last_name: 'Mockberry',
+    street: '1 Mock Lane',
+    city: 'Exampleton',
+    state: 'NY',
+    zip: '12207',
+    sex: 'female' as const,
+    dob: '1970-06-01',
+    phone: '518-555-0188',
+  },
+};
+
+/** Each write, with what it makes: no more and no less, whatever is lost on the way. */
+type Case = { write: (emr: Operations) => EmrWrite<never, unknown>; input: unknown; makes: Record<string, number> };
+const cases: Record<string, Case> = {
+  'a patient': { write: (emr) => emr.createPatient, input: nobody, makes: { Patient: 1 } },
+  'a patient with two insurances': {
+    write: (emr) => emr.createPatient,
+    input: insured,
+    makes: { Patient: 1, Coverage: 2 },
+  },
+  'an appointment': { write: (emr) => emr.createAppointment, input: booking, makes: { Appointment: 1 } },
+  'a document with a task': {
+    write: (emr) => emr.uploadDocument,
+    input: document,
+    makes: { DocumentReference: 1, Task: 1 },
+  },
+  'an insurance with a subscriber': {
+    write: (emr) => emr.addPatientInsurance,
+    input: insurance,
+    makes: { Coverage: 1, RelatedPerson: 1 },
+  },
+  'another subscriber of an insurance': {
+    write: (emr) => emr.updatePatientInsurance,
+    input: { insurance_ehr_id: 'cov-1', relationship: '02', subscriber: insurance.subscriber },
+    makes: { Coverage: 1, RelatedPerson: 1 },
+  },
+};
+
+describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
+  test.each([
+    ['that creates once by itself', true],
+    ['that must be asked before each create', false],
+  ])('is made once on a server %s, whichever request or answer is lost', async (_server, conditional_create) => {
+    server.faults.conditional_create = conditional_create;
+    charts = await openCharts(server);
+    charts.requests();
+    await carryOut(write(charts.emr), input as never, newMarker());
+    const requests = charts.requests();
+    expect(requests).toBeGreaterThan(0);
+    for (let n = 1; n <= requests; n++) {
+      for (const when of ['before', 'after'] as const) {
+        const marker = newMarker();
+        charts.lose(n, when);
+        const made = await carryOut(write(charts.emr), input as never, marker);
+        expect(made).toMatchObject({ ehr_id: expect.any(String) });
+        for (const [type, number] of Object.entries(makes)) {
+          const found = await markedBy(server, type as 'Patient', marker);
+          expect(found.length, `${type}, request ${n} lost ${when}`).toBe(number);
+        }
+      }
+    }
+  });
+
+  test('is not sent again where the server cannot be asked for it', async () => {
+    server.faults.search_by_identifier = false;
+    server.faults.conditional_create = false;
+    const { emr, lose, requests } = await openCharts(server);
+    requests();
+    await carryOut(write(emr), input as never, newMarker());
+    lose(requests(), 'after');
+    await expect(carryOut(write(emr), input as never, newMarker())).rejects.toThrow('cannot be asked');
+  });
+});
+
+test('a new patient is in the chart as it was sent, and its MRN finds it', async () => {
+  const marker = newMarker();
+  const { ehr_id, mrn } = await charts.emr.createPatient.send(insured, marker);
+  const found = await charts.emr.findPatient(mrn);
+  const {
+    payer: _p,
+    coverages: _c,
+    check_eligibility: _e,
+    pharmacy_ehr_id: _ph,
+    pcp,
+    emergency_contact,
+    ...said
+  } = insured;
+  expect(found).toStrictEqual({
+    ...said,
+    ehr_id,
+    mrn,
+    insurance_name: 'Mock Mutual',
+    insurance_subscriber_number: 'M-1',
+  });
+  const [patient] = await markedBy<fhir.Patient>(server, 'Patient', marker);
+  expect(patient?.generalPractitioner).toStrictEqual([{ display: 'Harper Samplewell' }]);
+  expect(patient?.contact?.[0]).toMatchObject({ name: { family: 'Fixtureson', given: ['Kit'] } });
+  const coverages = await markedBy<fhir.Coverage>(server, 'Coverage', marker);
+  expect(coverages.map(({ payor, order }) => [order, payor])).toStrictEqual([
+    [1, [{ reference: 'Organization/payer-2', display: 'Mock Mutual' }]],
+    // Nobody here is called so: the name stands for itself.
+    [2, [{ display: 'Unheard Of Plan' }]],
+  ]);
+});
+
+test.each([
+  ['referring_provider_last_name', { referring: { first_name: 'Umber', last_name: 'Consultson' } }],
+  ['no_email_reason', { no_email_reason: 'declined' }],
+  ['referred_to_provider_id', { rendering_provider_ehr_id: 'prac-1' }],
+  ['pharmacy_id', { pharmacy_ehr_id: 'pharm-1' }],
+  ['check_eligibility', { check_eligibility: true }],
+])(
+  'what a FHIR patient has no place for (%s) is refused by its name before anything is written',
+  async (field, more) => {
+    const marker = newMarker();
+    const failure = await failureOf(charts.emr.createPatient.send({ ...nobody, ...more }, marker));
+    expect(failure).toMatchObject({ kind: 'refused', message: `This EMR has no place for '${field}'.` });
+    expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
+  },
+);
+
+test('an update changes what it names, keeps the former address, and tells before and after', async () => {
+  const { ehr_id } = await charts.emr.createPatient.send(insured, newMarker());
+  const update = {
+    patient_ehr_id: ehr_id,
+    save_previous_address: true,
+    phone: '212-555-0101',
+    address_city: 'Newtown',
+    email: '',
+  };
+  const { changes } = await charts.emr.updatePatient.send(update, newMarker());
+  expect(changes.map(({ property, before, after }) => [property, before, after]).sort()).toStrictEqual([
+    ['address_city', 'Exampleton', 'Newtown'],
+    ['email', 'nova@example.org', null],
+    ['phone', '518-555-0177', '212-555-0101'],
+  ]);
+  const patient = (await server.resources<fhir.Patient>('Patient')).find(({ id }) => id === ehr_id);
+  expect(patient?.address).toMatchObject([
+    { use: 'home', city: 'Newtown', line: ['7 Mock Lane', 'Apt 3'], postalCode: '12207' },
+    { use: 'old', city: 'Exampleton', period: { end: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) } },
+  ]);
+  expect(patient?.telecom).toContainEqual({ system: 'phone', use: 'mobile', value: '518-555-0178' });
+});
+
+describe('a change that others make while we write', () => {
+  const update = { save_previous_address: true, cell_phone: '212-555-0102' };
+  const chart = async (id: string) => {
+    const found = (await server.resources<fhir.Patient>('Patient')).find((each) => each.id === id);
+    if (!found) throw new Error('The patient is gone.');
+    return structuredClone(found);
+  };
+  /** Somebody else saves the chart between our reading and our writing. */
+  const race = async (change: (patient: fhir.Patient) => void) => {
+    const { ehr_id } = await charts.emr.createPatient.send(insured, newMarker());
+    charts.before('PUT', async () => {
+      const patient = await chart(ehr_id);
+      change(patient);
+      const { meta: _version, ...changed } = patient;
+      await server.lay(changed);
+    });
+    return ehr_id;
+  };
+
+  test('stays where it is to another field', async () => {
+    const ehr_id = await race((patient) => {
+      patient.birthDate = '1991-01-01';
+    });
+    const { changes } = await charts.emr.updatePatient.send({ ...update, patient_ehr_id: ehr_id }, newMarker());
+    expect(changes).toHaveLength(1);
+    expect(await charts.emr.findPatient(ehr_id)).toMatchObject({ dob: '1991-01-01', cell_phone: '212-555-0102' });
+  });
+
+  test('is not written over where it is to the same field', async () => {
+    const ehr_id = await race((patient) => {
+      patient.telecom = [{ system: 'phone', use: 'mobile', value: '315-555-0103' }];
+    });
+    const failure = await failureOf(charts.emr.updatePatient.send({ ...update, patient_ehr_id: ehr_id }, newMarker()));
+    expect(failure).toMatchObject({
+      kind: 'refused',
+      message: 'Cell phone was changed in the EMR at the same time. Nothing was changed.',
+    });
+    expect(await charts.emr.findPatient(ehr_id)).toMatchObject({ cell_phone: '315-555-0103' });
+  });
+});
+
+test('an update whose answer was lost is found, and the trail says that what was there before is not known', async () => {
+  const { ehr_id } = await charts.emr.createPatient.send(insured, newMarker());
+  const update = { patient_ehr_id: ehr_id, save_previous_address: true, cell_phone: '212-555-0102' };
+  charts.lose(2, 'after');
+  const puts = () => server.writes('Patient').filter(({ method, performed }) => method === 'PUT' && performed).length;
+  const before = puts();
+  const { changes } = (await carryOut(charts.emr.updatePatient, update, newMarker())) as Saved;
+  expect(puts() - before).toBe(1);
+  expect(changes).toMatchObject([
+    { property: 'cell_phone', before: null, after: '212-555-0102', corrected: { sent: '212-555-0102' } },
+  ]);
+});
+
+describe('an insurance', () => {
+  test('is in the chart as it was sent, and all of it is in the trail', async () => {
+    const { ehr_id, changes } = await charts.emr.addPatientInsurance.send(insurance, newMarker());
+    const listed = await charts.emr.listPatientInsurances('pat-2');
+    expect(listed.find((each) => each.emr_insurance_id === ehr_id)).toStrictEqual({
+      emr_insurance_id: ehr_id,
+      priority: 2,
+      insurance_ehr_id: 'payer-2',
+      insurance_name: 'Mock Mutual',
+      insurance_subscriber_number: 'MEM-9',
+      group_id: 'GRP-9',
+      plan_begin_date: '2026-01-01',
+      copayment: '12.50',
+      relationship_to_subscriber: '19',
+      guarantor_id: expect.any(String),
+      is_guarantor_patient: false,
+    });
+    const trail = Object.fromEntries(changes.map(({ property, before, after }) => [property, [before, after]]));
+    expect(trail).toMatchObject({
+      member_id: [null, 'MEM-9'],
+      copayment: [null, '12.50'],
+      'subscriber_demographics.last_name': [null, 'Mockberry'],
+      'subscriber_demographics.zip': [null, '12207'],
+    });
+  });
+
+  test.each([
+    ['01', true],
+    ['02', false],
+    ['32', false],
+    ['17', false],
+    ['20', false],
+    ['53', false],
+    ['25', false],
+  ] as const)('keeps the relationship %s', async (relationship, is_patient) => {
+    const { subscriber, ...plain } = insurance;
+    const input = { ...plain, relationship, ...(is_patient ? {} : { subscriber }) };
+    const { ehr_id } = await charts.emr.addPatientInsurance.send(input, newMarker());
+    const found = (await charts.emr.listPatientInsurances('pat-2')).find((each) => each.emr_insurance_id === ehr_id);
+    expect(found).toMatchObject({ relationship_to_subscriber: relationship, is_guarantor_patient: is_patient });
+  });
+
+  test('is changed in what is named, and keeps the rest', async () => {
+    const { ehr_id } = await charts.emr.addPatientInsurance.send(insurance, newMarker());
+    const update = { insurance_ehr_id: ehr_id, company_ehr_id: 'payer-3', member_id: 'NEW-1', copayment: 20 };
+    const { changes } = await charts.emr.updatePatientInsurance.send(update, newMarker());
+    expect(changes.map(({ property, before, after }) => [property, before, after]).sort()).toStrictEqual([
+      ['copayment', '12.50', '20.00'],
+      ['insurance_ehr_id', 'payer-2', 'payer-3'],
+      ['insurance_name', 'Mock Mutual', 'Sample Health Plan'],
+      ['member_id', 'MEM-9', 'NEW-1'],
+    ]);
+    const found = (await charts.emr.listPatientInsurances('pat-2')).find((each) => each.emr_insurance_id === ehr_id);
+    expect(found).toMatchObject({
+      group_id: 'GRP-9',
+      plan_begin_date: '2026-01-01',
+      insurance_name: 'Sample Health Plan',
+    });
+  });
+});
+
+describe('an appointment', () => {
+  const at = (starts_at: string, more = {}) => ({ ...booking, starts_at, prevent_double_booking: true, ...more });
+
+  test('is in the schedule as it was booked, by the clock of the practice', async () => {
+    const { ehr_id } = await charts.emr.createAppointment.send(at('2031-07-01T08:30:00'), newMarker());
+    expect(await charts.emr.getAppointment(ehr_id)).toMatchObject({
+      ehr_id,
+      starts: '2031-07-01T08:30:00',
+      minutes: 20,
+      status: 'booked',
+      cancelled: false,
+      appointment_type: 'FOLLOWUP',
+      facility_ehr_id: 'loc-1',
+      provider_ehr_id: 'prac-1',
+      secondary_provider_ehr_id: 'prac-2',
+      patient_mrn: 'MB100001',
+      reason: 'Synthetic reason',
+      note: 'Synthetic note',
+    });
+  });
+
+  test('that overlaps another one is refused as a conflict where that is asked for', async () => {
+    await charts.emr.createAppointment.send(at('2031-07-02T09:00:00'), newMarker());
+    const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-02T09:10:00'), newMarker()));
+    const details = 'The provider has an appointment from 09:00 to 09:20.';
+    expect(failure).toMatchObject({
+      kind: 'refused',
+      details: { conflict_type: 'appointment', conflict_details: details },
+    });
+    await charts.emr.createAppointment.send(at('2031-07-02T09:20:00'), newMarker());
+    await charts.emr.createAppointment.send(at('2031-07-02T09:10:00', { prevent_double_booking: false }), newMarker());
+  });
+
+  test('where the schedule is closed is refused as a block', async () => {
+    await server.lay({
+      resourceType: 'Slot',
+      id: 'closed',
+      schedule: { reference: 'Schedule/sched-1' },
+      status: 'busy-unavailable',
+      start: '2031-07-03T13:00:00Z',
+      end: '2031-07-03T14:00:00Z',
+    });
+    const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-03T09:30:00'), newMarker()));
+    expect(failure.details).toMatchObject({ conflict_type: 'block' });
+  });
+
+  test('of which two are booked at once stands once', async () => {
+    const others = await Promise.all([1, 2, 3].map(() => openCharts(server)));
+    const outcomes = await Promise.allSettled(
+      others.map(({ emr }) => emr.createAppointment.send(at('2031-07-04T11:00:00'), newMarker())),
+    );
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    const start = Date.parse('2031-07-04T15:00:00Z');
+    const stored = (await server.resources<fhir.Appointment>('Appointment')).filter(
+      (each) => Date.parse(each.start ?? '') === start && each.status === 'booked',
+    );
+    expect(stored).toHaveLength(1);
+  });
+
+  test.each([
+    ['an unknown visit type', { visit_type: 'XYZ' }, /does not know the visit type 'XYZ'/],
+    ['no duration where the schedule says none', { minutes: null }, /duration must be sent/],
+    ['a flag that FHIR has no place for', { new_patient: true }, /no place for 'new_patient'/],
+  ])('with %s is refused', async (_what, more, message) => {
+    const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-05T11:00:00', more), newMarker()));
+    expect(failure).toMatchObject({ kind: 'refused', message: expect.stringMatching(message) });
+  });
+
+  test('without a duration takes that of the free slot', async () => {
+    await server.lay({
+      resourceType: 'Slot',
+      id: 'open',
+      schedule: { reference: 'Schedule/sched-1' },
+      status: 'free',
+      start: '2031-07-06T13:00:00Z',
+      end: '2031-07-06T13:45:00Z',
+    });
+    const { ehr_id } = await charts.emr.createAppointment.send(
+      at('2031-07-06T09:00:00', { minutes: null }),
+      newMarker(),
+    );
+    expect(await charts.emr.getAppointment(ehr_id)).toMatchObject({ minutes: 45 });
+  });
+});
+
+describe('a document', () => {
+  test('stands in the chart with its content, its folder and a task for whom it is assigned to', async () => {
+    const marker = newMarker();
+    const { ehr_id } = await charts.emr.uploadDocument.send(document, marker);
+    const [stored] = await markedBy<fhir.DocumentReference>(server, 'DocumentReference', marker);
+    expect(stored).toMatchObject({
+      id: ehr_id,
+      docStatus: 'final',
+      category: [{ text: 'Referrals/2026' }],
+      description: 'Received by fax.',
+      subject: { reference: 'Patient/pat-1' },
+    });
+    const data = stored?.content[0]?.attachment.data ?? '';
+    expect(Buffer.from(data, 'base64').equals(document.content)).toBe(true);
+    const [task] = await markedBy<fhir.Task>(server, 'Task', marker);
+    expect(task).toMatchObject({
+      priority: 'urgent',
+      owner: { reference: 'Practitioner/staff-1' },
+      focus: { reference: `DocumentReference/${ehr_id}` },
+    });
+  });
+
+  test('that a server does not take inside its record stands beside it', async () => {
+    server.fail({ kind: 'forbidden', method: 'POST', path: '/DocumentReference' });
+    const marker = newMarker();
+    await charts.emr.uploadDocument.send(document, marker);
+    const [stored] = await markedBy<fhir.DocumentReference>(server, 'DocumentReference', marker);
+    const { url, data } = stored?.content[0]?.attachment ?? {};
+    expect(data).toBeUndefined();
+    const binary = (await server.resources<fhir.Binary>('Binary')).find(({ id }) => url === `Binary/${id}`);
+    expect(Buffer.from(binary?.data ?? '', 'base64').equals(document.content)).toBe(true);
+    expect(binary?.securityContext).toStrictEqual({ reference: 'Patient/pat-1' });
+  });
+
+  test('is refused by name in what the server has no place for', async () => {
+    server.faults.withheld = { Task: 'all' };
+    const { emr } = await openCharts(server);
+    const failure = await failureOf(emr.uploadDocument.send(document, newMarker()));
+    expect(failure).toMatchObject({ kind: 'refused', message: "This EMR has no place for 'emr_assigned_to_id'." });
+  });
+});

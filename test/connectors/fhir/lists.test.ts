@@ -1,0 +1,224 @@
+import type * as fhir from 'fhir/r4.js';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type FhirClient, openClient } from '../../../src/connectors/fhir/client.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { failureOf, type LyingAnswer, lie, openDoor } from '../place.ts';
+import { linkedClient, pathsOf, type TestDoor } from './place.ts';
+
+let server: FhirServer;
+let client: FhirClient;
+let door: TestDoor;
+const many = 250;
+beforeAll(async () => {
+  server = await startFhirServer();
+  for (let n = 0; n < many; n++) {
+    await server.lay({ resourceType: 'Patient', id: `p${n}`, name: [{ family: n % 2 ? 'Odd' : 'Even' }] });
+  }
+  await server.lay({ resourceType: 'Organization', id: 'o1', name: 'Examplecare' });
+  await server.lay({
+    resourceType: 'Coverage',
+    id: 'c1',
+    status: 'active',
+    beneficiary: { reference: 'Patient/p1' },
+    payor: [{ reference: 'Organization/o1' }],
+  });
+  ({ client, door } = await linkedClient(server));
+});
+afterEach(() => {
+  server.calm();
+  door.calls.length = 0;
+});
+afterAll(() => server.close());
+
+async function pagesOf(of: FhirClient = client, params = {}) {
+  const pages: { matches: fhir.Patient[]; included: fhir.FhirResource[] }[] = [];
+  for await (const page of of.search<fhir.Patient>('Patient', params)) pages.push(page);
+  return pages;
+}
+
+async function idsOf(of: FhirClient = client, params = {}): Promise<Set<string>> {
+  return new Set((await pagesOf(of, params)).flatMap(({ matches }) => matches.map(({ id }) => id ?? '')));
+}
+
+describe('a list is read to its end', () => {
+  test('page by page, along the links', async () => {
+    expect((await pagesOf()).map(({ matches }) => matches.length)).toEqual([100, 100, 50]);
+    expect(await idsOf()).toHaveProperty('size', many);
+  });
+
+  const ways: [string, Partial<FhirServer['faults']>][] = [
+    ['without totals', { total: false }],
+    ['along links without a host', { paging: 'relative_links' }],
+    ['in one bundle without a link', { paging: 'whole' }],
+    ['in one bundle without link or total', { paging: 'whole', total: false }],
+    ['in bundles that say they are a collection', { bundle_type: 'collection' }],
+  ];
+  test.each(ways)('%s', async (_name, ways) => {
+    Object.assign(server.faults, ways);
+    expect(await idsOf()).toHaveProperty('size', many);
+  });
+
+  test('what was brought along stands apart from what matched', async () => {
+    const pages: { matches: fhir.Coverage[]; included: fhir.FhirResource[] }[] = [];
+    for await (const page of client.search<fhir.Coverage>('Coverage', { _include: 'Coverage:payor' })) pages.push(page);
+    expect(pages.flatMap(({ matches }) => matches)).toMatchObject([{ id: 'c1' }]);
+    expect(pages.flatMap(({ included }) => included)).toMatchObject([{ resourceType: 'Organization', id: 'o1' }]);
+  });
+
+  test('and an empty one is no failure', async () => {
+    expect(await client.searchAll<fhir.Patient>('Patient', { family: 'Nobody' })).toEqual([]);
+  });
+});
+
+describe('a list that was cut fails, because what is missing from it would be taken for removed', () => {
+  test.each([true, false])('whether it says how many there are (%s) or not', async (total) => {
+    Object.assign(server.faults, { paging: 'cut', total });
+    const failure = await failureOf(idsOf());
+    expect(failure).toMatchObject({ kind: 'unavailable', message: 'The EMR gave only a part of a list.' });
+  });
+
+  test('where it tells how many there are only when asked for that', async () => {
+    const entry = Array.from({ length: 20 }, (_, n) => ({ resource: { resourceType: 'Patient', id: String(n) } }));
+    const liar = await lyingServer((path) =>
+      path.includes('_summary=count')
+        ? { json: { ...bundle(), entry: [], total: 21 } }
+        : { json: { ...bundle(), entry } },
+    );
+    expect(await failureOf(idsOf(liar.client))).toMatchObject({ message: 'The EMR gave only a part of a list.' });
+    await liar.close();
+  });
+
+  test('also in the middle, and when the server has forgotten the search', async () => {
+    for (const kind of ['error_500', 'reset', 'truncated', 'html_200', 'empty', 'not_fhir', 'too_many'] as const) {
+      server.fail({ kind, path: '_getpages' });
+      expect([kind, (await failureOf(idsOf())).kind]).toEqual([kind, 'unavailable']);
+    }
+  });
+});
+
+describe('a search by a parameter that the server does not know', () => {
+  test.each(['empty', 'refuse', 'ignore'] as const)(
+    'is never sent to one that would answer it with: %s',
+    async (way) => {
+      server.faults.unknown_parameter = way;
+      const failure = await failureOf(client.searchAll<fhir.Patient>('Patient', { shoe_size: '44' }));
+      expect(failure).toMatchObject({
+        kind: 'refused',
+        message: 'The EMR does not offer a search of Patient records by shoe_size.',
+      });
+      expect(door.calls).toEqual([]);
+    },
+  );
+
+  test('is refused by a server that takes it although it said it knew it', async () => {
+    server.fail({ kind: 'forbidden', path: 'Patient' });
+    expect((await failureOf(client.searchAll<fhir.Patient>('Patient', { family: 'Odd' }))).kind).toBe('refused');
+  });
+
+  test('where it only shapes the answer it is left out at the second try', async () => {
+    const liar = await lyingServer((path) =>
+      path.includes('_count') ? { status: 400, json: bad } : { json: bundle() },
+    );
+    expect(await liar.client.searchAll<fhir.Patient>('Patient', { family: 'A' })).toMatchObject([{ id: '1' }]);
+    expect(liar.paths.at(-1)).toContain('family=A');
+    await liar.close();
+  });
+
+  test('named in a warning beside the matches is not taken for an answer', async () => {
+    const warning = { severity: 'warning', code: 'not-supported', diagnostics: 'family is not supported' };
+    const entry = [{ resource: { resourceType: 'OperationOutcome', issue: [warning] }, search: { mode: 'outcome' } }];
+    const liar = await lyingServer(() => ({ json: { ...bundle(), entry: [...bundle().entry, ...entry] } }));
+    expect(await failureOf(liar.client.searchAll('Patient', { family: 'A' }))).toMatchObject({ kind: 'refused' });
+    await liar.close();
+  });
+
+  test('a hint beside the matches is passed over', async () => {
+    const entry = [
+      { resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'information', code: 'informational' }] } },
+      {},
+      null,
+    ];
+    const liar = await lyingServer(() => ({ json: { ...bundle(), entry: [...bundle().entry, ...entry] } }));
+    expect(await liar.client.searchAll('Patient', { family: 'A' })).toHaveLength(1);
+    await liar.close();
+  });
+});
+
+describe('where a list goes on', () => {
+  test('under the server’s inner name, it is read at the address that was linked', async () => {
+    const stranger = await lie(() => ({ json: bundle() }));
+    server.faults.link_origin = stranger.url;
+    expect(await idsOf()).toHaveProperty('size', many);
+    expect(pathsOf(door).filter((path) => path === 'GET ')).toHaveLength(2);
+    await stranger.close();
+  });
+
+  test('at another host and path, it is not followed, and the token goes nowhere', async () => {
+    const seen: unknown[] = [];
+    const stranger = await lie(({ headers }) => {
+      seen.push(headers);
+      return { json: bundle() };
+    });
+    const liar = await lyingServer(() => ({ json: bundle(`${stranger.url}/elsewhere?page=2`) }));
+    expect(await failureOf(idsOf(liar.client))).toMatchObject({ kind: 'unavailable' });
+    expect(seen).toEqual([]);
+    await liar.close();
+    await stranger.close();
+  });
+
+  test.each(['the same page', 'a page before', 'ever new addresses of the same records', 'nothing readable'])(
+    'at %s, it ends in a failure and not never',
+    async (where) => {
+      let page = 0;
+      const liar = await lyingServer((_path, base) => {
+        page += 1;
+        const next: Record<string, string> = {
+          'the same page': `${base}/Patient?_count=100`,
+          'a page before': `${base}/Patient?page=${page % 3}`,
+          'ever new addresses of the same records': `${base}/Patient?page=${page}`,
+          'nothing readable': 'http://[',
+        };
+        const id = where === 'a page before' ? String(page) : '1';
+        return { json: bundle(next[where], id) };
+      });
+      expect(await failureOf(idsOf(liar.client))).toMatchObject({ kind: 'unavailable' });
+      expect(page).toBeLessThan(10);
+      await liar.close();
+    },
+  );
+});
+
+test('more matches than are wanted at once are refused rather than cut', async () => {
+  for (let n = 0; n < 1001; n++) await server.lay({ resourceType: 'Flag', id: `f${n}`, status: 'active' } as fhir.Flag);
+  const failure = await failureOf(client.searchAll<fhir.Flag>('Flag', {}));
+  expect(failure).toMatchObject({ kind: 'refused', message: 'More than 1000 records match in the EMR.' });
+});
+
+const bad = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'not-supported' }] };
+
+function bundle(next?: string, id = '1') {
+  return {
+    resourceType: 'Bundle',
+    type: 'searchset',
+    ...(next !== undefined && { link: [{ relation: 'next', url: next }] }),
+    entry: [{ resource: { resourceType: 'Patient', id } }] as object[],
+  };
+}
+
+/** A client of a server that says whatever a test wants. */
+async function lyingServer(answer: (path: string, base: string) => LyingAnswer) {
+  const paths: string[] = [];
+  let base = '';
+  const liar = await lie(({ url = '' }) => {
+    paths.push(url);
+    return answer(url, base);
+  });
+  base = `${liar.url}/r4`;
+  const facts = { interactions: ['read', 'search-type'], params: ['family'], conditional_create: false };
+  const grant = {
+    access_token: 'a-token',
+    server: JSON.stringify({ fhir_version: '4.0.1', software: '', types: { Patient: { ...facts, versioned: true } } }),
+  };
+  const access = { credentials: { way: 'bearer_token' }, grant, keepGrant: async () => {} };
+  return { client: openClient(openDoor(base), access), paths, close: liar.close };
+}

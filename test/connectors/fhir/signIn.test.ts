@@ -1,0 +1,207 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Credentials } from '../../../src/connectors/connector.ts';
+import { fhir } from '../../../src/connectors/fhir/fhir.ts';
+import { needs } from '../../../src/connectors/fhir/needs.ts';
+import { pageSignIn } from '../../../src/connectors/fhir/pageSignIn.ts';
+import { askForTokens } from '../../../src/connectors/fhir/tokens.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { expectNoSecret, failureOf, type LyingAnswer, lie, openDoor, required } from '../place.ts';
+import { bySecret, newKeys, signedIn } from './place.ts';
+
+const return_address = 'http://127.0.0.1:21001/back';
+let server: FhirServer;
+beforeAll(async () => {
+  server = await startFhirServer({ redirect_uris: [return_address], data: 'small' });
+});
+afterEach(() => server.calm());
+afterAll(() => server.close());
+
+const byToken = (bearer_token = server.bearerToken()): Credentials => ({ way: 'bearer_token', bearer_token });
+
+describe('each way signs in', () => {
+  test('by a bearer token, also one with a line break behind it', async () => {
+    const { grant, offers } = await signedIn(openDoor(server.url), byToken(`${server.bearerToken()}\n`));
+    expect(grant.access_token).not.toMatch(/\s/);
+    expect(grant).not.toHaveProperty('refresh_token');
+    expect([...(offers ?? [])].sort()).toEqual(Object.keys(needs).sort());
+  });
+
+  test('by client ID and secret', async () => {
+    const { grant, user } = await signedIn(openDoor(server.url), bySecret(server));
+    expect(Number(grant.expires_at)).toBeGreaterThan(Date.now());
+    expect(user.ehr_id).toBe(server.clients.confidential.client_id);
+  });
+
+  test.each(['RS384', 'ES384'] as const)('by a statement signed with our key, %s', async (alg) => {
+    const { keys, jwks } = await newKeys();
+    const client_id = `signed-${alg}`;
+    server.register({ client_id, jwks });
+    // A server that takes one kind of signature alone.
+    const door = { ...openDoor(server.url), keys };
+    const { fetch } = door.outbound;
+    door.outbound.fetch = async (url, request) => {
+      const answer = await fetch(url, request);
+      if (!String(url).endsWith('smart-configuration')) return answer;
+      const told = JSON.parse(answer.body.toString());
+      const body = { ...told, token_endpoint_auth_signing_alg_values_supported: [alg] };
+      return { ...answer, body: Buffer.from(JSON.stringify(body)) };
+    };
+    await signedIn(door, { way: 'backend_services', client_id });
+    const asked = required(server.ledger.findLast(({ path }) => path.endsWith('/token')));
+    const [head = ''] = (new URLSearchParams(asked.body).get('client_assertion') ?? '').split('.');
+    expect(JSON.parse(Buffer.from(head, 'base64url').toString())).toMatchObject({ alg, kid: `key-${alg}` });
+  });
+
+  test('on the EMR’s own page, by a code that is good with our verifier alone', async () => {
+    const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
+    const door = openDoor(server.url);
+    const { url, kept } = await pageSignIn.start(door, credentials, { return_address, state: 'state-1' });
+    expect(url).not.toContain(kept.verifier);
+    expect(new URL(url).searchParams.get('code_challenge_method')).toBe('S256');
+    const returned = await allowed(url);
+    // With another verifier the code is worth nothing, and it is spent.
+    const other = await pageSignIn.finish(door, credentials, { ...kept, verifier: 'x'.repeat(43) }, new URL(returned));
+    expect(other).toEqual({ outcome: 'refused', because: 'access' });
+
+    const outcome = await pageSignIn.finish(door, credentials, kept, await allowed(url));
+    if (outcome.outcome !== 'signed_in') throw new Error('not signed in');
+    const { grant, user } = await signedIn(door, credentials, outcome.grant);
+    expect(grant).toMatchObject({ refresh_token: expect.any(String), access_token: expect.any(String) });
+    expect(user).toMatchObject({ ehr_id: 'Practitioner/prac-1', name: expect.stringMatching(/\w/) });
+  });
+
+  test('on the EMR’s own page, and a state that is not ours is not taken', async () => {
+    const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
+    const door = openDoor(server.url);
+    const { url, kept } = await pageSignIn.start(door, credentials, { return_address, state: 'ours' });
+    const returned = await allowed(url);
+    returned.searchParams.set('state', 'theirs');
+    const failure = await failureOf(pageSignIn.finish(door, credentials, kept, returned));
+    expect(failure.kind).toBe('unavailable');
+    expectNoSecret(failure, { password: kept.verifier ?? '' });
+  });
+
+  test('on the EMR’s own page, where the person may decline', async () => {
+    const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
+    const door = openDoor(server.url);
+    const { url, kept } = await pageSignIn.start(door, credentials, { return_address, state: 'ours' });
+    const outcome = await pageSignIn.finish(door, credentials, kept, await allowed(url, 'deny'));
+    expect(outcome).toEqual({ outcome: 'refused', because: 'person' });
+  });
+});
+
+describe('what is refused', () => {
+  const wrong: Record<string, () => Credentials> = {
+    'a token the server does not know': () => byToken('never-given-out'),
+    'a wrong secret': () => ({ ...bySecret(server), client_secret: 'of last year' }),
+    'an unknown client': () => ({ ...bySecret(server), client_id: 'nobody' }),
+    'a page that nobody was on': () => ({ way: 'authorization_code', client_id: 'x' }),
+  };
+  test.each(Object.keys(wrong))('%s is a refusal, not a failure', async (name) => {
+    const credentials = required(wrong[name])();
+    expect(await fhir.signIn(openDoor(server.url), credentials, undefined)).toEqual({
+      outcome: 'refused',
+      because: 'access',
+    });
+  });
+
+  test('keys that the EMR does not know', async () => {
+    const { jwks } = await newKeys();
+    server.register({ client_id: 'other-keys', jwks });
+    const { keys } = await newKeys();
+    const door = { ...openDoor(server.url), keys };
+    const credentials = { way: 'backend_services', client_id: 'other-keys' };
+    expect(await fhir.signIn(door, credentials, undefined)).toEqual({ outcome: 'refused', because: 'access' });
+  });
+
+  test('a server that lets the account read no patients says so at linking', async () => {
+    server.faults.forbidden = ['Patient'];
+    const failure = await failureOf(fhir.signIn(openDoor(server.url), byToken(), undefined));
+    expect(failure).toMatchObject({
+      kind: 'refused',
+      message: 'The server does not let this account read Patient records.',
+    });
+  });
+});
+
+test('a server that is away, too busy or out of order is not there for now, and no secret is told', async () => {
+  const credentials = bySecret(server);
+  for (const kind of ['error_500', 'too_many', 'html_500', 'reset', 'truncated'] as const) {
+    for (const path of ['metadata', 'smart-configuration', '/auth/token', 'Patient']) {
+      server.fail({ kind, path });
+      const failure = await failureOf(fhir.signIn(openDoor(server.url), credentials, undefined));
+      expect([failure.kind, kind, path]).toEqual(['unavailable', kind, path]);
+      expectNoSecret(failure, { password: credentials.client_secret ?? '' });
+      server.calm();
+    }
+  }
+});
+
+test.each([
+  ['an OAuth error', { status: 400, json: { error: 'invalid_client' } }, 'refused'],
+  ['a plain 401', { status: 401, raw: 'No.', headers: { 'content-type': 'text/plain' } }, 'refused'],
+  ['a 401 with a challenge', { status: 401, raw: '', headers: { 'www-authenticate': 'Basic realm="x"' } }, 'refused'],
+  ['that it is away for now', { status: 400, json: { error: 'temporarily_unavailable' } }, 'unavailable'],
+  ['an OAuth error of its own', { status: 500, json: { error: 'server_error' } }, 'unavailable'],
+  ['too many requests', { status: 429, json: { error: 'slow_down' } }, 'unavailable'],
+  ['a page', { status: 403, raw: '<html>', headers: { 'content-type': 'text/html' } }, 'unavailable'],
+  [
+    'a challenge without a 401',
+    { status: 403, raw: '', headers: { 'www-authenticate': 'Basic realm="x"' } },
+    'unavailable',
+  ],
+  ['no token', { json: { token_type: 'Bearer' } }, 'unavailable'],
+  ['not JSON', { raw: '{' }, 'unavailable'],
+] as [string, LyingAnswer, string][])(
+  'a token request answered with %s is told for what it is',
+  async (_name, answer, expected) => {
+    const liar = await lie(() => answer);
+    const outcome = await askForTokens(
+      openDoor(liar.url),
+      { token_endpoint: `${liar.url}/token` },
+      bySecret(server),
+    ).catch((error: unknown) => error);
+    expect(outcome).toMatchObject(expected === 'refused' ? { refused: expect.any(String) } : { kind: expected });
+    expectNoSecret(outcome, { password: server.clients.confidential.client_secret });
+    await liar.close();
+  },
+);
+
+describe('what else may answer at the address', () => {
+  const statement = (version: unknown) => ({
+    resourceType: 'CapabilityStatement',
+    fhirVersion: version,
+    rest: [{ mode: 'server', resource: [{ type: 'Patient', interaction: [{ code: 'search-type' }] }] }],
+  });
+  const told: [string, LyingAnswer, string][] = [
+    ['another version', { json: statement('5.0.0') }, 'The server speaks FHIR 5.0.0, and FHIR R4 (4.0) is needed.'],
+    ['DSTU2', { json: statement('1.0.2') }, 'The server speaks FHIR 1.0.2, and FHIR R4 (4.0) is needed.'],
+    ['no version', { json: statement(undefined) }, 'The server speaks FHIR unknown, and FHIR R4 (4.0) is needed.'],
+    ['another interface', { json: { ok: true } }, 'There is no FHIR server at this address.'],
+    [
+      'a web site',
+      { raw: '<html>Hello</html>', headers: { 'content-type': 'text/html' } },
+      'There is no FHIR server at this address.',
+    ],
+    ['nothing', { status: 404, json: {} }, 'There is no FHIR server at this address.'],
+  ];
+  test.each(told)('%s is refused in plain words, and given no credential', async (_name, answer, message) => {
+    const seen: string[] = [];
+    const liar = await lie((request) => {
+      seen.push(`${request.headers.authorization ?? ''}${request.body}`);
+      return answer;
+    });
+    const failure = await failureOf(fhir.signIn(openDoor(liar.url), bySecret(server), undefined));
+    expect(failure).toMatchObject({ kind: 'refused', message });
+    expect(seen.join('')).toBe('');
+    await liar.close();
+  });
+});
+
+/** Signs in on the page as a person does, and gives the address it leads back to. */
+async function allowed(url: string, answer: 'allow' | 'deny' = 'allow'): Promise<URL> {
+  const [person] = server.people;
+  const form = new URLSearchParams({ username: person?.username ?? '', password: person?.password ?? '', answer });
+  const page = await fetch(url, { method: 'POST', body: form, redirect: 'manual' });
+  return new URL(required(page.headers.get('location') ?? undefined));
+}

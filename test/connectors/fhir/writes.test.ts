@@ -1,0 +1,226 @@
+import type * as fhir from 'fhir/r4.js';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { EmrFailure } from '../../../src/connectors/connector.ts';
+import { type FhirClient, marker_system } from '../../../src/connectors/fhir/client.ts';
+import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { failureOf } from '../place.ts';
+import { linkedClient } from './place.ts';
+
+let server: FhirServer;
+let client: FhirClient;
+let marked = 0;
+beforeAll(async () => {
+  server = await startFhirServer();
+  ({ client } = await linkedClient(server));
+});
+afterEach(() => server.calm());
+afterAll(() => server.close());
+
+const patient = (family: string): fhir.Patient => ({ resourceType: 'Patient', name: [{ family }] });
+const newMarker = () => `operation-${++marked}-create`;
+
+async function bearing(marker: string): Promise<fhir.Patient[]> {
+  const all = await server.resources<fhir.Patient>('Patient');
+  return all.filter(({ identifier = [] }) => identifier.some((each) => each.value === marker));
+}
+
+describe('a create', () => {
+  test('gives what is stored, with our marker among its identifiers and the others kept', async () => {
+    const marker = newMarker();
+    const mrn = { system: 'urn:mrn', value: 'M-1' };
+    const stored = await client.create<fhir.Patient>({ ...patient('One'), identifier: [mrn] }, marker);
+    expect(stored).toMatchObject({
+      id: expect.any(String),
+      identifier: [mrn, { system: marker_system, value: marker }],
+    });
+    expect(await client.read<fhir.Patient>('Patient', stored.id ?? '')).toEqual(stored);
+    expect(await client.findByMarker<fhir.Patient>('Patient', marker)).toEqual(stored);
+    expect(await client.findByMarker<fhir.Patient>('Patient', 'never-sent')).toBeUndefined();
+  });
+
+  test('made twice with one marker makes one record, where the server can see to that', async () => {
+    const marker = newMarker();
+    const [one, two] = [await client.create(patient('Twice'), marker), await client.create(patient('Twice'), marker)];
+    expect(two.id).toBe(one.id);
+    expect(await bearing(marker)).toHaveLength(1);
+  });
+
+  const answers = ['empty', 'empty_without_location', 'outcome', 'not_fhir'] as const;
+  test.each(answers)('answered with %s is read back', async (create_answer) => {
+    server.faults.create_answer = create_answer;
+    const marker = newMarker();
+    const stored = await client.create(patient('Silent'), marker);
+    expect(stored).toMatchObject({ id: (await bearing(marker))[0]?.id, name: [{ family: 'Silent' }] });
+  });
+
+  test('answered with nothing by a server that cannot be asked is of unknown outcome', async () => {
+    Object.assign(server.faults, { create_answer: 'empty_without_location', search_by_identifier: false });
+    const { client: other } = await linkedClient(server);
+    expect(other.canFind('Patient')).toBe(false);
+    const marker = newMarker();
+    expect(await failureOf(other.create(patient('Lost'), marker))).toMatchObject({ kind: 'unknown_outcome' });
+    expect(await failureOf(other.findByMarker('Patient', marker))).toMatchObject({ kind: 'unknown_outcome' });
+  });
+
+  const lost = [
+    'error_500',
+    'error_503',
+    'html_500',
+    'html_200',
+    'empty',
+    'not_fhir',
+    'redirect',
+    'reset',
+    'truncated',
+  ] as const;
+  test.each(lost)('whose answer became %s is found by its marker, and not made again', async (kind) => {
+    const { client: other } = await linkedClient(server);
+    server.fail({ kind, method: 'POST', path: 'Patient', performed: true });
+    const marker = newMarker();
+    const outcome = await other.create(patient('Lost'), marker).catch((error: unknown) => error);
+    // An empty or unreadable answer of success is followed by a look; every other loss is told as unknown.
+    if (outcome instanceof EmrFailure) expect(outcome.kind).toBe('unknown_outcome');
+    else expect(['html_200', 'empty', 'not_fhir']).toContain(kind);
+    const found = await other.findByMarker<fhir.Patient>('Patient', marker);
+    expect(await bearing(marker)).toMatchObject([{ id: found?.id }]);
+  });
+
+  test('that was never sent, or plainly not taken, is not of unknown outcome', async () => {
+    const definite = { too_many: 'unavailable', too_many_retry_after: 'unavailable', forbidden: 'refused' } as const;
+    for (const [kind, expected] of Object.entries(definite)) {
+      server.fail({ kind: kind as keyof typeof definite, method: 'POST' });
+      expect((await failureOf(client.create(patient('No'), newMarker()))).kind).toBe(expected);
+    }
+    const invalid = { ...patient('No'), nonsense: 1 } as fhir.Patient;
+    expect((await failureOf(client.create(invalid, newMarker()))).kind).toBe('refused');
+  });
+
+  test('two at once on a server that fails so: the second is lost, found to be absent, and made', async () => {
+    server.faults.one_create_at_a_time = true;
+    const markers = [newMarker(), newMarker()];
+    const outcomes = await Promise.allSettled(markers.map((marker) => client.create(patient('AtOnce'), marker)));
+    const failed = outcomes.findIndex(({ status }) => status === 'rejected');
+    const marker = markers[failed] ?? '';
+    expect(outcomes[failed]).toMatchObject({ reason: { kind: 'unknown_outcome' } });
+    expect(await client.findByMarker('Patient', marker)).toBeUndefined();
+    await client.create(patient('AtOnce'), marker);
+    for (const each of markers) expect(await bearing(each)).toHaveLength(1);
+  });
+});
+
+test('a server that reads past the marker and gives everyone is not believed', async () => {
+  const { client: other } = await linkedClient(server);
+  await client.create(patient('Anyone'), newMarker());
+  Object.assign(server.faults, { search_by_identifier: false, unknown_parameter: 'ignore' });
+  expect(other.canFind('Patient')).toBe(true);
+  expect(await failureOf(other.findByMarker('Patient', 'never-sent'))).toMatchObject({ kind: 'unknown_outcome' });
+});
+
+describe('an update', () => {
+  const stored = (family: string) => client.create<fhir.Patient>(patient(family), newMarker());
+  const rename = (given: string) => (current: fhir.Patient) => ({
+    ...current,
+    name: [{ ...current.name?.[0], given: [given] }],
+  });
+
+  test('gives what was before and after, and leaves one marker, that of the last write', async () => {
+    const { id = '' } = await stored('Before');
+    const { before, after } = await client.update<fhir.Patient>('Patient', id, rename('Ann'), 'update-1');
+    expect(before.name).toEqual([{ family: 'Before' }]);
+    expect(after.name).toEqual([{ family: 'Before', given: ['Ann'] }]);
+    expect(after.identifier).toEqual([{ system: marker_system, value: 'update-1' }]);
+    expect(await client.findByMarker<fhir.Patient>('Patient', 'update-1')).toEqual(after);
+  });
+
+  test.each(['weak', 'strong', 'none'] as const)('is tied to its version where entity tags are %s', async (etag) => {
+    server.faults.etag = etag;
+    const { id = '' } = await stored('Tagged');
+    const { after } = await client.update<fhir.Patient>('Patient', id, rename('Bea'), newMarker());
+    expect(after.name).toEqual([{ family: 'Tagged', given: ['Bea'] }]);
+    expect(server.writes('Patient').at(-1)?.headers['if-match']).toMatch(etag === 'strong' ? /^"/ : /^W\/"/);
+  });
+
+  test('that meets a change of others is made anew from what they left', async () => {
+    const { id = '' } = await stored('Shared');
+    let times = 0;
+    const { before, after } = await client.update<fhir.Patient>(
+      'Patient',
+      id,
+      (current) => {
+        times += 1;
+        if (times === 1) void server.lay({ ...current, meta: { versionId: '99' }, gender: 'female' });
+        return rename('Cleo')(current);
+      },
+      newMarker(),
+    );
+    expect(times).toBe(2);
+    expect(before.gender).toBe('female');
+    expect(after).toMatchObject({ gender: 'female', name: [{ family: 'Shared', given: ['Cleo'] }] });
+  });
+
+  test('whose own fields others have changed is refused by whoever makes it, and nothing is sent', async () => {
+    const { id = '' } = await stored('Contested');
+    let times = 0;
+    const work = client.update<fhir.Patient>(
+      'Patient',
+      id,
+      (current, first) => {
+        times += 1;
+        if (times === 1) void server.lay({ ...current, meta: { versionId: '99' }, name: [{ family: 'Theirs' }] });
+        if (current.name?.[0]?.family !== first.name?.[0]?.family)
+          throw new EmrFailure('refused', 'Changed by others.');
+        return { ...current, name: [{ family: 'Ours' }] };
+      },
+      newMarker(),
+    );
+    expect(await failureOf(work)).toMatchObject({ kind: 'refused', message: 'Changed by others.' });
+    expect((await client.read<fhir.Patient>('Patient', id))?.name).toEqual([{ family: 'Theirs' }]);
+  });
+
+  test('that others are always ahead of gives up for now', async () => {
+    const { id = '' } = await stored('Busy');
+    let version = 100;
+    const work = client.update<fhir.Patient>(
+      'Patient',
+      id,
+      (current) => {
+        version += 1;
+        void server.lay({ ...current, meta: { versionId: String(version) } });
+        return rename('Dot')(current);
+      },
+      newMarker(),
+    );
+    expect(await failureOf(work)).toMatchObject({ kind: 'unavailable' });
+    expect(version).toBe(103);
+  });
+
+  test('of what is not there is told so, and an id that climbs up the path is not sent', async () => {
+    for (const id of ['nobody', '..', '.', 'a/b', '']) {
+      expect(await failureOf(client.update('Patient', id, (same) => same, newMarker()))).toMatchObject({
+        kind: 'not_found',
+      });
+    }
+    expect(server.ledger.some(({ path }) => path.endsWith('/R4/'))).toBe(false);
+  });
+
+  test('is neither made nor offered where the server keeps no versions', async () => {
+    server.faults.versioning = 'no-version';
+    const { id = '' } = await stored('Unversioned');
+    const { client: other } = await linkedClient(server);
+    expect(await failureOf(other.update('Patient', id, (same) => same, newMarker()))).toMatchObject({
+      kind: 'refused',
+    });
+    expect(offersOf(other.capabilities)).not.toContain('updatePatient');
+    expect(offersOf(client.capabilities)).toContain('updatePatient');
+  });
+
+  test('whose answer is lost is of unknown outcome, and found by its marker', async () => {
+    const { id = '' } = await stored('Unsure');
+    server.fail({ kind: 'reset', method: 'PUT', performed: true });
+    expect(await failureOf(client.update<fhir.Patient>('Patient', id, rename('Eve'), 'update-lost'))).toMatchObject({
+      kind: 'unknown_outcome',
+    });
+    expect(await client.findByMarker<fhir.Patient>('Patient', 'update-lost')).toMatchObject({ id });
+  });
+});

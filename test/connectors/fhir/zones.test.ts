@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { zoneOfState } from '../../../src/connectors/fhir/stateZones.ts';
+import { us_state } from '../../../src/model/usPlaces.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { openDoor } from '../place.ts';
+import { bySecret, signedIn } from './place.ts';
+
+let server: FhirServer;
+beforeAll(async () => {
+  server = await startFhirServer({ data: 'none' });
+});
+afterAll(() => server.close());
+
+const zone = async () => (await signedIn(openDoor(server.url), bySecret(server))).timezone;
+
+test('a practice is in the zone that a location says, else in that of its state, else in none', async () => {
+  expect(await zone()).toBe('UTC');
+  await server.lay({ resourceType: 'Location', id: 'closed', status: 'inactive', address: { state: 'HI' } });
+  await server.lay({ resourceType: 'Location', id: 'bare' });
+  expect(await zone()).toBe('UTC');
+  await server.lay({ resourceType: 'Location', id: 'open', address: { state: 'az' } });
+  expect(await zone()).toBe('America/Phoenix');
+  const extension = [{ url: 'http://hl7.org/fhir/StructureDefinition/timezone', valueCode: 'America/Denver' }];
+  await server.lay({ resourceType: 'Location', id: 'said', extension });
+  expect(await zone()).toBe('America/Denver');
+});
+
+test('every state that the interface knows has a zone, but for the military post regions', () => {
+  const { pattern } = us_state as typeof us_state & { pattern: string };
+  const codes = [...pattern.matchAll(/\[([A-Z])[a-z]\]\[([A-Z])[a-z]\]/g)].map(([, a, b]) => `${a}${b}`);
+  expect(codes.length).toBeGreaterThan(50);
+  const zoneless = codes.filter((code) => zoneOfState(code) === undefined);
+  expect(zoneless).toStrictEqual(['AA', 'AE', 'AP']);
+});

@@ -1,0 +1,109 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Answer } from './faults.ts';
+
+export type Person = { username: string; password: string; name: string; fhir_user: string };
+
+/** An application that was registered with the EMR's vendor. */
+export type RegisteredClient = {
+  client_id: string;
+  client_secret?: string;
+  /** Its public keys, as they are or where it publishes them. */
+  jwks?: { keys: object[] };
+  jwks_url?: string;
+  redirect_uris?: readonly string[];
+};
+
+type Code = {
+  client_id: string;
+  redirect_uri: string;
+  challenge: string;
+  scope: string;
+  person: Person;
+  nonce: string;
+};
+
+export type Authorize = {
+  /** The page, and what its form sends. */
+  answer(method: string, query: URLSearchParams, form: URLSearchParams): Answer;
+  /** A code is good once, for whoever asked for it. */
+  redeem(code: string, client_id: string, redirect_uri: string, verifier: string): Code | undefined;
+};
+
+/** Authorization code with PKCE: the page on which a person of the clinic lets an application in. */
+export function openAuthorize(
+  clients: Map<string, RegisteredClient>,
+  people: readonly Person[],
+  base: string,
+): Authorize {
+  const codes = new Map<string, Code>();
+
+  function grant(query: URLSearchParams, form: URLSearchParams): Answer {
+    const redirect_uri = query.get('redirect_uri') ?? '';
+    const back = new URL(redirect_uri);
+    back.searchParams.set('state', query.get('state') ?? '');
+    if (form.get('answer') === 'deny') {
+      back.searchParams.set('error', 'access_denied');
+      return redirect(back);
+    }
+    const typed = [form.get('username'), form.get('password')];
+    const person = people.find((one) => one.username === typed[0] && one.password === typed[1]);
+    if (!person) return page(query, 'The user name or password is wrong.');
+    const code = randomBytes(16).toString('base64url');
+    codes.set(code, {
+      client_id: query.get('client_id') ?? '',
+      redirect_uri,
+      challenge: query.get('code_challenge') ?? '',
+      scope: query.get('scope') ?? '',
+      nonce: query.get('nonce') ?? '',
+      person,
+    });
+    back.searchParams.set('code', code);
+    return redirect(back);
+  }
+
+  return {
+    answer: (method, query, form) => {
+      const fault = faultOf(query);
+      if (fault !== undefined) return { status: 400, headers: pageHeaders, body: `<!doctype html><p>${fault}</p>` };
+      return method === 'POST' ? grant(query, form) : page(query, undefined);
+    },
+    redeem: (code, client_id, redirect_uri, verifier) => {
+      const known = codes.get(code);
+      codes.delete(code);
+      if (known?.client_id !== client_id || known.redirect_uri !== redirect_uri) return undefined;
+      return createHash('sha256').update(verifier).digest('base64url') === known.challenge ? known : undefined;
+    },
+  };
+
+  /** What is wrong before anybody may be sent back: never to an address that is not registered. */
+  function faultOf(query: URLSearchParams): string | undefined {
+    const client = clients.get(query.get('client_id') ?? '');
+    if (!client?.redirect_uris?.includes(query.get('redirect_uri') ?? '')) return 'Unknown application or address.';
+    if (query.get('response_type') !== 'code') return 'Only response_type=code is supported.';
+    if (query.get('code_challenge_method') !== 'S256' || !query.get('code_challenge')) return 'PKCE is required.';
+    if (query.get('aud') !== base) return 'The audience (aud) must be this FHIR server.';
+    return query.get('state') ? undefined : 'The state is required.';
+  }
+}
+
+const pageHeaders = {
+  'content-type': 'text/html; charset=utf-8',
+  'x-frame-options': 'DENY',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+};
+
+function page(query: URLSearchParams, alert: string | undefined): Answer {
+  const action = `?${query}`.replaceAll('&', '&amp;').replaceAll('"', '&quot;');
+  const body = `<!doctype html><html lang="en"><title>Sign in to Meadowbrook EMR</title><h1>Meadowbrook EMR</h1>
+${alert === undefined ? '' : `<p role="alert">${alert}</p>`}
+<form method="post" action="${action}">
+<p><label>User name <input name="username" autocomplete="username"></label></p>
+<p><label>Password <input name="password" type="password" autocomplete="current-password"></label></p>
+<p><button name="answer" value="allow">Allow</button> <button name="answer" value="deny">Deny</button></p>
+</form></html>`;
+  return { status: alert === undefined ? 200 : 401, headers: pageHeaders, body };
+}
+
+function redirect(to: URL): Answer {
+  return { status: 302, headers: { location: to.href }, body: '' };
+}

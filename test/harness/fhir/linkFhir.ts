@@ -1,0 +1,24 @@
+import { type Api, openApi } from '../api.ts';
+import type { TestSandbox } from '../sandbox.ts';
+import type { FhirServer } from './startFhirServer.ts';
+
+/** An account at a FHIR server, linked as an application links it; what the server withholds now stays withheld. */
+export async function linkFhir(
+  world: Pick<TestSandbox, 'api' | 'sandbox'>,
+  server: FhirServer,
+  who: { user_id: string; org_id: string },
+): Promise<Api & { access_token: string }> {
+  const headers = { access_token: null };
+  const created = await world.api.call('POST', '/link/token/create', {
+    body: { ...who, emr_name: 'fhir', emr_instance_domain: server.url },
+    headers,
+  });
+  const linked = await world.api.call('POST', '/sandbox/public_token/create', {
+    body: { link_token: created.body.token, credentials: { way: 'client_secret', ...server.clients.confidential } },
+    headers,
+  });
+  if (linked.status !== 200) throw new Error(`Linking failed: ${JSON.stringify(linked.body)}`);
+  const path = `/link/token/exchange?public_token=${linked.body.public_token}`;
+  const access_token: string = (await world.api.call('GET', path, { headers })).body.token;
+  return { ...openApi({ ...world.sandbox, access_token }), access_token };
+}

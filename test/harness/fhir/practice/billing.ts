@@ -1,0 +1,187 @@
+import type * as fhir from 'fhir/r4.js';
+import { payers } from './places.ts';
+import { type Coded, dayFrom, type Making, someOf, times } from './sizes.ts';
+
+/** Coverages of most patients, claims of all, answers of insurers to a part of them. */
+export function billingOf(making: Making): fhir.FhirResource[] {
+  const { size } = making;
+  return [
+    ...times(size.patients, (index) => coveragesOf(making, index)).flat(),
+    ...times(size.claims, (index) => claimOf(making, index)).flat(),
+  ];
+}
+
+function coveragesOf(making: Making, index: number): fhir.Coverage[] {
+  const patient = `Patient/pat-${index + 1}`;
+  if (index % 10 === 9) return [];
+  const bare: fhir.Coverage = {
+    resourceType: 'Coverage',
+    id: `cov-${index + 1}`,
+    status: 'active',
+    beneficiary: { reference: patient },
+    payor: [{ reference: `Organization/${someOf(making, 'payer', payers)}` }],
+  };
+  if (index % 40 === 11) return [bare];
+  const related = index % 5 === 2;
+  const first: fhir.Coverage = {
+    ...bare,
+    subscriberId: `TST${100001 + index}`,
+    order: 1,
+    relationship: {
+      coding: [{ system: relationships, code: related ? 'child' : 'self' }],
+    },
+    subscriber: { reference: related ? `RelatedPerson/rel-${index + 1}` : patient },
+    period: { start: dayFrom(making, -400) },
+    class: [{ type: { coding: [{ system: classes, code: 'group' }] }, value: `GRP${10 + (index % 7)}` }],
+    costToBeneficiary: [{ type: { coding: [{ system: copays, code: 'copay' }] }, valueMoney: usd(2500) }],
+  };
+  const second: fhir.Coverage = { ...first, id: `cov-${index + 1}b`, order: 2, subscriberId: `SEC${100001 + index}` };
+  return index % 6 === 0 ? [first, second] : [first];
+}
+
+function claimOf(making: Making, index: number): fhir.FhirResource[] {
+  const { chance, size } = making;
+  const number = 1 + chance.below(size.patients);
+  const patient = { reference: `Patient/pat-${number}` };
+  const provider = { reference: `Practitioner/${someOf(making, 'prac', size.doctors)}` };
+  const insurer = { reference: `Organization/${someOf(making, 'payer', payers)}` };
+  const days = -1 - chance.below(700);
+  const id = `claim-${index + 1}`;
+  const cents = 4000 + chance.below(30000);
+  const covered = (number - 1) % 10 !== 9;
+  const claim: fhir.Claim = {
+    resourceType: 'Claim',
+    id,
+    status: index % 50 === 3 ? 'cancelled' : 'active',
+    type: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/claim-type', code: 'professional' }] },
+    use: 'claim',
+    patient,
+    created: dayFrom(making, days + 1),
+    provider,
+    priority: { coding: [{ code: 'normal' }] },
+    insurance: [
+      {
+        sequence: 1,
+        focal: true,
+        coverage: covered ? { reference: `Coverage/cov-${number}` } : { display: 'Self pay' },
+      },
+    ],
+  };
+  if (index % 100 === 50) return [claim];
+  const whole: fhir.Claim = {
+    ...claim,
+    billablePeriod: { start: dayFrom(making, days), end: dayFrom(making, days) },
+    insurer,
+    diagnosis: [{ sequence: 1, diagnosisCodeableConcept: { coding: [{ system: icd, ...chance.pick(diagnoses) }] } }],
+    item: [itemOf(making, 1, days, cents)],
+    total: usd(cents),
+  };
+  const answered = { claim: whole, patient, insurer, provider, cents, day: dayFrom(making, Math.min(days + 14, 0)) };
+  if (index % 5 < 2) return [whole, responseOf(id, answered)];
+  return index % 5 === 2 ? [whole, benefitOf(id, answered)] : [whole];
+}
+
+function itemOf({ chance, ...making }: Making, sequence: number, days: number, cents: number): fhir.ClaimItem {
+  return {
+    sequence,
+    diagnosisSequence: [1],
+    productOrService: { coding: [{ system: 'http://www.ama-assn.org/go/cpt', ...chance.pick(services) }] },
+    servicedDate: dayFrom({ chance, ...making }, days),
+    locationCodeableConcept: { coding: [{ system: 'https://www.cms.gov/place-of-service', code: '11' }] },
+    quantity: { value: 1 },
+    unitPrice: usd(cents),
+    net: usd(cents),
+  };
+}
+
+type Answered = {
+  claim: fhir.Claim;
+  patient: fhir.Reference;
+  insurer: fhir.Reference;
+  provider: fhir.Reference;
+  cents: number;
+  day: string;
+};
+
+function responseOf(id: string, { claim, patient, insurer, cents, day }: Answered): fhir.ClaimResponse {
+  const paid = Math.round(cents * 0.7);
+  return {
+    resourceType: 'ClaimResponse',
+    id: `resp-${id}`,
+    status: 'active',
+    type: claim.type,
+    use: 'claim',
+    patient,
+    created: day,
+    insurer,
+    request: { reference: `Claim/${id}` },
+    outcome: 'complete',
+    disposition: 'Claim settled as per contract.',
+    item: [{ itemSequence: 1, adjudication: adjudicationOf(cents, paid) }],
+    total: adjudicationOf(cents, paid).map(({ category, amount }) => ({ category, amount: amount ?? usd(0) })),
+    payment: {
+      type: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/ex-paymenttype', code: 'complete' }] },
+      date: day,
+      amount: usd(paid),
+      identifier: { system: 'urn:meadowbrook:check', value: `CHK-${id}` },
+    },
+  };
+}
+
+function benefitOf(id: string, { claim, patient, insurer, provider, cents, day }: Answered): fhir.ExplanationOfBenefit {
+  const paid = Math.round(cents * 0.6);
+  return {
+    resourceType: 'ExplanationOfBenefit',
+    id: `eob-${id}`,
+    status: 'active',
+    type: claim.type,
+    use: 'claim',
+    patient,
+    created: day,
+    insurer,
+    provider,
+    claim: { reference: `Claim/${id}` },
+    outcome: 'complete',
+    insurance: claim.insurance.map(({ focal, coverage }) => ({ focal, coverage })),
+    item: [
+      {
+        sequence: 1,
+        productOrService: claim.item?.[0]?.productOrService ?? {},
+        adjudication: adjudicationOf(cents, paid),
+      },
+    ],
+    total: adjudicationOf(cents, paid).map(({ category, amount }) => ({ category, amount: amount ?? usd(0) })),
+    payment: { date: day, amount: usd(paid), identifier: { value: `EFT-${id}` } },
+  };
+}
+
+function adjudicationOf(cents: number, paid: number): fhir.ClaimResponseItemAdjudication[] {
+  const category = (code: string) => ({
+    coding: [{ system: 'http://terminology.hl7.org/CodeSystem/adjudication', code }],
+  });
+  return [
+    { category: category('submitted'), amount: usd(cents) },
+    { category: category('eligible'), amount: usd(Math.round(cents * 0.8)) },
+    { category: category('deductible'), amount: usd(Math.round(cents * 0.8) - paid) },
+    { category: category('benefit'), amount: usd(paid) },
+  ];
+}
+
+function usd(cents: number): fhir.Money {
+  return { value: cents / 100, currency: 'USD' };
+}
+
+const relationships = 'http://terminology.hl7.org/CodeSystem/subscriber-relationship';
+const classes = 'http://terminology.hl7.org/CodeSystem/coverage-class';
+const copays = 'http://terminology.hl7.org/CodeSystem/coverage-copay-type';
+const icd = 'http://hl7.org/fhir/sid/icd-10-cm';
+const diagnoses: Coded = [
+  { code: 'I10', display: 'Essential (primary) hypertension' },
+  { code: 'E11.9', display: 'Type 2 diabetes mellitus without complications' },
+  { code: 'J06.9', display: 'Acute upper respiratory infection, unspecified' },
+];
+const services: Coded = [
+  { code: '99213', display: 'Office visit, established patient' },
+  { code: '99203', display: 'Office visit, new patient' },
+  { code: '85025', display: 'Complete blood count' },
+];

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { badRequest, evalFhirPath, OperationOutcomeError, parseSearchRequest } from '@medplum/core';
+import type { Bundle, BundleEntry, Resource } from '@medplum/fhirtypes';
+import type { FaultSwitches } from './faults.ts';
+import { type CheckedRepository, referencesOf } from './repository.ts';
+import { parametersOf } from './statementOf.ts';
+
+type Found = { entries: BundleEntry[]; total: number; includes: string[] };
+
+export type Searches = {
+  first(type: string, query: URLSearchParams): Promise<Bundle>;
+  /** A further page of a search whose result the server keeps, as its link asks for it; undefined: no longer kept. */
+  further(query: URLSearchParams): Promise<Bundle | undefined>;
+};
+
+const page_size_default = 50;
+const page_size_max = 200;
+/** The server's memory: older searches cannot be paged on. */
+const kept_max = 30;
+
+/** Searches are Medplum's; pages are kept here, so that a second page belongs to the same result as the first. */
+export function openSearches(repo: CheckedRepository, base: string, faults: FaultSwitches): Searches {
+  const kept = new Map<string, Found>();
+
+  async function page(id: string, found: Found, offset: number, size: number): Promise<Bundle> {
+    const whole = faults.paging === 'whole';
+    const entries = whole ? found.entries : found.entries.slice(offset, offset + size);
+    const next = `?_getpages=${id}&_getpagesoffset=${offset + size}&_count=${size}`;
+    const more = !whole && faults.paging !== 'cut' && offset + size < found.entries.length;
+    const origin = faults.link_origin === undefined ? base : base.replace(new URL(base).origin, faults.link_origin);
+    return {
+      resourceType: 'Bundle',
+      type: faults.bundle_type,
+      ...(faults.total && { total: found.total }),
+      link: more ? [{ relation: 'next', url: faults.paging === 'relative_links' ? next : origin + next }] : [],
+      entry: [...entries, ...(await includedBy(repo, entries, found.includes))],
+    };
+  }
+
+  return {
+    first: async (type, query) => {
+      const known = parametersOf(type, faults);
+      const params = knownOnly(
+        type,
+        query,
+        known.map(({ code }) => code),
+        faults,
+      );
+      if (params === undefined) return page('none', { entries: [], total: 0, includes: [] }, 0, 1);
+      const { count, ...request } = parseSearchRequest(`${type}?${params}`);
+      const emptied = faults.day_matches_nothing && asksForDay(query, known);
+      // The repository cuts by `count` after it has copied every match; taken whole once, pages cost nothing.
+      const { entry = [] } = emptied ? {} : await repo.search(request);
+      const entries = entry.map(({ resource }) => entryOf(base, resource, 'match'));
+      const found = { entries, total: entries.length, includes: query.getAll('_include') };
+      if (query.get('_summary') === 'count') return { resourceType: 'Bundle', type: 'searchset', total: found.total };
+      const id = randomUUID();
+      const size = Math.min(count ?? page_size_default, page_size_max) || 1;
+      if (entries.length > size) kept.set(id, found);
+      if (kept.size > kept_max) kept.delete([...kept.keys()][0] ?? '');
+      return page(id, found, 0, size);
+    },
+    further: async (query) => {
+      const id = query.get('_getpages') ?? '';
+      const found = kept.get(id);
+      return found && page(id, found, Number(query.get('_getpagesoffset')), Number(query.get('_count')) || 1);
+    },
+  };
+
+  async function includedBy(from: CheckedRepository, entries: BundleEntry[], includes: string[]) {
+    const wanted = new Set<string>();
+    for (const { resource } of entries) for (const one of includes) targets(resource, one, wanted);
+    const read = await Promise.all(
+      [...wanted].map((reference) => from.readReference({ reference }).catch(() => undefined)),
+    );
+    return read.filter((one) => one !== undefined).map((one) => entryOf(base, one, 'include'));
+  }
+
+  function targets(resource: Resource | undefined, include: string, wanted: Set<string>): void {
+    const [type = '', code] = include.split(':');
+    const parameter = parametersOf(type, faults).find((one) => one.code === code);
+    if (!parameter?.expression || resource?.resourceType !== type) return;
+    for (const value of evalFhirPath(parameter.expression, resource)) {
+      for (const reference of referencesOf([value])) wanted.add(reference);
+    }
+  }
+}
+
+/** The query that is carried out; undefined where an unknown parameter finds nothing. */
+function knownOnly(type: string, query: URLSearchParams, codes: string[], { unknown_parameter }: FaultSwitches) {
+  const params = new URLSearchParams();
+  for (const [name, value] of query) {
+    if (['_include', '_total', '_format', '_summary', '_elements'].includes(name)) continue;
+    const plain = name.split(':')[0] ?? '';
+    if (['_count', '_sort', '_offset'].includes(plain) || codes.includes(plain)) params.append(name, value);
+    else if (unknown_parameter === 'empty') return undefined;
+    else if (unknown_parameter === 'refuse') {
+      throw new OperationOutcomeError(badRequest(`Unknown search parameter of ${type}`));
+    }
+  }
+  return params;
+}
+
+function asksForDay(query: URLSearchParams, known: { code: string; type: string }[]): boolean {
+  const dates = known.filter(({ type }) => type === 'date').map(({ code }) => code);
+  return [...query].some(([name, value]) => dates.includes(name) && /^(eq)?\d{4}-\d\d-\d\d$/.test(value));
+}
+
+function entryOf(base: string, resource: Resource | undefined, mode: 'match' | 'include'): BundleEntry {
+  if (!resource) throw new Error('a search result without a resource');
+  return { fullUrl: `${base}/${resource.resourceType}/${resource.id}`, resource, search: { mode } };
+}

@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import type { FaultSwitches } from './faults.ts';
+
+export type Bearer = { client_id: string; scope: string; user: string | undefined };
+type Access = Bearer & { ends_at: number; uses_left: number };
+
+export type Tokens = {
+  issue(
+    bearer: Bearer,
+    options: { refresh: boolean },
+  ): { access_token: string; expires_in: number; refresh_token?: string };
+  /** Ends the refresh token where the server rotates them. */
+  redeem(refresh_token: string, client_id: string): Bearer | undefined;
+  accepts(access_token: string): boolean;
+  expire(which: 'access' | 'all'): void;
+};
+
+export function openTokens(faults: FaultSwitches): Tokens {
+  const access = new Map<string, Access>();
+  const refresh = new Map<string, Bearer>();
+  return {
+    issue: (bearer, options) => {
+      const expires_in = faults.token_life_s;
+      const access_token = `at-${randomBytes(24).toString('base64url')}`;
+      access.set(access_token, {
+        ...bearer,
+        ends_at: Date.now() + expires_in * 1000,
+        uses_left: faults.token_uses_max,
+      });
+      if (!options.refresh) return { access_token, expires_in };
+      const refresh_token = `rt-${randomBytes(24).toString('base64url')}`;
+      refresh.set(refresh_token, bearer);
+      return { access_token, expires_in, refresh_token };
+    },
+    redeem: (refresh_token, client_id) => {
+      const bearer = refresh.get(refresh_token);
+      if (bearer?.client_id !== client_id) return undefined;
+      if (faults.refresh_rotates) refresh.delete(refresh_token);
+      return bearer;
+    },
+    accepts: (access_token) => {
+      const token = access.get(access_token);
+      return token !== undefined && token.ends_at > Date.now() && token.uses_left-- > 0;
+    },
+    expire: (which) => {
+      access.clear();
+      if (which === 'all') refresh.clear();
+    },
+  };
+}

@@ -1,0 +1,214 @@
+import type * as fhir from 'fhir/r4.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { requestDueSyncs } from '../../src/records/requestSync.ts';
+import { linkSteps } from '../api/linkSteps.ts';
+import { type Api, openApi } from '../harness/api.ts';
+import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { endPauses, unlimited, until } from './journey.ts';
+
+const org_id = 'meadowbrook';
+
+/** Links an account of the server, and gives the API as that account. The first sync begins by itself. */
+async function link(world: TestSandbox, server: FhirServer): Promise<Api> {
+  const steps = linkSteps(world);
+  const token = await steps.linkToken({ org_id, emr_name: 'fhir', emr_instance_domain: server.url });
+  const credentials = { way: 'client_secret', ...server.clients.confidential };
+  const { body } = await steps.signIn(token, 0, { credentials, one_time_code: undefined });
+  const access_token = (await steps.exchange(body.public_token)).body.token;
+  return openApi({ ...world.sandbox, access_token });
+}
+
+async function organisationId({ owner }: TestSandbox): Promise<string> {
+  const [row] = await owner<{ id: string }[]>`SELECT id FROM organisations WHERE org_id = ${org_id}`;
+  if (!row) throw new Error('The organisation is not there.');
+  return row.id;
+}
+
+/** The newest sync of the organisation. */
+async function lastSync({ owner }: TestSandbox) {
+  const [row] = await owner<{ id: number; state: string; error: unknown }[]>`
+    SELECT jobs.id::int, jobs.state, jobs.error FROM jobs JOIN organisations ON organisations.id = jobs.organisation_id
+     WHERE org_id = ${org_id} AND type = 'sync' ORDER BY jobs.id DESC LIMIT 1`;
+  return row;
+}
+
+async function untilSynced(world: TestSandbox, after = 0): Promise<number> {
+  const done = await until(
+    'the sync',
+    async () => {
+      const job = await lastSync(world);
+      return job && job.id > after && job.state === 'succeeded' && job;
+    },
+    150_000,
+  );
+  return done.id;
+}
+
+/** A sync as the clock begins it. */
+async function syncByClock(world: TestSandbox): Promise<void> {
+  const before = (await lastSync(world))?.id ?? 0;
+  await world.owner`UPDATE organisations SET next_sync_at = now() - interval '1 second' WHERE org_id = ${org_id}`;
+  await requestDueSyncs(world.ctx);
+  await untilSynced(world, before);
+}
+
+const searches = (server: FhirServer, type: string) =>
+  server.ledger.map(({ path }) => decodeURIComponent(path)).filter((path) => path.startsWith(`/fhir/R4/${type}?`));
+
+describe('a practice on a FHIR server', () => {
+  let world: TestSandbox;
+  let server: FhirServer;
+  let api: Api;
+  beforeAll(async () => {
+    [world, server] = await Promise.all([
+      startSandbox({ small: true, env: unlimited }),
+      startFhirServer({ data: 'small' }),
+    ]);
+    api = await link(world, server);
+    await untilSynced(world);
+  }, 180_000);
+  afterAll(async () => {
+    await world.close();
+    await server.close();
+  });
+
+  const patients = async () => (await api.call('GET', '/v1/patients?page_size=1000')).body.patients;
+  const patient = async (ehr_id: string) => (await api.call('GET', `/v1/patients?ehr_id=${ehr_id}`)).body.patients[0];
+  const change = async <T extends fhir.FhirResource>(type: T['resourceType'], id: string, more: Partial<T>) => {
+    const found = (await server.resources<T>(type)).find((each) => each.id === id);
+    const { meta: _meta, ...rest } = { ...found, ...more } as T;
+    await server.lay(rest as T);
+  };
+
+  test('is read by the lists of the interface, each with all its records', async () => {
+    const total = async (type: fhir.FhirResource['resourceType']) => (await server.resources(type as 'Patient')).length;
+    expect(await patients()).toHaveLength(await total('Patient'));
+    const claims = await api.call('GET', '/v1/claims?page_size=1000');
+    expect(claims.body.claims).toHaveLength(await total('Claim'));
+    for (const list of ['providers', 'staff']) {
+      expect((await api.call('GET', `/v1/${list}`)).body[list]).toHaveLength(await total('Practitioner'));
+    }
+    expect((await api.call('GET', '/v1/locations')).body.locations).toHaveLength(await total('Location'));
+  });
+
+  test('is asked only for what changed when its next sync comes, and what was added is brought', async () => {
+    await change<fhir.Patient>('Patient', 'pat-1', { birthDate: '1981-04-13' });
+    await server.lay({ resourceType: 'Patient', id: 'pat-new', name: [{ family: 'Newcomer', given: ['Nova'] }] });
+    const before = await patients();
+    server.ledger.length = 0;
+    await syncByClock(world);
+    for (const type of ['Patient', 'Appointment', 'Claim', 'ServiceRequest']) {
+      const asked = searches(server, type).filter((path) => !path.includes('_id='));
+      expect(asked.length, type).toBeGreaterThan(0);
+      expect(
+        asked.every((path) => path.includes('_lastUpdated=ge')),
+        type,
+      ).toBe(true);
+    }
+    expect(await patient('pat-1')).toMatchObject({ dob: '1981-04-13' });
+    expect(await patient('pat-new')).toMatchObject({ last_name: 'Newcomer' });
+    const after = new Map((await patients()).map((each: { id: string; ehr_id: string }) => [each.ehr_id, each.id]));
+    for (const { id, ehr_id } of before) expect(after.get(ehr_id)).toBe(id);
+  });
+
+  test('brings a patient anew whose insurance changed, though the patient did not', async () => {
+    await change<fhir.Coverage>('Coverage', 'cov-2', { subscriberId: 'CHANGED-2' });
+    await syncByClock(world);
+    expect(await patient('pat-2')).toMatchObject({ insurance_subscriber_number: 'CHANGED-2' });
+  });
+
+  test('brings a claim anew that was answered, though the claim did not change', async () => {
+    const claims = await server.resources<fhir.Claim>('Claim');
+    const responses = await server.resources<fhir.ClaimResponse>('ClaimResponse');
+    const benefits = await server.resources<fhir.ExplanationOfBenefit>('ExplanationOfBenefit');
+    const answered = [...responses.map(({ request }) => request), ...benefits.map(({ claim }) => claim)];
+    const open = claims.find(({ id }) => !answered.some((each) => each?.reference === `Claim/${id}`));
+    if (!open?.id) throw new Error('Every claim is answered.');
+    await server.lay({
+      resourceType: 'ClaimResponse',
+      id: 'late-answer',
+      status: 'active',
+      type: open.type,
+      use: 'claim',
+      patient: open.patient,
+      created: '2026-02-01',
+      insurer: { display: 'Mock Mutual' },
+      request: { reference: `Claim/${open.id}` },
+      outcome: 'complete',
+      payment: { type: {}, amount: { value: 12.34, currency: 'USD' } },
+    });
+    await syncByClock(world);
+    const { body } = await api.call('GET', '/v1/claims?page_size=1000');
+    const claim = body.claims.find((each: { emr_claim_id: string }) => each.emr_claim_id === open.id);
+    expect(claim).toMatchObject({ total_payment: 12.34, payments: [{ amount: 12.34, payer_name: 'Mock Mutual' }] });
+  });
+
+  test('keeps what it holds of a list that the account may no longer read, and brings the others up to date', async () => {
+    server.faults.forbidden = ['Claim'];
+    await change<fhir.Patient>('Patient', 'pat-3', { birthDate: '1999-09-09' });
+    const before = (await api.call('GET', '/v1/claims')).body.pagination.total_count;
+    const { body } = await api.call('POST', '/v1/sync');
+    const event = await api.untilEvent(body.job_id, 60_000);
+    server.calm();
+    expect(event.event_type).toBe('sync.completed');
+    expect(event.data.records).not.toHaveProperty('claims');
+    expect((await api.call('GET', '/v1/claims')).body.pagination.total_count).toBe(before);
+    expect(await patient('pat-3')).toMatchObject({ dob: '1999-09-09' });
+    expect(JSON.stringify((await api.job(body.job_id)).timeline)).toContain('does not allow this account');
+  });
+
+  test('loses what is gone with the next whole reading: once a day, and whenever a sync is asked for', async () => {
+    await server.remove('Patient', 'pat-new');
+    await syncByClock(world);
+    expect(await patient('pat-new')).toBeDefined();
+    await world.owner`UPDATE sync_readings SET whole_at = whole_at - interval '25 hours'
+      WHERE organisation_id = ${await organisationId(world)} AND kind = 'patients'`;
+    await syncByClock(world);
+    expect(await patient('pat-new')).toBeUndefined();
+    await server.remove('Patient', 'pat-10');
+    await api.sync();
+    expect(await patient('pat-10')).toBeUndefined();
+    expect(await patients()).toHaveLength((await server.resources('Patient')).length);
+  });
+});
+
+test('10,000 patients are read page by page, and a sync that broke off goes on where it came to', async () => {
+  const [world, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'none' })]);
+  const total = 10_000;
+  for (let n = 0; n < total; n++) {
+    // One each second from midnight on.
+    const lastUpdated = new Date(Date.parse('2026-01-01T00:00:00Z') + n * 1000).toISOString();
+    const name = [{ family: 'Manyson', given: [`N${n}`] }];
+    await server.lay({ resourceType: 'Patient', id: `many-${n}`, name, meta: { lastUpdated } });
+  }
+  server.fail({ kind: 'error_500', method: 'GET', path: '_lastUpdated=ge2026-01-01T01%3A' });
+  const api = await link(world, server);
+  const failed = await until(
+    'the sync to break off',
+    async () => {
+      const job = await lastSync(world);
+      return job?.error ? job : undefined;
+    },
+    120_000,
+  );
+  const kept = async () => {
+    const [row] = await world.owner<{ n: number }[]>`SELECT count(*)::int AS n FROM patients
+      WHERE organisation_id = ${await organisationId(world)}`;
+    return row?.n ?? 0;
+  };
+  expect(await kept()).toBeGreaterThan(3000);
+  expect(await kept()).toBeLessThan(total);
+  await endPauses(world.owner);
+  expect(await untilSynced(world)).toBe(failed.id);
+  expect(await kept()).toBe(total);
+  // The hour that was read before the fault is not asked for again, and no list twice from its start.
+  const asked = searches(server, 'Patient').filter((path) => path.includes('_sort='));
+  expect(asked.filter((path) => !path.includes('_lastUpdated='))).toHaveLength(1);
+  expect(asked.filter((path) => path.includes('ge2026-01-01T00:13:')).length).toBeLessThanOrEqual(1);
+  const { timeline } = await api.job(failed.id);
+  const progress = timeline.filter(({ step, name = step }: { step?: string; name?: string }) => name === 'patients');
+  expect(progress.length).toBeGreaterThan(5);
+  await world.close();
+  await server.close();
+}, 240_000);
