@@ -1,5 +1,7 @@
 import type { Context } from '../context.ts';
-import type { OrganisationRow } from '../model/dashboard/accounts.ts';
+import type { AccountRow, OrganisationRow } from '../model/dashboard/accounts.ts';
+import type { Account } from './accounts.ts';
+import { offersOf } from './offersOf.ts';
 import { connectorOf } from './openAccount.ts';
 
 /** A sync that ended early has read the first kinds only; the rest is found in those before it. */
@@ -7,7 +9,7 @@ const syncs_looked_at = 10;
 
 /** The organisations of a client with their accounts and when each kind of record was last read, for an operator. */
 export async function describeOrganisations(ctx: Context, client_id: string): Promise<OrganisationRow[]> {
-  const rows = await ctx.db.read<OrganisationRow>(
+  const rows = await ctx.db.read<StoredRow>(
     client_id,
     (sql) => sql`
       SELECT replace(organisation.id::text, '-', '') AS id, org_id, connector AS emr, emr_address, timezone,
@@ -26,11 +28,22 @@ export async function describeOrganisations(ctx: Context, client_id: string): Pr
         (SELECT coalesce(json_agg(json_build_object('id', replace(account.id::text, '-', ''),
             'user_id', account.user_id, 'reference_id', account.reference_id, 'status', account.status,
             'reason', account.status_reason, 'emr_user_name', account.emr_user_name,
-            'linked_at', iso(account.linked_at),
+            'linked_at', iso(account.linked_at), 'offers', account.offers,
             'parked_jobs', (SELECT count(*) FROM jobs WHERE jobs.account_id = account.id AND jobs.parked
               AND jobs.state = 'queued')) ORDER BY account.linked_at), '[]')
            FROM accounts AS account WHERE account.organisation_id = organisation.id) AS accounts
         FROM organisations AS organisation ORDER BY organisation.created_at, organisation.id`,
   );
-  return rows.map((row) => ({ ...row, emr_name: connectorOf(ctx, row.emr).display_name }));
+  const known = [...new Set([...ctx.connectors.values()].flatMap((connector) => connector.offers))];
+  return rows.map((row) => ({
+    ...row,
+    emr_name: connectorOf(ctx, row.emr).display_name,
+    accounts: row.accounts.map(({ offers, ...account }) => {
+      const capabilities = [...offersOf(ctx, { connector: row.emr, offers })];
+      return { ...account, capabilities, lacks: known.filter((name) => !capabilities.includes(name)) };
+    }),
+  }));
 }
+
+type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks'> & Pick<Account, 'offers'>;
+type StoredRow = Omit<OrganisationRow, 'accounts'> & { accounts: StoredAccountRow[] };

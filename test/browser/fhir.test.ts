@@ -5,6 +5,7 @@ import { documents } from '../harness/documents.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { until } from '../journeys/journey.ts';
 import { sendDocument } from '../spec/sendDocument.ts';
+import { signIn } from './dashboardPlace.ts';
 import { endings, type LinkPlace, startLinkPlace, untilClosed } from './linkPlace.ts';
 
 let place: LinkPlace;
@@ -35,6 +36,7 @@ test('a FHIR server is linked in the browser, and then the same calls work as wi
   expect(capabilities).toEqual(expect.arrayContaining(['createPatient', 'addPatientInsurance', 'createAppointment']));
   expect(capabilities).toEqual(expect.arrayContaining(['uploadDocument', 'searchPatients', 'listClaims']));
   expect(capabilities).not.toContain('createTelephoneEncounter');
+  await seeInDashboard(capabilities);
 
   const total = (path: string) => async () => {
     const { body } = await api.call('GET', path);
@@ -93,7 +95,18 @@ test('a FHIR server is linked in the browser, and then the same calls work as wi
   expect(await contentOf(document)).toEqual(documents.pdf);
 });
 
-/** As a member of the practice does it: in the application, in Link, on the page of the EMR. */
+/** As a member of the practice does it: in the application, in Link, on the page of /** What the server can do and what it cannot stands at its account. */
+async function seeInDashboard(capabilities: readonly string[]): Promise<void> {
+  const { dashboard, client_id } = place.world.sandbox;
+  const page = await place.browser.newPage();
+  await page.goto(`${dashboard.url}/clients/${client_id}/accounts`);
+  await signIn(page, dashboard);
+  await page.locator('summary', { hasText: `${capabilities.length} of ` }).click();
+  await page.getByText(/Cannot: .*create telephone encounter/).waitFor();
+  await page.close();
+}
+
+the EMR. */
 async function linkInBrowser(): Promise<string> {
   const token = await place.steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
   const window = await place.open();

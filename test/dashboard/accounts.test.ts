@@ -43,6 +43,9 @@ describe('the list', () => {
       sync: { state: 'succeeded' },
     });
     expect(organisation.accounts).toMatchObject([{ user_id: world.sandbox.user_id, status: 'active', reason: null }]);
+    const [account] = organisation.accounts;
+    expect(account.capabilities).toContain('createTelephoneEncounter');
+    expect(account.lacks, 'Larkspur has everything').toStrictEqual([]);
     const kinds = organisation.kinds.map(({ kind }: { kind: string }) => kind);
     expect(kinds).toContain('patients');
     expect(kinds.length).toBeGreaterThan(8);

@@ -12,6 +12,9 @@ export const account_row = Type.Object({
   linked_at: date_time,
   /** Jobs that wait for the account to be linked again. */
   parked_jobs: Type.Integer(),
+  /** What its EMR was found able to do, and what only other EMRs can. */
+  capabilities: Type.Array(Type.String()),
+  lacks: Type.Array(Type.String()),
 });
 export type AccountRow = Static<typeof account_row>;
 

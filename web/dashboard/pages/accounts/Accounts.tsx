@@ -10,6 +10,7 @@ import { Status } from '../../parts/Status.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useSession } from '../../service/session.tsx';
 import { AccountActions } from './AccountActions.tsx';
+import { Capabilities } from './Capabilities.tsx';
 import { MakeLink } from './MakeLink.tsx';
 import { isSyncing, SyncState } from './SyncState.tsx';
 import { useAccounts } from './useAccounts.ts';
@@ -78,6 +79,7 @@ const shown: Column<AccountRow>[] = [
   { head: 'EMR user', cell: (account) => account.emr_user_name },
   { head: 'Health', cell: (account) => <Health account={account} /> },
   { head: 'Linked', cell: (account) => <Moment at={account.linked_at} /> },
+  { head: 'Abilities', cell: (account) => <Capabilities account={account} /> },
 ];
 
 /** How the account is, why, and what waits for it. */
