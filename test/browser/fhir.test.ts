@@ -95,7 +95,7 @@ test('a FHIR server is linked in the browser, and then the same calls work as wi
   expect(await contentOf(document)).toEqual(documents.pdf);
 });
 
-/** As a member of the practice does it: in the application, in Link, on the page of /** What the server can do and what it cannot stands at its account. */
+/** What the server can do and what it cannot stands at its account. */
 async function seeInDashboard(capabilities: readonly string[]): Promise<void> {
   const { dashboard, client_id } = place.world.sandbox;
   const page = await place.browser.newPage();
@@ -106,7 +106,7 @@ async function seeInDashboard(capabilities: readonly string[]): Promise<void> {
   await page.close();
 }
 
-the EMR. */
+/** As a member of the practice does it: in the application, in Link, on the page of the EMR. */
 async function linkInBrowser(): Promise<string> {
   const token = await place.steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
   const window = await place.open();
