@@ -201,7 +201,7 @@ describe('a try', () => {
     for (const planted of ['Anna', 'MRN-4711', '/hook', secret.slice(6)]) expect(kept).not.toContain(planted);
     const counted = await world.ctx.metrics.registry.getSingleMetricAsString('chartwire_delivery_seconds');
     expect(counted).toContain('outcome="retry"');
-    const snippets = () => world.owner`SELECT snippet FROM delivery_attempts WHERE snippet LIKE '%MRN-4711%'`;
+    const snippets = () => world.owner`SELECT snippet FROM delivery_attempts WHERE snippet LIKE 'Anna Planted%'`;
     expect(await snippets()).toMatchObject([{ snippet: 'Anna Planted, MRN-4711' }]);
     await world.owner`DELETE FROM events WHERE id = ${id}`;
     expect(await snippets()).toHaveLength(0);
