@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { OutboundFailure, type OutboundResponse } from '../../security/outbound.ts';
+import { noAnswer, tooBusy } from '../callFailures.ts';
 import { type Door, EmrFailure, type EmrFailureKind } from '../connector.ts';
 import { refusalWords } from './outcomes.ts';
 
@@ -30,7 +31,7 @@ export async function call(door: Door, asked: Asked, access_token: string | unde
   const response = await exchange(door, asked, access_token, lost);
   const { status, headers } = response;
   if (response.truncated) throw new EmrFailure(lost, 'The EMR gave an answer that is too large to be read.');
-  if (status === 429 || (status === 503 && 'retry-after' in headers)) throw tooBusy(response);
+  if (status === 429 || (status === 503 && 'retry-after' in headers)) throw tooBusy('The EMR', response);
   // Never followed: where it leads was not chosen by the organisation, and it would be handed the token.
   if (status >= 300 && status < 400 && status !== 304) {
     throw new EmrFailure(lost, `The EMR sends us to another address (${status}), which is not followed.`);
@@ -95,23 +96,8 @@ async function exchange(
     });
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
-    const { kind, words } = failures[error.kind];
-    throw new EmrFailure(kind ?? (error.sent ? lost : 'unavailable'), words, { cause: error });
+    throw noAnswer('The EMR', error, lost);
   }
-}
-
-export const failures: Record<OutboundFailure['kind'], { words: string; kind?: EmrFailureKind }> = {
-  refused_address: { words: 'The address of the EMR is not allowed.', kind: 'refused' },
-  unreachable: { words: 'The EMR cannot be reached.' },
-  timeout: { words: 'The EMR did not answer in time.' },
-  broken: { words: 'The connection to the EMR broke off.' },
-};
-
-function tooBusy({ status, headers }: OutboundResponse): EmrFailure {
-  const after = headers['retry-after'] ?? '';
-  const wait_ms = /^\d+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now();
-  const words = status === 429 ? 'The EMR asks for fewer requests.' : 'The EMR is not available right now.';
-  return new EmrFailure('unavailable', words, Number.isNaN(wait_ms) ? {} : { retry_after_ms: Math.max(0, wait_ms) });
 }
 
 /** Undefined when it is not JSON to its last byte, or not of FHIR. The parser's error quotes the answer: it stays here. */

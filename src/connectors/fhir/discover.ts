@@ -2,8 +2,9 @@ import type * as fhir from 'fhir/r4.js';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { OutboundFailure } from '../../security/outbound.ts';
+import { noAnswer } from '../callFailures.ts';
 import { type Door, EmrFailure } from '../connector.ts';
-import { call, failures } from './call.ts';
+import { call } from './call.ts';
 import { urlOf } from './search.ts';
 
 /** Where a server gives tokens, and on what terms. Kept in the grant, so that a renewal need not look for it again. */
@@ -102,10 +103,7 @@ async function readJson(door: Door, address: string): Promise<unknown> {
       throw new EmrFailure('unavailable', `The EMR answered with an error (${status}).`);
     return status === 200 && !truncated ? JSON.parse(body.toString('utf8')) : undefined;
   } catch (error) {
-    if (error instanceof OutboundFailure) {
-      const { kind, words } = failures[error.kind];
-      throw new EmrFailure(kind ?? 'unavailable', words, { cause: error });
-    }
+    if (error instanceof OutboundFailure) throw noAnswer('The EMR', error, 'unavailable');
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

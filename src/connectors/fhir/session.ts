@@ -1,4 +1,5 @@
 import { type Access, type Door, EmrFailure, type Grant } from '../connector.ts';
+import { holdGrant } from '../holdGrant.ts';
 import { call } from './call.ts';
 import type { Ask } from './search.ts';
 import { askForTokens, grantOf, refreshTokens, type TokenOutcome } from './tokens.ts';
@@ -8,32 +9,14 @@ import { askForTokens, grantOf, refreshTokens, type TokenOutcome } from './token
  * without a person; what was refused for it was not carried out, so it is asked again, writes too.
  */
 export function openSession(door: Door, access: Access): Ask {
-  let grant = access.grant;
-  let renewal: Promise<void> | undefined;
-
-  /** Calls under way at once share one renewal. A refused one stands: asking again would only be refused again. */
-  function renewOnce(): Promise<void> {
-    renewal ??= renew(door, access, grant).then(
-      (renewed) => {
-        grant = renewed;
-        renewal = undefined;
-      },
-      (error) => {
-        if (!(error instanceof EmrFailure && error.kind === 'login_required')) renewal = undefined;
-        throw error;
-      },
-    );
-    return renewal;
-  }
-
+  const grant = holdGrant(access.grant, (before) => renew(door, access, before));
   return async (asked) => {
-    if (hasRunOut(grant)) await renewOnce();
-    const used = grant;
+    if (hasRunOut(grant.current())) await grant.renew(grant.current());
+    const used = grant.current();
     const answer = await call(door, asked, used.access_token);
     if (answer.status !== 401) return answer;
-    // Another call may have renewed the token while this one was on its way with the old one.
-    if (grant === used) await renewOnce();
-    const again = await call(door, asked, grant.access_token);
+    await grant.renew(used);
+    const again = await call(door, asked, grant.current().access_token);
     if (again.status === 401) throw new EmrFailure('login_required', 'The EMR no longer accepts the sign-in.');
     return again;
   };

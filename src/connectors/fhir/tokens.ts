@@ -1,8 +1,8 @@
 import * as oauth from 'openid-client';
 import { OutboundFailure } from '../../security/outbound.ts';
 import type { SigningAlgorithm } from '../../security/signingKeys.ts';
+import { noAnswer } from '../callFailures.ts';
 import { type Credentials, type Door, EmrFailure, type Grant } from '../connector.ts';
-import { failures } from './call.ts';
 import type { Authority } from './discover.ts';
 import { scopesFor } from './scopes.ts';
 
@@ -162,10 +162,7 @@ function tokensOf(answer: oauth.TokenEndpointResponse & oauth.TokenEndpointRespo
 /** openid-client wraps what our door threw; its own errors carry the answer, which may hold a token: they stay here. */
 function failureOf(error: unknown): unknown {
   const cause = error instanceof Error && error.cause instanceof OutboundFailure ? error.cause : error;
-  if (cause instanceof OutboundFailure) {
-    const { kind, words } = failures[cause.kind];
-    return new EmrFailure(kind ?? 'unavailable', words, { cause });
-  }
+  if (cause instanceof OutboundFailure) return noAnswer('The EMR', cause, 'unavailable');
   if (cause instanceof EmrFailure) return cause;
   const kinds = [oauth.ClientError, oauth.ResponseBodyError, oauth.AuthorizationResponseError];
   if ([...kinds, oauth.WWWAuthenticateChallengeError].some((kind) => error instanceof kind)) {

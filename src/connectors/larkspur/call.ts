@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { OutboundFailure, type OutboundResponse } from '../../security/outbound.ts';
+import { noAnswer, tooBusy } from '../callFailures.ts';
 import { type Door, EmrFailure, type EmrFailureKind } from '../connector.ts';
 
 /** What an answer must look like; more fields than these may be in it. */
@@ -24,7 +25,7 @@ export async function call<Answer>(door: Door, asked: Call<Answer>, session_toke
   const lost = asked.writes ? 'unknown_outcome' : 'unavailable';
   const response = await exchange(door, asked, session_token, lost);
   const { status } = response;
-  if (status === 429 || status === 503) throw tooBusy(response);
+  if (status === 429 || status === 503) throw tooBusy('Larkspur', response);
   if (status >= 500) throw new EmrFailure(lost, `Larkspur answered with an error (${status}).`);
   const json = jsonOf(response);
   if (status < 300 && asked.answer.Check(json)) return { answer: json };
@@ -82,23 +83,8 @@ async function exchange(
     });
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
-    const { kind, words } = failures[error.kind];
-    throw new EmrFailure(kind ?? (error.sent ? lost : 'unavailable'), words, { cause: error });
+    throw noAnswer('Larkspur', error, lost);
   }
-}
-
-const failures: Record<OutboundFailure['kind'], { words: string; kind?: EmrFailureKind }> = {
-  refused_address: { words: 'The address of the EMR is not allowed.', kind: 'refused' },
-  unreachable: { words: 'Larkspur cannot be reached.' },
-  timeout: { words: 'Larkspur did not answer in time.' },
-  broken: { words: 'The connection to Larkspur broke off.' },
-};
-
-function tooBusy({ status, headers }: OutboundResponse): EmrFailure {
-  const after = headers['retry-after'] ?? '';
-  const wait_ms = /^\d+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now();
-  const words = status === 429 ? 'Larkspur asks for fewer requests.' : 'Larkspur is not available right now.';
-  return new EmrFailure('unavailable', words, Number.isNaN(wait_ms) ? {} : { retry_after_ms: Math.max(0, wait_ms) });
 }
 
 /** Undefined when it is not JSON to its last byte. The parser's error quotes the answer, so it goes no further. */

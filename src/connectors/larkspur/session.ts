@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type Access, type Door, EmrFailure, type Grant } from '../connector.ts';
+import { holdGrant } from '../holdGrant.ts';
 import { type Call, call, type Reply } from './call.ts';
 
 /** Asks Larkspur as the person who linked the account. */
@@ -11,31 +12,13 @@ export type Ask = <Answer>(asked: Call<Answer>) => Promise<Reply<Answer>>;
  * A call that met the end of a session was not applied, so it is repeated, writes too.
  */
 export function openSession(door: Door, access: Access): Ask {
-  let grant = access.grant;
-  let renewal: Promise<void> | undefined;
-
-  /** Calls under way at once share one renewal. A refused one stands: five wrong tries would lock the person out. */
-  function renewOnce(): Promise<void> {
-    renewal ??= renew(door, access, grant).then(
-      (renewed) => {
-        grant = renewed;
-        renewal = undefined;
-      },
-      (error) => {
-        if (!(error instanceof EmrFailure && error.kind === 'login_required')) renewal = undefined;
-        throw error;
-      },
-    );
-    return renewal;
-  }
-
+  const grant = holdGrant(access.grant, (before) => renew(door, access, before));
   return async (asked) => {
-    const used = grant;
+    const used = grant.current();
     const reply = await call(door, asked, used.session_token);
     if (!hasExpired(reply)) return reply;
-    // Another call may have renewed the session while this one was on its way with the old token.
-    if (grant === used) await renewOnce();
-    const again = await call(door, asked, grant.session_token);
+    await grant.renew(used);
+    const again = await call(door, asked, grant.current().session_token);
     if (hasExpired(again)) throw new EmrFailure('unavailable', 'Larkspur ended the session again at once.');
     return again;
   };
