@@ -1,3 +1,4 @@
+import { scriptPage } from '../api/scriptPage.ts';
 import type { LinkState } from '../link/linkTokens.ts';
 
 export type LinkPage = {
@@ -12,26 +13,23 @@ export type LinkPage = {
 
 /** The page before it knows anything: the rest is asked for with the token, which this page never holds. */
 export function linkPage({ mode, state, origins, language, files }: LinkPage): string {
-  return `<!doctype html>
-<html lang="${language === 'es' ? 'es' : 'en'}" data-mode="${mode}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<meta name="robots" content="noindex">
-<title>Link</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="${files}page.css">
-<script type="module" src="${files}page.js"></script>
-</head>
-<body data-state="${state}" data-language="${language ?? ''}" data-origins="${escapeAttribute(JSON.stringify(origins))}">
-<main id="link"></main>
-<noscript><p>This page needs JavaScript. Esta página necesita JavaScript.</p></noscript>
-</body>
-</html>
-`;
+  const told = escapeAttribute(JSON.stringify(origins));
+  return scriptPage({
+    ...link_shell,
+    style: `${files}page.css`,
+    script: `${files}page.js`,
+    html: `lang="${language === 'es' ? 'es' : 'en'}" data-mode="${mode}"`,
+    body: ` data-state="${state}" data-language="${language ?? ''}" data-origins="${told}"`,
+  });
 }
+
+/** What every page of Link begins as. */
+export const link_shell = {
+  title: 'Link',
+  icon: 'data:,',
+  root: '<main id="link"></main>',
+  without_script: 'This page needs JavaScript. Esta página necesita JavaScript.',
+};
 
 function escapeAttribute(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
