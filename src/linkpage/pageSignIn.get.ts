@@ -9,6 +9,8 @@ export default endpoint({
   method: 'GET',
   path: '/link/v1/oauth/state',
   auth: 'link',
+  // Asked several times a minute, and about nobody but who asks.
+  audited: false,
   summary: 'What has become of the sign-in on the page of the EMR',
   response: Type.Object({
     success,

@@ -64,7 +64,8 @@ test('DEC-007 A client_secret has 256 bit and is stored only hashed.', async () 
   const { client_id, client_secret } = await createOnTerminal('test');
   expect(client_secret).toHaveLength('cs_test_'.length + 43);
   expect(Buffer.from(client_secret.slice('cs_test_'.length), 'base64url')).toHaveLength(32);
-  expect(await tablesHolding(world, client_id)).toStrictEqual(['clients']);
+  // The id names the client, in the audit trail too.
+  expect(await tablesHolding(world, client_id)).toStrictEqual(['audit_records', 'clients']);
   expect(await tablesHolding(world, client_secret)).toStrictEqual([]);
   expect(await tablesHolding(world, client_secret.slice('cs_test_'.length))).toStrictEqual([]);
   const hash = createHash('sha256').update(client_secret).digest();
