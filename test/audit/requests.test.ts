@@ -65,7 +65,7 @@ test('pages follow one another without a gap', async () => {
   const whole = await list('endpoint=visit-types.list', 5);
   const first = await operator.get('requests?endpoint=visit-types.list&page_size=3');
   const second = await operator.get(`requests?endpoint=visit-types.list&page_size=3&before=${first.body.next}`);
-  expect([...first.body.rows, ...second.body.requests]).toStrictEqual(whole);
+  expect([...first.body.rows, ...second.body.rows]).toStrictEqual(whole);
   expect(second.body.next).toBeNull();
 });
 
