@@ -118,7 +118,9 @@ async function openContext(
   const request_log = openRequestLog({ db, metrics });
   doors.push(request_log.close);
   const { base_url } = config;
-  return { config, base_url, log, metrics, db, bell, lookups, ...keys, audit, request_log, outbound, connectors };
+  // A table of this service's own: what is added to it, another service in the same process does not see.
+  const own = new Map(connectors);
+  return { config, base_url, log, metrics, db, bell, lookups, ...keys, audit, request_log, outbound, connectors: own };
 }
 
 /** What the pages of a sandbox know of it; it opens after they do. */
