@@ -1,6 +1,7 @@
 import { Group, NativeSelect, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
-import { useSearchParams } from 'wouter';
+import { useAddressFilters } from '../service/useAddressFilters.ts';
+import { MomentInput } from './MomentInput.tsx';
 
 /** A filter that may stand in the address, so that a look can be kept and sent on. */
 export type Filter = {
@@ -8,59 +9,46 @@ export type Filter = {
   label: string;
   /** With choices it is chosen, else typed. */
   choices?: readonly { value: string; label: string }[];
-  type?: 'text' | 'datetime-local' | 'number';
+  type?: 'text' | 'moment' | 'number';
 };
 
-/** What the address says of these filters; empty ones are absent. Local times become instants. */
-export function useFilters(filters: readonly Filter[]): Record<string, string | undefined> {
-  const [params] = useSearchParams();
-  return Object.fromEntries(
-    filters.map(({ name, type }) => {
-      const text = params.get(name) || undefined;
-      return [name, type === 'datetime-local' && text ? instantOf(text) : text];
-    }),
-  );
+/** What the address says of these filters; moments stand there in UTC. */
+export function useFilters(filters: readonly Filter[]): Record<string, string> {
+  const { get } = useAddressFilters();
+  return Object.fromEntries(filters.map(({ name }) => [name, get(name)]));
 }
 
 export function FilterBar({ filters }: { filters: readonly Filter[] }) {
-  const [params, setParams] = useSearchParams();
-  const set = (name: string, value: string) =>
-    setParams(
-      (before) => {
-        if (value) before.set(name, value);
-        else before.delete(name);
-        return before;
-      },
-      { replace: true },
-    );
+  const { get, set } = useAddressFilters();
   // While somebody types, the list is not asked for at every letter.
   const setSoon = useDebouncedCallback(set, 300);
   return (
     <Group gap="sm" align="flex-end" mb="md" role="search">
-      {filters.map(({ name, label, choices, type = 'text' }) =>
-        choices ? (
-          <NativeSelect
-            key={name}
-            label={label}
-            data={[{ value: '', label: 'All' }, ...choices]}
-            value={params.get(name) ?? ''}
-            onChange={(event) => set(name, event.currentTarget.value)}
-          />
-        ) : (
+      {filters.map(({ name, label, choices, type = 'text' }) => {
+        if (choices) {
+          return (
+            <NativeSelect
+              key={name}
+              label={label}
+              data={[{ value: '', label: 'All' }, ...choices]}
+              value={get(name)}
+              onChange={(event) => set(name, event.currentTarget.value)}
+            />
+          );
+        }
+        if (type === 'moment') {
+          return <MomentInput key={name} label={label} value={get(name)} choose={(moment) => set(name, moment)} />;
+        }
+        return (
           <TextInput
             key={name}
             label={label}
             type={type}
-            defaultValue={params.get(name) ?? ''}
+            defaultValue={get(name)}
             onChange={(event) => setSoon(name, event.currentTarget.value.trim())}
           />
-        ),
-      )}
+        );
+      })}
     </Group>
   );
-}
-
-function instantOf(local: string): string | undefined {
-  const moment = new Date(local);
-  return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString();
 }

@@ -48,8 +48,8 @@ export default function Audit() {
     { name: 'actor_kind', label: 'Kind of actor', choices: kinds },
     { name: 'actor', label: 'Who, exactly' },
     { name: 'action', label: 'Did, exactly' },
-    { name: 'from', label: 'From', type: 'datetime-local' },
-    { name: 'to', label: 'To', type: 'datetime-local' },
+    { name: 'from', label: 'From', type: 'moment' },
+    { name: 'to', label: 'To', type: 'moment' },
   ];
   // An MRN is health data: it is kept here and not in the address.
   const [patient_mrn, setPatient] = useState('');

@@ -1,15 +1,14 @@
 import { Button, Group, NativeSelect, Text, TextInput } from '@mantine/core';
-import { useSearchParams } from 'wouter';
-import type { OrganisationRow } from '../../../../src/model/dashboard/accounts.ts';
 import type { EventRow } from '../../../../src/model/dashboard/events.ts';
 import { Moment } from '../../parts/Moment.tsx';
+import { MomentInput } from '../../parts/MomentInput.tsx';
 import { type Column, PagedRows } from '../../parts/Rows.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useSession } from '../../service/session.tsx';
+import { useAccountChoices } from '../../service/useAccountChoices.ts';
+import { useAddressFilters } from '../../service/useAddressFilters.ts';
 import { usePages } from '../../service/usePages.ts';
-import { useAnswer } from '../../service/useService.ts';
-import { fromLocal, toLocal } from './localTime.ts';
 import { ResendFailed } from './ResendFailed.tsx';
 import { useEventTypes } from './useEventTypes.ts';
 
@@ -18,8 +17,8 @@ const filters = ['event_type', 'delivery_status', 'job_id', 'account_id', 'start
 export function EventList() {
   const { of } = useClient();
   const { may } = useSession();
-  const [params] = useSearchParams();
-  const asked = Object.fromEntries(filters.map((name) => [name, params.get(name) ?? undefined]));
+  const { get } = useAddressFilters();
+  const asked = Object.fromEntries(filters.map((name) => [name, get(name)]));
   const filtered = Object.values(asked).some(Boolean);
   const events = usePages<EventRow>(of('events'), { live: ['events'], filters: asked });
   return (
@@ -81,65 +80,40 @@ const states = [
 ];
 
 function Filters({ filtered }: { filtered: boolean }) {
-  const { of } = useClient();
-  const [params, setParams] = useSearchParams();
+  const { get, set, clear } = useAddressFilters();
   const types = useEventTypes();
-  const linked = useAnswer<{ organisations: OrganisationRow[] }>(of('accounts'), { live: ['accounts'] });
-  const accounts = (linked.data?.organisations ?? []).flatMap(({ org_id, accounts }) =>
-    accounts.map(({ id, user_id }) => ({ value: id, label: `${org_id} · ${user_id}` })),
-  );
-  const chosen = (name: (typeof filters)[number]) => params.get(name) ?? '';
-  const choose = (name: (typeof filters)[number], value: string) =>
-    setParams(
-      (before) => {
-        const next = new URLSearchParams(before);
-        if (value === '') next.delete(name);
-        else next.set(name, value);
-        return next;
-      },
-      { replace: true },
-    );
+  const accounts = useAccountChoices();
   return (
     <Group align="flex-end" gap="sm">
       <NativeSelect
         label="Type"
         data={[{ value: '', label: 'Any' }, ...types.map(({ type }) => type)]}
-        value={chosen('event_type')}
-        onChange={({ currentTarget }) => choose('event_type', currentTarget.value)}
+        value={get('event_type')}
+        onChange={({ currentTarget }) => set('event_type', currentTarget.value)}
       />
       <NativeSelect
         label="Delivery"
         data={states}
-        value={chosen('delivery_status')}
-        onChange={({ currentTarget }) => choose('delivery_status', currentTarget.value)}
+        value={get('delivery_status')}
+        onChange={({ currentTarget }) => set('delivery_status', currentTarget.value)}
       />
       <NativeSelect
         label="Account"
         data={[{ value: '', label: 'Any' }, ...accounts]}
-        value={chosen('account_id')}
-        onChange={({ currentTarget }) => choose('account_id', currentTarget.value)}
+        value={get('account_id')}
+        onChange={({ currentTarget }) => set('account_id', currentTarget.value)}
       />
       <TextInput
         label="Job"
         inputMode="numeric"
         w={100}
-        value={chosen('job_id')}
-        onChange={({ currentTarget }) => choose('job_id', currentTarget.value.replaceAll(/\D/g, '').slice(0, 15))}
+        value={get('job_id')}
+        onChange={({ currentTarget }) => set('job_id', currentTarget.value.replaceAll(/\D/g, '').slice(0, 15))}
       />
-      <TextInput
-        label="From"
-        type="datetime-local"
-        value={toLocal(chosen('start_date'))}
-        onChange={({ currentTarget }) => choose('start_date', fromLocal(currentTarget.value))}
-      />
-      <TextInput
-        label="To"
-        type="datetime-local"
-        value={toLocal(chosen('end_date'))}
-        onChange={({ currentTarget }) => choose('end_date', fromLocal(currentTarget.value))}
-      />
+      <MomentInput label="From" value={get('start_date')} choose={(moment) => set('start_date', moment)} />
+      <MomentInput label="To" value={get('end_date')} choose={(moment) => set('end_date', moment)} />
       {filtered && (
-        <Button variant="subtle" onClick={() => setParams(new URLSearchParams(), { replace: true })}>
+        <Button variant="subtle" onClick={clear}>
           Clear
         </Button>
       )}

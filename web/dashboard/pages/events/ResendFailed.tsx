@@ -3,10 +3,10 @@ import { useState } from 'react';
 import type { FailedCount, ResentBatch } from '../../../../src/model/dashboard/events.ts';
 import { Answer } from '../../parts/Answer.tsx';
 import { Dialog } from '../../parts/Dialog.tsx';
+import { fromLocal, toLocal } from '../../parts/localTime.ts';
 import { ask } from '../../service/ask.ts';
 import { useClient } from '../../service/client.tsx';
 import { useAnswer } from '../../service/useService.ts';
-import { fromLocal, toLocal } from './localTime.ts';
 
 const day_ms = 86_400_000;
 

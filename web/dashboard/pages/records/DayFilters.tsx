@@ -1,6 +1,6 @@
 import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { useSearchParams } from 'wouter';
+import { useAddressFilters } from '../../service/useAddressFilters.ts';
 
 /** The filters that may stand in an address; whatever else stands there is not asked for. */
 const names = ['start_date', 'end_date', 'provider_ehr_id'];
@@ -12,9 +12,9 @@ type Choice = { name: string; label: string; options: { value: string; label: st
  * asked when it is sent.
  */
 export function useDayFilters() {
-  const [params] = useSearchParams();
+  const { get } = useAddressFilters();
   const [mrn, setMrn] = useState('');
-  const asked = names.flatMap((name) => (params.get(name) ? [[name, params.get(name)]] : []));
+  const asked = names.flatMap((name) => (get(name) ? [[name, get(name)]] : []));
   return {
     search: { ...Object.fromEntries(asked), ...(mrn === '' ? {} : { patient_mrn: mrn }) },
     mrn,
@@ -24,17 +24,7 @@ export function useDayFilters() {
 }
 
 export function DayFilters({ filters, choice }: { filters: ReturnType<typeof useDayFilters>; choice?: Choice }) {
-  const [params, setParams] = useSearchParams();
-  const set = (name: string, value: string) =>
-    setParams(
-      (before) => {
-        const after = new URLSearchParams(before);
-        if (value === '') after.delete(name);
-        else after.set(name, value);
-        return after;
-      },
-      { replace: true },
-    );
+  const { get, set } = useAddressFilters();
   return (
     <form
       autoComplete="off"
@@ -49,7 +39,7 @@ export function DayFilters({ filters, choice }: { filters: ReturnType<typeof use
             key={name}
             type="date"
             label={name === 'start_date' ? 'From' : 'To'}
-            value={params.get(name) ?? ''}
+            value={get(name)}
             onChange={(event) => set(name, event.currentTarget.value)}
             w={150}
           />
@@ -57,7 +47,7 @@ export function DayFilters({ filters, choice }: { filters: ReturnType<typeof use
         {choice && (
           <NativeSelect
             label={choice.label}
-            value={params.get(choice.name) ?? ''}
+            value={get(choice.name)}
             data={[{ value: '', label: 'Any' }, ...choice.options]}
             onChange={(event) => set(choice.name, event.currentTarget.value)}
           />

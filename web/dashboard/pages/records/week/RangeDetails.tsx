@@ -21,29 +21,47 @@ export function RangeDetails(shape: Shape) {
   );
 }
 
-function Validity({ name, range, faults, onChange }: Shape) {
+type Input = {
+  field: 'first_day' | 'last_day' | 'description' | 'every' | 'every_from' | 'every_until';
+  /** Its name in what is sent, by which a fault finds it. */
+  wire: string;
+  label: string;
+  type: 'date' | 'text' | 'number';
+  width: number;
+};
+
+const validity: readonly Input[] = [
+  { field: 'first_day', wire: 'set_start_date', label: 'First day', type: 'date', width: 145 },
+  { field: 'last_day', wire: 'set_end_date', label: 'Last day', type: 'date', width: 145 },
+  { field: 'description', wire: 'set_description', label: 'Description', type: 'text', width: 200 },
+];
+const rhythm: readonly Input[] = [
+  { field: 'every', wire: 'recur_interval_amount', label: 'How many', type: 'number', width: 90 },
+  { field: 'every_from', wire: 'rec_start_date', label: 'Counted from', type: 'date', width: 145 },
+  { field: 'every_until', wire: 'rec_end_date', label: 'Until', type: 'date', width: 145 },
+];
+
+function Inputs({ name, range, faults, onChange, of }: Shape & { of: readonly Input[] }) {
+  return of.map(({ field, wire, label, type, width }) => (
+    <TextInput
+      key={field}
+      id={inputId(range.key, wire)}
+      type={type}
+      size="xs"
+      label={label}
+      aria-label={`${name}, ${label.toLowerCase()}`}
+      value={range[field]}
+      error={faults[inputId(range.key, wire)]}
+      onChange={(event) => onChange({ ...range, [field]: event.currentTarget.value })}
+      w={width}
+    />
+  ));
+}
+
+function Validity(shape: Shape) {
   return (
     <Group gap="xs" align="flex-start">
-      {(
-        [
-          ['first_day', 'set_start_date', 'First day', 'date', 145],
-          ['last_day', 'set_end_date', 'Last day', 'date', 145],
-          ['description', 'set_description', 'Description', 'text', 200],
-        ] as const
-      ).map(([field, wire, label, type, width]) => (
-        <TextInput
-          key={field}
-          id={inputId(range.key, wire)}
-          type={type}
-          size="xs"
-          label={label}
-          aria-label={`${name}, ${label.toLowerCase()}`}
-          value={range[field]}
-          error={faults[inputId(range.key, wire)]}
-          onChange={(event) => onChange({ ...range, [field]: event.currentTarget.value })}
-          w={width}
-        />
-      ))}
+      <Inputs {...shape} of={validity} />
     </Group>
   );
 }
@@ -55,7 +73,8 @@ const units = [
   { value: 'months', label: 'Every so many months' },
 ];
 
-function Rhythm({ name, range, faults, onChange }: Shape) {
+function Rhythm(shape: Shape) {
+  const { name, range, onChange } = shape;
   return (
     <Group gap="xs" align="flex-start">
       <NativeSelect
@@ -68,27 +87,7 @@ function Rhythm({ name, range, faults, onChange }: Shape) {
         onChange={(event) => onChange({ ...range, every_unit: event.currentTarget.value as DraftRange['every_unit'] })}
         w={180}
       />
-      {range.every_unit !== '' &&
-        (
-          [
-            ['every', 'recur_interval_amount', 'How many', 'number', 90],
-            ['every_from', 'rec_start_date', 'Counted from', 'date', 145],
-            ['every_until', 'rec_end_date', 'Until', 'date', 145],
-          ] as const
-        ).map(([field, wire, label, type, width]) => (
-          <TextInput
-            key={field}
-            id={inputId(range.key, wire)}
-            type={type}
-            size="xs"
-            label={label}
-            aria-label={`${name}, ${label.toLowerCase()}`}
-            value={range[field]}
-            error={faults[inputId(range.key, wire)]}
-            onChange={(event) => onChange({ ...range, [field]: event.currentTarget.value })}
-            w={width}
-          />
-        ))}
+      {range.every_unit !== '' && <Inputs {...shape} of={rhythm} />}
     </Group>
   );
 }
