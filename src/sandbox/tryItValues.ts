@@ -11,20 +11,30 @@ export async function tryItValues(ctx: Context, sandbox: Sandbox) {
     client_id,
     client_secret,
     access_token,
-    appointment_id: await someAppointment(ctx, access_token),
+    ...(await someIds(ctx, access_token)),
     credentials: { username: person?.username, password: person?.password },
     one_time_code: person && new TOTP({ secret: Secret.fromBase32(person.totp_secret) }).generate(),
   };
 }
 
-/** No endpoint lists appointments, and their ids are other ones in every installation. */
-async function someAppointment(ctx: Context, access_token: string): Promise<string | undefined> {
+/**
+ * Of an appointment and of a job: no endpoint lists them, events of some types name no job, and ids are other ones in
+ * every installation. A job whose event can be read goes before a newer one that has none yet.
+ */
+async function someIds(
+  ctx: Context,
+  access_token: string,
+): Promise<{ appointment_id?: string | null; job_id?: string | null }> {
   const account = await findAccountByToken(ctx, access_token);
-  if (!account) return undefined;
-  const [row] = await ctx.db.read<{ id: string }>(
-    account.client_id,
-    (sql) => sql`SELECT doc ->> 'id' AS id FROM appointments WHERE client_id = ${account.client_id}
-      AND organisation_id = ${account.organisation_id} ORDER BY starts_at LIMIT 1`,
+  if (!account) return {};
+  const { client_id, organisation_id } = account;
+  const [row] = await ctx.db.read<{ appointment_id: string | null; job_id: string | null }>(
+    client_id,
+    (sql) => sql`SELECT
+      (SELECT doc ->> 'id' FROM appointments WHERE client_id = ${client_id}
+        AND organisation_id = ${organisation_id} ORDER BY starts_at LIMIT 1) AS appointment_id,
+      (SELECT id::text FROM jobs WHERE client_id = ${client_id} AND account_id = ${account.id}
+        ORDER BY event_id IS NULL, id DESC LIMIT 1) AS job_id`,
   );
-  return row?.id;
+  return row ?? {};
 }

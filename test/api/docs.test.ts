@@ -14,6 +14,8 @@ import { startService } from '../../src/main.ts';
 import { examples } from '../../src/model/examples.ts';
 import { signWebhook } from '../../src/security/signatures.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { until } from '../journeys/journey.ts';
+import { sendDocument } from '../spec/sendDocument.ts';
 
 describe('the sandbox’s credentials', () => {
   const page = { host: '127.0.0.1:4000', 'sec-fetch-site': 'same-origin' };
@@ -71,6 +73,18 @@ describe('/docs/sandbox.json', () => {
     expect(body.appointment_id).toMatch(/^[0-9a-f]{32}$/);
     expect(JSON.stringify(body)).not.toContain(world.sandbox.larkspur.control_token);
     expect(JSON.stringify(body)).not.toContain(world.sandbox.dashboard.password);
+  });
+
+  test('names a job that can be read, also when the newest event is one that names none', async () => {
+    await sendDocument(world);
+    await until('the document’s event', async () => {
+      const { body } = await world.api.call('GET', '/v1/webhook-events');
+      return body.webhook_events[0]?.type === 'document.uploaded';
+    });
+    const { body } = await get(world.sandbox.base_url, { 'sec-fetch-site': 'same-origin' });
+    expect((await world.api.call('GET', `/v1/jobs/${body.job_id}`)).body.type).toBe('document.upload');
+    const listed = await world.api.call('GET', `/v1/webhook-events?job_id=${body.job_id}`);
+    expect(listed.body.webhook_events).toHaveLength(1);
   });
 
   test('refuses everybody else, and says nothing of what it holds', async () => {

@@ -146,8 +146,10 @@ describe('revoking', () => {
   test('ends every waiting and every parked job with its event, and the access token with them', async () => {
     const { api, access_token } = await expireAccount(world, 'to-revoke', 2);
     const id = await idOf('to-revoke');
-    // The account is marked first, and its job set aside behind that.
-    await expect.poll(() => shown('to-revoke')).toMatchObject({ status: 'login_required', parked_jobs: 1 });
+    // The account is marked first, and its job set aside behind that; the first sync is too if it was under way.
+    await expect
+      .poll(() => shown('to-revoke'))
+      .toMatchObject({ status: 'login_required', parked_jobs: expect.toSatisfy((n: number) => n > 0) });
     const { body } = await operator.post(`${accounts}/${id}/revoke`);
     // The live fetch that found the link expired, and the first sync if that was still waiting.
     expect(body.waiting_jobs).toBeGreaterThanOrEqual(1);

@@ -15,7 +15,7 @@ export default endpoint({
   params: Type.Object({ job_id: Type.String() }),
   response: Type.Object({ success, ...Job.properties, job: Job }),
   errors: ['record_not_found'],
-  found_in: { job_id: 'GET /v1/webhook-events#/webhook_events/0/job_id' },
+  found_in: { job_id: 'sandbox#/job_id' },
   handle: async ({ ctx, account, params, saw }) => {
     // Fifteen digits are more than the database will ever hand out; what is longer names no job.
     const job_id = /^\d{1,15}$/.test(params.job_id) ? Number(params.job_id) : undefined;

@@ -21,7 +21,7 @@ export default endpoint({
     ...paging(50, 100),
   }),
   response: Type.Object({ success, webhook_events: Type.Array(WebhookEvent), pagination }),
-  found_in: { job_id: 'GET /v1/webhook-events#/webhook_events/0/job_id' },
+  found_in: { job_id: 'sandbox#/job_id' },
   handle: async ({ ctx, account, query: { page = 1, page_size = 50, ...filters }, saw }) => {
     const { body, mrns } = await listEvents(ctx.db, account.client_id, account.id, { ...filters, page, page_size });
     saw(mrns);
