@@ -37,15 +37,11 @@ export type JobKind = {
 };
 
 export type RunLane = (ctx: Context, lease: Lease, signal: AbortSignal) => Promise<void>;
+/** Marks an account as needing a person unless it was linked again since `tried_at`; says whether it needs one now. */
+type ExpireAccount = (ctx: Context, job: Job, reason: string) => Promise<boolean>;
 
-/**
- * Makes the function that carries out the head of a claimed lane. `expireAccount` marks an account as needing a
- * person unless it was linked again since `tried_at`, and says whether it needs one now.
- */
-export function laneRunner(
-  kinds: ReadonlyMap<string, JobKind>,
-  expireAccount: (ctx: Context, job: Job, reason: string) => Promise<boolean>,
-): RunLane {
+/** Makes the function that carries out the head of a claimed lane. */
+export function laneRunner(kinds: ReadonlyMap<string, JobKind>, expireAccount: ExpireAccount): RunLane {
   return async (ctx, lease, signal) => {
     const job = await ctx.db.tenant(lease.client_id, (tx) => startHead(tx, lease));
     if (!job) return;
@@ -54,20 +50,35 @@ export function laneRunner(
     if (!kind) throw new Error(`No kind of job is called ${job.type}.`);
     const run: JobRun = { job, steps: await loadSteps(ctx.db, lease, job), signal, hold: (tx) => holdLane(tx, lease) };
     try {
-      await run.steps.note('started');
-      await settle(ctx, lease, run, await kind.perform(ctx, run));
+      await carryOut(ctx, lease, run, kind, expireAccount);
     } catch (error) {
-      if (error instanceof LeaseLost || signal.reason === stop_reasons.lease_lost) {
-        ctx.log.warn({ job_id: job.id, job_type: job.type }, 'the lease ended before the work; its result is dropped');
-      } else if (signal.reason === stop_reasons.shutdown) {
-        await ctx.db.tenant(job.client_id, (tx) => releaseJob(tx, lease, job));
-      } else {
-        await settleFailure(ctx, lease, run, kind, expireAccount, error);
-      }
+      if (!(error instanceof LeaseLost)) throw error;
+      ctx.log.warn({ job_id: job.id, job_type: job.type }, 'the lease ended before the work; its result is dropped');
     } finally {
       ctx.bell.ring('chartwire_live', 'jobs');
     }
   };
+}
+
+/** Throws LeaseLost also where it shows only as a bad end is settled: a frozen worker's EMR has hung up meanwhile. */
+async function carryOut(
+  ctx: Context,
+  lease: Lease,
+  run: JobRun,
+  kind: JobKind,
+  expireAccount: ExpireAccount,
+): Promise<void> {
+  const { job, signal } = run;
+  try {
+    await run.steps.note('started');
+    await settle(ctx, lease, run, await kind.perform(ctx, run));
+  } catch (error) {
+    if (error instanceof LeaseLost || signal.reason === stop_reasons.lease_lost) throw new LeaseLost();
+    if (signal.reason !== stop_reasons.shutdown) {
+      return settleFailure(ctx, lease, run, kind, expireAccount, error);
+    }
+    await ctx.db.tenant(job.client_id, (tx) => releaseJob(tx, lease, job));
+  }
 }
 
 /** One transaction: the record, the job, its event and the deliveries stand together or not at all. */
@@ -118,7 +129,7 @@ async function settleFailure(
   lease: Lease,
   run: JobRun,
   kind: JobKind,
-  expireAccount: (ctx: Context, job: Job, reason: string) => Promise<boolean>,
+  expireAccount: ExpireAccount,
   error: unknown,
 ): Promise<void> {
   const { job, steps } = run;

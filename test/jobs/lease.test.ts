@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { EmrFailure } from '../../src/connectors/connector.ts';
+import type { Context } from '../../src/context.ts';
 import { claimLeases, extendLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
 import { endJob, type Job, startHead } from '../../src/jobs/jobs.ts';
+import { type JobKind, laneRunner } from '../../src/jobs/run.ts';
+import { openLog } from '../../src/log.ts';
 import { layTenant, type Tenant } from '../harness/tenant.ts';
 import { openWorld, type World } from './world.ts';
 
@@ -18,6 +22,7 @@ const end = (lease: Lease, job: Job) =>
   world.db.tenant(lease.client_id, (tx) => endJob(tx, lease, job, { state: 'succeeded', error: null, event_id: null }));
 const expire = (lease: Lease) =>
   world.owner`UPDATE lanes SET locked_until = now() - interval '1 second' WHERE id = ${lease.id}`;
+const dropped = 'the lease ended before the work; its result is dropped';
 const only = <T>(items: T[]): T => {
   const [first] = items;
   if (first === undefined || items.length !== 1) throw new Error(`Expected one, got ${items.length}.`);
@@ -69,6 +74,28 @@ describe('a claim', () => {
 });
 
 describe('a lease', () => {
+  test('that ended unseen while the EMR hung up: the failure is dropped like any result, and said once', async () => {
+    const id = await world.queue('p');
+    const lease = only(await claim(1, 'frozen'));
+    const lines: string[] = [];
+    const kind: JobKind = {
+      perform: async () => {
+        await expire(lease);
+        await claim(1, 'heir');
+        throw new EmrFailure('unavailable', 'The EMR hung up.');
+      },
+      fail: () => ({ state: 'failed', error: null, event: null }),
+    };
+    // All that is asked of it on this path.
+    const ctx = { db: world.db, bell: { ring: () => {} }, log: openLog('warn', { write: (line) => lines.push(line) }) };
+    const metrics = { job_retries: { inc: () => {} } };
+    const run = laneRunner(new Map([['test', kind]]), async () => false);
+    await run({ ...ctx, metrics } as unknown as Context, lease, new AbortController().signal);
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: 'warn', job_id: id, msg: dropped }]);
+    const steps = await world.owner`SELECT name FROM job_steps WHERE job_id = ${id}`;
+    expect(steps.map(({ name }) => name)).toStrictEqual(['started']);
+  });
+
   test('lives on with a heartbeat, which tells what was lost', async () => {
     await world.queue('a');
     await world.queue('b');
