@@ -18,9 +18,8 @@ export async function authenticateOperator(
 ): Promise<Operator> {
   const token = readSessionCookie(headers);
   if (token === undefined) throw refusal('operator_session_over');
-  const changes = endpoint.method !== 'GET';
   // Before the session is looked at: what another site sends must not keep it open either.
-  if (changes) {
+  if (endpoint.method !== 'GET') {
     refuseForeign(ctx, headers);
     const sent = headers['x-csrf-token'];
     if (typeof sent !== 'string' || !sameHash(Buffer.from(sent), Buffer.from(csrfTokenOf(token)))) {
@@ -31,11 +30,15 @@ export async function authenticateOperator(
   const active = headers['x-background'] === undefined && !endpoint.background;
   const operator = await findSession(ctx, token, { active });
   if (!operator) throw refusal('operator_session_over');
-  const needed = endpoint.role ?? (changes ? 'operator' : 'read_only');
-  if (operator_roles.indexOf(operator.role) < operator_roles.indexOf(needed)) {
+  return operator;
+}
+
+/** Apart from who it is, so that a try to do what one may not is in the trail under one's name. */
+export function refuseRole(endpoint: Endpoint, { role }: Operator): void {
+  const needed = endpoint.role ?? (endpoint.method === 'GET' ? 'read_only' : 'operator');
+  if (operator_roles.indexOf(role) < operator_roles.indexOf(needed)) {
     throw refusal('operator_role_lacking', { role: needed });
   }
-  return operator;
 }
 
 const cookie_name = 'chartwire_session';

@@ -7,6 +7,7 @@ import { refusal } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { answerError, answerUnread, apiErrorOf } from './answerError.ts';
 import { authenticate, type Known } from './authenticate.ts';
+import { refuseRole } from './authenticateOperator.ts';
 import { endConnectionsOnClose } from './endConnections.ts';
 import { type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
@@ -116,6 +117,7 @@ function addRoute(
       request.known = await authenticate(ctx, endpoint, request);
       const trail = openTrail(ctx, request, request.known);
       if (trail) request.trail = trail;
+      if (request.known.operator) refuseRole(endpoint, request.known.operator);
       // Operators share no client's rate: looking at a busy client must not slow it down.
       if (request.known.client && !request.known.operator) spend(reply, limit(request.known.client.id));
       const expired = request.known.account?.status === 'login_required';

@@ -1,9 +1,7 @@
-import { Type } from 'typebox';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { authenticateOperator, sessionCookie } from '../../src/api/authenticateOperator.ts';
-import { endpoint } from '../../src/api/endpoint.ts';
+import { sessionCookie } from '../../src/api/authenticateOperator.ts';
+import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import { purgeExpired } from '../../src/db/purge.ts';
-import type { OperatorRole } from '../../src/model/dashboard/roles.ts';
 import { newOperator, signIn } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
@@ -166,25 +164,20 @@ describe('a role', () => {
     expect(await syncs()).toBe(before);
   });
 
-  test('of operator does not reach what only an owner decides', async () => {
-    const deciding = endpoint({
-      id: 'test.decide',
-      method: 'POST',
-      path: '/dashboard/api/decide',
-      auth: 'operator',
-      role: 'owner',
-      summary: 'Decide',
-      response: Type.Object({}),
-      handle: async () => ({}),
-    });
-    const asked = async (role: OperatorRole) => {
-      const { cookie, csrf_token } = await newOperator(world, role);
-      const headers = { cookie, origin: world.sandbox.base_url, 'x-csrf-token': csrf_token };
-      return authenticateOperator(world.ctx, deciding, { ...headers, host: new URL(world.sandbox.base_url).host });
-    };
-    await expect(asked('owner')).resolves.toMatchObject({ role: 'owner' });
-    for (const role of ['operator', 'read_only'] as const) {
-      await expect(asked(role)).rejects.toMatchObject({ code: 'operator_role_lacking' });
+  test('of operator does not reach what only an owner decides, and the trail names who tried', async () => {
+    const operator = await newOperator(world, 'operator');
+    const declared = dashboardEndpoints({ live: { open: unasked, close: () => {} }, clinic: () => undefined });
+    const deciding = declared.filter(({ role }) => role === 'owner');
+    expect(deciding).toHaveLength(8);
+    for (const { id, method, path } of deciding) {
+      const ask = { POST: operator.post, PATCH: operator.patch, DELETE: operator.delete }[method as 'POST'];
+      const refused = await ask(
+        path.replace('{client_id}', '{client}').replaceAll(/\{(?!client\})\w+\}/g, '0'.repeat(32)),
+      );
+      expect(refused, id).toMatchObject({ status: 403, body: { code: 'operator_role_lacking' } });
+      const records = await world.owner`SELECT action, actor, outcome FROM audit_records
+        WHERE request_id = ${refused.headers.get('x-request-id')}`;
+      expect([...records]).toStrictEqual([{ action: id, actor: operator.email, outcome: '403' }]);
     }
   });
 
@@ -247,4 +240,8 @@ async function idleMinutes(operator: { email: string }): Promise<number> {
     SELECT extract(epoch FROM now() - seen_at)::float8 / 60 AS idle FROM operator_sessions
      WHERE operator_id = (SELECT id FROM operators WHERE email = ${operator.email})`;
   return row?.idle ?? 0;
+}
+
+function unasked(): never {
+  throw new Error('Nothing is asked of this declaration.');
 }
