@@ -1,4 +1,10 @@
-import { type Connector, EmrFailure, type Grant, type Operations } from '../connectors/connector.ts';
+import {
+  type Connector,
+  EmrFailure,
+  type Grant,
+  type OperationName,
+  type Operations,
+} from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { bindings, readAccount, type StoredAccount } from './accounts.ts';
 
@@ -7,6 +13,8 @@ export type OpenAccount = {
   account: StoredAccount;
   connector: Connector;
   operations: Partial<Operations>;
+  /** Asks the server anew what it can do, and keeps it; true: that is something else than before, so open anew. */
+  lookAgain: () => Promise<boolean>;
 };
 
 /**
@@ -33,19 +41,28 @@ export async function openAccount(
   const { account } = opened;
   const connector = connectorOf(ctx, account.connector);
   let kept = account.grant_sealed;
-  const operations = connector.open(
-    { address: account.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys },
-    {
-      // Both were sealed by linkAccount from values of these types.
-      credentials: JSON.parse(opened.credentials),
-      grant: JSON.parse(opened.grant),
-      timezone: account.timezone,
-      keepGrant: async (grant) => {
-        kept = await keepGrant(ctx, account, kept, grant);
-      },
+  const door = { address: account.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys };
+  const access = {
+    // Both were sealed by linkAccount from values of these types.
+    credentials: JSON.parse(opened.credentials),
+    grant: JSON.parse(opened.grant),
+    timezone: account.timezone,
+    keepGrant: async (grant: Grant) => {
+      kept = await keepGrant(ctx, account, kept, grant);
     },
-  );
-  return { account, connector, operations };
+  };
+  return {
+    account,
+    connector,
+    operations: connector.open(door, access),
+    lookAgain: async () => {
+      const found = await connector.discover?.(door, access);
+      if (!found) return false;
+      const before = kept;
+      kept = await keepGrant(ctx, account, before, found.grant, found.offers);
+      return kept !== before;
+    },
+  };
 }
 
 export function connectorOf(ctx: Context, name: string): Connector {
@@ -58,11 +75,17 @@ export function connectorOf(ctx: Context, name: string): Connector {
  * A renewed session takes the place of the one it was made from. Another lane may have renewed it too, or a person may
  * have linked the account anew: then theirs stands, and this one serves only whoever made it.
  */
-async function keepGrant(ctx: Context, account: StoredAccount, before: Buffer, grant: Grant): Promise<Buffer> {
+async function keepGrant(
+  ctx: Context,
+  account: StoredAccount,
+  before: Buffer,
+  grant: Grant,
+  offers?: readonly OperationName[],
+): Promise<Buffer> {
   return ctx.db.tenant(account.client_id, async (tx) => {
     const owner = { client_id: account.client_id, owner_id: account.id };
     const sealed = await ctx.vault.seal(tx, owner, bindings.grant(account.id), JSON.stringify(grant));
-    const rows = await tx`UPDATE accounts SET grant_sealed = ${sealed}
+    const rows = await tx`UPDATE accounts SET grant_sealed = ${sealed} ${offers ? tx`, offers = ${[...offers]}` : tx``}
                            WHERE id = ${account.id} AND grant_sealed = ${before} RETURNING id`;
     return rows.length > 0 ? sealed : before;
   });

@@ -245,6 +245,11 @@ export type Connector = {
     one_time_code: string | undefined,
     page_grant?: Grant,
   ) => Promise<SignIn>;
+  /**
+   * Looks again at what the server of an open account can do, for EMRs that differ in it; undefined: nothing else than
+   * before. Every sync begins with it.
+   */
+  discover?: (door: Door, access: Access) => Promise<{ grant: Grant; offers: readonly OperationName[] } | undefined>;
   /** The operations that `open` gives; known without signing in, so that a request can be refused at once. */
   offers: readonly OperationName[];
   open: (door: Door, access: Access) => Partial<Operations>;

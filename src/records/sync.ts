@@ -1,4 +1,4 @@
-import { openAccount } from '../accounts/openAccount.ts';
+import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
 import { EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
@@ -41,8 +41,8 @@ const kinds = [
 /** Reads every kind of record from the EMR. Each page is kept at once, so a large practice needs little memory. */
 export const sync: JobKind = {
   perform: async (ctx, run) => {
-    const { job, signal } = run;
-    const { operations } = await openAccount(ctx, job, signal);
+    const { job } = run;
+    const { operations } = await openAnew(ctx, run);
     const lists = await operations.getCodeLists?.();
     if (lists) {
       await ctx.db.tenant(job.client_id, async (tx) => {
@@ -84,6 +84,23 @@ export const sync: JobKind = {
     return { state: 'failed', error: problem, event: announce ? { type: 'sync.failed', data } : null };
   },
 };
+
+/** Opens the account for what its server can do today; where that is not told, what was known of it holds on. */
+async function openAnew(ctx: Context, { job, signal, steps }: JobRun): Promise<OpenAccount> {
+  const opened = await openAccount(ctx, job, signal);
+  try {
+    if (!(await opened.lookAgain())) return opened;
+  } catch (error) {
+    if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
+    await steps.note('capabilities', { refused: error.message });
+    return opened;
+  }
+  const anew = await openAccount(ctx, job, signal);
+  const [before, now] = [opened, anew].map(({ account }) => account.offers ?? []);
+  const gained = now?.filter((name) => !before?.includes(name));
+  await steps.note('capabilities', { gained, lost: before?.filter((name) => !now?.includes(name)) });
+  return anew;
+}
 
 type AnyKind = RecordKind<{ ehr_id: string }, unknown>;
 

@@ -22,8 +22,8 @@ export type Api = {
   /** Waits for the event that ends a job. */
   untilEvent(job_id: number, patience_ms?: number): Promise<Answer['body']>;
   job(job_id: number): Promise<Answer['body']>;
-  /** Has the service read the clinic anew. */
-  sync(): Promise<void>;
+  /** Has the service read the clinic anew. Gives the job. */
+  sync(): Promise<number>;
   /** Larkspur's control API. */
   control(method: string, path: string, body?: unknown): Promise<Answer>;
   ledger(): Promise<{ operation: string; marker: string; patient_mrn: string | null; at: string; applied: boolean }[]>;
@@ -67,6 +67,7 @@ export function openApi(sandbox: Sandbox): Api {
       // Thousands of records are compared: a second or two, and many times that on a machine with other work.
       const event = await api.untilEvent(body.job_id, 120_000);
       if (event.event_type !== 'sync.completed') throw new Error(`The sync failed: ${JSON.stringify(event.data)}`);
+      return body.job_id;
     },
     job: async (job_id) => (await api.call('GET', `/v1/jobs/${job_id}`)).body.job,
     control: (method, path, body) =>

@@ -158,6 +158,35 @@ describe('a practice on a FHIR server', () => {
     expect(JSON.stringify((await api.job(body.job_id)).timeline)).toContain('does not allow this account');
   });
 
+  test('is asked what it can do by every sync, and the timeline tells what is new', async () => {
+    const capabilities = async () => (await api.call('GET', '/v1/settings')).body.data.capabilities as string[];
+    const before = await capabilities();
+    server.faults.withheld = { DocumentReference: 'all', Patient: ['update'] };
+    const lost = ['updatePatient', 'uploadDocument'];
+    const less = await api.sync();
+    expect(await capabilities()).toStrictEqual(before.filter((name) => !lost.includes(name)));
+    expect(
+      (await api.call('PATCH', `/v1/patients/${(await patients())[0].id}`, { body: { sex: 'male' } })).status,
+    ).toBe(400);
+    const noted = async (job_id: number) =>
+      (await api.job(job_id)).timeline.find(({ name }: { name: string }) => name === 'capabilities');
+    expect((await noted(less))?.detail).toStrictEqual({
+      gained: [],
+      lost: expect.toSatisfy((names) => names.sort().join() === lost.join()),
+    });
+    server.calm();
+    // A statement that cannot be read is no reason to forget what was known, nor to leave the lists old.
+    for (const kind of ['html_500', 'not_fhir', 'forbidden'] as const) {
+      server.fail({ kind, path: '/metadata' });
+      expect((await noted(await api.sync()))?.detail).toHaveProperty('refused');
+      expect(await capabilities()).not.toContain('uploadDocument');
+    }
+    server.expireTokens('access');
+    await api.sync();
+    expect(await capabilities()).toStrictEqual(before);
+    expect(await noted(await api.sync()), 'nothing new').toBeUndefined();
+  });
+
   test('loses what is gone with the next whole reading: once a day, and whenever a sync is asked for', async () => {
     await server.remove('Patient', 'pat-new');
     await syncByClock(world);

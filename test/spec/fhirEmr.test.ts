@@ -64,9 +64,9 @@ test('DEC-049 An operation that this very server does not offer (discovered at l
   for (const [index, [operation, withheld, ask]] of asked.entries()) {
     server.faults.withheld = withheld;
     const lacking = await linkFhir(world, server, { user_id: `lacking-${index}`, org_id: `lacking-${index}` });
-    server.calm();
     const before = await acceptedWork(world);
     expectRefusal(await ask(lacking), 400, `This EMR does not offer ${operation}.`);
+    server.calm();
     const { operations, idempotency_keys } = await acceptedWork(world);
     expect({ operations, idempotency_keys }).toStrictEqual({
       operations: before.operations,

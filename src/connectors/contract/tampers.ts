@@ -49,7 +49,7 @@ export function at(index: number, tamper: Tamper, of: (call: Call) => boolean = 
   return (call, pass, request) => (of(call) && ++seen === index ? tamper(call, pass, request) : pass());
 }
 
-/** A call that changes something; asking is done by GET. */
-export function mayWrite({ method }: Call): boolean {
-  return method !== 'GET' && method !== 'HEAD';
+/** A call that changes something. Asking is done by GET, or in FHIR by a form sent to `_search`. */
+export function mayWrite({ method, url }: Call): boolean {
+  return method !== 'GET' && method !== 'HEAD' && !new URL(url).pathname.endsWith('/_search');
 }

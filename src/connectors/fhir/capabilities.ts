@@ -13,10 +13,18 @@ export type Capabilities = {
   conditionalCreate(type: string): boolean;
   /** Whether an update can be tied to the version it was made from (`If-Match`). */
   versionedUpdate(type: string): boolean;
+  /** Whether a search can be sent in a body (`POST Patient/_search`), where no address tells what was asked for. */
+  searches_by_form: boolean;
 };
 
 /** What is kept of a CapabilityStatement: of all 145 types some 60 KB, where the statement may be a megabyte. */
-export type ServerFacts = { fhir_version: string; software: string; types: Record<string, TypeFacts> };
+export type ServerFacts = {
+  fhir_version: string;
+  software: string;
+  types: Record<string, TypeFacts>;
+  /** Tried when the account was linked; no statement says it. */
+  searches_by_form?: boolean;
+};
 type TypeFacts = {
   interactions: Interaction[];
   params: string[];
@@ -43,7 +51,7 @@ export function factsOf(statement: fhir.CapabilityStatement): ServerFacts {
   return { fhir_version: text(statement.fhirVersion), software: software.slice(0, 200), types };
 }
 
-export function capabilitiesOf({ fhir_version, software, types }: ServerFacts): Capabilities {
+export function capabilitiesOf({ fhir_version, software, types, searches_by_form = false }: ServerFacts): Capabilities {
   const of = new Map(Object.entries(types));
   return {
     fhir_version,
@@ -52,6 +60,7 @@ export function capabilitiesOf({ fhir_version, software, types }: ServerFacts): 
     searchParams: (type) => new Set(of.get(type)?.params),
     conditionalCreate: (type) => of.get(type)?.conditional_create ?? false,
     versionedUpdate: (type) => of.get(type)?.versioned ?? false,
+    searches_by_form,
   };
 }
 

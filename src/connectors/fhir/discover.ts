@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile';
 import { OutboundFailure } from '../../security/outbound.ts';
 import { noAnswer } from '../callFailures.ts';
 import { type Door, EmrFailure } from '../connector.ts';
-import { call } from './call.ts';
+import { type Answer, call } from './call.ts';
 import { urlOf } from './search.ts';
 
 /** Where a server gives tokens, and on what terms. Kept in the grant, so that a renewal need not look for it again. */
@@ -30,15 +30,18 @@ export type Statement = { statement: fhir.CapabilityStatement } | { closed: true
 export async function readStatement(door: Door, access_token?: string): Promise<Statement> {
   const answer = await call(door, { method: 'GET', url: urlOf(new URL(door.address), 'metadata') }, access_token);
   if (access_token === undefined && (answer.status === 401 || answer.status === 403)) return { closed: true };
-  const { resource } = answer;
-  if (answer.status !== 200 || resource?.resourceType !== 'CapabilityStatement') {
+  return { statement: statementIn(answer) };
+}
+
+export function statementIn({ status, resource }: Answer): fhir.CapabilityStatement {
+  if (status !== 200 || resource?.resourceType !== 'CapabilityStatement') {
     throw new EmrFailure('refused', 'There is no FHIR server at this address.');
   }
   const version = typeof resource.fhirVersion === 'string' ? resource.fhirVersion.slice(0, 20) : 'unknown';
   if (!/^4\.0(\.|$)/.test(version)) {
     throw new EmrFailure('refused', `The server speaks FHIR ${version}, and FHIR R4 (4.0) is needed.`);
   }
-  return { statement: resource };
+  return resource;
 }
 
 /** SMART's own document first, then what the statement says, then what OpenID Connect and OAuth servers publish. */

@@ -1,5 +1,6 @@
 import type { Connector, OperationName, Operations } from '../connector.ts';
 import { openClient } from './client.ts';
+import { lookAgain } from './lookAgain.ts';
 import { needs } from './needs.ts';
 import { offersOf } from './offersOf.ts';
 import { operationsOf } from './operationsOf.ts';
@@ -18,6 +19,7 @@ export const fhir: Connector = {
   restricted_fields: false,
   refuseAddress: (url) => (url.href.includes('?') ? 'must be the base address of the FHIR server.' : undefined),
   signIn,
+  discover: lookAgain,
   // The keys of the table are names of operations; TypeScript gives them back as texts.
   offers: Object.keys(needs) as OperationName[],
   open: (door, access): Partial<Operations> => {

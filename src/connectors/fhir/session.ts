@@ -37,7 +37,9 @@ async function renew(door: Door, access: Access, grant: Grant): Promise<Grant> {
   }
   // Written by signIn from a value of this type.
   const authority = JSON.parse(grant.authority ?? '{}');
-  const renewed = grantOf(outcome.tokens, authority, grant.server ?? '');
+  // Rights that are not named are those of before.
+  const tokens = { ...(grant.scope !== undefined && { scope: grant.scope }), ...outcome.tokens };
+  const renewed = grantOf(tokens, authority, grant.server ?? '');
   // A server that gives no new refresh token means the old one to be used on.
   const { refresh_token } = grant;
   const whole = renewed.refresh_token || !refresh_token ? renewed : { ...renewed, refresh_token };

@@ -6,6 +6,7 @@ import { type Authority, discover, readStatement, type Statement } from './disco
 import { offersOf } from './offersOf.ts';
 import { narrowed } from './scopes.ts';
 import { urlOf } from './search.ts';
+import { searchesByForm } from './searchesByForm.ts';
 import { zoneOfState } from './stateZones.ts';
 import { askForTokens, grantOf, type TokenOutcome, type Tokens } from './tokens.ts';
 import { first, list, text } from './values.ts';
@@ -25,7 +26,10 @@ export async function signIn(
   if (!('statement' in opened)) return { outcome: 'refused', because: 'access' };
   const facts = narrowed(factsOf(opened.statement), tokens.scope);
   if (!(await isAccepted(door, facts, tokens.access_token))) return { outcome: 'refused', because: 'access' };
-  const server = JSON.stringify(facts);
+  const searches_by_form = await searchesByForm(new URL(door.address), facts, (asked) =>
+    call(door, asked, tokens.access_token),
+  );
+  const server = JSON.stringify({ ...facts, searches_by_form });
   return {
     outcome: 'signed_in',
     grant: grantOf(tokens, authority, server),

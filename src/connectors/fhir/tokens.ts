@@ -85,11 +85,15 @@ function refusalIn(error: unknown): string | undefined {
   return plain ? 'invalid_client' : undefined;
 }
 
-/** Kept beside the tokens it leads to: without it a refresh would not know where to go. */
+/**
+ * Kept beside the tokens: where they come from, without which a refresh would not know where to go, and the rights they
+ * carry, without which the server's abilities could not be looked at again.
+ */
 export function grantOf(tokens: Tokens, authority: Authority | undefined, server: string): Grant {
-  const { access_token, expires_at, refresh_token } = tokens;
+  const { access_token, expires_at, refresh_token, scope = '' } = tokens;
   return {
     access_token,
+    scope,
     ...(expires_at && { expires_at }),
     ...(refresh_token && { refresh_token }),
     ...(authority && { authority: JSON.stringify(authority) }),

@@ -3,7 +3,7 @@ import { EmrFailure } from '../connector.ts';
 import { type Answer, denial, unreadable } from './call.ts';
 import { type Server, search, searchValue, urlOf } from './search.ts';
 
-/** Under this system a record bears our name for the last write of ours. */
+/** Under this system a record bears our names for the write that made it and for the last ones that changed it. */
 export const marker_system = 'urn:chartwire:marker';
 
 export async function read<T extends fhir.FhirResource>(
@@ -176,12 +176,21 @@ async function uncertainly<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** With our marker in the place of an earlier one: one record bears one, that of the last write. */
+/**
+ * With our marker behind the earlier ones. The first is kept, so that a creation whose answer was lost is found also
+ * after somebody changed the record; of the changes, as many as can be under way for one record.
+ */
 function stamped<T extends fhir.FhirResource>(resource: T, marker: string): T {
   if (!hasIdentifier(resource.resourceType)) return resource;
+  const [first, ...later] = markersOf(resource);
+  if (first === marker || later.includes(marker)) return resource;
   const others = identifiersOf(resource).filter(({ system }) => system !== marker_system);
-  return { ...resource, identifier: [...others, { system: marker_system, value: marker }] };
+  const markers = [...(first === undefined ? [] : [first]), ...later.slice(2 - markers_max), marker];
+  return { ...resource, identifier: [...others, ...markers.map((value) => ({ system: marker_system, value }))] };
 }
+
+/** Accounts of one practice each have a lane of their own to a record; more than these do not wait at once. */
+const markers_max = 6;
 
 function markersOf(resource: fhir.FhirResource): string[] {
   return identifiersOf(resource)

@@ -96,6 +96,40 @@ describe('a list that was cut fails, because what is missing from it would be ta
   });
 });
 
+describe('what is said of a person', () => {
+  const asked = { family: 'Odd', given: 'Zelda', birthdate: 'ge1980-02-03' };
+  const addresses = (from: number) => server.ledger.slice(from).map(({ method, path }) => `${method} ${path}`);
+
+  test('stands in no address: it is sent in the body', async () => {
+    const from = server.ledger.length;
+    await client.searchAll<fhir.Patient>('Patient', asked);
+    expect(await idsOf(client, { family: 'Odd' })).toHaveProperty('size', many / 2);
+    expect(addresses(from)[0]).toBe('POST /fhir/R4/Patient/_search');
+    expect(addresses(from).join()).not.toMatch(/Odd|Zelda|1980/);
+  });
+
+  test.each(['unknown', 'unread'] as const)('is asked for as ever of a server where forms are %s', async (way) => {
+    server.faults.search_by_form = way;
+    const other = await linkedClient(server);
+    const from = server.ledger.length;
+    expect(await idsOf(other.client, { family: 'Odd' })).toHaveProperty('size', many / 2);
+    expect(addresses(from)[0]).toBe('GET /fhir/R4/Patient?_count=100&family=Odd');
+  });
+
+  test('is still found when a server no longer takes forms', async () => {
+    server.faults.search_by_form = 'unknown';
+    expect(await idsOf(client, { family: 'Odd' })).toHaveProperty('size', many / 2);
+  });
+
+  test('keeps nobody from linking whose server breaks down at a form', async () => {
+    for (const kind of ['error_500', 'html_200', 'reset', 'not_fhir'] as const) {
+      server.fail({ kind, path: '/_search' });
+      const other = await linkedClient(server);
+      expect(other.client.capabilities.searches_by_form).toBe(false);
+    }
+  });
+});
+
 describe('a search by a parameter that the server does not know', () => {
   test.each(['empty', 'refuse', 'ignore'] as const)(
     'is never sent to one that would answer it with: %s',

@@ -124,13 +124,40 @@ describe('an update', () => {
     name: [{ ...current.name?.[0], given: [given] }],
   });
 
-  test('gives what was before and after, and leaves one marker, that of the last write', async () => {
-    const { id = '' } = await stored('Before');
+  test('gives what was before and after, and leaves its marker behind that of the creation', async () => {
+    const created = newMarker();
+    const { id = '' } = await client.create<fhir.Patient>(patient('Before'), created);
     const { before, after } = await client.update<fhir.Patient>('Patient', id, rename('Ann'), 'update-1');
     expect(before.name).toEqual([{ family: 'Before' }]);
     expect(after.name).toEqual([{ family: 'Before', given: ['Ann'] }]);
-    expect(after.identifier).toEqual([{ system: marker_system, value: 'update-1' }]);
+    expect(after.identifier?.map(({ value }) => value)).toEqual([created, 'update-1']);
     expect(await client.findByMarker<fhir.Patient>('Patient', 'update-1')).toEqual(after);
+  });
+
+  test('of a record often changed: the creation is found for ever, and the last five changes', async () => {
+    const created = newMarker();
+    const { id = '' } = await client.create<fhir.Patient>(
+      { ...patient('Often'), identifier: [{ value: 'A-1' }] },
+      created,
+    );
+    const changes = Array.from({ length: 9 }, newMarker);
+    for (const marker of changes) await client.update<fhir.Patient>('Patient', id, rename(marker), marker);
+    // A change that is sent again leaves the order as it is.
+    const { after } = await client.update<fhir.Patient>('Patient', id, rename('again'), changes[6] ?? '');
+    expect(after.identifier?.map(({ value }) => value)).toEqual(['A-1', created, ...changes.slice(-5)]);
+    const found = await Promise.all([created, ...changes].map((each) => client.findByMarker('Patient', each)));
+    expect(found.map((each) => each?.id === id)).toEqual([
+      true,
+      false,
+      false,
+      false,
+      false,
+      true,
+      true,
+      true,
+      true,
+      true,
+    ]);
   });
 
   test.each(['weak', 'strong', 'none'] as const)('is tied to its version where entity tags are %s', async (etag) => {

@@ -31,9 +31,10 @@ export async function answerFhir(store: Store, asked: Asked): Promise<Answer> {
   const [type = '', id] = asked.path.split('?')[0]?.split('/') ?? [];
   if (type === '' && url.searchParams.has('_getpages')) return answerPage(store, url.searchParams);
   const interaction = interactionOf(asked.method, id);
+  if (id === '_search' && store.faults.search_by_form === 'unknown') return outcome(405, 'not-supported');
   if (!interaction || !interactionsOf(type, store.faults).includes(interaction)) return outcome(405, 'not-supported');
   try {
-    if (interaction === 'search-type') return json(200, await store.searches.first(type, searchOf(asked, url)));
+    if (interaction === 'search-type') return json(200, await store.searches.first(type, searchOf(store, asked, url)));
     if (interaction === 'read') return readAnswer(store, asked, type, id ?? '');
     return await write(store, asked, type, interaction);
   } catch (error) {
@@ -64,8 +65,9 @@ function interactionOf(method: string, id: string | undefined): Interaction | un
   return method === 'PUT' && id !== undefined ? 'update' : undefined;
 }
 
-function searchOf({ method, body }: Asked, url: URL): URLSearchParams {
-  return method === 'POST' ? new URLSearchParams(body.toString()) : url.searchParams;
+function searchOf({ faults }: Store, { method, body }: Asked, url: URL): URLSearchParams {
+  const read = method === 'POST' && faults.search_by_form === 'taken';
+  return read ? new URLSearchParams(body.toString()) : url.searchParams;
 }
 
 async function readAnswer(store: Store, asked: Asked, type: string, id: string): Promise<Answer> {

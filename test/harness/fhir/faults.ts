@@ -21,6 +21,8 @@ export type FaultSwitches = {
   one_create_at_a_time: boolean;
   conditional_create: boolean;
   search_by_identifier: boolean;
+  /** `POST Patient/_search`: as FHIR has it, unknown, or with the body unread, which finds everyone. */
+  search_by_form: 'taken' | 'unknown' | 'unread';
   /** What a token says of its life, and how many requests it really lives. */
   token_life_s: number;
   token_uses_max: number;
@@ -48,6 +50,7 @@ export const honest: Readonly<FaultSwitches> = {
   one_create_at_a_time: false,
   conditional_create: true,
   search_by_identifier: true,
+  search_by_form: 'taken',
   token_life_s: 3600,
   token_uses_max: Number.POSITIVE_INFINITY,
   refresh_rotates: true,

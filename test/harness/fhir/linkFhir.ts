@@ -2,7 +2,7 @@ import { type Api, openApi } from '../api.ts';
 import type { TestSandbox } from '../sandbox.ts';
 import type { FhirServer } from './startFhirServer.ts';
 
-/** An account at a FHIR server, linked as an application links it; what the server withholds now stays withheld. */
+/** An account at a FHIR server, linked as an application links it; what the server withholds now is withheld until it syncs. */
 export async function linkFhir(
   world: Pick<TestSandbox, 'api' | 'sandbox'>,
   server: FhirServer,

@@ -93,7 +93,8 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     const incident = takeIncident(incidents, entry.method, entry.path);
     if (faults.latency_ms > 0) await wait(faults.latency_ms);
     const answer = incident && !incident.performed ? undefined : await answerOf(entry, url, body);
-    entry.performed = answer !== undefined && ['POST', 'PUT'].includes(entry.method) && answer.status < 300;
+    const writes = ['POST', 'PUT'].includes(entry.method) && !entry.path.endsWith('/_search');
+    entry.performed = answer !== undefined && writes && answer.status < 300;
     send(response, entry, answer, incident);
   }
 

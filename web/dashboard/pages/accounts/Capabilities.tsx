@@ -1,7 +1,8 @@
 import { Text } from '@mantine/core';
 import type { AccountRow } from '../../../../src/model/dashboard/accounts.ts';
+import { wordOperations } from '../../parts/wordOperations.ts';
 
-/** What the EMR behind an account was found able to do when it was linked, and what it cannot. */
+/** What the EMR behind an account was found able to do when it was linked or last synced, and what it cannot. */
 export function Capabilities({ account: { capabilities, lacks } }: { account: AccountRow }) {
   return (
     <details className="more">
@@ -9,18 +10,13 @@ export function Capabilities({ account: { capabilities, lacks } }: { account: Ac
         {capabilities.length} of {capabilities.length + lacks.length}
       </summary>
       <Text size="xs" miw={240} maw={360}>
-        Can: {wordsOf(capabilities)}.
+        Can: {wordOperations(capabilities)}.
       </Text>
       {lacks.length > 0 && (
         <Text size="xs" miw={240} maw={360} mt={4}>
-          Cannot: {wordsOf(lacks)}.
+          Cannot: {wordOperations(lacks)}.
         </Text>
       )}
     </details>
   );
-}
-
-/** `createAppointment` reads as `create appointment`. */
-function wordsOf(names: readonly string[]): string {
-  return names.map((name) => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)).join(', ');
 }

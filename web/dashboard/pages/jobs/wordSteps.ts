@@ -1,4 +1,5 @@
 import type { JobStep } from '../../../../src/model/dashboard/jobs.ts';
+import { wordOperations } from '../../parts/wordOperations.ts';
 import { wordDuration, wordEnd, wordName } from './words.ts';
 
 /** One line of a job's timeline. */
@@ -50,7 +51,17 @@ function wordNote({ name, attempt, detail }: JobStep): string {
   if (name === 'retry') return `${reason} Paused for ${wordDuration(Number(detail?.in_ms ?? 0))}.`;
   if (name === 'parked') return `Set aside until the account is linked again. ${reason}`;
   if (typeof detail?.kept === 'number') return `${wordName(name)}: ${detail.kept} read, ${detail.removed ?? 0} gone.`;
+  if (typeof detail?.refused === 'string') return `${wordName(name)}: not read. ${detail.refused}`;
+  if (name === 'capabilities') return wordCapabilities(detail);
   return ended[name] ?? wordName(name);
+}
+
+/** What the EMR was found to do, and to do no longer. */
+function wordCapabilities(detail: JobStep['detail']): string {
+  const of = (names: unknown) => (Array.isArray(names) ? wordOperations(names) : '');
+  const [gained, lost] = [of(detail?.gained), of(detail?.lost)];
+  if (!gained && !lost) return 'The EMR says something else of itself than before. What it offers is the same.';
+  return `${gained && `The EMR offers now: ${gained}. `}${lost && `It no longer offers: ${lost}.`}`.trim();
 }
 
 const ended: Record<string, string> = {

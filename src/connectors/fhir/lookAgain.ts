@@ -1,0 +1,28 @@
+import type { Access, Connector, Door } from '../connector.ts';
+import { capabilitiesOf, factsOf } from './capabilities.ts';
+import { statementIn } from './discover.ts';
+import { offersOf } from './offersOf.ts';
+import { narrowed } from './scopes.ts';
+import { urlOf } from './search.ts';
+import { searchesByForm } from './searchesByForm.ts';
+import { openSession } from './session.ts';
+
+/** What the server can do now, with the rights that the account has now: servers are upgraded, and rights taken away. */
+export const lookAgain: NonNullable<Connector['discover']> = async (door: Door, access: Access) => {
+  let { grant } = access;
+  const ask = openSession(door, {
+    ...access,
+    keepGrant: async (renewed) => {
+      await access.keepGrant(renewed);
+      grant = renewed;
+    },
+  });
+  const base = new URL(door.address);
+  const statement = statementIn(await ask({ method: 'GET', url: urlOf(base, 'metadata') }));
+  // Looked at after the request: it may have brought a token with other rights.
+  const facts = narrowed(factsOf(statement), grant.scope);
+  const server = JSON.stringify({ ...facts, searches_by_form: await searchesByForm(base, facts, ask) });
+  const offers = offersOf(capabilitiesOf(facts));
+  // A server that can do nothing is one that is being mended: what it could do before is found again tomorrow.
+  return server === grant.server || offers.length === 0 ? undefined : { grant: { ...grant, server }, offers };
+};
