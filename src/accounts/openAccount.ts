@@ -60,6 +60,7 @@ export async function openAccount(
       if (!found) return false;
       const before = kept;
       kept = await keepGrant(ctx, account, before, found.grant, found.offers);
+      ctx.lookups.clear();
       return kept !== before;
     },
   };
@@ -87,6 +88,8 @@ async function keepGrant(
     const sealed = await ctx.vault.seal(tx, owner, bindings.grant(account.id), JSON.stringify(grant));
     const rows = await tx`UPDATE accounts SET grant_sealed = ${sealed} ${offers ? tx`, offers = ${[...offers]}` : tx``}
                            WHERE id = ${account.id} AND grant_sealed = ${before} RETURNING id`;
+    // Requests are refused by what was looked up.
+    if (offers) await tx`SELECT pg_notify('chartwire_access', '')`;
     return rows.length > 0 ? sealed : before;
   });
 }

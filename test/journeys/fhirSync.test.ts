@@ -169,7 +169,7 @@ describe('a practice on a FHIR server', () => {
       (await api.call('PATCH', `/v1/patients/${(await patients())[0].id}`, { body: { sex: 'male' } })).status,
     ).toBe(400);
     const noted = async (job_id: number) =>
-      (await api.job(job_id)).timeline.find(({ name }: { name: string }) => name === 'capabilities');
+      (await api.job(job_id)).timeline.find(({ step }: { step: string }) => step === 'capabilities');
     expect((await noted(less))?.detail).toStrictEqual({
       gained: [],
       lost: expect.toSatisfy((names) => names.sort().join() === lost.join()),
