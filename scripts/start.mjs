@@ -1,16 +1,12 @@
 /** `npm start`: installs and builds what is missing, then is the service. */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { build } from './build.mjs';
-import { ensureInstalled, root, runScript } from './install.mjs';
+import { ensureInstalled, runScript } from './install.mjs';
 
 await runScript(async () => {
   endWithNpm();
   ensureInstalled();
   await build();
-  const env_file = join(root, '.env');
-  // What the environment already says is kept.
-  if (existsSync(env_file)) process.loadEnvFile(env_file);
   const { run } = await import('../dist/src/cli/chartwire.js');
   await run(['serve', ...process.argv.slice(2)]);
 });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import { inject } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig, settings } from '../../src/config.ts';
 import type { Context } from '../../src/context.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { connect, type Sql } from '../../src/db/database.ts';
@@ -84,12 +84,14 @@ export async function spawnSandbox(options: Options = {}): Promise<
 }
 
 const entry = fileURLToPath(new URL('../../dist/src/cli/chartwire.js', import.meta.url));
+// Said to be unset: a .env in this folder is the developer's own and must not reach into a test.
+const unset = Object.fromEntries(['NODE_ENV', ...Object.keys(settings)].map((name) => [name, '']));
 
 /** Runs `chartwire serve` until it says that it is ready. */
 export async function startProcess(role: string, env: Record<string, string>): Promise<TestProcess> {
   const { PATH = '', CHARTWIRE_TEST_ROOT = '' } = process.env;
   const child = spawn(process.execPath, [entry, 'serve', '--role', role], {
-    env: { PATH, CHARTWIRE_TEST_ROOT, ...env },
+    env: { ...unset, PATH, CHARTWIRE_TEST_ROOT, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -1,0 +1,42 @@
+import { spawnSync } from 'node:child_process';
+import { copyFile, cp, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+
+/** A program beside its package.json, as it is installed: the folder of this repository may have a .env of its own. */
+let program: string;
+let world: TestSandbox;
+beforeAll(async () => {
+  world = await startSandbox({ small: true });
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const place = join(world.env.DATA_DIR ?? '', 'installed');
+  await cp(join(root, 'dist/src'), join(place, 'dist/src'), { recursive: true });
+  await cp(join(root, 'dist/larkspur'), join(place, 'dist/larkspur'), { recursive: true });
+  await copyFile(join(root, 'package.json'), join(place, 'package.json'));
+  await symlink(join(root, 'node_modules'), join(place, 'node_modules'));
+  const lines = Object.entries(world.env).map(([name, value]) => `${name}=${value}`);
+  await writeFile(join(place, '.env'), `${lines.join('\n')}\n`);
+  program = join(place, 'dist/src/cli/chartwire.js');
+});
+afterAll(() => world.close());
+
+test('a command works on the installation that .env names, and the environment wins over the file', async () => {
+  const args = ['clients', 'create', '--name', 'Named in a file', '--mode', 'live'];
+  const made = chartwire(args, {});
+  expect(made.stderr).toBe('');
+  const [row] = await world.owner`SELECT public_id FROM clients WHERE name = 'Named in a file'`;
+  expect(made.stdout).toContain(row?.public_id ?? 'a client in this database');
+  const elsewhere = chartwire(args, { DATABASE_URL: 'nowhere' });
+  expect(elsewhere).toMatchObject({ status: 1, stderr: expect.stringMatching(/^DATABASE_URL must be an address/) });
+});
+
+function chartwire(args: string[], env: Record<string, string>) {
+  const { PATH = '', CHARTWIRE_TEST_ROOT = '' } = process.env;
+  return spawnSync(process.execPath, [program, ...args], {
+    env: { PATH, CHARTWIRE_TEST_ROOT, ...env },
+    cwd: world.env.DATA_DIR,
+    encoding: 'utf8',
+  });
+}
