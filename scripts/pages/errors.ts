@@ -20,7 +20,7 @@ export function errorsPage(document: Document): string {
     json(shown('404')),
     '`login_required` alone has exactly these three fields. The account’s link has expired: run Link in update mode, and waiting work goes on.',
     json(shown('403')),
-    'Try again later: 408, 409, 429 (after `retry-after` seconds), 500 and 503. Everything else stays refused until the request or its surroundings change. `{…}` marks what differs from case to case.',
+    'Try again later: 408, 409 `idempotency_key_running`, 429 (after `retry-after` seconds), 500 and 503. Everything else stays refused until the request or its surroundings change. `{…}` marks what differs from case to case.',
     table(['Status', 'Code', 'Message', 'Endpoints'], rows),
   ]);
 }
@@ -28,6 +28,34 @@ export function errorsPage(document: Document): string {
 function where(name: ErrorCode): string {
   const users = endpoints.filter((each) => errorsOf(each).includes(name));
   if (users.length === endpoints.length) return 'all';
-  if (users.length === 0) return name === 'sandbox_values_refused' ? 'the reference page' : 'any address';
+  if (users.length === 0) return apartFromEndpoints(name);
   return users.length > listed_max ? `${users.length} endpoints` : users.map((each) => code(each.id)).join(', ');
+}
+
+/** Errors that no endpoint of the reference answers with, and where they are met instead. */
+const apart: Record<string, readonly ErrorCode[]> = {
+  'any address': ['request_malformed', 'route_not_found', 'request_timeout', 'headers_too_large'],
+  'Link’s page': ['emr_page_declined', 'page_sign_in_unknown', 'link_unknown', 'link_expired', 'link_used'],
+  'the reference page': ['sandbox_values_refused'],
+  'the dashboard': [
+    'operator_credentials_wrong',
+    'operator_code_required',
+    'operator_code_wrong',
+    'operator_session_over',
+    'operator_role_lacking',
+    'operator_request_foreign',
+    'operator_exists',
+    'operator_locked',
+    'owner_last',
+    'account_revoked',
+    'job_not_repeatable',
+    'job_not_reviewable',
+    'master_key_in_settings',
+  ],
+};
+
+function apartFromEndpoints(name: ErrorCode): string {
+  const place = Object.keys(apart).find((each) => apart[each]?.includes(name));
+  if (!place) throw new Error(`No endpoint answers with ${name}: say in scripts/pages/errors.ts where it is met.`);
+  return place;
 }
