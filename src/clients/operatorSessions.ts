@@ -5,7 +5,7 @@ import { hashToken } from '../security/hash.ts';
 import type { Operator } from './operators.ts';
 
 /** A session ends so long after the last thing the person did, and so long after it began. */
-export const session_limits = { idle_minutes: 15, hours: 12 };
+const session_limits = { idle_minutes: 15, hours: 12 };
 
 /** Begins a session; its token is told once, to the browser that signed in. */
 export async function beginSession(ctx: Pick<Context, 'db'>, operator_id: string): Promise<string> {

@@ -7,7 +7,7 @@ import { findOperator, type KnownOperator } from './operators.ts';
 import { takeCode } from './secondFactor.ts';
 
 /** How many passwords are really checked for one account in so many minutes; whoever asks more is told to wait. */
-export const password_checks = { max: 10, minutes: 15 };
+const password_checks = { max: 10, minutes: 15 };
 
 type Given = { email: string; password: string; code?: string | undefined };
 

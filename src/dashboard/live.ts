@@ -2,8 +2,8 @@ import { PassThrough, type Readable } from 'node:stream';
 import type { Context } from '../context.ts';
 
 /** What a page that looks on may want to fetch anew. */
-export const live_topics = ['jobs', 'events', 'accounts'] as const;
-export type LiveTopic = (typeof live_topics)[number];
+const live_topics = ['jobs', 'events', 'accounts'] as const;
+type LiveTopic = (typeof live_topics)[number];
 
 /** Tells pages that something they show has changed: what, they fetch themselves. */
 export type Live = {

@@ -2,7 +2,7 @@ import type { Tx } from '../db/database.ts';
 import { newToken } from '../ids.ts';
 import { hashToken } from '../security/hash.ts';
 
-export const public_token_minutes = 30;
+const public_token_minutes = 30;
 
 export async function addPublicToken(tx: Tx, client_id: string, account_id: string): Promise<string> {
   const token = newToken('public_token');

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, type TSchemaOptions, Type } from 'typebox';
 
 /** Strings without a limit of their own take this many characters. */
-export const text_max = 2000;
+const text_max = 2000;
 /** A token that an EMR gave out may hold a signed statement of several thousand characters. */
 export const credential_max = 8000;
 

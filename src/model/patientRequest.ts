@@ -3,7 +3,7 @@ import { flag, text } from './fields.ts';
 import { us_phone, us_state, us_zip } from './usPlaces.ts';
 
 /** Who pays for a patient, as the interface names them. */
-export const responsible_parties = [
+const responsible_parties = [
   'self',
   'spouse',
   'child',

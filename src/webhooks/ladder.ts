@@ -19,7 +19,7 @@ export const ladder_ms: readonly number[] = [
 ];
 
 /** The longest pause a receiver may ask for. */
-export const retry_after_max_s = 86_400;
+const retry_after_max_s = 86_400;
 
 /** The pause before the next try in ms, never shorter than the receiver asked for; undefined after the last try. */
 export function nextTry(

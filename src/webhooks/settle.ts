@@ -11,7 +11,7 @@ import type { Outcome } from './sendWebhook.ts';
 export type Verdict = 'success' | 'retry' | 'failed';
 
 /** An endpoint of which every try failed for this long is taken for dead. */
-export const failing_days_max = 5;
+const failing_days_max = 5;
 
 /**
  * Commits a try: its row, the delivery, the endpoint's health and the event's status stand together. Refused with

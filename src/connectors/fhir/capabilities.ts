@@ -22,7 +22,7 @@ export type ServerFacts = {
   fhir_version: string;
   software: string;
   types: Record<string, TypeFacts>;
-  /** Tried when the account was linked; no statement says it. */
+  /** Tried at linking and with every sync; no statement says it. */
   searches_by_form?: boolean;
 };
 type TypeFacts = {
@@ -31,10 +31,6 @@ type TypeFacts = {
   conditional_create: boolean;
   versioned: boolean;
 };
-
-export function parseCapabilities(statement: fhir.CapabilityStatement): Capabilities {
-  return capabilitiesOf(factsOf(statement));
-}
 
 /** The statement comes from outside: whatever is not as the standard has it is as if it were not there. */
 export function factsOf(statement: fhir.CapabilityStatement): ServerFacts {

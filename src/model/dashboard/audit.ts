@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable } from '../fields.ts';
 
-export const actor_kinds = ['client', 'operator', 'link', 'worker', 'system'] as const;
+const actor_kinds = ['client', 'operator', 'link', 'worker', 'system'] as const;
 
 /** A record of the audit trail. Of patients only their number is known: the trail holds no MRN. */
 export const audit_record = Type.Object({

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
 import type { OperationName } from '../../../src/connectors/connector.ts';
-import { factsOf, parseCapabilities } from '../../../src/connectors/fhir/capabilities.ts';
+import { capabilitiesOf, factsOf } from '../../../src/connectors/fhir/capabilities.ts';
 import { discover, readStatement } from '../../../src/connectors/fhir/discover.ts';
 import { needs as known_needs, type Need } from '../../../src/connectors/fhir/needs.ts';
 import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
@@ -122,7 +122,7 @@ test('a statement that is shown only to who is signed in is read with the token'
 
 describe('what a server can do', () => {
   test('is what its statement says, and nothing else', () => {
-    const capabilities = parseCapabilities(statement);
+    const capabilities = capabilitiesOf(factsOf(statement));
     expect(capabilities).toMatchObject({ fhir_version: '4.0.1', software: 'Some EMR 9' });
     expect([...capabilities.interactions('Patient')]).toEqual(['read', 'search-type', 'create']);
     expect([...capabilities.searchParams('Patient')].sort()).toEqual(['_lastUpdated', 'identifier']);
@@ -141,8 +141,8 @@ describe('what a server can do', () => {
       [{ mode: 'server', resource: [{}, null, { type: 7 }, { type: '__proto__' }] }],
     ]) {
       const odd = { ...statement, rest, software: 'x', fhirVersion: 4 } as unknown as fhir.CapabilityStatement;
-      expect(offersOf(parseCapabilities(odd)).filter((name) => needs[name]?.length)).toEqual([]);
-      expect([...parseCapabilities(odd).interactions('Patient')]).toEqual([]);
+      expect(offersOf(capabilitiesOf(factsOf(odd))).filter((name) => needs[name]?.length)).toEqual([]);
+      expect([...capabilitiesOf(factsOf(odd)).interactions('Patient')]).toEqual([]);
     }
   });
 
@@ -150,7 +150,7 @@ describe('what a server can do', () => {
     // Of two parameters either will do.
     for (const choice of [0, 1]) {
       const everything = statementOf(Object.values(needs).flat(), choice);
-      expect(offersOf(parseCapabilities(everything)).sort()).toEqual(Object.keys(needs).sort());
+      expect(offersOf(capabilitiesOf(factsOf(everything))).sort()).toEqual(Object.keys(needs).sort());
     }
     for (const [name, all] of Object.entries(needs)) {
       for (const [at, need] of all.entries()) {
@@ -159,14 +159,14 @@ describe('what a server can do', () => {
           const less = all.map((each, index) => (index === at ? { ...need, interactions: rest } : each));
           // Another need of the same operation may ask for the same.
           if (less.some((each) => each.type === need.type && each.interactions.includes(interaction))) continue;
-          expect([name, interaction, offersOf(parseCapabilities(statementOf(less)))]).not.toEqual([
+          expect([name, interaction, offersOf(capabilitiesOf(factsOf(statementOf(less))))]).not.toEqual([
             name,
             interaction,
             expect.arrayContaining([name]),
           ]);
         }
       }
-      expect(offersOf(parseCapabilities(statementOf(all)))).toContain(name as OperationName);
+      expect(offersOf(capabilitiesOf(factsOf(statementOf(all))))).toContain(name as OperationName);
     }
   });
 });
