@@ -1,0 +1,35 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Config, loadConfig } from '../src/config.ts';
+import { type Service, startService } from '../src/main.ts';
+import type { Sandbox } from '../src/sandbox/laySandbox.ts';
+
+/** An API process alone on a practice that a whole product has laid: a worker would compete for the cores. */
+export async function startApi(): Promise<{
+  config: Config;
+  service: Service;
+  /** What every request to the sandbox's account carries. */
+  headers: Record<string, string>;
+  example: Sandbox['example'];
+  close(): Promise<void>;
+}> {
+  const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-bench-'));
+  const limits = { RATE_LIMIT: '1000000', RATE_BURST: '1000000', LOG_LEVEL: 'silent' };
+  const config = loadConfig({ ...limits, DATA_DIR: data_dir, PORT: '0', LARKSPUR_PORT: '0' });
+  const whole = await startService(config, { role: 'all', print: () => {} });
+  await whole.close();
+  if (!whole.sandbox) throw new Error('The bench needs the sandbox.');
+  const { client_id, client_secret, access_token, example } = whole.sandbox;
+  const service = await startService(config, { role: 'api', print: () => {} });
+  return {
+    config,
+    service,
+    headers: { client_id, client_secret, access_token, 'content-type': 'application/json' },
+    example,
+    close: async () => {
+      await service.close();
+      await rm(data_dir, { recursive: true, force: true });
+    },
+  };
+}
