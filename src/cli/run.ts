@@ -40,7 +40,7 @@ export async function run(argv: string[]): Promise<void> {
 async function dispatch(argv: string[]): Promise<void> {
   const { values, positionals } = parse(argv);
   const command = positionals.join(' ');
-  if (values.help || command === 'help') process.stdout.write(usage);
+  if (values.help || command === 'help' || argv.length === 0) process.stdout.write(usage);
   else if (values.version) process.stdout.write(`${version}\n`);
   else if (command === 'serve') await serve(loadConfig(process.env), roleOf(values.role));
   else if (command === 'clients create') await createClientCommand(loadConfig(process.env), values);

@@ -1,5 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runTwin } from '../api/runTwin.ts';
 import { expectRefusal } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
@@ -15,35 +16,6 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
-
-/** A request that has taken this key and is still running, until it is let go. */
-async function runTwin(key: string): Promise<{ letGo(): Promise<void> }> {
-  const [row] = await world.owner<{ id: string; client_id: string }[]>`
-    SELECT id, client_id FROM accounts WHERE user_id = ${world.sandbox.user_id}`;
-  const hash = createHash('sha256').update(key).digest();
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  let held = () => {};
-  const holding = new Promise<void>((resolve) => {
-    held = resolve;
-  });
-  const twin = world.owner.begin(async (tx) => {
-    await tx`INSERT INTO idempotency_keys (scope_id, key_hash, client_id, request_hash)
-      VALUES (${row?.id ?? ''}, ${hash}, ${row?.client_id ?? ''}, ${hash})`;
-    held();
-    await released;
-    throw new Error('given up');
-  });
-  await holding;
-  return {
-    letGo: async () => {
-      release();
-      await expect(twin).rejects.toThrow('given up');
-    },
-  };
-}
 const waiting = () =>
   until('the request to wait', async () => {
     const rows = await world.owner`SELECT FROM pg_stat_activity
@@ -54,7 +26,7 @@ const waiting = () =>
 test('DEC-057 A request with the same `Idempotency-Key` as one still running waits 5 s for its twin and is then 409.', async () => {
   const key = randomUUID();
   const before = await acceptedWork(world);
-  const twin = await runTwin(key);
+  const twin = await runTwin(world, key);
   const began = performance.now();
   const answer = await world.api.callIn({}, keyed(key));
   // It may be later on a busy machine, never earlier.
@@ -64,7 +36,7 @@ test('DEC-057 A request with the same `Idempotency-Key` as one still running wai
   expectRefusal(answer, 409, message);
   expect(await acceptedWork(world)).toStrictEqual(before);
   // A twin that ends while the other waits lets it through.
-  const again = await runTwin(key);
+  const again = await runTwin(world, key);
   const request = world.api.callIn({}, keyed(key));
   await waiting();
   await again.letGo();
