@@ -1,7 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { copyFile, cp, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
@@ -22,21 +23,22 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('a command works on the installation that .env names, and the environment wins over the file', async () => {
+test('a command works on the installation that .env names, and the environment wins over the file', {
+  timeout: 180_000,
+}, async () => {
   const args = ['clients', 'create', '--name', 'Named in a file', '--mode', 'live'];
-  const made = chartwire(args, {});
+  const made = await chartwire(args, {});
   expect(made.stderr).toBe('');
   const [row] = await world.owner`SELECT public_id FROM clients WHERE name = 'Named in a file'`;
   expect(made.stdout).toContain(row?.public_id ?? 'a client in this database');
-  const elsewhere = chartwire(args, { DATABASE_URL: 'nowhere' });
-  expect(elsewhere).toMatchObject({ status: 1, stderr: expect.stringMatching(/^DATABASE_URL must be an address/) });
+  const refused = { code: 1, stderr: expect.stringMatching(/^DATABASE_URL must be an address/) };
+  await expect(chartwire(args, { DATABASE_URL: 'nowhere' })).rejects.toMatchObject(refused);
 });
 
-function chartwire(args: string[], env: Record<string, string>) {
+function chartwire(args: string[], env: Record<string, string>): Promise<{ stdout: string; stderr: string }> {
   const { PATH = '', CHARTWIRE_TEST_ROOT = '' } = process.env;
-  return spawnSync(process.execPath, [program, ...args], {
+  return promisify(execFile)(process.execPath, [program, ...args], {
     env: { PATH, CHARTWIRE_TEST_ROOT, ...env },
     cwd: world.env.DATA_DIR,
-    encoding: 'utf8',
   });
 }
