@@ -66,21 +66,30 @@ export function showForm(card: Card, parts: FormParts): Form {
     alert.replaceChildren(icon('alert'), make('span', {}, text));
     status.textContent = '';
   };
+  // The focus may have scrolled it away on a small screen; what is typed next scrolls back to its field.
+  const seeAlert = () => alert.scrollIntoView({ block: 'nearest' });
   return {
     interrupt: (text) => {
       warn(text);
       focusOn(submit);
+      seeAlert();
     },
     fail: (text, at) => {
       warn(text);
+      let emptied: HTMLInputElement | undefined;
       for (const [name, input] of inputs) {
-        if (input.autocomplete === 'current-password' || input.dataset.secret) input.value = '';
+        if (input.dataset.secret && input.value !== '') {
+          input.value = '';
+          emptied ??= input;
+        }
         input.toggleAttribute('aria-invalid', false);
         if (name === at) input.setAttribute('aria-invalid', 'true');
       }
-      const target = at === undefined ? submit : (inputs.get(at) ?? submit);
+      // Whatever went wrong, a password that was emptied has to be typed again before anything else.
+      const target = (at === undefined ? emptied : inputs.get(at)) ?? submit;
       focusOn(target);
       if (target instanceof HTMLInputElement) target.select();
+      seeAlert();
     },
     say: (text) => {
       alert.replaceChildren();
