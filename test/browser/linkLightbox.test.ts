@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LinkWindow } from '../harness/linkHost.ts';
 import { endings, focused, type LinkPlace, startLinkPlace, untilClosed } from './linkPlace.ts';
@@ -184,6 +185,23 @@ describe('Link is opened twice', () => {
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
     expect(await window.page.content()).toBe(before);
     expect(await focusedId(window)).toBe('start');
+    await window.page.context().close();
+  });
+
+  test('by the SDK: who waits for the first is told that it was replaced', async () => {
+    const window = await place.open();
+    const module = readFileSync(new URL('../../dist/sdk/link.js', import.meta.url)).toString('base64');
+    const [first, second] = [await place.steps.linkToken(), await place.steps.linkToken()];
+    await window.page.evaluate(`import('data:text/javascript;base64,${module}').then(async ({ openLink }) => {
+      const open = (token) => openLink({ baseUrl: ${JSON.stringify(place.world.sandbox.base_url)}, token });
+      window.first = open('${first}');
+      await new Promise((opened) => new MutationObserver(opened).observe(document.body, { childList: true }));
+      window.second = open('${second}');
+    })`);
+    expect(await window.page.evaluate('first')).toStrictEqual({ outcome: 'exited', reason: 'replaced' });
+    await focused(await window.frame(), 'username');
+    await window.page.keyboard.press('Escape');
+    expect(await window.page.evaluate('second')).toStrictEqual({ outcome: 'exited', reason: 'closed' });
     await window.page.context().close();
   });
 
