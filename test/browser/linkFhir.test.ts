@@ -92,6 +92,15 @@ describe('the ways to sign in', () => {
     await window.page.context().close();
   });
 
+  test('show a long address in few lines, also at 320 pixels', async () => {
+    const window = await place.open({ viewport: { width: 320, height: 640 } });
+    const frame = await window.start(await tokenFor({ language: 'es' }));
+    await choose(frame, 'Firma con clave');
+    const value = frame.locator('dd', { hasText: 'jwks.json' });
+    expect((await value.boundingBox())?.width).toBeGreaterThan(200);
+    await window.page.context().close();
+  });
+
   test('stand in Spanish too', async () => {
     const window = await place.open();
     const frame = await window.start(await tokenFor({ language: 'es' }));
@@ -154,6 +163,21 @@ describe('the EMR’s own page', () => {
     await untilAlert(frame, /was stopped or declined there/);
     await frame.waitForSelector('button[type="submit"]:focus');
     expect(await frame.inputValue('input[name="app_secret"]')).toBe('a secret of the application');
+    await window.page.context().close();
+  });
+
+  test('where the application’s own secret is wrong is told so, at the field to type it again', async () => {
+    const redirect_uris = [`${place.world.sandbox.base_url}/link/v1/oauth/callback`];
+    server.register({ client_id: 'by-page-secret', client_secret: 'right', redirect_uris });
+    const { window, frame } = await atPage(await tokenFor());
+    await frame.fill('input[name="client_id"]', 'by-page-secret');
+    await frame.fill('input[name="app_secret"]', 'wrong');
+    await allow(await openedPage(window, frame));
+    await untilAlert(frame, /did not accept what you entered/);
+    await frame.waitForSelector('input[name="app_secret"][aria-invalid="true"]:focus');
+    await frame.fill('input[name="app_secret"]', 'right');
+    await allow(await openedPage(window, frame));
+    await untilClosed(window);
     await window.page.context().close();
   });
 

@@ -42,8 +42,14 @@ describe('what goes wrong is told, and can be mended', () => {
     const window = await place.open();
     const frame = await window.start(await place.steps.linkToken());
     await focused(frame, 'username');
-    await window.page.keyboard.press('Enter');
+    await window.page.keyboard.press('Tab');
+    await window.type(password);
     await untilAlert(frame, /every field/);
+    await focused(frame, 'username');
+    // Nothing was sent, so nothing is emptied either.
+    expect(await frame.inputValue('input[name="password"]')).toBe(password);
+    await frame.fill('input[name="password"]', '');
+    await frame.focus('input[name="username"]');
     await window.type(username);
     await focused(frame, 'password');
     expect(window.sent.filter(({ url }) => url.endsWith('/sign-in'))).toStrictEqual([]);

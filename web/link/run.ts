@@ -93,7 +93,7 @@ function askCredentials(world: World, asked: string[], lead: string, way?: Way):
     note: say(way ? 'privacy_way' : 'privacy'),
     send: (values) => {
       const empty = inputs.find(({ name, optional }) => !optional && !values[name]);
-      if (empty) return form.fail(say('missing_field'), empty.name);
+      if (empty) return form.interrupt(say('missing_field'), empty.name);
       // Kept for whoever comes back to this step from a later one.
       for (const field of fields) if (!field.secret) field.value = values[field.name] ?? field.value;
       send(world, form, way, values);
@@ -218,7 +218,7 @@ function askCode(world: World, credentials: Record<string, string>): void {
       { label: say('back'), press: () => runLink(world) },
     ],
     send: async ({ code = '' }) => {
-      if (code.trim() === '') return form.fail(say('missing_code'), 'code');
+      if (code.trim() === '') return form.interrupt(say('missing_code'), 'code');
       form.wait(say('checking_code'));
       host.event('code_submitted');
       const answer = await service.signIn(credentials, code.trim());
