@@ -214,6 +214,9 @@ describe('Link is opened twice', () => {
     expect(await told('')).toMatch(/token/);
     expect(await told('{ onSuccess() {} }')).toMatch(/token/);
     expect(await told('{ token: "lt_x" }')).toMatch(/onSuccess/);
+    // As on a page that is not served securely.
+    await window.page.evaluate(`Object.defineProperty(crypto, 'subtle', { value: undefined })`);
+    expect(await told('{ token: "lt_x", onSuccess() {} }')).toMatch(/https/);
     expect(await window.page.locator('dialog').count()).toBe(0);
     await window.page.context().close();
   });
