@@ -190,12 +190,21 @@ describe('the EMR’s own page', () => {
         headers: { ...answer.headers(), 'cross-origin-opener-policy': 'same-origin' },
       });
     });
-    const opening = window.page.context().waitForEvent('page');
-    await submit(frame);
-    const popup = await opening;
-    await popup.waitForSelector('h1:has-text("Meadowbrook EMR")');
-    await untilAlert(frame, /If it is still open, go on there/);
-    await allow(popup);
+    const severed = async () => {
+      const opening = window.page.context().waitForEvent('page');
+      await submit(frame);
+      const popup = await opening;
+      await popup.waitForSelector('h1:has-text("Meadowbrook EMR")');
+      await untilAlert(frame, /If it is still open, go on there/);
+      return popup;
+    };
+    const declined = await severed();
+    await allow(declined, 'deny');
+    await untilAlert(frame, /was stopped or declined there/);
+    // Link cannot close this window, so it says where to go on.
+    await declined.waitForSelector('.lead:has-text("The page you came from says what happened")');
+    await declined.close();
+    await allow(await severed());
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
     await window.page.context().close();

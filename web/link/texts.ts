@@ -67,6 +67,7 @@ const en = {
   page_done_title: 'You are signed in',
   page_done: 'You can close this window. The page you came from goes on by itself.',
   page_failed_title: 'The sign-in was not completed',
+  page_failed: 'Close this window. The page you came from says what happened and lets you try again.',
   page_lost: 'This sign-in was not started in this window, or too long ago. Close the window and start it again.',
   reason: 'Reason:',
   emr_access_refused: '{emr} did not accept what you entered. Check it with your administrator and enter it again.',
@@ -168,6 +169,7 @@ const es: Texts = {
   page_done_title: 'Ha iniciado sesión',
   page_done: 'Ya puede cerrar esta ventana. La página de la que vino continúa por sí sola.',
   page_failed_title: 'No se completó el inicio de sesión',
+  page_failed: 'Cierre esta ventana. La página de la que vino le dice qué pasó y le permite intentarlo de nuevo.',
   page_lost:
     'Este inicio de sesión no empezó en esta ventana o fue hace demasiado tiempo. Cierre la ventana y empiece de nuevo.',
   reason: 'Motivo:',

@@ -1,6 +1,6 @@
 import { drawCard, showLoading, showNotice } from './card.ts';
 import { finishPage, isRefused, openService } from './service.ts';
-import { chooseLanguage, speak } from './texts.ts';
+import { chooseLanguage, speak, type TextName } from './texts.ts';
 import { worded } from './worded.ts';
 
 /**
@@ -48,12 +48,15 @@ async function comeBack(): Promise<void> {
   if (!kept || !search) return tell('page_lost');
   showLoading(main, say('page_finishing'));
   const answer = await finishPage(search, kept);
-  if (isRefused(answer)) return tell(worded[answer.code] ?? 'trouble_plain');
+  // What the EMR said is told where it can be mended: in the window of Link, which closes this one where it can.
+  if (isRefused(answer)) {
+    return tell(answer.code.startsWith('emr_') ? 'page_failed' : (worded[answer.code] ?? 'trouble_plain'));
+  }
   tell('page_done');
   close();
 }
 
-function tell(text: 'page_lost' | 'page_done' | (typeof worded)[string]): void {
+function tell(text: TextName): void {
   const good = text === 'page_done';
   showNotice(drawCard(main, { name: '', logo: null }), {
     drawing: good ? 'check' : 'alert',
