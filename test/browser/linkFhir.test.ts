@@ -253,6 +253,17 @@ describe('the EMR’s own page', () => {
     await window.page.context().close();
   });
 
+  test('leads back in the language of the link, whatever the browser’s', async () => {
+    const window = await place.open({ locale: 'en-US' });
+    const frame = await window.start(await tokenFor({ language: 'es' }));
+    await choose(frame, 'Iniciar sesión en la página del EMR');
+    await frame.fill('input[name="client_id"]', 'by-page');
+    const popup = await openedPage(window, frame);
+    await popup.goto(`${place.world.sandbox.base_url}/link/v1/oauth/callback?state=another&code=x`);
+    await popup.waitForSelector('p:has-text("no empezó en esta ventana")');
+    await window.page.context().close();
+  });
+
   test('is not gone to by a window that another site opened', async () => {
     const page = await place.browser.newPage();
     await page.goto(place.host.origin);

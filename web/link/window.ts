@@ -8,12 +8,16 @@ import { worded } from './worded.ts';
  * itself: an address alone, sent to somebody else, leads to no sign-in of theirs.
  */
 const main = document.getElementById('link') ?? document.body;
-const language = chooseLanguage('', navigator.languages);
-const say = speak(language, { emr: 'EMR', client: '' });
 const kept_as = 'chartwire-window';
+const language_kept_as = 'chartwire-language';
+const back = location.pathname.endsWith('/callback');
+// That of Link, which the window sets out with; what the EMR's page sends along is not asked.
+const wanted = back ? sessionStorage.getItem(language_kept_as) : new URLSearchParams(location.search).get('language');
+const language = chooseLanguage(wanted ?? '', navigator.languages);
+const say = speak(language, { emr: 'EMR', client: '' });
 document.documentElement.lang = language;
 
-if (location.pathname.endsWith('/callback')) void comeBack();
+if (back) void comeBack();
 else goOut();
 
 function goOut(): void {
@@ -33,6 +37,7 @@ function goOut(): void {
       return close();
     }
     sessionStorage.setItem(kept_as, answer.window);
+    sessionStorage.setItem(language_kept_as, language);
     from.postMessage({ type: 'chartwire:gone' }, location.origin);
     location.replace(answer.url);
   });
