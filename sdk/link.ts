@@ -23,6 +23,9 @@ type CobaltLink = {
   }): Handle;
 };
 
+/** Only one Link is shown at a time: who waits for the one before is told that it was replaced. */
+let replace: (() => void) | undefined;
+
 /** Opens Link over the page and waits for its end. Rejected only when the script cannot be loaded, or when aborted. */
 export async function openLink(options: OpenLinkOptions): Promise<LinkOutcome> {
   const { token, onEvent, signal } = options;
@@ -45,6 +48,8 @@ export async function openLink(options: OpenLinkOptions): Promise<LinkOutcome> {
       end();
     };
     signal?.addEventListener('abort', abort);
+    replace?.();
+    replace = () => settle(() => resolve({ outcome: 'exited', reason: 'replaced' }));
   });
 }
 
@@ -62,18 +67,19 @@ function loadScript(address: string): Promise<CobaltLink> {
   if (known) return known;
   const load = new Promise<CobaltLink>((resolve, reject) => {
     const script = document.createElement('script');
+    const fail = (message: string) => {
+      loads.delete(address);
+      script.remove();
+      reject(new Error(message));
+    };
     script.src = address;
     script.onload = () => {
       // The script defines this name, or it is not our script.
       const { CobaltLink } = window as unknown as { CobaltLink?: CobaltLink };
       if (CobaltLink) resolve(CobaltLink);
-      else reject(new Error(`${address} is not the script of Link.`));
+      else fail(`${address} is not the script of Link.`);
     };
-    script.onerror = () => {
-      loads.delete(address);
-      script.remove();
-      reject(new Error(`The script of Link could not be loaded from ${address}.`));
-    };
+    script.onerror = () => fail(`The script of Link could not be loaded from ${address}.`);
     document.head.append(script);
   });
   loads.set(address, load);

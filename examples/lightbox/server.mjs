@@ -11,18 +11,18 @@ const page = readFileSync(new URL('index.html', import.meta.url), 'utf8').replac
 const routes = {
   'GET /': () => ({ type: 'text/html; charset=utf-8', body: page }),
   // Step 1: our server makes a link token, with credentials that no browser ever sees.
-  'POST /link-token': async (url) => {
+  'POST /link-token': async (_url, { hosted }) => {
     const body = {
       user_id: 'example-user',
       org_id: 'example-practice',
       emr_name: 'larkspur',
       emr_instance_domain: sandbox.larkspur.url,
-      ...(url.searchParams.has('hosted') && { callback_url: `http://127.0.0.1:${port}/callback` }),
+      ...(hosted && { callback_url: `http://127.0.0.1:${port}/callback` }),
     };
     return json(await call('/link/token/create', { method: 'POST', body: JSON.stringify(body) }));
   },
   // Step 3: our server exchanges the public token, and keeps the access token for itself.
-  'POST /linked': async (url) => json(await exchange(url.searchParams.get('public_token'))),
+  'POST /linked': async (_url, { public_token }) => json(await exchange(public_token)),
   'GET /callback': async (url) => {
     const { providers } = await exchange(url.searchParams.get('token'));
     return { type: 'text/plain; charset=utf-8', body: `Linked. Providers so far: ${providers}.\n` };
@@ -32,7 +32,8 @@ const routes = {
 createServer(async (request, response) => {
   const url = new URL(request.url, `http://127.0.0.1:${port}`);
   try {
-    const answer = await routes[`${request.method} ${url.pathname}`]?.(url);
+    const body = request.method === 'POST' ? JSON.parse(Buffer.concat(await request.toArray())) : {};
+    const answer = await routes[`${request.method} ${url.pathname}`]?.(url, body);
     response.writeHead(answer ? 200 : 404, { 'content-type': answer?.type ?? 'text/plain' }).end(answer?.body);
   } catch (error) {
     response.writeHead(502, { 'content-type': 'application/json' }).end(JSON.stringify({ message: error.message }));

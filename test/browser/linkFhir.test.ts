@@ -92,6 +92,15 @@ describe('the ways to sign in', () => {
     await window.page.context().close();
   });
 
+  test('show a long address in few lines, also at 320 pixels', async () => {
+    const window = await place.open({ viewport: { width: 320, height: 640 } });
+    const frame = await window.start(await tokenFor({ language: 'es' }));
+    await choose(frame, 'Firma con clave');
+    const value = frame.locator('dd', { hasText: 'jwks.json' });
+    expect((await value.boundingBox())?.width).toBeGreaterThan(200);
+    await window.page.context().close();
+  });
+
   test('stand in Spanish too', async () => {
     const window = await place.open();
     const frame = await window.start(await tokenFor({ language: 'es' }));
@@ -147,10 +156,64 @@ describe('the EMR’s own page', () => {
     await window.page.context().close();
   });
 
+  test('that is declined leaves what was typed, so that one press opens it again', async () => {
+    const { window, frame } = await atPage(await tokenFor());
+    await frame.fill('input[name="app_secret"]', 'a secret of the application');
+    await allow(await openedPage(window, frame), 'deny');
+    await untilAlert(frame, /was stopped or declined there/);
+    await frame.waitForSelector('button[type="submit"]:focus');
+    expect(await frame.inputValue('input[name="app_secret"]')).toBe('a secret of the application');
+    await window.page.context().close();
+  });
+
+  test('where the application’s own secret is wrong is told so, at the field to type it again', async () => {
+    const redirect_uris = [`${place.world.sandbox.base_url}/link/v1/oauth/callback`];
+    server.register({ client_id: 'by-page-secret', client_secret: 'right', redirect_uris });
+    const { window, frame } = await atPage(await tokenFor());
+    await frame.fill('input[name="client_id"]', 'by-page-secret');
+    await frame.fill('input[name="app_secret"]', 'wrong');
+    await allow(await openedPage(window, frame));
+    await untilAlert(frame, /did not accept what you entered/);
+    await frame.waitForSelector('input[name="app_secret"][aria-invalid="true"]:focus');
+    await frame.fill('input[name="app_secret"]', 'right');
+    await allow(await openedPage(window, frame));
+    await untilClosed(window);
+    await window.page.context().close();
+  });
+
+  test('that cuts its tie to our window is not taken for closed for good: Link goes on when it is done', async () => {
+    const { window, frame } = await atPage(await tokenFor());
+    await window.page.context().route(`${server.issuer}/**`, async (route) => {
+      const answer = await route.fetch({ maxRedirects: 0 });
+      await route.fulfill({
+        response: answer,
+        headers: { ...answer.headers(), 'cross-origin-opener-policy': 'same-origin' },
+      });
+    });
+    const severed = async () => {
+      const opening = window.page.context().waitForEvent('page');
+      await submit(frame);
+      const popup = await opening;
+      await popup.waitForSelector('h1:has-text("Meadowbrook EMR")');
+      await untilAlert(frame, /If it is still open, go on there/);
+      return popup;
+    };
+    const declined = await severed();
+    await allow(declined, 'deny');
+    await untilAlert(frame, /was stopped or declined there/);
+    // Link cannot close this window, so it says where to go on.
+    await declined.waitForSelector('.lead:has-text("The page you came from says what happened")');
+    await declined.close();
+    await allow(await severed());
+    await untilClosed(window);
+    expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
+    await window.page.context().close();
+  });
+
   test('that is closed early is told so, and can be opened again', async () => {
     const { window, frame } = await atPage(await tokenFor());
     await (await openedPage(window, frame)).close();
-    await untilAlert(frame, /was closed before the sign-in was complete/);
+    await untilAlert(frame, /window seems to be closed.*press the button to open it again/s);
     await allow(await openedPage(window, frame));
     await untilClosed(window);
     await window.page.context().close();
@@ -190,6 +253,17 @@ describe('the EMR’s own page', () => {
     await window.page.context().close();
   });
 
+  test('leads back in the language of the link, whatever the browser’s', async () => {
+    const window = await place.open({ locale: 'en-US' });
+    const frame = await window.start(await tokenFor({ language: 'es' }));
+    await choose(frame, 'Iniciar sesión en la página del EMR');
+    await frame.fill('input[name="client_id"]', 'by-page');
+    const popup = await openedPage(window, frame);
+    await popup.goto(`${place.world.sandbox.base_url}/link/v1/oauth/callback?state=another&code=x`);
+    await popup.waitForSelector('p:has-text("no empezó en esta ventana")');
+    await window.page.context().close();
+  });
+
   test('is not gone to by a window that another site opened', async () => {
     const page = await place.browser.newPage();
     await page.goto(place.host.origin);
@@ -206,20 +280,52 @@ describe('the EMR’s own page', () => {
   });
 });
 
-test('an account whose server wants a person again is linked with one press where nothing has to be typed', async () => {
+/** An account that was linked by this way and needs a person now: its access token, and a token to link it again. */
+async function expired(user_id: string, credentials: Record<string, string>) {
   const { world, steps } = place;
-  const person = { user_id: 'again', org_id: 'again' };
-  const credentials = { way: 'client_secret', ...server.clients.confidential };
+  const person = { user_id, org_id: user_id };
   const first = await steps.signIn(await tokenFor(person), 0, { credentials, one_time_code: undefined });
   const access_token = (await steps.exchange(first.body.public_token)).body.token;
-  await world.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = 'again'`;
+  await world.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = ${user_id}`;
   await world.owner`SELECT pg_notify('chartwire_access', '')`;
+  return { access_token, token: await tokenFor({ ...person, access_token }) };
+}
+
+test('an account whose server wants a person again is linked with one press where nothing has to be typed', async () => {
+  const { world } = place;
+  const { access_token, token } = await expired('again', { way: 'client_secret', ...server.clients.confidential });
   const window = await place.open();
-  const frame = await window.start(await tokenFor({ ...person, access_token }));
+  const frame = await window.start(token);
   await frame.waitForSelector('button[type="submit"]:has-text("Reconnect")');
   expect(await frame.locator('.facts').innerText()).toContain(server.clients.confidential.client_id);
   await submit(frame);
   await untilClosed(window);
   expect((await world.api.call('GET', '/v1/settings', { headers: { access_token } })).status).toBe(200);
+  await window.page.context().close();
+});
+
+test('an account whose saved token the server no longer takes is asked for a new one, and for nothing else', async () => {
+  const { access_token, token } = await expired('replaced', {
+    way: 'bearer_token',
+    bearer_token: server.bearerToken(),
+  });
+  server.expireTokens('all');
+  const window = await place.open();
+  const frame = await window.start(token);
+  await frame.waitForSelector('button[type="submit"]:has-text("Reconnect")');
+  await submit(frame);
+  await frame.waitForSelector('input[name="bearer_token"]:focus');
+  expect(await frame.locator('input').count()).toBe(1);
+  expect(await frame.innerText('.lead')).toMatch(/no longer accepts what was saved/);
+  await frame.fill('input[name="bearer_token"]', 'wrong');
+  await submit(frame);
+  await untilAlert(frame, /did not accept what you entered/);
+  await frame.waitForSelector('input[name="bearer_token"]:focus');
+  await frame.fill('input[name="bearer_token"]', server.bearerToken());
+  await submit(frame);
+  await untilClosed(window);
+  expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
+  const headers = { access_token };
+  expect((await place.world.api.call('GET', '/v1/settings', { headers })).status).toBe(200);
   await window.page.context().close();
 });

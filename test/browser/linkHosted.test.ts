@@ -97,7 +97,19 @@ describe('the hosted page', () => {
     const window = await place.openHosted(state === 'missing' ? '' : token);
     await window.page.waitForSelector('.badge');
     expect(await window.page.innerText('h1')).toMatch(words);
+    expect(await window.page.innerText('.lead')).toMatch(/somebody sent you the link, ask them for a new one/);
     expect(window.page.url()).not.toContain('token');
+    await window.page.context().close();
+  });
+
+  test('of a link that ends meanwhile says so in the language of the link, also after a reload', async () => {
+    const token = await place.steps.linkToken({ org_id: 'hosted-es', language: 'es' });
+    const window = await place.openHosted(token);
+    await focused(await window.frame(), 'username');
+    await place.world.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = 'hosted-es'`;
+    await window.page.reload();
+    await window.page.waitForSelector('.badge');
+    expect(await window.page.innerText('h1')).toBe('Este enlace ha caducado');
     await window.page.context().close();
   });
 

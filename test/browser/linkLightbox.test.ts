@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LinkWindow } from '../harness/linkHost.ts';
 import { endings, focused, type LinkPlace, startLinkPlace, untilClosed } from './linkPlace.ts';
@@ -187,6 +188,23 @@ describe('Link is opened twice', () => {
     await window.page.context().close();
   });
 
+  test('by the SDK: who waits for the first is told that it was replaced', async () => {
+    const window = await place.open();
+    const module = readFileSync(new URL('../../dist/sdk/link.js', import.meta.url)).toString('base64');
+    const [first, second] = [await place.steps.linkToken(), await place.steps.linkToken()];
+    await window.page.evaluate(`import('data:text/javascript;base64,${module}').then(async ({ openLink }) => {
+      const open = (token) => openLink({ baseUrl: ${JSON.stringify(place.world.sandbox.base_url)}, token });
+      window.first = open('${first}');
+      await new Promise((opened) => new MutationObserver(opened).observe(document.body, { childList: true }));
+      window.second = open('${second}');
+    })`);
+    expect(await window.page.evaluate('first')).toStrictEqual({ outcome: 'exited', reason: 'replaced' });
+    await focused(await window.frame(), 'username');
+    await window.page.keyboard.press('Escape');
+    expect(await window.page.evaluate('second')).toStrictEqual({ outcome: 'exited', reason: 'closed' });
+    await window.page.context().close();
+  });
+
   test('what is missing from its settings is told at once', async () => {
     const window = await place.open();
     const told = (settings: string) =>
@@ -196,6 +214,9 @@ describe('Link is opened twice', () => {
     expect(await told('')).toMatch(/token/);
     expect(await told('{ onSuccess() {} }')).toMatch(/token/);
     expect(await told('{ token: "lt_x" }')).toMatch(/onSuccess/);
+    // As on a page that is not served securely.
+    await window.page.evaluate(`Object.defineProperty(crypto, 'subtle', { value: undefined })`);
+    expect(await told('{ token: "lt_x", onSuccess() {} }')).toMatch(/https/);
     expect(await window.page.locator('dialog').count()).toBe(0);
     await window.page.context().close();
   });

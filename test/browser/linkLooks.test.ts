@@ -49,6 +49,8 @@ describe.each(Object.entries(views))('in %s', (_name, view) => {
     await window.type('wrong');
     await untilAlert(frame, /did not accept/);
     await look(frame);
+    // However small the screen, it is seen; the field that is typed into comes into view by itself.
+    expect((await frame.locator('[role="alert"]').boundingBox())?.y).toBeGreaterThan(0);
     await window.type(place.person(1).password);
     await focused(frame, 'code');
     await look(frame);

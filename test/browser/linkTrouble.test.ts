@@ -42,8 +42,14 @@ describe('what goes wrong is told, and can be mended', () => {
     const window = await place.open();
     const frame = await window.start(await place.steps.linkToken());
     await focused(frame, 'username');
-    await window.page.keyboard.press('Enter');
+    await window.page.keyboard.press('Tab');
+    await window.type(password);
     await untilAlert(frame, /every field/);
+    await focused(frame, 'username');
+    // Nothing was sent, so nothing is emptied either.
+    expect(await frame.inputValue('input[name="password"]')).toBe(password);
+    await frame.fill('input[name="password"]', '');
+    await frame.focus('input[name="username"]');
     await window.type(username);
     await focused(frame, 'password');
     expect(window.sent.filter(({ url }) => url.endsWith('/sign-in'))).toStrictEqual([]);
@@ -90,12 +96,18 @@ describe('what goes wrong is told, and can be mended', () => {
     await place.world.api.control('POST', '/control/faults', fault);
     await window.type(password);
     await untilAlert(frame, /cannot be reached right now/);
-    await frame.waitForSelector('button[type="submit"]:focus');
+    // The password is never kept, so the next key belongs there.
+    await focused(frame, 'password');
     await place.world.api.control('DELETE', '/control/faults');
-    await frame.focus('input[name="password"]');
     await window.type(password);
     await focused(frame, 'code');
+    await place.world.api.control('POST', '/control/faults', fault);
     await window.type(place.world.api.code(5));
+    await untilAlert(frame, /cannot be reached right now/);
+    await place.world.api.control('DELETE', '/control/faults');
+    // Here nothing has to be typed again.
+    await frame.waitForSelector('button[type="submit"]:focus');
+    await window.page.keyboard.press('Enter');
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
     await window.page.context().close();

@@ -12,11 +12,9 @@ export function awaitPage(
   credentials: Record<string, string>,
   told: { ended: (end: PageEnd) => void; closed: () => void },
 ): (() => void) | undefined {
-  const opened = open(
-    new URL(/* @vite-ignore */ 'oauth/window', import.meta.url),
-    'chartwire-emr',
-    'popup,width=560,height=760',
-  );
+  const address = new URL(/* @vite-ignore */ 'oauth/window', import.meta.url);
+  address.searchParams.set('language', document.documentElement.lang);
+  const opened = open(address, 'chartwire-emr', 'popup,width=560,height=760');
   if (!opened) return undefined;
   let gone = false;
   let missing = false;

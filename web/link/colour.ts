@@ -8,7 +8,6 @@ export function paintBrand(root: HTMLElement, colour: string): void {
   const ink = contrast(brand, [255, 255, 255]) >= contrast(brand, [0, 0, 0]) ? '#ffffff' : '#000000';
   root.style.setProperty('--brand', colour);
   root.style.setProperty('--on-brand', ink);
-  root.style.setProperty('--brand-tint', `rgb(${brand.join(' ')} / 12%)`);
 }
 
 function parse(colour: string): Rgb | undefined {

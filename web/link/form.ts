@@ -26,10 +26,10 @@ export type FormParts = {
 
 /** A form on the card. */
 export type Form = {
-  /** Says what went wrong, empties passwords, keeps the rest, and puts the person where it can be mended. */
+  /** Says what went wrong, empties passwords, keeps the rest, and puts the person where it can be mended: `at`. */
   fail(text: string, at?: string): void;
-  /** Says what went wrong where nothing that was typed is at fault. */
-  interrupt(text: string): void;
+  /** Says what has to be done where nothing that was typed is at fault: everything stays. */
+  interrupt(text: string, at?: string): void;
   /** Says something that is not an error. */
   say(text: string): void;
   /** While a text is given the form waits and sends nothing. */
@@ -62,25 +62,24 @@ export function showForm(card: Card, parts: FormParts): Form {
   card.show(make('h1', {}, parts.title), lead, ...drawFacts(parts.facts), form, ...drawNote(parts.note));
   focusOn([...inputs.values()].find((input) => input.value === '') ?? [...inputs.values()][0] ?? submit);
 
-  const warn = (text: string) => {
+  /** Says it, and puts the person at the field where it is mended, or at the button. */
+  const warn = (text: string, field: HTMLInputElement | undefined, invalid: boolean) => {
     alert.replaceChildren(icon('alert'), make('span', {}, text));
     status.textContent = '';
+    for (const input of inputs.values()) input.removeAttribute('aria-invalid');
+    if (invalid) field?.setAttribute('aria-invalid', 'true');
+    focusOn(field ?? submit);
+    field?.select();
+    // The focus may have scrolled it away on a small screen; what is typed next scrolls back to its field.
+    alert.scrollIntoView({ block: 'nearest' });
   };
   return {
-    interrupt: (text) => {
-      warn(text);
-      focusOn(submit);
-    },
+    interrupt: (text, at) => warn(text, at === undefined ? undefined : inputs.get(at), true),
     fail: (text, at) => {
-      warn(text);
-      for (const [name, input] of inputs) {
-        if (input.autocomplete === 'current-password' || input.dataset.secret) input.value = '';
-        input.toggleAttribute('aria-invalid', false);
-        if (name === at) input.setAttribute('aria-invalid', 'true');
-      }
-      const target = at === undefined ? submit : (inputs.get(at) ?? submit);
-      focusOn(target);
-      if (target instanceof HTMLInputElement) target.select();
+      const secrets = [...inputs.values()].filter(({ dataset, value }) => dataset.secret && value !== '');
+      for (const input of secrets) input.value = '';
+      // Whatever went wrong, what was emptied has to be typed again before anything else.
+      warn(text, secrets[0] ?? (at === undefined ? undefined : inputs.get(at)), at !== undefined);
     },
     say: (text) => {
       alert.replaceChildren();

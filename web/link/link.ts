@@ -33,6 +33,8 @@ let shown: Session | undefined;
 export function init(options: LinkOptions): LinkHandle {
   if (typeof options?.token !== 'string') throw new TypeError('CobaltLink.init needs a token: your link_token.');
   if (typeof options.onSuccess !== 'function') throw new TypeError('CobaltLink.init needs onSuccess(public_token).');
+  // Without it the frame would have no address, and the page would lie under an empty overlay.
+  if (!crypto.subtle) throw new TypeError('CobaltLink.init needs a page served over https, or from your own machine.');
   let session: Session | undefined;
   let over = false;
   const open = () => {

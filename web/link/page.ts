@@ -8,7 +8,8 @@ import { chooseLanguage, speak, type TextName } from './texts.ts';
 
 const main = document.getElementById('link') ?? document.body;
 const hosted = document.documentElement.dataset.mode === 'hosted';
-const { state = 'unknown', language: wanted = '', origins = '[]' } = document.body.dataset;
+const { state = 'unknown', language = '', origins = '[]' } = document.body.dataset;
+const wanted: string = language || (history.state?.language ?? '');
 
 if (hosted) {
   const token = takeToken();
@@ -23,10 +24,13 @@ if (hosted) {
   });
 }
 
-/** The token leaves the address bar before anything else happens; the window's history entry keeps it for a reload. */
+/**
+ * The token leaves the address bar before anything else happens; the window's history entry keeps it for a reload,
+ * with the language, which the service can then no longer tell from the address.
+ */
 function takeToken(): string | undefined {
   const token = new URLSearchParams(location.search).get('token') ?? history.state?.token;
-  history.replaceState({ token }, '', location.pathname);
+  history.replaceState({ token, language: wanted }, '', location.pathname);
   return typeof token === 'string' ? token : undefined;
 }
 
@@ -71,7 +75,8 @@ function showDead(reason: string, host: Host): void {
     drawing: kind === 'expired' ? 'clock' : 'link',
     tone: 'plain',
     title: document.title,
-    text: say(kind),
+    // A link on a page of its own may have come by e-mail, where there is nothing to start again.
+    text: hosted ? `${say(kind)} ${say('sent_link')}` : say(kind),
     button: hosted ? undefined : { label: say('close'), press: host.close },
   });
 }

@@ -93,7 +93,7 @@ function askCredentials(world: World, asked: string[], lead: string, way?: Way):
     note: say(way ? 'privacy_way' : 'privacy'),
     send: (values) => {
       const empty = inputs.find(({ name, optional }) => !optional && !values[name]);
-      if (empty) return form.fail(say('missing_field'), empty.name);
+      if (empty) return form.interrupt(say('missing_field'), empty.name);
       // Kept for whoever comes back to this step from a later one.
       for (const field of fields) if (!field.secret) field.value = values[field.name] ?? field.value;
       send(world, form, way, values);
@@ -106,20 +106,20 @@ function askCredentials(world: World, asked: string[], lead: string, way?: Way):
 function send(world: World, form: Form, way: Way | undefined, values: Record<string, string>): void {
   const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
   const credentials = way ? { way: way.name, ...given } : given;
-  if (way?.on_page) openPage(world, form, credentials);
-  else void signIn(world, form, credentials);
+  if (way?.on_page) openPage(world, form, way, credentials);
+  else void signIn(world, form, way, credentials);
 }
 
 let stopWaiting: (() => void) | undefined;
 
 /** The EMR's own page in a window of its own: such pages refuse to be framed. */
-function openPage(world: World, form: Form, credentials: Record<string, string>): void {
+function openPage(world: World, form: Form, way: Way, credentials: Record<string, string>): void {
   const { say, host, service } = world;
   stopWaiting?.();
   stopWaiting = awaitPage(service, credentials, {
     ended: (end) => {
-      if (end === 'signed_in') void signIn(world, form, credentials);
-      else fail(world, form, end);
+      if (end === 'signed_in') void signIn(world, form, way, credentials);
+      else refuse(world, form, way, end);
     },
     closed: () => {
       host.event('error', 'page_closed');
@@ -164,25 +164,36 @@ function facts({ session, say }: World): [string, string][] {
   ];
 }
 
-async function signIn(world: World, form: Form, credentials: Record<string, string>): Promise<void> {
-  const { service, say, host, session } = world;
+async function signIn(
+  world: World,
+  form: Form,
+  way: Way | undefined,
+  credentials: Record<string, string>,
+): Promise<void> {
+  const { service, say, host } = world;
   form.wait(say('signing_in'));
   host.event('credentials_submitted');
   const answer = await service.signIn(credentials);
   form.wait(undefined);
   if (!isRefused(answer)) return finish(world, answer);
-  if (answer.code === 'emr_code_required') {
-    host.event('code_required');
-    return askCode(world, credentials);
+  if (answer.code !== 'emr_code_required') return refuse(world, form, way, answer);
+  host.event('code_required');
+  askCode(world, credentials);
+}
+
+/** What was typed is typed again where it was; what was stored and is no longer good has to be typed now. */
+function refuse(world: World, form: Form, way: Way | undefined, answer: Refused): void {
+  const fields = fieldsOf(world, way);
+  const doubted = answer.code === 'emr_credentials_wrong' || answer.code === 'emr_access_refused';
+  if (!doubted || !fields.some(({ known }) => known)) {
+    const at = fields.find(({ secret, optional }) => secret && !optional) ?? fields[0];
+    fail(world, form, answer, doubted ? at?.name : undefined);
+    return;
   }
-  if (answer.code !== 'emr_credentials_wrong') return fail(world, form, answer);
-  const secret = session.fields.find((field) => field.secret)?.name;
-  if (!session.fields.some(({ known }) => known)) return fail(world, form, answer, secret);
-  // What was stored is wrong: now it has to be typed.
-  for (const field of session.fields) field.known = false;
-  host.event('error', answer.code);
-  const every = session.fields.map(({ name }) => name);
-  askCredentials(world, every, say('lead_update_password'));
+  for (const field of fields) field.known = false;
+  world.host.event('error', answer.code);
+  const names = fields.map(({ name }) => name);
+  askCredentials(world, names, world.say(way ? 'lead_update_way' : 'lead_update_password'), way);
 }
 
 function askCode(world: World, credentials: Record<string, string>): void {
@@ -207,7 +218,7 @@ function askCode(world: World, credentials: Record<string, string>): void {
       { label: say('back'), press: () => runLink(world) },
     ],
     send: async ({ code = '' }) => {
-      if (code.trim() === '') return form.fail(say('missing_code'), 'code');
+      if (code.trim() === '') return form.interrupt(say('missing_code'), 'code');
       form.wait(say('checking_code'));
       host.event('code_submitted');
       const answer = await service.signIn(credentials, code.trim());
@@ -224,8 +235,12 @@ function fail(world: World, form: Form, { code, message = '' }: Refused, at?: st
   // Another window was faster with the same link.
   if (code === 'link_token_invalid') world.dead('used');
   else if (code.startsWith('link_')) world.dead(code.slice('link_'.length));
+  else if (left_page.includes(code)) form.interrupt(textOf(world, code, message));
   else form.fail(textOf(world, code, message), at);
 }
+
+/** How a sign-in on the EMR's page ends without fault of anything that was typed here. */
+const left_page = ['emr_page_declined', 'emr_page_required', 'page_sign_in_unknown'];
 
 /** Why an EMR refuses is for its administrator: the service's words for that are passed on as they are. */
 function textOf({ say }: World, code: string, message: string): string {

@@ -5,6 +5,7 @@ const en = {
   lead: 'Sign in with your {emr} account to connect it to {client}.',
   lead_update: 'The connection between {client} and {emr} needs to be renewed.',
   lead_update_password: '{emr} no longer accepts the saved password. Enter your current one.',
+  lead_update_way: '{emr} no longer accepts what was saved for this connection. Enter what is valid now.',
   known_account: 'Account',
   organisation: 'Organization',
   address: 'Address',
@@ -59,12 +60,14 @@ const en = {
   page_open: 'Sign in to {emr} in the window that has opened. This page goes on by itself.',
   popup_blocked:
     'Your browser did not let the sign-in window open. Allow pop-ups for this page, then press the button again.',
-  popup_closed: 'The sign-in window was closed before the sign-in was complete. Press the button to open it again.',
+  popup_closed:
+    'The sign-in is not complete, and its window seems to be closed. If it is still open, go on there. If not, press the button to open it again.',
   page_opening: 'Opening the sign-in page…',
   page_finishing: 'Finishing the sign-in…',
   page_done_title: 'You are signed in',
   page_done: 'You can close this window. The page you came from goes on by itself.',
   page_failed_title: 'The sign-in was not completed',
+  page_failed: 'Close this window. The page you came from says what happened and lets you try again.',
   page_lost: 'This sign-in was not started in this window, or too long ago. Close the window and start it again.',
   reason: 'Reason:',
   emr_access_refused: '{emr} did not accept what you entered. Check it with your administrator and enter it again.',
@@ -91,6 +94,7 @@ const en = {
   exhausted: 'This link was closed to keep your account safe. Go back to where you came from and start again.',
   unknown_title: 'This link is not valid',
   unknown: 'It may be incomplete or too old. Go back to where you came from and start again.',
+  sent_link: 'If somebody sent you the link, ask them for a new one.',
 };
 
 export type TextName = keyof typeof en;
@@ -103,6 +107,7 @@ const es: Texts = {
   lead: 'Inicie sesión con su cuenta de {emr} para conectarla con {client}.',
   lead_update: 'Hay que renovar la conexión entre {client} y {emr}.',
   lead_update_password: '{emr} ya no acepta la contraseña guardada. Escriba la actual.',
+  lead_update_way: '{emr} ya no acepta los datos guardados para esta conexión. Escriba los que valen ahora.',
   known_account: 'Cuenta',
   organisation: 'Organización',
   address: 'Dirección',
@@ -157,12 +162,14 @@ const es: Texts = {
   page_open: 'Inicie sesión en {emr} en la ventana que se ha abierto. Esta página continúa por sí sola.',
   popup_blocked:
     'Su navegador no dejó abrir la ventana de inicio de sesión. Permita las ventanas emergentes en esta página y pulse el botón otra vez.',
-  popup_closed: 'La ventana se cerró antes de completar el inicio de sesión. Pulse el botón para abrirla de nuevo.',
+  popup_closed:
+    'El inicio de sesión no se ha completado y su ventana parece estar cerrada. Si sigue abierta, continúe allí. Si no, pulse el botón para abrirla de nuevo.',
   page_opening: 'Abriendo la página de inicio de sesión…',
   page_finishing: 'Terminando el inicio de sesión…',
   page_done_title: 'Ha iniciado sesión',
   page_done: 'Ya puede cerrar esta ventana. La página de la que vino continúa por sí sola.',
   page_failed_title: 'No se completó el inicio de sesión',
+  page_failed: 'Cierre esta ventana. La página de la que vino le dice qué pasó y le permite intentarlo de nuevo.',
   page_lost:
     'Este inicio de sesión no empezó en esta ventana o fue hace demasiado tiempo. Cierre la ventana y empiece de nuevo.',
   reason: 'Motivo:',
@@ -193,6 +200,7 @@ const es: Texts = {
   exhausted: 'Este enlace se cerró para proteger su cuenta. Vuelva al lugar de donde vino y empiece de nuevo.',
   unknown_title: 'Este enlace no es válido',
   unknown: 'Puede estar incompleto o ser demasiado antiguo. Vuelva al lugar de donde vino y empiece de nuevo.',
+  sent_link: 'Si alguien le envió el enlace, pídale uno nuevo.',
 };
 
 const catalogue: Record<'en' | 'es', Texts> = { en, es };

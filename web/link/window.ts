@@ -1,6 +1,6 @@
 import { drawCard, showLoading, showNotice } from './card.ts';
 import { finishPage, isRefused, openService } from './service.ts';
-import { chooseLanguage, speak } from './texts.ts';
+import { chooseLanguage, speak, type TextName } from './texts.ts';
 import { worded } from './worded.ts';
 
 /**
@@ -8,12 +8,16 @@ import { worded } from './worded.ts';
  * itself: an address alone, sent to somebody else, leads to no sign-in of theirs.
  */
 const main = document.getElementById('link') ?? document.body;
-const language = chooseLanguage('', navigator.languages);
-const say = speak(language, { emr: 'EMR', client: '' });
 const kept_as = 'chartwire-window';
+const language_kept_as = 'chartwire-language';
+const back = location.pathname.endsWith('/callback');
+// That of Link, which the window sets out with; what the EMR's page sends along is not asked.
+const wanted = back ? sessionStorage.getItem(language_kept_as) : new URLSearchParams(location.search).get('language');
+const language = chooseLanguage(wanted ?? '', navigator.languages);
+const say = speak(language, { emr: 'EMR', client: '' });
 document.documentElement.lang = language;
 
-if (location.pathname.endsWith('/callback')) void comeBack();
+if (back) void comeBack();
 else goOut();
 
 function goOut(): void {
@@ -33,6 +37,7 @@ function goOut(): void {
       return close();
     }
     sessionStorage.setItem(kept_as, answer.window);
+    sessionStorage.setItem(language_kept_as, language);
     from.postMessage({ type: 'chartwire:gone' }, location.origin);
     location.replace(answer.url);
   });
@@ -48,12 +53,15 @@ async function comeBack(): Promise<void> {
   if (!kept || !search) return tell('page_lost');
   showLoading(main, say('page_finishing'));
   const answer = await finishPage(search, kept);
-  if (isRefused(answer)) return tell(worded[answer.code] ?? 'trouble_plain');
+  // What the EMR said is told where it can be mended: in the window of Link, which closes this one where it can.
+  if (isRefused(answer)) {
+    return tell(answer.code.startsWith('emr_') ? 'page_failed' : (worded[answer.code] ?? 'trouble_plain'));
+  }
   tell('page_done');
   close();
 }
 
-function tell(text: 'page_lost' | 'page_done' | (typeof worded)[string]): void {
+function tell(text: TextName): void {
   const good = text === 'page_done';
   showNotice(drawCard(main, { name: '', logo: null }), {
     drawing: good ? 'check' : 'alert',
