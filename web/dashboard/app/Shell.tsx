@@ -9,6 +9,7 @@ import {
   Group,
   Loader,
   Menu,
+  Modal,
   NavLink,
   ScrollArea,
   Select,
@@ -18,14 +19,18 @@ import {
   useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
+import { useMutation } from '@tanstack/react-query';
 import { Suspense, useEffect } from 'react';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import type { ClientRow } from '../../../src/model/dashboard/clients.ts';
+import { Catch } from '../parts/Catch.tsx';
 import { Failure } from '../parts/Failure.tsx';
 import { PageTitle } from '../parts/PageTitle.tsx';
+import type { Problem } from '../service/ask.ts';
 import { ClientScope } from '../service/client.tsx';
 import { useSession } from '../service/session.tsx';
 import { useLive } from '../service/useLive.ts';
+import { usePresence } from '../service/usePresence.ts';
 import { useAnswer } from '../service/useService.ts';
 import { type PageEntry, pages } from './pages.ts';
 
@@ -33,6 +38,7 @@ import { type PageEntry, pages } from './pages.ts';
 export function Shell() {
   const session = useSession();
   const up = useLive(session.over);
+  usePresence(session.over);
   const [open, menu] = useDisclosure();
   const [location] = useLocation();
   const clients = useAnswer<{ clients: ClientRow[] }>('clients', { live: ['accounts'] });
@@ -40,7 +46,8 @@ export function Shell() {
   const shown = pages.filter((page) => (!page.sandbox || session.sandbox) && (!page.role || session.may(page.role)));
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when the place changes.
   useEffect(() => menu.close(), [location]);
-  if (clients.error) return <Failure problem={clients.error} retry={clients.refetch} />;
+  // A later one that fails leaves what is shown, and what was typed into it.
+  if (clients.error && !clients.data) return <Failure problem={clients.error} retry={clients.refetch} />;
   return (
     <AppShell
       header={{ height: 56 }}
@@ -92,7 +99,9 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         <Box maw={1400} mx="auto">
-          {clients.data && <Places pages={shown} clients={clients.data.clients} looked={looked} />}
+          <Catch place={location}>
+            {clients.data && <Places pages={shown} clients={clients.data.clients} looked={looked} />}
+          </Catch>
         </Box>
       </AppShell.Main>
     </AppShell>
@@ -222,26 +231,38 @@ function ClientChoice({ clients, looked }: { clients: readonly ClientRow[]; look
 
 function OperatorMenu() {
   const { operator, signOut } = useSession();
+  const leaving = useMutation<void, Problem>({ mutationFn: signOut });
   const { setColorScheme } = useMantineColorScheme();
   const scheme = useComputedColorScheme('light');
   return (
-    <Menu position="bottom-end" withinPortal>
-      <Menu.Target>
-        <Button variant="subtle" color="gray" size="compact-md" maw={220}>
-          <Text size="sm" truncate>
-            {operator.name || operator.email}
-          </Text>
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>
-          {operator.email} · {operator.role.replace('_', ' ')}
-        </Menu.Label>
-        <Menu.Item onClick={() => setColorScheme(scheme === 'dark' ? 'light' : 'dark')}>
-          {scheme === 'dark' ? 'Light' : 'Dark'} colours
-        </Menu.Item>
-        <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <Menu position="bottom-end" withinPortal>
+        <Menu.Target>
+          <Button variant="subtle" color="gray" size="compact-md" maw={220}>
+            <Text size="sm" truncate>
+              {operator.name || operator.email}
+            </Text>
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Label>
+            {operator.email} · {operator.role.replace('_', ' ')}
+          </Menu.Label>
+          <Menu.Item onClick={() => setColorScheme(scheme === 'dark' ? 'light' : 'dark')}>
+            {scheme === 'dark' ? 'Light' : 'Dark'} colours
+          </Menu.Item>
+          <Menu.Item onClick={() => leaving.mutate()}>Sign out</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <Modal
+        opened={leaving.isError}
+        onClose={leaving.reset}
+        title="You are still signed in"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+        transitionProps={{ duration: 0 }}
+      >
+        {leaving.error && <Failure problem={leaving.error} retry={leaving.mutate} />}
+      </Modal>
+    </>
   );
 }
