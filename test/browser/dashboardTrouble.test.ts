@@ -178,3 +178,55 @@ describe('a session', () => {
     await page.context().close();
   });
 });
+
+describe('by keyboard', () => {
+  const focused = (page: Page) =>
+    page.evaluate<string>('document.activeElement.id || document.activeElement.innerText');
+
+  test('the closed menu of a narrow window is no stop, and choosing from it leads into the page', async () => {
+    const page = await place.open('/{client}/jobs', { viewport: { width: 320, height: 640 } });
+    await page.getByRole('cell', { name: 'Sync' }).first().waitFor();
+    await page.getByRole('button', { name: 'Sandbox owner' }).focus();
+    await page.keyboard.press('Tab');
+    await expect.poll(() => page.locator('#content :focus').count()).toBe(1);
+    await button(page, 'Menu').focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'Audit' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Audit' }).waitFor();
+    await expect.poll(() => focused(page)).toBe('content');
+    expect(await page.getByRole('link', { name: 'Audit' }).isVisible()).toBe(false);
+    await page.context().close();
+  });
+
+  test('following a link out of a list goes on where the new page begins', async () => {
+    const page = await place.open('/{client}/jobs');
+    await page.getByRole('table', { name: 'Jobs' }).getByRole('link').first().focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('table', { name: 'Timeline' }).waitFor();
+    expect(await focused(page)).toBe('content');
+    await page.context().close();
+  });
+});
+
+test('a password that somebody else has seen is told of on every page until another is chosen', async () => {
+  const { owner } = place.world;
+  await owner`UPDATE operators SET password_temporary = true`;
+  const page = await place.open('/{client}/jobs');
+  await page.getByText('Somebody else has seen your password.').waitFor();
+  await expectSound(page);
+  await page.getByRole('link', { name: 'Choose your own' }).click();
+  await page.getByRole('heading', { name: 'Password' }).waitFor();
+  await owner`UPDATE operators SET password_temporary = false`;
+  await page.context().close();
+});
+
+test('a moment of another year is shown with its year', async () => {
+  const { owner } = place.world;
+  const { job_id } = await endedCall(place.world);
+  await owner`UPDATE jobs SET created_at = '2024-03-05T12:00:00Z' WHERE id = ${job_id}`;
+  const page = await place.open(`/{client}/jobs/${job_id}`);
+  const accepted = page.locator('time[datetime^="2024-03-05"]').first();
+  await expect.poll(() => accepted.innerText()).toContain('2024');
+  await page.context().close();
+});
