@@ -175,6 +175,8 @@ describe('a session', () => {
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
     await page.getByLabel('E-mail').waitFor();
     expect(await page.getByText('Your session has ended.').count()).toBe(0);
+    // The other windows' session is theirs again.
+    await idle(0);
     await page.context().close();
   });
 });
@@ -184,7 +186,8 @@ describe('by keyboard', () => {
     page.evaluate<string>('document.activeElement.id || document.activeElement.innerText');
 
   test('the closed menu of a narrow window is no stop, and choosing from it leads into the page', async () => {
-    const page = await place.open('/{client}/jobs', { viewport: { width: 320, height: 640 } });
+    const page = await place.open('/{client}/jobs');
+    await page.setViewportSize({ width: 320, height: 640 });
     await page.getByRole('cell', { name: 'Sync' }).first().waitFor();
     await page.getByRole('button', { name: 'Sandbox owner' }).focus();
     await page.keyboard.press('Tab');

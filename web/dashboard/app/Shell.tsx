@@ -97,7 +97,7 @@ export function Shell() {
           {session.operator.password_temporary && location !== '/settings/me' && (
             <Alert color="orange" mb="md">
               Somebody else has seen your password.{' '}
-              <Anchor component={Link} href="/settings/me" size="sm">
+              <Anchor component={Link} href="/settings/me" size="sm" c="inherit" underline="always">
                 Choose your own
               </Anchor>
             </Alert>
