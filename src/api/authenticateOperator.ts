@@ -26,7 +26,8 @@ export async function authenticateOperator(
       throw refusal('operator_request_foreign');
     }
   }
-  const active = isActive(headers) && !endpoint.background;
+  // What the page fetches by itself is marked, and does not keep an unattended session open.
+  const active = headers['x-background'] === undefined && !endpoint.background;
   const operator = await findSession(ctx, token, { active });
   if (!operator) throw refusal('operator_session_over');
   return operator;
@@ -38,11 +39,6 @@ export function refuseRole(endpoint: Endpoint, { role }: Operator): void {
   if (operator_roles.indexOf(role) < operator_roles.indexOf(needed)) {
     throw refusal('operator_role_lacking', { role: needed });
   }
-}
-
-/** What the page fetches by itself is marked, and does not keep an unattended session open. */
-export function isActive(headers: IncomingHttpHeaders): boolean {
-  return headers['x-background'] === undefined;
 }
 
 const cookie_name = 'chartwire_session';

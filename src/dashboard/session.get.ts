@@ -1,15 +1,12 @@
 import { Type } from 'typebox';
-import { isActive, readSessionCookie } from '../api/authenticateOperator.ts';
+import { readSessionCookie } from '../api/authenticateOperator.ts';
 import { endpoint } from '../api/endpoint.ts';
 import { findSession } from '../clients/operatorSessions.ts';
 import { session } from '../model/dashboard/session.ts';
 import { nullable, success } from '../model/fields.ts';
 import { describeSession } from './describeSession.ts';
 
-/**
- * Not an error for a stranger: it is how the page learns that somebody must sign in. Asked without the mark of what
- * the page does by itself it says that a person is at work, as any other request.
- */
+/** Not an error for a stranger: it is how the page learns that somebody must sign in. */
 export default endpoint({
   id: 'dashboard.session.get',
   method: 'GET',
@@ -19,7 +16,7 @@ export default endpoint({
   response: Type.Object({ success, session: nullable(session) }),
   handle: async ({ ctx, headers }) => {
     const token = readSessionCookie(headers);
-    const operator = token === undefined ? undefined : await findSession(ctx, token, { active: isActive(headers) });
+    const operator = token === undefined ? undefined : await findSession(ctx, token, { active: false });
     return { success: true, session: token && operator ? describeSession(ctx, token, operator) : null };
   },
 });

@@ -1,6 +1,5 @@
 import { useEffect } from 'react';
-import type { Session } from '../../../src/model/dashboard/session.ts';
-import { ask } from './ask.ts';
+import { ask, Problem } from './ask.ts';
 
 /** A person at work is told to the service so often at most. */
 const pause_ms = 30_000;
@@ -12,11 +11,12 @@ export function usePresence(over: () => void): void {
     const tell = async () => {
       if (performance.now() - told_ms < pause_ms) return;
       told_ms = performance.now();
-      const { session } = await ask<{ session: Session | null }>('session');
-      if (!session) over();
+      // The shortest answer that a request of a person's own gets; asking for the session does not prolong it.
+      await ask('clients').catch((error: unknown) => {
+        if (error instanceof Problem && error.code === 'operator_session_over') over();
+      });
     };
-    // What cannot be told now is told with the next key.
-    const act = () => void tell().catch(() => undefined);
+    const act = () => void tell();
     const doings = ['keydown', 'pointerdown'] as const;
     for (const doing of doings) document.addEventListener(doing, act);
     return () => {
