@@ -13,7 +13,10 @@ export const exportList = endpoint({
   summary: 'The audit trail as a file',
   query: Type.Object(audit_filters),
   response: Type.String(),
-  handle: async ({ ctx, query }) => fileOf(ctx, query),
+  handle: async ({ ctx, query, about }) => {
+    about({ detail: { filters: Object.keys(query) } });
+    return fileOf(ctx, query);
+  },
 });
 
 /** The same with a patient, whose MRN stands in the body. */
@@ -26,7 +29,10 @@ export const exportSearch = endpoint({
   summary: 'What the audit trail holds of a patient, as a file',
   body: Type.Object({ ...audit_filters, ...patient_filter }),
   response: Type.String(),
-  handle: async ({ ctx, body }) => fileOf(ctx, body),
+  handle: async ({ ctx, body, about }) => {
+    about({ detail: { filters: Object.keys(body) } });
+    return fileOf(ctx, body);
+  },
 });
 
 function fileOf(ctx: Context, search: Omit<AuditSearch, 'before' | 'page_size'>): WithHeaders {

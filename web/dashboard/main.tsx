@@ -11,7 +11,10 @@ import { session_key } from './service/session.tsx';
 
 /** What the service refuses for want of a session ends what is shown. */
 const ended = (error: Error) => {
-  if (error instanceof Problem && error.code === 'operator_session_over') client.setQueryData(session_key, null);
+  if (!(error instanceof Problem)) return;
+  if (error.code === 'operator_session_over') client.setQueryData(session_key, null);
+  // Somebody signed in anew in another window: what this one was told for the old session no longer counts.
+  if (error.code === 'operator_request_foreign') void client.invalidateQueries({ queryKey: session_key });
 };
 
 const client: QueryClient = new QueryClient({

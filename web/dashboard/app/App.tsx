@@ -7,7 +7,7 @@ import { SignIn } from './SignIn.tsx';
 export function App() {
   return (
     <Router base="/dashboard">
-      <SessionGate signIn={<SignIn />} waiting={<Waiting />}>
+      <SessionGate signIn={(ended) => <SignIn ended={ended} />} waiting={<Waiting />}>
         <Shell />
       </SessionGate>
     </Router>

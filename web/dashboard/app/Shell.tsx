@@ -1,46 +1,48 @@
 import {
   Alert,
+  Anchor,
   AppShell,
   Badge,
   Box,
   Burger,
-  Button,
   Center,
   Group,
   Loader,
-  Menu,
   NavLink,
   ScrollArea,
   Select,
   Stack,
   Text,
-  useComputedColorScheme,
-  useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { Suspense, useEffect } from 'react';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import type { ClientRow } from '../../../src/model/dashboard/clients.ts';
+import { Catch } from '../parts/Catch.tsx';
 import { Failure } from '../parts/Failure.tsx';
 import { PageTitle } from '../parts/PageTitle.tsx';
 import { ClientScope } from '../service/client.tsx';
 import { useSession } from '../service/session.tsx';
 import { useLive } from '../service/useLive.ts';
+import { usePresence } from '../service/usePresence.ts';
 import { useAnswer } from '../service/useService.ts';
+import { OperatorMenu } from './OperatorMenu.tsx';
 import { type PageEntry, pages } from './pages.ts';
+import { useArrival } from './useArrival.ts';
 
 /** Everything around a page: which client is looked at, where one can go, who is signed in. */
 export function Shell() {
   const session = useSession();
   const up = useLive(session.over);
+  usePresence(session.over);
   const [open, menu] = useDisclosure();
   const [location] = useLocation();
   const clients = useAnswer<{ clients: ClientRow[] }>('clients', { live: ['accounts'] });
   const looked = useLooked(clients.data?.clients);
   const shown = pages.filter((page) => (!page.sandbox || session.sandbox) && (!page.role || session.may(page.role)));
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when the place changes.
-  useEffect(() => menu.close(), [location]);
-  if (clients.error) return <Failure problem={clients.error} retry={clients.refetch} />;
+  useArrival(location, open, menu.close);
+  // A later one that fails leaves what is shown, and what was typed into it.
+  if (clients.error && !clients.data) return <Failure problem={clients.error} retry={clients.refetch} />;
   return (
     <AppShell
       header={{ height: 56 }}
@@ -80,7 +82,7 @@ export function Shell() {
           <OperatorMenu />
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="sm" aria-label="Pages">
+      <AppShell.Navbar p="sm" aria-label="Pages" className={open ? 'menu' : 'menu closed'}>
         <ScrollArea>
           <Stack gap={2}>
             {looked && <ClientChoice clients={clients.data?.clients ?? []} looked={looked} />}
@@ -92,7 +94,17 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         <Box maw={1400} mx="auto">
-          {clients.data && <Places pages={shown} clients={clients.data.clients} looked={looked} />}
+          {session.operator.password_temporary && location !== '/settings/me' && (
+            <Alert color="orange" mb="md">
+              Somebody else has seen your password.{' '}
+              <Anchor component={Link} href="/settings/me" size="sm" c="inherit" underline="always">
+                Choose your own
+              </Anchor>
+            </Alert>
+          )}
+          <Catch place={location}>
+            {clients.data && <Places pages={shown} clients={clients.data.clients} looked={looked} />}
+          </Catch>
         </Box>
       </AppShell.Main>
     </AppShell>
@@ -217,31 +229,5 @@ function ClientChoice({ clients, looked }: { clients: readonly ClientRow[]; look
         go(location.startsWith('/clients/') ? `/clients/${id}/${page}` : location);
       }}
     />
-  );
-}
-
-function OperatorMenu() {
-  const { operator, signOut } = useSession();
-  const { setColorScheme } = useMantineColorScheme();
-  const scheme = useComputedColorScheme('light');
-  return (
-    <Menu position="bottom-end" withinPortal>
-      <Menu.Target>
-        <Button variant="subtle" color="gray" size="compact-md" maw={220}>
-          <Text size="sm" truncate>
-            {operator.name || operator.email}
-          </Text>
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>
-          {operator.email} · {operator.role.replace('_', ' ')}
-        </Menu.Label>
-        <Menu.Item onClick={() => setColorScheme(scheme === 'dark' ? 'light' : 'dark')}>
-          {scheme === 'dark' ? 'Light' : 'Dark'} colours
-        </Menu.Item>
-        <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
   );
 }

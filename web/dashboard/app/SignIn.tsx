@@ -5,7 +5,8 @@ import type { Session } from '../../../src/model/dashboard/session.ts';
 import { ask, type Problem } from '../service/ask.ts';
 import { useBegin } from '../service/session.tsx';
 
-export function SignIn() {
+/** `ended`: the session of who was here is over, and the page comes back where it was. */
+export function SignIn({ ended }: { ended: boolean }) {
   const begin = useBegin();
   const signIn = useMutation<{ session: Session }, Problem, Record<string, FormDataEntryValue>>({
     mutationFn: (body) => ask('session', { method: 'POST', body }),
@@ -29,6 +30,11 @@ export function SignIn() {
             <Title order={1} size="h2">
               Chartwire
             </Title>
+            {ended && (
+              <Alert color="gray" role="status">
+                Your session has ended. Sign in to go on where you were.
+              </Alert>
+            )}
             <TextInput label="E-mail" name="email" type="email" autoComplete="username" required />
             <PasswordInput
               label="Password"

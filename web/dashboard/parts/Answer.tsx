@@ -15,7 +15,12 @@ export function Answer<Data>({
   return (
     <>
       {to.error && <Failure problem={to.error} retry={to.refetch} />}
-      {to.data !== undefined && children(to.data)}
+      {to.data !== undefined && (
+        // What was asked for before stays in its place meanwhile, and is not taken for the answer.
+        <div className="answer" aria-busy={to.isPlaceholderData} inert={to.isPlaceholderData}>
+          {children(to.data)}
+        </div>
+      )}
       {to.isPending && (
         <Stack aria-busy="true" aria-label="Loading">
           <Skeleton height={36} />

@@ -44,6 +44,8 @@ export function Dialog<Result>({ opener, title, children, submit, act, done, loo
         closeButtonProps={{ 'aria-label': 'Close' }}
         transitionProps={{ duration: 0 }}
         returnFocus
+        // A click beside it must not lose what was typed, nor a secret that is shown once.
+        closeOnClickOutside={false}
       >
         {done && doing.data !== undefined ? (
           <Stack>

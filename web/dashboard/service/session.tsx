@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { createContext, type ReactNode, use, useCallback, useMemo } from 'react';
+import { createContext, type ReactNode, use, useCallback, useMemo, useState } from 'react';
 import { type OperatorRole, operator_roles } from '../../../src/model/dashboard/roles.ts';
 import type { Session } from '../../../src/model/dashboard/session.ts';
 import { ask, keepCsrfToken } from './ask.ts';
@@ -21,7 +21,8 @@ export function SessionGate({
   waiting,
   children,
 }: {
-  signIn: ReactNode;
+  /** `ended` says that somebody was signed in, and did not leave. */
+  signIn: (ended: boolean) => ReactNode;
   waiting: ReactNode;
   children: ReactNode;
 }) {
@@ -31,6 +32,8 @@ export function SessionGate({
     queryFn: findSession,
     staleTime: Number.POSITIVE_INFINITY,
   });
+  const [ended, setEnded] = useState(false);
+  if (data && !ended) setEnded(true);
   const over = useCallback(() => client.setQueryData(session_key, null), [client]);
   const held = useMemo<Held | undefined>(() => {
     if (!data) return undefined;
@@ -38,16 +41,15 @@ export function SessionGate({
       ...data,
       may: (role) => operator_roles.indexOf(data.operator.role) >= operator_roles.indexOf(role),
       signOut: async () => {
-        await ask('session', { method: 'DELETE' }).catch(() => undefined);
+        await ask('session', { method: 'DELETE' });
         client.setQueryData(session_key, null);
-        // Nothing that was shown stays for whoever signs in next.
-        client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== session_key[0] });
+        setEnded(false);
       },
       over,
     };
   }, [data, client, over]);
   if (isPending) return waiting;
-  return held ? <Held value={held}>{children}</Held> : signIn;
+  return held ? <Held value={held}>{children}</Held> : signIn(ended);
 }
 
 /** Who is signed in. */
@@ -62,6 +64,8 @@ export function useBegin(): (session: Session) => void {
   const client = useQueryClient();
   return (session) => {
     keepCsrfToken(session.csrf_token);
+    // Nothing that was shown to one person is shown to another who signs in after.
+    client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== session_key[0] });
     client.setQueryData(session_key, session);
   };
 }

@@ -1,12 +1,21 @@
 import { keepPreviousData, type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ask, type Problem } from './ask.ts';
 
-/** What changes by itself, as the service names it in its stream. */
-export type Topic = 'jobs' | 'events' | 'accounts';
+declare module '@tanstack/react-query' {
+  interface Register {
+    queryMeta: { isSettled?: () => boolean };
+  }
+}
 
-type Options = {
+/** What changes by itself, as the service names it in its stream. */
+export const topics = ['jobs', 'events', 'accounts'] as const;
+export type Topic = (typeof topics)[number];
+
+type Options<Answer> = {
   /** Fetched anew when one of these changes. */
   live?: readonly Topic[];
+  /** Whether nothing of an answer can change any more: it is then not fetched anew by itself. */
+  settled?: (answer: Answer) => boolean;
   enabled?: boolean;
   /** Search by POST, where what is searched for must not stand in an address. */
   body?: unknown;
@@ -14,21 +23,31 @@ type Options = {
 };
 
 /** What the service says to a question, kept while it is looked at and fetched anew when something has changed. */
-export function useAnswer<Answer>(path: string, { live = [], enabled = true, body, refresh_ms }: Options = {}) {
+export function useAnswer<Answer>(
+  path: string,
+  { live = [], settled, enabled = true, body, refresh_ms }: Options<Answer> = {},
+) {
   const client = useQueryClient();
+  // Topics stand first, so that a change finds every question it concerns.
+  const queryKey = [live, path, body ?? null];
+  const isSettled = () => {
+    const answer = client.getQueryData<Answer>(queryKey);
+    return answer !== undefined && settled?.(answer) === true;
+  };
   return useQuery<Answer, Problem>({
-    // Topics stand first, so that a change finds every question it concerns.
-    queryKey: [live, path, body ?? null],
-    queryFn: ({ signal, queryKey }) => {
-      const again = client.getQueryData(queryKey) !== undefined;
+    queryKey,
+    queryFn: ({ signal }) => {
+      // One that was refused was asked too: asking it again and again must not keep an unattended session open.
+      const { dataUpdateCount = 0, errorUpdateCount = 0 } = client.getQueryState(queryKey) ?? {};
       return ask<Answer>(path, {
-        background: again,
+        background: dataUpdateCount + errorUpdateCount > 0,
         signal,
         ...(body === undefined ? {} : { method: 'POST' as const, body }),
       });
     },
     placeholderData: keepPreviousData,
     enabled,
+    meta: { isSettled },
     ...(refresh_ms === undefined ? {} : { refetchInterval: refresh_ms }),
   });
 }
@@ -36,7 +55,8 @@ export function useAnswer<Answer>(path: string, { live = [], enabled = true, bod
 /** Everything that shows something of a topic is fetched anew. */
 export function refresh(client: QueryClient, topic: Topic): Promise<void> {
   return client.invalidateQueries({
-    predicate: ({ queryKey }) => Array.isArray(queryKey[0]) && queryKey[0].includes(topic),
+    predicate: ({ queryKey, meta }) =>
+      Array.isArray(queryKey[0]) && queryKey[0].includes(topic) && meta?.isSettled?.() !== true,
   });
 }
 

@@ -38,8 +38,8 @@ export default function Events() {
             <Route path="/receiver">
               <Receiver />
             </Route>
-            <Route path="/receiver/:request">{({ request }) => <RequestDetails id={request} />}</Route>
-            <Route path="/:event">{({ event }) => <EventDetails id={event} />}</Route>
+            <Route path="/receiver/:request">{({ request }) => <RequestDetails key={request} id={request} />}</Route>
+            <Route path="/:event">{({ event }) => <EventDetails key={event} id={event} />}</Route>
           </Switch>
         </Tabs.Panel>
       </Tabs>

@@ -1,5 +1,4 @@
 import { Anchor, Paper, Stack, Text } from '@mantine/core';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import type { ChangedField, JobWhole } from '../../../../src/model/dashboard/jobs.ts';
 import { Answer } from '../../parts/Answer.tsx';
@@ -20,10 +19,10 @@ import { tookOf, wordName, wordType } from './words.ts';
 export function Job({ job_id }: { job_id: string }) {
   const { of } = useClient();
   // Every look at a job is in the audit trail: one at which nothing can change any more is not fetched anew by itself.
-  const [over, setOver] = useState(false);
-  const answer = useAnswer<{ job: JobWhole }>(of(`jobs/${job_id}`), { live: over ? [] : ['jobs', 'events'] });
-  const over_now = answer.data ? isOver(answer.data.job) : over;
-  if (over_now !== over) setOver(over_now);
+  const answer = useAnswer<{ job: JobWhole }>(of(`jobs/${job_id}`), {
+    live: ['jobs', 'events'],
+    settled: ({ job }) => isOver(job),
+  });
   return (
     <>
       <PageTitle actions={answer.data && <JobActions job={answer.data.job} />}>{`Job ${job_id}`}</PageTitle>

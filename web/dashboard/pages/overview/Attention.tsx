@@ -24,7 +24,12 @@ export function Attention({ of, reviews }: { of: Noted; reviews: number }) {
           </Item>
         ))}
         {of.endpoints.map(({ id, url, status, since, reason }) => (
-          <Item key={id} status={status === 'disabled' ? 'disabled' : 'failing'} href={at('/events')} name={url}>
+          <Item
+            key={id}
+            status={status === 'disabled' ? 'disabled' : 'failing'}
+            href={at('/events/endpoints')}
+            name={url}
+          >
             {reason} {since !== null && <>Since </>}
             {since !== null && <Moment at={since} />}
           </Item>
@@ -35,7 +40,7 @@ export function Attention({ of, reviews }: { of: Noted; reviews: number }) {
           </Item>
         ))}
         {more > 0 && (
-          <Anchor component={Link} size="sm" href={`~/dashboard${at('/jobs')}?state=needs_review`}>
+          <Anchor component={Link} size="sm" href={`~/dashboard${at('/jobs')}?state=unresolved`}>
             {more} more to review
           </Anchor>
         )}

@@ -13,6 +13,9 @@ const states = [
   { name: 'needs_review', label: 'Needs review', color: 'var(--chart-needs-review)' },
 ] as const;
 
+/** 1,000,000 would not fit beside the axis. */
+const short = new Intl.NumberFormat(undefined, { notation: 'compact' });
+
 /** How many jobs ended, in which state, when. */
 export function EndedChart({ bins, range }: { bins: readonly HistoryBin[]; range: Range }) {
   const total = (state: (typeof states)[number]['name']) => bins.reduce((sum, bin) => sum + bin[state], 0);
@@ -37,7 +40,7 @@ export function EndedChart({ bins, range }: { bins: readonly HistoryBin[]; range
         barProps={{ isAnimationActive: false }}
         tooltipAnimationDuration={0}
         xAxisProps={{ minTickGap: 24 }}
-        yAxisProps={{ allowDecimals: false, width: 44 }}
+        yAxisProps={{ allowDecimals: false, width: 44, tickFormatter: (jobs: number) => short.format(jobs) }}
       />
     </Chart>
   );

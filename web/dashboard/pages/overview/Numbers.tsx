@@ -24,7 +24,7 @@ export function Numbers({ of }: { of: ClientLoad }) {
       <Figure label="Waiting for re-linking" value={of.parked} state="parked">
         They go on once it is linked
       </Figure>
-      <Figure label="Need review" value={of.needs_review} state="needs_review">
+      <Figure label="Need review" value={of.needs_review} state="unresolved">
         A person looks into the EMR
       </Figure>
     </section>

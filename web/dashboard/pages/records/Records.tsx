@@ -135,17 +135,18 @@ function KindLink({ href, word, total }: { href: string; word: string; total?: n
   );
 }
 
+/** Records are keyed: one is never shown in the place of another, not even while that one is on its way. */
 function Places() {
   return (
     <Switch>
       <Route path="/" component={Kinds} />
       <Route path="/patients" component={Patients} />
-      <Route path="/patients/:id">{({ id }) => <Patient id={id} />}</Route>
+      <Route path="/patients/:id">{({ id }) => <Patient key={id} id={id} />}</Route>
       <Route path="/appointments" component={Appointments} />
-      <Route path="/appointments/:id">{({ id }) => <Appointment id={id} />}</Route>
+      <Route path="/appointments/:id">{({ id }) => <Appointment key={id} id={id} />}</Route>
       <Route path="/orders" component={Orders} />
       <Route path="/claims" component={Claims} />
-      <Route path="/claims/:id">{({ id }) => <Claim id={id} />}</Route>
+      <Route path="/claims/:id">{({ id }) => <Claim key={id} id={id} />}</Route>
       <Route path="/providers" component={Providers} />
       <Route path="/providers/:id">{({ id }) => <Provider key={id} id={id} />}</Route>
       <Route path="/locations" component={Locations} />

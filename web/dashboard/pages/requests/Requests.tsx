@@ -36,7 +36,7 @@ export default function Requests() {
   const filters: Filter[] = [
     { name: 'id', label: 'Request id' },
     { name: 'client_id', label: 'Client', choices: known },
-    { name: 'endpoint', label: 'Endpoint' },
+    { name: 'endpoint', label: 'Endpoint, exactly' },
     {
       name: 'status',
       label: 'Answer',

@@ -34,7 +34,7 @@ export default function Settings() {
         {here && (
           <Tabs.Panel value={here.path} pt="md">
             <Switch>
-              <Route path="/clients/:client">{({ client }) => <Client client_id={client} />}</Route>
+              <Route path="/clients/:client">{({ client }) => <Client key={client} client_id={client} />}</Route>
               <Route>{here.shown}</Route>
             </Switch>
           </Tabs.Panel>
