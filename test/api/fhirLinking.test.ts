@@ -205,6 +205,25 @@ describe('a sign-in on the EMR’s own page', () => {
     expect(account?.emr_user_id).toBe('Practitioner/prac-1');
   });
 
+  test('lasts through syncs that renew a token whose refresh token is good for one time', async () => {
+    const link_token = await tokenFor();
+    const { url, window } = await started(link_token);
+    await finish(await allowed(url), window);
+    const answer = await asLink('POST', 'sign-in', link_token, { credentials: { way: 'authorization_code' } });
+    const { token } = (await steps.exchange(answer.body.public_token)).body;
+    const api = apiOf(world, { ...world.sandbox, access_token: token });
+    await api.sync();
+    for (const broken of [false, true]) {
+      server.expireTokens('access');
+      // What the server can do is then asked for with the new token, and not told.
+      if (broken) server.fail({ kind: 'not_fhir', path: '/metadata' });
+      const { body } = await api.call('POST', '/v1/sync', { body: {} });
+      const ends = async () => (await api.call('GET', `/v1/jobs/${body.job_id}`)).body.job?.status ?? 'login_required';
+      await expect.poll(ends, { timeout: 25_000 }).not.toMatch(/queued|running/);
+      expect(await ends()).toBe('succeeded');
+    }
+  });
+
   test('keeps the verifier, the client and what the EMR gave sealed', async () => {
     const link_token = await tokenFor();
     const { url, window } = await started(link_token);
