@@ -151,6 +151,17 @@ describe('what this very server can do', () => {
     expect((await api.call('GET', '/v1/settings')).status).toBe(200);
   });
 
+  test('does not move the clock of a practice when another account sees none of its places', async () => {
+    const org_id = 'one-clock';
+    const zoneOf = async (api: Api) => (await api.call('GET', '/v1/settings')).body.data.timezone;
+    const first = await linked(byToken(), { user_id: 'sees-places', org_id });
+    expect(await zoneOf(first)).toMatch(/^America/);
+    const zone = await zoneOf(first);
+    server.faults.withheld = { Location: 'all' };
+    const second = await linked(byToken(), { user_id: 'sees-none', org_id });
+    expect([await zoneOf(first), await zoneOf(second)]).toEqual([zone, zone]);
+  });
+
   test('does not change what no FHIR server is meant for', async () => {
     const api = await linked(byToken());
     expectRefusal(await api.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
