@@ -62,11 +62,13 @@ export async function linkAccount(
 }
 
 async function layOrganisation(tx: Tx, link: NewLink): Promise<string> {
+  // One account may see less of the EMR than another: that it is told no zone must not move the practice's clock.
+  const zone = link.signed_in.timezone ?? null;
   const [row] = await tx<{ id: string; connector: string; emr_address: string }[]>`
-    INSERT INTO organisations (id, client_id, org_id, connector, emr_address, timezone)
+    INSERT INTO organisations AS present (id, client_id, org_id, connector, emr_address, timezone)
       VALUES (${newId()}, ${link.client_id}, ${link.org_id}, ${link.connector}, ${link.emr_address},
-              ${link.signed_in.timezone})
-    ON CONFLICT (client_id, org_id) DO UPDATE SET timezone = excluded.timezone
+              coalesce(${zone}::text, 'UTC'))
+    ON CONFLICT (client_id, org_id) DO UPDATE SET timezone = coalesce(${zone}::text, present.timezone)
     RETURNING id, connector, emr_address`;
   if (!row) throw new Error('An upsert returned no row.');
   // Two first links of one organisation may be under way at once; the one that ends second must be to the same EMR.

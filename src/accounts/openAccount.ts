@@ -13,8 +13,11 @@ export type OpenAccount = {
   account: StoredAccount;
   connector: Connector;
   operations: Partial<Operations>;
-  /** Asks the server anew what it can do, and keeps it; true: that is something else than before, so open anew. */
-  lookAgain: () => Promise<boolean>;
+  /**
+   * Asks the server anew what it can do, and keeps it. The account must be opened anew after that: the sign-in may have
+   * been renewed with it, and `operations` would renew once more by what is no longer good.
+   */
+  lookAgain: () => Promise<void>;
 };
 
 /**
@@ -57,11 +60,9 @@ export async function openAccount(
     operations: connector.open(door, access),
     lookAgain: async () => {
       const found = await connector.discover?.(door, access);
-      if (!found) return false;
-      const before = kept;
-      kept = await keepGrant(ctx, account, before, found.grant, found.offers);
+      if (!found) return;
+      kept = await keepGrant(ctx, account, kept, found.grant, found.offers);
       ctx.lookups.clear();
-      return kept !== before;
     },
   };
 }

@@ -68,7 +68,8 @@ export type SignIn =
       outcome: 'signed_in';
       grant: Grant;
       user: { ehr_id: string; name: string };
-      timezone: string;
+      /** The zone of the EMR instance; absent where it is not told: then the one known before holds, else UTC. */
+      timezone?: string | undefined;
       /** What this very server can do, where that differs from one to the next; absent: all that the connector offers. */
       offers?: readonly OperationName[];
     }
@@ -82,7 +83,7 @@ export type Access = {
   grant: Grant;
   keepGrant: (grant: Grant) => Promise<void>;
   /** The zone of the EMR instance, for EMRs that tell instants rather than what a clock shows; absent: UTC. */
-  timezone?: string;
+  timezone?: string | undefined;
 };
 
 /**
@@ -266,18 +267,21 @@ export type EmrFailureKind = 'login_required' | 'refused' | 'not_found' | 'unava
 export class EmrFailure extends Error {
   readonly kind: EmrFailureKind;
   readonly retry_after_ms: number | undefined;
+  /** Of an unknown outcome: the EMR said that it took the write, and does not show it. It is never sent again. */
+  readonly taken: boolean;
   /** More about a refusal, in words of ours (`conflict_type`, `duplicate_patient_mrn`), for the event. */
   readonly details: Record<string, unknown> | undefined;
 
   constructor(
     kind: EmrFailureKind,
     message: string,
-    options: { retry_after_ms?: number; details?: Record<string, unknown>; cause?: unknown } = {},
+    options: { retry_after_ms?: number; taken?: boolean; details?: Record<string, unknown>; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
     this.details = options.details;
     this.name = 'EmrFailure';
     this.kind = kind;
+    this.taken = options.taken ?? false;
     this.retry_after_ms = options.retry_after_ms;
   }
 }

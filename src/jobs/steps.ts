@@ -56,6 +56,8 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
   const open = new Set<string>();
   /** Those of the open ones that a person has found not done. */
   const cleared = new Set<string>();
+  /** Those of the open ones that the EMR said it took. */
+  const taken = new Set<string>();
   const outcomes = new Map<string, Record<string, unknown>>();
   const kept_with = new Map<string, Record<string, unknown>>();
   const closeUnapplied = (name: string) => {
@@ -67,6 +69,8 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
       open.add(row.name);
       if (row.cleared) cleared.add(row.name);
       else cleared.delete(row.name);
+      if (row.detail !== null && 'taken' in row.detail) taken.add(row.name);
+      else taken.delete(row.name);
       if (row.kept !== null) kept_with.set(row.name, row.kept);
     } else if (row.detail === null || not_applied in row.detail) closeUnapplied(row.name);
     else {
@@ -83,6 +87,14 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
           ${detail === null ? null : JSON.stringify(detail)}::text::json,
           ${kept === null ? null : JSON.stringify(kept)}::text::json)`;
     });
+  const noteTaken = async (name: string, marker: string) => {
+    taken.add(name);
+    await db.tenant(job.client_id, async (tx) => {
+      await holdLane(tx, lease);
+      await tx`UPDATE job_steps SET detail = ${JSON.stringify({ marker, taken: true })}::text::json
+        WHERE job_id = ${job.id} AND attempt = ${job.attempts} AND name = ${name} AND kind = 'intent'`;
+    });
+  };
   const keep = async <Output extends Record<string, unknown>>(name: string, outcome: Output): Promise<Output> => {
     await record(name, 'outcome', outcome);
     open.delete(name);
@@ -109,20 +121,28 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
         if (!write.find && !cleared.has(name)) throw new NeedsReview(name);
         const found = await write.find?.(marker, input);
         if (found) return keep(name, { ...found, ...told });
+        if (taken.has(name) && !cleared.has(name)) throw unshown();
       }
       await record(name, 'intent', { marker }, kept ?? null);
       open.add(name);
       cleared.delete(name);
+      taken.delete(name);
       if (kept) kept_with.set(name, kept);
       try {
         return await keep(name, { ...(await write.send(input, marker)), ...told });
       } catch (error) {
-        if (error instanceof EmrFailure && error.kind !== 'unknown_outcome') {
+        if (!(error instanceof EmrFailure)) throw error;
+        if (error.kind !== 'unknown_outcome') {
           await record(name, 'outcome', { [not_applied]: error.kind });
           closeUnapplied(name);
-        }
+        } else if (error.taken) await noteTaken(name, marker);
         throw error;
       }
     },
   };
+}
+
+/** It may come to light yet, and is asked for as long as work is tried again; then a person has to look. */
+function unshown(): EmrFailure {
+  return new EmrFailure('unknown_outcome', 'The EMR took the record and does not show it.');
 }

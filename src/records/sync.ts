@@ -89,16 +89,16 @@ export const sync: JobKind = {
 async function openAnew(ctx: Context, { job, signal, steps }: JobRun): Promise<OpenAccount> {
   const opened = await openAccount(ctx, job, signal);
   try {
-    if (!(await opened.lookAgain())) return opened;
+    await opened.lookAgain();
   } catch (error) {
     if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
     await steps.note('capabilities', { refused: error.message });
-    return opened;
   }
   const anew = await openAccount(ctx, job, signal);
-  const [before, now] = [opened, anew].map(({ account }) => account.offers ?? []);
-  const gained = now?.filter((name) => !before?.includes(name));
-  await steps.note('capabilities', { gained, lost: before?.filter((name) => !now?.includes(name)) });
+  const [before, now] = [opened.account.offers ?? [], anew.account.offers ?? []];
+  const gained = now.filter((name) => !before.includes(name));
+  const lost = before.filter((name) => !now.includes(name));
+  if (gained.length + lost.length > 0) await steps.note('capabilities', { gained, lost });
   return anew;
 }
 

@@ -151,6 +151,17 @@ describe('what this very server can do', () => {
     expect((await api.call('GET', '/v1/settings')).status).toBe(200);
   });
 
+  test('does not move the clock of a practice when another account sees none of its places', async () => {
+    const org_id = 'one-clock';
+    const zoneOf = async (api: Api) => (await api.call('GET', '/v1/settings')).body.data.timezone;
+    const first = await linked(byToken(), { user_id: 'sees-places', org_id });
+    expect(await zoneOf(first)).toMatch(/^America/);
+    const zone = await zoneOf(first);
+    server.faults.withheld = { Location: 'all' };
+    const second = await linked(byToken(), { user_id: 'sees-none', org_id });
+    expect([await zoneOf(first), await zoneOf(second)]).toEqual([zone, zone]);
+  });
+
   test('does not change what no FHIR server is meant for', async () => {
     const api = await linked(byToken());
     expectRefusal(await api.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
@@ -203,6 +214,25 @@ describe('a sign-in on the EMR’s own page', () => {
     expect(await world.owner`SELECT FROM page_sign_ins`).toHaveLength(0);
     const [account] = await world.owner`SELECT emr_user_id FROM accounts ORDER BY linked_at DESC LIMIT 1`;
     expect(account?.emr_user_id).toBe('Practitioner/prac-1');
+  });
+
+  test('lasts through syncs that renew a token whose refresh token is good for one time', async () => {
+    const link_token = await tokenFor();
+    const { url, window } = await started(link_token);
+    await finish(await allowed(url), window);
+    const answer = await asLink('POST', 'sign-in', link_token, { credentials: { way: 'authorization_code' } });
+    const { token } = (await steps.exchange(answer.body.public_token)).body;
+    const api = apiOf(world, { ...world.sandbox, access_token: token });
+    await api.sync();
+    for (const broken of [false, true]) {
+      server.expireTokens('access');
+      // What the server can do is then asked for with the new token, and not told.
+      if (broken) server.fail({ kind: 'not_fhir', path: '/metadata' });
+      const { body } = await api.call('POST', '/v1/sync', { body: {} });
+      const ends = async () => (await api.call('GET', `/v1/jobs/${body.job_id}`)).body.job?.status ?? 'login_required';
+      await expect.poll(ends, { timeout: 25_000 }).not.toMatch(/queued|running/);
+      expect(await ends()).toBe('succeeded');
+    }
   });
 
   test('keeps the verifier, the client and what the EMR gave sealed', async () => {

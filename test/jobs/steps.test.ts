@@ -72,6 +72,18 @@ describe('a step', () => {
     expect(place.received).toHaveLength(2);
   });
 
+  test('that the EMR says it took and does not show is asked for, and never sent again', async () => {
+    const place = emr({ answer: new EmrFailure('unknown_outcome', 'Taken.', { taken: true }) });
+    await expect((await load()).write('create', place.write, 'x')).rejects.toThrow('Taken.');
+    delete place.behaviour.answer;
+    for (const _try of [1, 2]) {
+      const again = await load();
+      await expect(again.write('create', place.write, 'x')).rejects.toMatchObject({ kind: 'unknown_outcome' });
+      expect(again.uncertain()).toBe(true);
+    }
+    expect(place.received).toHaveLength(1);
+  });
+
   test('of an EMR that cannot be asked needs a person after a lost answer, and is never sent twice', async () => {
     const place = emr({ answer: 'lost', findable: false });
     await expect((await load()).write('create', place.write, 'x')).rejects.toThrow('No answer.');
@@ -92,6 +104,16 @@ describe('a step', () => {
       await expect(again.write('create', place.write, 'x')).rejects.toThrow('No answer.');
       expect(again.uncertain()).toBe(true);
       await expect(again.write('create', place.write, 'x')).rejects.toThrow(NeedsReview);
+      expect(place.received).toHaveLength(2);
+    });
+
+    test('is sent once more where the EMR said that it took it, and once only', async () => {
+      const place = emr({ answer: new EmrFailure('unknown_outcome', 'Taken.', { taken: true }) });
+      await expect((await load()).write('create', place.write, 'x')).rejects.toThrow('Taken.');
+      await reviewed();
+      const again = await load();
+      await expect(again.write('create', place.write, 'x')).rejects.toThrow('Taken.');
+      await expect(again.write('create', place.write, 'x')).rejects.toMatchObject({ kind: 'unknown_outcome' });
       expect(place.received).toHaveLength(2);
     });
 

@@ -61,6 +61,8 @@ const asked: [string, FaultSwitches['withheld'], (api: Api & { access_token: str
 
 test('DEC-049 An operation that this very server does not offer (discovered at linking) is 400 `This EMR does not offer <operation>.`.', async () => {
   const whole = await linkFhir(world, server, { user_id: 'whole', org_id: 'whole' });
+  // Its first sync looks at the server again, and must not meet one that lacks something.
+  await whole.sync();
   for (const [index, [operation, withheld, ask]] of asked.entries()) {
     server.faults.withheld = withheld;
     const lacking = await linkFhir(world, server, { user_id: `lacking-${index}`, org_id: `lacking-${index}` });

@@ -8,6 +8,8 @@ export type Capabilities = {
   fhir_version: string;
   software: string;
   interactions(type: string): ReadonlySet<Interaction>;
+  /** Whether it gives all records of a type to who asks for nothing more particular. */
+  lists(type: string): boolean;
   searchParams(type: string): ReadonlySet<string>;
   /** Whether a create can be made to happen once (`If-None-Exist`). */
   conditionalCreate(type: string): boolean;
@@ -22,8 +24,9 @@ export type ServerFacts = {
   fhir_version: string;
   software: string;
   types: Record<string, TypeFacts>;
-  /** Tried at linking and with every sync; no statement says it. */
+  /** No statement says these two: they were tried. `unlisted`: types that must be asked for more narrowly. */
   searches_by_form?: boolean;
+  unlisted?: string[];
 };
 type TypeFacts = {
   interactions: Interaction[];
@@ -47,12 +50,14 @@ export function factsOf(statement: fhir.CapabilityStatement): ServerFacts {
   return { fhir_version: text(statement.fhirVersion), software: software.slice(0, 200), types };
 }
 
-export function capabilitiesOf({ fhir_version, software, types, searches_by_form = false }: ServerFacts): Capabilities {
+export function capabilitiesOf(facts: ServerFacts): Capabilities {
+  const { fhir_version, software, types, searches_by_form = false, unlisted = [] } = facts;
   const of = new Map(Object.entries(types));
   return {
     fhir_version,
     software,
     interactions: (type) => new Set(of.get(type)?.interactions),
+    lists: (type) => (of.get(type)?.interactions.includes('search-type') ?? false) && !unlisted.includes(type),
     searchParams: (type) => new Set(of.get(type)?.params),
     conditionalCreate: (type) => of.get(type)?.conditional_create ?? false,
     versionedUpdate: (type) => of.get(type)?.versioned ?? false,

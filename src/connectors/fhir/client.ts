@@ -13,7 +13,7 @@ export { marker_system } from './writes.ts';
 
 /** A FHIR server, as the person who linked the account may use it. */
 export type FhirClient = {
-  /** What the server said of itself when the account was linked. */
+  /** What the server said of itself, and showed, when it was last looked at. */
   capabilities: Capabilities;
   /** Undefined for what is not there (any more). */
   read<T extends fhir.FhirResource>(type: T['resourceType'], id: string): Promise<T | undefined>;

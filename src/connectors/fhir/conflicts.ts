@@ -1,6 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../connector.ts';
 import { isFree, minutesOf, providersOf } from './appointments.ts';
+import type { SearchParams } from './client.ts';
 import { daysAround, msAt, wallTime } from './clock.ts';
 import { absencesOf } from './hours.ts';
 import { gather } from './lists.ts';
@@ -47,10 +48,9 @@ export async function slotAt(emr: Emr, provider_ehr_id: string, starts_at: strin
 
 async function overlapping({ client, timezone }: Emr, booking: Booking): Promise<fhir.Appointment[]> {
   const day = booking.starts_at.slice(0, 10);
-  const who = ['practitioner', 'actor'].find((name) => canSearch(client, 'Appointment', [name]));
   const params = {
     date: daysAround(day, wallTime(new Date(booking.to_ms).toISOString(), timezone)?.slice(0, 10) ?? day),
-    ...(who !== undefined && { [who]: `Practitioner/${booking.provider_ehr_id}` }),
+    ...(await takingPart(client, booking.provider_ehr_id)),
   };
   const found = await client.searchAll<fhir.Appointment>('Appointment', params);
   const actors = found.flatMap(({ participant }) => list(participant).map(({ actor }) => actor));
@@ -62,6 +62,16 @@ async function overlapping({ client, timezone }: Emr, booking: Booking): Promise
     const theirs = providersOf(each, roles).includes(booking.provider_ehr_id);
     return each.id !== booking.id && theirs && !isFree(each) && from_ms < booking.to_ms && to_ms > booking.from_ms;
   });
+}
+
+/** Somebody may take part as themselves or by a role, which a search by `practitioner` does not find. */
+async function takingPart(client: Emr['client'], provider_ehr_id: string): Promise<SearchParams> {
+  const roles = (await rolesOf(client, [person(provider_ehr_id)])).get(provider_ehr_id) ?? [];
+  const self = `Practitioner/${provider_ehr_id}`;
+  if (canSearch(client, 'Appointment', ['actor'])) {
+    return { actor: [self, ...roles.map(({ id }) => `PractitionerRole/${id}`)].join(',') };
+  }
+  return roles.length === 0 && canSearch(client, 'Appointment', ['practitioner']) ? { practitioner: self } : {};
 }
 
 async function blocksOf(emr: Emr, { provider_ehr_id, starts_at, from_ms, to_ms }: Booking): Promise<Conflict[]> {

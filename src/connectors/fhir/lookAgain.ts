@@ -1,11 +1,11 @@
 import type { Access, Connector, Door } from '../connector.ts';
-import { capabilitiesOf, factsOf } from './capabilities.ts';
+import { capabilitiesOf, factsOf, type ServerFacts } from './capabilities.ts';
 import { statementIn } from './discover.ts';
 import { offersOf } from './offersOf.ts';
 import { narrowed } from './scopes.ts';
 import { urlOf } from './search.ts';
-import { searchesByForm } from './searchesByForm.ts';
 import { openSession } from './session.ts';
+import { tryServer } from './tryServer.ts';
 
 /** What the server can do now, with the rights that the account has now: servers are upgraded, and rights taken away. */
 export const lookAgain: NonNullable<Connector['discover']> = async (door: Door, access: Access) => {
@@ -21,8 +21,10 @@ export const lookAgain: NonNullable<Connector['discover']> = async (door: Door, 
   const statement = statementIn(await ask({ method: 'GET', url: urlOf(base, 'metadata') }));
   // Looked at after the request: it may have brought a token with other rights.
   const facts = narrowed(factsOf(statement), grant.scope);
-  const server = JSON.stringify({ ...facts, searches_by_form: await searchesByForm(base, facts, ask) });
-  const offers = offersOf(capabilitiesOf(facts));
+  // Written by signIn, or here, from a value of this type.
+  const before: ServerFacts | undefined = grant.server && JSON.parse(grant.server);
+  const tried = await tryServer(base, facts, ask, before);
+  const [server, offers] = [JSON.stringify(tried), offersOf(capabilitiesOf(tried))];
   // A server that can do nothing is one that is being mended: what it could do before is found again tomorrow.
   return server === grant.server || offers.length === 0 ? undefined : { grant: { ...grant, server }, offers };
 };

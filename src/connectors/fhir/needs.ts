@@ -1,27 +1,30 @@
 import type { OperationName } from '../connector.ts';
 import type { Interaction } from './capabilities.ts';
 
-/** What a server must be able to do for an operation to be offered; `a|b`: one of two parameters will do. */
-export type Need = { type: string; interactions: readonly Interaction[]; params?: readonly string[] };
+/**
+ * What a server must be able to do for an operation to be offered; `a|b`: one of two parameters will do, `whole`: it must
+ * give all records of the type.
+ */
+export type Need = { type: string; interactions: readonly Interaction[]; params?: readonly string[]; whole?: true };
 
 /**
  * Only what an operation is nothing without: what it merely takes along where there is some (the insurance of a patient,
  * the results of an order) is not asked for here. Reads that a write or a search does besides are.
  */
 export const needs = {
-  listProviders: [searched('Practitioner')],
-  listStaff: [searched('Practitioner')],
-  listReferringProviders: [searched('Practitioner')],
-  listLocations: [searched('Location')],
-  listPharmacies: [searched('Organization')],
-  listInsuranceProviders: [searched('Organization')],
-  listPatients: [searched('Patient')],
+  listProviders: [listed('Practitioner')],
+  listStaff: [listed('Practitioner')],
+  listReferringProviders: [listed('Practitioner')],
+  listLocations: [listed('Location')],
+  listPharmacies: [listed('Organization')],
+  listInsuranceProviders: [listed('Organization')],
+  listPatients: [listed('Patient')],
   listVisitTypes: [searched('Appointment')],
   listVisitStatuses: [searched('Appointment')],
-  listAppointments: [searched('Appointment')],
-  listScheduleBlocks: [searched('Practitioner'), searched('Schedule', 'actor'), searched('Slot', 'schedule', 'start')],
-  listClaims: [searched('Claim'), read('Patient')],
-  listOrders: [searched('ServiceRequest'), read('Patient')],
+  listAppointments: [listed('Appointment')],
+  listScheduleBlocks: [listed('Practitioner'), searched('Schedule', 'actor'), searched('Slot', 'schedule', 'start')],
+  listClaims: [listed('Claim'), read('Patient')],
+  listOrders: [listed('ServiceRequest'), read('Patient')],
   getAppointment: [read('Appointment')],
   findPatient: [searched('Patient', 'identifier'), read('Patient')],
   searchPatients: [searched('Patient', 'identifier', 'birthdate', 'given', 'family', 'phone|telecom'), read('Patient')],
@@ -37,6 +40,10 @@ export const needs = {
   addPatientInsurance: [can('Coverage', 'create'), can('RelatedPerson', 'create'), read('Organization')],
   updatePatientInsurance: [can('Coverage', 'read', 'update'), can('RelatedPerson', 'create'), read('Organization')],
 } satisfies Partial<Record<OperationName, readonly Need[]>>;
+
+function listed(type: string): Need {
+  return { ...searched(type), whole: true };
+}
 
 function searched(type: string, ...params: string[]): Need {
   return { type, interactions: ['search-type'], params };

@@ -29,7 +29,7 @@ export async function afterwards<T>(stands: string, work: () => Promise<T>): Pro
     const final = error.kind === 'refused' || error.kind === 'not_found';
     if (final)
       throw new EmrFailure('refused', `${stands} ${error.message}`, { details: error.details ?? {}, cause: error });
-    throw new EmrFailure('unknown_outcome', error.message, { cause: error });
+    throw new EmrFailure('unknown_outcome', error.message, { taken: error.taken, cause: error });
   }
 }
 

@@ -5,7 +5,7 @@ import { type FhirClient, searchValue } from './client.ts';
 import { dayOf } from './clock.ts';
 import { coveragesOf, type Insured, memberIdOf } from './coverage.ts';
 import type { List } from './lists.ts';
-import { type Emr, idIn, type Resolver, resolverOf } from './references.ts';
+import { canSearch, type Emr, idIn, type Resolver, resolverOf } from './references.ts';
 import { addressOf, addressParts, contactOf, identifierOf, list, nameOf, sexOf, text } from './values.ts';
 
 export const patients: List<fhir.Patient, PatientSource> = {
@@ -73,11 +73,18 @@ export async function findPatient(emr: Emr, mrn: string): Promise<PatientSource 
 export async function patientsWithMrn(client: FhirClient, mrn: string): Promise<fhir.Patient[]> {
   if (mrn.length > mrn_max) return [];
   const by_number = await client.searchAll<fhir.Patient>('Patient', { identifier: searchValue(mrn) });
-  const by_id = /^[A-Za-z0-9.-]{1,64}$/.test(mrn) ? await client.read<fhir.Patient>('Patient', mrn) : undefined;
-  const fitting = [...by_number, ...(by_id ? [by_id] : [])].filter(
-    (patient) => mrnOf(patient) === mrn && !isReplaced(patient),
-  );
+  const by_id = /^[A-Za-z0-9.-]{1,64}$/.test(mrn) ? await patientsWithId(client, mrn) : [];
+  const fitting = [...by_number, ...by_id].filter((patient) => mrnOf(patient) === mrn && !isReplaced(patient));
   return [...new Map(fitting.map((patient) => [patient.id, patient])).values()];
+}
+
+/** A number that may be an MRN stands in no address where it can stand in a body. */
+async function patientsWithId(client: FhirClient, id: string): Promise<fhir.Patient[]> {
+  if (client.capabilities.searches_by_form && canSearch(client, 'Patient', ['_id'])) {
+    return client.searchAll<fhir.Patient>('Patient', { _id: id });
+  }
+  const found = await client.read<fhir.Patient>('Patient', id);
+  return found ? [found] : [];
 }
 
 /** Far beyond it the address of the question itself would be refused. */

@@ -76,8 +76,8 @@ const page_size_least = 10;
 /** What shapes the answer rather than the matches: understood or not, the list is the same. */
 const shaping = new Set(['_count', '_sort', '_total', '_include', '_revinclude', '_summary', '_elements']);
 
-/** What identifies a person by itself. */
-const personal = new Set(['identifier', 'family', 'given', 'birthdate', 'phone', 'telecom']);
+/** What identifies a person by itself; what is sought by id may be an MRN. */
+const personal = new Set(['_id', 'identifier', 'family', 'given', 'birthdate', 'phone', 'telecom']);
 /** By which a server, or a gateway that was put before it since, says that it knows no searches by form. */
 const wayless = new Set([404, 405, 415, 501]);
 

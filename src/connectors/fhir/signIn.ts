@@ -6,9 +6,9 @@ import { type Authority, discover, readStatement, type Statement } from './disco
 import { offersOf } from './offersOf.ts';
 import { narrowed } from './scopes.ts';
 import { urlOf } from './search.ts';
-import { searchesByForm } from './searchesByForm.ts';
 import { zoneOfState } from './stateZones.ts';
 import { askForTokens, grantOf, type TokenOutcome, type Tokens } from './tokens.ts';
+import { tryServer } from './tryServer.ts';
 import { first, list, text } from './values.ts';
 
 /** Signs in by the way that was chosen, and finds out what this server, with these rights, can do. */
@@ -26,16 +26,13 @@ export async function signIn(
   if (!('statement' in opened)) return { outcome: 'refused', because: 'access' };
   const facts = narrowed(factsOf(opened.statement), tokens.scope);
   if (!(await isAccepted(door, facts, tokens.access_token))) return { outcome: 'refused', because: 'access' };
-  const searches_by_form = await searchesByForm(new URL(door.address), facts, (asked) =>
-    call(door, asked, tokens.access_token),
-  );
-  const server = JSON.stringify({ ...facts, searches_by_form });
+  const tried = await tryServer(new URL(door.address), facts, (asked) => call(door, asked, tokens.access_token));
   return {
     outcome: 'signed_in',
-    grant: grantOf(tokens, authority, server),
+    grant: grantOf(tokens, authority, JSON.stringify(tried)),
     user: await userOf(door, tokens, credentials),
     timezone: await zoneOf(door, facts, tokens.access_token),
-    offers: offersOf(capabilitiesOf(facts)),
+    offers: offersOf(capabilitiesOf(tried)),
   };
 }
 
@@ -91,10 +88,11 @@ const zone_extension = 'http://hl7.org/fhir/StructureDefinition/timezone';
 
 /**
  * FHIR has no field for a practice's time zone; where places carry the standard extension, it is theirs, else that of the
- * state they are in. Weekly hours are told without a zone, so that UTC would offer them at night.
+ * state they are in. Weekly hours are told without a zone, so that UTC would offer them at night. Undefined where this
+ * account is told neither.
  */
-async function zoneOf(door: Door, facts: ServerFacts, access_token: string): Promise<string> {
-  if (!capabilitiesOf(facts).interactions('Location').has('search-type')) return 'UTC';
+async function zoneOf(door: Door, facts: ServerFacts, access_token: string): Promise<string | undefined> {
+  if (!capabilitiesOf(facts).interactions('Location').has('search-type')) return undefined;
   const answer = await call(door, { method: 'GET', url: searchOf(door, 'Location', 50) }, access_token);
   const entries = answer.resource?.resourceType === 'Bundle' ? (answer.resource.entry ?? []) : [];
   const places = entries.map((entry) => (entry?.resource ?? {}) as fhir.Location);
@@ -103,7 +101,7 @@ async function zoneOf(door: Door, facts: ServerFacts, access_token: string): Pro
     if (zone !== undefined && isZone(zone)) return zone;
   }
   const open = places.filter(({ status }) => (status ?? 'active') === 'active');
-  return first(open, ({ address }) => zoneOfState(text(address?.state)) ?? null) ?? 'UTC';
+  return first(open, ({ address }) => zoneOfState(text(address?.state)) ?? null) ?? undefined;
 }
 
 function isZone(zone: string): boolean {

@@ -31,7 +31,9 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
   if (answer.status === 412 && conditional) return readBack<T>(server, type, undefined, marker);
   if (answer.status >= 400) throw denial(answer);
   const given = isRecord<T>(answer.resource, type) ? answer.resource : undefined;
-  const stored = given ?? (await readBack<T>(server, type, idIn(answer, type), marker));
+  // "Created" is said by no proxy. A server that says it and then does not find the record keeps no markers.
+  const taken = answer.status === 201;
+  const stored = given ?? (await readBack<T>(server, type, idIn(answer, type), marker, taken));
   // Not made now but found: by a server that reads past our condition it may be anybody's.
   if (conditional && answer.status !== 201 && !markersOf(stored).includes(marker)) {
     throw new EmrFailure('unknown_outcome', 'The EMR took another record for ours.');
@@ -158,22 +160,17 @@ async function readBack<T extends fhir.FhirResource>(
   type: T['resourceType'],
   id: string | undefined,
   marker: string,
+  taken = false,
 ): Promise<T> {
-  const found = await uncertainly(() =>
-    id === undefined ? findByMarker<T>(server, type, marker) : read<T>(server, type, id),
-  );
-  if (found) return found;
-  throw new EmrFailure('unknown_outcome', 'The EMR did not say what it stored.');
-}
-
-/** Whatever fails after a write was accepted leaves its outcome unknown: also that a person must sign in first. */
-async function uncertainly<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await work();
+    const found = await (id === undefined ? findByMarker<T>(server, type, marker) : read<T>(server, type, id));
+    if (found) return found;
   } catch (error) {
     if (!(error instanceof EmrFailure)) throw error;
-    throw new EmrFailure('unknown_outcome', error.message, { cause: error });
+    // Also that a person must sign in first.
+    throw new EmrFailure('unknown_outcome', error.message, { taken, cause: error });
   }
+  throw new EmrFailure('unknown_outcome', 'The EMR did not say what it stored.', { taken });
 }
 
 /**

@@ -373,6 +373,19 @@ describe('an appointment', () => {
     await charts.emr.createAppointment.send(at('2031-07-02T09:10:00', { prevent_double_booking: false }), newMarker());
   });
 
+  test('that overlaps one in which the provider takes part by a role is refused too', async () => {
+    await server.lay({
+      resourceType: 'Appointment',
+      id: 'by-role',
+      status: 'booked',
+      start: '2031-07-05T13:00:00Z',
+      end: '2031-07-05T13:30:00Z',
+      participant: [{ actor: { reference: 'PractitionerRole/role-prac-1' }, status: 'accepted' }],
+    });
+    const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-05T09:10:00'), newMarker()));
+    expect(failure.details).toMatchObject({ conflict_type: 'appointment' });
+  });
+
   test('where the schedule is closed is refused as a block', async () => {
     await server.lay({
       resourceType: 'Slot',

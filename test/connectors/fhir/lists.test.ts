@@ -1,6 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type FhirClient, openClient } from '../../../src/connectors/fhir/client.ts';
+import { fhir as fhirConnector } from '../../../src/connectors/fhir/fhir.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, type LyingAnswer, lie, openDoor } from '../place.ts';
 import { linkedClient, pathsOf, type TestDoor } from './place.ts';
@@ -108,17 +109,42 @@ describe('what is said of a person', () => {
     expect(addresses(from).join()).not.toMatch(/Odd|Zelda|1980/);
   });
 
-  test.each(['unknown', 'unread'] as const)('is asked for as ever of a server where forms are %s', async (way) => {
-    server.faults.search_by_form = way;
-    const other = await linkedClient(server);
-    const from = server.ledger.length;
-    expect(await idsOf(other.client, { family: 'Odd' })).toHaveProperty('size', many / 2);
-    expect(addresses(from)[0]).toBe('GET /fhir/R4/Patient?_count=100&family=Odd');
-  });
+  test.each(['unknown', 'unread', 'unheard'] as const)(
+    'is asked for as ever of a server where forms are %s',
+    async (way) => {
+      server.faults.search_by_form = way;
+      const other = await linkedClient(server);
+      const from = server.ledger.length;
+      expect(await idsOf(other.client, { family: 'Odd' })).toHaveProperty('size', many / 2);
+      expect(addresses(from)[0]).toBe('GET /fhir/R4/Patient?_count=100&family=Odd');
+    },
+  );
 
   test('is still found when a server no longer takes forms', async () => {
     server.faults.search_by_form = 'unknown';
     expect(await idsOf(client, { family: 'Odd' })).toHaveProperty('size', many / 2);
+  });
+
+  test('stays in the body though the server had a bad minute when it was looked at again', async () => {
+    const { access } = await linkedClient(server);
+    const addressed = async (faulty: () => void) => {
+      faulty();
+      const found = await fhirConnector.discover?.(openDoor(server.url), access);
+      return JSON.parse(found?.grant.server ?? access.grant.server ?? '').searches_by_form;
+    };
+    for (const kind of ['error_500', 'reset', 'too_many'] as const) {
+      expect(await addressed(() => server.fail({ kind, method: 'POST', path: '/_search' }))).toBe(true);
+    }
+    expect(await addressed(() => server.fail({ kind: 'html_200', method: 'POST', path: '/_search' }))).toBe(false);
+  });
+
+  test('stands in no address where it is a number that may be an MRN or an id', async () => {
+    const { access } = await linkedClient(server);
+    const from = server.ledger.length;
+    const { findPatient } = fhirConnector.open(openDoor(server.url), access);
+    expect(await findPatient?.('MRN-5150')).toBeUndefined();
+    expect(addresses(from).join()).not.toContain('MRN-5150');
+    expect(addresses(from)).toHaveLength(2);
   });
 
   test('keeps nobody from linking whose server breaks down at a form', async () => {

@@ -124,6 +124,28 @@ describe('what is refused', () => {
   });
 });
 
+test('lists that a server gives only to who asks for something more particular are not offered, at linking or later', async () => {
+  server.faults.narrow = ['Patient', 'Appointment'];
+  const [lost, kept] = [
+    ['listPatients', 'listAppointments'],
+    ['findPatient', 'searchPatients', 'getAppointment', 'listLocations'],
+  ];
+  const { offers, grant } = await signedIn(openDoor(server.url), bySecret(server));
+  expect(offers?.filter((name) => [...lost, ...kept].includes(name)).sort()).toEqual(kept.toSorted());
+  const access = { credentials: bySecret(server), grant, keepGrant: async () => {} };
+  expect(Object.keys(fhir.open(openDoor(server.url), access))).not.toContain('listPatients');
+  // A server that is out of order says nothing of its lists.
+  server.calm();
+  for (const type of ['Patient', 'Appointment']) server.fail({ kind: 'error_500', method: 'GET', path: `/${type}?` });
+  // By which it has something to tell.
+  server.faults.search_by_form = 'unknown';
+  const unsure = await fhir.discover?.(openDoor(server.url), access);
+  expect(unsure?.offers).toBeDefined();
+  expect(unsure?.offers).not.toContain('listPatients');
+  server.calm();
+  expect((await fhir.discover?.(openDoor(server.url), access))?.offers).toEqual(expect.arrayContaining(lost));
+});
+
 test('a server that is away, too busy or out of order is not there for now, and no secret is told', async () => {
   const credentials = bySecret(server);
   for (const kind of ['error_500', 'too_many', 'html_500', 'reset', 'truncated'] as const) {

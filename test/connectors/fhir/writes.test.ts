@@ -63,6 +63,17 @@ describe('a create', () => {
     expect(await failureOf(other.findByMarker('Patient', marker))).toMatchObject({ kind: 'unknown_outcome' });
   });
 
+  test('that the server says it made, and by whose marker it finds nothing, is told as taken', async () => {
+    const { client: other } = await linkedClient(server);
+    const marker = newMarker();
+    // As of a server that keeps none but its own identifiers.
+    Object.assign(server.faults, { create_answer: 'empty_without_location', search_by_identifier: false });
+    const failure = await failureOf(other.create(patient('Unmarked'), marker));
+    expect(failure).toMatchObject({ kind: 'unknown_outcome', taken: true });
+    server.faults.create_answer = 'empty';
+    expect(await other.create(patient('Unmarked'), newMarker())).toMatchObject({ id: expect.any(String) });
+  });
+
   const lost = [
     'error_500',
     'error_503',

@@ -32,6 +32,11 @@ export async function answerFhir(store: Store, asked: Asked): Promise<Answer> {
   if (type === '' && url.searchParams.has('_getpages')) return answerPage(store, url.searchParams);
   const interaction = interactionOf(asked.method, id);
   if (id === '_search' && store.faults.search_by_form === 'unknown') return outcome(405, 'not-supported');
+  if (id === '_search' && store.faults.search_by_form === 'unheard') {
+    return json(200, { resourceType: 'Bundle', type: 'searchset', total: 0 });
+  }
+  if (interaction === 'search-type' && isTooWide(store.faults, type, searchOf(store, asked, url)))
+    return outcome(400, 'required');
   if (!interaction || !interactionsOf(type, store.faults).includes(interaction)) return outcome(405, 'not-supported');
   try {
     if (interaction === 'search-type') return json(200, await store.searches.first(type, searchOf(store, asked, url)));
@@ -63,6 +68,10 @@ function interactionOf(method: string, id: string | undefined): Interaction | un
   if (method === 'POST') return id === '_search' ? 'search-type' : id === undefined ? 'create' : undefined;
   if (method === 'GET') return id === undefined ? 'search-type' : 'read';
   return method === 'PUT' && id !== undefined ? 'update' : undefined;
+}
+
+function isTooWide({ narrow }: FaultSwitches, type: string, params: URLSearchParams): boolean {
+  return narrow.includes(type) && ![...params.keys()].some((name) => !name.startsWith('_'));
 }
 
 function searchOf({ faults }: Store, { method, body }: Asked, url: URL): URLSearchParams {

@@ -21,8 +21,8 @@ export type FaultSwitches = {
   one_create_at_a_time: boolean;
   conditional_create: boolean;
   search_by_identifier: boolean;
-  /** `POST Patient/_search`: as FHIR has it, unknown, or with the body unread, which finds everyone. */
-  search_by_form: 'taken' | 'unknown' | 'unread';
+  /** `POST Patient/_search`: as FHIR has it, unknown, with the body unread, which finds everyone, or nobody (`unheard`). */
+  search_by_form: 'taken' | 'unknown' | 'unread' | 'unheard';
   /** What a token says of its life, and how many requests it really lives. */
   token_life_s: number;
   token_uses_max: number;
@@ -30,6 +30,8 @@ export type FaultSwitches = {
   refresh_rotates: boolean;
   /** Interactions that `metadata` leaves out and the server refuses, per type; `all` of a type it does not know. */
   withheld: Record<string, readonly Interaction[] | 'all'>;
+  /** Types that are given only to who asks for something more particular, although `metadata` does not say so. */
+  narrow: readonly string[];
   /** Types that the token may not touch, although `metadata` lists them. */
   forbidden: readonly string[];
 };
@@ -55,6 +57,7 @@ export const honest: Readonly<FaultSwitches> = {
   token_uses_max: Number.POSITIVE_INFINITY,
   refresh_rotates: true,
   withheld: {},
+  narrow: [],
   forbidden: [],
 };
 

@@ -33,6 +33,7 @@ function wordWrite(step: JobStep, outcome: JobStep | undefined, emr: string, ove
   const what = wordName(step.name);
   // An outcome alone: an earlier try had sent it, and this one asked for it.
   if (step.kind === 'outcome') return `${what}: ${emr} was asked and has it already${recordOf(step)}. Not sent again.`;
+  if (!outcome && step.detail?.taken) return `${what}: ${emr} said that it took it, and does not show it.`;
   if (!outcome) return over ? `${what}: sent, and no answer came.` : `${what}: sent. No answer yet.`;
   const refused = outcome.detail?.not_applied;
   if (typeof refused === 'string') return `${what}: ${emr} did not take it. ${wordEnd(refused).short}.`;
