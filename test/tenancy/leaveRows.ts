@@ -11,7 +11,7 @@ export async function leaveRows(
   fields: Record<string, unknown> = {},
 ): Promise<Left> {
   const receiver = await startReceiver();
-  const patience = { timeout: 30_000, interval: 25 };
+  const patience = { timeout: 60_000, interval: 25 };
   try {
     // The first sync of the organisation, of which the references of the write come.
     await vi.waitFor(async () => {

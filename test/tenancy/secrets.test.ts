@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
 import { apiOf, newClient } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
@@ -84,13 +84,7 @@ async function misuse(): Promise<Record<string, string>> {
     else await keep(api.callIn({ caller: planted.caller, message: planted.message }));
   }
   await keep(api.callIn({ patient_mrn: planted.unknown_mrn, message: planted.message }));
-  await vi.waitFor(
-    async () => {
-      const jobs = await world.owner`SELECT FROM jobs WHERE state IN ('queued', 'running')`;
-      expect(jobs).toHaveLength(0);
-    },
-    { timeout: 20_000, interval: 100 },
-  );
+  await expect.poll(() => world.owner`SELECT FROM jobs WHERE state IN ('queued', 'running')`).toHaveLength(0);
   return { rotated_secret: rotated.webhook_secret, link_token: link.token };
 }
 
