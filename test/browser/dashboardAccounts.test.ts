@@ -14,7 +14,6 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-/** A busy machine takes its time; nothing here is measured by it. */
 const row = (page: Page, user_id: string) => page.getByRole('row').filter({ hasText: user_id });
 const dialog = (page: Page) => page.getByRole('dialog');
 const readLink = (page: Page) => dialog(page).locator('code').innerText();

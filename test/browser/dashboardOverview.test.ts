@@ -12,7 +12,6 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-/** A busy machine takes its time; nothing here is measured by it. */
 const attention = (page: Page) => page.getByRole('region', { name: 'Needs attention' });
 const now = (page: Page) => page.getByRole('region', { name: 'Now' });
 const figure = (page: Page, title: string) => page.getByRole('figure').filter({ hasText: title });
@@ -31,7 +30,7 @@ describe('the overview', () => {
   test('follows the queue as it fills and empties, and the charts follow', async () => {
     const { world } = place;
     const page = await place.open('/{client}/overview?range=1h');
-    await figure(page, 'Jobs ended').waitFor();
+    await figure(page, 'Jobs ended').getByText('in 1 hour').waitFor();
     const ended = async () => Number(/([\d,]+) in 1 hour/.exec(await figure(page, 'Jobs ended').innerText())?.[1]);
     const before = await ended();
     const { job_id } = await whileNoJobStarts(world, async () => {
