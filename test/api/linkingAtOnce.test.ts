@@ -31,7 +31,7 @@ describe('several first links of a new organisation at once', () => {
 describe('a slow EMR', () => {
   test('keeps those waiting who sign in there, and nobody else', async () => {
     await Promise.all(Array.from({ length: 20 }, () => world.api.call('GET', '/v1/webhook')));
-    const fault = { operation: 'login', kind: 'delay', delay_ms: 2000, times: 8 };
+    const fault = { operation: 'login', kind: 'delay', delay_ms: 8000, times: 8 };
     await world.api.control('POST', '/control/faults', fault);
     const tokens = await Promise.all(Array.from({ length: 8 }, () => steps.linkToken()));
     let waiting = 8;
