@@ -13,6 +13,7 @@ export default defineConfig({
     // is loaded once for many tests can change them only for the first (and `expect.poll` would give up after 1 s).
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    teardownTimeout: 60_000,
     expect: { poll: { timeout: 60_000 } },
     passWithNoTests: false,
   },

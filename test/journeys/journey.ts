@@ -41,6 +41,13 @@ export async function untilFaultsMet(api: Api): Promise<void> {
   });
 }
 
+/** Waits until a try of the job has failed. By then the next one may be over: that is told by the timeline alone. */
+export async function untilFailedTry(api: Api, job_id: number): Promise<void> {
+  await until(`a try of job ${job_id} to fail`, async () =>
+    (await api.job(job_id)).timeline.some(({ step }: { step: string }) => step === 'retry'),
+  );
+}
+
 /** Waits until every one of these jobs has ended. */
 export async function untilEnded(owner: Sql, job_ids: number[], patience_ms = 120_000): Promise<void> {
   await until(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, patient, setFault, until } from '../journeys/journey.ts';
+import { endPauses, patient, setFault, until, untilFailedTry } from '../journeys/journey.ts';
 import { type Ended, ended, endedCall, endedUpload, failedFetch, refused_because, refusedWrites } from './endings.ts';
 import { whileNoJobStarts } from './heldJobs.ts';
 
@@ -90,7 +90,7 @@ test('DEC-278 `GET /v1/jobs/{job_id}` has timeline[], its steps with times.', as
 test('DEC-279 A job ends with exactly one terminal event.', async () => {
   await setFault(world.api, 'create_telephone_encounter', 'lose_answer');
   const first = await world.api.callIn({ patient_mrn: patient(9).mrn });
-  await until('the first try to fail', async () => (await world.api.job(first.body.job_id)).error);
+  await untilFailedTry(world.api, first.body.job_id);
   await endPauses(world.owner);
   const retried = { accepted: first.body, event: await world.api.untilEvent(first.body.job_id) };
   const endings: Ended[] = [retried, await partly(), await doubtful(), await endedUpload(world)];
