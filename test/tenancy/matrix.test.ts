@@ -5,6 +5,7 @@ import { endpoints } from '../../src/api/endpoints.ts';
 import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { until } from '../journeys/journey.ts';
 import { leaveRows } from './leaveRows.ts';
 
 const foreign_word = 'FOREIGNBYTES';
@@ -27,7 +28,7 @@ beforeAll(async () => {
   await world.owner`UPDATE accounts SET status = 'revoked' WHERE user_id = 'revoked-user'`;
   await world.owner`SELECT pg_notify('chartwire_access', '')`;
   const headers = { access_token: revoked_token };
-  await expect.poll(async () => (await world.api.call('GET', '/v1/staff', { headers })).status).toBe(401);
+  await until('the token to die', async () => (await world.api.call('GET', '/v1/staff', { headers })).status === 401);
 });
 afterAll(() => world.close());
 
@@ -55,8 +56,10 @@ async function layForeign(): Promise<typeof foreign> {
   const hook = (await api.call('POST', '/v1/webhook', { body: { webhook_url } })).body;
   const ids = [`${left.job_id}`, left.event_id, left.webhook_id, hook.webhook_id];
   // What is planted while the first sync still runs would be taken for gone.
-  const synced = () => world.owner`SELECT FROM organisations WHERE client_id = ${other.id} AND synced_at IS NOT NULL`;
-  await expect.poll(synced).toHaveLength(1);
+  await until('the first sync', async () => {
+    const [row] = await world.owner`SELECT FROM organisations WHERE client_id = ${other.id} AND synced_at IS NOT NULL`;
+    return row;
+  });
   for (const table of record_tables) {
     await world.owner`UPDATE ${world.owner(table)}
       SET ehr_id = ${foreign_word} || ehr_id,
