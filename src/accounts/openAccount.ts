@@ -13,7 +13,7 @@ export type OpenAccount = {
   account: StoredAccount;
   connector: Connector;
   operations: Partial<Operations>;
-  /** Asks the server anew what it can do, and keeps it; true: that is something else than before, so open anew. */
+  /** Asks the server anew what it can do, and keeps it; true: that, or the grant, is another than before: open anew. */
   lookAgain: () => Promise<boolean>;
 };
 
@@ -41,6 +41,7 @@ export async function openAccount(
   const { account } = opened;
   const connector = connectorOf(ctx, account.connector);
   let kept = account.grant_sealed;
+  let renewed = false;
   const door = { address: account.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys };
   const access = {
     // Both were sealed by linkAccount from values of these types.
@@ -48,6 +49,7 @@ export async function openAccount(
     grant: JSON.parse(opened.grant),
     timezone: account.timezone,
     keepGrant: async (grant: Grant) => {
+      renewed = true;
       kept = await keepGrant(ctx, account, kept, grant);
     },
   };
@@ -57,11 +59,12 @@ export async function openAccount(
     operations: connector.open(door, access),
     lookAgain: async () => {
       const found = await connector.discover?.(door, access);
-      if (!found) return false;
+      // The operations hold the grant of before, whose refresh token was spent: with it they would lose the account.
+      if (!found) return renewed;
       const before = kept;
       kept = await keepGrant(ctx, account, before, found.grant, found.offers);
       ctx.lookups.clear();
-      return kept !== before;
+      return renewed || kept !== before;
     },
   };
 }

@@ -98,7 +98,8 @@ async function openAnew(ctx: Context, { job, signal, steps }: JobRun): Promise<O
   const anew = await openAccount(ctx, job, signal);
   const [before, now] = [opened, anew].map(({ account }) => account.offers ?? []);
   const gained = now?.filter((name) => !before?.includes(name));
-  await steps.note('capabilities', { gained, lost: before?.filter((name) => !now?.includes(name)) });
+  const lost = before?.filter((name) => !now?.includes(name));
+  if (gained?.length || lost?.length) await steps.note('capabilities', { gained, lost });
   return anew;
 }
 
