@@ -9,9 +9,12 @@ export default defineConfig({
     maxWorkers: 2,
     // Loading the product anew for each of 230 files took longer than the tests of most; no file leaves anything behind in it.
     isolate: false,
-    // No test is about time: these end what hangs, on a machine with other work too.
-    testTimeout: 60_000,
+    // No test is about time: these end what hangs, on a machine with other work too. They stand here, because a file that
+    // is loaded once for many tests can change them only for the first (and `expect.poll` would give up after 1 s).
+    testTimeout: 180_000,
     hookTimeout: 180_000,
+    teardownTimeout: 60_000,
+    expect: { poll: { timeout: 60_000 } },
     passWithNoTests: false,
   },
 });

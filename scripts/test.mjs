@@ -109,8 +109,8 @@ function installChromium() {
 
 /** Nothing of the run may outlive it: what does is a failure, and is ended. */
 async function cleanUp() {
-  // Processes that were told to end get a moment to do so.
-  for (let waited_ms = 0; waited_ms < 3000 && leftovers().length > 0; waited_ms += 100) await sleep(100);
+  // Processes that were told to end get the time for it that a busy machine takes.
+  for (let waited_ms = 0; waited_ms < 20_000 && leftovers().length > 0; waited_ms += 100) await sleep(100);
   const left = leftovers();
   for (const { pid } of left) {
     try {

@@ -36,11 +36,13 @@ export function startWorker(
 
   const run = (lease: Lease) => {
     const abort = new AbortController();
+    // A row comes back to the worker that has it still in hand when its lease ended unnoticed: only the new one counts.
+    running.get(lease.id)?.abort.abort(stop_reasons.lease_lost);
     const done = work
       .perform(lease, abort.signal)
       .catch(options.failed)
       .finally(() => {
-        running.delete(lease.id);
+        if (running.get(lease.id)?.lease === lease) running.delete(lease.id);
         wake();
       });
     running.set(lease.id, { lease, abort, done });
@@ -78,7 +80,9 @@ export function startWorker(
     if (leases.length === 0) return;
     const held = await work.extend(leases);
     for (const lease of leases) {
-      if (!held.has(lease.id)) running.get(lease.id)?.abort.abort(stop_reasons.lease_lost);
+      const entry = running.get(lease.id);
+      // While the beat was on its way the row may have been given back and claimed anew: that lease was not asked about.
+      if (entry?.lease === lease && !held.has(lease.id)) entry.abort.abort(stop_reasons.lease_lost);
     }
   };
 

@@ -73,7 +73,7 @@ describe('availability', () => {
     const booked = await world.api.call('POST', '/v1/appointments', { body });
     await world.api.untilEvent(booked.body.job_id);
     const sync = await world.api.call('POST', '/v1/sync', { body: {} });
-    await world.api.untilEvent(sync.body.job_id, 40_000);
+    await world.api.untilEvent(sync.body.job_id);
     const hours = (each: { range_start: string; range_end: string }) => [
       each.range_start.slice(11, 16),
       each.range_end.slice(11, 16),

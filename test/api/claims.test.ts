@@ -150,9 +150,7 @@ describe('claims', () => {
   test('of another organisation are not among them', async () => {
     const access_token = await world.api.link({ user_id: 'elsewhere', org_id: 'elsewhere', staff: 1 });
     const elsewhere = apiOf(world, { ...world.sandbox, access_token });
-    await expect
-      .poll(async () => (await elsewhere.call('GET', '/v1/claims')).body.pagination.total_count, { timeout: 20_000 })
-      .toBe(total);
+    await expect.poll(async () => (await elsewhere.call('GET', '/v1/claims')).body.pagination.total_count).toBe(total);
     const theirs = (await elsewhere.call('GET', '/v1/claims?page_size=1000')).body.claims;
     const ours = new Set(all.map(({ id }) => id));
     expect(theirs.filter(({ id }: Listed) => ours.has(id))).toStrictEqual([]);

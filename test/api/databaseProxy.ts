@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { inject } from 'vitest';
+import { freePort } from '../harness/sandbox.ts';
 
 /** A way to PostgreSQL that can be cut and mended, as a network is. */
 export type DatabaseProxy = {
@@ -16,7 +17,8 @@ export async function startDatabaseProxy(): Promise<DatabaseProxy> {
   const { host, port: database_port } = inject('postgres');
   const sockets = new Set<Socket>();
   let server: Server | undefined;
-  const open = async (port: number): Promise<number> => {
+  const port = await freePort();
+  const open = async () => {
     server = createServer((near) => {
       const far = connect(join(host, `.s.PGSQL.${database_port}`));
       for (const [one, two] of [
@@ -33,11 +35,8 @@ export async function startDatabaseProxy(): Promise<DatabaseProxy> {
       }
     }).listen(port, '127.0.0.1');
     await once(server, 'listening');
-    const address = server.address();
-    if (typeof address !== 'object' || address === null) throw new Error('No port was given.');
-    return address.port;
   };
-  const port = await open(0);
+  await open();
   return {
     port,
     cut: async () => {
@@ -46,9 +45,7 @@ export async function startDatabaseProxy(): Promise<DatabaseProxy> {
       for (const socket of sockets) socket.destroy();
       await closed;
     },
-    mend: async () => {
-      await open(port);
-    },
+    mend: open,
     reset: () => {
       for (const socket of sockets) if (socket.remotePort !== undefined) socket.resetAndDestroy();
     },

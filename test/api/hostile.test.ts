@@ -1,4 +1,3 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { expectRefusal, raw } from './support.ts';
@@ -117,14 +116,14 @@ describe('hostile bodies are refused in their turn, and nobody else waits for it
     ['a list of half a million wrong elements', () => `{"reason":[${'1,'.repeat(500_000)}1]}`],
     ['a million escapes', () => `{"reason":"${'\\u0041'.repeat(170_000)}"}`],
   ])('%s', async (_case, body) => {
-    const watch = monitorEventLoopDelay({ resolution: 10 });
     const text = body();
-    watch.enable();
+    const before = process.cpuUsage();
     const answer = await send('/v1/telephone-encounters', text);
-    watch.disable();
+    const { user, system } = process.cpuUsage(before);
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.text)).toMatchObject({ success: false, request_id: answer.headers['x-request-id'] });
-    expect(watch.max / 1e6).toBeLessThan(1000);
+    // What the processor did, not how long it took: other work on the machine makes everyone wait.
+    expect((user + system) / 1000).toBeLessThan(1000);
   });
 
   test('a list of event types of half a million elements', async () => {

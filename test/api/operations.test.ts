@@ -77,8 +77,8 @@ describe('health', () => {
       }
       await proxy.mend();
       const began = Date.now();
-      await expect.poll(async () => (await api.call('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200);
-      await expect.poll(async () => (await api.call('GET', '/v1/providers')).status, { timeout: 10_000 }).toBe(200);
+      await expect.poll(async () => (await api.call('GET', '/readyz')).status).toBe(200);
+      await expect.poll(async () => (await api.call('GET', '/v1/providers')).status).toBe(200);
       expect(Date.now() - began).toBeLessThan(10_000);
     } finally {
       await service.close();
@@ -94,12 +94,10 @@ describe('/metrics', () => {
     await world.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
     const accepted = await world.api.callIn({ caller: 'Planted Caller', message: 'Planted message' });
     await world.api.untilEvent(accepted.body.job_id);
-    await expect.poll(() => receiver.received.length, { timeout: 5000 }).toBe(1);
+    await expect.poll(() => receiver.received.length).toBe(1);
     await world.api.call('GET', `/v1/patients?mrn=${patient_mrn}&last_name=PlantedName`);
     await world.api.call('GET', '/v1/nowhere/PlantedPath');
-    await expect
-      .poll(async () => (await get('/metrics')).body, { timeout: 5000 })
-      .toContain('chartwire_delivery_seconds_count{');
+    await expect.poll(async () => (await get('/metrics')).body).toContain('chartwire_delivery_seconds_count{');
     const { body, headers } = await get('/metrics');
     expect(headers.get('content-type')).toMatch(/^text\/plain/);
     expect(body).toMatch(/chartwire_http_request_seconds_count\{.*endpoint="telephone-encounters.create".*\} 1/);

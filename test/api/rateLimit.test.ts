@@ -12,12 +12,12 @@ afterAll(() => world.close());
 test('a client may make its burst at once; what comes beyond is 429 and says when to come again', async () => {
   const client = await newClient(world);
   const ask = () => client.api.call('GET', '/link/emrs', { headers: { access_token: null } });
-  const answers = await Promise.all(Array.from({ length: 14 }, ask));
+  const answers = await Promise.all(Array.from({ length: 60 }, ask));
   const refused = answers.filter((answer) => answer.status === 429);
   const allowed = answers.filter((answer) => answer.status === 200);
-  // Five a second come back: a slow machine may let one or two more through.
+  // Five a second come back: a slow machine lets some more through, but all only in ten seconds.
   expect(allowed.length).toBeGreaterThanOrEqual(10);
-  expect(allowed.length).toBeLessThan(14);
+  expect(allowed.length).toBeLessThan(60);
   for (const answer of refused) {
     expectRefusal(answer, 429, 'Rate limit exceeded.');
     expect(answer.headers.get('retry-after')).toBe('1');
@@ -32,7 +32,7 @@ test('a client may make its burst at once; what comes beyond is 429 and says whe
   const other = await newClient(world);
   expect((await other.api.call('GET', '/link/emrs', { headers: { access_token: null } })).status).toBe(200);
   expect((await world.api.call('GET', '/healthz')).status).toBe(200);
-  await expect.poll(async () => (await ask()).status, { timeout: 3000, interval: 100 }).toBe(200);
+  await expect.poll(async () => (await ask()).status, { interval: 100 }).toBe(200);
 });
 
 test('the eleventh request at once is the first that is refused, and a fifth of a second later one more is granted', () => {

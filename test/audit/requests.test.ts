@@ -1,5 +1,5 @@
 import { Compile } from 'typebox/compile';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openRequestLog } from '../../src/audit/openRequestLog.ts';
 import { purgeRequests } from '../../src/audit/requests.ts';
 import requestsList from '../../src/dashboard/requests.list.ts';
@@ -18,13 +18,11 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 /** The log does not hold up answers, so it may be a moment behind them. */
-const list = (query: string, count: number): Promise<RequestRow[]> =>
-  vi.waitFor(async () => {
-    const { status, body } = await operator.get(`requests?${query}`);
-    expect(status, JSON.stringify(body)).toBe(200);
-    expect(body.rows).toHaveLength(count);
-    return body.rows;
-  });
+const list = async (query: string, count: number): Promise<RequestRow[]> => {
+  const rows = async () => (await operator.get(`requests?${query}`)).body.rows;
+  await expect.poll(rows).toHaveLength(count);
+  return rows();
+};
 
 test('a request is found by its id, with who asked, what for, and how it was answered', async () => {
   const answer = await world.api.call('GET', '/v1/patients?mrn=LK100001');
@@ -107,7 +105,7 @@ test('without its table requests are answered all the same, and the loss is coun
   const before = await lost();
   try {
     expect((await world.api.call('GET', '/v1/staff')).status).toBe(200);
-    await vi.waitFor(async () => expect(await lost()).toBe(before + 1));
+    await expect.poll(lost).toBe(before + 1);
   } finally {
     await world.owner`GRANT INSERT ON requests TO chartwire_system`;
   }

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { answering, startReceiver } from '../harness/receiver.ts';
 import { freePort } from '../harness/sandbox.ts';
+import { until } from '../journeys/journey.ts';
 import { type DashboardPlace, expectSound, startDashboardPlace } from './dashboardPlace.ts';
 
 let place: DashboardPlace;
@@ -62,8 +63,12 @@ describe('events and the built-in receiver', () => {
     await expectSound(page);
     // The patient is on the page and in no address.
     expect(page.url()).not.toContain(place.world.sandbox.example.patient_mrn);
-    // The ladder takes three days to its end; here the delivery is at it.
-    await place.world.owner`UPDATE deliveries SET status = 'failed', ready_at = NULL, finished_at = now()`;
+    // The ladder takes three days to its end; here the delivery is at it, once no try of it is under way.
+    await until('the delivery to pause', async () => {
+      const [paused] = await place.world.owner`UPDATE deliveries
+        SET status = 'failed', ready_at = NULL, finished_at = now() WHERE locked_until IS NULL RETURNING id`;
+      return paused;
+    });
     await place.world.owner`UPDATE events SET delivery_status = 'failed'`;
 
     await tab(page, 'Built-in receiver');

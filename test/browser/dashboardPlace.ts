@@ -1,10 +1,7 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import { accessibilityFaults, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-
-// A browser on a busy machine takes its time; nothing here is measured by it.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /** The whole product and a browser in which its owner works. */
 export type DashboardPlace = {
@@ -68,7 +65,7 @@ export async function expectSound(page: Page): Promise<void> {
     await page.waitForSelector(`html[data-mantine-color-scheme="${colorScheme}"]`);
     // The attribute is set first, the colours follow a moment later; a real fault stays.
     const faults = () => accessibilityFaults(page);
-    await expect.poll(faults, { message: colorScheme, timeout: 15_000 }).toStrictEqual([]);
+    await expect.poll(faults, { message: colorScheme }).toStrictEqual([]);
   }
   await page.emulateMedia({ colorScheme: 'light' });
   const size = page.viewportSize();

@@ -41,7 +41,7 @@ async function openForm(page: Page, id: string): Promise<Locator> {
 const filled = (page: Page) => page.waitForFunction('document.getElementById("credentials.access_token").value !== ""');
 const status = (article: Locator) => article.locator('details.try > .status').innerText();
 /** Under load a page takes its time; a test waits for it no longer than this. */
-const soon = <T>(read: () => T, message = '') => expect.poll(read, { message, timeout: 15_000 });
+const soon = <T>(read: () => T, message = '') => expect.poll(read, { message });
 const overflows = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
 
 describe('a reader', () => {

@@ -1,14 +1,11 @@
 import type { Browser, BrowserContextOptions, Frame } from 'playwright-core';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { connect, type Sql } from '../../src/db/database.ts';
 import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
 import { openBrowser } from '../harness/browser.ts';
 import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../harness/linkHost.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-
-// A browser on a busy machine takes its time; nothing here is measured by it.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /** The whole product, an application that opens Link, and a browser. */
 export type LinkPlace = {
@@ -78,7 +75,7 @@ export async function focused(frame: Frame, name: string): Promise<void> {
 
 /** Waits for what a person is told of a failure. */
 export async function untilAlert(frame: Frame, words: RegExp): Promise<void> {
-  await expect.poll(() => frame.locator('[role="alert"]').innerText(), { timeout: 10_000 }).toMatch(words);
+  await expect.poll(() => frame.locator('[role="alert"]').innerText()).toMatch(words);
 }
 
 export async function untilClosed({ page }: LinkWindow): Promise<void> {

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addLinkToken } from '../../src/link/linkTokens.ts';
 import { startProduction } from '../api/support.ts';
 import { openBrowser } from '../harness/browser.ts';
 import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../harness/linkHost.ts';
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /** With real patients no origin is let in that was not registered, this machine's own neither. */
 let production: Awaited<ReturnType<typeof startProduction>>;

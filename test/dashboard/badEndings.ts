@@ -1,5 +1,5 @@
 import type { TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, setFault, until } from '../journeys/journey.ts';
+import { endPauses, setFault, untilFailedTry } from '../journeys/journey.ts';
 
 type Accepted = { job_id: number; telephone_encounter_id: string };
 
@@ -14,15 +14,13 @@ export async function refusedCall(world: TestSandbox, fields: Record<string, unk
 /** A telephone encounter whose answer was lost, and of which the EMR could not be asked for an hour. */
 export async function lostCall(world: TestSandbox, kind: 'lose_answer' | 'reset' = 'lose_answer'): Promise<Accepted> {
   await setFault(world.api, create, kind);
+  await setFault(world.api, 'find_receipt', 'error_500', { times: 50 });
   const { body } = await world.api.callIn();
-  await until('the first try to fail', async () => {
-    const { timeline } = await world.api.job(body.job_id);
-    return timeline.some(({ step }: { step: string }) => step === 'retry');
-  });
-  await setFault(world.api, 'find_receipt', 'error_500');
+  await untilFailedTry(world.api, body.job_id);
   await world.owner`UPDATE jobs SET retry_since = retry_since - interval '61 minutes' WHERE id = ${body.job_id}`;
   await endPauses(world.owner);
   await world.api.untilEvent(body.job_id);
+  await world.api.control('DELETE', '/control/faults');
   return body;
 }
 

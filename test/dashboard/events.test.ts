@@ -4,6 +4,7 @@ import { hashPassword } from '../../src/security/passwords.ts';
 import { newClient } from '../api/support.ts';
 import { openOperator } from '../harness/operator.ts';
 import { type Answer, answering, startReceiver } from '../harness/receiver.ts';
+import { until } from '../journeys/journey.ts';
 import { patience, startEventsPlace, writeUntil } from './eventsPlace.ts';
 
 let world: Awaited<ReturnType<typeof startEventsPlace>>;
@@ -33,7 +34,12 @@ async function failOnce(count = 1) {
   const { receiver, webhook_id } = await register(answering(500, {}, 'no'));
   const ids = [];
   for (let n = 0; n < count; n++) ids.push(await writeUntil(world, 'pending'));
-  await world.owner`UPDATE deliveries SET status = 'failed', ready_at = NULL, finished_at = now()`;
+  // A try that is under way would set what it ends by afterwards.
+  await until('no try to be under way', async () => {
+    await world.owner`UPDATE deliveries SET status = 'failed', ready_at = NULL, finished_at = now()
+      WHERE locked_until IS NULL`;
+    return (await world.owner`SELECT FROM deliveries WHERE ready_at IS NOT NULL`).length === 0;
+  });
   await world.owner`UPDATE events SET delivery_status = 'failed' WHERE id = ANY (${ids})`;
   return { receiver, webhook_id, ids };
 }

@@ -2,7 +2,7 @@ import { expect, vi } from 'vitest';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { freePort, startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
-export const patience = { timeout: 30_000, interval: 25 };
+export const patience = { timeout: 60_000, interval: 25 };
 
 /** The product on a port of its own, which stands in the address of the built-in receiver, and its owner. */
 export async function startEventsPlace(): Promise<TestSandbox & { operator: TestOperator }> {

@@ -5,26 +5,21 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
-import { afterAll } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { type EmbeddedServer, startEmbedded } from '../../src/db/embedded/start.ts';
 
 const settings = { fsync: 'off' };
-const opened: { data_dir: string; root: string }[] = [];
 
-/** A data folder that does not exist yet, below a 0700 one (as mkdtemp makes it); emptied after the test file. */
+/** A data folder that does not exist yet, below a 0700 one (as mkdtemp makes it); removed after the test, with its server. */
 export async function newDataDir(...below: string[]): Promise<string> {
   const root = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'embedded-'));
   const data_dir = join(root, ...below, 'data');
-  opened.push({ data_dir, root });
-  return data_dir;
-}
-
-afterAll(async () => {
-  for (const { data_dir, root } of opened) {
+  onTestFinished(async () => {
     await killServer(data_dir, 'SIGQUIT').catch(() => {});
     await rm(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-  }
-});
+  });
+  return data_dir;
+}
 
 export const start = (data_dir: string) => startEmbedded({ data_dir, settings });
 
@@ -76,9 +71,9 @@ export async function killed(child: ChildProcess): Promise<void> {
 }
 
 export async function until(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 45_000;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('Waited ten seconds in vain.');
+    if (Date.now() > deadline) throw new Error('Waited in vain.');
     await sleep(5);
   }
 }

@@ -19,7 +19,7 @@ export type Api = {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** A telephone encounter with the seeded practice's example ids, and whatever `fields` say instead. */
   callIn(fields?: Record<string, unknown>, headers?: Record<string, string | null>): Promise<Answer>;
-  /** Waits for the event that ends a job. */
+  /** Waits for the event that ends a job: a sync takes some seconds, and many times that on a machine with other work. */
   untilEvent(job_id: number, patience_ms?: number): Promise<Answer['body']>;
   job(job_id: number): Promise<Answer['body']>;
   /** Has the service read the clinic anew. Gives the job. */
@@ -53,7 +53,7 @@ export function openApi(sandbox: Sandbox): Api {
       const body = { patient_mrn, provider_id, location_id, assigned_to_id, ...fields };
       return api.call('POST', '/v1/telephone-encounters', { body, headers });
     },
-    untilEvent: async (job_id, patience_ms = 25_000) => {
+    untilEvent: async (job_id, patience_ms = 120_000) => {
       const deadline = Date.now() + patience_ms;
       while (Date.now() < deadline) {
         const { body } = await api.call('GET', `/v1/webhook-events?job_id=${job_id}`);
@@ -64,8 +64,7 @@ export function openApi(sandbox: Sandbox): Api {
     },
     sync: async () => {
       const { body } = await api.call('POST', '/v1/sync', { body: {} });
-      // Thousands of records are compared: a second or two, and many times that on a machine with other work.
-      const event = await api.untilEvent(body.job_id, 120_000);
+      const event = await api.untilEvent(body.job_id);
       if (event.event_type !== 'sync.completed') throw new Error(`The sync failed: ${JSON.stringify(event.data)}`);
       return body.job_id;
     },

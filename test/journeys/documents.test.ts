@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documents, pdfOf } from '../harness/documents.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { until } from './journey.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
@@ -31,16 +32,12 @@ async function upload(
 }
 
 async function untilDocumentEvent(document_id: unknown) {
-  const deadline = Date.now() + 15_000;
-  while (Date.now() < deadline) {
+  return until('the event of the document', async () => {
     const { body } = await world.api.call('GET', '/v1/webhook-events?page_size=100');
-    const found = body.webhook_events.find(
+    return body.webhook_events.find(
       (each: { data: { document_id?: string } }) => each.data.document_id === document_id,
     );
-    if (found) return found;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error('The document has no event yet.');
+  });
 }
 
 const uploadsOf = async () => (await world.owner`SELECT FROM uploads`).length;

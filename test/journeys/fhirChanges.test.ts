@@ -17,8 +17,8 @@ beforeAll(async () => {
   const { body } = await steps.signIn(token, 0, { credentials, one_time_code: undefined });
   const access_token = (await steps.exchange(body.public_token)).body.token;
   api = openApi({ ...world.sandbox, access_token });
-  await until('the first sync', async () => (await api.call('GET', '/v1/claims')).body.pagination?.total_count, 90_000);
-}, 180_000);
+  await until('the first sync', async () => (await api.call('GET', '/v1/claims')).body.pagination?.total_count);
+});
 afterEach(() => server.calm());
 afterAll(async () => {
   await world.close();
@@ -39,7 +39,7 @@ const newcomer = {
 
 async function ended(answer: { status: number; body: { job_id: number } }) {
   expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-  return api.untilEvent(answer.body.job_id, 60_000);
+  return api.untilEvent(answer.body.job_id);
 }
 
 /** Patients of that name in the server itself. */
@@ -124,15 +124,11 @@ test.each([
     server.fail({ kind: 'reset', method: 'POST', path: '/Coverage', performed: true });
     const body = { ...newcomer, last_name, insurance_name: 'Mock Mutual', insurance_subscriber_number: 'LOST-1' };
     const { body: accepted } = await api.call('POST', '/v1/patients', { body });
-    const event = await until(
-      'the patient to be created',
-      async () => {
-        await endPauses(world.owner);
-        const found = await api.call('GET', `/v1/webhook-events?job_id=${accepted.job_id}`);
-        return found.body.webhook_events?.[0];
-      },
-      60_000,
-    );
+    const event = await until('the patient to be created', async () => {
+      await endPauses(world.owner);
+      const found = await api.call('GET', `/v1/webhook-events?job_id=${accepted.job_id}`);
+      return found.body.webhook_events?.[0];
+    });
     expect(event.event_type).toBe('patient.created');
     const [stored, ...others] = await named(last_name);
     expect(others).toStrictEqual([]);

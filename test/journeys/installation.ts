@@ -52,14 +52,12 @@ export async function untilIntent(owner: Sql, job_id: number): Promise<void> {
   });
 }
 
-const patience_ms = 45_000;
-
 export type Accepted = { job_id: number; telephone_encounter_id: string; mrn: string };
 
 /** Every job ended once and every write was applied once, in the order of acceptance per patient. */
 export async function expectNothingLostOrDoubled(world: Pick<Installation, 'api' | 'owner'>, accepted: Accepted[]) {
   const job_ids = accepted.map(({ job_id }) => job_id);
-  await untilEnded(world.owner, job_ids, patience_ms);
+  await untilEnded(world.owner, job_ids);
   expect(await countEvents(world.owner, job_ids)).toStrictEqual({ events: job_ids.length, jobs: job_ids.length });
   const states = await world.owner`SELECT state, count(*) AS n FROM jobs WHERE id = ANY (${job_ids}) GROUP BY state`;
   expect([...states]).toStrictEqual([{ state: 'succeeded', n: job_ids.length }]);

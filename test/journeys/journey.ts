@@ -16,7 +16,7 @@ export function patient(n: number): { mrn: string; ehr_id: string } {
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined | null | false>,
-  patience_ms = 15_000,
+  patience_ms = 90_000,
 ): Promise<T> {
   const deadline = Date.now() + patience_ms;
   while (Date.now() < deadline) {
@@ -41,8 +41,15 @@ export async function untilFaultsMet(api: Api): Promise<void> {
   });
 }
 
+/** Waits until a try of the job has failed. By then the next one may be over: that is told by the timeline alone. */
+export async function untilFailedTry(api: Api, job_id: number): Promise<void> {
+  await until(`a try of job ${job_id} to fail`, async () =>
+    (await api.job(job_id)).timeline.some(({ step }: { step: string }) => step === 'retry'),
+  );
+}
+
 /** Waits until every one of these jobs has ended. */
-export async function untilEnded(owner: Sql, job_ids: number[], patience_ms = 30_000): Promise<void> {
+export async function untilEnded(owner: Sql, job_ids: number[], patience_ms = 120_000): Promise<void> {
   await until(
     `${job_ids.length} jobs to end`,
     async () => {

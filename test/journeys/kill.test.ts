@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Api } from '../harness/api.ts';
 import { answering, startReceiver } from '../harness/receiver.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
 import {
@@ -11,12 +12,9 @@ import {
   lease,
   untilIntent,
 } from './installation.ts';
-import { createMarker, patient, setFault, unlimited, until, untilFaultsMet } from './journey.ts';
+import { appliedMarkers, createMarker, patient, setFault, unlimited, until, untilFaultsMet } from './journey.ts';
 
 const create = 'create_telephone_encounter';
-// Processes start and leases run out in seconds; a busy machine makes several of them.
-vi.setConfig({ testTimeout: 90_000 });
-
 describe('with an API, workers and an EMR as processes of their own', () => {
   let world: Installation;
   beforeAll(async () => {
@@ -26,12 +24,13 @@ describe('with an API, workers and an EMR as processes of their own', () => {
 
   test('a worker killed between intent and answer: another one finishes, one write, one event', async () => {
     const { api, owner } = world;
-    await setFault(api, create, 'delay', { delay_ms: 1_000 });
+    await setFault(api, create, 'delay', { delay_ms: 5_000 });
     const killed = await world.startWorker();
     const accepted = await accept(world);
     await untilIntent(owner, accepted.job_id);
     await untilFaultsMet(api);
     await killed.kill('SIGKILL');
+    await untilApplied(api, accepted);
     const heir = await world.startWorker();
     onTestFinished(() => heir.kill());
     await expectNothingLostOrDoubled(world, [accepted]);
@@ -40,8 +39,9 @@ describe('with an API, workers and an EMR as processes of their own', () => {
 
   test('a worker killed while the EMR still holds its write: the late write and the new one are one', async () => {
     const { api, owner } = world;
-    // Longer than the lease: the heir asks before the first write is applied, is told no, and sends it again.
-    await setFault(api, create, 'delay', { delay_ms: 9_000 });
+    // Longer than the lease and the start of a process on a busy machine: the heir asks before the first write is applied,
+    // is told no, and sends it again.
+    await setFault(api, create, 'delay', { delay_ms: 25_000 });
     const killed = await world.startWorker();
     const accepted = await accept(world);
     await untilIntent(owner, accepted.job_id);
@@ -52,7 +52,7 @@ describe('with an API, workers and an EMR as processes of their own', () => {
     await expectNothingLostOrDoubled(world, [accepted]);
     const marker = createMarker(accepted.telephone_encounter_id);
     const both = () => api.ledger().then((entries) => entries.filter((entry) => entry.marker === marker));
-    await expect.poll(async () => (await both()).length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(async () => (await both()).length).toBe(2);
     expect((await both()).filter((entry) => entry.applied)).toHaveLength(1);
   });
 
@@ -83,12 +83,12 @@ describe('with an API, workers and an EMR as processes of their own', () => {
     const { body } = await api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
     const killed = await world.startWorker();
     const accepted = await accept(world);
-    await expect.poll(() => receiver.received.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => receiver.received.length).toBe(1);
     await killed.kill('SIGKILL');
     receiver.answer = answering(200);
     const heir = await world.startWorker();
     onTestFinished(() => heir.kill());
-    await expect.poll(() => receiver.received.length, { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => receiver.received.length).toBe(2);
     const event = await api.untilEvent(accepted.job_id);
     expect(receiver.received.map(({ headers }) => headers['webhook-id'])).toStrictEqual([event.id, event.id]);
     await until(
@@ -101,14 +101,15 @@ describe('with an API, workers and an EMR as processes of their own', () => {
 
   test('a worker frozen past its lease and continued: its late result is dropped, no second event', async () => {
     const { api, owner } = world;
-    await setFault(api, create, 'delay', { delay_ms: 800 });
+    await setFault(api, create, 'delay', { delay_ms: 5_000 });
     const frozen = await world.startWorker({ LOG_LEVEL: 'warn' });
     const accepted = await accept(world);
     await untilIntent(owner, accepted.job_id);
     await untilFaultsMet(api);
     frozen.child.kill('SIGSTOP');
+    await untilApplied(api, accepted);
     // A second write of the same lane keeps the heir at work in it when the frozen one comes back.
-    await setFault(api, create, 'delay', { delay_ms: 4_000 });
+    await setFault(api, create, 'delay', { delay_ms: 8_000 });
     const next = await accept(world);
     const heir = await world.startWorker();
     onTestFinished(async () => {
@@ -119,11 +120,17 @@ describe('with an API, workers and an EMR as processes of their own', () => {
     const before = await api.job(accepted.job_id);
     expect(before.status).toBe('succeeded');
     frozen.child.kill('SIGCONT');
-    await expect.poll(frozen.output, { timeout: 15_000 }).toContain('the lease ended before the work');
+    await expect.poll(frozen.output).toContain('the lease ended before the work');
     await expectNothingLostOrDoubled(world, [accepted, next]);
     expect(await api.job(accepted.job_id)).toStrictEqual(before);
   });
 });
+
+/** Waits until the write of a worker that no longer hears of it stands in the chart. */
+async function untilApplied(api: Api, { telephone_encounter_id }: Accepted): Promise<void> {
+  const marker = createMarker(telephone_encounter_id);
+  await until('the write to be applied', async () => (await appliedMarkers(api)).includes(marker));
+}
 
 describe('the whole product in one process', () => {
   test('killed while it takes requests and started again: all that was answered 200 exists and finishes', async () => {
@@ -163,9 +170,7 @@ describe('the whole product in one process', () => {
     await spawned.start('api');
     const worker = await spawned.start('worker');
     const accepted = await accept({ api });
-    await expect
-      .poll(async () => (await api.job(accepted.job_id)).error?.code, { timeout: 10_000 })
-      .toBe('unavailable');
+    await expect.poll(async () => (await api.job(accepted.job_id)).error?.code).toBe('unavailable');
     await spawned.start('all', { PORT: '0' });
     await expectNothingLostOrDoubled({ api, owner }, [accepted]);
     const job = await api.job(accepted.job_id);

@@ -1,7 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { wakeLongParked } from '../../src/workers.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { appliedMarkers, createMarker, patient, setFault, unlimited, until, untilEnded } from './journey.ts';
+import { whileNoJobStarts } from '../spec/heldJobs.ts';
+import {
+  appliedMarkers,
+  createMarker,
+  patient,
+  setFault,
+  unlimited,
+  until,
+  untilEnded,
+  untilFaultsMet,
+} from './journey.ts';
 
 let world: TestSandbox;
 beforeEach(async () => {
@@ -23,10 +34,12 @@ async function queue(count: number, patients: number): Promise<Accepted[]> {
   return accepted;
 }
 
-/** The link ends while `count` jobs wait: the first reads are slow, so that all are accepted before anyone knows. */
+/** The link ends while jobs of `count` calls wait and the first ones read: all are accepted before anyone knows. */
 async function expireInMidBatch(count: number, patients: number): Promise<Accepted[]> {
-  await setFault(world.api, 'list_patients', 'delay', { times: 4, delay_ms: 2_500 });
-  const accepted = await queue(count, patients);
+  const reading = Math.min(patients, larkspur.limits.parallel_max);
+  await setFault(world.api, 'list_patients', 'delay', { times: reading, delay_ms: 5_000 });
+  const accepted = await whileNoJobStarts(world, () => queue(count, patients));
+  await untilFaultsMet(world.api);
   await world.api.control('POST', '/control/sessions/expire', { mode: 'link' });
   await until('the account to need a person', async () => {
     return (await world.api.call('GET', '/v1/providers')).status === 403;

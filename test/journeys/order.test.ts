@@ -45,14 +45,18 @@ describe('order for a patient whom a sync brings in between', () => {
     const { api, owner } = world;
     const added = await api.control('POST', '/control/patients', { firstName: 'Nova', lastName: 'Newcomer' });
     const patient_mrn: string = added.body.mrn;
-    await setFault(api, 'create_telephone_encounter', 'error_429');
+    await setFault(api, 'create_telephone_encounter', 'error_429', { times: 50 });
     const early = (await api.callIn({ patient_mrn })).body;
-    await until('the first write to be held back', async () => (await api.job(early.job_id)).error);
-    await owner`UPDATE lanes SET ready_at = now() + interval '1 minute'`;
+    await until('the first write to be held back', async () => {
+      const [held] = await owner`UPDATE lanes SET ready_at = now() + interval '1 minute' WHERE locked_until IS NULL
+         AND key = (SELECT lane FROM jobs WHERE id = ${early.job_id} AND error IS NOT NULL) RETURNING id`;
+      return held;
+    });
     const { job_id } = (await api.call('POST', '/v1/sync')).body;
     expect((await api.untilEvent(job_id)).event_type).toBe('sync.completed');
 
     const late = (await api.callIn({ patient_mrn })).body;
+    await api.control('DELETE', '/control/faults');
     await endPauses(owner);
     await untilEnded(owner, [early.job_id, late.job_id]);
     const wanted = [early, late].map((one) => createMarker(one.telephone_encounter_id));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { countRows, setFault, unlimited, until } from './journey.ts';
+import { countRows, endPauses, setFault, unlimited, until, untilFailedTry } from './journey.ts';
 
 let world: TestSandbox;
 let named = 0;
@@ -175,20 +175,20 @@ describe('a new patient', () => {
 
 describe('a patient changed while it is made', () => {
   test('is created with the new values when the creation has not begun', async () => {
-    await setFault(world.api, 'create_patient', 'error_429');
+    await setFault(world.api, 'create_patient', 'error_429', { times: 50 });
     const { body } = await create(newcomer({ phone: '518-555-0001' }));
-    await until('the first try', async () =>
-      (await world.api.job(body.job_id)).timeline.some((step: { step: string }) => step.step === 'retry'),
-    );
+    await untilFailedTry(world.api, body.job_id);
     const patched = await patch(body.patient_id, { phone: '518-555-0002', email: 'new@example.test' });
     expect(patched.body).toStrictEqual({ success: true, message: expect.stringContaining('queued') });
     expect(await listed(body.patient_id)).toMatchObject({ status: 'pending', phone: '518-555-0002' });
+    await world.api.control('DELETE', '/control/faults');
+    await endPauses(world.owner);
     const event = await world.api.untilEvent(body.job_id);
     expect(await chart(event.data.mrn)).toMatchObject({ homePhone: '518-555-0002', email: 'new@example.test' });
   });
 
   test('is updated after the creation that was under way, in every field', async () => {
-    await setFault(world.api, 'create_patient', 'delay', { delay_ms: 1500 });
+    await setFault(world.api, 'create_patient', 'delay', { delay_ms: 5_000 });
     const { body } = await create(
       newcomer({ phone: '518-555-0003', insurance_name: 'Mock Mutual', insurance_subscriber_number: 'OLD' }),
     );

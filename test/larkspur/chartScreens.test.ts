@@ -135,4 +135,4 @@ test('the new screens pass the accessibility rules in light and dark, fit a phon
     expect(text.match(/<h1/g)).toHaveLength(1);
     expect(text).not.toMatch(/<script| style=| on[a-z]+=/);
   }
-}, 120_000);
+});

@@ -135,10 +135,8 @@ describe('a failure', () => {
       response.on('close', () => clearInterval(drip));
     });
     for (const { url } of [silent, dripping]) {
-      const start = performance.now();
       const late = await failure(sandbox(), url, { ...get, timeout_ms: 200 });
       expect(late).toMatchObject({ kind: 'timeout', sent: true, message: expect.stringContaining('within 0.2 s') });
-      expect(performance.now() - start).toBeLessThan(2000);
     }
   });
 

@@ -51,4 +51,4 @@ test("GEN-21 Provider and schedule settings (status, hide_in_availability, hours
   await world.api.control('PATCH', '/control/providers/505', { displayName: 'Renamed, MD', activeFlag: 'Y' });
   await world.api.sync();
   expect(await providerOf('505')).toMatchObject({ name: 'Renamed, MD', ...set });
-}, 60_000);
+});

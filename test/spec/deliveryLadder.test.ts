@@ -87,13 +87,12 @@ test("DEC-349 The delivery ladder's jitter is at most 20 % either way.", async (
 
 test("DEC-350 A receiver's `Retry-After` is honoured.", async () => {
   const { receiver } = await register(world);
-  const date = () => new Date(Date.now() + 7_200_000).toUTCString();
   for (const [status, header, asked_s] of [
-    [429, '7200', 7_200],
-    [503, '3600', 3_600],
-    [503, date(), 7_200],
+    [429, () => '7200', 7_200],
+    [503, () => '3600', 3_600],
+    [503, () => new Date(Date.now() + 7_200_000).toUTCString(), 7_200],
   ] as const) {
-    receiver.answer = answering(status, { 'retry-after': header });
+    receiver.answer = (...call) => answering(status, { 'retry-after': header() })(...call);
     const { gap_s } = await afterTry((await endedCall(world)).event.id, 1);
     expect(gap_s).toBeGreaterThanOrEqual(asked_s - 10);
     expect(gap_s).toBeLessThanOrEqual(asked_s + moment_s);
@@ -138,8 +137,7 @@ test('DEC-352 A delivery succeeds with any 2xx answer and with no other.', async
   const { event } = await endedCall(world);
   const deliveries = await until('every address to be tried', async () => {
     const rows = await world.owner<{ endpoint_id: string; status: string }[]>`
-      SELECT endpoint_id, status FROM deliveries
-       WHERE event_id = ${event.id} AND attempts = 1 AND locked_until IS NULL`;
+      SELECT endpoint_id, status FROM deliveries WHERE event_id = ${event.id} AND attempts > 0`;
     return rows.length === statusOfEndpoint.size && rows;
   });
   for (const { endpoint_id, status } of deliveries) {
@@ -155,6 +153,7 @@ test('DEC-353 A 410 answer disables the endpoint.', async () => {
   await until('the endpoint to be disabled', async () => (await statusOf(gone)) === 'disabled');
   const { event } = await endedCall(world);
   await untilStatus(world, event.id, 'success');
+  await untilReceived(healthy.receiver, 2);
   expect([gone.receiver.received.length, healthy.receiver.received.length]).toStrictEqual([1, 2]);
   expect(await statusOf(healthy)).toBe('enabled');
 });

@@ -1,7 +1,7 @@
 import type { TestSandbox } from '../harness/sandbox.ts';
 
 /** Runs `work` while no worker takes up a job: claims wait for one another by this lock (src/db/lease.ts). */
-export async function whileNoJobStarts<T>(world: TestSandbox, work: () => Promise<T>): Promise<T> {
+export async function whileNoJobStarts<T>(world: Pick<TestSandbox, 'owner'>, work: () => Promise<T>): Promise<T> {
   const lock_of_lanes = 7_240_002;
   let result: T | undefined;
   await world.owner.begin(async (tx) => {

@@ -77,7 +77,7 @@ test('DEC-280 Writes for one patient of one organisation run in the order they w
 });
 
 test("DEC-281 Writes for different patients run in parallel, within the EMR's own limits.", async () => {
-  await setFault(world.api, 'create_telephone_encounter', 'delay', { times: 8, delay_ms: 700 });
+  await setFault(world.api, 'create_telephone_encounter', 'delay', { times: 8, delay_ms: 2_000 });
   const calls = await whileNoJobStarts(world, () =>
     Promise.all(Array.from({ length: 8 }, (_, n) => accept(patient(20 + n).mrn))),
   );

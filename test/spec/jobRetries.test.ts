@@ -31,7 +31,7 @@ async function untilRetried({ job_id }: Call, times = 1): Promise<number[]> {
   return until(`try ${times} of job ${job_id} to fail`, async () => {
     const job = await world.api.job(job_id);
     const retries = job.timeline.filter(({ step }: Step) => step === 'retry');
-    if (retries.length < times || job.status !== 'queued') return undefined;
+    if (retries.length < times || job.status === 'running') return undefined;
     return retries.map(({ detail }: Step) => detail.in_ms);
   });
 }

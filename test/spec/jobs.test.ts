@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, patient, setFault, until } from '../journeys/journey.ts';
+import { endPauses, patient, setFault, until, untilFailedTry } from '../journeys/journey.ts';
 import { type Ended, ended, endedCall, endedUpload, failedFetch, refused_because, refusedWrites } from './endings.ts';
+import { whileNoJobStarts } from './heldJobs.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
@@ -38,7 +39,7 @@ test("DEC-276 A job's status is one of `queued`, `running`, `succeeded`, `partia
     ['needs_review', await doubtful()],
   ];
   for (const [status, { accepted }] of endings) expect(await statusOf(accepted.job_id)).toBe(status);
-  await setFault(world.api, 'create_telephone_encounter', 'delay', { delay_ms: 3_000 });
+  await setFault(world.api, 'create_telephone_encounter', 'delay', { delay_ms: 8_000 });
   const first = (await world.api.callIn()).body;
   const second = (await world.api.callIn()).body;
   await until('the first job to run', async () => (await statusOf(first.job_id)) === 'running');
@@ -61,12 +62,13 @@ test('DEC-277 `GET /v1/jobs/{job_id}` has type, status, attempts, created_at, st
   const { body } = await world.api.call('GET', `/v1/jobs/${failed.accepted.job_id}`);
   const error = { code: 'refused', message: refused_because };
   expect(body).toMatchObject({ ...whole, type, status: 'failed', error, event_id: failed.event.id });
-  await setFault(world.api, 'create_telephone_encounter', 'delay', { delay_ms: 2_000 });
-  const [running, waiting] = [(await world.api.callIn()).body, (await world.api.callIn()).body];
-  const queued = (await world.api.call('GET', `/v1/jobs/${waiting.job_id}`)).body;
-  expect(queued).toMatchObject({ attempts: 0, created_at: instant, started_at: null, finished_at: null });
-  expect([queued.error, queued.event_id]).toStrictEqual([null, null]);
-  await Promise.all([running, waiting].map(({ job_id }) => world.api.untilEvent(job_id)));
+  const { queued, job_id } = await whileNoJobStarts(world, async () => {
+    const waiting = (await world.api.callIn()).body;
+    return { queued: await world.api.call('GET', `/v1/jobs/${waiting.job_id}`), job_id: waiting.job_id };
+  });
+  expect(queued.body).toMatchObject({ attempts: 0, created_at: instant, started_at: null, finished_at: null });
+  expect([queued.body.error, queued.body.event_id]).toStrictEqual([null, null]);
+  await world.api.untilEvent(job_id);
 });
 
 test('DEC-278 `GET /v1/jobs/{job_id}` has timeline[], its steps with times.', async () => {
@@ -88,7 +90,7 @@ test('DEC-278 `GET /v1/jobs/{job_id}` has timeline[], its steps with times.', as
 test('DEC-279 A job ends with exactly one terminal event.', async () => {
   await setFault(world.api, 'create_telephone_encounter', 'lose_answer');
   const first = await world.api.callIn({ patient_mrn: patient(9).mrn });
-  await until('the first try to fail', async () => (await world.api.job(first.body.job_id)).error);
+  await untilFailedTry(world.api, first.body.job_id);
   await endPauses(world.owner);
   const retried = { accepted: first.body, event: await world.api.untilEvent(first.body.job_id) };
   const endings: Ended[] = [retried, await partly(), await doubtful(), await endedUpload(world)];

@@ -100,7 +100,7 @@ export function openCharts(world: TestSandbox, api: Api = world.api) {
     },
     /** A patient whose creation the EMR is about to answer: what it was sent can no longer be changed. */
     underWay: async (fields: Fields = {}): Promise<{ id: string; job_id: number }> => {
-      await setFault(world.api, 'create_patient', 'delay', { delay_ms: 1500 });
+      await setFault(world.api, 'create_patient', 'delay', { delay_ms: 5_000 });
       const { body } = await charts.create(fields);
       const { job_id } = body;
       await until('the request to the EMR', async () => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
   const access_token = await client.api.link({ user_id: 'other', org_id: 'other-org', staff: 2 });
   other = apiOf(world, { ...client, access_token });
   for (const api of [second, other]) {
-    await until('the first sync', async () => (await appointmentOf(api)) !== undefined, 45_000);
+    await until('the first sync', async () => (await appointmentOf(api)) !== undefined);
   }
 });
 afterAll(() => world.close());

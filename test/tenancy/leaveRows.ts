@@ -1,6 +1,7 @@
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { Api } from '../harness/api.ts';
 import { startReceiver } from '../harness/receiver.ts';
+import { until } from '../journeys/journey.ts';
 
 export type Left = { job_id: number; event_id: string; webhook_id: string; webhook_secret: string };
 
@@ -11,26 +12,24 @@ export async function leaveRows(
   fields: Record<string, unknown> = {},
 ): Promise<Left> {
   const receiver = await startReceiver();
-  const patience = { timeout: 30_000, interval: 25 };
   try {
     // The first sync of the organisation, of which the references of the write come.
-    await vi.waitFor(async () => {
+    await until('the first sync', async () => {
       const { body } = await api.call('GET', '/v1/patients', { headers });
-      expect(body.pagination.total_count).toBeGreaterThanOrEqual(200);
       // The last kind that a sync brings.
       const claims = await api.call('GET', '/v1/claims?page_size=1', { headers });
-      expect(claims.body.pagination.total_count).toBeGreaterThanOrEqual(1000);
-    }, patience);
+      return body.pagination?.total_count >= 200 && claims.body.pagination?.total_count >= 1000;
+    });
     const hook = { body: { webhook_url: receiver.url }, headers: { access_token: null } };
     const { webhook_id, webhook_secret } = (await api.call('POST', '/v1/webhook', hook)).body;
     const accepted = await api.callIn(fields, { ...headers, 'idempotency-key': 'left behind' });
     expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
     const { job_id } = accepted.body;
-    const event_id = await vi.waitFor(async () => {
+    const event_id = await until('the event to be delivered', async () => {
       const { body } = await api.call('GET', `/v1/webhook-events?job_id=${job_id}`, { headers });
-      expect(body.webhook_events[0]?.delivery_status).toBe('success');
-      return body.webhook_events[0].id as string;
-    }, patience);
+      const [event] = body.webhook_events;
+      return event?.delivery_status === 'success' && (event.id as string);
+    });
     return { job_id, event_id, webhook_id, webhook_secret };
   } finally {
     await receiver.close();

@@ -1,10 +1,11 @@
 import type { TSchema } from 'typebox';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { until } from '../journeys/journey.ts';
 import { leaveRows } from './leaveRows.ts';
 
 const foreign_word = 'FOREIGNBYTES';
@@ -26,10 +27,8 @@ beforeAll(async () => {
   revoked_token = await world.api.link({ user_id: 'revoked-user', staff: 3 });
   await world.owner`UPDATE accounts SET status = 'revoked' WHERE user_id = 'revoked-user'`;
   await world.owner`SELECT pg_notify('chartwire_access', '')`;
-  await vi.waitFor(async () => {
-    const answer = await world.api.call('GET', '/v1/staff', { headers: { access_token: revoked_token } });
-    expect(answer.status).toBe(401);
-  });
+  const headers = { access_token: revoked_token };
+  await until('the token to die', async () => (await world.api.call('GET', '/v1/staff', { headers })).status === 401);
 });
 afterAll(() => world.close());
 
@@ -57,13 +56,10 @@ async function layForeign(): Promise<typeof foreign> {
   const hook = (await api.call('POST', '/v1/webhook', { body: { webhook_url } })).body;
   const ids = [`${left.job_id}`, left.event_id, left.webhook_id, hook.webhook_id];
   // What is planted while the first sync still runs would be taken for gone.
-  await vi.waitFor(
-    async () => {
-      const [row] = await world.owner`SELECT synced_at FROM organisations WHERE client_id = ${other.id}`;
-      expect(row?.synced_at).not.toBeNull();
-    },
-    { timeout: 30_000 },
-  );
+  await until('the first sync', async () => {
+    const [row] = await world.owner`SELECT FROM organisations WHERE client_id = ${other.id} AND synced_at IS NOT NULL`;
+    return row;
+  });
   for (const table of record_tables) {
     await world.owner`UPDATE ${world.owner(table)}
       SET ehr_id = ${foreign_word} || ehr_id,

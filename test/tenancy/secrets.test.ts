@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
 import { apiOf, newClient } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
+import { until } from '../journeys/journey.ts';
 import { leaveRows } from './leaveRows.ts';
 
 /** Health data as distinctive as a secret: none of it may stand in a log. */
@@ -84,13 +85,10 @@ async function misuse(): Promise<Record<string, string>> {
     else await keep(api.callIn({ caller: planted.caller, message: planted.message }));
   }
   await keep(api.callIn({ patient_mrn: planted.unknown_mrn, message: planted.message }));
-  await vi.waitFor(
-    async () => {
-      const jobs = await world.owner`SELECT FROM jobs WHERE state IN ('queued', 'running')`;
-      expect(jobs).toHaveLength(0);
-    },
-    { timeout: 20_000, interval: 100 },
-  );
+  await until('all jobs to end', async () => {
+    const left = await world.owner`SELECT FROM jobs WHERE state IN ('queued', 'running')`;
+    return left.length === 0;
+  });
   return { rotated_secret: rotated.webhook_secret, link_token: link.token };
 }
 

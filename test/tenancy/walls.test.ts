@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { connect, type Database, openDatabase, type Sql, service_role, system_role } from '../../src/db/database.ts';
 import { newId } from '../../src/ids.ts';
@@ -174,7 +174,7 @@ describe('every table', () => {
     await world.api.call('GET', '/v1/patients', { headers: { client_secret: 'wrong' } });
     for (const table of mixed) {
       const above = () => world.owner`SELECT FROM ${world.owner(table)} WHERE client_id IS NULL`;
-      await vi.waitFor(async () => expect((await above()).length, table).toBeGreaterThan(0));
+      await expect.poll(async () => (await above()).length, { message: table }).toBeGreaterThan(0);
       const seen = await db.tenant(own, (tx) => tx`SELECT FROM ${tx(table)} WHERE client_id IS NULL`);
       expect(seen, table).toHaveLength(0);
     }
