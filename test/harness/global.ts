@@ -22,9 +22,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     return stopped;
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    // Vitest may end before its teardown. npm passes on what a terminal has already sent to all, so the same signal
-    // comes twice, and the second must not end this process before the server.
-    process.on(signal, () => void stop().finally(() => process.exit(1)));
+    // Vitest may end before its teardown; a second signal then ends the process as usual.
+    process.once(signal, () => void stop().finally(() => process.exit(1)));
   }
   const { host, port, user, password } = server;
   project.provide('postgres', { host, port, user, password });
