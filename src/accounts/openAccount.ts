@@ -67,7 +67,7 @@ export async function openAccount(
   };
 }
 
-export function connectorOf(ctx: Context, name: string): Connector {
+export function connectorOf(ctx: Pick<Context, 'connectors'>, name: string): Connector {
   const connector = ctx.connectors.get(name);
   if (!connector) throw new Error(`No connector is called ${name}.`);
   return connector;

@@ -45,16 +45,18 @@ export type EndpointRequest<
   file: Buffer | undefined;
   /**
    * Tells the audit trail which patients the answer shows or the request is about, by MRN, and what else it is about
-   * where the path does not say so. To be told before `once` ends its work.
+   * where the path does not say so. To be told before the record is left.
    */
   saw: (mrns: Iterable<string | null | undefined>) => void;
   about: (what: Pick<AuditEntry, 'subject' | 'job_id' | 'detail'>) => void;
+  /** Leaves the request's record in a transaction of the handler's own: the change and its record stand together. */
+  recordIn: (tx: Tx) => Promise<void>;
   /** The request's record, for handlers that store it with their own statement, as they do the key. */
   beside: NewJob['beside'];
   /** What the request's Idempotency-Key comes to, for handlers that store it with their own statement. */
   idempotency: NewJob['idempotency'];
   /**
-   * Runs a change in one transaction of the client. With an Idempotency-Key the key is stored in the same
+   * Runs a change in one transaction of the client, with its record. With an Idempotency-Key the key is stored in the same
    * transaction, and a repeated request gets the first answer instead of a second change.
    */
   once: (work: (tx: Tx) => Promise<Record<string, unknown>>) => Promise<unknown>;

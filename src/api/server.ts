@@ -13,7 +13,7 @@ import { type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { rateLimiter } from './rateLimit.ts';
 import { type Form, openTurns, readForm } from './readForm.ts';
-import { openTrail, recordAnswer, type Trail } from './trail.ts';
+import { openTrail, recordAnswer } from './trail.ts';
 import { readQuery, refuseUnstorable, validator } from './validate.ts';
 
 const body_bytes_max = 1_048_576;
@@ -155,6 +155,7 @@ function addRoute(
           })
         : undefined;
     const { trail } = request;
+    const recordIn = trail?.recordIn ?? (async () => {});
     const answered = await endpoint.handle({
       ctx,
       headers: request.headers,
@@ -170,28 +171,16 @@ function addRoute(
       saw: trail?.saw ?? (() => {}),
       about: trail?.about ?? (() => {}),
       beside: trail?.beside,
-      once: recordedOnce(ctx, trail, (work) => runOnce(ctx, client?.id ?? '', idempotency, work)),
+      recordIn,
+      once: (work: Parameters<typeof runOnce>[3]) =>
+        runOnce(ctx, client?.id ?? '', idempotency, async (tx) => {
+          const answer = await work(tx);
+          await recordIn(tx);
+          return answer;
+        }),
     } as never);
     await recordAnswer(ctx, request, reply.statusCode);
     return send(reply, answered);
-  };
-}
-
-type Once = (work: Parameters<typeof runOnce>[3]) => Promise<unknown>;
-
-/** The record rides in the transaction of the change. A repeated request changes nothing, and is recorded when answered. */
-function recordedOnce(ctx: Context, trail: Trail | undefined, once: Once): Once {
-  if (!trail) return once;
-  return async (work) => {
-    let recorded = false;
-    const answered = await once(async (tx) => {
-      const answer = await work(tx);
-      await ctx.audit.recordIn(tx, trail.entry(200));
-      recorded = true;
-      return answer;
-    });
-    trail.recorded ||= recorded;
-    return answered;
   };
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { AuditEntry, Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
 import { parseId } from '../ids.ts';
 import type { NewJob } from '../jobs/enqueue.ts';
 import type { Known } from './authenticate.ts';
@@ -10,7 +11,11 @@ export type Trail = Pick<EndpointRequest<Auth, undefined, undefined, undefined>,
   entry(status: number): AuditEntry;
   /** The record as a part of the statement that queues a job. */
   beside: NonNullable<NewJob['beside']>;
+  /** The record as a part of the transaction that makes a change. */
+  recordIn: (tx: Tx) => Promise<void>;
   recorded: boolean;
+  /** It went with a transaction, which stands if the answer is a good one. */
+  carried: boolean;
 };
 
 declare module 'fastify' {
@@ -21,12 +26,12 @@ declare module 'fastify' {
 
 /**
  * Records the request of a known caller; called before its answer is sent, and what cannot be recorded is not sent. A
- * request that has changed something is recorded in that very transaction instead (`once`, `beside`). Left out are
+ * request that has changed something is recorded in that very transaction instead (`once`, `recordIn`, `beside`). Left out are
  * endpoints that show no health data and change nothing (`audited: false`), and requests over the rate limit: those
  * were not looked at, and recording them would cost more than answering.
  */
 export async function recordAnswer(ctx: Context, { trail }: FastifyRequest, status: number): Promise<void> {
-  if (!trail || trail.recorded || status === 429) return;
+  if (!trail || trail.recorded || (trail.carried && status < 400) || status === 429) return;
   // Set first: when the record fails, the answer that says so is not recorded either.
   trail.recorded = true;
   await ctx.audit.record(trail.entry(status));
@@ -41,6 +46,7 @@ export function openTrail(ctx: Context, request: FastifyRequest, known: Known): 
   let told = subjectOf(request.params);
   const trail: Trail = {
     recorded: false,
+    carried: false,
     saw: (seen) => {
       for (const mrn of seen) if (mrn) mrns.add(mrn);
     },
@@ -55,6 +61,10 @@ export function openTrail(ctx: Context, request: FastifyRequest, known: Known): 
       ...told,
       mrns,
     }),
+    recordIn: async (tx) => {
+      await ctx.audit.recordIn(tx, trail.entry(200));
+      trail.carried = true;
+    },
     beside: {
       insert: (sql, operation_id, condition) =>
         ctx.audit.recordBeside(sql, { ...trail.entry(200), subject: operation_id }, condition),

@@ -9,15 +9,10 @@ export async function resetOperatorCommand(config: Config, email: string | undef
   if (!email) throw new StartFailure('Whose password? chartwire operators reset --email owner@example.org');
   const password = await withAudit(config, async (db, audit) => {
     const known = await findOperator(db.system, email.toLowerCase());
-    const reset = known && (await resetOperator({ db }, known.id));
-    if (!known || !reset) throw new StartFailure(`No active operator has the e-mail address '${email}'.`);
-    await audit.record({
-      client_id: null,
-      ...command_line,
-      action: 'operator.reset',
-      outcome: 'reset',
-      subject: known.id,
-    });
+    const entry = { client_id: null, ...command_line, action: 'operator.reset', outcome: 'reset' } as const;
+    const reset =
+      known && (await resetOperator({ db }, known.id, (tx, subject) => audit.recordIn(tx, { ...entry, subject })));
+    if (!reset) throw new StartFailure(`No active operator has the e-mail address '${email}'.`);
     return reset;
   });
   process.stdout.write(`password ${password}\n\nIt is not shown again. Sign in at the dashboard and change it.\n`);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
 import { hashPassword, verifyPassword } from '../security/passwords.ts';
 import { endSessionsOf } from './operatorSessions.ts';
@@ -10,25 +11,38 @@ export function newPassword(): string {
   return randomBytes(12).toString('base64url');
 }
 
+/** Leaves word of a change in its transaction; the change and the word stand together or not at all. */
+type RecordIn = (tx: Tx, id: string) => Promise<void>;
+
 /** Makes an operator with a password that is shown once. Undefined when somebody has this e-mail address already. */
 export async function makeOperator(
   ctx: Pick<Context, 'db'>,
   operator: { email: string; name: string; role: OperatorRole },
+  recordIn: RecordIn,
 ): Promise<{ id: string; password: string } | undefined> {
   const password = newPassword();
   const password_hash = await hashPassword(password);
-  const id = await addOperator(ctx.db.system, { ...operator, password_hash, password_temporary: true });
-  return id === undefined ? undefined : { id, password };
+  return ctx.db.system.begin(async (tx) => {
+    const id = await addOperator(tx, { ...operator, password_hash, password_temporary: true });
+    if (id === undefined) return undefined;
+    await recordIn(tx, id);
+    return { id, password };
+  });
 }
 
 /** Gives somebody who cannot sign in a new password, shown once, without a second factor; open sessions end. */
-export async function resetOperator(ctx: Pick<Context, 'db'>, id: string): Promise<string | undefined> {
+export async function resetOperator(
+  ctx: Pick<Context, 'db'>,
+  id: string,
+  recordIn: RecordIn,
+): Promise<string | undefined> {
   const password = newPassword();
   const hash = await hashPassword(password);
   return ctx.db.system.begin(async (tx) => {
     if (!(await keepPassword(tx, id, { hash, temporary: true }))) return undefined;
     await keepSecondFactor(tx, id, null);
     await endSessionsOf(tx, id);
+    await recordIn(tx, id);
     return password;
   });
 }
@@ -39,11 +53,13 @@ export async function changePassword(
   id: string,
   password: string,
   session: string | undefined,
+  recordIn: RecordIn,
 ): Promise<void> {
   const hash = await hashPassword(password);
   await ctx.db.system.begin(async (tx) => {
     await keepPassword(tx, id, { hash, temporary: false });
     await endSessionsOf(tx, id, session);
+    await recordIn(tx, id);
   });
 }
 
@@ -51,17 +67,17 @@ export async function changePassword(
 export async function makeFirstOwner(ctx: Context): Promise<{ email: string; password: string } | undefined> {
   if (await hasOperators(ctx)) return undefined;
   const email = ctx.config.owner_email;
-  const made = await makeOperator(ctx, { email, name: 'Owner', role: 'owner' });
-  if (!made) return undefined;
-  await ctx.audit.record({
-    client_id: null,
-    actor_kind: 'system',
-    actor: 'first start',
-    action: 'operator.create',
-    outcome: 'created',
-    subject: made.id,
-  });
-  return { email, password: made.password };
+  const made = await makeOperator(ctx, { email, name: 'Owner', role: 'owner' }, (tx, subject) =>
+    ctx.audit.recordIn(tx, {
+      client_id: null,
+      actor_kind: 'system',
+      actor: 'first start',
+      action: 'operator.create',
+      outcome: 'created',
+      subject,
+    }),
+  );
+  return made && { email, password: made.password };
 }
 
 /** The sandbox's owner, whose password is written down beside it and therefore always the one that is written there. */

@@ -1,5 +1,6 @@
 import { Secret, TOTP } from 'otpauth';
 import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
 import { keepSecondFactor, spendStep } from './operators.ts';
 
 const period_s = 30;
@@ -11,12 +12,16 @@ export function newSecondFactor(email: string): { secret: string; uri: string } 
 }
 
 /** Turns one-time codes on for an operator whose app shows the right one. False when the code is not of the secret. */
-export async function keepProven(ctx: Context, operator_id: string, secret: string, code: string): Promise<boolean> {
+export async function keepProven(
+  ctx: Pick<Context, 'system_keys'>,
+  tx: Tx,
+  operator_id: string,
+  { secret, code }: { secret: string; code: string },
+): Promise<boolean> {
   const step = stepOf(secret, code);
   if (step === undefined) return false;
-  const sealed = ctx.system_keys.seal('operators', bindingOf(operator_id), secret);
-  await keepSecondFactor(ctx.db.system, operator_id, sealed);
-  return spendStep(ctx.db.system, operator_id, step);
+  await keepSecondFactor(tx, operator_id, ctx.system_keys.seal('operators', bindingOf(operator_id), secret));
+  return spendStep(tx, operator_id, step);
 }
 
 /** Whether a code is right and was not used before: seen over a shoulder it opens nothing. */

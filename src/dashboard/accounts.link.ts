@@ -14,8 +14,9 @@ export default endpoint({
   params: Type.Object({ client_id: Type.String() }),
   body: new_link,
   response: Type.Object({ success, link: made_link }),
-  handle: async ({ ctx, client, body }) => {
-    const token = await ctx.db.tenant(client.id, (tx) => createLinkToken(ctx, tx, client, body, 'dashboard'));
-    return { success: true, link: describeMadeLink(ctx, token) };
-  },
+  handle: async ({ ctx, client, body, once }) =>
+    once(async (tx) => {
+      const token = await createLinkToken(ctx, tx, client, body, 'dashboard');
+      return { success: true, link: describeMadeLink(ctx, token) };
+    }),
 });

@@ -16,10 +16,9 @@ export default endpoint({
   body: Type.Pick(new_link, ['language']),
   response: Type.Object({ success, link: made_link }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, client, params, body }) => {
-    const token = await ctx.db.tenant(client.id, async (tx) =>
-      createRelinkToken(tx, await getAccount(tx, params.account_id), body.language),
-    );
-    return { success: true, link: describeMadeLink(ctx, token) };
-  },
+  handle: async ({ ctx, params, body, once }) =>
+    once(async (tx) => {
+      const token = await createRelinkToken(tx, await getAccount(tx, params.account_id), body.language);
+      return { success: true, link: describeMadeLink(ctx, token) };
+    }),
 });

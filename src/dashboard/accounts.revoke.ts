@@ -14,8 +14,13 @@ export default endpoint({
   body: Type.Object({}),
   response: Type.Object({ success, waiting_jobs: Type.Integer() }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, client, params }) => ({
-    success: true,
-    waiting_jobs: await revokeAccount(ctx, client.id, params.account_id),
-  }),
+  handle: async ({ ctx, params, once }) => {
+    const answer = await once(async (tx) => ({
+      success: true,
+      waiting_jobs: await revokeAccount(ctx, tx, params.account_id),
+    }));
+    ctx.lookups.clear();
+    ctx.bell.ring('chartwire_jobs');
+    return answer;
+  },
 });

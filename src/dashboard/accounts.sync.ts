@@ -15,13 +15,16 @@ export default endpoint({
   body: Type.Object({}),
   response: Type.Object({ success, job_id: Type.Integer() }),
   errors: ['record_not_found', 'account_revoked'],
-  handle: async ({ ctx, client, params }) => {
-    const account = await ctx.db.tenant(client.id, (tx) => getAccount(tx, params.account_id));
-    if (account.status === 'revoked') throw refusal('account_revoked');
-    const of = { ...account, account_id: account.id };
-    const { job_id } = await requestSync(ctx, ctx.db.service, of, { announce: false });
-    if (job_id === undefined) throw new Error('A sync without a key was not queued.');
+  handle: async ({ ctx, params, once, about }) => {
+    const answer = await once(async (tx) => {
+      const account = await getAccount(tx, params.account_id);
+      if (account.status === 'revoked') throw refusal('account_revoked');
+      const { id, job_id } = await requestSync(ctx, tx, { ...account, account_id: account.id }, { announce: false });
+      if (job_id === undefined) throw new Error('A sync without a key was not queued.');
+      about({ subject: id, job_id });
+      return { success: true, job_id };
+    });
     ctx.bell.ring('chartwire_jobs');
-    return { success: true, job_id };
+    return answer;
   },
 });

@@ -13,8 +13,11 @@ export default endpoint({
   summary: 'Let another application call; its secret is shown once',
   body: new_client,
   response: Type.Object({ success, client_id: Type.String(), client_secret: Type.String() }),
-  handle: async ({ ctx, body }) => {
-    const { client_id, client_secret } = await createClient(ctx.db, body);
+  handle: async ({ ctx, body, about, recordIn }) => {
+    const { client_id, client_secret } = await createClient(ctx.db, body, (tx, { id }) => {
+      about({ subject: id });
+      return recordIn(tx);
+    });
     ctx.bell.ring('chartwire_access');
     return { success: true, client_id, client_secret };
   },

@@ -13,9 +13,12 @@ export default endpoint({
   params: Type.Object({ client_id: Type.String() }),
   body: Type.Object({}),
   response: Type.Object({ success, client_secret: Type.String() }),
-  handle: async ({ ctx, client }) => {
-    const client_secret = await ctx.db.tenant(client.id, (tx) => addSecret(tx, client.id, client.mode));
+  handle: async ({ ctx, client, once }) => {
+    const answer = await once(async (tx) => ({
+      success: true,
+      client_secret: await addSecret(tx, client.id, client.mode),
+    }));
     ctx.lookups.clear();
-    return { success: true, client_secret };
+    return answer;
   },
 });

@@ -15,11 +15,14 @@ export default endpoint({
   params: Type.Object({ client_id: Type.String(), key_id: Type.String() }),
   response: Type.Object({ success }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, client, params }) => {
+  handle: async ({ ctx, client, params, once }) => {
     const id = parseId(params.key_id);
-    const ended = id !== undefined && (await ctx.db.tenant(client.id, (tx) => revokeSecret(tx, client.id, id)));
-    if (!ended) throw refusal('record_not_found', { noun: 'Key', id: params.key_id });
+    const answer = await once(async (tx) => {
+      const ended = id !== undefined && (await revokeSecret(tx, client.id, id));
+      if (!ended) throw refusal('record_not_found', { noun: 'Key', id: params.key_id });
+      return { success: true };
+    });
     ctx.lookups.clear();
-    return { success: true };
+    return answer;
   },
 });

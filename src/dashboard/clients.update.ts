@@ -15,13 +15,13 @@ export default endpoint({
   params: Type.Object({ client_id: Type.String() }),
   body: client_changes,
   response: Type.Object({ success, client: client_settings }),
-  handle: async ({ ctx, client, body }) => {
+  handle: async ({ ctx, client, body, once }) => {
     const changes = checkClient(body);
-    const changed = await ctx.db.tenant(client.id, async (tx) => {
+    const answer = await once(async (tx) => {
       await changeClient(tx, client.id, changes);
-      return readClientSettings(tx, client.id);
+      return { success: true, client: await readClientSettings(tx, client.id) };
     });
     ctx.lookups.clear();
-    return { success: true, client: changed };
+    return answer;
   },
 });

@@ -22,9 +22,9 @@ export default endpoint({
   }),
   response: Type.Object({ success }),
   errors: ['operator_credentials_wrong', 'operator_locked'],
-  handle: async ({ ctx, headers, operator, body }) => {
+  handle: async ({ ctx, headers, operator, body, recordIn }) => {
     await checkPassword(ctx, operator.email, body.password);
-    await changePassword(ctx, operator.id, body.new_password, readSessionCookie(headers));
+    await changePassword(ctx, operator.id, body.new_password, readSessionCookie(headers), recordIn);
     return { success: true };
   },
 });

@@ -31,9 +31,12 @@ export const secondFactorOn = endpoint({
   }),
   response: Type.Object({ success }),
   errors: ['operator_credentials_wrong', 'operator_locked', 'operator_code_wrong'],
-  handle: async ({ ctx, operator, body }) => {
+  handle: async ({ ctx, operator, body, recordIn }) => {
     await checkPassword(ctx, operator.email, body.password);
-    if (!(await keepProven(ctx, operator.id, body.secret, body.code))) throw refusal('operator_code_wrong');
+    await ctx.db.system.begin(async (tx) => {
+      if (!(await keepProven(ctx, tx, operator.id, body))) throw refusal('operator_code_wrong');
+      await recordIn(tx);
+    });
     return { success: true };
   },
 });
@@ -46,9 +49,12 @@ export const secondFactorOff = endpoint({
   body: Type.Object({ password: Type.String({ maxLength: 1000 }) }),
   response: Type.Object({ success }),
   errors: ['operator_credentials_wrong', 'operator_locked'],
-  handle: async ({ ctx, operator, body }) => {
+  handle: async ({ ctx, operator, body, recordIn }) => {
     await checkPassword(ctx, operator.email, body.password);
-    await keepSecondFactor(ctx.db.system, operator.id, null);
+    await ctx.db.system.begin(async (tx) => {
+      await keepSecondFactor(tx, operator.id, null);
+      await recordIn(tx);
+    });
     return { success: true };
   },
 });

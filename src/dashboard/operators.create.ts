@@ -19,10 +19,12 @@ export default endpoint({
   }),
   response: Type.Object({ success, id: Type.String(), password: Type.String() }),
   errors: ['operator_exists'],
-  handle: async ({ ctx, body, about }) => {
-    const made = await makeOperator(ctx, body);
+  handle: async ({ ctx, body, about, recordIn }) => {
+    const made = await makeOperator(ctx, body, (tx, id) => {
+      about({ subject: id, detail: { role: body.role } });
+      return recordIn(tx);
+    });
     if (!made) throw refusal('operator_exists', undefined, { field: 'email' });
-    about({ subject: made.id, detail: { role: body.role } });
     return { success: true, ...made };
   },
 });

@@ -16,10 +16,10 @@ export default endpoint({
   body: Type.Object({}),
   response: Type.Object({ success, password: Type.String() }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, params, about }) => {
+  handle: async ({ ctx, params, about, recordIn }) => {
     about({ subject: params.id });
     const id = parseId(params.id);
-    const password = id && (await resetOperator(ctx, id));
+    const password = id && (await resetOperator(ctx, id, recordIn));
     if (!password) throw refusal('record_not_found', { noun: 'Operator', id: params.id });
     return { success: true, password };
   },

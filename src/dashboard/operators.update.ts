@@ -22,7 +22,7 @@ export default endpoint({
   }),
   response: Type.Object({ success }),
   errors: ['record_not_found', 'owner_last'],
-  handle: async ({ ctx, params, body, about }) => {
+  handle: async ({ ctx, params, body, about, recordIn }) => {
     about({ subject: params.id, detail: { ...body } });
     const id = parseId(params.id);
     await ctx.db.system.begin(async (tx) => {
@@ -33,6 +33,7 @@ export default endpoint({
       }
       if (!(await hasOwner(tx))) throw refusal('owner_last');
       if (body.role !== undefined || body.disabled) await endSessionsOf(tx, id);
+      await recordIn(tx);
     });
     return { success: true };
   },
