@@ -17,6 +17,8 @@ export type Capabilities = {
   versionedUpdate(type: string): boolean;
   /** Whether a search can be sent in a body (`POST Patient/_search`), where no address tells what was asked for. */
   searches_by_form: boolean;
+  /** Whether a record of ours keeps the identifier by which a lost create is found. */
+  keepsMarkers(type: string): boolean;
 };
 
 /** What is kept of a CapabilityStatement: of all 145 types some 60 KB, where the statement may be a megabyte. */
@@ -27,6 +29,8 @@ export type ServerFacts = {
   /** No statement says these two: they were tried. `unlisted`: types that must be asked for more narrowly. */
   searches_by_form?: boolean;
   unlisted?: string[];
+  /** Types of which a record came back without our marker. */
+  unmarked?: string[];
 };
 type TypeFacts = {
   interactions: Interaction[];
@@ -51,7 +55,7 @@ export function factsOf(statement: fhir.CapabilityStatement): ServerFacts {
 }
 
 export function capabilitiesOf(facts: ServerFacts): Capabilities {
-  const { fhir_version, software, types, searches_by_form = false, unlisted = [] } = facts;
+  const { fhir_version, software, types, searches_by_form = false, unlisted = [], unmarked = [] } = facts;
   const of = new Map(Object.entries(types));
   return {
     fhir_version,
@@ -62,6 +66,7 @@ export function capabilitiesOf(facts: ServerFacts): Capabilities {
     conditionalCreate: (type) => of.get(type)?.conditional_create ?? false,
     versionedUpdate: (type) => of.get(type)?.versioned ?? false,
     searches_by_form,
+    keepsMarkers: (type) => !unmarked.includes(type),
   };
 }
 

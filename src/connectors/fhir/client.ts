@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import type { Access, Door } from '../connector.ts';
 import type { Page } from './bundles.ts';
-import { type Capabilities, capabilitiesOf } from './capabilities.ts';
+import { type Capabilities, capabilitiesOf, type ServerFacts } from './capabilities.ts';
 import { type SearchParams, search, searchAll } from './search.ts';
 import { openSession } from './session.ts';
 import { canFind, create, findByMarker, read, update } from './writes.ts';
@@ -45,8 +45,21 @@ export type FhirClient = {
 
 export function openClient(door: Door, access: Access): FhirClient {
   // Written by signIn from a value of this type.
-  const capabilities = capabilitiesOf(JSON.parse(access.grant.server ?? '{"types":{}}'));
-  const server = { base: new URL(door.address), ask: openSession(door, access), capabilities };
+  const facts: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
+  const capabilities = capabilitiesOf(facts);
+  let { grant } = access;
+  const ask = openSession(door, {
+    ...access,
+    keepGrant: async (renewed) => {
+      await access.keepGrant(renewed);
+      grant = renewed;
+    },
+  });
+  const noteUnmarked = async (type: string) => {
+    const unmarked = [...new Set([...(facts.unmarked ?? []), type])];
+    await access.keepGrant({ ...grant, server: JSON.stringify({ ...facts, unmarked }) });
+  };
+  const server = { base: new URL(door.address), ask, capabilities, noteUnmarked };
   return {
     capabilities,
     read: (type, id) => read(server, type, id),

@@ -7,7 +7,13 @@ import type { Capabilities } from './capabilities.ts';
 export type SearchParams = Record<string, string | readonly string[]>;
 export type Ask = (asked: Asked) => Promise<Answer>;
 /** A server as the person who linked the account sees it. */
-export type Server = { base: URL; ask: Ask; capabilities: Capabilities };
+export type Server = {
+  base: URL;
+  ask: Ask;
+  capabilities: Capabilities;
+  /** Keeps with the account that records of this type lose our marker. */
+  noteUnmarked: (type: string) => Promise<void>;
+};
 
 /** A value as it must stand in a search, so that a comma or bar in it is not taken for FHIR's own. */
 export function searchValue(text: string): string {

@@ -16,7 +16,9 @@ export async function tryServer(base: URL, facts: ServerFacts, ask: Ask, before?
     const known = before?.unlisted?.includes(type) ?? false;
     if (able && (await wantsNarrower(base, type, ask, known))) unlisted.push(type);
   }
-  return { ...facts, searches_by_form, unlisted };
+  // What was learnt by writing is not unlearnt by looking.
+  const { unmarked } = before ?? {};
+  return { ...facts, searches_by_form, unlisted, ...(unmarked && { unmarked }) };
 }
 
 const listed_types = new Set(

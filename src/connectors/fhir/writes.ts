@@ -38,13 +38,24 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
   if (conditional && answer.status !== 201 && !markersOf(stored).includes(marker)) {
     throw new EmrFailure('unknown_outcome', 'The EMR took another record for ours.');
   }
+  // It stands, whatever becomes of the note: the next one is made in time for the next record.
+  if (!markersOf(stored).includes(marker)) await noteIfUnmarked(server, type, marker).catch(() => {});
   return stored;
+}
+
+/**
+ * A server that drops identifiers it does not know: "not found" would be its answer to every lost create, and would be
+ * taken for "not made". From then on such a type is one that cannot be asked for. Some only show less than they keep.
+ */
+async function noteIfUnmarked(server: Server, type: fhir.FhirResource['resourceType'], marker: string): Promise<void> {
+  if (canFind(server, type) && !(await findByMarker(server, type, marker))) await server.noteUnmarked(type);
 }
 
 /** Whether a lost create of this type can be asked for. */
 export function canFind({ capabilities }: Server, type: string): boolean {
   return (
     hasIdentifier(type) &&
+    capabilities.keepsMarkers(type) &&
     capabilities.interactions(type).has('search-type') &&
     capabilities.searchParams(type).has('identifier')
   );

@@ -1,7 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { EmrFailure } from '../../../src/connectors/connector.ts';
-import { type FhirClient, marker_system } from '../../../src/connectors/fhir/client.ts';
+import { type FhirClient, marker_system, openClient } from '../../../src/connectors/fhir/client.ts';
+import { fhir as fhir_connector } from '../../../src/connectors/fhir/fhir.ts';
 import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf } from '../place.ts';
@@ -117,6 +118,33 @@ describe('a create', () => {
     expect(await client.findByMarker('Patient', marker)).toBeUndefined();
     await client.create(patient('AtOnce'), marker);
     for (const each of markers) expect(await bearing(each)).toHaveLength(1);
+  });
+});
+
+describe('a server that drops our marker', () => {
+  test('is known for it after its first record, and then cannot be asked whether a lost create arrived', async () => {
+    server.faults.foreign_identifiers = false;
+    server.faults.conditional_create = false;
+    const { client: other, door, access, kept } = await linkedClient(server);
+    expect(other.canFind('Patient')).toBe(true);
+    expect((await other.create(patient('Unmarked'), newMarker())).id).toBeDefined();
+    const [grant] = kept.slice(-1);
+    const next = openClient(door, { ...access, grant: grant ?? access.grant });
+    expect([next.canFind('Patient'), next.canFind('Coverage')]).toStrictEqual([false, true]);
+    expect(await failureOf(next.findByMarker('Patient', newMarker()))).toMatchObject({ kind: 'unknown_outcome' });
+    // Of a second one nothing new is learnt, and a look at the server does not forget it.
+    await next.create(patient('Unmarked'), newMarker());
+    expect(kept).toHaveLength(1);
+    server.faults.withheld = { Claim: 'all' };
+    const looked = await fhir_connector.discover?.(door, { ...access, grant: grant ?? access.grant });
+    expect(openClient(door, { ...access, grant: looked?.grant ?? {} }).canFind('Patient')).toBe(false);
+  });
+
+  test('is not taken for one that only shows less than it keeps', async () => {
+    server.faults.create_answer = 'brief';
+    const { client: other, kept } = await linkedClient(server);
+    await other.create(patient('Terse'), newMarker());
+    expect(kept).toStrictEqual([]);
   });
 });
 

@@ -120,7 +120,7 @@ async function create(store: Store, asked: Asked, { id, meta, ...resource }: Res
   } = await route(store, {
     method: 'POST',
     url: resource.resourceType,
-    body: { ...resource, ...(meta && { meta: rest }) },
+    body: ownIdentifiers(store.faults, { ...resource, ...(meta && { meta: rest }) }),
     ...(condition && { headers: { 'if-none-exist': condition } }),
   });
   if (!stored) return refused(said);
@@ -129,10 +129,17 @@ async function create(store: Store, asked: Asked, { id, meta, ...resource }: Res
   return createAnswers[store.faults.create_answer](status, stored, headers);
 }
 
+function ownIdentifiers({ foreign_identifiers }: FaultSwitches, resource: object): object {
+  const { identifier } = resource as { identifier?: { system?: string }[] };
+  if (foreign_identifiers || !identifier) return resource;
+  return { ...resource, identifier: identifier.filter(({ system }) => !system?.startsWith('urn:')) };
+}
+
 type CreateAnswer = (status: number, stored: Resource, headers: Record<string, string>) => Answer;
 
 const createAnswers: Record<FaultSwitches['create_answer'], CreateAnswer> = {
   resource: json,
+  brief: (status, { resourceType, id, meta }, headers) => json(status, { resourceType, id, meta }, headers),
   empty: (status, _, headers) => ({ status, headers, body: '' }),
   empty_without_location: (status) => ({ status, headers: {}, body: '' }),
   outcome: (status, _, headers) =>

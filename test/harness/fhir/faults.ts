@@ -16,7 +16,7 @@ export type FaultSwitches = {
   etag: 'weak' | 'strong' | 'none';
   /** `versioned-update`: an update must name the version it changes. */
   versioning: 'versioned-update' | 'versioned' | 'no-version';
-  create_answer: 'resource' | 'empty' | 'empty_without_location' | 'outcome' | 'not_fhir';
+  create_answer: 'resource' | 'brief' | 'empty' | 'empty_without_location' | 'outcome' | 'not_fhir';
   /** Two creates at once: the second fails with 500 and is not performed. */
   one_create_at_a_time: boolean;
   conditional_create: boolean;
@@ -30,6 +30,8 @@ export type FaultSwitches = {
   refresh_rotates: boolean;
   /** Interactions that `metadata` leaves out and the server refuses, per type; `all` of a type it does not know. */
   withheld: Record<string, readonly Interaction[] | 'all'>;
+  /** Whether identifiers of systems that the practice did not set up are kept. */
+  foreign_identifiers: boolean;
   /** Types that are given only to who asks for something more particular, although `metadata` does not say so. */
   narrow: readonly string[];
   /** Types that the token may not touch, although `metadata` lists them. */
@@ -57,6 +59,7 @@ export const honest: Readonly<FaultSwitches> = {
   token_uses_max: Number.POSITIVE_INFINITY,
   refresh_rotates: true,
   withheld: {},
+  foreign_identifiers: true,
   narrow: [],
   forbidden: [],
 };
