@@ -83,7 +83,7 @@ describe('GET /link/v1/session', () => {
 
   test('counts against the rate of the client', async () => {
     const answer = await session(await steps.linkToken());
-    expect(answer.headers.get('ratelimit-limit')).toBe('100');
+    expect(answer.headers.get('ratelimit-limit')).toBe(`${world.ctx.config.rate_limit}`);
   });
 
   test('is the page’s own: not in the reference, and not for who has no link token', async () => {

@@ -18,7 +18,7 @@ let operator: TestOperator;
 const covered = new Set<string>();
 
 beforeAll(async () => {
-  world = await startSandbox({ small: true, env: { RATE_LIMIT: '100000', RATE_BURST: '100000' } });
+  world = await startSandbox({ small: true });
   steps = linkSteps(world);
   operator = await openOperator(world);
   const hook = { body: { webhook_url: 'http://127.0.0.1:9/hook' }, headers: { access_token: null } };

@@ -5,7 +5,7 @@ import { linkSteps } from '../api/linkSteps.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, unlimited, until } from './journey.ts';
+import { endPauses, until } from './journey.ts';
 
 const org_id = 'meadowbrook';
 
@@ -61,10 +61,7 @@ describe('a practice on a FHIR server', () => {
   let server: FhirServer;
   let api: Api;
   beforeAll(async () => {
-    [world, server] = await Promise.all([
-      startSandbox({ small: true, env: unlimited }),
-      startFhirServer({ data: 'small' }),
-    ]);
+    [world, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
     api = await link(world, server);
     await untilSynced(world);
   });

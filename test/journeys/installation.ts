@@ -5,7 +5,7 @@ import type { Sql } from '../../src/db/database.ts';
 import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
-import { appliedMarkers, createMarker, patient, unlimited, until, untilEnded } from './journey.ts';
+import { appliedMarkers, createMarker, patient, until, untilEnded } from './journey.ts';
 
 /** An installation of several processes: one API, as many workers as are started, and an EMR that outlives them. */
 export type Installation = {
@@ -19,7 +19,7 @@ export type Installation = {
 export const lease = { LEASE_SECONDS: '2' };
 
 export async function install(): Promise<Installation> {
-  const spawned = await spawnSandbox({ env: { ...unlimited, ...lease, DATABASE_POOL: '4' } });
+  const spawned = await spawnSandbox({ env: { ...lease, DATABASE_POOL: '4' } });
   const { env, owner } = spawned;
   const address = parseDatabaseUrl('DATABASE_URL', env.DATABASE_URL ?? '');
   const database = { ...address, database: `${address.database}_larkspur` };

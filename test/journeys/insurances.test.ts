@@ -2,12 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { countRows, patient, setFault, unlimited } from './journey.ts';
+import { countRows, patient, setFault } from './journey.ts';
 
 let world: TestSandbox;
 let companies: Answer['body'][];
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   companies = (await world.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
 });
 afterAll(() => world.close());

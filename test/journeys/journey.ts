@@ -5,8 +5,6 @@ import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
 import type { Answer, Api } from '../harness/api.ts';
 
 /** For journeys that ask often: no limit but the machine's. */
-export const unlimited = { RATE_LIMIT: '1000000', RATE_BURST: '1000000' };
-
 /** Larkspur's seeded patients are numbered from 1; `example` is the first. */
 export function patient(n: number): { mrn: string; ehr_id: string } {
   return { mrn: `LK${100_000 + n}`, ehr_id: String(10_000 + n) };

@@ -12,7 +12,7 @@ import {
   lease,
   untilIntent,
 } from './installation.ts';
-import { appliedMarkers, createMarker, patient, setFault, unlimited, until, untilFaultsMet } from './journey.ts';
+import { appliedMarkers, createMarker, patient, setFault, until, untilFaultsMet } from './journey.ts';
 
 const create = 'create_telephone_encounter';
 describe('with an API, workers and an EMR as processes of their own', () => {
@@ -134,7 +134,7 @@ async function untilApplied(api: Api, { telephone_encounter_id }: Accepted): Pro
 
 describe('the whole product in one process', () => {
   test('killed while it takes requests and started again: all that was answered 200 exists and finishes', async () => {
-    const spawned = await spawnSandbox({ env: { ...unlimited, ...lease } });
+    const spawned = await spawnSandbox({ env: lease });
     onTestFinished(spawned.close);
     const { owner } = spawned;
     const product = await spawned.start();
@@ -160,7 +160,7 @@ describe('the whole product in one process', () => {
   });
 
   test('the EMR gone and back: what was accepted meanwhile is written when it is back', async () => {
-    const spawned = await spawnSandbox({ env: { ...unlimited, ...lease } });
+    const spawned = await spawnSandbox({ env: lease });
     onTestFinished(spawned.close);
     const { owner } = spawned;
     const product = await spawned.start();

@@ -3,20 +3,11 @@ import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { wakeLongParked } from '../../src/workers.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { whileNoJobStarts } from '../spec/heldJobs.ts';
-import {
-  appliedMarkers,
-  createMarker,
-  patient,
-  setFault,
-  unlimited,
-  until,
-  untilEnded,
-  untilFaultsMet,
-} from './journey.ts';
+import { appliedMarkers, createMarker, patient, setFault, until, untilEnded, untilFaultsMet } from './journey.ts';
 
 let world: TestSandbox;
 beforeEach(async () => {
-  world = await startSandbox({ env: unlimited, small: true });
+  world = await startSandbox({ small: true });
 });
 afterEach(() => world.close());
 

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/clients/clients.ts';
 import { openApi } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { appliedMarkers, createMarker, endPauses, patient, setFault, unlimited, until, untilEnded } from './journey.ts';
+import { appliedMarkers, createMarker, endPauses, patient, setFault, until, untilEnded } from './journey.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
   // As many slots as one account may use at once, so that a busy one could keep them all.
-  world = await startSandbox({ env: { ...unlimited, WORKER_JOBS: '4' } });
+  world = await startSandbox({ env: { WORKER_JOBS: '4' } });
 });
 afterAll(() => world.close());
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { countRows, endPauses, setFault, unlimited, until, untilFailedTry } from './journey.ts';
+import { countRows, endPauses, setFault, until, untilFailedTry } from './journey.ts';
 
 let world: TestSandbox;
 let named = 0;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited, small: true });
+  world = await startSandbox({ small: true });
 });
 afterAll(() => world.close());
 beforeEach(() => world.api.control('DELETE', '/control/faults'));

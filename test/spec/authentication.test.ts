@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { openChart, unlimited } from '../journeys/journey.ts';
+import { openChart } from '../journeys/journey.ts';
 import { isRegistration, type Operation, operationsOf } from './everyEndpoint.ts';
 import { quietSyncs } from './quietSyncs.ts';
 import { acceptedWork } from './stored.ts';
@@ -10,7 +10,7 @@ let world: TestSandbox;
 let other: OtherClient;
 let v1: Operation[];
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   await quietSyncs(world);
   other = await newClient(world);
   v1 = await operationsOf(world.api, '/v1/');

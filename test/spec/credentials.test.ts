@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { unlimited, until } from '../journeys/journey.ts';
+import { until } from '../journeys/journey.ts';
 import { everyone, isRegistration, type Operation, operationsOf } from './everyEndpoint.ts';
 import { quietSyncs } from './quietSyncs.ts';
 
@@ -11,7 +11,7 @@ let foreign_token: string;
 let v1: Operation[];
 let link: Operation[];
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   await quietSyncs(world);
   other = await newClient(world);
   foreign_token = await other.api.link({ user_id: 'foreign-user', org_id: 'foreign-org', staff: 1 });

@@ -3,7 +3,6 @@ import { errors } from '../../src/errors.ts';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { unlimited } from '../journeys/journey.ts';
 import { operationsOf } from './everyEndpoint.ts';
 import { collectRefusals, type Refusal } from './everyRefusal.ts';
 import { expireAccount } from './expiredAccount.ts';
@@ -15,7 +14,7 @@ let world: TestSandbox;
 let refusals: Refusal[];
 let login_required: Answer;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   await quietSyncs(world);
   refusals = await collectRefusals(world);
   const { api } = await expireAccount(world, 'expired-user', 3);

@@ -3,7 +3,7 @@ import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
 import { expectRefusal } from '../api/support.ts';
 import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { unlimited, until } from '../journeys/journey.ts';
+import { until } from '../journeys/journey.ts';
 import { answersWhileExpired, type Operation, operationsOf } from './everyEndpoint.ts';
 import { type ExpiredAccount, expireAccount } from './expiredAccount.ts';
 import { quietSyncs } from './quietSyncs.ts';
@@ -15,7 +15,7 @@ let v1: Operation[];
 let expired: ExpiredAccount;
 let receiver: Receiver;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited, small: true });
+  world = await startSandbox({ small: true });
   await quietSyncs(world);
   steps = linkSteps(world);
   v1 = await operationsOf(world.api, '/v1/');

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { patient, unlimited } from '../journeys/journey.ts';
+import { patient } from '../journeys/journey.ts';
 import { type Charts, type Fields, anotherPatient as next, openCharts } from './patientCharts.ts';
 
 let world: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   charts = openCharts(world);
 });
 afterAll(() => world.close());

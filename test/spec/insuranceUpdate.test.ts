@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { patient, setFault, unlimited } from '../journeys/journey.ts';
+import { patient, setFault } from '../journeys/journey.ts';
 import { type Charts, type Fields, anotherPatient as next, openCharts, type Row } from './patientCharts.ts';
 
 let world: TestSandbox;
@@ -9,7 +9,7 @@ let charts: Charts;
 let plain: Charts;
 let companies: Row[];
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   charts = openCharts(world);
   plain = openCharts(world, await linkPlainEmr(world));
   companies = (await world.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;

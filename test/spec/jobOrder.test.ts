@@ -3,14 +3,14 @@ import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { wakeLongParked } from '../../src/workers.ts';
 import { apiOf } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, patient, setFault, unlimited, until, untilEnded } from '../journeys/journey.ts';
+import { endPauses, patient, setFault, until, untilEnded } from '../journeys/journey.ts';
 import { documentForm } from './documentForm.ts';
 import { free_day } from './endings.ts';
 import { whileNoJobStarts } from './heldJobs.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
 });
 afterAll(() => world.close());
 afterEach(() => world.api.control('DELETE', '/control/faults'));

@@ -11,7 +11,8 @@ import { acceptedWork } from './stored.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  // The limits as they are when nobody sets them.
+  world = await startSandbox({ env: { RATE_LIMIT: '', RATE_BURST: '' } });
   await quietSyncs(world);
 });
 afterAll(() => world.close());

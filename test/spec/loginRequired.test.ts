@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { appliedMarkers, createMarker, patient, unlimited, until, untilEnded } from '../journeys/journey.ts';
+import { appliedMarkers, createMarker, patient, until, untilEnded } from '../journeys/journey.ts';
 import { endedCall } from './endings.ts';
 import { whileNoJobStarts } from './heldJobs.ts';
 import { register, untilReceived } from './webhookReceivers.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
 });
 afterAll(() => world.close());
 afterEach(async () => {

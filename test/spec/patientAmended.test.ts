@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, unlimited, until } from '../journeys/journey.ts';
+import { endPauses, until } from '../journeys/journey.ts';
 import { type Charted, type Charts, type Fields, openCharts, type Row } from './patientCharts.ts';
 import { wholePatient } from './wholePatient.ts';
 
 let world: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   charts = openCharts(world);
 });
 afterAll(() => world.close());

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { unlimited } from '../journeys/journey.ts';
 import { type Charts, openCharts, type Row } from './patientCharts.ts';
 
 let world: TestSandbox;
 let charts: Charts;
 let plain: Charts;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   charts = openCharts(world);
   plain = openCharts(world, await linkPlainEmr(world));
 });

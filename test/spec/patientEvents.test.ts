@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { setFault, unlimited, until } from '../journeys/journey.ts';
+import { setFault, until } from '../journeys/journey.ts';
 import { type Charts, newcomer, openCharts, type Row } from './patientCharts.ts';
 
 let world: TestSandbox;
 let charts: Charts;
 let receiver: Receiver;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   charts = openCharts(world);
   receiver = await startReceiver();
   await world.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { openChart, unlimited } from '../journeys/journey.ts';
+import { openChart } from '../journeys/journey.ts';
 import { whileNoJobStarts } from './heldJobs.ts';
 import { type Charts, type Fields, newcomer, openCharts } from './patientCharts.ts';
 
 let world: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited, small: true });
+  world = await startSandbox({ small: true });
   charts = openCharts(world);
 });
 afterAll(() => world.close());

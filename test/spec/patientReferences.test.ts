@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { unlimited } from '../journeys/journey.ts';
 import { type Charts, openCharts, type Row } from './patientCharts.ts';
 
 let world: TestSandbox;
@@ -11,7 +10,7 @@ let companies: Row[];
 let doctors: Row[];
 let providers: Row[];
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   charts = openCharts(world);
   plain = openCharts(world, await linkPlainEmr(world));
   companies = (await world.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { unlimited } from '../journeys/journey.ts';
 import { type Charts, openCharts } from './patientCharts.ts';
 
 let world: TestSandbox;
@@ -8,7 +7,7 @@ let charts: Charts;
 /** What was required before the clinic began to insist, and that a patient of nothing else was taken then. */
 let before: { required: string[]; event_type: string };
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited, small: true });
+  world = await startSandbox({ small: true });
   charts = openCharts(world);
   before = { required: await required(), event_type: (await charts.outcome(await charts.create())).event_type };
   const value = ['homePhone', 'email', 'language'];

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, setFault, unlimited, until } from '../journeys/journey.ts';
+import { endPauses, setFault, until } from '../journeys/journey.ts';
 import { type Charted, type Charts, openCharts, type Row } from './patientCharts.ts';
 
 let world: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited, small: true });
+  world = await startSandbox({ small: true });
   charts = openCharts(world);
 });
 afterAll(() => world.close());

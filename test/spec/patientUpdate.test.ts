@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { type Chart, openChart, unlimited } from '../journeys/journey.ts';
+import { type Chart, openChart } from '../journeys/journey.ts';
 import { type Charted, type Charts, type Fields, openCharts, type Row } from './patientCharts.ts';
 import { wholePatient } from './wholePatient.ts';
 
@@ -20,7 +20,7 @@ const address = {
   address_zip: '12999',
 };
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   charts = openCharts(world);
   clinic = await openChart(world.sandbox, world.api);
   const elsewhere = openCharts(world, await linkPlainEmr(world));

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { unlimited } from '../journeys/journey.ts';
 import { type Charted, type Charts, type Fields, openCharts, type Row } from './patientCharts.ts';
 
 let world: TestSandbox;
@@ -10,7 +9,7 @@ let plain: Charts;
 /** One patient for each of the values, with an insurance and the chart that became of it. */
 let charted: Map<string, Charted>;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   charts = openCharts(world);
   plain = openCharts(world, await linkPlainEmr(world));
   const all = Object.keys(codes).map(async (responsible_party): Promise<[string, Charted]> => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { openChart, unlimited, until } from '../journeys/journey.ts';
+import { openChart, until } from '../journeys/journey.ts';
 import { operationsOf } from './everyEndpoint.ts';
 import { quietSyncs } from './quietSyncs.ts';
 import { sendDocument } from './sendDocument.ts';
@@ -12,7 +12,7 @@ type Body = Answer['body'];
 
 let world: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   await quietSyncs(world);
 });
 afterAll(() => world.close());

@@ -3,7 +3,6 @@ import { expectRefusal, raw } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { pdfOf } from '../harness/documents.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { unlimited } from '../journeys/journey.ts';
 import { operationsOf } from './everyEndpoint.ts';
 import { quietSyncs } from './quietSyncs.ts';
 import { sendDocument } from './sendDocument.ts';
@@ -13,7 +12,7 @@ type Fields = Record<string, unknown>;
 
 let world: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
   await quietSyncs(world);
 });
 afterAll(() => world.close());

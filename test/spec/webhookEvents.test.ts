@@ -4,13 +4,13 @@ import { apiOf, expectRefusal, newClient } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { answering } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, setFault, unlimited, until, untilEnded } from '../journeys/journey.ts';
+import { endPauses, setFault, until, untilEnded } from '../journeys/journey.ts';
 import { endedBooking, endedCall, endedUpload } from './endings.ts';
 import { register, untilReceived, untilStatus } from './webhookReceivers.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox({ env: unlimited });
+  world = await startSandbox();
 });
 afterAll(() => world.close());
 

@@ -18,7 +18,7 @@ let colleague: { access_token: string; ids: string[] };
 let revoked_token: string;
 
 beforeAll(async () => {
-  world = await startSandbox({ env: { RATE_LIMIT: '100000', RATE_BURST: '100000' } });
+  world = await startSandbox();
   other = await newClient(world);
   foreign = await layForeign();
   const access_token = await world.api.link({ user_id: 'colleague', staff: 2 });
