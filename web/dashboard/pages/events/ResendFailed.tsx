@@ -72,6 +72,9 @@ function Count({ path }: { path: string }) {
               ? 'Nothing of that time is failed now.'
               : `${events === 1 ? '1 event is' : `${events} events are`} failed now. Each is sent again to the endpoints it failed at.`}
           </Text>
+          <Text size="sm" c="dimmed">
+            Events that still wait for their next try are not among them: they are sent by themselves.
+          </Text>
           {stuck > 0 && (
             <Text size="sm" c="dimmed">
               {stuck === 1 ? '1 more stays' : `${stuck} more stay`} failed: enable the endpoint first, or have it want
