@@ -48,7 +48,7 @@ export type EndpointRequest<
    * where the path does not say so. To be told before the record is left.
    */
   saw: (mrns: Iterable<string | null | undefined>) => void;
-  about: (what: Pick<AuditEntry, 'subject' | 'job_id' | 'detail'>) => void;
+  about: (what: Partial<Pick<AuditEntry, 'client_id' | 'subject' | 'job_id' | 'detail'>>) => void;
   /** Leaves the request's record in a transaction of the handler's own: the change and its record stand together. */
   recordIn: (tx: Tx) => Promise<void>;
   /** The request's record, for handlers that store it with their own statement, as they do the key. */

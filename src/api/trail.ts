@@ -43,7 +43,7 @@ export function openTrail(ctx: Context, request: FastifyRequest, known: Known): 
   const caller = callerOf(known, request.params);
   if (!endpoint || endpoint.audited === false || !caller) return undefined;
   const mrns = new Set<string>();
-  let told = subjectOf(request.params);
+  let told: Parameters<Trail['about']>[0] = subjectOf(request.params);
   const trail: Trail = {
     recorded: false,
     carried: false,

@@ -15,7 +15,7 @@ export default endpoint({
   response: Type.Object({ success, client_id: Type.String(), client_secret: Type.String() }),
   handle: async ({ ctx, body, about, recordIn }) => {
     const { client_id, client_secret } = await createClient(ctx.db, body, (tx, { id }) => {
-      about({ subject: id });
+      about({ client_id: id, subject: id });
       return recordIn(tx);
     });
     ctx.bell.ring('chartwire_access');
