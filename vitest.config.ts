@@ -6,7 +6,8 @@ export default defineConfig({
     globalSetup: ['test/harness/global.ts'],
     setupFiles: ['test/harness/driver.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than the cores of a small machine: much of the time is spent waiting for leases to end and pages to load.
+    maxWorkers: 3,
     // Loading the product anew for each of 230 files took longer than the tests of most; no file leaves anything behind in it.
     isolate: false,
     // No test is about time: these end what hangs, on a machine with other work too. They stand here, because a file that

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { accessibilityFaults, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { until } from '../journeys/journey.ts';
 
 /** The page's scripts are those of the last build: `npm run build` before running this file alone. */
 let world: TestSandbox;
@@ -38,10 +39,15 @@ async function openForm(page: Page, id: string): Promise<Locator> {
   return article;
 }
 
-const filled = (page: Page) => page.waitForFunction('document.getElementById("credentials.access_token").value !== ""');
 const status = (article: Locator) => article.locator('details.try > .status').innerText();
 /** Under load a page takes its time; a test waits for it no longer than this. */
 const soon = <T>(read: () => T, message = '') => expect.poll(read, { message });
+/** Asked from outside: what the page itself evaluates is stopped by its policy. */
+const filled = (page: Page) =>
+  until(
+    'the credentials to be filled in',
+    async () => (await page.locator('[id="credentials.access_token"]').inputValue()) !== '',
+  );
 const overflows = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
 
 describe('a reader', () => {

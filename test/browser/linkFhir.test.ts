@@ -273,7 +273,7 @@ describe('the EMR’s own page', () => {
     const popup = await opening;
     await popup.waitForSelector('.loading');
     await page.evaluate(`opened.postMessage({ type: 'chartwire:go', token: 'lt_x', credentials: {} }, '*')`);
-    await popup.waitForFunction('document.readyState === "complete"');
+    await popup.waitForLoadState();
     expect(popup.url()).toBe(`${place.world.sandbox.base_url}/link/v1/oauth/window`);
     expect(await page.evaluate('heard')).toEqual([]);
     await page.context().close();

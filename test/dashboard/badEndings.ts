@@ -1,5 +1,5 @@
 import type { TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, setFault, untilFailedTry } from '../journeys/journey.ts';
+import { endPauses, endRetries, setFault, untilFailedTry } from '../journeys/journey.ts';
 
 type Accepted = { job_id: number; telephone_encounter_id: string };
 
@@ -17,7 +17,7 @@ export async function lostCall(world: TestSandbox, kind: 'lose_answer' | 'reset'
   await setFault(world.api, 'find_receipt', 'error_500', { times: 50 });
   const { body } = await world.api.callIn();
   await untilFailedTry(world.api, body.job_id);
-  await world.owner`UPDATE jobs SET retry_since = retry_since - interval '61 minutes' WHERE id = ${body.job_id}`;
+  await endRetries(world.owner, body.job_id);
   await endPauses(world.owner);
   await world.api.untilEvent(body.job_id);
   await world.api.control('DELETE', '/control/faults');

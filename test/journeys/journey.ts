@@ -66,6 +66,12 @@ export async function endPauses(owner: Sql): Promise<void> {
   await owner`SELECT pg_notify('chartwire_jobs', ''), pg_notify('chartwire_deliveries', '')`;
 }
 
+/** As if a job had been tried again for an hour: its next bad end is the last. */
+export async function endRetries(owner: Sql, job_id: number): Promise<void> {
+  // Not by what stands there: a try that has just failed is told in the timeline before it is on the job.
+  await owner`UPDATE jobs SET retry_since = now() - interval '61 minutes' WHERE id = ${job_id}`;
+}
+
 /** The markers of the writes that Larkspur applied, in that order. */
 export async function appliedMarkers(api: Api, operation = 'create_telephone_encounter'): Promise<string[]> {
   const entries = await api.ledger();

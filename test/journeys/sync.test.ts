@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, setFault, until, untilFailedTry } from './journey.ts';
+import { endPauses, endRetries, setFault, until, untilFailedTry } from './journey.ts';
 
 const lists = ['providers', 'locations', 'staff', 'pharmacies', 'patients'] as const;
 type List = (typeof lists)[number];
@@ -155,7 +155,7 @@ describe('a sync that was asked for', () => {
     await setFault(world.api, 'list_patients', 'html', { times: 50 });
     const { job_id } = (await world.api.call('POST', '/v1/sync')).body;
     await untilFailedTry(world.api, job_id);
-    await world.owner`UPDATE jobs SET retry_since = retry_since - interval '61 minutes' WHERE id = ${job_id}`;
+    await endRetries(world.owner, job_id);
     await endPauses(world.owner);
     const event = await world.api.untilEvent(job_id);
     await world.api.control('DELETE', '/control/faults');

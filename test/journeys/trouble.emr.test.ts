@@ -1,6 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { type Chart, createMarker, endPauses, openChart, patient, setFault, until, untilFaultsMet } from './journey.ts';
+import {
+  type Chart,
+  createMarker,
+  endPauses,
+  endRetries,
+  openChart,
+  patient,
+  setFault,
+  until,
+  untilFaultsMet,
+} from './journey.ts';
 
 let world: TestSandbox;
 let chart: Chart;
@@ -187,7 +197,7 @@ describe('an EMR that is down', () => {
     await setFault(world.api, 'list_patients', 'html', { times: 50 });
     const accepted = await accept({ refill_medication_name: 'Lisinopril' });
     await untilRetry(accepted.job_id);
-    await world.owner`UPDATE jobs SET retry_since = retry_since - interval '61 minutes' WHERE id = ${accepted.job_id}`;
+    await endRetries(world.owner, accepted.job_id);
     await endPauses(world.owner);
     const { event, job, applied } = await ended(accepted);
     expect(event.event_type).toBe('telephone_encounter.failed');
@@ -206,7 +216,7 @@ describe('an EMR that is down', () => {
     const accepted = await accept();
     await untilRetry(accepted.job_id);
     await setFault(world.api, 'find_receipt', 'error_500');
-    await world.owner`UPDATE jobs SET retry_since = retry_since - interval '61 minutes' WHERE id = ${accepted.job_id}`;
+    await endRetries(world.owner, accepted.job_id);
     await endPauses(world.owner);
     const { event, job, applied } = await ended(accepted);
     expect(event.event_type).toBe('telephone_encounter.failed');

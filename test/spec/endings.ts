@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, setFault, until } from '../journeys/journey.ts';
+import { endPauses, endRetries, setFault, until } from '../journeys/journey.ts';
 import { documentForm } from './documentForm.ts';
 
 /** A request that was accepted, and the event that told its end. */
@@ -103,7 +103,7 @@ async function givenUp(world: TestSandbox, path: string, body: Record<string, un
   await setFault(world.api, 'list_patients', 'error_500', { times: 50 });
   const { body: accepted } = await world.api.call('POST', path, { body });
   await until('the first try to fail', async () => (await world.api.job(accepted.job_id)).error);
-  await world.owner`UPDATE jobs SET retry_since = retry_since - interval '61 minutes' WHERE id = ${accepted.job_id}`;
+  await endRetries(world.owner, accepted.job_id);
   await endPauses(world.owner);
   const event = await world.api.untilEvent(accepted.job_id);
   await world.api.control('DELETE', '/control/faults');

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, patient, setFault, until, untilFailedTry } from '../journeys/journey.ts';
+import { endPauses, endRetries, patient, setFault, until, untilFailedTry } from '../journeys/journey.ts';
 import { type Ended, ended, endedCall, endedUpload, failedFetch, refused_because, refusedWrites } from './endings.ts';
 import { whileNoJobStarts } from './heldJobs.ts';
 
@@ -22,7 +22,7 @@ async function doubtful(): Promise<Ended> {
   await setFault(world.api, 'find_receipt', 'error_500', { times: 50 });
   const { body: accepted } = await world.api.callIn();
   await until('the answer to be lost', async () => (await world.api.job(accepted.job_id)).error);
-  await world.owner`UPDATE jobs SET retry_since = retry_since - interval '61 minutes' WHERE id = ${accepted.job_id}`;
+  await endRetries(world.owner, accepted.job_id);
   await endPauses(world.owner);
   const event = await world.api.untilEvent(accepted.job_id);
   await world.api.control('DELETE', '/control/faults');
