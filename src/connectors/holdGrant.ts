@@ -8,6 +8,8 @@ export type HeldGrant = {
    * A refused one stands: asking again would only be refused again, and some EMRs lock people out for it.
    */
   renew(used: Grant): Promise<void>;
+  /** Puts one that was kept in the place of the present one. */
+  replace(grant: Grant): void;
 };
 
 export function holdGrant(first: Grant, renew: (grant: Grant) => Promise<Grant>): HeldGrant {
@@ -31,6 +33,9 @@ export function holdGrant(first: Grant, renew: (grant: Grant) => Promise<Grant>)
     renew: async (used) => {
       // Another call may have renewed it while this one was on its way with the old one.
       if (grant === used) await renewOnce();
+    },
+    replace: (kept) => {
+      grant = kept;
     },
   };
 }

@@ -1,19 +1,15 @@
 import type { Tx } from '../db/database.ts';
 import type { ReviewOutcome } from '../model/dashboard/jobWords.ts';
+import type { Job } from './jobs.ts';
 import type { JobState } from './states.ts';
 
 /** A job with what decides whether it may be run again. */
-export type PastJob = {
-  id: number;
-  client_id: string;
-  organisation_id: string;
-  account_id: string;
-  operation_id: string;
-  type: string;
-  lane: string;
+export type PastJob = Pick<
+  Job,
+  'id' | 'client_id' | 'organisation_id' | 'account_id' | 'operation_id' | 'type' | 'lane' | 'input'
+> & {
   state: JobState;
   review_outcome: ReviewOutcome | null;
-  input: unknown;
   patient_mrn: string | null;
   /** The service's id of that patient. */
   patient_id: string | null;

@@ -45,21 +45,17 @@ export type FhirClient = {
 
 export function openClient(door: Door, access: Access): FhirClient {
   // Written by signIn from a value of this type.
-  const facts: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
+  const known: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
+  const unmarked = known.unmarked ?? [];
+  const facts = { ...known, unmarked };
   const capabilities = capabilitiesOf(facts);
-  let { grant } = access;
-  const ask = openSession(door, {
-    ...access,
-    keepGrant: async (renewed) => {
-      await access.keepGrant(renewed);
-      grant = renewed;
-    },
-  });
-  const noteUnmarked = async (type: string) => {
-    const unmarked = [...new Set([...(facts.unmarked ?? []), type])];
-    await access.keepGrant({ ...grant, server: JSON.stringify({ ...facts, unmarked }) });
+  const session = openSession(door, access);
+  const noteUnmarked = (type: string) => {
+    // The list that `capabilities` looks into: it holds at once.
+    unmarked.push(type);
+    return session.keep({ ...session.grant(), server: JSON.stringify(facts) });
   };
-  const server = { base: new URL(door.address), ask, capabilities, noteUnmarked };
+  const server = { base: new URL(door.address), ask: session.ask, capabilities, noteUnmarked };
   return {
     capabilities,
     read: (type, id) => read(server, type, id),

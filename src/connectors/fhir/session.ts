@@ -4,13 +4,21 @@ import { call } from './call.ts';
 import type { Ask } from './search.ts';
 import { askForTokens, grantOf, refreshTokens, type TokenOutcome } from './tokens.ts';
 
+export type Session = {
+  ask: Ask;
+  /** The newest grant: asking may have renewed it. */
+  grant: () => Grant;
+  /** Keeps what was learnt beside the tokens with the account. */
+  keep: (grant: Grant) => Promise<void>;
+};
+
 /**
  * Asks as the person who linked the account. A token that has run out, or is refused before its time, is renewed once
  * without a person; what was refused for it was not carried out, so it is asked again, writes too.
  */
-export function openSession(door: Door, access: Access): Ask {
+export function openSession(door: Door, access: Access): Session {
   const grant = holdGrant(access.grant, (before) => renew(door, access, before));
-  return async (asked) => {
+  const ask: Ask = async (asked) => {
     if (hasRunOut(grant.current())) await grant.renew(grant.current());
     const used = grant.current();
     const answer = await call(door, asked, used.access_token);
@@ -19,6 +27,14 @@ export function openSession(door: Door, access: Access): Ask {
     const again = await call(door, asked, grant.current().access_token);
     if (again.status === 401) throw new EmrFailure('login_required', 'The EMR no longer accepts the sign-in.');
     return again;
+  };
+  return {
+    ask,
+    grant: grant.current,
+    keep: async (learnt) => {
+      await access.keepGrant(learnt);
+      grant.replace(learnt);
+    },
   };
 }
 

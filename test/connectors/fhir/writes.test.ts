@@ -140,6 +140,31 @@ describe('a server that drops our marker', () => {
     expect(openClient(door, { ...access, grant: looked?.grant ?? {} }).canFind('Patient')).toBe(false);
   });
 
+  test('of two types is known for both, also when its token is renewed after that', async () => {
+    server.faults.foreign_identifiers = false;
+    server.faults.conditional_create = false;
+    const { client: other, door, access, kept } = await linkedClient(server);
+    const { id = '' } = await other.create<fhir.Patient>(patient('Unmarked'), newMarker());
+    const coverage = { resourceType: 'Coverage', status: 'active', payor: [{ display: 'Mock Mutual' }] } as const;
+    const insured = () =>
+      other.create<fhir.Coverage>(
+        { ...coverage, payor: [...coverage.payor], beneficiary: { reference: `Patient/${id}` } },
+        newMarker(),
+      );
+    await insured();
+    expect(other.canFind('Coverage'), 'at once').toBe(false);
+    server.expireTokens('access');
+    await insured();
+    const [grant] = kept.slice(-1);
+    const next = openClient(door, { ...access, grant: grant ?? access.grant });
+    expect([next.canFind('Patient'), next.canFind('Coverage'), next.canFind('Task')]).toStrictEqual([
+      false,
+      false,
+      true,
+    ]);
+    expect(kept, 'two notes and one renewal').toHaveLength(3);
+  });
+
   test('is not taken for one that only shows less than it keeps', async () => {
     server.faults.create_answer = 'brief';
     const { client: other, kept } = await linkedClient(server);
