@@ -85,7 +85,7 @@ test("DEC-349 The delivery ladder's jitter is at most 20 % either way.", async (
   expect(factors[1]).toBeCloseTo(1.2, 2);
 });
 
-test("DEC-350 A receiver's `Retry-After` is honoured.", async () => {
+test("DEC-350 A receiver's `Retry-After` is honored.", async () => {
   const { receiver } = await register(world);
   for (const [status, header, asked_s] of [
     [429, () => '7200', 7_200],
