@@ -124,7 +124,7 @@ test('DEC-351 A delivery times out after 15 s.', async () => {
   runOut[0]?.();
   const { status, problem, status_code } = await afterTry(event.id, 1);
   expect([status, status_code]).toStrictEqual(['pending', null]);
-  expect(problem).toMatch(/did not answer within 15 s/);
+  expect(problem).toMatch(/did not respond within 15 s/);
 });
 
 test('DEC-352 A delivery succeeds with any 2xx answer and with no other.', async () => {
