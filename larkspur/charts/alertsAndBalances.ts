@@ -11,16 +11,17 @@ const globalAlert = Type.Object({
   expiryDate: usDateOrNull,
 });
 
-export const alerts = recordKind(
-  { table: 'alerts', record: 'alert', id: 'patientId' },
-  Type.Object({
-    patientId: id,
-    billingAlert: flag,
-    billingNotes: longTextOrNull,
-    globalAlerts: Type.Array(globalAlert),
-  }),
-  { billingAlert: 'N', globalAlerts: [] },
-);
+const row = Type.Object({
+  patientId: id,
+  billingAlert: flag,
+  billingNotes: longTextOrNull,
+  globalAlerts: Type.Array(globalAlert),
+});
+
+export const alerts = recordKind({ table: 'alerts', record: 'alert', id: 'patientId' }, row, {
+  billingAlert: 'N',
+  globalAlerts: [],
+});
 
 export type Alerts = Omit<RowOf<typeof alerts>, 'patientId'>;
 

@@ -16,29 +16,31 @@ import {
 import { type Page, type RowOf, recordKind } from '../records/recordKind.ts';
 import { SUBSCRIBER_SELF } from './patientInsurances.ts';
 
+const row = Type.Object({
+  appointmentId: id,
+  patientId: id,
+  providerId: id,
+  secondaryProviderId: idOrNull,
+  facilityId: id,
+  startsAt: localTime,
+  minutes,
+  statusCode: id,
+  visitTypeCode: id,
+  mode: text,
+  reason: textOrNull,
+  complaintType: textOrNull,
+  note: longTextOrNull,
+  progressNote: longTextOrNull,
+  newPatientFlag: flag,
+  lockedFlag: flag,
+  diagnoses: Type.Array(Type.Object({ code: text, description: text })),
+  medications: Type.Array(Type.Object({ name: text, strength: text, frequency: text })),
+  createdAt: timestamp,
+});
+
 export const appointments = recordKind(
   { table: 'appointments', record: 'appointment', id: 'appointmentId', created_column: 'createdAt' },
-  Type.Object({
-    appointmentId: id,
-    patientId: id,
-    providerId: id,
-    secondaryProviderId: idOrNull,
-    facilityId: id,
-    startsAt: localTime,
-    minutes,
-    statusCode: id,
-    visitTypeCode: id,
-    mode: text,
-    reason: textOrNull,
-    complaintType: textOrNull,
-    note: longTextOrNull,
-    progressNote: longTextOrNull,
-    newPatientFlag: flag,
-    lockedFlag: flag,
-    diagnoses: Type.Array(Type.Object({ code: text, description: text })),
-    medications: Type.Array(Type.Object({ name: text, strength: text, frequency: text })),
-    createdAt: timestamp,
-  }),
+  row,
   {
     minutes: 20,
     statusCode: 'PEN',

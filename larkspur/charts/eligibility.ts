@@ -5,17 +5,19 @@ import type { RecordChange } from '../records/history.ts';
 import { createRecord, type RowOf, recordKind } from '../records/recordKind.ts';
 import { listInsurances } from './patientInsurances.ts';
 
+const row = Type.Object({
+  checkId: id,
+  patientId: id,
+  insuranceId: id,
+  companyName: text,
+  statusCode: Type.Enum(['REQ', 'ACT', 'INA']),
+  requestedAt: timestamp,
+  requestedBy: text,
+});
+
 export const eligibilityChecks = recordKind(
   { table: 'eligibility_checks', record: 'eligibility check', id: 'checkId', created_column: 'requestedAt' },
-  Type.Object({
-    checkId: id,
-    patientId: id,
-    insuranceId: id,
-    companyName: text,
-    statusCode: Type.Enum(['REQ', 'ACT', 'INA']),
-    requestedAt: timestamp,
-    requestedBy: text,
-  }),
+  row,
   { statusCode: 'REQ', companyName: '', requestedBy: '' },
 );
 

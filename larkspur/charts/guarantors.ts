@@ -4,31 +4,29 @@ import { EmrError } from '../errors.ts';
 import { address, emptyAddress, flag, id, sexCode, text, textOrNull, usDateOrNull } from '../records/fields.ts';
 import { getRecord, type RowOf, recordKind } from '../records/recordKind.ts';
 
+const row = Type.Object({
+  guarantorId: id,
+  patientId: id,
+  firstName: text,
+  middleName: textOrNull,
+  lastName: text,
+  birthDate: usDateOrNull,
+  sexCode,
+  relationshipCode: id,
+  guarantorIsPatient: flag,
+  phone: textOrNull,
+  address,
+});
+
 /** A person who pays for the patient's care: the patient or someone else. */
-export const guarantors = recordKind(
-  { table: 'guarantors', record: 'guarantor', id: 'guarantorId' },
-  Type.Object({
-    guarantorId: id,
-    patientId: id,
-    firstName: text,
-    middleName: textOrNull,
-    lastName: text,
-    birthDate: usDateOrNull,
-    sexCode,
-    relationshipCode: id,
-    guarantorIsPatient: flag,
-    phone: textOrNull,
-    address,
-  }),
-  {
-    firstName: '',
-    lastName: '',
-    sexCode: 'U',
-    relationshipCode: '99',
-    guarantorIsPatient: 'N',
-    address: emptyAddress,
-  },
-);
+export const guarantors = recordKind({ table: 'guarantors', record: 'guarantor', id: 'guarantorId' }, row, {
+  firstName: '',
+  lastName: '',
+  sexCode: 'U',
+  relationshipCode: '99',
+  guarantorIsPatient: 'N',
+  address: emptyAddress,
+});
 
 export type Guarantor = RowOf<typeof guarantors>;
 

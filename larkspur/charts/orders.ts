@@ -13,21 +13,19 @@ const labResults = Type.Object({
   results: Type.Array(result),
 });
 
-export const orders = recordKind(
-  { table: 'orders', record: 'order', id: 'orderId' },
-  Type.Object({
-    orderId: id,
-    patientId: id,
-    name: text,
-    orderDate: usDate,
-    providerId: id,
-    appointmentId: idOrNull,
-    priority: textOrNull,
-    assignedTo: idOrNull,
-    labResults: Type.Union([labResults, Type.Null()]),
-  }),
-  { name: '' },
-);
+const row = Type.Object({
+  orderId: id,
+  patientId: id,
+  name: text,
+  orderDate: usDate,
+  providerId: id,
+  appointmentId: idOrNull,
+  priority: textOrNull,
+  assignedTo: idOrNull,
+  labResults: Type.Union([labResults, Type.Null()]),
+});
+
+export const orders = recordKind({ table: 'orders', record: 'order', id: 'orderId' }, row, { name: '' });
 
 /** An order as returned by the API, with its patient and the name of the assigned staff member. */
 export interface Order extends Omit<RowOf<typeof orders>, 'patientId' | 'assignedTo'> {

@@ -5,24 +5,26 @@ import { type RowOf, recordKind } from '../records/recordKind.ts';
 
 export const insurancePriority = Type.Enum([1, 2, 3]);
 
+const row = Type.Object({
+  insuranceId: id,
+  patientId: id,
+  priority: insurancePriority,
+  companyId: idOrNull,
+  companyName: text,
+  payerId: textOrNull,
+  subscriberNumber: text,
+  groupNumber: textOrNull,
+  planBegins: usDate,
+  copayment: moneyOrNull,
+  relationshipCode: textOrNull,
+  guarantorId: idOrNull,
+  guarantorIsPatient: flag,
+  activeFlag: flag,
+});
+
 export const patientInsurances = recordKind(
   { table: 'patient_insurances', record: 'insurance', id: 'insuranceId' },
-  Type.Object({
-    insuranceId: id,
-    patientId: id,
-    priority: insurancePriority,
-    companyId: idOrNull,
-    companyName: text,
-    payerId: textOrNull,
-    subscriberNumber: text,
-    groupNumber: textOrNull,
-    planBegins: usDate,
-    copayment: moneyOrNull,
-    relationshipCode: textOrNull,
-    guarantorId: idOrNull,
-    guarantorIsPatient: flag,
-    activeFlag: flag,
-  }),
+  row,
   {
     priority: 1,
     companyName: '',

@@ -13,36 +13,40 @@ import {
 } from '../records/fields.ts';
 import { type RowOf, recordKind } from '../records/recordKind.ts';
 
+const row = Type.Object({
+  pharmacyId: id,
+  name: text,
+  activeFlag: flag,
+  address: shortAddress,
+  phone: textOrNull,
+  email: textOrNull,
+});
+
 export const facilities = recordKind(
   { table: 'facilities', record: 'facility', id: 'facilityId' },
   Type.Object({ facilityId: id, name: text, activeFlag: flag, address, phone: textOrNull, fax: textOrNull }),
   { name: '', activeFlag: 'Y', address: emptyAddress },
 );
 
-export const pharmacies = recordKind(
-  { table: 'pharmacies', record: 'pharmacy', id: 'pharmacyId' },
-  Type.Object({
-    pharmacyId: id,
-    name: text,
-    activeFlag: flag,
-    address: shortAddress,
-    phone: textOrNull,
-    email: textOrNull,
-  }),
-  { name: '', activeFlag: 'Y', address: emptyShortAddress },
-);
+export const pharmacies = recordKind({ table: 'pharmacies', record: 'pharmacy', id: 'pharmacyId' }, row, {
+  name: '',
+  activeFlag: 'Y',
+  address: emptyShortAddress,
+});
+
+const companyRow = Type.Object({
+  companyId: id,
+  name: text,
+  payerId: textOrNull,
+  carrierId: textOrNull,
+  activeFlag: flag,
+  address: shortAddress,
+  createdAt: timestamp,
+});
 
 export const insuranceCompanies = recordKind(
   { table: 'insurance_companies', record: 'insurance company', id: 'companyId', created_column: 'createdAt' },
-  Type.Object({
-    companyId: id,
-    name: text,
-    payerId: textOrNull,
-    carrierId: textOrNull,
-    activeFlag: flag,
-    address: shortAddress,
-    createdAt: timestamp,
-  }),
+  companyRow,
   { name: '', activeFlag: 'Y', address: emptyShortAddress },
 );
 

@@ -47,39 +47,46 @@ const dayName = Type.Enum(['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday
 
 const weeklyHours = Type.Array(Type.Object({ dayName, shifts: Type.Array(shift) }));
 
+const providerRow = Type.Object({
+  providerId: id,
+  firstName: text,
+  lastName: text,
+  displayName: text,
+  npi: textOrNull,
+  speciality: textOrNull,
+  timeZone: text,
+  activeFlag: flag,
+  weeklyHours,
+});
+
 /** The practice's own providers. */
-export const providers = recordKind(
-  { table: 'providers', record: 'provider', id: 'providerId' },
-  Type.Object({
-    providerId: id,
-    firstName: text,
-    lastName: text,
-    displayName: text,
-    npi: textOrNull,
-    speciality: textOrNull,
-    timeZone: text,
-    activeFlag: flag,
-    weeklyHours,
-  }),
-  { firstName: '', lastName: '', displayName: '', timeZone: 'America/New_York', activeFlag: 'Y', weeklyHours: [] },
-);
+export const providers = recordKind({ table: 'providers', record: 'provider', id: 'providerId' }, providerRow, {
+  firstName: '',
+  lastName: '',
+  displayName: '',
+  timeZone: 'America/New_York',
+  activeFlag: 'Y',
+  weeklyHours: [],
+});
+
+const referringProviderRow = Type.Object({
+  referringId: id,
+  firstName: text,
+  lastName: text,
+  middleInitial: textOrNull,
+  speciality: textOrNull,
+  phone: textOrNull,
+  fax: textOrNull,
+  email: textOrNull,
+  npi: textOrNull,
+  address: shortAddress,
+  activeFlag: flag,
+});
 
 /** Providers outside the practice. */
 export const referringProviders = recordKind(
   { table: 'referring_providers', record: 'referring provider', id: 'referringId' },
-  Type.Object({
-    referringId: id,
-    firstName: text,
-    lastName: text,
-    middleInitial: textOrNull,
-    speciality: textOrNull,
-    phone: textOrNull,
-    fax: textOrNull,
-    email: textOrNull,
-    npi: textOrNull,
-    address: shortAddress,
-    activeFlag: flag,
-  }),
+  referringProviderRow,
   { firstName: '', lastName: '', activeFlag: 'Y', address: emptyShortAddress },
 );
 
