@@ -6,7 +6,7 @@ import type { RecordChange } from './history.ts';
 /** A kind of record: its table, and its row as sent over the API. The row's keys are the table's columns. */
 export interface RecordKind<Row extends TObject = TObject> {
   table: string;
-  /** What error texts and the history call one record. */
+  /** The name of one record in error texts and the history. */
   record: string;
   /** The column with the record's id. */
   id: string;

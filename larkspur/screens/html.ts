@@ -18,7 +18,7 @@ export function render(content: Content): string {
 
 const markup = Symbol('markup');
 
-/** A card with a heading, or with `emptyText` if there is no content. */
+/** A card with a heading. Shows `emptyText` if there is no content. */
 export function section(title: string, emptyText: string, content: Html[]): Html {
   return html`<section class="card"><h2>${title}</h2>${content.length > 0 ? content : html`<p class="muted">${emptyText}</p>`}</section>`;
 }

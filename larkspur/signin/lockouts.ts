@@ -4,7 +4,7 @@ const FAILED_ATTEMPTS_MAX = 5;
 const LOCK_MS = 15 * 60_000;
 
 /**
- * Locks the row that counts failed attempts for a user name and returns until when the name is locked, if it is.
+ * Starts a sign-in attempt. Returns the time until which the user name is locked, or undefined if it is not locked.
  * Unknown names are counted too: otherwise the lock would reveal which names exist. The row lock serializes attempts
  * for one name, so that concurrent attempts are all counted.
  */
@@ -15,7 +15,7 @@ export async function beginAttempt(sql: Query, userName: string, now: Date): Pro
   return row?.lockedUntil && row.lockedUntil > now ? row.lockedUntil : undefined;
 }
 
-/** Returns until when the name is locked, if this attempt reached the limit. An expired lock restarts the count. */
+/** Returns the end of the lock if this attempt reached the limit. An expired lock restarts the count. */
 export async function countFailedAttempt(sql: Query, userName: string, now: Date): Promise<Date | undefined> {
   const until = new Date(now.getTime() + LOCK_MS);
   const [row] = await sql<{ lockedUntil: Date | null }[]>`
