@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { endpoints } from '../src/api/endpoints.ts';
 import { openApi } from '../src/api/openapi.ts';
 import { version } from '../src/version.ts';
-import { conformancePage, readConformance } from './conformance.ts';
+import { conformancePage } from './conformance.ts';
 import { emrsPage } from './pages/emrs.ts';
 import { errorsPage } from './pages/errors.ts';
 import { eventsPage } from './pages/events.ts';
@@ -21,7 +21,7 @@ const files: Record<string, string> = {
   'docs/reference/errors.md': errorsPage(document),
   'docs/reference/events.md': eventsPage(document),
   'docs/reference/emrs.md': emrsPage(),
-  'docs/reference/conformance.md': conformancePage(await readConformance(root)),
+  'docs/reference/conformance.md': conformancePage(root),
   'docs/reference/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
 };
 
