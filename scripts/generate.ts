@@ -9,10 +9,7 @@ import { errorsPage } from './pages/errors.ts';
 import { eventsPage } from './pages/events.ts';
 import { envExample, settingsPage } from './pages/settings.ts';
 
-/**
- * Writes every file that is derived from the catalogues; with --check it only says which of them are out of date.
- * Run by `npm run generate` and, as a check, by `npm test`.
- */
+/** Writes every generated file. With --check (run by `npm test`) it only reports which files are out of date. */
 const root = process.cwd();
 const document = openApi(endpoints, { version, base_url: 'http://127.0.0.1:4000' });
 const files: Record<string, string> = {
@@ -40,5 +37,5 @@ if (checking && stale.length > 0) {
   process.stderr.write(`Out of date: ${stale.join(', ')}. Run: npm run generate\n`);
   process.exitCode = 1;
 } else if (!checking) {
-  process.stdout.write(stale.length > 0 ? `Written: ${stale.join(', ')}\n` : 'Everything was up to date.\n');
+  process.stdout.write(stale.length > 0 ? `Written: ${stale.join(', ')}\n` : 'Everything is up to date.\n');
 }

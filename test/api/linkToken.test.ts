@@ -40,7 +40,8 @@ describe('a link token', () => {
 });
 
 describe('user_id', () => {
-  const refusal = 'user_id must not hold personal data such as an e-mail address or a phone number. Send an opaque id.';
+  const refusal =
+    'user_id must not contain personal data such as an email address or a phone number. Use an opaque ID.';
 
   test.each([
     'jane@example.org',
@@ -148,7 +149,7 @@ describe('the EMR of an existing organisation', () => {
     const name = await create({ emr_name: 'epic' });
     expectRefusal(name, 400, /^EMR 'epic' is not supported/, 'emr_name');
     const domain = await create({ emr_instance_domain: 'https://elsewhere.example.org' });
-    const message = 'emr_instance_domain does not match the EMR address of this organisation.';
+    const message = 'emr_instance_domain does not match the EMR address of this organization.';
     expectRefusal(domain, 400, message, 'emr_instance_domain');
   });
 
@@ -156,7 +157,7 @@ describe('the EMR of an existing organisation', () => {
     await world.owner`UPDATE organisations SET connector = 'another' WHERE org_id = ${world.sandbox.org_id}`;
     try {
       const answer = await create({ emr_name: 'larkspur' });
-      expectRefusal(answer, 400, 'emr_name does not match the EMR of this organisation.', 'emr_name');
+      expectRefusal(answer, 400, 'emr_name does not match the EMR of this organization.', 'emr_name');
     } finally {
       await world.owner`UPDATE organisations SET connector = 'larkspur' WHERE org_id = ${world.sandbox.org_id}`;
     }

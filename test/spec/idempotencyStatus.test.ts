@@ -45,7 +45,7 @@ test(row('DEC-057'), async () => {
 });
 
 test(row('DEC-058'), async () => {
-  const message = 'This Idempotency-Key was used with another request. Use a new key for a new request.';
+  const message = 'This Idempotency-Key was already used with a different request. Use a new key for each request.';
   const key = randomUUID();
   expect((await world.api.callIn({ reason: 'One' }, keyed(key))).status).toBe(200);
   const before = await acceptedWork(world);

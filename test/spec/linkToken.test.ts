@@ -215,9 +215,9 @@ test(row('DEC-077'), async () => {
 
 test(row('DEC-078'), async () => {
   addPlainEmr(world);
-  const name = 'emr_name does not match the EMR of this organisation.';
+  const name = 'emr_name does not match the EMR of this organization.';
   await expectNoToken(create(inOld({ emr_name: 'plain' })), name, 'emr_name');
-  const place = 'emr_instance_domain does not match the EMR address of this organisation.';
+  const place = 'emr_instance_domain does not match the EMR address of this organization.';
   for (const emr_instance_domain of ['https://elsewhere.example.org', 'http://127.0.0.1:1']) {
     await expectNoToken(create(inOld({ emr_instance_domain })), place, 'emr_instance_domain');
   }
