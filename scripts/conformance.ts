@@ -34,7 +34,7 @@ export function readConformance(root: string): TestedRow[] {
 /** Every string literal below `test/spec/` that has the form of a row id. */
 export function readCitations(root: string): { id: string; file: string }[] {
   const prefixes = [...new Set(readRows(root).map(({ id }) => id.split('-')[0]))].join('|');
-  const literal = new RegExp(`(['"\`])((?:${prefixes})-\\d+)\\1`, 'g');
+  const literal = new RegExp(`(['"\`])((?:${prefixes})-\\d{2,3})\\1`, 'g');
   return readdirSync(join(root, tests), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))
     .sort()

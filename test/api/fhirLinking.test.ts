@@ -249,7 +249,7 @@ describe('a sign-in on the EMR’s own page', () => {
   });
 
   test('is taken up once, in the window that began it, and not after a quarter of an hour', async () => {
-    const unknown = /^This sign-in was not begun in this window, or too long ago/;
+    const unknown = /^This sign-in was started in another window or has expired/;
     const link_token = await tokenFor();
     const { url, window } = await started(link_token);
     const query = await allowed(url);
@@ -277,7 +277,7 @@ describe('a sign-in on the EMR’s own page', () => {
     const second = await started(link_token);
     expect((await asLink('GET', 'oauth/state', link_token)).body).toMatchObject({ state: 'waiting', failure: null });
     // What the first window still brings back is of no use.
-    expectRefusal(await finish(await allowed(first.url), first.window), 400, /not begun in this window/);
+    expectRefusal(await finish(await allowed(first.url), first.window), 400, /started in another window/);
     server.fail({ kind: 'error_500', path: '/auth/token' });
     expect((await finish(await allowed(second.url), second.window)).status).toBe(503);
     expect((await asLink('GET', 'oauth/state', link_token)).body).toMatchObject({ failure: 'emr_unavailable' });

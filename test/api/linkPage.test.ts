@@ -109,7 +109,7 @@ describe('a link token that is no good any more', () => {
     const token = await steps.linkToken({ org_id: `gone-${state}` });
     await end(token, `gone-${state}`);
     for (const answer of [await session(token), await signIn(token, 1)]) {
-      expectRefusal(answer, status, /Make a new one/);
+      expectRefusal(answer, status, /Create a new one/);
       expect(answer.body.code).toBe(`link_${state}`);
     }
     const shown = await page(token);

@@ -28,8 +28,8 @@ const strings_only = [5, true, ['text'], { text: 'text' }];
 test(row('INS-01'), async () => {
   const { mrn, ehr_id } = next();
   const before = await charts.rows('patient-insurances');
-  const { row } = await charts.added(mrn, { member_id: 'INS-01' });
-  expect(row).toMatchObject({ patientId: ehr_id, subscriberNumber: 'INS-01' });
+  const { row } = await charts.added(mrn, { member_id: 'M-INS-01' });
+  expect(row).toMatchObject({ patientId: ehr_id, subscriberNumber: 'M-INS-01' });
   const after = await charts.rows('patient-insurances');
   expect(after.filter(({ insuranceId }) => insuranceId !== row.insuranceId)).toStrictEqual(before);
   const elsewhere = await charts.outcome(await charts.add(ehr_id, good));

@@ -51,9 +51,9 @@ const entry = { field_label: expect.stringMatching(/\S/), property: expect.strin
 
 test(row('EVT-19'), async () => {
   const { mrn, ehr_id } = next();
-  const { event } = await told(mrn, { ...good, member_id: 'EVT-19' });
+  const { event } = await told(mrn, { ...good, member_id: 'M-EVT-19' });
   expect(event.type).toBe('patient.insurance.added');
-  const rows = await charts.rows('patient-insurances', { patientId: ehr_id, subscriberNumber: 'EVT-19' });
+  const rows = await charts.rows('patient-insurances', { patientId: ehr_id, subscriberNumber: 'M-EVT-19' });
   expect(rows.map((row) => row.insuranceId)).toStrictEqual([event.data.emr_insurance_id]);
 });
 
@@ -93,10 +93,10 @@ test(row('EVT-21'), async () => {
 
 test(row('EVT-22'), async () => {
   const { mrn, id } = await insured();
-  const { event } = await told(mrn, { member_id: 'EVT-22' }, id);
+  const { event } = await told(mrn, { member_id: 'M-EVT-22' }, id);
   expect(event.type).toBe('patient.insurance.updated');
   expect(event.data.emr_insurance_id).toBe(id);
-  expect((await charts.insurance(id)).subscriberNumber).toBe('EVT-22');
+  expect((await charts.insurance(id)).subscriberNumber).toBe('M-EVT-22');
 });
 
 test(row('EVT-23'), async () => {
@@ -241,8 +241,8 @@ test(row('DEC-193'), async () => {
 
 test(row('DEC-194'), async () => {
   const { mrn, ehr_id } = next();
-  const { event: added } = await told(mrn, { ...good, member_id: 'DEC-194' });
-  const [row] = await charts.rows('patient-insurances', { patientId: ehr_id, subscriberNumber: 'DEC-194' });
+  const { event: added } = await told(mrn, { ...good, member_id: 'M-DEC-194' });
+  const [row] = await charts.rows('patient-insurances', { patientId: ehr_id, subscriberNumber: 'M-DEC-194' });
   const { event: updated } = await told(mrn, { group_id: 'G-2' }, row.insuranceId);
   expect([added, updated].map(({ data }) => data.emr_insurance_id)).toStrictEqual([row.insuranceId, row.insuranceId]);
 });

@@ -157,7 +157,7 @@ test(row('DEC-073'), async () => {
     'Jane Doe <jane@example.org>',
     'user:jane@example.co.uk',
   ]) {
-    await expectNoToken(create(inOld({ user_id })), /^user_id must not hold personal data/, 'user_id');
+    await expectNoToken(create(inOld({ user_id })), /^user_id must not contain personal data/, 'user_id');
   }
   expect((await create(inOld({ user_id: 'jane@clinic' }))).status).toBe(200);
 });
@@ -171,7 +171,7 @@ test(row('DEC-074'), async () => {
     '12025550143',
     '555-0143',
   ]) {
-    await expectNoToken(create(inOld({ user_id })), /^user_id must not hold personal data/, 'user_id');
+    await expectNoToken(create(inOld({ user_id })), /^user_id must not contain personal data/, 'user_id');
   }
   for (const user_id of ['8842', '12345678', '20255501431234567', '12345678-1234-1234-1234-123456789012']) {
     expect((await create(inOld({ user_id }))).status, user_id).toBe(200);
