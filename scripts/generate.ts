@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { endpoints } from '../src/api/endpoints.ts';
-import { openApi } from '../src/api/openapi.ts';
+import { openApi } from '../src/openapi/openApi.ts';
 import { version } from '../src/version.ts';
 import { conformancePage } from './conformance.ts';
 import { emrsPage } from './pages/emrs.ts';

@@ -150,8 +150,8 @@ export class ApiError extends Error {
   }
 }
 
-/** The error of a code with its placeholders filled in: `throw refusal('provider_not_found', { id })`. */
-export function refusal<Code extends ErrorCode>(
+/** The error of a code with its placeholders filled in: `throw apiError('provider_not_found', { id })`. */
+export function apiError<Code extends ErrorCode>(
   code: Code,
   ...[fill, details]: [Gaps<Code>] extends [never]
     ? [fill?: undefined, details?: Details]

@@ -1,7 +1,7 @@
-import type { Document } from '../../src/api/document.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { errorsOf } from '../../src/api/openapi.ts';
 import { type ErrorCode, errors } from '../../src/errors.ts';
+import type { Document } from '../../src/openapi/document.ts';
+import { errorsOf } from '../../src/openapi/openApi.ts';
 import { code, json, page, table } from './markdown.ts';
 
 /** Above this number of endpoints the page shows the number instead of a list. */

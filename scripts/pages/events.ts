@@ -1,7 +1,7 @@
-import type { Document } from '../../src/api/document.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { fieldsOf, typeOf } from '../../src/docs/fieldTable.ts';
 import { type EventType, event_types } from '../../src/events.ts';
+import type { Document } from '../../src/openapi/document.ts';
 import { ladder_ms } from '../../src/webhooks/ladder.ts';
 import { retry } from '../../src/worker/backoff.ts';
 import { code, json, page, table } from './markdown.ts';

@@ -1,16 +1,16 @@
 import type { OperationName } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../db/database.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { parseId } from '../ids.ts';
 import type { Attention } from '../model/dashboard/overview.ts';
 import { hashToken } from '../security/hash.ts';
 
-/** A linked EMR account: one user of one organisation, under one client. */
+/** A linked EMR account: one user of one organization, under one client. */
 export type Account = {
   id: string;
   client_id: string;
-  organisation_id: string;
+  organization_id: string;
   user_id: string;
   org_id: string;
   connector: string;
@@ -25,9 +25,9 @@ export function findAccountByToken(ctx: Context, access_token: string): Promise<
   const hash = hashToken(access_token);
   return ctx.lookups.find(`account ${hash.toString('hex')}`, async () => {
     const [row] = await ctx.db.system<Account[]>`
-      SELECT accounts.id, accounts.client_id, accounts.organisation_id, accounts.user_id, organisations.org_id,
-             organisations.connector, accounts.reference_id, accounts.status, accounts.offers
-        FROM accounts JOIN organisations ON organisations.id = accounts.organisation_id
+      SELECT accounts.id, accounts.client_id, accounts.organization_id, accounts.user_id, organizations.org_id,
+             organizations.connector, accounts.reference_id, accounts.status, accounts.offers
+        FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
        WHERE accounts.token_hash = ${hash} AND accounts.status <> 'revoked'`;
     return row;
   });
@@ -44,11 +44,11 @@ export type StoredAccount = Account & {
 
 export async function readAccount(tx: Tx, account_id: string): Promise<StoredAccount | undefined> {
   const [row] = await tx<StoredAccount[]>`
-    SELECT accounts.id, accounts.client_id, accounts.organisation_id, accounts.user_id, organisations.org_id,
-           organisations.connector, organisations.emr_address, organisations.timezone, accounts.reference_id,
+    SELECT accounts.id, accounts.client_id, accounts.organization_id, accounts.user_id, organizations.org_id,
+           organizations.connector, organizations.emr_address, organizations.timezone, accounts.reference_id,
            accounts.status, accounts.offers, accounts.emr_user_name, accounts.credentials_sealed, accounts.grant_sealed,
            accounts.token_sealed
-      FROM accounts JOIN organisations ON organisations.id = accounts.organisation_id
+      FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
      WHERE accounts.id = ${account_id}`;
   return row;
 }
@@ -57,7 +57,7 @@ export async function readAccount(tx: Tx, account_id: string): Promise<StoredAcc
 export async function getAccount(tx: Tx, account_id: string): Promise<StoredAccount> {
   const id = parseId(account_id);
   const account = id && (await readAccount(tx, id));
-  if (!account) throw refusal('record_not_found', { noun: 'Account', id: account_id });
+  if (!account) throw apiError('record_not_found', { noun: 'Account', id: account_id });
   return account;
 }
 
@@ -73,7 +73,7 @@ export function listLoginRequired(db: Database, client_id: string): Promise<Atte
   return db.read<Attention['accounts'][number]>(
     client_id,
     (sql) => sql`SELECT accounts.id, user_id, org_id, status_reason AS reason
-      FROM accounts JOIN organisations ON organisations.id = organisation_id
+      FROM accounts JOIN organizations ON organizations.id = organization_id
      WHERE status = 'login_required' ORDER BY org_id, user_id`,
   );
 }

@@ -16,10 +16,10 @@ export async function openAudit(db: Database, keys: SystemKeys): Promise<Audit &
   const group = groupCommit<AuditRow>((rows) => insertRecords(db.system, rows));
   return {
     record: (entry) => group.add(stamp(entry)),
-    recordIn: async (tx, entry) => {
+    recordInTransaction: async (tx, entry) => {
       await insertRecords(tx, [stamp(entry)]);
     },
-    recordBeside: (sql, entry, condition) => insertRecords(sql, [stamp(entry)], condition),
+    recordStatement: (sql, entry, condition) => insertRecords(sql, [stamp(entry)], condition),
     close: group.settled,
   };
 }

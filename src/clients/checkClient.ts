@@ -1,4 +1,4 @@
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { ClientChanges } from '../model/dashboard/settings.ts';
 
 /** What no schema says of a client's settings; the first fault is told. Gives them in the spelling they are kept in. */
@@ -37,5 +37,5 @@ function checkLogo(logo: string): void {
 }
 
 function invalid(field: keyof ClientChanges, rule: string): Error {
-  return refusal('invalid_field', { rule: `${field} ${rule}` }, { field });
+  return apiError('invalid_field', { rule: `${field} ${rule}` }, { field });
 }

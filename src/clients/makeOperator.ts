@@ -12,20 +12,20 @@ export function newPassword(): string {
 }
 
 /** Leaves word of a change in its transaction; the change and the word stand together or not at all. */
-type RecordIn = (tx: Tx, id: string) => Promise<void>;
+type RecordInTransaction = (tx: Tx, id: string) => Promise<void>;
 
 /** Makes an operator with a password that is shown once. Undefined when somebody has this e-mail address already. */
 export async function makeOperator(
   ctx: Pick<Context, 'db'>,
   operator: { email: string; name: string; role: OperatorRole },
-  recordIn: RecordIn,
+  recordInTransaction: RecordInTransaction,
 ): Promise<{ id: string; password: string } | undefined> {
   const password = newPassword();
   const password_hash = await hashPassword(password);
   return ctx.db.system.begin(async (tx) => {
     const id = await addOperator(tx, { ...operator, password_hash, password_temporary: true });
     if (id === undefined) return undefined;
-    await recordIn(tx, id);
+    await recordInTransaction(tx, id);
     return { id, password };
   });
 }
@@ -34,7 +34,7 @@ export async function makeOperator(
 export async function resetOperator(
   ctx: Pick<Context, 'db'>,
   id: string,
-  recordIn: RecordIn,
+  recordInTransaction: RecordInTransaction,
 ): Promise<string | undefined> {
   const password = newPassword();
   const hash = await hashPassword(password);
@@ -42,7 +42,7 @@ export async function resetOperator(
     if (!(await keepPassword(tx, id, { hash, temporary: true }))) return undefined;
     await keepSecondFactor(tx, id, null);
     await endSessionsOf(tx, id);
-    await recordIn(tx, id);
+    await recordInTransaction(tx, id);
     return password;
   });
 }
@@ -53,13 +53,13 @@ export async function changePassword(
   id: string,
   password: string,
   session: string | undefined,
-  recordIn: RecordIn,
+  recordInTransaction: RecordInTransaction,
 ): Promise<void> {
   const hash = await hashPassword(password);
   await ctx.db.system.begin(async (tx) => {
     await keepPassword(tx, id, { hash, temporary: false });
     await endSessionsOf(tx, id, session);
-    await recordIn(tx, id);
+    await recordInTransaction(tx, id);
   });
 }
 
@@ -68,7 +68,7 @@ export async function makeFirstOwner(ctx: Context): Promise<{ email: string; pas
   if (await hasOperators(ctx)) return undefined;
   const email = ctx.config.owner_email;
   const made = await makeOperator(ctx, { email, name: 'Owner', role: 'owner' }, (tx, subject) =>
-    ctx.audit.recordIn(tx, {
+    ctx.audit.recordInTransaction(tx, {
       client_id: null,
       actor_kind: 'system',
       actor: 'first start',

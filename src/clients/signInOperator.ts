@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { hashToken } from '../security/hash.ts';
 import { verifyPassword } from '../security/passwords.ts';
 import { beginSession } from './operatorSessions.ts';
@@ -15,10 +15,10 @@ type Given = { email: string; password: string; code?: string | undefined };
 export async function signInOperator(ctx: Context, { email, password, code }: Given): Promise<string> {
   const known = await checkPassword(ctx, email, password);
   if (known.totp_sealed) {
-    if (!code) throw refusal('operator_code_required');
+    if (!code) throw apiError('operator_code_required');
     if (!(await takeCode(ctx, known.id, known.totp_sealed, code))) {
       await record(ctx, known, email, 'code refused');
-      throw refusal('operator_code_wrong');
+      throw apiError('operator_code_wrong');
     }
   }
   await record(ctx, known, email, 'signed in');
@@ -32,12 +32,12 @@ export async function checkPassword(ctx: Context, email: string, password: strin
   const wait_s = await countCheck(ctx, address);
   if (wait_s !== undefined) {
     await record(ctx, known, address, 'locked');
-    throw refusal('operator_locked', undefined, { retry_after_s: wait_s });
+    throw apiError('operator_locked', undefined, { retry_after_s: wait_s });
   }
   const right = await verifyPassword(known?.password_hash, password);
   if (known && right) return known;
   await record(ctx, known, address, 'password refused');
-  throw refusal('operator_credentials_wrong');
+  throw apiError('operator_credentials_wrong');
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Sql } from './database.ts';
 
 /**
  * Channels by which processes nudge each other. A NOTIFY inside a transaction takes a lock on the whole database at
- * its commit and so serialises all writers; we ring after the commit, once for all rings of the same turn of the
+ * its commit and so serializes all writers; we ring after the commit, once for all rings of the same turn of the
  * event loop. A lost ring costs at most a second: whoever waits also looks by itself.
  */
 export type Channel = 'chartwire_jobs' | 'chartwire_deliveries' | 'chartwire_access' | 'chartwire_live';

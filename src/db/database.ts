@@ -16,7 +16,7 @@ export type Database = {
   tenant<T>(client_id: string, work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
    * Rows of one tenant in one statement, three times the rate of the form above (7.3 against 2.4 thousand reads/s).
-   * The setting stands in a materialised CTE; the query is held behind it by a reference to its result in a
+   * The setting stands in a materialized CTE; the query is held behind it by a reference to its result in a
    * sub-select that OFFSET 0 keeps from being flattened, so no join order can read before the tenant is set.
    */
   read<Row>(client_id: string, query: (sql: Sql) => Fragment): Promise<Row[]>;

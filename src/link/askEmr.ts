@@ -1,6 +1,6 @@
 import { type Connector, type Door, EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 
 /** The EMR of a link, for as long as a person waits. */
@@ -17,7 +17,7 @@ export async function askEmr<T>(connector: Connector, ask: () => Promise<T>): Pr
   } catch (error) {
     if (!(error instanceof EmrFailure)) throw error;
     if (error.kind === 'refused')
-      throw refusal('emr_sign_in_refused', { emr, reason: error.message }, { cause: error });
-    throw refusal('emr_unavailable', { emr }, { cause: error, retry_after_s: 5 });
+      throw apiError('emr_sign_in_refused', { emr, reason: error.message }, { cause: error });
+    throw apiError('emr_unavailable', { emr }, { cause: error, retry_after_s: 5 });
   }
 }

@@ -1,5 +1,5 @@
 import type { Connector, CredentialField, Credentials, SignInWay } from '../connectors/connector.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 
 /** Everything that the way of signing in asks for, and nothing else. */
 export function checkCredentials(connector: Connector, credentials: Credentials): void {
@@ -8,7 +8,7 @@ export function checkCredentials(connector: Connector, credentials: Credentials)
   const names = [...fields.map((field) => field.name), ...(way ? ['way'] : [])];
   const unknown = Object.keys(credentials).filter((name) => !names.includes(name));
   if (unknown.length > 0) {
-    throw refusal('unexpected_fields', { fields: unknown.map((name) => `credentials.${name}`).join(', ') });
+    throw apiError('unexpected_fields', { fields: unknown.map((name) => `credentials.${name}`).join(', ') });
   }
   const missing = fields.find(({ name, optional }) => !optional && !credentials[name])?.name;
   if (missing) throw missingField(missing);
@@ -31,9 +31,9 @@ function chosenWay(ways: readonly SignInWay[], name: string | undefined): SignIn
   const way = ways.find((each) => each.name === name);
   if (way) return way;
   const rule = `credentials.way must be one of: ${ways.map((each) => each.name).join(', ')}`;
-  throw refusal('invalid_field', { rule }, { field: 'credentials.way' });
+  throw apiError('invalid_field', { rule }, { field: 'credentials.way' });
 }
 
 function missingField(name: string) {
-  return refusal('missing_field', { field: `credentials.${name}` }, { field: `credentials.${name}` });
+  return apiError('missing_field', { field: `credentials.${name}` }, { field: `credentials.${name}` });
 }

@@ -3,7 +3,7 @@ import { connectorOf } from '../accounts/openAccount.ts';
 import type { Connector, Credentials, Grant, SignIn } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { requestSync } from '../records/requestSync.ts';
 import { askEmr, doorTo } from './askEmr.ts';
 import { checkCredentials, mergeCredentials } from './checkCredentials.ts';
@@ -32,14 +32,14 @@ export async function signInForLink(
 ): Promise<SignedInPerson> {
   const { purpose, stored, paged } = await ctx.db.tenant(client_id, async (tx) => {
     const purpose = await findLinkToken(tx, link_token);
-    if (!purpose) throw refusal('link_token_invalid', undefined, { field: 'link_token' });
+    if (!purpose) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
     const paged = await readPageGrant(ctx, tx, link_token);
     return { purpose, stored: await storedCredentials(ctx, tx, purpose), paged };
   });
   const connector = connectorOf(ctx, purpose.connector);
   const merged = mergeCredentials(stored, given.credentials);
   const on_page = connector.sign_in_ways?.find(({ name }) => name === merged.way)?.on_page ?? false;
-  if (on_page && !paged) throw refusal('emr_page_required', { emr: connector.display_name });
+  if (on_page && !paged) throw apiError('emr_page_required', { emr: connector.display_name });
   // What the EMR's page gave belongs to the credentials that led there, whatever was typed since.
   const credentials = on_page && paged ? paged.credentials : merged;
   checkCredentials(connector, credentials);
@@ -56,12 +56,12 @@ export async function completeLink(
   link_token: string,
   { purpose, credentials, signed_in }: SignedInPerson,
 ): Promise<string> {
-  if (!(await burnLinkToken(tx, link_token))) throw refusal('link_token_invalid', undefined, { field: 'link_token' });
+  if (!(await burnLinkToken(tx, link_token))) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
   await removePageSignIn(tx, link_token);
-  const { account_id, organisation_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
-  await requestSync(ctx, tx, { ...purpose, organisation_id, account_id }, { announce: false });
+  const { account_id, organization_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
+  await requestSync(ctx, tx, { ...purpose, organization_id, account_id }, { announce: false });
   // The request that brought it is recorded too, but not which account it came to.
-  await ctx.audit.recordIn(tx, {
+  await ctx.audit.recordInTransaction(tx, {
     client_id: purpose.client_id,
     actor_kind: 'link',
     actor: purpose.user_id,
@@ -85,8 +85,8 @@ async function signIn(
   );
   const emr = connector.display_name;
   if (outcome.outcome === 'signed_in') return outcome;
-  if (outcome.outcome === 'code_required') throw refusal('emr_code_required', { emr }, { field: 'one_time_code' });
-  throw refusal(refused[outcome.because], { emr });
+  if (outcome.outcome === 'code_required') throw apiError('emr_code_required', { emr }, { field: 'one_time_code' });
+  throw apiError(refused[outcome.because], { emr });
 }
 
 const refused = {

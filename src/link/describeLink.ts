@@ -11,7 +11,7 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   const stored = await ctx.db.tenant(purpose.client_id, (tx) => storedCredentials(ctx, tx, purpose));
   return {
     emr: connector.display_name,
-    organisation: purpose.org_id,
+    organization: purpose.org_id,
     emr_host: new URL(purpose.emr_address).host,
     update: purpose.account_id !== null,
     fields: connector.credential_fields.map(({ name, label, secret, autocomplete, optional }) => ({

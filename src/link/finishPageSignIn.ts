@@ -1,6 +1,6 @@
 import { connectorOf } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
-import { ApiError, refusal } from '../errors.ts';
+import { ApiError, apiError } from '../errors.ts';
 import { askEmr, doorTo } from './askEmr.ts';
 import { lookUpLinkByHash } from './linkTokens.ts';
 import { endPageSignIn, type KeptPage, takePageSignIn } from './pageSignIns.ts';
@@ -12,7 +12,7 @@ export async function finishPageSignIn(ctx: Context, query: string, window: stri
   returned.search = query;
   const state = returned.searchParams.get('state') ?? '';
   const taken = await takePageSignIn(ctx, state, window);
-  if (!taken) throw refusal('page_sign_in_unknown');
+  if (!taken) throw apiError('page_sign_in_unknown');
   const { client_id, link_token_hash, page } = taken;
   try {
     const grant = await exchange(ctx, link_token_hash, page, returned);
@@ -28,11 +28,11 @@ async function exchange(ctx: Context, link_token_hash: Buffer, { credentials, ke
   const link = await lookUpLinkByHash(ctx, link_token_hash);
   const connector = link && connectorOf(ctx, link.purpose.connector);
   const page_sign_in = connector?.page_sign_in;
-  if (link?.state !== 'open' || !page_sign_in) throw refusal('page_sign_in_unknown');
+  if (link?.state !== 'open' || !page_sign_in) throw apiError('page_sign_in_unknown');
   const outcome = await askEmr(connector, () =>
     page_sign_in.finish(doorTo(ctx, link.purpose), credentials, kept, returned),
   );
   if (outcome.outcome === 'signed_in') return outcome.grant;
   const emr = connector.display_name;
-  throw refusal(outcome.because === 'person' ? 'emr_page_declined' : 'emr_access_refused', { emr });
+  throw apiError(outcome.because === 'person' ? 'emr_page_declined' : 'emr_access_refused', { emr });
 }

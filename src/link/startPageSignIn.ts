@@ -1,7 +1,7 @@
 import { connectorOf } from '../accounts/openAccount.ts';
 import type { Credentials } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { newToken } from '../ids.ts';
 import { askEmr, doorTo } from './askEmr.ts';
 import { checkCredentials, mergeCredentials } from './checkCredentials.ts';
@@ -33,7 +33,7 @@ export async function startPageSignIn(
   const { page_sign_in } = connector;
   if (!way?.on_page || !page_sign_in) {
     const rule = 'credentials.way is none that has a page.';
-    throw refusal('invalid_field', { rule }, { field: 'credentials.way' });
+    throw apiError('invalid_field', { rule }, { field: 'credentials.way' });
   }
   await spendSignIn(ctx, purpose.client_id, link.token);
   const [state, window] = [newToken('page_state'), newToken('page_window')];

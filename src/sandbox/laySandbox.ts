@@ -91,14 +91,14 @@ async function keepClient(ctx: Context, before: Partial<Sandbox>): Promise<{ cli
      WHERE name = ${names.client} AND mode = 'test' ORDER BY id LIMIT 1`;
   if (row) {
     const client_secret = await ctx.db.tenant(row.id, async (tx) => {
-      await ctx.audit.recordIn(tx, actOf(row.id, 'client.add_secret', row.public_id));
+      await ctx.audit.recordInTransaction(tx, actOf(row.id, 'client.add_secret', row.public_id));
       return addSecret(tx, row.id, 'test');
     });
     return { client: row, client_secret };
   }
   const looks = { name: names.client, mode: 'test', callback_urls, colour: '#0b5a6e' } as const;
   const made = await createClient(ctx.db, looks, (tx, { id, client_id }) =>
-    ctx.audit.recordIn(tx, actOf(id, 'client.create', client_id)),
+    ctx.audit.recordInTransaction(tx, actOf(id, 'client.create', client_id)),
   );
   const client: Client = {
     id: made.id,
@@ -118,9 +118,9 @@ function actOf(client_id: string, action: string, subject: string): AuditEntry {
 async function keepAccount(ctx: Context, client: Client, larkspur: LarkspurFacts) {
   const find = () =>
     ctx.db.tenant(client.id, async (tx) => {
-      await tx`UPDATE organisations SET emr_address = ${larkspur.url} WHERE org_id = ${names.org_id}`;
+      await tx`UPDATE organizations SET emr_address = ${larkspur.url} WHERE org_id = ${names.org_id}`;
       const [row] = await tx<{ id: string }[]>`SELECT accounts.id FROM accounts
-        JOIN organisations ON organisations.id = organisation_id
+        JOIN organizations ON organizations.id = organization_id
         WHERE org_id = ${names.org_id} AND user_id = ${names.user_id}`;
       const account = row && (await readAccount(tx, row.id));
       if (!account) return undefined;

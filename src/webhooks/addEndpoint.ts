@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { EventType } from '../events.ts';
 import { newReference } from '../ids.ts';
 import { checkUrl } from '../security/addresses.ts';
@@ -22,7 +22,7 @@ export async function addEndpoint(
 ): Promise<{ id: string; secret: string }> {
   const checked = checkUrl(url, { sandbox: ctx.config.sandbox, allow: ctx.config.outbound_allow });
   if ('refused' in checked) {
-    throw refusal('webhook_url_refused', { rule: checked.refused }, { field: 'webhook_url' });
+    throw apiError('webhook_url_refused', { rule: checked.refused }, { field: 'webhook_url' });
   }
   await lockUrl(tx, client_id, url);
   const known = await renewEndpoint(tx, { url, event_types: event_types ?? null });

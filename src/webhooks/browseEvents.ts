@@ -43,14 +43,14 @@ export function eventColumns(sql: Sql): Fragment {
   return sql`
     replace(event.id::text, '-', '') AS id, event.type, iso(event.created_at) AS created_at, event.job_id::int8 AS job_id,
     json_build_object('id', replace(account.id::text, '-', ''), 'user_id', account.user_id,
-      'org_id', organisation.org_id) AS account,
+      'org_id', organization.org_id) AS account,
     event.delivery_status, delivered.tries, delivered.next_try_at`;
 }
 
 export function eventSources(sql: Sql): Fragment {
   return sql`
     JOIN accounts AS account ON account.id = event.account_id
-    JOIN organisations AS organisation ON organisation.id = account.organisation_id
+    JOIN organizations AS organization ON organization.id = account.organization_id
     CROSS JOIN LATERAL (
       SELECT coalesce(sum(attempts), 0)::int AS tries, iso(min(ready_at)) AS next_try_at
         FROM deliveries WHERE event_id = event.id) AS delivered`;

@@ -1,4 +1,4 @@
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 
 const day_ms = 86_400_000;
 
@@ -13,7 +13,7 @@ export function instantOf(field: string, text: string): { starts: string; ends: 
   // Date.parse turns 30 February into 2 March.
   if (Number.isNaN(starts_ms) || !day || new Date(`${day}T00:00Z`).toISOString().slice(0, 10) !== day) {
     const rule = `${field} must be a date (YYYY-MM-DD) or an ISO 8601 date-time.`;
-    throw refusal('invalid_field', { rule }, { field });
+    throw apiError('invalid_field', { rule }, { field });
   }
   const lasts_ms = time === undefined ? day_ms : 1;
   return { starts: new Date(starts_ms).toISOString(), ends: new Date(starts_ms + lasts_ms).toISOString() };

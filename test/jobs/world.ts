@@ -29,8 +29,8 @@ export async function openWorld(): Promise<World> {
     tenant,
     queue: async (lane, of = tenant, parallel_max = 4) => {
       const operation = { id: newId(), type: 'test', input: { lane } };
-      const { client_id, organisation_id, account_id } = of;
-      const id = await enqueue(db.service, { client_id, organisation_id, account_id, operation, lane, parallel_max });
+      const { client_id, organization_id, account_id } = of;
+      const id = await enqueue(db.service, { client_id, organization_id, account_id, operation, lane, parallel_max });
       if (id === undefined) throw new Error('The job was not queued.');
       return id;
     },

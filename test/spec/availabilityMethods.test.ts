@@ -171,8 +171,8 @@ test(row('DEC-261'), async () => {
   expect(new Set(spans(offers))).toStrictEqual(new Set(['09:00–17:00']));
   const set = async (hours: unknown) => {
     const operator = await openOperator(world);
-    const [{ id } = { id: '' }] = await world.owner<{ id: string }[]>`SELECT id FROM organisations`;
-    expect((await operator.patch(`clients/{client}/organisations/${id}/default-hours`, { hours })).status).toBe(200);
+    const [{ id } = { id: '' }] = await world.owner<{ id: string }[]>`SELECT id FROM organizations`;
+    expect((await operator.patch(`clients/{client}/organizations/${id}/default-hours`, { hours })).status).toBe(200);
   };
   await set([{ day: 'Tuesday', shifts: [shift('07:30', '11:00')] }]);
   const set_offers: Row[] = (await askAvailability(world, week)).body.results.availability;

@@ -39,14 +39,14 @@ const purposeOf = ({ user_id, access_token }: ExpiredAccount) => ({
 const create = (body: Record<string, unknown>) =>
   world.api.call('POST', '/link/token/create', { body, headers: { access_token: null } });
 
-const refusal = { success: false, error: 'login_required', message: expect.stringContaining('expired') };
+const apiError = { success: false, error: 'login_required', message: expect.stringContaining('expired') };
 
 test(row('AUT-06'), async () => {
   const { api, access_token } = await expireAccount(world, 'renewed-user', 4);
   for (const operation of v1) {
     const answer = await api.call(operation.method, operation.url);
     if (answersWhileExpired(operation)) expect(answer.status, operation.path).not.toBe(403);
-    else expect([answer.status, answer.body], operation.path).toStrictEqual([403, refusal]);
+    else expect([answer.status, answer.body], operation.path).toStrictEqual([403, apiError]);
   }
   await world.api.link({ user_id: 'renewed-user', staff: 4, access_token });
   for (const operation of v1) {
@@ -69,7 +69,7 @@ test(row('DEC-045'), async () => {
   expect(refused.length).toBeGreaterThan(20);
   for (const { method, url } of refused) {
     const answer = await expired.api.call(method, url);
-    expect([answer.status, answer.body], url).toStrictEqual([403, refusal]);
+    expect([answer.status, answer.body], url).toStrictEqual([403, apiError]);
   }
 });
 

@@ -49,10 +49,10 @@ test(row('DEC-282'), async () => {
     expect((await world.api.untilEvent(call.job_id)).event_type, kind).toBe('telephone_encounter.created');
   }
   // Unreachable: nobody listens there.
-  await world.owner`UPDATE organisations SET emr_address = 'http://127.0.0.1:9'`;
+  await world.owner`UPDATE organizations SET emr_address = 'http://127.0.0.1:9'`;
   const unreachable = await accept();
   await untilRetried(unreachable);
-  await world.owner`UPDATE organisations SET emr_address = ${world.sandbox.larkspur.url}`;
+  await world.owner`UPDATE organizations SET emr_address = ${world.sandbox.larkspur.url}`;
   await endPauses(world.owner);
   expect((await world.api.untilEvent(unreachable.job_id)).event_type).toBe('telephone_encounter.created');
 

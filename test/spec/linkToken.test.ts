@@ -21,9 +21,9 @@ afterAll(() => world.close());
 type Fields = Record<string, unknown>;
 const create = (body: Fields, api: Api = world.api, headers: Record<string, string | null> = { access_token: null }) =>
   api.call('POST', '/link/token/create', { body, headers });
-/** For a user of the sandbox's organisation, which has had its first link. */
+/** For a user of the sandbox's organization, which has had its first link. */
 const inOld = (fields: Fields = {}) => ({ user_id: 'user-1', org_id: world.sandbox.org_id, ...fields });
-/** For the first user of an organisation that nobody has linked. */
+/** For the first user of an organization that nobody has linked. */
 const inNew = (fields: Fields = {}) => ({
   user_id: 'user-1',
   org_id: 'new-org',
@@ -88,7 +88,7 @@ test(row('LNK-04'), async () => {
   await world.api.link({ user_id: 'chosen', org_id, staff: 2 });
   await world.api.link({ user_id: 'chosen', staff: 2 });
   const accounts =
-    await world.owner`SELECT org_id FROM accounts JOIN organisations ON organisations.id = organisation_id
+    await world.owner`SELECT org_id FROM accounts JOIN organizations ON organizations.id = organization_id
     WHERE user_id = 'chosen' ORDER BY accounts.id`;
   expect(accounts.map((each) => each.org_id)).toStrictEqual([org_id, world.sandbox.org_id]);
 });
@@ -195,7 +195,7 @@ test(row('DEC-076'), async () => {
   const named = { ...neither, emr_name: 'larkspur' };
   await expectNoToken(create(named), 'Missing required field: emr_instance_domain', 'emr_instance_domain');
   expect((await create({ ...named, emr_instance_domain: world.sandbox.larkspur.url })).status).toBe(200);
-  // An organisation of one client is new to another.
+  // An organization of one client is new to another.
   await expectNoToken(create(inOld(), other.api), 'Missing required field: emr_name', 'emr_name');
 });
 

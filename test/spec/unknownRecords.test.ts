@@ -9,7 +9,7 @@ import { sendDocument } from './sendDocument.ts';
 import { acceptedWork } from './stored.ts';
 
 let world: TestSandbox;
-/** Another organisation of this client, and another client; both have records of every kind. */
+/** Another organization of this client, and another client; both have records of every kind. */
 let second: Api;
 let other: Api;
 beforeAll(async () => {
@@ -34,7 +34,7 @@ const book = (fields: object) => {
 };
 async function appointmentOf(api: Api): Promise<string | undefined> {
   const reference = (await api.call('GET', '/v1/settings')).body.data.access_token_reference_id;
-  const [row] = await world.owner`SELECT appointments.id FROM appointments JOIN accounts USING (organisation_id)
+  const [row] = await world.owner`SELECT appointments.id FROM appointments JOIN accounts USING (organization_id)
     WHERE reference_id = ${reference} LIMIT 1`;
   return row?.id.replaceAll('-', '');
 }

@@ -284,7 +284,7 @@ describe('the role that crosses tenants', () => {
         'lanes UPDATE locked_until',
         'lanes UPDATE owner',
         'link_tokens DELETE',
-        'organisations UPDATE next_sync_at',
+        'organizations UPDATE next_sync_at',
         'public_tokens DELETE',
         'received_requests DELETE',
         'requests DELETE',

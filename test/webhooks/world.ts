@@ -96,13 +96,13 @@ export async function hurry(world: World): Promise<void> {
 }
 
 export async function jobOf(world: World, tenant: Tenant = world.tenant): Promise<number> {
-  const { client_id, organisation_id, account_id } = tenant;
+  const { client_id, organization_id, account_id } = tenant;
   const [job] = await world.owner<{ id: number }[]>`
     WITH operation AS (
-      INSERT INTO operations (id, client_id, organisation_id, account_id, type, input)
-      VALUES (gen_random_uuid(), ${client_id}, ${organisation_id}, ${account_id}, 'sync', '{}') RETURNING id)
-    INSERT INTO jobs (client_id, organisation_id, account_id, operation_id, type, lane)
-      SELECT ${client_id}, ${organisation_id}, ${account_id}, id, 'sync', 'lane' FROM operation RETURNING id`;
+      INSERT INTO operations (id, client_id, organization_id, account_id, type, input)
+      VALUES (gen_random_uuid(), ${client_id}, ${organization_id}, ${account_id}, 'sync', '{}') RETURNING id)
+    INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, lane)
+      SELECT ${client_id}, ${organization_id}, ${account_id}, id, 'sync', 'lane' FROM operation RETURNING id`;
   if (!job) throw new Error('no job');
   return job.id;
 }

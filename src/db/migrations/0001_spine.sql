@@ -1,4 +1,4 @@
--- The spine: who calls (clients, organisations, accounts), what we hold (records), what is asked (operations, jobs),
+-- The spine: who calls (clients, organizations, accounts), what we hold (records), what is asked (operations, jobs),
 -- who is told (events, deliveries). Ids are UUID v7 made by the service.
 --
 -- Two roles, neither owner nor bypassing row-level security:
@@ -34,7 +34,7 @@ CREATE TABLE operators (
   created_at    timestamptz NOT NULL DEFAULT now()
 );
 
-CREATE TABLE organisations (
+CREATE TABLE organizations (
   id           uuid PRIMARY KEY,
   client_id    uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
   org_id       text NOT NULL,
@@ -46,12 +46,12 @@ CREATE TABLE organisations (
   created_at   timestamptz NOT NULL DEFAULT now(),
   UNIQUE (client_id, org_id)
 );
-CREATE INDEX organisations_next_sync ON organisations (next_sync_at);
+CREATE INDEX organizations_next_sync ON organizations (next_sync_at);
 
 CREATE TABLE accounts (
   id                 uuid PRIMARY KEY,
   client_id          uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id    uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id    uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   user_id            text NOT NULL,
   reference_id       text NOT NULL UNIQUE,
   token_hash         bytea NOT NULL UNIQUE,
@@ -63,7 +63,7 @@ CREATE TABLE accounts (
   emr_user_name      text NOT NULL,
   linked_at          timestamptz NOT NULL DEFAULT now(),
   created_at         timestamptz NOT NULL DEFAULT now(),
-  UNIQUE (organisation_id, user_id)
+  UNIQUE (organization_id, user_id)
 );
 
 CREATE TABLE link_tokens (
@@ -116,7 +116,7 @@ CREATE INDEX data_keys_master ON data_keys (master_key_id);
 CREATE TABLE providers (
   id                   uuid PRIMARY KEY,
   client_id            uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id      uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id      uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id               text NOT NULL,
   source               json NOT NULL,
   -- Settings that belong to the service: null means that the EMR's value holds. A sync never writes them.
@@ -126,46 +126,46 @@ CREATE TABLE providers (
   doc                  json NOT NULL,
   source_hash          bytea NOT NULL,
   seen_in              bigint NOT NULL,
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
 
 CREATE TABLE locations (
   id              uuid PRIMARY KEY,
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id          text NOT NULL,
   doc             json NOT NULL,
   source_hash     bytea NOT NULL,
   seen_in         bigint NOT NULL,
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
 
 CREATE TABLE staff (
   id              uuid PRIMARY KEY,
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id          text NOT NULL,
   doc             json NOT NULL,
   source_hash     bytea NOT NULL,
   seen_in         bigint NOT NULL,
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
 
 CREATE TABLE pharmacies (
   id              uuid PRIMARY KEY,
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id          text NOT NULL,
   doc             json NOT NULL,
   source_hash     bytea NOT NULL,
   seen_in         bigint NOT NULL,
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
 
 CREATE TABLE patients (
   id              uuid PRIMARY KEY,
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id          text,
   mrn             text,
   status          text NOT NULL CHECK (status IN ('pending', 'failed', 'active', 'pending_update')),
@@ -178,31 +178,31 @@ CREATE TABLE patients (
   source_hash     bytea NOT NULL,
   seen_in         bigint NOT NULL,
   created_at      timestamptz NOT NULL DEFAULT now(),
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
 -- Under row-level security only leakproof comparisons reach an index, so partial names are matched while walking this
 -- narrow index (folded names are in it) and the wide documents are fetched for the page alone.
-CREATE INDEX patients_names ON patients (client_id, organisation_id, last_folded, first_folded, id);
-CREATE INDEX patients_mrn ON patients (client_id, organisation_id, mrn);
-CREATE INDEX patients_dob ON patients (client_id, organisation_id, dob);
-CREATE INDEX patients_phone ON patients (client_id, organisation_id, phone);
-CREATE INDEX patients_cell_phone ON patients (client_id, organisation_id, cell_phone);
+CREATE INDEX patients_names ON patients (client_id, organization_id, last_folded, first_folded, id);
+CREATE INDEX patients_mrn ON patients (client_id, organization_id, mrn);
+CREATE INDEX patients_dob ON patients (client_id, organization_id, dob);
+CREATE INDEX patients_phone ON patients (client_id, organization_id, phone);
+CREATE INDEX patients_cell_phone ON patients (client_id, organization_id, cell_phone);
 
 -- Totals of unfiltered lists, kept by the statements that change them: counting a million rows takes a second.
 CREATE TABLE record_counts (
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   kind            text NOT NULL,
   total           bigint NOT NULL,
-  PRIMARY KEY (organisation_id, kind)
+  PRIMARY KEY (organization_id, kind)
 );
 
 CREATE FUNCTION count_records() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO record_counts (client_id, organisation_id, kind, total)
-    SELECT client_id, organisation_id, TG_TABLE_NAME, CASE TG_OP WHEN 'INSERT' THEN count(*) ELSE -count(*) END
-      FROM changed GROUP BY client_id, organisation_id
-    ON CONFLICT (organisation_id, kind) DO UPDATE SET total = record_counts.total + excluded.total;
+  INSERT INTO record_counts (client_id, organization_id, kind, total)
+    SELECT client_id, organization_id, TG_TABLE_NAME, CASE TG_OP WHEN 'INSERT' THEN count(*) ELSE -count(*) END
+      FROM changed GROUP BY client_id, organization_id
+    ON CONFLICT (organization_id, kind) DO UPDATE SET total = record_counts.total + excluded.total;
   RETURN NULL;
 END $$;
 CREATE TRIGGER patients_added AFTER INSERT ON patients
@@ -210,10 +210,10 @@ CREATE TRIGGER patients_added AFTER INSERT ON patients
 
 CREATE FUNCTION uncount_records() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  -- An organisation that is being deleted takes its counts with it.
+  -- An organization that is being deleted takes its counts with it.
   UPDATE record_counts AS kept SET total = kept.total - gone.n
-    FROM (SELECT organisation_id, count(*) AS n FROM changed GROUP BY organisation_id) AS gone
-    WHERE kept.organisation_id = gone.organisation_id AND kept.kind = TG_TABLE_NAME;
+    FROM (SELECT organization_id, count(*) AS n FROM changed GROUP BY organization_id) AS gone
+    WHERE kept.organization_id = gone.organization_id AND kept.kind = TG_TABLE_NAME;
   RETURN NULL;
 END $$;
 CREATE TRIGGER patients_removed AFTER DELETE ON patients
@@ -221,12 +221,12 @@ CREATE TRIGGER patients_removed AFTER DELETE ON patients
 
 -- What is asked and what is under way ---------------------------------------------------------------------------------
 -- Each foreign key costs a look-up and a lock on the parent's row at every insert, and every write of a tenant shares
--- those parents. Here one chain holds: event and job → operation → account → organisation → client.
+-- those parents. Here one chain holds: event and job → operation → account → organization → client.
 
 CREATE TABLE operations (
   id              uuid PRIMARY KEY,
   client_id       uuid NOT NULL,
-  organisation_id uuid NOT NULL,
+  organization_id uuid NOT NULL,
   account_id      uuid NOT NULL REFERENCES accounts ON DELETE CASCADE,
   type            text NOT NULL,
   input           json NOT NULL,
@@ -236,7 +236,7 @@ CREATE TABLE operations (
 CREATE TABLE jobs (
   id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   client_id       uuid NOT NULL,
-  organisation_id uuid NOT NULL,
+  organization_id uuid NOT NULL,
   account_id      uuid NOT NULL,
   operation_id    uuid NOT NULL REFERENCES operations ON DELETE CASCADE,
   type            text NOT NULL,
@@ -255,7 +255,7 @@ CREATE TABLE jobs (
   error           json,
   event_id        uuid
 );
-CREATE INDEX jobs_lane ON jobs (organisation_id, lane, id) WHERE state IN ('queued', 'running') AND NOT parked;
+CREATE INDEX jobs_lane ON jobs (organization_id, lane, id) WHERE state IN ('queued', 'running') AND NOT parked;
 CREATE INDEX jobs_waiting ON jobs (account_id, id) WHERE state IN ('queued', 'running');
 CREATE INDEX jobs_parked ON jobs (parked_since) WHERE parked;
 CREATE INDEX jobs_operation ON jobs (operation_id);
@@ -277,7 +277,7 @@ CREATE TABLE job_steps (
 CREATE TABLE lanes (
   id              uuid PRIMARY KEY DEFAULT gen_random_uuid(),
   client_id       uuid NOT NULL,
-  organisation_id uuid NOT NULL,
+  organization_id uuid NOT NULL,
   account_id      uuid NOT NULL,
   key             text NOT NULL,
   parallel_max    integer NOT NULL,
@@ -285,7 +285,7 @@ CREATE TABLE lanes (
   locked_until    timestamptz,
   owner           text,
   fence           bigint NOT NULL DEFAULT 0,
-  UNIQUE (organisation_id, key)
+  UNIQUE (organization_id, key)
 );
 CREATE INDEX lanes_ready ON lanes (account_id, ready_at) WHERE ready_at IS NOT NULL;
 CREATE INDEX lanes_locked ON lanes (locked_until) WHERE locked_until IS NOT NULL;
@@ -390,7 +390,7 @@ DO $$
 DECLARE
   name text;
 BEGIN
-  FOREACH name IN ARRAY ARRAY['client_secrets', 'organisations', 'accounts', 'link_tokens', 'public_tokens', 'data_keys',
+  FOREACH name IN ARRAY ARRAY['client_secrets', 'organizations', 'accounts', 'link_tokens', 'public_tokens', 'data_keys',
     'providers', 'locations', 'staff', 'pharmacies', 'patients', 'record_counts', 'operations', 'jobs', 'job_steps',
     'lanes', 'idempotency_keys', 'events', 'webhook_endpoints', 'webhook_secrets', 'deliveries', 'delivery_attempts']
   LOOP
@@ -415,7 +415,7 @@ DO $$
 DECLARE
   name text;
 BEGIN
-  FOREACH name IN ARRAY ARRAY['clients', 'client_secrets', 'organisations', 'accounts', 'link_tokens', 'public_tokens',
+  FOREACH name IN ARRAY ARRAY['clients', 'client_secrets', 'organizations', 'accounts', 'link_tokens', 'public_tokens',
     'data_keys', 'jobs', 'lanes', 'idempotency_keys', 'events', 'deliveries']
   LOOP
     EXECUTE format('CREATE POLICY crossing ON %I TO chartwire_system USING (true) WITH CHECK (true)', name);
@@ -423,13 +423,13 @@ BEGIN
 END $$;
 GRANT SELECT ON clients, client_secrets TO chartwire_system;
 GRANT SELECT (id, client_id, org_id, connector, emr_address, timezone, next_sync_at), UPDATE (next_sync_at)
-  ON organisations TO chartwire_system;
-GRANT SELECT (id, client_id, organisation_id, user_id, reference_id, token_hash, status, linked_at)
+  ON organizations TO chartwire_system;
+GRANT SELECT (id, client_id, organization_id, user_id, reference_id, token_hash, status, linked_at)
   ON accounts TO chartwire_system;
 GRANT SELECT (token_hash, client_id, expires_at, used_at), DELETE ON link_tokens TO chartwire_system;
 GRANT SELECT (expires_at), DELETE ON public_tokens TO chartwire_system;
 GRANT SELECT, UPDATE (master_key_id, wrapped) ON data_keys TO chartwire_system;
-GRANT SELECT (id, client_id, organisation_id, type, state, parked, parked_since, created_at) ON jobs TO chartwire_system;
+GRANT SELECT (id, client_id, organization_id, type, state, parked, parked_since, created_at) ON jobs TO chartwire_system;
 GRANT SELECT, UPDATE (locked_until, owner, fence) ON lanes TO chartwire_system;
 GRANT SELECT, UPDATE (locked_until, owner, fence) ON deliveries TO chartwire_system;
 GRANT SELECT (created_at), DELETE ON idempotency_keys TO chartwire_system;

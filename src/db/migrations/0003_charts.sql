@@ -4,7 +4,7 @@
 CREATE TABLE insurance_providers (
   id              uuid PRIMARY KEY,
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id          text NOT NULL,
   name_folded     text NOT NULL,
   active          boolean NOT NULL,
@@ -14,14 +14,14 @@ CREATE TABLE insurance_providers (
   doc             json NOT NULL,
   source_hash     bytea NOT NULL,
   seen_in         bigint NOT NULL,
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
-CREATE INDEX insurance_providers_names ON insurance_providers (client_id, organisation_id, name_folded, id, active);
+CREATE INDEX insurance_providers_names ON insurance_providers (client_id, organization_id, name_folded, id, active);
 
 CREATE TABLE referring_providers (
   id              uuid PRIMARY KEY,
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id          text NOT NULL,
   first_folded    text NOT NULL,
   last_folded     text NOT NULL,
@@ -31,48 +31,48 @@ CREATE TABLE referring_providers (
   doc             json NOT NULL,
   source_hash     bytea NOT NULL,
   seen_in         bigint NOT NULL,
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
 CREATE INDEX referring_providers_names
-  ON referring_providers (client_id, organisation_id, last_folded, first_folded, id);
-CREATE INDEX referring_providers_phone ON referring_providers (client_id, organisation_id, phone);
-CREATE INDEX referring_providers_fax ON referring_providers (client_id, organisation_id, fax);
-CREATE INDEX referring_providers_npi ON referring_providers (client_id, organisation_id, npi);
+  ON referring_providers (client_id, organization_id, last_folded, first_folded, id);
+CREATE INDEX referring_providers_phone ON referring_providers (client_id, organization_id, phone);
+CREATE INDEX referring_providers_fax ON referring_providers (client_id, organization_id, fax);
+CREATE INDEX referring_providers_npi ON referring_providers (client_id, organization_id, npi);
 
 -- Codes have no id of their own in an EMR: `ehr_id` is the code.
 CREATE TABLE visit_types (
   id              uuid PRIMARY KEY,
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id          text NOT NULL,
   minutes         integer,
   doc             json NOT NULL,
   source_hash     bytea NOT NULL,
   seen_in         bigint NOT NULL,
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
 
 CREATE TABLE visit_statuses (
   id              uuid PRIMARY KEY,
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id          text NOT NULL,
   doc             json NOT NULL,
   source_hash     bytea NOT NULL,
   seen_in         bigint NOT NULL,
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
 
 -- Languages, races, ethnicities and required patient fields of the EMR instance; null until the first sync.
-ALTER TABLE organisations ADD COLUMN code_lists jsonb;
+ALTER TABLE organizations ADD COLUMN code_lists jsonb;
 -- When a sync last came to its end; null until the first one did.
-ALTER TABLE organisations ADD COLUMN synced_at timestamptz;
+ALTER TABLE organizations ADD COLUMN synced_at timestamptz;
 
 -- An appointment that was asked for has no EMR id until the EMR has it. The columns are what availability counts with.
 CREATE TABLE appointments (
   id                        uuid PRIMARY KEY,
   client_id                 uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id           uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id           uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id                    text,
   starts_at                 timestamptz NOT NULL,
   minutes                   integer NOT NULL,
@@ -85,15 +85,15 @@ CREATE TABLE appointments (
   source_hash               bytea NOT NULL,
   seen_in                   bigint NOT NULL,
   created_at                timestamptz NOT NULL DEFAULT now(),
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
-CREATE INDEX appointments_starts ON appointments (client_id, organisation_id, starts_at);
+CREATE INDEX appointments_starts ON appointments (client_id, organization_id, starts_at);
 
 -- Time that a provider keeps free; without a facility it holds at all of them.
 CREATE TABLE schedule_blocks (
   id              uuid PRIMARY KEY,
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id          text NOT NULL,
   starts_at       timestamptz NOT NULL,
   minutes         integer NOT NULL,
@@ -102,14 +102,14 @@ CREATE TABLE schedule_blocks (
   doc             json NOT NULL,
   source_hash     bytea NOT NULL,
   seen_in         bigint NOT NULL,
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
-CREATE INDEX schedule_blocks_starts ON schedule_blocks (client_id, organisation_id, starts_at);
+CREATE INDEX schedule_blocks_starts ON schedule_blocks (client_id, organization_id, starts_at);
 
 CREATE TABLE claims (
   id              uuid PRIMARY KEY,
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id          text NOT NULL,
   service_date    date NOT NULL,
   patient_mrn     text,
@@ -118,26 +118,26 @@ CREATE TABLE claims (
   source_hash     bytea NOT NULL,
   seen_in         bigint NOT NULL,
   created_at      timestamptz NOT NULL DEFAULT now(),
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
 -- Each filter with the order of the list behind it, so that a page reads what it shows and a total what it counts.
-CREATE INDEX claims_dates ON claims (client_id, organisation_id, service_date DESC, id);
-CREATE INDEX claims_patient ON claims (client_id, organisation_id, patient_mrn, service_date DESC, id);
-CREATE INDEX claims_status ON claims (client_id, organisation_id, claim_status, service_date DESC, id);
+CREATE INDEX claims_dates ON claims (client_id, organization_id, service_date DESC, id);
+CREATE INDEX claims_patient ON claims (client_id, organization_id, patient_mrn, service_date DESC, id);
+CREATE INDEX claims_status ON claims (client_id, organization_id, claim_status, service_date DESC, id);
 
 CREATE TABLE orders (
   id              uuid PRIMARY KEY,
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   ehr_id          text NOT NULL,
   patient_mrn     text NOT NULL,
   order_date      date NOT NULL,
   doc             json NOT NULL,
   source_hash     bytea NOT NULL,
   seen_in         bigint NOT NULL,
-  UNIQUE (organisation_id, ehr_id)
+  UNIQUE (organization_id, ehr_id)
 );
-CREATE INDEX orders_patient ON orders (client_id, organisation_id, patient_mrn, order_date DESC, id);
+CREATE INDEX orders_patient ON orders (client_id, organization_id, patient_mrn, order_date DESC, id);
 
 DO $$
 DECLARE

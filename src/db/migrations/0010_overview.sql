@@ -1,7 +1,7 @@
 -- What the dashboard looks at must stay fast beside a million jobs that have ended.
 
--- Newest syncs of an organisation: without it the search for the last of them walks all jobs that came after it.
-CREATE INDEX jobs_syncs ON jobs (organisation_id, id) WHERE type = 'sync';
+-- Newest syncs of an organization: without it the search for the last of them walks all jobs that came after it.
+CREATE INDEX jobs_syncs ON jobs (organization_id, id) WHERE type = 'sync';
 -- Ends of jobs over time: everything the charts need is in the index, so that the rows are not read.
 CREATE INDEX jobs_ended ON jobs (client_id, finished_at) INCLUDE (state, created_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX jobs_to_review ON jobs (client_id, id) WHERE state = 'needs_review';

@@ -2,7 +2,7 @@
 -- only where a list is read as a whole.
 CREATE TABLE sync_readings (
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
-  organisation_id uuid NOT NULL REFERENCES organisations ON DELETE CASCADE,
+  organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   kind            text NOT NULL,
   -- The sync that reads it or read it last, and since when.
   run             bigint NOT NULL,
@@ -15,7 +15,7 @@ CREATE TABLE sync_readings (
   -- When the last reading that came to its end had begun, and the last of those that was whole.
   read_at         timestamptz,
   whole_at        timestamptz,
-  PRIMARY KEY (organisation_id, kind)
+  PRIMARY KEY (organization_id, kind)
 );
 ALTER TABLE sync_readings ENABLE ROW LEVEL SECURITY;
 ALTER TABLE sync_readings FORCE ROW LEVEL SECURITY;
