@@ -50,7 +50,7 @@ export const settings = {
     },
   } satisfies Setting<Buffer | undefined>,
   MASTER_KEY_PREVIOUS: {
-    description: 'The previous master key, during a rotation.',
+    description: 'A second master key that is accepted during a rotation. SECURITY.md describes the steps.',
     example: '',
     default: 'none',
     parse: (value) => (value ? masterKey('MASTER_KEY_PREVIOUS', value) : undefined),
