@@ -125,7 +125,7 @@ test(row('DEC-351'), async () => {
   runOut[0]?.();
   const { status, problem, status_code } = await afterTry(event.id, 1);
   expect([status, status_code]).toStrictEqual(['pending', null]);
-  expect(problem).toMatch(/did not answer within 15 s/);
+  expect(problem).toMatch(/did not respond within 15 s/);
 });
 
 test(row('DEC-352'), async () => {
