@@ -15,10 +15,10 @@ import { openLive } from './dashboard/live.ts';
 import { serveDashboard } from './dashboard/serveDashboard.ts';
 import { serveReceiver } from './dashboard/serveReceiver.ts';
 import { parseDatabaseUrl } from './db/address.ts';
-import { openBell } from './db/bell.ts';
 import { openDatabase } from './db/database.ts';
 import { openFolders } from './db/embedded/folders.ts';
 import { openLookups } from './db/lookups.ts';
+import { openNotifications } from './db/notifications.ts';
 import { type DatabaseServer, openServer } from './db/openServer.ts';
 import { serveDocs, type TryItValues } from './docs/serveDocs.ts';
 import { StartFailure } from './errors.ts';
@@ -106,10 +106,10 @@ async function openContext(
   const outbound = createOutbound({ sandbox: config.sandbox, allow: config.outbound_allow });
   doors.push(outbound.close);
   const lookups = openLookups();
-  const bell = openBell(db.system, (error) => log.warn({ err: error }, 'a bell was not rung'));
-  await bell.hear('chartwire_access', (word) => {
+  const notifications = openNotifications(db, (error) => log.warn({ err: error }, 'a notification was not sent'));
+  await notifications.listen('chartwire_access', (payload) => {
     lookups.clear();
-    if (word === 'keys')
+    if (payload === 'keys')
       keys.key_ring.reload().catch((error) => log.error({ err: error }, 'the key file was not read'));
   });
   const metrics = openMetrics();
@@ -120,7 +120,20 @@ async function openContext(
   const { base_url } = config;
   // A table of this service's own: what is added to it, another service in the same process does not see.
   const own = new Map(connectors);
-  return { config, base_url, log, metrics, db, bell, lookups, ...keys, audit, request_log, outbound, connectors: own };
+  return {
+    config,
+    base_url,
+    log,
+    metrics,
+    db,
+    notifications,
+    lookups,
+    ...keys,
+    audit,
+    request_log,
+    outbound,
+    connectors: own,
+  };
 }
 
 /** What the pages of a sandbox know of it; it opens after they do. */
@@ -178,7 +191,7 @@ async function openSandbox(
   }));
   const { control_token, example } = larkspur;
   const sandbox = await laySandbox(ctx, base_url, { url: larkspur.url, control_token, staff, example });
-  ctx.bell.ring('chartwire_jobs');
+  ctx.notifications.notify('chartwire_jobs');
   await untilSynced(ctx, sandbox.access_token);
   return sandbox;
 }

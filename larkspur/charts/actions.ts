@@ -13,7 +13,7 @@ export async function addAction(
   action: Action & { priority: 'H' | 'N' | null },
 ): Promise<string> {
   const [added] = await sql<{ actionId: string }[]>`
-    insert into actions ${sql({ encounterId, ...action })} returning action_id`;
+    insert into actions ${sql.values({ encounterId, ...action })} returning action_id`;
   return added?.actionId ?? '';
 }
 

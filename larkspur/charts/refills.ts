@@ -8,7 +8,7 @@ export interface Refill {
 
 export async function addRefill(sql: Query, encounterId: string, refill: Refill): Promise<string> {
   const [added] = await sql<{ refillId: string }[]>`
-    insert into refills ${sql({ encounterId, ...refill })} returning refill_id`;
+    insert into refills ${sql.values({ encounterId, ...refill })} returning refill_id`;
   return added?.refillId ?? '';
 }
 

@@ -27,7 +27,7 @@ export async function addTelephoneEncounter(
   encounter: Omit<TelephoneEncounter, 'encounterId' | 'mrn'>,
 ): Promise<string> {
   const [added] = await sql<{ encounterId: string }[]>`
-    insert into telephone_encounters ${sql(encounter)} returning encounter_id`;
+    insert into telephone_encounters ${sql.values(encounter)} returning encounter_id`;
   return added?.encounterId ?? '';
 }
 

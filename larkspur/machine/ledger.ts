@@ -9,7 +9,7 @@ export interface Received {
 }
 
 export async function addLedgerEntry(sql: Query, received: Received, applied: boolean): Promise<void> {
-  await sql`insert into ledger ${sql({ ...received, applied })}`;
+  await sql`insert into ledger ${sql.values({ ...received, applied })}`;
 }
 
 export async function listLedger(sql: Query): Promise<(Received & { applied: boolean })[]> {

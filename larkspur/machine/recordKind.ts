@@ -72,7 +72,7 @@ export async function createRecord(sql: Query, kind: RecordKind, values: object,
   const made = kind.made ? { [kind.made]: at } : {};
   const row = stamped(kind, { ...made, ...merge(kind.blank, values) }, at);
   const [after] = await sql<object[]>`
-    insert into ${sql(kind.table)} ${sql(parameters(sql, row))} returning ${sql(columns(kind))}`;
+    insert into ${sql(kind.table)} ${sql.values(parameters(sql, row))} returning ${sql(columns(kind))}`;
   return change(kind, undefined, after);
 }
 
@@ -87,7 +87,7 @@ export async function changeRecord(
   const row = stamped(kind, pick(merge(before, values), Object.keys(values)), at);
   if (Object.keys(row).length === 0) throw new EmrError('BAD_REQUEST', 'Nothing to change.');
   const [after] = await sql<object[]>`
-    update ${sql(kind.table)} set ${sql(parameters(sql, row))} where ${sql(kind.id)} = ${id}
+    update ${sql(kind.table)} set ${sql.set(parameters(sql, row))} where ${sql(kind.id)} = ${id}
     returning ${sql(columns(kind))}`;
   return change(kind, before, after);
 }
@@ -157,10 +157,10 @@ function stamped(kind: RecordKind, values: Record<string, unknown>, at: Date): R
   return kind.stamp && Object.keys(values).length > 0 ? { ...values, [kind.stamp]: at } : values;
 }
 
-function parameters(sql: Query, values: Record<string, unknown>): Record<string, string> {
+function parameters(sql: Query, values: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(values).map(([field, value]) => [field, isJson(value) ? sql.json(value) : value]),
-  ) as Record<string, string>; // the driver takes strings, dates and its own JSON parameters alike
+  );
 }
 
 function isJson(value: unknown): value is Record<string, string> {

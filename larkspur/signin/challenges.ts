@@ -13,7 +13,7 @@ export async function addChallenge(sql: Query, { staffId, userName }: Challenge,
   const challengeId = newToken();
   const expiresAt = new Date(now.getTime() + CHALLENGE_LIFE_MS);
   await sql`delete from challenges where expires_at < ${now}`;
-  await sql`insert into challenges ${sql({ challengeHash: hashToken(challengeId), staffId, userName, expiresAt })}`;
+  await sql`insert into challenges ${sql.values({ challengeHash: hashToken(challengeId), staffId, userName, expiresAt })}`;
   return challengeId;
 }
 

@@ -13,7 +13,7 @@ export async function listAudit(
   const [only] = clients;
   // Nobody by that name has done anything.
   if (client_id !== undefined && !only) return { rows: [], next: null };
-  const found = await findRecords(ctx.db.system, {
+  const found = await findRecords(ctx.db.system.pooled, {
     ...search,
     client_id: client_id === undefined ? undefined : only?.id,
     patients: patient_mrn === undefined ? undefined : marksOf(ctx, clients, patient_mrn),

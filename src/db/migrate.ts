@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { StartFailure } from '../errors.ts';
-import type { DatabaseAddress } from './address.ts';
-import { connect, type Sql, service_role, system_role } from './database.ts';
+import { connect, type DatabaseAddress, type Sql, service_role, system_role } from './database.ts';
 
 const folder = new URL('./migrations/', import.meta.url);
 /** Taken while tables are being changed, so that of several processes that start at once one does it. */
@@ -28,7 +27,7 @@ export async function migrate(address: DatabaseAddress): Promise<void> {
       });
     }
   } finally {
-    await sql.end({ timeout: 5 });
+    await sql.end({ timeout_ms: 5_000 });
   }
 }
 

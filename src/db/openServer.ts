@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
-import { type DatabaseAddress, parseDatabaseUrl } from './address.ts';
-import { connect } from './database.ts';
+import { parseDatabaseUrl } from './address.ts';
+import { connect, type DatabaseAddress } from './database.ts';
 import { type EmbeddedServer, startEmbedded } from './embedded/start.ts';
 import { ensureDatabase } from './ensureDatabase.ts';
 import { databaseFailure, migrate } from './migrate.ts';
@@ -80,7 +80,7 @@ async function beside(address: DatabaseAddress, suffix: string): Promise<Databas
 
 /** Asked after this process closed its own connections: whoever is still there is another process. */
 async function hasOtherUsers(address: DatabaseAddress): Promise<boolean> {
-  const sql = connect({ ...address, database: 'postgres' }, { max: 1, connect_timeout_s: 3 });
+  const sql = connect({ ...address, database: 'postgres' }, { max: 1, connect_timeout_ms: 3_000 });
   try {
     const [row] = await sql<{ others: number }[]>`SELECT count(*) AS others FROM pg_stat_activity
       WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`;
@@ -89,6 +89,6 @@ async function hasOtherUsers(address: DatabaseAddress): Promise<boolean> {
     // It does not answer: nobody is using it, and stopping it is all that is left to do.
     return false;
   } finally {
-    await sql.end({ timeout: 1 });
+    await sql.end({ timeout_ms: 1_000 });
   }
 }

@@ -64,7 +64,7 @@ export async function requestDueSyncs(ctx: Context): Promise<number> {
       return 1;
     });
   }
-  if (queued > 0) ctx.bell.ring('chartwire_jobs');
+  if (queued > 0) ctx.notifications.notify('chartwire_jobs');
   return queued;
 }
 

@@ -6,7 +6,7 @@ import { readLiveSecrets } from './secrets.ts';
 import { type Outcome, sendWebhook } from './sendWebhook.ts';
 import { settle, settleDisabled } from './settle.ts';
 
-type Means = Pick<Context, 'db' | 'bell' | 'vault' | 'outbound' | 'log' | 'metrics'>;
+type Means = Pick<Context, 'db' | 'notifications' | 'vault' | 'outbound' | 'log' | 'metrics'>;
 type Options = { timeout_ms?: number; random?: () => number };
 
 /** Makes one try of a claimed delivery and settles what follows from it. */
@@ -27,7 +27,7 @@ export async function deliver(ctx: Means, lease: Lease, signal: AbortSignal, opt
       return await ctx.db.tenant(lease.client_id, (tx) => releaseDelivery(tx, lease));
     }
     const state = await ctx.db.tenant(lease.client_id, (tx) => settle(tx, lease, delivery, outcome, options.random));
-    ctx.bell.ring('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', 'events');
     ctx.metrics.deliveries.observe({ outcome: state }, outcome.duration_ms / 1000);
     ctx.log.info({ ...fields, state, attempt: delivery.attempts + 1, ...logged(outcome) }, 'a webhook was tried');
   } catch (error) {

@@ -41,7 +41,7 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
     : await enqueue(ctx.db.service, { ...job, upload: file, idempotency, beside });
   if (job_id === undefined) return undefined;
   beside?.committed();
-  ctx.bell.ring('chartwire_jobs');
+  ctx.notifications.notify('chartwire_jobs');
   return { id, job_id };
 }
 

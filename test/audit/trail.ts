@@ -11,9 +11,9 @@ export type TrailWorld = Awaited<ReturnType<typeof layTrail>>;
 
 /** A migrated database with one tenant and an audit trail that nobody else writes to. */
 export async function layTrail() {
-  const laid = await template('audit', (options) => migrate({ ...options, ssl: false }));
+  const laid = await template('audit', migrate);
   const database = await freshDatabase('audit', laid);
-  const address = { ...database.options, ssl: false } as const;
+  const address = database.address;
   const owner: Sql = connect(address, { max: 2 });
   const db = openDatabase(address, 4);
   const system_keys = await openSystemKeys(db.system, { current: identified(randomBytes(32)) });

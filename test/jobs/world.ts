@@ -36,7 +36,7 @@ export async function openWorld(): Promise<World> {
     },
     close: async () => {
       await db.close();
-      await owner.end({ timeout: 5 });
+      await owner.end({ timeout_ms: 5_000 });
       await database.drop();
     },
   };

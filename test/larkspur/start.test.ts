@@ -1,6 +1,6 @@
-import postgres from 'postgres';
 import { afterAll, expect, test } from 'vitest';
 import { startLarkspur } from '../../larkspur/start.ts';
+import { connect } from '../../sql/connect.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 import { type Clinic, openClinic } from './clinic.ts';
 
@@ -12,7 +12,7 @@ afterAll(async () => {
 async function database() {
   const fresh = await freshDatabase('larkspur');
   closing.push(fresh.drop);
-  return { database: fresh.options, host: '127.0.0.1', port: 0 };
+  return { database: fresh.address, host: '127.0.0.1', port: 0 };
 }
 
 test('a second start keeps token, credentials and data', async () => {
@@ -37,7 +37,7 @@ test('the action log, the history and the ledger can only be appended to', async
   const options = await database();
   const larkspur = await startLarkspur(options);
   closing.push(larkspur.close);
-  const sql = postgres({ ...options.database, max: 1 });
+  const sql = connect(options.database, { max: 1 });
   closing.push(() => sql.end());
   await expect(sql`update actions set text = 'rewritten'`).rejects.toThrow('actions is only ever appended to');
 });
@@ -45,7 +45,7 @@ test('the action log, the history and the ledger can only be appended to', async
 test('a practice laid before there were charts gets them at its next start, for the patients it still has', async () => {
   const options = await database();
   await (await startLarkspur(options)).close();
-  const sql = postgres({ ...options.database, max: 1 });
+  const sql = connect(options.database, { max: 1 });
   closing.push(() => sql.end());
   const late = `settings, codes, visit_types, visit_statuses, insurance_companies, referring_providers, appointments,
     blocks, claims, orders, guarantors, patient_insurances, eligibility_checks, balances, alerts, previous_addresses,

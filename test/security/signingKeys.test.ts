@@ -15,7 +15,7 @@ let owner: Sql;
 let system: Sql;
 beforeAll(async () => {
   database = await freshDatabase('signing');
-  const address = { ...database.options, ssl: false as const };
+  const address = database.address;
   await migrate(address);
   owner = connect(address, { max: 2 });
   system = connect(address, { max: 8, role: system_role });

@@ -53,8 +53,10 @@ beforeAll(async () => {
   // A sign-in on the EMR's page stays only until it is taken up.
   await world.owner`INSERT INTO page_sign_ins (link_token_hash, client_id, state_hash, window_hash, kept_sealed)
     SELECT token_hash, client_id, token_hash, token_hash, 'x' FROM link_tokens`;
-  const [row] = await world.owner`SELECT id FROM clients WHERE public_id = ${world.sandbox.client_id}`;
-  own = row?.id;
+  const [row] = await world.owner<
+    { id: string }[]
+  >`SELECT id FROM clients WHERE public_id = ${world.sandbox.client_id}`;
+  own = row?.id ?? '';
   tables = (
     await world.owner<{ name: string }[]>`SELECT table_name AS name FROM information_schema.tables
       WHERE table_schema = 'public' AND table_type = 'BASE TABLE' ORDER BY table_name`
@@ -221,7 +223,11 @@ describe("another client's rows", () => {
       const [row] = await world.owner`SELECT ${world.owner(columns)} FROM ${world.owner(table)}
         WHERE ${world.owner(column)} = ${other.id} LIMIT 1`;
       await expect(
-        db.tenant(own, (tx) => tx`INSERT INTO ${tx(table)} ${tx({ ...row } as Record<string, never>, columns)}`),
+        db.tenant(
+          own,
+          (tx) => tx`INSERT INTO ${tx(table)} (${tx(columns)})
+          SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(table)}, ${tx.records([{ ...row }])})`,
+        ),
         table,
       ).rejects.toMatchObject({ code: '42501' });
       // Nor can a row of one's own be handed to another.

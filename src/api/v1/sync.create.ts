@@ -27,7 +27,7 @@ export default endpoint({
         const { id, job_id } = await requestSync(ctx, ctx.db.service, of, { announce: true, idempotency, beside });
         if (job_id === undefined) return undefined;
         beside?.committed();
-        ctx.bell.ring('chartwire_jobs');
+        ctx.notifications.notify('chartwire_jobs');
         return { id, job_id };
       },
       ({ id, job_id }) => {
