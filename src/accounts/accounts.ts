@@ -70,7 +70,7 @@ export const bindings = {
 
 /** The accounts of a client that need a person, and why. */
 export function listLoginRequired(db: Database, client_id: string): Promise<Attention['accounts']> {
-  return db.read<Attention['accounts'][number]>(
+  return db.search<Attention['accounts'][number]>(
     client_id,
     (sql) => sql`SELECT accounts.id, user_id, org_id, status_reason AS reason
       FROM accounts JOIN organisations ON organisations.id = organisation_id

@@ -9,7 +9,7 @@ const syncs_looked_at = 10;
 
 /** The organisations of a client with their accounts and when each kind of record was last read, for an operator. */
 export async function describeOrganisations(ctx: Context, client_id: string): Promise<OrganisationRow[]> {
-  const rows = await ctx.db.read<StoredRow>(
+  const rows = await ctx.db.search<StoredRow>(
     client_id,
     (sql) => sql`
       SELECT replace(organisation.id::text, '-', '') AS id, org_id, connector AS emr, emr_address, timezone,

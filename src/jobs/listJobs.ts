@@ -21,7 +21,7 @@ export async function listJobs(
   among?: (sql: Query) => Fragment,
 ): Promise<{ rows: JobRow[]; next: string | null }> {
   const { page_size = 50 } = filters;
-  const rows = await db.read<JobRow>(
+  const rows = await db.search<JobRow>(
     client_id,
     (sql) => sql`
       SELECT job.id AS job_id, job.type, CASE WHEN job.parked THEN 'parked' ELSE job.state END AS state,

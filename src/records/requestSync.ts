@@ -47,7 +47,7 @@ export async function requestSync(
  * gets each row. An organisation without a usable account, or with a sync still waiting, is passed over this time.
  */
 export async function requestDueSyncs(ctx: Context): Promise<number> {
-  const due = await ctx.db.system<{ id: string; client_id: string; org_id: string; connector: string }[]>`
+  const due = await ctx.db.system.pooled<{ id: string; client_id: string; org_id: string; connector: string }[]>`
     UPDATE organisations SET next_sync_at = now() + make_interval(mins => ${ctx.config.sync_minutes})
      WHERE id IN (SELECT id FROM organisations WHERE next_sync_at <= now()
                    ORDER BY next_sync_at LIMIT 100 FOR UPDATE SKIP LOCKED)

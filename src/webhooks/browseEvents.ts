@@ -23,7 +23,7 @@ export type EventsAsked = {
  * this page.
  */
 export function browseEvents(db: Database, client_id: string, asked: EventsAsked): Promise<EventRow[]> {
-  return db.read<EventRow>(
+  return db.search<EventRow>(
     client_id,
     (sql) => sql`
       SELECT ${eventColumns(sql)}

@@ -14,18 +14,16 @@ export type Occasion = { client_id: string; account_id: string; job_id: number |
  */
 export async function emitEvent(tx: Tx, occasion: Occasion): Promise<string> {
   const { client_id, account_id, job_id, event } = occasion;
-  // Queries that do not need each other's answers travel together: two round trips instead of four.
-  const [origin, endpoint_ids] = await Promise.all([findOrigin(tx, account_id), findWanting(tx, event.type)]);
+  const origin = await findOrigin(tx, account_id);
+  const endpoint_ids = await findWanting(tx, event.type);
   const id = newId();
   const body = envelope(id, origin, occasion);
-  await Promise.all([
-    addEvent(tx, {
-      ...{ id, client_id, account_id, job_id, body, type: event.type, created: origin.created },
-      mrns: patientsOf(event.data),
-      delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
-    }),
-    addDeliveries(tx, { client_id, event_id: id, endpoint_ids }),
-  ]);
+  await addEvent(tx, {
+    ...{ id, client_id, account_id, job_id, body, type: event.type, created: origin.created },
+    mrns: patientsOf(event.data),
+    delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
+  });
+  await addDeliveries(tx, { client_id, event_id: id, endpoint_ids });
   return id;
 }
 

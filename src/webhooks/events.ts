@@ -111,7 +111,7 @@ export async function restateEvents(tx: Tx, ids: readonly string[]): Promise<voi
 export async function purgeEvents(system: Sql, batch = 1_000): Promise<number> {
   let total = 0;
   for (let deleted = batch; deleted === batch; total += deleted) {
-    const gone = await system`
+    const gone = await system.pooled`
       DELETE FROM events WHERE id IN (
         SELECT id FROM events WHERE created_at < now() - make_interval(days => ${event_days_max})
          ORDER BY created_at LIMIT ${batch})`;

@@ -24,7 +24,8 @@ export default endpoint({
       idempotency,
       async () => {
         const of = { ...account, account_id: account.id };
-        const { id, job_id } = await requestSync(ctx, ctx.db.service, of, { announce: true, idempotency, beside });
+        const sql = idempotency ? ctx.db.service.pooled : ctx.db.service;
+        const { id, job_id } = await requestSync(ctx, sql, of, { announce: true, idempotency, beside });
         if (job_id === undefined) return undefined;
         beside?.committed();
         ctx.notifications.notify('chartwire_jobs');
