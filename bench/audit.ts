@@ -32,8 +32,8 @@ async function compareRecorded(ctx: Context, what: string, asked: Asked): Promis
   const recorded = { ...ctx.audit };
   const silent: Audit = {
     record: async () => {},
-    recordIn: async () => {},
-    recordBeside: (sql) => sql`SELECT 1`,
+    recordInTransaction: async () => {},
+    recordStatement: (sql) => sql`SELECT 1`,
   };
   const rateWith = (audit: Audit) => () => {
     Object.assign(ctx.audit, audit);

@@ -18,14 +18,14 @@ const reads = 200;
 const ratio_max = 1.2;
 const claims_per_patient = 10;
 
-type Practice = { client_id: string; organisation_id: string };
+type Practice = { client_id: string; organization_id: string };
 
 async function main(): Promise<void> {
   const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-bench-'));
   const config = loadConfig({ LOG_LEVEL: 'silent', DATA_DIR: data_dir });
   const server = await openServer(config, () => {});
-  const owner = connect(server.address, { max: 1 });
-  const db = openDatabase(server.address, 2);
+  const owner = connect(server.owner, { max: 1 });
+  const db = openDatabase(server.roles, 2);
   try {
     const client_id = newId();
     await owner`INSERT INTO clients (id, public_id, name, mode) VALUES (${client_id}, 'bench', 'Bench', 'test')`;
@@ -49,17 +49,17 @@ async function main(): Promise<void> {
 
 /** Claims of ten to a patient over a thousand days; ten of them in all have the rare status. */
 async function layClaims(owner: Sql, client_id: string, count: number): Promise<Practice> {
-  const organisation_id = newId();
-  await owner`INSERT INTO organisations (id, client_id, org_id, connector, emr_address, timezone)
-    VALUES (${organisation_id}, ${client_id}, ${`bench-${count}`}, 'bench', 'http://127.0.0.1', 'UTC')`;
+  const organization_id = newId();
+  await owner`INSERT INTO organizations (id, client_id, org_id, connector, emr_address, timezone)
+    VALUES (${organization_id}, ${client_id}, ${`bench-${count}`}, 'bench', 'http://127.0.0.1', 'UTC')`;
   await owner`
-    INSERT INTO claims (id, client_id, organisation_id, ehr_id, service_date, patient_mrn, claim_status, doc,
+    INSERT INTO claims (id, client_id, organization_id, ehr_id, service_date, patient_mrn, claim_status, doc,
                         source_hash, seen_in)
-    SELECT gen_random_uuid(), ${client_id}, ${organisation_id}, n::text, date '2026-12-31' - (n % 1000)::int,
+    SELECT gen_random_uuid(), ${client_id}, ${organization_id}, n::text, date '2026-12-31' - (n % 1000)::int,
            'MRN' || n / ${claims_per_patient}::int, CASE WHEN n <= 10 THEN 'RARE' ELSE 'PAID' END,
            json_build_object('emr_claim_id', n, 'billing_notes', repeat('claim ', 80)), '', 1
       FROM generate_series(1, ${count}::int) AS n`;
-  return { client_id, organisation_id };
+  return { client_id, organization_id };
 }
 
 async function compareCost(

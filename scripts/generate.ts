@@ -1,12 +1,13 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { endpoints } from '../src/api/endpoints.ts';
-import { openApi } from '../src/api/openapi.ts';
+import { openApi } from '../src/openapi/openApi.ts';
 import { version } from '../src/version.ts';
 import { conformancePage, readConformance } from './conformance.ts';
 import { emrsPage } from './pages/emrs.ts';
 import { errorsPage } from './pages/errors.ts';
 import { eventsPage } from './pages/events.ts';
+import { schemaPage } from './pages/schema.ts';
 import { envExample, settingsPage } from './pages/settings.ts';
 
 /**
@@ -21,6 +22,7 @@ const files: Record<string, string> = {
   'docs/reference/errors.md': errorsPage(document),
   'docs/reference/events.md': eventsPage(document),
   'docs/reference/emrs.md': emrsPage(),
+  'docs/reference/schema.md': await schemaPage(),
   'docs/reference/conformance.md': conformancePage(await readConformance(root)),
   'docs/reference/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
 };

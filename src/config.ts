@@ -93,7 +93,7 @@ export const settings = {
   WORKER_DELIVERIES: number('Webhook deliveries a worker process makes at the same time.', 32, 1, 500),
   LEASE_SECONDS: number('After this long without a sign of life, work of a dead worker is taken over.', 15, 2, 600),
   REQUESTS_DAYS: number('How long the log of requests is kept. The audit trail is kept for good.', 7, 1, 365),
-  SYNC_MINUTES: number('How often the records of every organisation are read anew from its EMR.', 15, 1, 10_080),
+  SYNC_MINUTES: number('How often the records of every organization are read anew from its EMR.', 15, 1, 10_080),
 } as const satisfies Record<string, Setting<unknown>>;
 
 type Name = keyof typeof settings;

@@ -58,9 +58,9 @@ export type Audit = {
   /** Resolves when the record is committed. */
   record(entry: AuditEntry): Promise<void>;
   /** In the transaction of what was done: both stand or neither. */
-  recordIn(tx: Tx, entry: AuditEntry): Promise<void>;
+  recordInTransaction(tx: Tx, entry: AuditEntry): Promise<void>;
   /** As a part of the one statement that does it: an INSERT of the record, made where `condition` holds. */
-  recordBeside(sql: Sql | Tx, entry: AuditEntry, condition: Fragment): Fragment;
+  recordStatement(sql: Sql | Tx, entry: AuditEntry, condition: Fragment): Fragment;
 };
 
 /** A request that was answered, as the log of requests keeps it. */

@@ -29,10 +29,10 @@ export const errors = {
     message: 'user_id must not hold personal data such as an e-mail address or a phone number. Send an opaque id.',
   },
   emr_name_unknown: { status: 400, message: "EMR '{emr_name}' is not supported. Supported EMRs: {supported}." },
-  emr_name_mismatch: { status: 400, message: 'emr_name does not match the EMR of this organisation.' },
+  emr_name_mismatch: { status: 400, message: 'emr_name does not match the EMR of this organization.' },
   emr_domain_mismatch: {
     status: 400,
-    message: 'emr_instance_domain does not match the EMR address of this organisation.',
+    message: 'emr_instance_domain does not match the EMR address of this organization.',
   },
   emr_domain_invalid: { status: 400, message: 'emr_instance_domain {rule}' },
   callback_url_unregistered: { status: 400, message: 'callback_url is not registered for this client.' },
@@ -151,7 +151,7 @@ export class ApiError extends Error {
 }
 
 /** Makes the error of a code with its message filled in: `throw refusal('provider_not_found', { id })`. */
-export function refusal<Code extends ErrorCode>(
+export function apiError<Code extends ErrorCode>(
   code: Code,
   ...[fill, details]: [Gaps<Code>] extends [never]
     ? [fill?: undefined, details?: Details]

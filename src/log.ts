@@ -39,7 +39,7 @@ export function openLog(level: string, destination?: { write(line: string): void
           return kept;
         },
       },
-      // pino's own serialiser would print the message and the whole stack.
+      // pino's own serializer would print the message and the whole stack.
       serializers: { err: (value: unknown) => value },
     },
     destination ?? pino.destination({ fd: 1, sync: false }),

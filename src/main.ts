@@ -1,19 +1,15 @@
 import { join } from 'node:path';
 import { startLarkspur } from '../larkspur/start.ts';
 import { endpoints } from './api/endpoints.ts';
-import { openApi } from './api/openapi.ts';
-import { addPlainRoutes, type Health } from './api/plain.ts';
-import { buildServer } from './api/server.ts';
 import { openAudit } from './audit/openAudit.ts';
 import { openRequestLog } from './audit/openRequestLog.ts';
-import { makeFirstOwner } from './clients/makeOperator.ts';
+import { createFirstOwner } from './clients/createOperator.ts';
 import type { Config } from './config.ts';
 import { connectors } from './connectors/index.ts';
 import type { Context } from './context.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
-import { openLive } from './dashboard/live.ts';
+import { openLive } from './dashboard/overview/live.ts';
 import { serveDashboard } from './dashboard/serveDashboard.ts';
-import { serveReceiver } from './dashboard/serveReceiver.ts';
 import { parseDatabaseUrl } from './db/address.ts';
 import { openDatabase } from './db/database.ts';
 import { openFolders } from './db/embedded/folders.ts';
@@ -22,9 +18,13 @@ import { openNotifications } from './db/notifications.ts';
 import { type DatabaseServer, openServer } from './db/openServer.ts';
 import { serveDocs, type TryItValues } from './docs/serveDocs.ts';
 import { StartFailure } from './errors.ts';
+import { buildServer } from './http/server.ts';
+import { addPlainRoutes, type Health } from './http/systemRoutes.ts';
 import { link_endpoints, serveLink } from './linkpage/serveLink.ts';
 import { openLog } from './log.ts';
 import { openMetrics } from './metrics.ts';
+import { openApi } from './openapi/openApi.ts';
+import { serveReceiver } from './receiver/serveReceiver.ts';
 import { banner, ownerNotice } from './sandbox/banner.ts';
 import { laySandbox, type Sandbox } from './sandbox/laySandbox.ts';
 import { type Clinic, openClinic } from './sandbox/openClinic.ts';
@@ -84,7 +84,7 @@ async function open(
     doors.push(() => Promise.all([running.stop(), http?.close()]));
   }
   if (config.sandbox && role === 'all') sandbox = await openSandbox(ctx, server, base_url, doors);
-  const owner = config.sandbox || role === 'worker' ? undefined : await makeFirstOwner(ctx);
+  const owner = config.sandbox || role === 'worker' ? undefined : await createFirstOwner(ctx);
   started = true;
   if (owner) print(ownerNotice(base_url, owner));
   if (sandbox) print(banner(sandbox, join(config.data_dir, 'sandbox.json')));
@@ -100,8 +100,9 @@ async function openContext(
 ): Promise<Context> {
   await openFolders(config.data_dir);
   const log = openLog(config.log_level);
-  const db = openDatabase(server.address, config.database_pool);
+  const db = openDatabase(server.roles, config.database_pool);
   doors.push(db.close);
+  await db.checkRoles();
   const keys = await openKeys(config, db.system, print);
   const outbound = createOutbound({ sandbox: config.sandbox, allow: config.outbound_allow });
   doors.push(outbound.close);
@@ -178,7 +179,7 @@ async function openSandbox(
   doors: (() => Promise<unknown>)[],
 ): Promise<Sandbox> {
   const { larkspur_port: port, larkspur_database_url: url, host } = ctx.config;
-  const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.beside('larkspur');
+  const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.sibling('larkspur');
   const larkspur = await startLarkspur({ database, host, port }).catch((error: unknown) => {
     throw listenFailure(error, 'LARKSPUR_PORT', port, host);
   });

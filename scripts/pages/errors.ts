@@ -1,7 +1,7 @@
-import type { Document } from '../../src/api/document.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { errorsOf } from '../../src/api/openapi.ts';
 import { type ErrorCode, errors } from '../../src/errors.ts';
+import type { Document } from '../../src/openapi/document.ts';
+import { errorsOf } from '../../src/openapi/openApi.ts';
 import { code, json, page, table } from './markdown.ts';
 
 /** Beyond this many endpoints a list of them tells less than their number. */
@@ -16,7 +16,7 @@ export function errorsPage(document: Document): string {
   const shown = (status: string) =>
     Object.values(post?.responses[status]?.content?.['application/json']?.examples ?? {})[0]?.value;
   return page('Errors', [
-    'Every refusal has an HTTP status and this body. `message` is for people, `code` for programs; it never changes. `field` is there where one field is at fault. `request_id` is also in the header `x-request-id`: quote it when you ask for help.',
+    'Every apiError has an HTTP status and this body. `message` is for people, `code` for programs; it never changes. `field` is there where one field is at fault. `request_id` is also in the header `x-request-id`: quote it when you ask for help.',
     json(shown('404')),
     '`login_required` alone has exactly these three fields. The account’s link has expired: run Link in update mode, and waiting work goes on.',
     json(shown('403')),

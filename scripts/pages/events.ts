@@ -1,16 +1,16 @@
-import type { Document } from '../../src/api/document.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { fieldsOf, typeOf } from '../../src/docs/fieldTable.ts';
 import { type EventType, event_types } from '../../src/events.ts';
-import { ladder_ms } from '../../src/webhooks/ladder.ts';
+import type { Document } from '../../src/openapi/document.ts';
+import { retry_delays_ms } from '../../src/webhooks/retrySchedule.ts';
 import { retry } from '../../src/worker/backoff.ts';
 import { code, json, page, table } from './markdown.ts';
 
 export function eventsPage(document: Document): string {
-  const steps = ladder_ms.map((ms) => (ms === 0 ? 'at once' : duration(ms)));
+  const steps = retry_delays_ms.map((ms) => (ms === 0 ? 'at once' : duration(ms)));
   return page('Events', [
     'Every event is a POST to the registered addresses that want its type, with the body `{ id, object: "event", created, type, job_id, access_token_reference_id, data }`. It is signed as Standard Webhooks prescribe (`webhook-id`, `webhook-timestamp`, `webhook-signature`) and with `cobalt-verification`, the hex HMAC-SHA256 of the raw body keyed with the newest secret. The reference page at `/docs` shows how to verify one.',
-    `A delivery that fails is tried ${steps.join(', ')} after the try before it, each moved by up to 20 % either way; a receiver's \`Retry-After\` is honoured. Jobs whose EMR cannot be reached are tried again after ${duration(retry.first_ms)}, doubling to ${duration(retry.longest_ms)}, for ${duration(retry.total_ms)}.`,
+    `A delivery that fails is tried ${steps.join(', ')} after the try before it, each moved by up to 20 % either way; a receiver's \`Retry-After\` is honored. Jobs whose EMR cannot be reached are tried again after ${duration(retry.first_ms)}, doubling to ${duration(retry.longest_ms)}, for ${duration(retry.total_ms)}.`,
     table(
       ['Type', 'What has happened', 'After'],
       event_types.map((type) => summary(document, type)),

@@ -1,7 +1,7 @@
 import type { Credentials, SignIn } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { newId, newReference, newToken } from '../ids.ts';
 import { unparkJobs } from '../jobs/park.ts';
 import { hashToken } from '../security/hash.ts';
@@ -19,17 +19,17 @@ export type NewLink = {
 };
 
 /**
- * Stores an account after its sign-in succeeded, and its organisation with the first one. Linked again, it is the
- * same account with the same access token, its new credentials take over, and its parked jobs go on.
+ * Stores an account after a successful sign-in, and its organization with the first account. Linking again keeps the
+ * account and its access token, replaces the credentials and resumes parked jobs.
  */
 export async function linkAccount(
   ctx: Context,
   tx: Tx,
   link: NewLink,
-): Promise<{ account_id: string; organisation_id: string }> {
-  const organisation_id = await layOrganisation(tx, link);
+): Promise<{ account_id: string; organization_id: string }> {
+  const organization_id = await ensureOrganization(tx, link);
   const [known] = await tx<{ id: string; status: string }[]>`
-    SELECT id, status FROM accounts WHERE organisation_id = ${organisation_id} AND user_id = ${link.user_id} FOR UPDATE`;
+    SELECT id, status FROM accounts WHERE organization_id = ${organization_id} AND user_id = ${link.user_id} FOR UPDATE`;
   const account_id = known?.id ?? newId();
   const owner = { client_id: link.client_id, owner_id: account_id };
   const seal = (binding: string, value: string) => ctx.vault.seal(tx, owner, binding, value);
@@ -40,7 +40,7 @@ export async function linkAccount(
   const token = newToken('access_token');
   const token_sealed = await seal(bindings.token(account_id), token);
   if (known) {
-    // A token that was revoked stays dead: the account comes back with another one.
+    // A revoked token stays invalid: the account gets a new one.
     if (known.status === 'revoked') {
       await tx`UPDATE accounts SET token_hash = ${hashToken(token)}, token_sealed = ${token_sealed}
                 WHERE id = ${account_id}`;
@@ -51,28 +51,28 @@ export async function linkAccount(
       WHERE id = ${account_id}`;
     await unparkJobs(tx, account_id, connectorOf(ctx, link.connector).limits.parallel_max);
   } else {
-    await tx`INSERT INTO accounts (id, client_id, organisation_id, user_id, reference_id, token_hash, token_sealed,
+    await tx`INSERT INTO accounts (id, client_id, organization_id, user_id, reference_id, token_hash, token_sealed,
         status, credentials_sealed, grant_sealed, emr_user_id, emr_user_name, offers)
-      VALUES (${account_id}, ${link.client_id}, ${organisation_id}, ${link.user_id},
+      VALUES (${account_id}, ${link.client_id}, ${organization_id}, ${link.user_id},
         ${newReference('access_token_reference_id')}, ${hashToken(token)},
         ${token_sealed}, 'active', ${credentials}, ${grant}, ${user.ehr_id}, ${user.name}, ${offers})`;
   }
   await tx`SELECT pg_notify('chartwire_access', '')`;
-  return { account_id, organisation_id };
+  return { account_id, organization_id };
 }
 
-async function layOrganisation(tx: Tx, link: NewLink): Promise<string> {
-  // One account may see less of the EMR than another: that it is told no zone must not move the practice's clock.
+async function ensureOrganization(tx: Tx, link: NewLink): Promise<string> {
+  // One account may see less of the EMR than another: if it cannot read the time zone, the practice keeps its zone.
   const zone = link.signed_in.timezone ?? null;
   const [row] = await tx<{ id: string; connector: string; emr_address: string }[]>`
-    INSERT INTO organisations AS present (id, client_id, org_id, connector, emr_address, timezone)
+    INSERT INTO organizations AS present (id, client_id, org_id, connector, emr_address, timezone)
       VALUES (${newId()}, ${link.client_id}, ${link.org_id}, ${link.connector}, ${link.emr_address},
               coalesce(${zone}::text, 'UTC'))
     ON CONFLICT (client_id, org_id) DO UPDATE SET timezone = coalesce(${zone}::text, present.timezone)
     RETURNING id, connector, emr_address`;
   if (!row) throw new Error('An upsert returned no row.');
-  // Two first links of one organisation may be under way at once; the one that ends second must be to the same EMR.
-  if (row.connector !== link.connector) throw refusal('emr_name_mismatch');
-  if (row.emr_address !== link.emr_address) throw refusal('emr_domain_mismatch');
+  // Two first links of one organization may run at once; the second to finish must be to the same EMR.
+  if (row.connector !== link.connector) throw apiError('emr_name_mismatch');
+  if (row.emr_address !== link.emr_address) throw apiError('emr_domain_mismatch');
   return row.id;
 }

@@ -1,4 +1,4 @@
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from '../http/endpoint.ts';
 import linkEmrsList from './link/emrs.list.ts';
 import linkTokenCreate from './link/token.create.ts';
 import linkTokenExchange from './link/token.exchange.ts';

@@ -1,10 +1,10 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import type { OperationName } from '../connectors/connector.ts';
 import { patientsOf } from '../events.ts';
+import { type Endpoint, endpoint, JsonText } from '../http/endpoint.ts';
 import { pagination, paging, success } from '../model/fields.ts';
 import { listRecords } from '../records/list.ts';
 import { type Paged, readPage } from '../records/page.ts';
-import { type Endpoint, endpoint, JsonText } from './endpoint.ts';
 
 /** The endpoint that lists all records of a kind. */
 export function listEndpoint(table: Parameters<typeof listRecords>[2], schema: TSchema, summary: string): Endpoint {
@@ -37,12 +37,12 @@ export function pageEndpoint<Filters extends TProperties>(
     audited: list.mrn !== undefined,
     query: Type.Object({ ...options.filters, ...paging(100, options.page_size_max) }),
     response: Type.Object({ success, [list.table]: Type.Array(options.schema), pagination }),
-    handle: async ({ ctx, account, query, saw }) => {
+    handle: async ({ ctx, account, query, auditPatients }) => {
       // The query's schema is these very filters with the two paging parameters.
       const filters = query as unknown as Static<TObject<Filters>>;
       options.check?.(filters);
       const { body, mrns } = await readPage(ctx.db, account, list, filters);
-      saw([...mrns, ...patientsOf(filters)]);
+      auditPatients([...mrns, ...patientsOf(filters)]);
       return new JsonText(body);
     },
   });

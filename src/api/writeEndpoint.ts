@@ -1,10 +1,10 @@
 import { type Static, type TObject, Type } from 'typebox';
 import type { OperationName } from '../connectors/connector.ts';
 import { patientsOf } from '../events.ts';
+import { type Endpoint, type EndpointOptions, endpoint } from '../http/endpoint.ts';
+import { acceptOnce } from '../http/idempotency.ts';
 import { requestWrite } from '../writes/requestWrite.ts';
 import type { Write } from '../writes/write.ts';
-import { type Endpoint, type EndpointOptions, endpoint } from './endpoint.ts';
-import { acceptOnce } from './idempotency.ts';
 
 type Particulars = Pick<
   EndpointOptions<'account', TObject, undefined, undefined>,
@@ -25,16 +25,16 @@ export function writeEndpoint<Body extends TObject, Needs extends OperationName>
     // What is answered is said by the write itself, so the reference shows those very words.
     example: { ...example, answer: write.accepted({ id: '01a1c5f0a4e87b21b3d94c6f7a8e9012', job_id: 1042 }) },
     ...(write.upload ? { file_field: write.upload.field } : {}),
-    handle: ({ ctx, account, body, params, file, idempotency, saw, about, beside }) => {
+    handle: ({ ctx, account, body, params, file, idempotency, auditPatients, auditSubject, auditStatement }) => {
       const asked: Record<string, unknown> = { ...params, ...body };
-      saw(patientsOf(asked));
+      auditPatients(patientsOf(asked));
       return acceptOnce(
         ctx,
         account.client_id,
         idempotency,
-        () => requestWrite(ctx, account, write, asked as never, idempotency, file, beside),
+        () => requestWrite(ctx, account, write, asked as never, idempotency, file, auditStatement),
         (accepted) => {
-          about({ subject: accepted.id, job_id: accepted.job_id });
+          auditSubject({ subject: accepted.id, job_id: accepted.job_id });
           return write.accepted(accepted);
         },
       );

@@ -20,7 +20,7 @@ export async function createClientCommand(config: Config, values: Values): Promi
   const client = await readValues(config, values);
   const made = await withAudit(config, (db, audit) =>
     createClient(db, client, (tx, { id, client_id }) =>
-      audit.recordIn(tx, {
+      audit.recordInTransaction(tx, {
         client_id: id,
         ...command_line,
         action: 'client.create',

@@ -1,4 +1,4 @@
-import { resetOperator } from '../clients/makeOperator.ts';
+import { resetOperator } from '../clients/createOperator.ts';
 import { findOperator } from '../clients/operators.ts';
 import type { Config } from '../config.ts';
 import { StartFailure } from '../errors.ts';
@@ -11,7 +11,8 @@ export async function resetOperatorCommand(config: Config, email: string | undef
     const known = await findOperator(db.system, email.toLowerCase());
     const entry = { client_id: null, ...command_line, action: 'operator.reset', outcome: 'reset' } as const;
     const reset =
-      known && (await resetOperator({ db }, known.id, (tx, subject) => audit.recordIn(tx, { ...entry, subject })));
+      known &&
+      (await resetOperator({ db }, known.id, (tx, subject) => audit.recordInTransaction(tx, { ...entry, subject })));
     if (!reset) throw new StartFailure(`No active operator has the e-mail address '${email}'.`);
     return reset;
   });

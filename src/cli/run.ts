@@ -23,7 +23,7 @@ const usage = `chartwire ${version}
   chartwire keys rotate                       make new keys for EMRs that know the service by its public keys
   chartwire help
 
-Settings come from the environment, or from .env beside package.json; .env.example lists them.
+Settings come from the environment, or from .env auditStatement package.json; .env.example lists them.
 `;
 
 /** Runs one command. What goes wrong for a reason a person can mend is one sentence and exit code 1, never a stack. */

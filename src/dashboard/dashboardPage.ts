@@ -1,4 +1,4 @@
-import { scriptPage } from '../api/scriptPage.ts';
+import { scriptPage } from '../http/scriptPage.ts';
 
 /** The page before its script has run. Styles that components make as they run carry the nonce. */
 export function dashboardPage(nonce: string): string {

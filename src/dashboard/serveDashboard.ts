@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { contentSecurityPolicy, isolated, readPageFiles, sendPage, servePageFile } from '../api/pages.ts';
+import { contentSecurityPolicy, isolated, readPageFiles, sendPage, servePageFile } from '../http/pages.ts';
 import { dashboardPage } from './dashboardPage.ts';
 
 /**

@@ -4,6 +4,8 @@ import { type ConnectOptions, connect as connectSql, type Sql, type Tx } from '.
 import { type OnNotification, openListener } from '../../sql/listen.ts';
 import type { Fragment, Query } from '../../sql/statement.ts';
 
+import { checkRole, type RoleAddresses, service_role, system_role } from './roles.ts';
+
 export type { DatabaseAddress } from '../../sql/address.ts';
 export type { Sql, Tx } from '../../sql/connect.ts';
 export type { Fragment, Query, Row, Statement } from '../../sql/statement.ts';
@@ -26,21 +28,19 @@ export type Database = {
   /** One statement that writes rows of one tenant; its first CTE is `tenant`, from which every INSERT must select. */
   service: Sql;
   system: Sql;
+  /** Throws a StartFailure unless the connections run as the two roles, and these cannot do more than they should. */
+  checkRoles(): Promise<void>;
   listen(channel: string, onNotification: OnNotification): Promise<void>;
   close(): Promise<void>;
 };
 
-export const service_role = 'chartwire_service';
-export const system_role = 'chartwire_system';
-
 /** Few: statements on one connection do not wait for each other's results, and PostgreSQL runs one at a time on each. */
 const pipelined = { service: 3, system: 2 };
 
-export function openDatabase(address: DatabaseAddress, pool: number): Database {
-  const service = connect(address, { role: service_role, max: pool, pipelined: pipelined.service });
-  const system_pool = Math.max(2, Math.ceil(pool / 3));
-  const system = connect(address, { role: system_role, max: system_pool, pipelined: pipelined.system });
-  const listener = openListener(address, application_name);
+export function openDatabase(addresses: RoleAddresses, pool: number): Database {
+  const service = connect(addresses.service, { max: pool, pipelined: pipelined.service });
+  const system = connect(addresses.system, { max: Math.max(2, Math.ceil(pool / 3)), pipelined: pipelined.system });
+  const listener = openListener(addresses.system, application_name);
   const reading =
     (sql: Query) =>
     async <Row>(client_id: string, query: (sql: Query) => Fragment) => {
@@ -60,6 +60,10 @@ export function openDatabase(address: DatabaseAddress, pool: number): Database {
       service.begin(`BEGIN; SELECT set_config('chartwire.client_id', ${pg.escapeLiteral(client_id)}, true)`, work),
     read: reading(service),
     search: reading(service.pooled),
+    checkRoles: async () => {
+      await checkRole(service, service_role);
+      await checkRole(system, system_role);
+    },
     listen: listener.listen,
     close: async () => {
       await Promise.all([service.end({ timeout_ms: 5_000 }), system.end({ timeout_ms: 5_000 }), listener.end()]);
@@ -70,12 +74,10 @@ export function openDatabase(address: DatabaseAddress, pool: number): Database {
 const application_name = 'chartwire';
 
 /** Connections on which ids are read as 32 hex digits. */
-export function connect(address: DatabaseAddress, options: ConnectOptions & { role?: string }): Sql {
-  const { role, ...rest } = options;
+export function connect(address: DatabaseAddress, options: ConnectOptions): Sql {
   return connectSql(address, {
     application_name,
-    ...rest,
-    ...(role === undefined ? {} : { settings: { role } }),
+    ...options,
     parsers: { uuid: (text) => text.replaceAll('-', '') },
   });
 }

@@ -1,4 +1,4 @@
-import type { Schema } from '../api/document.ts';
+import type { Schema } from '../openapi/document.ts';
 import { breakable, type Html, html, prose } from './html.ts';
 
 export type Field = { name: string; required: boolean; schema: Schema; description?: string | undefined };

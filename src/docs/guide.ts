@@ -1,4 +1,4 @@
-import type { Document } from '../api/document.ts';
+import type { Document } from '../openapi/document.ts';
 import { codeBlock, jsonBlock } from './codeBlock.ts';
 import { fieldsOf, fieldTable, table, tableRow } from './fieldTable.ts';
 import { type Html, html } from './html.ts';

@@ -1,4 +1,4 @@
-import type { Document } from '../api/document.ts';
+import type { Document } from '../openapi/document.ts';
 import { errorGuide, eventGuide, guides, startGuide } from './guide.ts';
 import { breakable, type Html, html } from './html.ts';
 import { type Call, method, operationSection } from './operationSection.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import type { Document } from '../api/document.ts';
-import { contentSecurityPolicy, isolated, readPageFiles, sendPage, servePageFile } from '../api/pages.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
+import { contentSecurityPolicy, isolated, readPageFiles, sendPage, servePageFile } from '../http/pages.ts';
+import type { Document } from '../openapi/document.ts';
 import { isOwnPage } from './isOwnPage.ts';
 import { referencePage } from './referencePage.ts';
 
@@ -20,7 +20,7 @@ export function serveDocs(
   if (!sandbox) return;
   server.get('/docs/sandbox.json', async (request, reply) => {
     const values = isOwnPage(request.socket.remoteAddress, request.headers) ? await sandbox() : undefined;
-    if (!values) throw refusal('sandbox_values_refused');
+    if (!values) throw apiError('sandbox_values_refused');
     return isolated(reply).header('cache-control', 'no-store').header('x-content-type-options', 'nosniff').send(values);
   });
 }

@@ -1,4 +1,4 @@
-import type { Operation, Parameter, Schema } from '../api/document.ts';
+import type { Operation, Parameter, Schema } from '../openapi/document.ts';
 import { type Html, html } from './html.ts';
 
 type Call = { method: string; path: string; operation: Operation };

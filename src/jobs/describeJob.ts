@@ -13,8 +13,8 @@ export async function describeJob(db: Database, client_id: string, job_id: numbe
     (sql) => sql`
       SELECT job.id AS job_id, job.type, CASE WHEN job.parked THEN 'parked' ELSE job.state END AS state,
         json_build_object('id', replace(account.id::text, '-', ''), 'user_id', account.user_id,
-          'org_id', organisation.org_id) AS account,
-        account.status_reason AS account_reason, organisation.connector, job.attempts,
+          'org_id', organization.org_id) AS account,
+        account.status_reason AS account_reason, organization.connector, job.attempts,
         iso(job.created_at) AS created_at, iso(job.started_at) AS started_at, iso(job.finished_at) AS finished_at,
         job.error, job.error ->> 'code' AS error_code, job.event_id, job.run_again_of, job.review_outcome,
         CASE WHEN job.review_outcome IS NOT NULL THEN json_build_object('outcome', job.review_outcome,
@@ -34,10 +34,10 @@ export async function describeJob(db: Database, client_id: string, job_id: numbe
         FROM jobs AS job
         JOIN operations AS operation ON operation.id = job.operation_id
         JOIN accounts AS account ON account.id = job.account_id
-        JOIN organisations AS organisation ON organisation.id = job.organisation_id
-        LEFT JOIN lanes AS lane ON lane.organisation_id = job.organisation_id AND lane.key = job.lane
+        JOIN organizations AS organization ON organization.id = job.organization_id
+        LEFT JOIN lanes AS lane ON lane.organization_id = job.organization_id AND lane.key = job.lane
         LEFT JOIN LATERAL (SELECT ahead.id FROM jobs AS ahead
-          WHERE ahead.organisation_id = job.organisation_id AND ahead.lane = job.lane
+          WHERE ahead.organization_id = job.organization_id AND ahead.lane = job.lane
             AND ahead.state IN ('queued', 'running') AND NOT ahead.parked ORDER BY ahead.id LIMIT 1) AS head ON true
        WHERE job.id = ${job_id}`,
   );

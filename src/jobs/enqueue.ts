@@ -2,7 +2,7 @@ import type { Fragment, Sql, Tx } from '../db/database.ts';
 
 export type NewJob = {
   client_id: string;
-  organisation_id: string;
+  organization_id: string;
   account_id: string;
   /** The thing that is asked for; its id is what the client gets and what the EMR keeps as our marker. */
   operation: { id: string; type: string; input: unknown };
@@ -16,7 +16,7 @@ export type NewJob = {
   /** A file that travels with the operation. */
   upload?: Buffer | undefined;
   idempotency?: { scope_id: string; key_hash: Buffer; request_hash: Buffer } | undefined;
-  beside?: Beside | undefined;
+  auditStatement?: Beside | undefined;
 };
 
 /** What is stored by the same statement as the job, exactly when that is: `insert` must select where `condition` holds. */
@@ -38,7 +38,7 @@ const twin_wait = '5s';
  * that changes nothing: a worker that is about to remove the lane as empty then sees this job, or we see its removal.
  */
 export async function enqueue(sql: Sql | Tx, job: NewJob): Promise<number | undefined> {
-  const { operation, idempotency, beside } = job;
+  const { operation, idempotency, auditStatement } = job;
   const rows = await sql<{ id: number }[]>`
     WITH tenant AS MATERIALIZED (
       SELECT set_config('chartwire.client_id', ${job.client_id}, true)::uuid AS id,
@@ -53,8 +53,8 @@ export async function enqueue(sql: Sql | Tx, job: NewJob): Promise<number | unde
                 ON CONFLICT (scope_id, key_hash) DO NOTHING RETURNING client_id AS id`
       }
     ), asked AS (
-      INSERT INTO operations (id, client_id, organisation_id, account_id, type, input)
-        SELECT ${operation.id}, id, ${job.organisation_id}, ${job.account_id}, ${operation.type},
+      INSERT INTO operations (id, client_id, organization_id, account_id, type, input)
+        SELECT ${operation.id}, id, ${job.organization_id}, ${job.account_id}, ${operation.type},
                ${JSON.stringify(operation.input)}::text::json
           FROM kept
         RETURNING id, client_id
@@ -66,13 +66,16 @@ export async function enqueue(sql: Sql | Tx, job: NewJob): Promise<number | unde
                 SELECT id, client_id, ${job.upload} FROM asked`
       }
     ), ${placed(sql, job)}
-    ${beside ? sql`, beside AS (${beside.insert(sql, operation.id, sql`EXISTS (SELECT FROM asked)`)})` : sql``}
+    ${auditStatement ? sql`, audit_record AS (${auditStatement.insert(sql, operation.id, sql`EXISTS (SELECT FROM asked)`)})` : sql``}
     SELECT id FROM queued`;
   return rows[0]?.id;
 }
 
 /** One more run of an operation that there is already, under the same marker. */
-export async function enqueueAgain(tx: Tx, job: Omit<NewJob, 'upload' | 'idempotency' | 'beside'>): Promise<number> {
+export async function enqueueAgain(
+  tx: Tx,
+  job: Omit<NewJob, 'upload' | 'idempotency' | 'auditStatement'>,
+): Promise<number> {
   const { operation } = job;
   const [row] = await tx<{ id: number }[]>`
     WITH asked AS (
@@ -87,15 +90,15 @@ export async function enqueueAgain(tx: Tx, job: Omit<NewJob, 'upload' | 'idempot
 /** The job of an operation that was `asked` for, and its place in the lane. */
 function placed(sql: Sql | Tx, job: NewJob): Fragment {
   return sql`queued AS (
-      INSERT INTO jobs (client_id, organisation_id, account_id, operation_id, type, run_again_of, lane)
-        SELECT client_id, ${job.organisation_id}, ${job.account_id}, id, ${job.operation.type},
+      INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, run_again_of, lane)
+        SELECT client_id, ${job.organization_id}, ${job.account_id}, id, ${job.operation.type},
                ${job.run_again_of ?? null}::bigint, coalesce((SELECT key FROM lanes WHERE lanes.client_id = asked.client_id
-                  AND organisation_id = ${job.organisation_id} AND key = ${job.lane_before ?? null}), ${job.lane})
+                  AND organization_id = ${job.organization_id} AND key = ${job.lane_before ?? null}), ${job.lane})
           FROM asked
         RETURNING id, client_id, lane
     ), placed AS (
-      INSERT INTO lanes (client_id, organisation_id, account_id, key, parallel_max)
-        SELECT client_id, ${job.organisation_id}, ${job.account_id}, lane, ${job.parallel_max} FROM queued
-        ON CONFLICT (organisation_id, key) DO UPDATE SET key = excluded.key
+      INSERT INTO lanes (client_id, organization_id, account_id, key, parallel_max)
+        SELECT client_id, ${job.organization_id}, ${job.account_id}, lane, ${job.parallel_max} FROM queued
+        ON CONFLICT (organization_id, key) DO UPDATE SET key = excluded.key
     )`;
 }

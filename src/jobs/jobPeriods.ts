@@ -10,7 +10,7 @@ export type Period = {
   taken: [power: number, jobs: number][];
 };
 
-/** Neighbouring durations differ by a tenth, so that what is read from them is within a twentieth. */
+/** Neighboring durations differ by a tenth, so that what is read from them is within a twentieth. */
 export const taken_base = 1.1;
 export const period_s = 1800;
 /** A job's end is timed a moment before it is committed; no transaction takes so long. */

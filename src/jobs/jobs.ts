@@ -6,7 +6,7 @@ import type { FinalState } from './states.ts';
 export type Job = {
   id: number;
   client_id: string;
-  organisation_id: string;
+  organization_id: string;
   account_id: string;
   operation_id: string;
   type: string;
@@ -25,9 +25,9 @@ export type Job = {
 export type JobProblem = { code: string; message: string; details?: Record<string, unknown> };
 
 /** Locks the lane if this worker still holds it; everything that a worker commits passes here. */
-export async function holdLane(tx: Tx, lease: Lease): Promise<{ organisation_id: string; key: string }> {
-  const [lane] = await tx<{ organisation_id: string; key: string }[]>`
-    SELECT organisation_id, key FROM lanes
+export async function holdLane(tx: Tx, lease: Lease): Promise<{ organization_id: string; key: string }> {
+  const [lane] = await tx<{ organization_id: string; key: string }[]>`
+    SELECT organization_id, key FROM lanes
      WHERE id = ${lease.id} AND fence = ${lease.fence} AND locked_until > clock_timestamp() FOR UPDATE`;
   if (!lane) throw new LeaseLost();
   return lane;
@@ -38,9 +38,9 @@ export async function startHead(tx: Tx, lease: Lease): Promise<Job | undefined> 
   const lane = await holdLane(tx, lease);
   const [job] = await tx<Job[]>`
     UPDATE jobs SET state = 'running', attempts = attempts + 1, started_at = coalesce(started_at, now())
-     WHERE id = (SELECT id FROM jobs WHERE organisation_id = ${lane.organisation_id} AND lane = ${lane.key}
+     WHERE id = (SELECT id FROM jobs WHERE organization_id = ${lane.organization_id} AND lane = ${lane.key}
                   AND state IN ('queued', 'running') AND NOT parked ORDER BY id LIMIT 1)
-    RETURNING id, client_id, organisation_id, account_id, operation_id, type, lane, attempts, retries,
+    RETURNING id, client_id, organization_id, account_id, operation_id, type, lane, attempts, retries,
       extract(epoch FROM now() - retry_since)::float8 AS retrying_s,
       extract(epoch FROM now() - parked_since)::float8 AS parked_s,
       extract(epoch FROM now() - created_at)::float8 AS waited_s, now() AS tried_at,
@@ -81,7 +81,7 @@ export async function endJob(
 /** The lane goes to its next job, whose account it then counts for, or away when it is empty. */
 export async function passLane(tx: Tx, lane_id: string): Promise<void> {
   const [next] = await tx<{ account_id: string }[]>`
-    SELECT jobs.account_id FROM lanes JOIN jobs ON jobs.organisation_id = lanes.organisation_id AND jobs.lane = lanes.key
+    SELECT jobs.account_id FROM lanes JOIN jobs ON jobs.organization_id = lanes.organization_id AND jobs.lane = lanes.key
      WHERE lanes.id = ${lane_id} AND jobs.state IN ('queued', 'running') AND NOT jobs.parked ORDER BY jobs.id LIMIT 1`;
   if (!next) await tx`DELETE FROM lanes WHERE id = ${lane_id}`;
   else

@@ -26,7 +26,7 @@ export async function listJobs(
     (sql) => sql`
       SELECT job.id AS job_id, job.type, CASE WHEN job.parked THEN 'parked' ELSE job.state END AS state,
              json_build_object('id', replace(account.id::text, '-', ''), 'user_id', account.user_id,
-               'org_id', organisation.org_id) AS account,
+               'org_id', organization.org_id) AS account,
              job.attempts, iso(job.created_at) AS created_at, iso(job.started_at) AS started_at,
              iso(job.finished_at) AS finished_at, job.error ->> 'code' AS error_code, job.review_outcome,
              job.run_again_of
@@ -34,7 +34,7 @@ export async function listJobs(
               ${among ? sql`AND id IN (${among(sql)})` : sql``}
               ORDER BY created_at DESC, id DESC LIMIT ${page_size + 1}::integer) AS job
         JOIN accounts AS account ON account.id = job.account_id
-        JOIN organisations AS organisation ON organisation.id = job.organisation_id
+        JOIN organizations AS organization ON organization.id = job.organization_id
        ORDER BY job.created_at DESC, job.id DESC`,
   );
   const page = rows.slice(0, page_size);

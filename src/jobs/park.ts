@@ -63,8 +63,8 @@ export function findExpired(
   limit: number,
 ): Promise<{ id: number; client_id: string; connector: string }[]> {
   return system.pooled<{ id: number; client_id: string; connector: string }[]>`
-    SELECT jobs.id, jobs.client_id, organisations.connector
-      FROM jobs JOIN organisations ON organisations.id = jobs.organisation_id
+    SELECT jobs.id, jobs.client_id, organizations.connector
+      FROM jobs JOIN organizations ON organizations.id = jobs.organization_id
      WHERE parked AND parked_since < now() - make_interval(days => ${parked_days_max})
      ORDER BY parked_since LIMIT ${limit}`;
 }
@@ -73,10 +73,10 @@ async function replaceInLanes(tx: Tx, jobs: Iterable<{ id?: number }>, parallel_
   const ids = [...jobs].map((job) => Number(job.id));
   if (ids.length === 0) return;
   const lanes = await tx<{ id: string }[]>`
-    INSERT INTO lanes (client_id, organisation_id, account_id, key, parallel_max)
-      SELECT DISTINCT ON (organisation_id, lane) client_id, organisation_id, account_id, lane, ${parallel_max}::integer
-        FROM jobs WHERE id = ANY (${ids}) ORDER BY organisation_id, lane, id
-      ON CONFLICT (organisation_id, key) DO UPDATE SET key = excluded.key
+    INSERT INTO lanes (client_id, organization_id, account_id, key, parallel_max)
+      SELECT DISTINCT ON (organization_id, lane) client_id, organization_id, account_id, lane, ${parallel_max}::integer
+        FROM jobs WHERE id = ANY (${ids}) ORDER BY organization_id, lane, id
+      ON CONFLICT (organization_id, key) DO UPDATE SET key = excluded.key
       RETURNING id`;
   await passIdleLanes(
     tx,
@@ -89,7 +89,7 @@ async function passIdleLanes(tx: Tx, lane_ids: string[]): Promise<void> {
   await tx`
     WITH head AS (
       SELECT lanes.id, (SELECT jobs.account_id FROM jobs
-               WHERE jobs.organisation_id = lanes.organisation_id AND jobs.lane = lanes.key
+               WHERE jobs.organization_id = lanes.organization_id AND jobs.lane = lanes.key
                  AND jobs.state IN ('queued', 'running') AND NOT jobs.parked ORDER BY jobs.id LIMIT 1) AS account_id
         FROM lanes WHERE lanes.id = ANY (${lane_ids}::uuid[])
          AND (lanes.locked_until IS NULL OR lanes.locked_until <= clock_timestamp())

@@ -6,7 +6,7 @@ import type { JobState } from './states.ts';
 /** A job with what decides whether it may be run again. */
 export type PastJob = Pick<
   Job,
-  'id' | 'client_id' | 'organisation_id' | 'account_id' | 'operation_id' | 'type' | 'lane' | 'input'
+  'id' | 'client_id' | 'organization_id' | 'account_id' | 'operation_id' | 'type' | 'lane' | 'input'
 > & {
   state: JobState;
   review_outcome: ReviewOutcome | null;
@@ -26,22 +26,22 @@ export type PastJob = Pick<
 export async function readPastJob(tx: Tx, job_id: number, { lock }: { lock: boolean }): Promise<PastJob | undefined> {
   if (lock) await tx`SELECT FROM jobs WHERE id = ${job_id} FOR UPDATE`;
   const [job] = await tx<PastJob[]>`
-    SELECT job.id, job.client_id, job.organisation_id, job.account_id, job.operation_id, job.type, job.lane, job.state,
-           job.review_outcome, operation.input, operation.patient_mrn, organisation.connector,
+    SELECT job.id, job.client_id, job.organization_id, job.account_id, job.operation_id, job.type, job.lane, job.state,
+           job.review_outcome, operation.input, operation.patient_mrn, organization.connector,
            account.status AS account_status,
-           (SELECT id FROM patients WHERE client_id = job.client_id AND organisation_id = job.organisation_id
+           (SELECT id FROM patients WHERE client_id = job.client_id AND organization_id = job.organization_id
                AND mrn = operation.patient_mrn ORDER BY id LIMIT 1) AS patient_id,
            (SELECT max(newer.id) FROM jobs AS newer
              WHERE newer.operation_id = job.operation_id AND newer.id > job.id) AS newer_job_id,
            EXISTS (SELECT FROM uploads WHERE operation_id = job.operation_id) AS uploaded,
            EXISTS (SELECT FROM operations AS later JOIN jobs AS run ON run.operation_id = later.id
              WHERE later.client_id = job.client_id AND later.patient_mrn = operation.patient_mrn
-               AND later.organisation_id = job.organisation_id AND later.type = operation.type
+               AND later.organization_id = job.organization_id AND later.type = operation.type
                AND (later.created_at, later.id) > (operation.created_at, operation.id)
                AND run.state <> 'failed') AS overtaken
       FROM jobs AS job JOIN operations AS operation ON operation.id = job.operation_id
       JOIN accounts AS account ON account.id = job.account_id
-      JOIN organisations AS organisation ON organisation.id = job.organisation_id
+      JOIN organizations AS organization ON organization.id = job.organization_id
      WHERE job.id = ${job_id}`;
   return job;
 }

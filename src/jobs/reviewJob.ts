@@ -1,5 +1,5 @@
 import type { Tx } from '../db/database.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { ReviewOutcome } from '../model/dashboard/jobWords.ts';
 
 /**
@@ -18,5 +18,5 @@ export async function reviewJob(
     RETURNING (SELECT patient_mrn FROM operations WHERE operations.id = operation_id)`;
   if (reviewed) return reviewed.patient_mrn;
   const [there] = await tx`SELECT FROM jobs WHERE id = ${job_id}`;
-  throw there ? refusal('job_not_reviewable') : refusal('record_not_found', { noun: 'Job', id: String(job_id) });
+  throw there ? apiError('job_not_reviewable') : apiError('record_not_found', { noun: 'Job', id: String(job_id) });
 }

@@ -97,7 +97,7 @@ async function settle(ctx: Context, lease: Lease, run: JobRun, ending: Ending): 
           });
     await tx`INSERT INTO job_steps (job_id, client_id, attempt, name, kind)
       VALUES (${job.id}, ${job.client_id}, ${job.attempts}, ${ending.state}, 'note')`;
-    await ctx.audit.recordIn(tx, recordOf(job, ending));
+    await ctx.audit.recordInTransaction(tx, recordOf(job, ending));
     await endJob(tx, lease, job, { state: ending.state, error: ending.error, event_id });
   });
   ctx.notifications.notify('chartwire_deliveries');

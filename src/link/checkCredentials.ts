@@ -1,23 +1,23 @@
 import type { Connector, CredentialField, Credentials, SignInWay } from '../connectors/connector.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 
-/** Everything that the way of signing in asks for, and nothing else. */
+/** Requires exactly the fields of the chosen sign-in method. */
 export function checkCredentials(connector: Connector, credentials: Credentials): void {
   const way = connector.sign_in_ways && chosenWay(connector.sign_in_ways, credentials.way);
   const fields = fieldsOf(connector, way);
   const names = [...fields.map((field) => field.name), ...(way ? ['way'] : [])];
   const unknown = Object.keys(credentials).filter((name) => !names.includes(name));
   if (unknown.length > 0) {
-    throw refusal('unexpected_fields', { fields: unknown.map((name) => `credentials.${name}`).join(', ') });
+    throw apiError('unexpected_fields', { fields: unknown.map((name) => `credentials.${name}`).join(', ') });
   }
   const missing = fields.find(({ name, optional }) => !optional && !credentials[name])?.name;
   if (missing) throw missingField(missing);
 }
 
-/** What was stored, with what was given on top. Of another way than before nothing stored is of use. */
+/** The stored credentials updated with the submitted ones. With another sign-in method, the stored ones are dropped. */
 export function mergeCredentials(stored: Credentials, given: Credentials): Credentials {
-  const another = given.way !== undefined && given.way !== stored.way;
-  return another ? given : { ...stored, ...given };
+  const method_changed = given.way !== undefined && given.way !== stored.way;
+  return method_changed ? given : { ...stored, ...given };
 }
 
 export function fieldsOf(connector: Connector, way: SignInWay | undefined): readonly CredentialField[] {
@@ -31,9 +31,9 @@ function chosenWay(ways: readonly SignInWay[], name: string | undefined): SignIn
   const way = ways.find((each) => each.name === name);
   if (way) return way;
   const rule = `credentials.way must be one of: ${ways.map((each) => each.name).join(', ')}`;
-  throw refusal('invalid_field', { rule }, { field: 'credentials.way' });
+  throw apiError('invalid_field', { rule }, { field: 'credentials.way' });
 }
 
 function missingField(name: string) {
-  return refusal('missing_field', { field: `credentials.${name}` }, { field: `credentials.${name}` });
+  return apiError('missing_field', { field: `credentials.${name}` }, { field: `credentials.${name}` });
 }

@@ -1,4 +1,4 @@
-import { scriptPage } from '../api/scriptPage.ts';
+import { scriptPage } from '../http/scriptPage.ts';
 import type { LinkState } from '../link/linkTokens.ts';
 
 export type LinkPage = {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { endpoint } from '../api/endpoint.ts';
+import { endpoint } from '../http/endpoint.ts';
 import { startPageSignIn } from '../link/startPageSignIn.ts';
 import { credential_max, success, text } from '../model/fields.ts';
 

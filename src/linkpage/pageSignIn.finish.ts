@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { endpoint } from '../api/endpoint.ts';
+import { endpoint } from '../http/endpoint.ts';
 import { finishPageSignIn } from '../link/finishPageSignIn.ts';
 import { success, text } from '../model/fields.ts';
 

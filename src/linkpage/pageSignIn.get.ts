@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { endpoint } from '../api/endpoint.ts';
+import { endpoint } from '../http/endpoint.ts';
 import { readPageState } from '../link/pageSignIns.ts';
 import { success } from '../model/fields.ts';
 

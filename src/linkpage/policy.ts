@@ -1,4 +1,4 @@
-import { contentSecurityPolicy } from '../api/pages.ts';
+import { contentSecurityPolicy } from '../http/pages.ts';
 
 /**
  * Origins of this machine, which may frame Link in sandbox mode without being registered. Not [::1]: a policy cannot

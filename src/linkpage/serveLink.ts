@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { Endpoint } from '../api/endpoint.ts';
-import { readPageFiles, sendPage, servePageFile } from '../api/pages.ts';
 import { findClient } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
+import type { Endpoint } from '../http/endpoint.ts';
+import { readPageFiles, sendPage, servePageFile } from '../http/pages.ts';
 import { type KnownLink, lookUpLink, lookUpLinkByHash } from '../link/linkTokens.ts';
 import { type LinkPage, linkPage } from './linkPage.ts';
 import pageCreate from './pageSignIn.create.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { endpoint } from '../api/endpoint.ts';
 import { findClient } from '../clients/clients.ts';
+import { endpoint } from '../http/endpoint.ts';
 import { describeLink } from '../link/describeLink.ts';
 import { success } from '../model/fields.ts';
 
@@ -16,7 +16,7 @@ export default endpoint({
   response: Type.Object({
     success,
     emr: Type.String(),
-    organisation: Type.String(),
+    organization: Type.String(),
     emr_host: Type.String(),
     update: Type.Boolean(),
     fields: Type.Array(
@@ -35,7 +35,7 @@ export default endpoint({
       Type.Object({
         name: Type.String(),
         label: Type.String(),
-        about: Type.String(),
+        auditSubject: Type.String(),
         fields: Type.Array(Type.String()),
         on_page: Type.Boolean(),
         tells: Type.Union([Type.Object({ what: Type.String(), value: Type.String() }), Type.Null()]),

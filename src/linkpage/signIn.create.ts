@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { endpoint } from '../api/endpoint.ts';
+import { endpoint } from '../http/endpoint.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
 import type { LinkPurpose } from '../link/linkTokens.ts';
 import { credential_max, success, text } from '../model/fields.ts';

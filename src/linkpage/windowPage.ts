@@ -1,4 +1,4 @@
-import { scriptPage } from '../api/scriptPage.ts';
+import { scriptPage } from '../http/scriptPage.ts';
 import { link_shell } from './linkPage.ts';
 
 /** The window in which a person goes to the EMR's own page and comes back. What is in its address only its script reads. */

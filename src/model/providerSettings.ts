@@ -42,7 +42,7 @@ const ShiftRequest = Type.Object(
   {
     start: time,
     end: time,
-    facility_id: Type.Optional(text({ description: 'EMR id of one of the organisation’s locations' })),
+    facility_id: Type.Optional(text({ description: 'EMR id of one of the organization’s locations' })),
     facility_name: Type.Optional(text({ description: 'Ignored: filled in by the service' })),
     set_start_date: Type.Optional(date),
     set_end_date: Type.Optional(date),

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { newToken } from '../ids.ts';
 import { checkUrl } from '../security/addresses.ts';
 import { addEndpoint } from '../webhooks/addEndpoint.ts';
@@ -25,7 +25,7 @@ export async function openReceiver(ctx: Means, tx: Tx, client_id: string): Promi
   const { id: endpoint_id } = await addEndpoint(ctx, tx, client_id, { url });
   if (!known) await insertReceiver(tx, { client_id, endpoint_id, key });
   const receiver = await findReceiver(tx);
-  if (!receiver) throw refusal('record_not_found', { noun: 'Webhook', id: endpoint_id });
+  if (!receiver) throw apiError('record_not_found', { noun: 'Webhook', id: endpoint_id });
   return receiver;
 }
 

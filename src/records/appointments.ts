@@ -58,13 +58,13 @@ export const appointmentPages: Paged<AppointmentFilters> = {
   order: (sql) => sql`starts_at DESC, id`,
 };
 
-/** An appointment of an organisation as the text of the answer; undefined when there is none of this id. */
+/** An appointment of an organization as the text of the answer; undefined when there is none of this id. */
 export async function readAppointment(db: Database, scope: Scope, id: string): Promise<Shown | undefined> {
   const rows = await db.read<Shown>(
     scope.client_id,
     (sql) => sql`SELECT json_build_object('success', true, 'appointment', doc)::text AS body,
              array_remove(ARRAY[patient_mrn], NULL) AS mrns FROM appointments
-      WHERE client_id = ${scope.client_id} AND organisation_id = ${scope.organisation_id} AND id = ${id}`,
+      WHERE client_id = ${scope.client_id} AND organization_id = ${scope.organization_id} AND id = ${id}`,
   );
   return rows[0];
 }
@@ -72,7 +72,7 @@ export async function readAppointment(db: Database, scope: Scope, id: string): P
 async function surroundings(tx: Tx, scope: SyncScope): Promise<Surroundings> {
   const rows = await tx<{ ehr_id: string; name: string; npi: string | null }[]>`
     SELECT ehr_id, doc ->> 'name' AS name, doc ->> 'npi' AS npi FROM providers
-     WHERE organisation_id = ${scope.organisation_id}`;
+     WHERE organization_id = ${scope.organization_id}`;
   return { timezone: await timezoneOf(tx, scope), providers: new Map(rows.map((row) => [row.ehr_id, row])) };
 }
 

@@ -1,7 +1,7 @@
 import { findAvailability } from '../availability/findAvailability.ts';
 import type { Appointment, AskedProvider, Block, Hours, Question } from '../availability/question.ts';
 import type { Database } from '../db/database.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { AvailabilityQuery } from '../model/availability.ts';
 import { decided_hours } from './defaultHours.ts';
 
@@ -18,10 +18,10 @@ type Known = {
   blocks: Block[] | null;
 };
 
-/** When the providers of an organisation are free, by the hours and the schedule we hold of them. */
+/** When the providers of an organization are free, by the hours and the schedule we hold of them. */
 export async function askAvailability(
   db: Database,
-  scope: { client_id: string; organisation_id: string },
+  scope: { client_id: string; organization_id: string },
   query: AvailabilityQuery,
 ) {
   checkQuery(query);
@@ -32,10 +32,10 @@ export async function askAvailability(
   const location_ids = listed(query.location_ids);
   for (const id of provider_ids ?? []) {
     if (!providers.some((each) => each.ehr_id === id))
-      throw refusal('provider_not_found', { id }, { field: 'provider_ids' });
+      throw apiError('provider_not_found', { id }, { field: 'provider_ids' });
   }
   for (const id of location_ids ?? []) {
-    if (!facilities.has(id)) throw refusal('location_not_found', { id }, { field: 'location_ids' });
+    if (!facilities.has(id)) throw apiError('location_not_found', { id }, { field: 'location_ids' });
   }
   const question: Question = {
     start_date: query.start_date,
@@ -71,26 +71,26 @@ function checkQuery(query: AvailabilityQuery): void {
     throw invalid(field, 'daily_appointment_limit and daily_limit_type must be used together');
   }
   if (query.calculation_method === 'equal_slots' && query.max_slot_duration === undefined) {
-    throw refusal('missing_field', { field: 'max_slot_duration' }, { field: 'max_slot_duration' });
+    throw apiError('missing_field', { field: 'max_slot_duration' }, { field: 'max_slot_duration' });
   }
 }
 
 async function readKnown(
   db: Database,
-  { client_id, organisation_id }: { client_id: string; organisation_id: string },
+  { client_id, organization_id }: { client_id: string; organization_id: string },
   { start_date, end_date }: AvailabilityQuery,
 ): Promise<Known> {
   const [known] = await db.read<Known>(client_id, (sql) => {
-    const within = sql`client_id = ${client_id} AND organisation_id = ${organisation_id}
+    const within = sql`client_id = ${client_id} AND organization_id = ${organization_id}
       AND starts_at >= ${start_date}::text::date - ${reach_days}::int
       AND starts_at < ${end_date}::text::date + ${reach_days}::int`;
-    return sql`SELECT organisations.timezone, organisations.default_hours,
+    return sql`SELECT organizations.timezone, organizations.default_hours,
       (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name', 'hours', doc -> 'hours',
                 'timezone', doc -> 'timezone', 'offered', doc ->> 'status' = 'active' AND NOT hide_in_availability)
                 ORDER BY id)
-         FROM providers WHERE providers.organisation_id = organisations.id) AS providers,
+         FROM providers WHERE providers.organization_id = organizations.id) AS providers,
       (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name'))
-         FROM locations WHERE locations.organisation_id = organisations.id) AS facilities,
+         FROM locations WHERE locations.organization_id = organizations.id) AS facilities,
       (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
                 'secondary_provider_ehr_id', secondary_provider_ehr_id, 'facility_ehr_id', facility_ehr_id,
                 'minutes', minutes, 'visit_type', visit_type, 'cancelled', cancelled))
@@ -98,9 +98,9 @@ async function readKnown(
       (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
                 'facility_ehr_id', facility_ehr_id, 'minutes', minutes))
          FROM schedule_blocks WHERE ${within}) AS blocks
-      FROM organisations WHERE organisations.id = ${organisation_id}`;
+      FROM organizations WHERE organizations.id = ${organization_id}`;
   });
-  if (!known) throw new Error('The organisation is gone.');
+  if (!known) throw new Error('The organization is gone.');
   return known;
 }
 
@@ -112,5 +112,5 @@ function listed(ids: string | undefined): string[] | undefined {
 }
 
 function invalid(field: string, rule: string) {
-  return refusal('invalid_field', { rule }, { field });
+  return apiError('invalid_field', { rule }, { field });
 }

@@ -13,22 +13,22 @@ export const locations: RecordKind<LocationSource> = {
   },
 };
 
-/** Names of the organisation's locations by EMR id. */
+/** Names of the organization's locations by EMR id. */
 export async function locationNames(tx: Tx, scope: SyncScope): Promise<ReadonlyMap<string, string>> {
   const rows = await tx<{ ehr_id: string; name: string }[]>`
-    SELECT ehr_id, doc ->> 'name' AS name FROM locations WHERE organisation_id = ${scope.organisation_id}`;
+    SELECT ehr_id, doc ->> 'name' AS name FROM locations WHERE organization_id = ${scope.organization_id}`;
   return new Map(rows.map((row) => [row.ehr_id, row.name]));
 }
 
-/** Sets a location's status, which from then on outlives syncs. False when the organisation has no such location. */
+/** Sets a location's status, which from then on outlives syncs. False when the organization has no such location. */
 export async function setLocationStatus(
   tx: Tx,
-  organisation_id: string,
+  organization_id: string,
   id: string,
   status: LocationSource['status'],
 ): Promise<boolean> {
   const changed = await tx`UPDATE locations SET status_set = ${status}, source_hash = '',
       doc = (doc::jsonb || jsonb_build_object('status', ${status}::text))::json
-    WHERE organisation_id = ${organisation_id} AND id = ${id} RETURNING id`;
+    WHERE organization_id = ${organization_id} AND id = ${id} RETURNING id`;
   return changed.length > 0;
 }

@@ -41,7 +41,7 @@ export async function listOrders(
     (sql) => sql`
       SELECT json_build_object('success', true, 'orders', coalesce(json_agg(found.doc), '[]'))::text AS body FROM (
         SELECT doc FROM orders
-         WHERE client_id = ${scope.client_id} AND organisation_id = ${scope.organisation_id}
+         WHERE client_id = ${scope.client_id} AND organization_id = ${scope.organization_id}
            AND patient_mrn = ${filters.patient_mrn}
            AND ${when(filters.start_date, (day) => sql`order_date >= ${day}::text::date`) ?? sql`true`}
            AND ${when(filters.end_date, (day) => sql`order_date <= ${day}::text::date`) ?? sql`true`}

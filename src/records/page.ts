@@ -1,6 +1,6 @@
 import type { Database, Fragment, Query } from '../db/database.ts';
 
-export type Scope = { client_id: string; organisation_id: string };
+export type Scope = { client_id: string; organization_id: string };
 export type Paging = { page?: number; page_size?: number };
 
 /** A list that is read by pages. Its table is counted by triggers, and what it is searched by has an index of its own. */
@@ -37,13 +37,13 @@ export async function readPage<Filters extends object>(
     const asked = list.conditions(sql, filters as unknown as Filters).filter((each) => each !== undefined);
     const matches = asked.reduce(
       (all, each) => sql`${all} AND ${each}`,
-      sql`client_id = ${scope.client_id} AND organisation_id = ${scope.organisation_id}`,
+      sql`client_id = ${scope.client_id} AND organization_id = ${scope.organization_id}`,
     );
     const total =
       asked.length > 0 || list.uncounted
         ? sql`SELECT count(*) AS n FROM ${table} WHERE ${matches}`
         : sql`SELECT coalesce(sum(total), 0) AS n FROM record_counts
-               WHERE organisation_id = ${scope.organisation_id} AND kind = ${list.table}`;
+               WHERE organization_id = ${scope.organization_id} AND kind = ${list.table}`;
     return sql`
       SELECT json_build_object('success', true,
         ${list.table}::text, found.docs,

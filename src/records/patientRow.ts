@@ -4,7 +4,7 @@ import { fold } from './fold.ts';
 import { seenBySync } from './recordKind.ts';
 
 export type PatientRow = { id: string; doc: Patient; open_updates: number };
-type Of = { client_id: string; organisation_id: string };
+type Of = { client_id: string; organization_id: string };
 
 /** The columns that stand beside a patient's document, made of it. */
 export function columnsOf(doc: Patient) {
@@ -33,15 +33,15 @@ export async function insertPending(
 }
 
 /** Locks a patient. Everybody who changes one locks it before any lane, so that no two wait for each other. */
-export async function lockPatient(tx: Tx, organisation_id: string, id: string): Promise<PatientRow | undefined> {
+export async function lockPatient(tx: Tx, organization_id: string, id: string): Promise<PatientRow | undefined> {
   const [row] = await tx<PatientRow[]>`SELECT id, doc, open_updates FROM patients
-    WHERE organisation_id = ${organisation_id} AND id = ${id} FOR UPDATE`;
+    WHERE organization_id = ${organization_id} AND id = ${id} FOR UPDATE`;
   return row;
 }
 
-export async function readPatient(tx: Tx, organisation_id: string, id: string): Promise<PatientRow | undefined> {
+export async function readPatient(tx: Tx, organization_id: string, id: string): Promise<PatientRow | undefined> {
   const [row] = await tx<PatientRow[]>`SELECT id, doc, open_updates FROM patients
-    WHERE organisation_id = ${organisation_id} AND id = ${id}`;
+    WHERE organization_id = ${organization_id} AND id = ${id}`;
   return row;
 }
 
@@ -56,7 +56,7 @@ export async function savePatient(
   const saved: Patient = { ...doc, ...change, updated_at: new Date().toISOString() };
   await tx`UPDATE patients SET ${tx.set({ ...columnsOf(saved), ehr_id: saved.ehr_id, open_updates: updates })},
       doc = ${JSON.stringify(saved)}::text::json, source_hash = ${unsynced},
-      seen_in = ${seenBySync(tx, of.organisation_id)}
+      seen_in = ${seenBySync(tx, of.organization_id)}
     WHERE id = ${id}`;
   return { id, doc: saved, open_updates: updates };
 }

@@ -31,7 +31,7 @@ export const providers: RecordKind<ProviderSource, ReadonlyMap<string, string>> 
 /** EMR ids of the providers whose schedule is not synced. */
 export async function inactiveProviders(tx: Tx, scope: SyncScope): Promise<string[]> {
   const rows = await tx<{ ehr_id: string }[]>`
-    SELECT ehr_id FROM providers WHERE organisation_id = ${scope.organisation_id} AND doc ->> 'status' = 'inactive'`;
+    SELECT ehr_id FROM providers WHERE organization_id = ${scope.organization_id} AND doc ->> 'status' = 'inactive'`;
   return rows.map(({ ehr_id }) => ehr_id);
 }
 
@@ -61,39 +61,39 @@ export function providerDocument(
   };
 }
 
-/** A provider of an organisation for who edits it: as it stands, what is set here, and what the EMR says. */
+/** A provider of an organization for who edits it: as it stands, what is set here, and what the EMR says. */
 export async function readProvider(
   db: Database,
-  scope: { client_id: string; organisation_id: string },
+  scope: { client_id: string; organization_id: string },
   id: string,
 ): Promise<EditedProvider | undefined> {
   const [row] = await db.read<EditedProvider>(
     scope.client_id,
     (sql) => sql`SELECT doc AS provider, json_build_object('status', status_set, 'hours', hours_set IS NOT NULL) AS set,
         json_build_object('status', source -> 'status', 'hours', source -> 'hours') AS emr
-      FROM providers WHERE organisation_id = ${scope.organisation_id} AND id = ${id}`,
+      FROM providers WHERE organization_id = ${scope.organization_id} AND id = ${id}`,
   );
   return row;
 }
 
 type By = { id: string } | { ehr_id: string };
 
-/** A provider of an organisation by one of its two ids, locked for a change; undefined when there is none. */
+/** A provider of an organization by one of its two ids, locked for a change; undefined when there is none. */
 export async function findProvider(
   tx: Tx,
-  organisation_id: string,
+  organization_id: string,
   by: By,
 ): Promise<({ id: string; source: ProviderSource } & ProviderSettings) | undefined> {
   const [row] = await tx<({ id: string; source: ProviderSource } & ProviderSettings)[]>`
     SELECT id, source, status_set, hide_in_availability, hours_set FROM providers
-     WHERE organisation_id = ${organisation_id} AND ${named(tx, by)} FOR UPDATE`;
+     WHERE organization_id = ${organization_id} AND ${named(tx, by)} FOR UPDATE`;
   return row;
 }
 
 /** Whether a sync leaves the schedule of this provider alone. */
-export async function isResting(tx: Tx, organisation_id: string, by: By): Promise<boolean> {
+export async function isResting(tx: Tx, organization_id: string, by: By): Promise<boolean> {
   const rows = await tx`SELECT FROM providers
-    WHERE organisation_id = ${organisation_id} AND ${named(tx, by)} AND doc ->> 'status' = 'inactive'`;
+    WHERE organization_id = ${organization_id} AND ${named(tx, by)} AND doc ->> 'status' = 'inactive'`;
   return rows.length > 0;
 }
 

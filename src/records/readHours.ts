@@ -1,4 +1,4 @@
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { Provider } from '../model/provider.ts';
 import type { HoursRequest, ShiftRequest } from '../model/providerSettings.ts';
 
@@ -23,7 +23,7 @@ function readShift(
   if (set_recur && shift.recurrence) throw invalid(`${place} must not have both recurrence and set_recur`);
   if (shift.end <= shift.start) throw invalid(`${place}.end must be after start`);
   if (shift.facility_id !== undefined && !facilities.has(shift.facility_id)) {
-    throw refusal('location_not_found', { id: shift.facility_id }, { field: 'hours' });
+    throw apiError('location_not_found', { id: shift.facility_id }, { field: 'hours' });
   }
   checkDates(place, shift.set_start_date, shift.set_end_date, 'set_start_date', 'set_end_date');
   if (recur) checkDates(place, recur.rec_start_date, recur.rec_end_date, 'rec_start_date', 'rec_end_date');
@@ -71,5 +71,5 @@ function exists(date: string): boolean {
 }
 
 function invalid(rule: string) {
-  return refusal('invalid_field', { rule }, { field: 'hours' });
+  return apiError('invalid_field', { rule }, { field: 'hours' });
 }

@@ -9,7 +9,7 @@ export function isReadable(kind: string): kind is ReadableKind {
   return Object.hasOwn(mrn_columns, kind);
 }
 
-/** One record of an organisation and whom it is about; undefined when there is none of this id. */
+/** One record of an organization and whom it is about; undefined when there is none of this id. */
 export async function readRecord(
   db: Database,
   scope: Scope,
@@ -19,7 +19,7 @@ export async function readRecord(
   const [row] = await db.read<{ record: Record<string, unknown>; mrn: string | null }>(
     scope.client_id,
     (sql) => sql`SELECT doc AS record, ${sql(mrn_columns[kind])} AS mrn FROM ${sql(kind)}
-      WHERE organisation_id = ${scope.organisation_id} AND id = ${id}`,
+      WHERE organization_id = ${scope.organization_id} AND id = ${id}`,
   );
   return row;
 }

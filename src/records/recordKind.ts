@@ -5,7 +5,7 @@ import { newId } from '../ids.ts';
 import { sync_lane } from './requestSync.ts';
 
 /** Whose records a sync keeps, and which sync it is. */
-export type SyncScope = { client_id: string; organisation_id: string; run: number };
+export type SyncScope = { client_id: string; organization_id: string; run: number };
 
 /** What a table row holds of one record. `doc` is the wire JSON as it is answered. */
 export type RecordRow = { doc: Record<string, unknown> } & Record<string, unknown>;
@@ -55,7 +55,7 @@ export async function keepPage<Source extends { ehr_id: string; provider_ehr_id?
   const ehr_ids = sources.map((source) => source.ehr_id);
   const present = await tx<({ id: string; ehr_id: string; source_hash: Buffer } & Record<string, unknown>)[]>`
     SELECT ${tx(['id', 'ehr_id', 'source_hash', ...kind.keeps])} FROM ${tx(kind.table)}
-     WHERE organisation_id = ${scope.organisation_id} AND ehr_id = ANY (${ehr_ids}) FOR UPDATE`;
+     WHERE organization_id = ${scope.organization_id} AND ehr_id = ANY (${ehr_ids}) FOR UPDATE`;
   const by_ehr_id = new Map(present.map((row) => [row.ehr_id, row]));
 
   const same: string[] = [];
@@ -75,10 +75,10 @@ export async function keepPage<Source extends { ehr_id: string; provider_ehr_id?
   const [first] = rows;
   if (!first) return;
   const columns = Object.keys(first);
-  const replaced = columns.filter((column) => !['id', 'client_id', 'organisation_id', 'ehr_id'].includes(column));
+  const replaced = columns.filter((column) => !['id', 'client_id', 'organization_id', 'ehr_id'].includes(column));
   await tx`INSERT INTO ${tx(kind.table)} (${tx(columns)})
     SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.table)}, ${tx.records(rows)})
-    ON CONFLICT (organisation_id, ehr_id) DO UPDATE SET
+    ON CONFLICT (organization_id, ehr_id) DO UPDATE SET
     ${replaced.flatMap((column, n) => [n === 0 ? tx`` : tx`, `, tx`${tx(column)} = excluded.${tx(column)}`])}
     WHERE ${tx(kind.table)}.id = excluded.id`;
 }
@@ -96,29 +96,29 @@ export async function keepOwn<Source extends { ehr_id: string; provider_ehr_id?:
 ): Promise<void> {
   const scope = { ...of, run: 0 };
   const row = kind.row(source, id, undefined, (await kind.lookup?.(tx, scope)) as Found);
-  await removeTwin(tx, kind.table, of.organisation_id, id, source.ehr_id);
+  await removeTwin(tx, kind.table, of.organization_id, id, source.ehr_id);
   const stored = { ...row, ...scopeColumns(scope), id, ehr_id: source.ehr_id, source_hash: hashRow(row) };
   const columns = Object.keys(stored);
   await tx`INSERT INTO ${tx(kind.table)} (${tx(columns)})
     SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.table)}, ${tx.records([stored])})
     ON CONFLICT (id) DO NOTHING`;
-  await tx`UPDATE ${tx(kind.table)} SET seen_in = ${seenBySync(tx, of.organisation_id)} WHERE id = ${id}`;
+  await tx`UPDATE ${tx(kind.table)} SET seen_in = ${seenBySync(tx, of.organization_id)} WHERE id = ${id}`;
 }
 
 /** A sync may have met a record in the EMR before we could say that it is ours: then that row gives way. */
 export async function removeTwin(
   tx: Tx,
   table: RecordKind<never>['table'],
-  organisation_id: string,
+  organization_id: string,
   id: string,
   ehr_id: string,
 ): Promise<void> {
-  await tx`DELETE FROM ${tx(table)} WHERE organisation_id = ${organisation_id} AND ehr_id = ${ehr_id} AND id <> ${id}`;
+  await tx`DELETE FROM ${tx(table)} WHERE organization_id = ${organization_id} AND ehr_id = ${ehr_id} AND id <> ${id}`;
 }
 
 /** The sync that is under way, so that it does not take a record for gone which it cannot have read. */
-export function seenBySync(tx: Tx, organisation_id: string): Fragment {
-  return tx`greatest(seen_in, (SELECT max(id) FROM jobs WHERE organisation_id = ${organisation_id}
+export function seenBySync(tx: Tx, organization_id: string): Fragment {
+  return tx`greatest(seen_in, (SELECT max(id) FROM jobs WHERE organization_id = ${organization_id}
     AND lane = ${sync_lane} AND state IN ('queued', 'running') AND NOT parked))`;
 }
 
@@ -132,20 +132,20 @@ export async function removeUnseen(
   scope: SyncScope,
 ): Promise<number> {
   const due = resting ? tx`provider_ehr_id <> ALL (${await resting(tx, scope)})` : tx`true`;
-  const gone = await tx`DELETE FROM ${tx(table)} WHERE organisation_id = ${scope.organisation_id}
+  const gone = await tx`DELETE FROM ${tx(table)} WHERE organization_id = ${scope.organization_id}
     AND seen_in < ${scope.run} AND ehr_id IS NOT NULL AND ${due} RETURNING id`;
   return gone.length;
 }
 
 /** How many records of the EMR's we hold. */
-export async function countKept(tx: Tx, table: RecordKind<never>['table'], organisation_id: string): Promise<number> {
+export async function countKept(tx: Tx, table: RecordKind<never>['table'], organization_id: string): Promise<number> {
   const [row] = await tx<{ total: number }[]>`SELECT count(*)::int AS total FROM ${tx(table)}
-    WHERE organisation_id = ${organisation_id} AND ehr_id IS NOT NULL`;
+    WHERE organization_id = ${organization_id} AND ehr_id IS NOT NULL`;
   return row?.total ?? 0;
 }
 
 function scopeColumns(scope: SyncScope) {
-  return { client_id: scope.client_id, organisation_id: scope.organisation_id, seen_in: scope.run };
+  return { client_id: scope.client_id, organization_id: scope.organization_id, seen_in: scope.run };
 }
 
 function hashRow(row: RecordRow): Buffer {

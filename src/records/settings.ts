@@ -3,19 +3,19 @@ import type { CodeLists } from '../model/settings.ts';
 import type { Scope } from './page.ts';
 
 /** Keeps what the EMR instance accepts, as of this sync. */
-export async function keepCodeLists(tx: Tx, organisation_id: string, lists: CodeLists): Promise<void> {
-  await tx`UPDATE organisations SET code_lists = ${JSON.stringify(lists)}::text::jsonb WHERE id = ${organisation_id}`;
+export async function keepCodeLists(tx: Tx, organization_id: string, lists: CodeLists): Promise<void> {
+  await tx`UPDATE organizations SET code_lists = ${JSON.stringify(lists)}::text::jsonb WHERE id = ${organization_id}`;
 }
 
-/** The settings of an account's organisation as the text of the answer; before the first sync its lists are empty. */
+/** The settings of an account's organization as the text of the answer; before the first sync its lists are empty. */
 export async function readSettings(
   db: Database,
   account: Scope & { reference_id: string; connector: string; capabilities: readonly string[] },
 ): Promise<string> {
-  const { client_id, organisation_id, reference_id, connector, capabilities } = account;
+  const { client_id, organization_id, reference_id, connector, capabilities } = account;
   const rows = await db.read<{ body: string }>(client_id, (sql) => {
     const codes = (table: string) => sql`(SELECT coalesce(json_agg(doc ORDER BY id), '[]') FROM ${sql(table)}
-      WHERE client_id = ${client_id} AND organisation_id = ${organisation_id})`;
+      WHERE client_id = ${client_id} AND organization_id = ${organization_id})`;
     const list = (name: keyof CodeLists) => sql`coalesce(code_lists -> ${name}, '[]')`;
     return sql`
       SELECT json_build_object('success', true, 'data', json_build_object(
@@ -29,7 +29,7 @@ export async function readSettings(
         'races', ${list('races')},
         'ethnicities', ${list('ethnicities')},
         'required_patient_fields', ${list('required_patient_fields')}))::text AS body
-        FROM organisations WHERE id = ${organisation_id}`;
+        FROM organizations WHERE id = ${organization_id}`;
   });
   return rows[0]?.body ?? '';
 }

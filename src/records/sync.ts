@@ -46,8 +46,8 @@ export const sync: JobKind = {
     const lists = await operations.getCodeLists?.();
     if (lists) {
       await ctx.db.tenant(job.client_id, async (tx) => {
-        // The organisation before the lane, as whoever links an account locks them: else the two wait for each other.
-        await keepCodeLists(tx, job.organisation_id, lists);
+        // The organization before the lane, as whoever links an account locks them: else the two wait for each other.
+        await keepCodeLists(tx, job.organization_id, lists);
         await run.hold(tx);
       });
     }
@@ -67,7 +67,7 @@ export const sync: JobKind = {
     }
     if (refused && Object.keys(records).length === 0) throw refused;
     await ctx.db.tenant(job.client_id, async (tx) => {
-      await tx`UPDATE organisations SET synced_at = now() WHERE id = ${job.organisation_id}`;
+      await tx`UPDATE organizations SET synced_at = now() WHERE id = ${job.organization_id}`;
       await run.hold(tx);
     });
     const { announce, org_id } = job.input as SyncInput;
@@ -116,8 +116,8 @@ async function keepKind(
 ): Promise<number | undefined> {
   const list = kind.list(operations);
   if (!list) return undefined;
-  const { client_id, organisation_id, id } = run.job;
-  const scope = { client_id, organisation_id, run: id };
+  const { client_id, organization_id, id } = run.job;
+  const scope = { client_id, organization_id, run: id };
   const held = <T>(work: (tx: Tx) => Promise<T>) =>
     ctx.db.tenant(client_id, async (tx) => {
       await run.hold(tx);
@@ -143,7 +143,7 @@ async function keepKind(
     });
     await run.steps.note(kind.table, { kept, removed });
   }
-  return held((tx) => countKept(tx, kind.table, organisation_id));
+  return held((tx) => countKept(tx, kind.table, organization_id));
 }
 
 /** Of a long list the timeline says now and then how far it is: each thousand takes some seconds. */

@@ -18,19 +18,19 @@ const margin_minutes = 15;
  */
 export async function beginReading(
   tx: Tx,
-  { client_id, organisation_id, run }: SyncScope,
+  { client_id, organization_id, run }: SyncScope,
   kind: string,
   options: { incremental: boolean; whole: boolean },
 ): Promise<Reading> {
   const [begun] = await tx<{ whole: boolean; since: Date | null; through: string | null; done: boolean }[]>`
     SELECT whole, since, through, done FROM sync_readings
-     WHERE organisation_id = ${organisation_id} AND kind = ${kind} AND run = ${run}`;
+     WHERE organization_id = ${organization_id} AND kind = ${kind} AND run = ${run}`;
   if (begun) return { ...spanOf(begun), from: begun.through ?? undefined, done: begun.done };
   const wanted = options.whole || !options.incremental;
   const [next] = await tx<{ whole: boolean; since: Date | null }[]>`
-    INSERT INTO sync_readings AS present (client_id, organisation_id, kind, run, whole)
-    VALUES (${client_id}, ${organisation_id}, ${kind}, ${run}, true)
-    ON CONFLICT (organisation_id, kind) DO UPDATE SET run = excluded.run, began_at = now(), through = NULL, done = false,
+    INSERT INTO sync_readings AS present (client_id, organization_id, kind, run, whole)
+    VALUES (${client_id}, ${organization_id}, ${kind}, ${run}, true)
+    ON CONFLICT (organization_id, kind) DO UPDATE SET run = excluded.run, began_at = now(), through = NULL, done = false,
       whole = ${wanted} OR present.whole_at IS NULL OR present.whole_at < now() - make_interval(hours => ${whole_hours}),
       since = present.read_at - make_interval(mins => ${margin_minutes})
     RETURNING whole, since`;
@@ -41,18 +41,18 @@ export async function beginReading(
 /** Remembers how far a reading came; null: that it has to begin anew. */
 export async function noteThrough(tx: Tx, scope: SyncScope, kind: string, through: string | null): Promise<void> {
   await tx`UPDATE sync_readings SET through = ${through}
-    WHERE organisation_id = ${scope.organisation_id} AND kind = ${kind} AND run = ${scope.run}`;
+    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
 }
 
 export async function endReading(tx: Tx, scope: SyncScope, kind: string): Promise<void> {
   await tx`UPDATE sync_readings SET done = true, read_at = began_at,
       whole_at = CASE WHEN whole THEN began_at ELSE whole_at END
-    WHERE organisation_id = ${scope.organisation_id} AND kind = ${kind} AND run = ${scope.run}`;
+    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
 }
 
 /** The next sync reads every list as a whole: records that were passed over until now may not have changed since. */
-export async function forgetReadings(tx: Tx, organisation_id: string): Promise<void> {
-  await tx`UPDATE sync_readings SET whole_at = NULL WHERE organisation_id = ${organisation_id}`;
+export async function forgetReadings(tx: Tx, organization_id: string): Promise<void> {
+  await tx`UPDATE sync_readings SET whole_at = NULL WHERE organization_id = ${organization_id}`;
 }
 
 function spanOf({ whole, since }: { whole: boolean; since: Date | null }) {

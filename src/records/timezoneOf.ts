@@ -1,9 +1,9 @@
 import type { Tx } from '../db/database.ts';
 
-/** The zone of the EMR instance of an organisation. */
-export async function timezoneOf(tx: Tx, scope: { organisation_id: string }): Promise<string> {
+/** The zone of the EMR instance of an organization. */
+export async function timezoneOf(tx: Tx, scope: { organization_id: string }): Promise<string> {
   const [row] = await tx<{ timezone: string }[]>`
-    SELECT timezone FROM organisations WHERE id = ${scope.organisation_id}`;
-  if (!row) throw new Error('The organisation is gone.');
+    SELECT timezone FROM organizations WHERE id = ${scope.organization_id}`;
+  if (!row) throw new Error('The organization is gone.');
   return row.timezone;
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
 import { bindings, readAccount } from '../accounts/accounts.ts';
 import { addSecret, authenticateClient, type Client, createClient } from '../clients/clients.ts';
-import { keepSandboxOwner, newPassword } from '../clients/makeOperator.ts';
+import { ensureSandboxOwner, newPassword } from '../clients/createOperator.ts';
 import type { AuditEntry, Context } from '../context.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
@@ -52,7 +52,7 @@ export async function laySandbox(ctx: Context, base_url: string, larkspur: Larks
   const { client, client_secret } = await keepClient(ctx, before);
   const { access_token, reference_id } = await keepAccount(ctx, client, larkspur);
   const password = before.dashboard?.password ?? newPassword();
-  await keepSandboxOwner(ctx, names.email, password);
+  await ensureSandboxOwner(ctx, names.email, password);
   const { example, ...emr } = larkspur;
   const sandbox: Sandbox = {
     base_url,
@@ -91,14 +91,14 @@ async function keepClient(ctx: Context, before: Partial<Sandbox>): Promise<{ cli
      WHERE name = ${names.client} AND mode = 'test' ORDER BY id LIMIT 1`;
   if (row) {
     const client_secret = await ctx.db.tenant(row.id, async (tx) => {
-      await ctx.audit.recordIn(tx, actOf(row.id, 'client.add_secret', row.public_id));
+      await ctx.audit.recordInTransaction(tx, actOf(row.id, 'client.add_secret', row.public_id));
       return addSecret(tx, row.id, 'test');
     });
     return { client: row, client_secret };
   }
   const looks = { name: names.client, mode: 'test', callback_urls, colour: '#0b5a6e' } as const;
   const made = await createClient(ctx.db, looks, (tx, { id, client_id }) =>
-    ctx.audit.recordIn(tx, actOf(id, 'client.create', client_id)),
+    ctx.audit.recordInTransaction(tx, actOf(id, 'client.create', client_id)),
   );
   const client: Client = {
     id: made.id,
@@ -118,9 +118,9 @@ function actOf(client_id: string, action: string, subject: string): AuditEntry {
 async function keepAccount(ctx: Context, client: Client, larkspur: LarkspurFacts) {
   const find = () =>
     ctx.db.tenant(client.id, async (tx) => {
-      await tx`UPDATE organisations SET emr_address = ${larkspur.url} WHERE org_id = ${names.org_id}`;
+      await tx`UPDATE organizations SET emr_address = ${larkspur.url} WHERE org_id = ${names.org_id}`;
       const [row] = await tx<{ id: string }[]>`SELECT accounts.id FROM accounts
-        JOIN organisations ON organisations.id = organisation_id
+        JOIN organizations ON organizations.id = organization_id
         WHERE org_id = ${names.org_id} AND user_id = ${names.user_id}`;
       const account = row && (await readAccount(tx, row.id));
       if (!account) return undefined;

@@ -1,5 +1,5 @@
 import { Secret, TOTP } from 'otpauth';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { SandboxState } from '../model/dashboard/sandbox.ts';
 import { fault_switches, type Switch } from './faultSwitches.ts';
 import type { Sandbox } from './laySandbox.ts';
@@ -110,7 +110,7 @@ async function askControl<Answer>(
       signal: AbortSignal.timeout(patience_ms),
     });
   } catch (cause) {
-    throw refusal('emr_unavailable', { emr }, { cause });
+    throw apiError('emr_unavailable', { emr }, { cause });
   }
   if (!answer.ok) throw new Error(`The control API answered ${method} ${path} with ${answer.status}.`);
   // The control API is another house's; its answers have the fields that docs/larkspur.md lists.

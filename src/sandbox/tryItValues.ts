@@ -27,12 +27,12 @@ async function someIds(
 ): Promise<{ appointment_id?: string | null; job_id?: string | null }> {
   const account = await findAccountByToken(ctx, access_token);
   if (!account) return {};
-  const { client_id, organisation_id } = account;
+  const { client_id, organization_id } = account;
   const [row] = await ctx.db.read<{ appointment_id: string | null; job_id: string | null }>(
     client_id,
     (sql) => sql`SELECT
       (SELECT doc ->> 'id' FROM appointments WHERE client_id = ${client_id}
-        AND organisation_id = ${organisation_id} ORDER BY starts_at LIMIT 1) AS appointment_id,
+        AND organization_id = ${organization_id} ORDER BY starts_at LIMIT 1) AS appointment_id,
       (SELECT id::text FROM jobs WHERE client_id = ${client_id} AND account_id = ${account.id}
         ORDER BY event_id IS NULL, id DESC LIMIT 1) AS job_id`,
   );

@@ -11,7 +11,7 @@ export async function untilSynced(ctx: Context, access_token: string): Promise<v
   while (account?.status === 'active' && Date.now() < deadline) {
     const [row] = await ctx.db.read<{ done: boolean }>(
       account.client_id,
-      (sql) => sql`SELECT synced_at IS NOT NULL AS done FROM organisations WHERE id = ${account.organisation_id}`,
+      (sql) => sql`SELECT synced_at IS NOT NULL AS done FROM organizations WHERE id = ${account.organization_id}`,
     );
     if (row?.done) return;
     await pause(50);

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { EventType } from '../events.ts';
 import { newReference } from '../ids.ts';
 import { checkUrl } from '../security/addresses.ts';
@@ -10,9 +10,9 @@ import { addSecret, readLiveSecrets } from './secrets.ts';
 export type NewEndpoint = { url: string; event_types?: readonly EventType[] | undefined };
 
 /**
- * Registers an address that is to be told of events (of all types, unless some are named), with a secret of its own.
- * An address that is registered already keeps its endpoint and its secret, and is enabled again: an application that
- * registers at every start must not be told everything twice.
+ * Registers a URL that receives events (all types, unless some are named), with its own secret. A URL that is already
+ * registered keeps its endpoint and secret and is enabled again: an application that registers at every start must not
+ * receive every event twice.
  */
 export async function addEndpoint(
   ctx: Pick<Context, 'config' | 'vault'>,
@@ -22,7 +22,7 @@ export async function addEndpoint(
 ): Promise<{ id: string; secret: string }> {
   const checked = checkUrl(url, { sandbox: ctx.config.sandbox, allow: ctx.config.outbound_allow });
   if ('refused' in checked) {
-    throw refusal('webhook_url_refused', { rule: checked.refused }, { field: 'webhook_url' });
+    throw apiError('webhook_url_refused', { rule: checked.refused }, { field: 'webhook_url' });
   }
   await lockUrl(tx, client_id, url);
   const known = await renewEndpoint(tx, { url, event_types: event_types ?? null });

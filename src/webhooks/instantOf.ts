@@ -1,10 +1,10 @@
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 
 const day_ms = 86_400_000;
 
 /**
- * When a day or a date-time of a filter starts, and the first instant after it. A day is one of UTC; a date-time
- * without a zone is in UTC too and lasts a millisecond, the unit in which events are timed.
+ * The start of a day or date-time in a filter, and the first instant after it. Days and date-times without a zone are in
+ * UTC. A date-time lasts one millisecond, the resolution of event timestamps.
  */
 export function instantOf(field: string, text: string): { starts: string; ends: string } {
   const [, day, time, zone] =
@@ -13,7 +13,7 @@ export function instantOf(field: string, text: string): { starts: string; ends: 
   // Date.parse turns 30 February into 2 March.
   if (Number.isNaN(starts_ms) || !day || new Date(`${day}T00:00Z`).toISOString().slice(0, 10) !== day) {
     const rule = `${field} must be a date (YYYY-MM-DD) or an ISO 8601 date-time.`;
-    throw refusal('invalid_field', { rule }, { field });
+    throw apiError('invalid_field', { rule }, { field });
   }
   const lasts_ms = time === undefined ? day_ms : 1;
   return { starts: new Date(starts_ms).toISOString(), ends: new Date(starts_ms + lasts_ms).toISOString() };

@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/accounts.ts';
 import { EmrFailure, type Operations } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { EventOf } from '../events.ts';
 import type { Steps } from '../jobs/steps.ts';
 import type { AppointmentSource } from '../model/appointment.ts';
@@ -54,9 +54,9 @@ export const createAppointment: Write<typeof AppointmentRequest, 'findPatient' |
     };
     return { state: 'failed', event: { type: 'appointment.failed', data } };
   },
-  settle: async ({ tx, job: { client_id, organisation_id, operation_id }, record }) => {
+  settle: async ({ tx, job: { client_id, organization_id, operation_id }, record }) => {
     const source = record as AppointmentSource | undefined;
-    if (source) await keepOwn(tx, appointments, { client_id, organisation_id }, operation_id, source);
+    if (source) await keepOwn(tx, appointments, { client_id, organization_id }, operation_id, source);
   },
 };
 
@@ -97,7 +97,7 @@ function created(id: string, stored: Stored, booked: Record<string, unknown>): E
 }
 
 async function checkReferences(ctx: Context, account: Account, body: AppointmentRequest) {
-  const { client_id, organisation_id } = account;
+  const { client_id, organization_id } = account;
   const [found] = await ctx.db.read<{
     provider: string | null;
     secondary: boolean;
@@ -108,19 +108,19 @@ async function checkReferences(ctx: Context, account: Account, body: Appointment
     client_id,
     (sql) => sql`SELECT
       (SELECT doc ->> 'name' FROM providers
-        WHERE organisation_id = ${organisation_id} AND ehr_id = ${body.provider}) AS provider,
-      EXISTS (SELECT FROM providers WHERE organisation_id = ${organisation_id}
+        WHERE organization_id = ${organization_id} AND ehr_id = ${body.provider}) AS provider,
+      EXISTS (SELECT FROM providers WHERE organization_id = ${organization_id}
                AND ehr_id = ${body.secondary_provider ?? null}) AS secondary,
-      EXISTS (SELECT FROM locations WHERE organisation_id = ${organisation_id} AND ehr_id = ${body.location}) AS location,
-      (SELECT timezone FROM organisations WHERE id = ${organisation_id}) AS timezone,
+      EXISTS (SELECT FROM locations WHERE organization_id = ${organization_id} AND ehr_id = ${body.location}) AS location,
+      (SELECT timezone FROM organizations WHERE id = ${organization_id}) AS timezone,
       ${patientIdOf(sql, account, body.mrn)} AS patient_id`,
   );
   const timezone = found?.timezone ?? 'UTC';
   appointmentTime(body, timezone);
-  if (!found?.location) throw refusal('location_not_found', { id: body.location }, { field: 'location' });
-  if (found.provider === null) throw refusal('provider_not_found', { id: body.provider }, { field: 'provider' });
+  if (!found?.location) throw apiError('location_not_found', { id: body.location }, { field: 'location' });
+  if (found.provider === null) throw apiError('provider_not_found', { id: body.provider }, { field: 'provider' });
   if (body.secondary_provider !== undefined && !found.secondary) {
-    throw refusal('provider_not_found', { id: body.secondary_provider }, { field: 'secondary_provider' });
+    throw apiError('provider_not_found', { id: body.secondary_provider }, { field: 'secondary_provider' });
   }
   return { ...patientLane(body.mrn, found.patient_id), found: { provider_name: found.provider, timezone } };
 }

@@ -1,5 +1,5 @@
 import { dayOf } from '../availability/days.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { AppointmentRequest } from '../model/appointmentRequest.ts';
 
 /** ISO 8601 with an offset, to the minute or finer. */
@@ -49,9 +49,9 @@ function clock(time: string): string {
 }
 
 function missing(field: string) {
-  return refusal('missing_field', { field }, { field });
+  return apiError('missing_field', { field }, { field });
 }
 
 function invalid(field: string, rule: string) {
-  return refusal('invalid_field', { rule }, { field });
+  return apiError('invalid_field', { rule }, { field });
 }

@@ -1,4 +1,4 @@
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { PatientChanges, PatientRequest } from '../model/patientRequest.ts';
 import type { Resolved } from './patientInput.ts';
 import { checkPair, checkPlaces, type References, unknownId } from './patientReferences.ts';
@@ -30,7 +30,7 @@ export function restrictedFields(body: PatientChanges): string[] {
 /** Whether everything that must stand together in a new patient does, and what its references are in the EMR. */
 export function checkPatient(found: References, body: PatientRequest): Resolved {
   const missing = found.required.find((field) => isMissing(field, body));
-  if (missing) throw refusal('missing_field', { field: missing }, { field: missing });
+  if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
   checkPayer(body);
   checkInsurance(body);
   checkPair('referring_provider', body);
@@ -73,7 +73,7 @@ function isMissing(field: string, body: PatientRequest): boolean {
 function checkPayer(body: PatientRequest): void {
   if ((body.responsible_party ?? 'self') === 'self') return;
   const field = (['responsible_party_first_name', 'responsible_party_last_name'] as const).find((name) => !body[name]);
-  if (field) throw refusal('missing_field', { field }, { field });
+  if (field) throw apiError('missing_field', { field }, { field });
 }
 
 function checkInsurance(body: PatientRequest): void {
@@ -85,11 +85,11 @@ function checkInsurance(body: PatientRequest): void {
     throw unpaired('secondary_insurance_subscriber_number', 'secondary_insurance_name');
   }
   if (body.secondary_insurance_name && company && body.insurance_sequence === 'secondary') {
-    const rule = 'insurance_sequence must not be secondary beside secondary_insurance_name';
-    throw refusal('invalid_field', { rule }, { field: 'insurance_sequence' });
+    const rule = 'insurance_sequence must not be secondary auditStatement secondary_insurance_name';
+    throw apiError('invalid_field', { rule }, { field: 'insurance_sequence' });
   }
 }
 
 function unpaired(field: string, other: string) {
-  return refusal('invalid_field', { rule: `${field} needs ${other}` }, { field });
+  return apiError('invalid_field', { rule: `${field} needs ${other}` }, { field });
 }

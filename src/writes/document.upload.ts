@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/accounts.ts';
 import { EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { DocumentRequest } from '../model/document.ts';
 import { type DocumentType, sniffDocument } from '../security/sniffDocument.ts';
 import { patientIdOf, patientLane, type Write } from './write.ts';
@@ -61,7 +61,7 @@ function described(id: string, body: DocumentRequest) {
 
 function sniffed(content: Buffer): Sniffed {
   const document_type = sniffDocument(content);
-  if (!document_type) throw refusal('document_type_unsupported', undefined, { field: 'document' });
+  if (!document_type) throw apiError('document_type_unsupported', undefined, { field: 'document' });
   return { document_type };
 }
 
@@ -69,18 +69,18 @@ async function checkReferences(ctx: Context, account: Account, body: DocumentReq
   const parts = body.folder_name.split('/');
   if (!parts.every((part) => part.trim() !== '' && part !== '.' && part !== '..' && !/[\\\p{Cc}]/u.test(part))) {
     const rule = 'folder_name must be names of folders, separated by forward slashes';
-    throw refusal('invalid_field', { rule }, { field: 'folder_name' });
+    throw apiError('invalid_field', { rule }, { field: 'folder_name' });
   }
-  const { client_id, organisation_id } = account;
+  const { client_id, organization_id } = account;
   const [found] = await ctx.db.read<{ staff: boolean; patient_id: string | null }>(
     client_id,
     (sql) => sql`SELECT
-      EXISTS (SELECT FROM staff WHERE organisation_id = ${organisation_id}
+      EXISTS (SELECT FROM staff WHERE organization_id = ${organization_id}
                AND ehr_id = ${body.emr_assigned_to_id ?? null}) AS staff,
       ${patientIdOf(sql, account, body.patient_mrn)} AS patient_id`,
   );
   if (body.emr_assigned_to_id !== undefined && !found?.staff) {
-    throw refusal('staff_not_found', { id: body.emr_assigned_to_id }, { field: 'emr_assigned_to_id' });
+    throw apiError('staff_not_found', { id: body.emr_assigned_to_id }, { field: 'emr_assigned_to_id' });
   }
   return patientLane(body.patient_mrn, found?.patient_id ?? null);
 }

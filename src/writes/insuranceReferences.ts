@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/accounts.ts';
 import type { Subscriber } from '../connectors/patientWrites.ts';
 import type { Context } from '../context.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { parseId } from '../ids.ts';
 import {
   type InsuranceChanges,
@@ -31,7 +31,7 @@ export async function findCompany(
 ): Promise<{ company: Company | null; patient_id: string | null }> {
   const { insurance_provider_id: id, insurance_name: name, insurance_payer_id: payer } = body;
   if (payer !== undefined && !name) {
-    throw refusal(
+    throw apiError(
       'invalid_field',
       { rule: 'insurance_payer_id is only valid together with insurance_name' },
       { field: 'insurance_payer_id' },
@@ -41,7 +41,7 @@ export async function findCompany(
     account.client_id,
     (sql) => sql`SELECT
       (SELECT json_build_object('ehr_id', ehr_id, 'name', doc ->> 'name', 'carrier_id', carrier_id)
-         FROM insurance_providers WHERE client_id = ${account.client_id} AND organisation_id = ${account.organisation_id}
+         FROM insurance_providers WHERE client_id = ${account.client_id} AND organization_id = ${account.organization_id}
           AND ${
             id === undefined
               ? sql`name_folded = ${fold(name ?? '')} AND (${payer ?? null}::text IS NULL OR payer_id = ${payer ?? null})`
@@ -51,12 +51,12 @@ export async function findCompany(
   );
   const company = row?.company ?? null;
   if (company === null && id !== undefined) {
-    throw refusal('record_not_found', { noun: 'Insurance provider', id }, { field: 'insurance_provider_id' });
+    throw apiError('record_not_found', { noun: 'Insurance provider', id }, { field: 'insurance_provider_id' });
   }
   if (company === null && name !== undefined) {
     const called = payer === undefined ? `'${name}'` : `'${name}' with payer ID '${payer}'`;
     const reason = `No insurance provider is called ${called}. GET /v1/insurance-providers lists those there are.`;
-    throw refusal('record_unnamed', { reason }, { field: 'insurance_name' });
+    throw apiError('record_unnamed', { reason }, { field: 'insurance_name' });
   }
   return { company, patient_id: row?.patient_id ?? null };
 }
@@ -72,7 +72,7 @@ export function readSubscriber(body: Request, named_always: boolean): Omit<Found
     const missing = (['first_name', 'last_name'] as const).find((name) => !person?.[name]);
     if (missing) {
       const field = `subscriber_demographics.${missing}`;
-      throw refusal('missing_field', { field }, { field: 'subscriber_demographics' });
+      throw apiError('missing_field', { field }, { field: 'subscriber_demographics' });
     }
   }
   if (!person || is_patient) return { relationship, subscriber: null };
@@ -98,10 +98,10 @@ function readRelationship(said: string): SubscriberRelationship {
   const found = pairs.find(([code, name]) => code === words || name === words);
   if (found) return found[0];
   const rule = `relationship_to_subscriber must be one of: ${pairs.flat().join(', ')}`;
-  throw refusal('invalid_field', { rule }, { field: 'relationship_to_subscriber' });
+  throw apiError('invalid_field', { rule }, { field: 'relationship_to_subscriber' });
 }
 
 function checkCents(copayment: number | undefined): void {
   if (copayment === undefined || /^\d+([.]\d{1,2})?$/.test(String(copayment))) return;
-  throw refusal('invalid_field', { rule: 'copayment must have at most two decimals' }, { field: 'copayment' });
+  throw apiError('invalid_field', { rule: 'copayment must have at most two decimals' }, { field: 'copayment' });
 }

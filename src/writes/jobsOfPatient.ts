@@ -10,17 +10,17 @@ export function jobsOfPatient(sql: Query, client_id: string, mrn: string): Fragm
     WITH named AS MATERIALIZED (
       SELECT id FROM operations WHERE client_id = ${client_id} AND patient_mrn = ${mrn}
       UNION
-      SELECT patient.id FROM organisations AS organisation
+      SELECT patient.id FROM organizations AS organization
         JOIN patients AS patient ON patient.client_id = ${client_id}
-         AND patient.organisation_id = organisation.id AND patient.mrn = ${mrn}
+         AND patient.organization_id = organization.id AND patient.mrn = ${mrn}
     ), made AS MATERIALIZED (
-      SELECT job.organisation_id, step.detail ->> 'ehr_id' AS ehr_id
+      SELECT job.organization_id, step.detail ->> 'ehr_id' AS ehr_id
         FROM named JOIN jobs AS job ON job.operation_id = named.id
         JOIN job_steps AS step ON step.job_id = job.id
        WHERE step.name = 'create_encounter' AND step.kind = 'outcome' AND step.detail ->> 'ehr_id' IS NOT NULL
     ), acted AS MATERIALIZED (
       SELECT operation.id FROM made JOIN operations AS operation ON operation.client_id = ${client_id}
-         AND operation.encounter_ehr_id = made.ehr_id AND operation.organisation_id = made.organisation_id
+         AND operation.encounter_ehr_id = made.ehr_id AND operation.organization_id = made.organization_id
     )
     SELECT job.id FROM (SELECT id FROM named UNION SELECT id FROM acted) AS operation
       JOIN jobs AS job ON job.operation_id = operation.id`;

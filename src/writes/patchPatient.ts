@@ -3,7 +3,7 @@ import { connectorOf } from '../accounts/openAccount.ts';
 import type { Connector } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { enqueueAgain } from '../jobs/enqueue.ts';
 import type { Patient } from '../model/patient.ts';
 import { active_fields, type PatientChanges } from '../model/patientRequest.ts';
@@ -28,8 +28,8 @@ export async function patchPatient(
   changes: PatientChanges,
 ): Promise<Patched> {
   const { save_previous_address: _how, ...data } = changes;
-  if (Object.keys(data).length === 0) throw refusal('no_field');
-  const row = await lockPatient(tx, account.organisation_id, id);
+  if (Object.keys(data).length === 0) throw apiError('no_field');
+  const row = await lockPatient(tx, account.organization_id, id);
   if (!row) return undefined;
   const connector = connectorOf(ctx, account.connector);
   const { status } = row.doc;
@@ -38,7 +38,7 @@ export async function patchPatient(
     return amendCreation(tx, connector, account, row, data);
   }
   const fixed = Object.keys(changes).find((field) => !active_fields.has(field));
-  if (fixed) throw refusal('fixed_field', { field: fixed }, { field: fixed });
+  if (fixed) throw apiError('fixed_field', { field: fixed }, { field: fixed });
   refuseRestricted(
     ctx,
     connector,
@@ -128,7 +128,7 @@ function shownOf(changes: PatientChanges): Partial<Patient> {
 }
 
 async function find(tx: Tx, account: Account, body: PatientChanges): Promise<References> {
-  const [found] = (await referencesOf(tx, account.organisation_id, body)) as unknown as References[];
+  const [found] = (await referencesOf(tx, account.organization_id, body)) as unknown as References[];
   if (!found) throw new Error('Every question for references has an answer.');
   return found;
 }

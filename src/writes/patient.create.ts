@@ -22,14 +22,14 @@ export const createPatient: Write<typeof PatientRequest, 'createPatient'> = {
   restrictedFields,
   check: async (ctx, account, body) => {
     const [found] = await ctx.db.read<References>(account.client_id, (sql) =>
-      referencesOf(sql, account.organisation_id, body),
+      referencesOf(sql, account.organization_id, body),
     );
     if (!found) throw new Error('Every question for references has an answer.');
     // Nobody else can write for this patient yet, so nothing has to be waited for.
     return { key: `new:${newId()}`, found: { resolved: checkPatient(found, body) } };
   },
-  place: ({ tx, account: { client_id, organisation_id }, id, body }) =>
-    insertPending(tx, { client_id, organisation_id }, id, saidOf(body as StoredPatient)),
+  place: ({ tx, account: { client_id, organization_id }, id, body }) =>
+    insertPending(tx, { client_id, organization_id }, id, saidOf(body as StoredPatient)),
   accepted: ({ id, job_id }) => ({
     success: true,
     message: 'Patient creation queued. A webhook event follows on completion.',
@@ -66,9 +66,9 @@ function created(patient_id: string, made: Record<string, unknown>): EventOf {
 
 /** The patient is active or failed. What the client has changed since the EMR was asked is queued as an update. */
 async function settleCreation({ tx, ctx, job, outcomes, kept }: Settled<PatientRequest>): Promise<void> {
-  const { client_id, organisation_id, account_id, operation_id: id } = job;
-  const of = { client_id, organisation_id };
-  const row = await lockPatient(tx, organisation_id, id);
+  const { client_id, organization_id, account_id, operation_id: id } = job;
+  const of = { client_id, organization_id };
+  const row = await lockPatient(tx, organization_id, id);
   if (!row) return;
   const made = outcomes.get(step);
   if (!made) {
@@ -77,13 +77,13 @@ async function settleCreation({ tx, ctx, job, outcomes, kept }: Settled<PatientR
   }
   const sent = kept(step) as StoredPatient;
   const ehr_id = String(made.ehr_id);
-  await removeTwin(tx, 'patients', organisation_id, id, ehr_id);
+  await removeTwin(tx, 'patients', organization_id, id, ehr_id);
   const chart = { ...saidOf(sent), ehr_id, mrn: String(made.mrn) };
   const active = await savePatient(tx, of, row, { ...chart, status: 'active' });
   const [wanted] = await tx<{ input: StoredPatient; connector: string }[]>`
-    SELECT input, (SELECT connector FROM organisations WHERE id = ${organisation_id}) AS connector
+    SELECT input, (SELECT connector FROM organizations WHERE id = ${organization_id}) AS connector
       FROM operations WHERE id = ${id}`;
-  const difference = wanted && (await differenceOf(tx, organisation_id, sent, wanted.input));
+  const difference = wanted && (await differenceOf(tx, organization_id, sent, wanted.input));
   if (!difference) return;
   const account = { ...of, id: account_id };
   await queueUpdate(tx, connectorOf(ctx, wanted.connector), account, active, difference);

@@ -1,5 +1,5 @@
 import { EmrFailure, type Operations } from '../connectors/connector.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { type LiveEncounter, PatientFetchRequest } from '../model/liveChart.ts';
 import type { PatientSource } from '../model/patient.ts';
@@ -29,10 +29,10 @@ export const fetchPatients: Write<typeof PatientFetchRequest, Needs> = {
   restrictedFields: (body) => (included(body).includes('insurances') ? ['include'] : []),
   check: async (_ctx, _account, body) => {
     const missing = criteria[body.search_by].find((field) => body[field] === undefined);
-    if (missing) throw refusal('missing_field', { field: missing }, { field: missing });
+    if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
     const unknown = included(body).find((each) => each !== 'insurances');
     if (unknown !== undefined)
-      throw refusal('invalid_field', { rule: 'include takes only: insurances' }, { field: 'include' });
+      throw apiError('invalid_field', { rule: 'include takes only: insurances' }, { field: 'include' });
     // Reading waits for nobody, and nobody waits for it.
     return { key: `fetch:${newId()}` };
   },

@@ -135,13 +135,13 @@ function updated({ patient_id, mrn }: PatientUpdateInput, outcomes: Steps['outco
 
 /** With its last update the patient is active again; what the EMR saved is what the cache shows. */
 async function settleUpdate({ tx, job, body, succeeded, outcomes }: Settled<PatientUpdateInput>): Promise<void> {
-  const { client_id, organisation_id } = job;
-  const row = await lockPatient(tx, organisation_id, body.patient_id);
+  const { client_id, organization_id } = job;
+  const row = await lockPatient(tx, organization_id, body.patient_id);
   if (!row) return;
   const left = row.open_updates - 1;
   const shown: Partial<Patient> = succeeded ? { ...body.shown, ...savedOf(row.doc, outcomes) } : {};
   const status = left === 0 ? 'active' : 'pending_update';
-  await savePatient(tx, { client_id, organisation_id }, row, { ...shown, status }, left);
+  await savePatient(tx, { client_id, organization_id }, row, { ...shown, status }, left);
 }
 
 /** What the EMR has corrected is shown as it saved it. */

@@ -1,5 +1,5 @@
 import { EmrFailure } from '../connectors/connector.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { EventOf } from '../events.ts';
 import { InsuranceRequest } from '../model/insuranceRequest.ts';
 import { insuranceData, insuranceFailed } from './insuranceEvents.ts';
@@ -18,7 +18,7 @@ export const addPatientInsurance: Write<typeof InsuranceRequest, 'findPatient' |
   restricted: false,
   check: async (ctx, account, body) => {
     if (body.insurance_payer_id === undefined && !body.insurance_provider_id && !body.insurance_name) {
-      throw refusal('insurance_company_missing');
+      throw apiError('insurance_company_missing');
     }
     const subscriber = readSubscriber(body, false);
     const { company, patient_id } = await findCompany(ctx, account, body);

@@ -1,5 +1,5 @@
 import { EmrFailure } from '../connectors/connector.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { EventOf } from '../events.ts';
 import { InsuranceChanges, type SubscriberRelationship, subscriber_relationships } from '../model/insuranceRequest.ts';
 import { insuranceData, insuranceFailed } from './insuranceEvents.ts';
@@ -20,12 +20,12 @@ export const updatePatientInsurance: Write<typeof InsuranceChanges, Needs> = {
   restricted: true,
   check: async (ctx, account, body) => {
     const { patient_mrn, emr_insurance_id: _id, ...changes } = body;
-    if (Object.keys(changes).length === 0) throw refusal('no_field');
+    if (Object.keys(changes).length === 0) throw apiError('no_field');
     const subscriber = readSubscriber(body, true);
     const { company, patient_id } = await findCompany(ctx, account, body);
     if (company && company.carrier_id === null) {
       const field = body.insurance_provider_id === undefined ? 'insurance_name' : 'insurance_provider_id';
-      throw refusal('carrier_missing', { name: company.name }, { field });
+      throw apiError('carrier_missing', { name: company.name }, { field });
     }
     const found: FoundInsurance = { company_ehr_id: company?.ehr_id ?? null, ...subscriber };
     return { ...patientLane(patient_mrn, patient_id), found };

@@ -1,5 +1,5 @@
 import type { Fragment, Sql, Tx } from '../db/database.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { parseId } from '../ids.ts';
 import type { PatientChanges } from '../model/patientRequest.ts';
 import { fold } from '../records/fold.ts';
@@ -19,19 +19,19 @@ export type References = {
 };
 
 /** Asks for all of them at once. */
-export function referencesOf(sql: Sql | Tx, organisation_id: string, body: PatientChanges): Fragment {
+export function referencesOf(sql: Sql | Tx, organization_id: string, body: PatientChanges): Fragment {
   const id = (text: string | undefined) => (text === undefined ? null : (parseId(text) ?? null));
   const named = (first: string | undefined, last: string | undefined) => sql`
     (SELECT coalesce(json_agg(ehr_id), '[]') FROM (SELECT ehr_id FROM referring_providers
-      WHERE organisation_id = ${organisation_id} AND last_folded = ${fold(last ?? '')}
+      WHERE organization_id = ${organization_id} AND last_folded = ${fold(last ?? '')}
         AND first_folded = ${fold(first ?? '')} ORDER BY id LIMIT 2) AS doctors)`;
   const ehrId = (table: string, text: string | undefined) => sql`
-    (SELECT ehr_id FROM ${sql(table)} WHERE organisation_id = ${organisation_id} AND id = ${id(text)})`;
+    (SELECT ehr_id FROM ${sql(table)} WHERE organization_id = ${organization_id} AND id = ${id(text)})`;
   const exists = (table: string, ehr_id: string | undefined) => sql`
-    EXISTS (SELECT FROM ${sql(table)} WHERE organisation_id = ${organisation_id} AND ehr_id = ${ehr_id ?? null})`;
+    EXISTS (SELECT FROM ${sql(table)} WHERE organization_id = ${organization_id} AND ehr_id = ${ehr_id ?? null})`;
   return sql`SELECT
     (SELECT json_build_object('ehr_id', ehr_id, 'name', doc ->> 'name') FROM insurance_providers
-      WHERE organisation_id = ${organisation_id} AND id = ${id(body.insurance_provider_id)}) AS insurance,
+      WHERE organization_id = ${organization_id} AND id = ${id(body.insurance_provider_id)}) AS insurance,
     ${ehrId('referring_providers', body.referring_provider_id)} AS referring,
     coalesce(${ehrId('referring_providers', body.pcp_id)}, ${ehrId('providers', body.pcp_id)}) AS pcp,
     ${named(body.referring_provider_first_name, body.referring_provider_last_name)} AS referring_named,
@@ -39,22 +39,22 @@ export function referencesOf(sql: Sql | Tx, organisation_id: string, body: Patie
     ${exists('providers', body.referred_to_provider_id)} AS referred_to,
     ${exists('locations', body.default_facility_id)} AS facility,
     coalesce(${ehrId('pharmacies', body.pharmacy_id)}, (SELECT ehr_id FROM pharmacies
-      WHERE organisation_id = ${organisation_id} AND ehr_id = ${body.pharmacy_id ?? null})) AS pharmacy,
-    coalesce((SELECT code_lists -> 'required_patient_fields' FROM organisations
-      WHERE id = ${organisation_id}), '[]') AS required`;
+      WHERE organization_id = ${organization_id} AND ehr_id = ${body.pharmacy_id ?? null})) AS pharmacy,
+    coalesce((SELECT code_lists -> 'required_patient_fields' FROM organizations
+      WHERE id = ${organization_id}), '[]') AS required`;
 }
 
 /** References that must be there whatever they are used for. */
 export function checkPlaces(found: References, body: PatientChanges): void {
   const { referred_to_provider_id, default_facility_id, pharmacy_id } = body;
   if (referred_to_provider_id !== undefined && !found.referred_to) {
-    throw refusal('provider_not_found', { id: referred_to_provider_id }, { field: 'referred_to_provider_id' });
+    throw apiError('provider_not_found', { id: referred_to_provider_id }, { field: 'referred_to_provider_id' });
   }
   if (default_facility_id !== undefined && !found.facility) {
-    throw refusal('location_not_found', { id: default_facility_id }, { field: 'default_facility_id' });
+    throw apiError('location_not_found', { id: default_facility_id }, { field: 'default_facility_id' });
   }
   if (pharmacy_id !== undefined && found.pharmacy === null) {
-    throw refusal('pharmacy_not_found', { id: pharmacy_id }, { field: 'pharmacy_id' });
+    throw apiError('pharmacy_not_found', { id: pharmacy_id }, { field: 'pharmacy_id' });
   }
 }
 
@@ -65,11 +65,11 @@ export function checkPair(role: Role, body: PatientChanges): void {
   const [first, last] = [`${role}_first_name`, `${role}_last_name`] as const;
   if (Boolean(body[first]) === Boolean(body[last])) return;
   const rule = `${first} and ${last} must be used together`;
-  throw refusal('invalid_field', { rule }, { field: body[first] ? last : first });
+  throw apiError('invalid_field', { rule }, { field: body[first] ? last : first });
 }
 
 export function unknownId(noun: string, field: keyof PatientChanges, body: PatientChanges) {
-  return refusal('record_not_found', { noun, id: String(body[field]) }, { field });
+  return apiError('record_not_found', { noun, id: String(body[field]) }, { field });
 }
 
 /** The one doctor of that name; one that nobody or several have cannot be meant. */
@@ -81,5 +81,5 @@ export function onlyNamed(role: Role, named: string[], body: PatientChanges): st
     only === undefined
       ? `No referring provider is called '${name}'. GET /v1/referring-providers lists those there are.`
       : `Several referring providers are called '${name}'. Send ${role}_id instead.`;
-  throw refusal('record_unnamed', { reason }, { field: `${role}_last_name` });
+  throw apiError('record_unnamed', { reason }, { field: `${role}_last_name` });
 }

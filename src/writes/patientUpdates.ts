@@ -40,7 +40,7 @@ export const update_type = 'patient.update';
 export async function queueUpdate(
   tx: Tx,
   connector: Connector,
-  account: { client_id: string; organisation_id: string; id: string },
+  account: { client_id: string; organization_id: string; id: string },
   row: PatientRow,
   change: PatientChange,
 ): Promise<number> {
@@ -57,14 +57,14 @@ export async function queueUpdate(
 /** What the client has changed on a new patient since the EMR was sent it, or undefined when that is nothing. */
 export async function differenceOf(
   tx: Tx,
-  organisation_id: string,
+  organization_id: string,
   sent: StoredPatient,
   wanted: StoredPatient,
 ): Promise<PatientChange | undefined> {
   if (isDeepStrictEqual(sent, wanted)) return undefined;
   const [before, after] = [newPatient(sent), newPatient(wanted)];
   const { payer, coverages: _all, check_eligibility, pharmacy_ehr_id, ...demographics } = after;
-  const coverages = await changedCoverages(tx, organisation_id, sent, wanted);
+  const coverages = await changedCoverages(tx, organization_id, sent, wanted);
   return {
     demographics: Object.fromEntries(
       Object.entries(demographics).filter(([name, value]) => !isDeepStrictEqual(value, Reflect.get(before, name))),
@@ -80,7 +80,7 @@ export async function differenceOf(
 
 async function changedCoverages(
   tx: Tx,
-  organisation_id: string,
+  organization_id: string,
   sent: StoredPatient,
   wanted: StoredPatient,
 ): Promise<ChangedCoverage[]> {
@@ -91,14 +91,14 @@ async function changedCoverages(
     if (!coverage || isDeepStrictEqual(coverage, was)) continue;
     const { company, ...rest } = coverage;
     const before = was ? { priority: was.priority, same_company: isDeepStrictEqual(company, was.company) } : null;
-    changed.push({ ...rest, ...(await recordOf(tx, organisation_id, company)), before });
+    changed.push({ ...rest, ...(await recordOf(tx, organization_id, company)), before });
   }
   return changed;
 }
 
-async function recordOf(tx: Tx, organisation_id: string, company: Coverage['company']) {
+async function recordOf(tx: Tx, organization_id: string, company: Coverage['company']) {
   if ('ehr_id' in company) return { company_ehr_id: company.ehr_id, company_name: '' };
   const [known] = await tx<{ ehr_id: string }[]>`SELECT ehr_id FROM insurance_providers
-    WHERE organisation_id = ${organisation_id} AND name_folded = ${fold(company.name)} ORDER BY active DESC, id LIMIT 1`;
+    WHERE organization_id = ${organization_id} AND name_folded = ${fold(company.name)} ORDER BY active DESC, id LIMIT 1`;
   return { company_ehr_id: known?.ehr_id ?? null, company_name: company.name };
 }

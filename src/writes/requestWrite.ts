@@ -4,7 +4,7 @@ import { offersOf } from '../accounts/offersOf.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
 import type { Connector, OperationName } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { enqueue, type NewJob } from '../jobs/enqueue.ts';
 import type { Lane, Write } from './write.ts';
@@ -20,7 +20,7 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
   body: Static<Body>,
   idempotency: NewJob['idempotency'],
   file?: Buffer,
-  beside?: NewJob['beside'],
+  auditStatement?: NewJob['auditStatement'],
 ): Promise<{ id: string; job_id: number } | undefined> {
   const connector = connectorOf(ctx, account.connector);
   refuseMissing(ctx, account, write);
@@ -34,7 +34,7 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
   const { place } = write;
   const job_id = place
     ? await ctx.db.tenant(account.client_id, async (tx) => {
-        const queued = await enqueue(tx, { ...job, upload: file, idempotency, beside });
+        const queued = await enqueue(tx, { ...job, upload: file, idempotency, auditStatement });
         if (queued !== undefined) await place({ tx, account, id, body: input });
         return queued;
       })
@@ -43,10 +43,10 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
         ...job,
         upload: file,
         idempotency,
-        beside,
+        auditStatement,
       });
   if (job_id === undefined) return undefined;
-  beside?.committed();
+  auditStatement?.committed();
   ctx.notifications.notify('chartwire_jobs');
   return { id, job_id };
 }
@@ -54,13 +54,13 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
 /** The job of an operation asked for through an account. */
 export function newJob(
   connector: Connector,
-  account: { client_id: string; organisation_id: string; id: string },
+  account: { client_id: string; organization_id: string; id: string },
   operation: NewJob['operation'],
   lane: Lane,
 ): NewJob {
   return {
     client_id: account.client_id,
-    organisation_id: account.organisation_id,
+    organization_id: account.organization_id,
     account_id: account.id,
     operation,
     lane: lane.key,
@@ -80,11 +80,11 @@ export function refuseMissing(
 ): void {
   const connector = connectorOf(ctx, account.connector);
   if (write.restricted && write.needs.some((name) => !connector.offers.includes(name))) {
-    throw refusal('restricted_operation', { operation: write.label, emr: offering(ctx, write.needs) });
+    throw apiError('restricted_operation', { operation: write.label, emr: offering(ctx, write.needs) });
   }
   const offers = offersOf(ctx, account);
   if (write.needs.every((name) => offers.includes(name))) return;
-  throw refusal('operation_not_offered', { operation: write.label.toLowerCase() });
+  throw apiError('operation_not_offered', { operation: write.label.toLowerCase() });
 }
 
 /** Fields that an EMR does not have are refused by name rather than dropped. */
@@ -92,7 +92,7 @@ export function refuseRestricted(ctx: Context, connector: Connector, fields: rea
   const [field] = fields;
   if (connector.restricted_fields || field === undefined) return;
   const able = [...ctx.connectors.values()].filter((each) => each.restricted_fields);
-  throw refusal('restricted_field', { field, emr: namesOf(able) }, { field });
+  throw apiError('restricted_field', { field, emr: namesOf(able) }, { field });
 }
 
 /** Of the EMRs that have it those for which the interface means it: others may have it too, one server or another. */

@@ -1,7 +1,7 @@
 import { connectorOf } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { enqueueAgain } from '../jobs/enqueue.ts';
 import { type PastJob, readPastJob } from '../jobs/readPastJob.ts';
 import { lockPatient, savePatient } from '../records/patientRow.ts';
@@ -19,11 +19,11 @@ export async function runAgain(
   job_id: number,
 ): Promise<{ job_id: number; patient_mrn: string | null }> {
   const job = await readPastJob(tx, job_id, { lock: true });
-  if (!job) throw refusal('record_not_found', { noun: 'Job', id: String(job_id) });
+  if (!job) throw apiError('record_not_found', { noun: 'Job', id: String(job_id) });
   const reason = await whyNotAgain(tx, job);
-  if (reason !== undefined) throw refusal('job_not_repeatable', { reason });
+  if (reason !== undefined) throw apiError('job_not_repeatable', { reason });
   await movePatient(tx, job);
-  const account = { client_id: job.client_id, organisation_id: job.organisation_id, id: job.account_id };
+  const account = { client_id: job.client_id, organization_id: job.organization_id, id: job.account_id };
   const operation = { id: job.operation_id, type: job.type, input: job.input };
   const queued = newJob(connectorOf(ctx, job.connector), account, operation, laneOf(job));
   return { job_id: await enqueueAgain(tx, { ...queued, run_again_of: job.id }), patient_mrn: job.patient_mrn };
@@ -33,10 +33,10 @@ export async function runAgain(
 async function movePatient(tx: Tx, job: PastJob): Promise<void> {
   const again = writeOf(job)?.again;
   if (!again) return;
-  const row = await lockPatient(tx, job.organisation_id, again.patientOf(job.operation_id, job.input as never));
+  const row = await lockPatient(tx, job.organization_id, again.patientOf(job.operation_id, job.input as never));
   const move = row && again.move(row);
   // Changed between the look and the lock.
-  if (!row || !move) throw refusal('job_not_repeatable', { reason: 'The patient was changed at this very moment.' });
+  if (!row || !move) throw apiError('job_not_repeatable', { reason: 'The patient was changed at this very moment.' });
   await savePatient(tx, job, row, { status: move.status }, move.open_updates);
 }
 

@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/accounts.ts';
 import { EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { refusal } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { EventOf } from '../events.ts';
 import type { Steps } from '../jobs/steps.ts';
 import { TelephoneEncounterRequest } from '../model/telephoneEncounter.ts';
@@ -118,7 +118,7 @@ function described(id: string, body: TelephoneEncounterRequest, encounter: Recor
 
 /** One question to the database; the answers are read in the order in which faults are told. */
 async function checkReferences(ctx: Context, account: Account, body: TelephoneEncounterRequest) {
-  const { organisation_id } = account;
+  const { organization_id } = account;
   const [found] = await ctx.db.read<{
     provider: boolean;
     staff: boolean;
@@ -128,18 +128,18 @@ async function checkReferences(ctx: Context, account: Account, body: TelephoneEn
   }>(
     account.client_id,
     (sql) => sql`SELECT
-      EXISTS (SELECT FROM providers WHERE organisation_id = ${organisation_id} AND ehr_id = ${body.provider_id}) AS provider,
-      EXISTS (SELECT FROM staff WHERE organisation_id = ${organisation_id} AND ehr_id = ${body.assigned_to_id}) AS staff,
-      EXISTS (SELECT FROM locations WHERE organisation_id = ${organisation_id} AND ehr_id = ${body.location_id}) AS location,
-      EXISTS (SELECT FROM pharmacies WHERE organisation_id = ${organisation_id}
+      EXISTS (SELECT FROM providers WHERE organization_id = ${organization_id} AND ehr_id = ${body.provider_id}) AS provider,
+      EXISTS (SELECT FROM staff WHERE organization_id = ${organization_id} AND ehr_id = ${body.assigned_to_id}) AS staff,
+      EXISTS (SELECT FROM locations WHERE organization_id = ${organization_id} AND ehr_id = ${body.location_id}) AS location,
+      EXISTS (SELECT FROM pharmacies WHERE organization_id = ${organization_id}
                AND ehr_id = ${body.pharmacy_ehr_id ?? null}) AS pharmacy,
       ${patientIdOf(sql, account, body.patient_mrn)} AS patient_id`,
   );
-  if (!found?.provider) throw refusal('provider_not_found', { id: body.provider_id }, { field: 'provider_id' });
-  if (!found.staff) throw refusal('staff_not_found', { id: body.assigned_to_id }, { field: 'assigned_to_id' });
-  if (!found.location) throw refusal('location_not_found', { id: body.location_id }, { field: 'location_id' });
+  if (!found?.provider) throw apiError('provider_not_found', { id: body.provider_id }, { field: 'provider_id' });
+  if (!found.staff) throw apiError('staff_not_found', { id: body.assigned_to_id }, { field: 'assigned_to_id' });
+  if (!found.location) throw apiError('location_not_found', { id: body.location_id }, { field: 'location_id' });
   if (body.pharmacy_ehr_id !== undefined && !found.pharmacy) {
-    throw refusal('pharmacy_not_found', { id: body.pharmacy_ehr_id }, { field: 'pharmacy_ehr_id' });
+    throw apiError('pharmacy_not_found', { id: body.pharmacy_ehr_id }, { field: 'pharmacy_ehr_id' });
   }
   return patientLane(body.patient_mrn, found.patient_id);
 }

@@ -45,7 +45,7 @@ function byAccount({ account_status }: PastJob): string | undefined {
 async function byPatient(tx: Tx, job: PastJob, write: Carried | undefined): Promise<string | undefined> {
   if (!write?.again) return undefined;
   // The body was checked against the write's schema when it was accepted.
-  const row = await readPatient(tx, job.organisation_id, write.again.patientOf(job.operation_id, job.input as never));
+  const row = await readPatient(tx, job.organization_id, write.again.patientOf(job.operation_id, job.input as never));
   if (!row) return 'The patient is not among the records any more.';
   return write.again.move(row) ? undefined : 'The patient has been changed since. Send the request anew.';
 }

@@ -43,7 +43,7 @@ export function patientLane(mrn: string, patient_id: string | null): Lane {
 /** The service's id of a patient by MRN, or null: a part of the question by which a write checks its references. */
 export function patientIdOf(sql: Query, account: Account, mrn: string): Fragment {
   return sql`(SELECT id FROM patients WHERE client_id = ${account.client_id}
-    AND organisation_id = ${account.organisation_id} AND mrn = ${mrn} ORDER BY id LIMIT 1)`;
+    AND organization_id = ${account.organization_id} AND mrn = ${mrn} ORDER BY id LIMIT 1)`;
 }
 
 /** A write as it stands when it cannot go on. */

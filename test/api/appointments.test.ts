@@ -148,7 +148,7 @@ describe('an appointment', () => {
     expectRefusal(await get(id), 404, message, 'id');
   });
 
-  test('is not found by its EMR id, nor by a member of another organisation', async () => {
+  test('is not found by its EMR id, nor by a member of another organization', async () => {
     const [row] = await world.owner<{ id: string; ehr_id: string }[]>`SELECT id, ehr_id FROM appointments LIMIT 1`;
     const { id = '', ehr_id = '' } = row ?? {};
     expect((await get(ehr_id)).status).toBe(404);

@@ -147,7 +147,7 @@ describe('claims', () => {
     await refused('mrn=LK100001', 'Unexpected query parameters: mrn', 'mrn');
   });
 
-  test('of another organisation are not among them', async () => {
+  test('of another organization are not among them', async () => {
     const access_token = await world.api.link({ user_id: 'elsewhere', org_id: 'elsewhere', staff: 1 });
     const elsewhere = apiOf(world, { ...world.sandbox, access_token });
     await expect.poll(async () => (await elsewhere.call('GET', '/v1/claims')).body.pagination.total_count).toBe(total);

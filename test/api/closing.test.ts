@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
-import { endConnectionsOnClose } from '../../src/api/endConnections.ts';
+import { endConnectionsOnClose } from '../../src/http/closeConnections.ts';
 
 test('the answer to a request that was under way ends its connection, so that closing does not wait for it', async () => {
   const server = Fastify();

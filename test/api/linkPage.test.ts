@@ -36,7 +36,7 @@ describe('GET /link/v1/session', () => {
     expect(answer.body).toStrictEqual({
       success: true,
       emr: 'Larkspur',
-      organisation: 'drawn',
+      organization: 'drawn',
       emr_host: new URL(world.sandbox.larkspur.url).host,
       update: false,
       fields: [

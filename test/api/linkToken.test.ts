@@ -16,7 +16,7 @@ const create = (body: Record<string, unknown>, api = world.api) =>
     body: { user_id: 'user-1', org_id: world.sandbox.org_id, ...body },
     headers: { access_token: null },
   });
-/** A new organisation of the sandbox's client. */
+/** A new organization of the sandbox's client. */
 const found = (body: Record<string, unknown>) => create({ org_id: 'new-org', emr_name: 'larkspur', ...body });
 const tokens = async () => Number((await world.owner`SELECT count(*) AS n FROM link_tokens`)[0]?.n);
 
@@ -40,7 +40,8 @@ describe('a link token', () => {
 });
 
 describe('user_id', () => {
-  const refusal = 'user_id must not hold personal data such as an e-mail address or a phone number. Send an opaque id.';
+  const apiError =
+    'user_id must not hold personal data such as an e-mail address or a phone number. Send an opaque id.';
 
   test.each([
     'jane@example.org',
@@ -57,7 +58,7 @@ describe('user_id', () => {
     '555-0143',
     '+49 30 901820',
   ])('%s is personal: 400', async (user_id) => {
-    expectRefusal(await create({ user_id }), 400, refusal, 'user_id');
+    expectRefusal(await create({ user_id }), 400, apiError, 'user_id');
   });
 
   test.each([
@@ -78,7 +79,7 @@ describe('user_id', () => {
   });
 });
 
-describe('the EMR of a new organisation', () => {
+describe('the EMR of a new organization', () => {
   test('must be named, then its address', async () => {
     expectRefusal(await create({ org_id: 'new-org' }), 400, 'Missing required field: emr_name', 'emr_name');
     const nameless = { org_id: 'new-org', emr_instance_domain: 'emr.example.org' };
@@ -129,14 +130,14 @@ describe('the EMR of a new organisation', () => {
     expectRefusal(answer, 400, `emr_instance_domain ${rule}`, 'emr_instance_domain');
   });
 
-  test('a mistyped domain does not stick: the organisation comes to exist at its first link', async () => {
+  test('a mistyped domain does not stick: the organization comes to exist at its first link', async () => {
     expect((await found({ emr_instance_domain: 'typo.example.org' })).status).toBe(200);
-    expect(await world.owner`SELECT FROM organisations WHERE org_id = 'new-org'`).toHaveLength(0);
+    expect(await world.owner`SELECT FROM organizations WHERE org_id = 'new-org'`).toHaveLength(0);
     expect((await found({ emr_instance_domain: world.sandbox.larkspur.url })).status).toBe(200);
   });
 });
 
-describe('the EMR of an existing organisation', () => {
+describe('the EMR of an existing organization', () => {
   test('need not be named, in whole or in part', async () => {
     const { url } = world.sandbox.larkspur;
     for (const body of [{}, { emr_name: 'Larkspur' }, { emr_instance_domain: `${url}/` }]) {
@@ -148,17 +149,17 @@ describe('the EMR of an existing organisation', () => {
     const name = await create({ emr_name: 'epic' });
     expectRefusal(name, 400, /^EMR 'epic' is not supported/, 'emr_name');
     const domain = await create({ emr_instance_domain: 'https://elsewhere.example.org' });
-    const message = 'emr_instance_domain does not match the EMR address of this organisation.';
+    const message = 'emr_instance_domain does not match the EMR address of this organization.';
     expectRefusal(domain, 400, message, 'emr_instance_domain');
   });
 
   test('must be the same EMR, not only one that is supported', async () => {
-    await world.owner`UPDATE organisations SET connector = 'another' WHERE org_id = ${world.sandbox.org_id}`;
+    await world.owner`UPDATE organizations SET connector = 'another' WHERE org_id = ${world.sandbox.org_id}`;
     try {
       const answer = await create({ emr_name: 'larkspur' });
-      expectRefusal(answer, 400, 'emr_name does not match the EMR of this organisation.', 'emr_name');
+      expectRefusal(answer, 400, 'emr_name does not match the EMR of this organization.', 'emr_name');
     } finally {
-      await world.owner`UPDATE organisations SET connector = 'larkspur' WHERE org_id = ${world.sandbox.org_id}`;
+      await world.owner`UPDATE organizations SET connector = 'larkspur' WHERE org_id = ${world.sandbox.org_id}`;
     }
   });
 
@@ -175,7 +176,7 @@ describe('update mode', () => {
     access_token: world.sandbox.access_token,
   });
 
-  test('takes the access token of that user in that organisation', async () => {
+  test('takes the access token of that user in that organization', async () => {
     expect((await create(mine())).status).toBe(200);
   });
 
@@ -199,16 +200,16 @@ describe('callback_url and language', () => {
     const body = { org_id: 'cb', emr_name: 'larkspur', emr_instance_domain: 'emr.example.org' };
     const ask = (callback_url: string, api = other.api) => create({ ...body, callback_url }, api);
     expect((await ask('https://app.example.org/linked')).status).toBe(200);
-    const refusal = 'callback_url is not registered for this client.';
+    const apiError = 'callback_url is not registered for this client.';
     for (const url of [
       'https://app.example.org/',
       'https://app.example.org/linked/x',
       'https://evil.example.org',
       '',
     ]) {
-      expectRefusal(await ask(url), 400, refusal, 'callback_url');
+      expectRefusal(await ask(url), 400, apiError, 'callback_url');
     }
-    expectRefusal(await ask('https://app.example.org/linked', world.api), 400, refusal, 'callback_url');
+    expectRefusal(await ask('https://app.example.org/linked', world.api), 400, apiError, 'callback_url');
   });
 
   test('language is en or es', async () => {

@@ -18,7 +18,7 @@ const exchange: LinkSteps['exchange'] = (...options) => steps.exchange(...option
 
 const held = async () =>
   (
-    await world.owner`SELECT (SELECT count(*) FROM organisations) AS organisations,
+    await world.owner`SELECT (SELECT count(*) FROM organizations) AS organizations,
     (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM public_tokens) AS public_tokens,
     (SELECT count(*) FROM jobs) AS jobs, (SELECT count(*) FROM data_keys) AS data_keys`
   )[0];
@@ -117,7 +117,7 @@ describe('a sign-in that fails stores nothing and leaves the link token good', (
     expectRefusal(answer, 503, 'Larkspur cannot be reached right now. Try again in a moment.');
     expect(answer.headers.get('retry-after')).toBe('5');
     expect(await held()).toStrictEqual(before);
-    // The address was mistyped: the same organisation links under the right one.
+    // The address was mistyped: the same organization links under the right one.
     const mended = await linkToken({ org_id: 'dark-org' });
     expect((await signIn(mended, 1)).status).toBe(200);
   });
@@ -129,12 +129,12 @@ describe('a sign-in that fails stores nothing and leaves the link token good', (
 });
 
 describe('a link token', () => {
-  const refusal = 'Invalid or expired link_token.';
+  const apiError = 'Invalid or expired link_token.';
 
   test('is good for one successful sign-in', async () => {
     const token = await linkToken();
     expect((await signIn(token, 1)).status).toBe(200);
-    expectRefusal(await signIn(token, 1), 400, refusal, 'link_token');
+    expectRefusal(await signIn(token, 1), 400, apiError, 'link_token');
   });
 
   test('is good for one of several sign-ins at once', async () => {
@@ -144,17 +144,17 @@ describe('a link token', () => {
   });
 
   test('unknown, expired, or of another client: 400', async () => {
-    expectRefusal(await signIn('lt_nonsense', 1), 400, refusal, 'link_token');
+    expectRefusal(await signIn('lt_nonsense', 1), 400, apiError, 'link_token');
     const expired = await linkToken({ org_id: 'late-org' });
     await world.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = 'late-org'`;
-    expectRefusal(await signIn(expired, 1), 400, refusal, 'link_token');
+    expectRefusal(await signIn(expired, 1), 400, apiError, 'link_token');
     const other = await newClient(world);
-    expectRefusal(await signIn(await linkToken(), 1, {}, other.api), 400, refusal, 'link_token');
+    expectRefusal(await signIn(await linkToken(), 1, {}, other.api), 400, apiError, 'link_token');
   });
 });
 
 describe('a public token', () => {
-  const refusal = 'Invalid or expired public_token.';
+  const apiError = 'Invalid or expired public_token.';
   const published = async (): Promise<string> => (await signIn(await linkToken(), 3)).body.public_token;
 
   test('is exchanged for the permanent access token, once', async () => {
@@ -164,26 +164,26 @@ describe('a public token', () => {
     expect(answer.body).toStrictEqual({ success: true, token: expect.stringMatching(/^[\w-]{43}$/) });
     const api = apiOf(world, { access_token: answer.body.token });
     expect((await api.call('GET', '/v1/webhook-events')).status).toBe(200);
-    expectRefusal(await exchange(token), 400, refusal, 'public_token');
+    expectRefusal(await exchange(token), 400, apiError, 'public_token');
   });
 
   test('20 exchanges at once: exactly one wins', async () => {
     const token = await published();
     const answers = await Promise.all(Array.from({ length: 20 }, () => exchange(token)));
     expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
-    for (const answer of answers.filter((each) => each.status !== 200)) expectRefusal(answer, 400, refusal);
+    for (const answer of answers.filter((each) => each.status !== 200)) expectRefusal(answer, 400, apiError);
   });
 
   test('unknown, expired, or of another client: 400, and a stranger does not use it up', async () => {
-    for (const nonsense of ['pt_nonsense', 'x', 'lt_x', '%20']) expectRefusal(await exchange(nonsense), 400, refusal);
+    for (const nonsense of ['pt_nonsense', 'x', 'lt_x', '%20']) expectRefusal(await exchange(nonsense), 400, apiError);
     expectRefusal(await exchange(''), 400, 'Missing required field: public_token', 'public_token');
     const token = await published();
     const other = await newClient(world);
-    expectRefusal(await exchange(token, other.api), 400, refusal);
+    expectRefusal(await exchange(token, other.api), 400, apiError);
     expect((await exchange(token)).status).toBe(200);
     const expired = await published();
     await world.owner`UPDATE public_tokens SET expires_at = now() WHERE used_at IS NULL`;
-    expectRefusal(await exchange(expired), 400, refusal);
+    expectRefusal(await exchange(expired), 400, apiError);
   });
 });
 
@@ -196,7 +196,7 @@ describe('a linked account', () => {
     expect(rows).toHaveLength(1);
   });
 
-  test('of a second user of the organisation needs no EMR fields and has a token of its own', async () => {
+  test('of a second user of the organization needs no EMR fields and has a token of its own', async () => {
     const { org_id, access_token } = world.sandbox;
     const token = await linkToken({ org_id, emr_name: undefined, emr_instance_domain: undefined });
     const linked = await exchange((await signIn(token, 6)).body.public_token);
@@ -207,7 +207,7 @@ describe('a linked account', () => {
 
   test('has its first sync queued at once', async () => {
     const access_token = await world.api.link({ user_id: 'fresh', org_id: 'fresh-org', staff: 7 });
-    const queued = await world.owner`SELECT jobs.type FROM jobs JOIN organisations ON organisations.id = organisation_id
+    const queued = await world.owner`SELECT jobs.type FROM jobs JOIN organizations ON organizations.id = organization_id
       WHERE org_id = 'fresh-org'`;
     expect(queued.map((job) => job.type)).toStrictEqual(['sync']);
     const api = apiOf(world, { access_token });

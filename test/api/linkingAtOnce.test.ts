@@ -10,9 +10,9 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-describe('several first links of a new organisation at once', () => {
+describe('several first links of a new organization at once', () => {
   test.each(['crowd-a', 'crowd-b', 'crowd-c'])(
-    '%s: one organisation, an account per user, one token per account',
+    '%s: one organization, an account per user, one token per account',
     async (org_id) => {
       const users = ['crowd-1', 'crowd-2', 'crowd-1', 'crowd-2', 'crowd-3'];
       const tokens = [];
@@ -23,7 +23,7 @@ describe('several first links of a new organisation at once', () => {
       const [first, second, third, fourth, fifth] = access.map((answer) => answer.body.token);
       expect([third, fourth]).toStrictEqual([first, second]);
       expect(new Set([first, second, fifth]).size).toBe(3);
-      expect(await world.owner`SELECT FROM organisations WHERE org_id = ${org_id}`).toHaveLength(1);
+      expect(await world.owner`SELECT FROM organizations WHERE org_id = ${org_id}`).toHaveLength(1);
     },
   );
 });

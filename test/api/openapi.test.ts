@@ -1,15 +1,15 @@
 import type { TObject } from 'typebox';
 import { Value } from 'typebox/value';
 import { describe, expect, test } from 'vitest';
-import { unnamed_text } from '../../src/api/compose.ts';
-import { envelopeOf } from '../../src/api/describeEvent.ts';
-import type { Operation, Schema } from '../../src/api/document.ts';
-import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { errorsOf, openApi } from '../../src/api/openapi.ts';
-import { readQuery, validator } from '../../src/api/validate.ts';
 import { errors } from '../../src/errors.ts';
 import { type EventType, event_types } from '../../src/events.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
+import { readQuery, validator } from '../../src/http/validate.ts';
+import { unnamed_text } from '../../src/openapi/composeExample.ts';
+import { envelopeOf } from '../../src/openapi/describeEvent.ts';
+import type { Operation, Schema } from '../../src/openapi/document.ts';
+import { errorsOf, openApi } from '../../src/openapi/openApi.ts';
 
 const document = openApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
 const named = endpoints.map((endpoint) => [endpoint.id, endpoint, operationOf(endpoint)] as const);

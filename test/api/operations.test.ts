@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { errorsOf } from '../../src/api/openapi.ts';
 import { loadConfig } from '../../src/config.ts';
 import { errors } from '../../src/errors.ts';
 import { startService } from '../../src/main.ts';
+import { errorsOf } from '../../src/openapi/openApi.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { startDatabaseProxy } from './databaseProxy.ts';

@@ -90,7 +90,7 @@ describe('orders', () => {
     expectRefusal(answer, 400, 'Unexpected query parameters: status', 'status');
   });
 
-  test('follow the EMR at a sync, and stay within their organisation', async () => {
+  test('follow the EMR at a sync, and stay within their organization', async () => {
     const [before] = await orders(`patient_mrn=${mrn}`);
     await world.api.control('PATCH', `/control/orders/${before?.order_id}`, { name: 'Renamed order' });
     const { job_id } = (await world.api.call('POST', '/v1/sync')).body;
@@ -99,8 +99,8 @@ describe('orders', () => {
 
     const access_token = await world.api.link({ user_id: 'elsewhere', org_id: 'elsewhere', staff: 1 });
     await world.owner`UPDATE jobs SET parked = true WHERE state IN ('queued', 'running')`;
-    await world.owner`DELETE FROM orders WHERE organisation_id <> (
-      SELECT id FROM organisations WHERE org_id = ${world.sandbox.org_id})`;
+    await world.owner`DELETE FROM orders WHERE organization_id <> (
+      SELECT id FROM organizations WHERE org_id = ${world.sandbox.org_id})`;
     const elsewhere = apiOf(world, { ...world.sandbox, access_token });
     const theirs = await elsewhere.call('GET', `/v1/orders?patient_mrn=${mrn}`);
     expect(theirs.body).toStrictEqual({ success: true, orders: [] });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { rateLimiter } from '../../src/api/rateLimit.ts';
+import { rateLimiter } from '../../src/http/rateLimit.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { expectRefusal, newClient } from './support.ts';
 

@@ -48,7 +48,7 @@ describe('lists of records', () => {
     }
   });
 
-  test('of an organisation that has none are empty', async () => {
+  test('of an organization that has none are empty', async () => {
     await world.owner`DELETE FROM pharmacies`;
     expect((await get('/v1/pharmacies')).body).toStrictEqual({ success: true, pharmacies: [] });
   });

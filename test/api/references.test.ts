@@ -176,8 +176,8 @@ describe('codes and settings', () => {
     expectRefusal(await world.api.call('GET', '/v1/settings?x=1'), 400, 'Unexpected query parameters: x', 'x');
   });
 
-  test('settings of an organisation that was not synced yet have empty lists', async () => {
-    await world.owner`UPDATE organisations SET code_lists = NULL`;
+  test('settings of an organization that was not synced yet have empty lists', async () => {
+    await world.owner`UPDATE organizations SET code_lists = NULL`;
     await world.owner`DELETE FROM visit_types`;
     const answer = await world.api.call('GET', '/v1/settings');
     expectSchema('settings.get', answer);

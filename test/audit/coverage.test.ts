@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { examplesOf } from '../../src/api/describeOperation.ts';
-import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import { link_endpoints } from '../../src/linkpage/serveLink.ts';
+import { examplesOf } from '../../src/openapi/describeOperation.ts';
 import { tryItValues } from '../../src/sandbox/tryItValues.ts';
 import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
 import type { Answer } from '../harness/api.ts';
@@ -45,7 +45,7 @@ const exempt = [
   'dashboard.insurance-providers.search',
   'dashboard.jobs.list',
   'dashboard.live.get',
-  'dashboard.organisations.list',
+  'dashboard.organizations.list',
   'dashboard.overview.get',
   'dashboard.overview.history',
   'dashboard.providers.get',

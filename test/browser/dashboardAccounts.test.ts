@@ -51,9 +51,9 @@ describe('the page of accounts', () => {
     const page = await place.open('/{client}/accounts');
     await page.getByRole('button', { name: 'Make a link' }).click();
     await expectSound(page);
-    // A new organisation asks for its EMR; one that is known does not.
+    // A new organization asks for its EMR; one that is known does not.
     await dialog(page).getByLabel('Address of the EMR').waitFor();
-    await dialog(page).getByLabel('Organisation').fill(world.sandbox.org_id);
+    await dialog(page).getByLabel('Organization').fill(world.sandbox.org_id);
     await dialog(page).getByLabel('Address of the EMR').waitFor({ state: 'detached' });
     await dialog(page).getByLabel('User').fill('someone@example.org');
     await dialog(page).getByRole('button', { name: 'Make the link' }).click();
@@ -81,11 +81,11 @@ describe('the page of accounts', () => {
     await page.context().close();
   });
 
-  test('links the first account of a new organisation', async () => {
+  test('links the first account of a new organization', async () => {
     const { world } = place;
     const page = await place.open('/{client}/accounts');
     await page.getByRole('button', { name: 'Make a link' }).click();
-    await dialog(page).getByLabel('Organisation').fill('second-clinic');
+    await dialog(page).getByLabel('Organization').fill('second-clinic');
     await dialog(page).getByLabel('User').fill('first-of-second');
     await dialog(page).getByLabel('Address of the EMR').fill(world.sandbox.larkspur.url);
     await dialog(page).getByLabel('Language').selectOption('Spanish');

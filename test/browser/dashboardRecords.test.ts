@@ -212,7 +212,7 @@ describe('the page of records', () => {
     await page.context().close();
   });
 
-  test('the organisation’s default hours are edited on the same week and followed by availability', async () => {
+  test('the organization’s default hours are edited on the same week and followed by availability', async () => {
     await patchProvider(place.world, '508', { hours: [] });
     const page = await place.open('/{client}/records');
     await page.getByRole('link', { name: 'Default hours' }).click();
@@ -248,23 +248,23 @@ describe('the page of records', () => {
     await page.context().close();
   });
 
-  test('of several organisations one is chosen, and its id stands in the address', async () => {
+  test('of several organizations one is chosen, and its id stands in the address', async () => {
     const [client] = await place.world.owner<{ id: string }[]>`
       SELECT id FROM clients WHERE public_id = ${place.world.sandbox.client_id}`;
     if (!client) throw new Error('The sandbox has no client.');
     const other = await layTenant(place.world.owner, { client_id: client.id, org_id: 'second-practice' });
     const page = await place.open('/{client}/records');
     await page.getByRole('cell', { name: 'Patients' }).waitFor();
-    await page.getByLabel('Organisation').selectOption({ label: 'second-practice · Larkspur' });
+    await page.getByLabel('Organization').selectOption({ label: 'second-practice · Larkspur' });
     await page.getByRole('heading', { name: 'What is held of second-practice' }).waitFor();
-    expect(page.url()).toContain(other.organisation_id);
+    expect(page.url()).toContain(other.organization_id);
     await page
       .getByRole('link', { name: /^Patients/ })
       .first()
       .click();
     await page.getByText('No patient is held yet.').waitFor();
     await expectSound(page);
-    await place.world.owner`DELETE FROM organisations WHERE id = ${other.organisation_id}`;
+    await place.world.owner`DELETE FROM organizations WHERE id = ${other.organization_id}`;
     await page.context().close();
   });
 

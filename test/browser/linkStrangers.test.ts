@@ -66,7 +66,7 @@ describe('who may frame Link', () => {
     await window.page.context().close();
   });
 
-  test('no other: it gets a refusal of the browser’s, and nothing else', async () => {
+  test('no other: it gets a apiError of the browser’s, and nothing else', async () => {
     const window = await openLinkWindow(browser, hostile.origin);
     const frame = await window.start(await linkToken());
     await expect.poll(() => frame.url()).toMatch(/^chrome-error:/);

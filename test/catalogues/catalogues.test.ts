@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { errorsOf, openApi } from '../../src/api/openapi.ts';
 import { loadConfig, settings } from '../../src/config.ts';
-import { errors, refusal, StartFailure } from '../../src/errors.ts';
+import { apiError, errors, StartFailure } from '../../src/errors.ts';
 import { event_types } from '../../src/events.ts';
 import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../src/ids.ts';
 import { job_moves, job_states } from '../../src/jobs/states.ts';
+import { errorsOf, openApi } from '../../src/openapi/openApi.ts';
 import { version } from '../../src/version.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -23,7 +23,7 @@ describe('errors', () => {
   });
 
   test('a message has its gaps filled, and carries status, code and field', () => {
-    const error = refusal('provider_not_found', { id: '501' }, { field: 'provider_id' });
+    const error = apiError('provider_not_found', { id: '501' }, { field: 'provider_id' });
     expect(error).toMatchObject({ status: 404, code: 'provider_not_found', field: 'provider_id' });
     expect(error.message).toBe("Provider with EMR ID '501' not found.");
   });

@@ -28,43 +28,43 @@ async function idOf(user_id: string): Promise<string> {
 async function shown(user_id: string) {
   const { body } = await operator.get(accounts);
   // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever it expects to be there
-  return body.organisations.flatMap((each: any) => each.accounts).find((each: any) => each.user_id === user_id);
+  return body.organizations.flatMap((each: any) => each.accounts).find((each: any) => each.user_id === user_id);
 }
 
 describe('the list', () => {
-  test('shows organisations with their EMR, their accounts and when each kind of record was last read', async () => {
+  test('shows organizations with their EMR, their accounts and when each kind of record was last read', async () => {
     const { body } = await operator.get(accounts);
-    const [organisation] = body.organisations;
-    expect(organisation).toMatchObject({
+    const [organization] = body.organizations;
+    expect(organization).toMatchObject({
       org_id: world.sandbox.org_id,
       emr: 'larkspur',
       emr_name: 'Larkspur',
       emr_address: world.sandbox.larkspur.url,
       sync: { state: 'succeeded' },
     });
-    expect(organisation.accounts).toMatchObject([{ user_id: world.sandbox.user_id, status: 'active', reason: null }]);
-    const [account] = organisation.accounts;
+    expect(organization.accounts).toMatchObject([{ user_id: world.sandbox.user_id, status: 'active', reason: null }]);
+    const [account] = organization.accounts;
     expect(account.capabilities).toContain('createTelephoneEncounter');
     expect(account.lacks, 'Larkspur has everything').toStrictEqual([]);
-    const kinds = organisation.kinds.map(({ kind }: { kind: string }) => kind);
+    const kinds = organization.kinds.map(({ kind }: { kind: string }) => kind);
     expect(kinds).toContain('patients');
     expect(kinds.length).toBeGreaterThan(8);
     expect(body.emrs).toContainEqual({ emr: 'larkspur', emr_name: 'Larkspur' });
   });
 
   test('keeps the last full reading of a kind in sight while a newer sync has not come to it', async () => {
-    const before = (await operator.get(accounts)).body.organisations[0].kinds;
+    const before = (await operator.get(accounts)).body.organizations[0].kinds;
     await whileNoJobStarts(world, async () => {
       const { body } = await operator.post(`${accounts}/${await idOf(world.sandbox.user_id)}/sync`);
-      const [organisation] = (await operator.get(accounts)).body.organisations;
-      expect(organisation.sync).toMatchObject({ job_id: body.job_id, state: 'queued' });
-      expect(organisation.kinds).toStrictEqual(before);
+      const [organization] = (await operator.get(accounts)).body.organizations;
+      expect(organization.sync).toMatchObject({ job_id: body.job_id, state: 'queued' });
+      expect(organization.kinds).toStrictEqual(before);
     });
     await until('the sync to end', async () => {
-      const [organisation] = (await operator.get(accounts)).body.organisations;
-      return organisation.sync.state === 'succeeded' && organisation;
+      const [organization] = (await operator.get(accounts)).body.organizations;
+      return organization.sync.state === 'succeeded' && organization;
     });
-    const [after] = (await operator.get(accounts)).body.organisations;
+    const [after] = (await operator.get(accounts)).body.organizations;
     for (const kind of after.kinds) expect(kind.job_id).toBe(after.sync.job_id);
   });
 });
@@ -85,7 +85,7 @@ describe('a link made in the dashboard', () => {
     expect(row).toStrictEqual({ made_in: 'dashboard', language: 'es', account_id: null });
   });
 
-  test('for a new organisation needs its EMR and address, and says at which field something is missing', async () => {
+  test('for a new organization needs its EMR and address, and says at which field something is missing', async () => {
     const unknown = await operator.post('clients/{client}/links', request({ org_id: 'new-clinic' }));
     expect(unknown).toMatchObject({ status: 400, body: { code: 'missing_field', field: 'emr_name' } });
     const named = request({ org_id: 'new-clinic', emr_name: 'larkspur' });

@@ -29,8 +29,8 @@ const sum = (bins: HistoryBin[], state: 'succeeded' | 'partial' | 'failed' | 'ne
 /** Jobs that ended so long ago and took so many seconds, beside those that really ran. */
 async function layEnded(state: string, ago: string, taken_s: number, count = 1): Promise<void> {
   await world.owner`
-    INSERT INTO jobs (client_id, organisation_id, account_id, operation_id, type, lane, state, created_at, finished_at)
-    SELECT client_id, organisation_id, account_id, id, 'sync', 'laid', ${state},
+    INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, lane, state, created_at, finished_at)
+    SELECT client_id, organization_id, account_id, id, 'sync', 'laid', ${state},
            now() - ${ago}::interval - make_interval(secs => ${taken_s}), now() - ${ago}::interval
       FROM (SELECT * FROM operations LIMIT 1) AS operation, generate_series(1, ${count})`;
 }

@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addOperator } from '../../src/clients/operators.ts';
-import { recordSearches } from '../../src/dashboard/records.search.ts';
+import { recordSearches } from '../../src/dashboard/records/records.search.ts';
 import { newId } from '../../src/ids.ts';
 import { kind_row } from '../../src/model/dashboard/records.ts';
 import { hashPassword } from '../../src/security/passwords.ts';
@@ -14,7 +14,7 @@ import { daysAfter, monday, offersOf, patchProvider, shift, spans } from '../spe
 let world: TestSandbox;
 let operator: TestOperator;
 let reader: TestOperator;
-/** What stands before everything of the sandbox's organisation. */
+/** What stands before everything of the sandbox's organization. */
 let of: (path: string) => string;
 
 beforeAll(async () => {
@@ -29,8 +29,8 @@ beforeAll(async () => {
     password_temporary: false,
   });
   reader = await openOperator(world, credentials);
-  const { body } = await operator.get('clients/{client}/organisations');
-  of = (path) => `clients/{client}/organisations/${body.organisations[0].id}/${path}`;
+  const { body } = await operator.get('clients/{client}/organizations');
+  of = (path) => `clients/{client}/organizations/${body.organizations[0].id}/${path}`;
 });
 afterAll(() => world?.close());
 
@@ -39,12 +39,12 @@ const search = async (kind: string, body: object = {}) =>
 const listed = async (kind: string) => (await operator.get(of(`records/${kind}`))).body[kind];
 
 describe('records in the dashboard', () => {
-  test('an operator chooses among the organisations of the client', async () => {
-    const { body } = await operator.get('clients/{client}/organisations');
-    const { id, ...organisation } = body.organisations[0];
+  test('an operator chooses among the organizations of the client', async () => {
+    const { body } = await operator.get('clients/{client}/organizations');
+    const { id, ...organization } = body.organizations[0];
     expect(id).toMatch(/^[0-9a-f]{32}$/);
     const { org_id } = world.sandbox;
-    expect(organisation).toStrictEqual({ org_id, emr_name: 'Larkspur', timezone: 'America/New_York' });
+    expect(organization).toStrictEqual({ org_id, emr_name: 'Larkspur', timezone: 'America/New_York' });
   });
 
   test('every kind has its count and the time at which it last came in whole', async () => {
@@ -141,13 +141,13 @@ describe('records in the dashboard', () => {
     const other = await layTenant(world.owner);
     for (const path of [
       of(`records/patients/${newId()}`),
-      of(`records/organisations/${newId()}`),
+      of(`records/organizations/${newId()}`),
       of('records/accounts'),
       of(`providers/${newId()}`),
       of(`patients/${newId()}/jobs`),
-      `clients/{client}/organisations/${other.organisation_id}/records`,
-      `clients/{client}/organisations/${other.organisation_id}/default-hours`,
-      'clients/{client}/organisations/nothing/records',
+      `clients/{client}/organizations/${other.organization_id}/records`,
+      `clients/{client}/organizations/${other.organization_id}/default-hours`,
+      'clients/{client}/organizations/nothing/records',
     ]) {
       expect((await operator.get(path)).status, path).toBe(404);
     }
@@ -197,7 +197,7 @@ describe('records in the dashboard', () => {
     expect((await operator.patch(of('default-hours'), {})).body.code).toBe('no_field');
   });
 
-  test('the organisation’s default hours are set, are followed by availability, and are set back', async () => {
+  test('the organization’s default hours are set, are followed by availability, and are set back', async () => {
     const set = async (hours: unknown) => (await operator.patch(of('default-hours'), { hours })).status;
     await patchProvider(world, '505', { hours: [] });
     const fallback = { fallback_to_default_hours: 'true' };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { sessionCookie } from '../../src/api/authenticateOperator.ts';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import { purgeExpired } from '../../src/db/purge.ts';
+import { sessionCookie } from '../../src/http/authenticateOperator.ts';
 import { newOperator, signIn } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 

@@ -47,12 +47,12 @@ export function addPlainEmr(world: TestSandbox, more: Partial<Connector> = {}): 
   (world.ctx.connectors as Map<string, Connector>).set(plain.name, { ...plain, ...more });
 }
 
-/** Runs `work` while the sandbox's own organisation is of such an EMR. */
+/** Runs `work` while the sandbox's own organization is of such an EMR. */
 export async function asPlainEmr(world: TestSandbox, work: () => Promise<void>): Promise<void> {
   addPlainEmr(world);
   const { org_id } = world.sandbox;
   const belongTo = async (connector: string) => {
-    await world.owner`UPDATE organisations SET connector = ${connector} WHERE org_id = ${org_id}`;
+    await world.owner`UPDATE organizations SET connector = ${connector} WHERE org_id = ${org_id}`;
     world.ctx.lookups.clear();
   };
   await belongTo(plain.name);

@@ -31,7 +31,7 @@ export async function freshDatabase(name = 'test', template = 'template1'): Prom
  * A database to clone from, created once per run by the first who needs it; the others wait for it. `create` must close
  * its connections: PostgreSQL does not clone a database that is in use.
  */
-export async function template(name: string, create: (address: DatabaseAddress) => Promise<void>): Promise<string> {
+export async function template(name: string, create: (address: DatabaseAddress) => Promise<unknown>): Promise<string> {
   const finished = `template_${name}`;
   await onServer(async (sql) => {
     await sql`select pg_advisory_lock(hashtext(${finished}))`;

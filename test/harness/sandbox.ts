@@ -148,7 +148,7 @@ async function layWorld(options: Options) {
   if (!kept) throw new Error('The template holds no files.');
   await owner`DROP TABLE harness_template`;
   // The template may be old by now; a sync that is due would run beside what the test looks at.
-  await owner`UPDATE organisations SET next_sync_at = now() + interval '15 minutes'`;
+  await owner`UPDATE organizations SET next_sync_at = now() + interval '15 minutes'`;
   const larkspur = `${database.name}_larkspur`;
   await onServer((sql) => sql`CREATE DATABASE ${sql(larkspur)} TEMPLATE ${sql(kept.larkspur)} STRATEGY file_copy`);
   if (options.small) await thinOut(owner, database.url, larkspur);

@@ -2,18 +2,18 @@ import { randomBytes } from 'node:crypto';
 import type { Sql } from '../../src/db/database.ts';
 import { newId, newReference } from '../../src/ids.ts';
 
-export type Tenant = { client_id: string; organisation_id: string; account_id: string; reference_id: string };
+export type Tenant = { client_id: string; organization_id: string; account_id: string; reference_id: string };
 
 /**
- * The rows of a client, one organisation and one linked account, written as the owner of the tables. `overrides` may
- * name the client or the organisation of an earlier tenant: then only what is below it is made.
+ * The rows of a client, one organization and one linked account, written as the owner of the tables. `overrides` may
+ * name the client or the organization of an earlier tenant: then only what is below it is made.
  */
 export async function layTenant(
   sql: Sql,
   overrides: Partial<Tenant> & { org_id?: string; user_id?: string; connector?: string; emr_address?: string } = {},
 ): Promise<Tenant> {
   const client_id = overrides.client_id ?? newId();
-  const organisation_id = overrides.organisation_id ?? newId();
+  const organization_id = overrides.organization_id ?? newId();
   const account_id = overrides.account_id ?? newId();
   const reference_id = overrides.reference_id ?? newReference('access_token_reference_id');
   const empty = Buffer.alloc(0);
@@ -21,14 +21,14 @@ export async function layTenant(
     INSERT INTO clients (id, public_id, name, mode)
     VALUES (${client_id}, ${newReference('test_client_id')}, 'Test client', 'test') ON CONFLICT DO NOTHING`;
   await sql`
-    INSERT INTO organisations (id, client_id, org_id, connector, emr_address, timezone)
-    VALUES (${organisation_id}, ${client_id}, ${overrides.org_id ?? organisation_id},
+    INSERT INTO organizations (id, client_id, org_id, connector, emr_address, timezone)
+    VALUES (${organization_id}, ${client_id}, ${overrides.org_id ?? organization_id},
       ${overrides.connector ?? 'larkspur'}, ${overrides.emr_address ?? 'http://localhost:4100'}, 'America/New_York')
     ON CONFLICT DO NOTHING`;
   await sql`
-    INSERT INTO accounts (id, client_id, organisation_id, user_id, reference_id, token_hash, token_sealed, status,
+    INSERT INTO accounts (id, client_id, organization_id, user_id, reference_id, token_hash, token_sealed, status,
       credentials_sealed, grant_sealed, emr_user_id, emr_user_name)
-    VALUES (${account_id}, ${client_id}, ${organisation_id}, ${overrides.user_id ?? account_id}, ${reference_id},
+    VALUES (${account_id}, ${client_id}, ${organization_id}, ${overrides.user_id ?? account_id}, ${reference_id},
       ${randomBytes(32)}, ${empty}, 'active', ${empty}, ${empty}, 'u1', 'Test User')`;
-  return { client_id, organisation_id, account_id, reference_id };
+  return { client_id, organization_id, account_id, reference_id };
 }

@@ -173,13 +173,13 @@ describe('a lane', () => {
   });
 
   test('a claim goes through the index of ready lanes, past finished jobs and the lanes of a busy account', async () => {
-    const { client_id, organisation_id, account_id } = world.tenant;
+    const { client_id, organization_id, account_id } = world.tenant;
     const id = await world.queue('p');
-    await world.owner`INSERT INTO jobs (client_id, organisation_id, account_id, operation_id, type, lane, state)
-      SELECT client_id, organisation_id, account_id, operation_id, type, 'done', 'succeeded'
+    await world.owner`INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, lane, state)
+      SELECT client_id, organization_id, account_id, operation_id, type, 'done', 'succeeded'
         FROM jobs, generate_series(1, 20000) WHERE id = ${id}`;
-    await world.owner`INSERT INTO lanes (client_id, organisation_id, account_id, key, parallel_max)
-      SELECT ${client_id}, ${organisation_id}, ${account_id}, 'k' || n, 4 FROM generate_series(1, 10000) AS n`;
+    await world.owner`INSERT INTO lanes (client_id, organization_id, account_id, key, parallel_max)
+      SELECT ${client_id}, ${organization_id}, ${account_id}, 'k' || n, 4 FROM generate_series(1, 10000) AS n`;
     await world.owner`ANALYZE lanes`;
     const plan = await world.owner<{ 'QUERY PLAN': string }[]>`
       EXPLAIN SELECT id FROM lanes WHERE account_id = ${account_id} AND ready_at <= now() ORDER BY ready_at LIMIT 16`;

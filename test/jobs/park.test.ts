@@ -9,9 +9,9 @@ let world: World;
 let other: Tenant;
 beforeAll(async () => {
   world = await openWorld();
-  // A second account of the same organisation.
-  const { client_id, organisation_id } = world.tenant;
-  other = await layTenant(world.owner, { client_id, organisation_id });
+  // A second account of the same organization.
+  const { client_id, organization_id } = world.tenant;
+  other = await layTenant(world.owner, { client_id, organization_id });
 });
 afterAll(() => world.close());
 beforeEach(async () => {

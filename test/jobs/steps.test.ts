@@ -24,20 +24,20 @@ beforeEach(async () => {
 });
 
 /** An EMR of one record, which loses its answers or refuses when told to. */
-function emr(behaviour: { answer?: 'lost' | EmrFailure; findable?: boolean }) {
+function emr(behavior: { answer?: 'lost' | EmrFailure; findable?: boolean }) {
   const received: string[] = [];
   const kept = new Map<string, { ehr_id: string }>();
   const write: EmrWrite<string, { ehr_id: string }> = {
     send: async (_input, marker) => {
       received.push(marker);
-      if (behaviour.answer instanceof EmrFailure) throw behaviour.answer;
+      if (behavior.answer instanceof EmrFailure) throw behavior.answer;
       kept.set(marker, { ehr_id: `r${kept.size + 1}` });
-      if (behaviour.answer === 'lost') throw new EmrFailure('unknown_outcome', 'No answer.');
+      if (behavior.answer === 'lost') throw new EmrFailure('unknown_outcome', 'No answer.');
       return { ehr_id: `r${kept.size}` };
     },
-    ...(behaviour.findable === false ? {} : { find: async (marker) => kept.get(marker) }),
+    ...(behavior.findable === false ? {} : { find: async (marker) => kept.get(marker) }),
   };
-  return { write, received, behaviour };
+  return { write, received, behavior };
 }
 const load = () => loadSteps(world.db, lease, job);
 const timeline = () => world.owner`SELECT kind, name FROM job_steps WHERE job_id = ${job.id} ORDER BY n`;
@@ -67,7 +67,7 @@ describe('a step', () => {
   test('that never arrived is sent again after asking', async () => {
     const place = emr({ answer: new EmrFailure('unknown_outcome', 'No answer.') });
     await expect((await load()).write('create', place.write, 'x')).rejects.toThrow('No answer.');
-    delete place.behaviour.answer;
+    delete place.behavior.answer;
     expect(await (await load()).write('create', place.write, 'x')).toStrictEqual({ ehr_id: 'r1' });
     expect(place.received).toHaveLength(2);
   });
@@ -75,7 +75,7 @@ describe('a step', () => {
   test('that the EMR says it took and does not show is asked for, and never sent again', async () => {
     const place = emr({ answer: new EmrFailure('unknown_outcome', 'Taken.', { taken: true }) });
     await expect((await load()).write('create', place.write, 'x')).rejects.toThrow('Taken.');
-    delete place.behaviour.answer;
+    delete place.behavior.answer;
     for (const _try of [1, 2]) {
       const again = await load();
       await expect(again.write('create', place.write, 'x')).rejects.toMatchObject({ kind: 'unknown_outcome' });
@@ -129,7 +129,7 @@ describe('a step', () => {
   test('that the EMR definitely did not take leaves no doubt behind', async () => {
     const place = emr({ answer: new EmrFailure('unavailable', 'Busy.'), findable: false });
     await expect((await load()).write('create', place.write, 'x')).rejects.toThrow('Busy.');
-    delete place.behaviour.answer;
+    delete place.behavior.answer;
     const again = await load();
     expect(again.uncertain()).toBe(false);
     expect(await again.write('create', place.write, 'x')).toStrictEqual({ ehr_id: 'r1' });

@@ -1,4 +1,3 @@
-import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { connect, type Database, openDatabase, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { newId } from '../../src/ids.ts';
@@ -18,10 +17,8 @@ export type World = {
 
 export async function openWorld(): Promise<World> {
   const database = await freshDatabase('jobs');
-  const address = parseDatabaseUrl('DATABASE_URL', database.url);
-  await migrate(address);
-  const owner = connect(address, { max: 2 });
-  const db = openDatabase(address, 6);
+  const db = openDatabase(await migrate(database.address), 6);
+  const owner = connect(database.address, { max: 2 });
   const tenant = await layTenant(owner);
   return {
     db,
@@ -29,8 +26,8 @@ export async function openWorld(): Promise<World> {
     tenant,
     queue: async (lane, of = tenant, parallel_max = 4) => {
       const operation = { id: newId(), type: 'test', input: { lane } };
-      const { client_id, organisation_id, account_id } = of;
-      const id = await enqueue(db.service, { client_id, organisation_id, account_id, operation, lane, parallel_max });
+      const { client_id, organization_id, account_id } = of;
+      const id = await enqueue(db.service, { client_id, organization_id, account_id, operation, lane, parallel_max });
       if (id === undefined) throw new Error('The job was not queued.');
       return id;
     },

@@ -27,7 +27,7 @@ async function linked(user_id: string, credentials: Record<string, string>): Pro
   const api = apiOf(world, { ...world.sandbox, access_token });
   // To its end: one that still runs would renew a token of its own.
   await until('the first sync', async () => {
-    const [row] = await world.owner`SELECT FROM organisations WHERE org_id = ${user_id} AND synced_at IS NOT NULL`;
+    const [row] = await world.owner`SELECT FROM organizations WHERE org_id = ${user_id} AND synced_at IS NOT NULL`;
     return row;
   });
   return { ...api, access_token };

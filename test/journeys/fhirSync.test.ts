@@ -19,16 +19,16 @@ async function link(world: TestSandbox, server: FhirServer): Promise<Api> {
   return openApi({ ...world.sandbox, access_token });
 }
 
-async function organisationId({ owner }: TestSandbox): Promise<string> {
-  const [row] = await owner<{ id: string }[]>`SELECT id FROM organisations WHERE org_id = ${org_id}`;
-  if (!row) throw new Error('The organisation is not there.');
+async function organizationId({ owner }: TestSandbox): Promise<string> {
+  const [row] = await owner<{ id: string }[]>`SELECT id FROM organizations WHERE org_id = ${org_id}`;
+  if (!row) throw new Error('The organization is not there.');
   return row.id;
 }
 
-/** The newest sync of the organisation. */
+/** The newest sync of the organization. */
 async function lastSync({ owner }: TestSandbox) {
   const [row] = await owner<{ id: number; state: string; error: unknown }[]>`
-    SELECT jobs.id::int, jobs.state, jobs.error FROM jobs JOIN organisations ON organisations.id = jobs.organisation_id
+    SELECT jobs.id::int, jobs.state, jobs.error FROM jobs JOIN organizations ON organizations.id = jobs.organization_id
      WHERE org_id = ${org_id} AND type = 'sync' ORDER BY jobs.id DESC LIMIT 1`;
   return row;
 }
@@ -48,7 +48,7 @@ async function untilSynced(world: TestSandbox, after = 0): Promise<number> {
 /** A sync as the clock begins it. */
 async function syncByClock(world: TestSandbox): Promise<void> {
   const before = (await lastSync(world))?.id ?? 0;
-  await world.owner`UPDATE organisations SET next_sync_at = now() - interval '1 second' WHERE org_id = ${org_id}`;
+  await world.owner`UPDATE organizations SET next_sync_at = now() - interval '1 second' WHERE org_id = ${org_id}`;
   await requestDueSyncs(world.ctx);
   await untilSynced(world, before);
 }
@@ -190,7 +190,7 @@ describe('a practice on a FHIR server', () => {
     await syncByClock(world);
     expect(await patient('pat-new')).toBeDefined();
     await world.owner`UPDATE sync_readings SET whole_at = whole_at - interval '25 hours'
-      WHERE organisation_id = ${await organisationId(world)} AND kind = 'patients'`;
+      WHERE organization_id = ${await organizationId(world)} AND kind = 'patients'`;
     await syncByClock(world);
     expect(await patient('pat-new')).toBeUndefined();
     await server.remove('Patient', 'pat-10');
@@ -221,7 +221,7 @@ test('10,000 patients are read page by page, and a sync that broke off goes on w
   );
   const kept = async () => {
     const [row] = await world.owner<{ n: number }[]>`SELECT count(*)::int AS n FROM patients
-      WHERE organisation_id = ${await organisationId(world)}`;
+      WHERE organization_id = ${await organizationId(world)}`;
     return row?.n ?? 0;
   };
   expect(await kept()).toBeGreaterThan(3000);

@@ -24,7 +24,7 @@ export async function install(): Promise<Installation> {
   const address = parseDatabaseUrl('DATABASE_URL', env.DATABASE_URL ?? '');
   const database = { ...address, database: `${address.database}_larkspur` };
   const larkspur = await startLarkspur({ database, host: '127.0.0.1', port: Number(env.LARKSPUR_PORT) });
-  await owner`UPDATE organisations SET emr_address = ${larkspur.url}`;
+  await owner`UPDATE organizations SET emr_address = ${larkspur.url}`;
   await spawned.start('api');
   const laid = (await spawned.read()).sandbox;
   const sandbox: Sandbox = {

@@ -121,7 +121,7 @@ describe('a link that has expired', () => {
     expect(await loginEvents()).toHaveLength(1);
   });
 
-  test('of one account leaves another of the same organisation at work, for the same patients too', async () => {
+  test('of one account leaves another of the same organization at work, for the same patients too', async () => {
     const { api, owner } = world;
     const parked = await expireInMidBatch(6, 2);
     const access_token = await api.link({ user_id: 'colleague', staff: 1 });

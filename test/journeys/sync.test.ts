@@ -179,7 +179,7 @@ describe('a sync by the clock', () => {
   test('happens when its time has come, brings what changed, and sends no event', async () => {
     const { owner, api } = world;
     await api.control('PATCH', '/control/providers/502', { displayName: 'Renamed Overnight, MD' });
-    const moved = await owner`UPDATE organisations SET next_sync_at = now() - interval '1 second' RETURNING id`;
+    const moved = await owner`UPDATE organizations SET next_sync_at = now() - interval '1 second' RETURNING id`;
     expect(moved).toHaveLength(1);
     await until(
       'the scheduled sync',
@@ -191,7 +191,7 @@ describe('a sync by the clock', () => {
     });
     expect((await api.call('GET', '/v1/webhook-events')).body.webhook_events).toStrictEqual([]);
     const [next] = await owner<{ minutes: number }[]>`
-      SELECT extract(epoch FROM next_sync_at - now())::float8 / 60 AS minutes FROM organisations`;
+      SELECT extract(epoch FROM next_sync_at - now())::float8 / 60 AS minutes FROM organizations`;
     expect(next?.minutes).toBeGreaterThan(14);
     expect(next?.minutes).toBeLessThanOrEqual(15);
   });

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { buildServer } from '../../src/api/server.ts';
 import type { Connector } from '../../src/connectors/connector.ts';
 import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { openLookups } from '../../src/db/lookups.ts';
+import { buildServer } from '../../src/http/server.ts';
 import { openApi } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { countRows } from './journey.ts';
@@ -138,7 +138,7 @@ describe('a telephone encounter is refused, and nothing of it is stored, when', 
     const connectors = new Map([...world.ctx.connectors, ['plain', plain]]);
     const server = buildServer({ ...world.ctx, connectors, lookups: openLookups() }, endpoints);
     const base_url = await server.listen({ host: '127.0.0.1', port: 0 });
-    await world.owner`UPDATE organisations SET connector = 'plain'`;
+    await world.owner`UPDATE organizations SET connector = 'plain'`;
     try {
       const api = openApi({ ...world.sandbox, base_url });
       const before = await countRows(world.owner);
@@ -152,7 +152,7 @@ describe('a telephone encounter is refused, and nothing of it is stored, when', 
       expect((await api.callIn({ reason: 'r'.repeat(51) })).body.code).toBe('invalid_field');
       expect(await countRows(world.owner)).toStrictEqual(before);
     } finally {
-      await world.owner`UPDATE organisations SET connector = 'larkspur'`;
+      await world.owner`UPDATE organizations SET connector = 'larkspur'`;
       await server.close();
     }
   });

@@ -185,7 +185,7 @@ test('of twenty writes at once with one reference exactly one is applied, and th
   expect(twenty.filter((entry) => entry.applied)).toHaveLength(1);
 });
 
-test('a reference is free again after a refusal, and free for another operation', async () => {
+test('a reference is free again after a apiError, and free for another operation', async () => {
   expect((await post(ENCOUNTERS, call('again', { providerId: 'x' }))).status).toBe(404);
   expect((await get('/api/receipts/create_telephone_encounter/again')).status).toBe(404);
   const created = await post(ENCOUNTERS, call('again'));

@@ -124,3 +124,11 @@ async function everything(clinic: Clinic): Promise<unknown[]> {
     paths.map(async (path) => (await clinic.api('GET', `/api/${path}`, undefined, sessionToken)).body),
   );
 }
+
+test('a database from before the baseline is refused', async () => {
+  const options = await database();
+  const sql = connect(options.database, { max: 1 });
+  closing.push(() => sql.end());
+  await sql`create table migrations (position int primary key, applied_at timestamptz default now())`;
+  await expect(startLarkspur(options)).rejects.toThrow('created by a version before 0.1.0');
+});

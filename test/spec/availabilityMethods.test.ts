@@ -154,7 +154,7 @@ test("DEC-259 With facility_scoped_scheduling only appointments at the shift's o
 
 const fallback = { fallback_to_default_hours: 'true' };
 
-test("DEC-260 With fallback_to_default_hours providers without hours get the organisation's default hours.", async () => {
+test("DEC-260 With fallback_to_default_hours providers without hours get the organization's default hours.", async () => {
   expect(await free('506', fallback)).toStrictEqual(['09:00–17:00']);
   expect(await free('506')).toStrictEqual([]);
   expect(await free('506', { fallback_to_default_hours: 'false' })).toStrictEqual([]);
@@ -163,15 +163,15 @@ test("DEC-260 With fallback_to_default_hours providers without hours get the org
   expect(await free('507', fallback, daysAfter(monday, 1))).toStrictEqual(['09:00–10:00']);
 });
 
-test("DEC-261 The organisation's default hours are Monday to Friday 09:00–17:00 unless set.", async () => {
+test("DEC-261 The organization's default hours are Monday to Friday 09:00–17:00 unless set.", async () => {
   const week = { start_date: monday, end_date: daysAfter(monday, 6), provider_ids: '506', ...fallback };
   const offers: Row[] = (await askAvailability(world, week)).body.results.availability;
   expect(offers.map(({ day_of_week }) => day_of_week)).toStrictEqual([1, 2, 3, 4, 5]);
   expect(new Set(spans(offers))).toStrictEqual(new Set(['09:00–17:00']));
   const set = async (hours: unknown) => {
     const operator = await openOperator(world);
-    const [{ id } = { id: '' }] = await world.owner<{ id: string }[]>`SELECT id FROM organisations`;
-    expect((await operator.patch(`clients/{client}/organisations/${id}/default-hours`, { hours })).status).toBe(200);
+    const [{ id } = { id: '' }] = await world.owner<{ id: string }[]>`SELECT id FROM organizations`;
+    expect((await operator.patch(`clients/{client}/organizations/${id}/default-hours`, { hours })).status).toBe(200);
   };
   await set([{ day: 'Tuesday', shifts: [shift('07:30', '11:00')] }]);
   const set_offers: Row[] = (await askAvailability(world, week)).body.results.availability;

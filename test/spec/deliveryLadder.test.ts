@@ -85,7 +85,7 @@ test("DEC-349 The delivery ladder's jitter is at most 20 % either way.", async (
   expect(factors[1]).toBeCloseTo(1.2, 2);
 });
 
-test("DEC-350 A receiver's `Retry-After` is honoured.", async () => {
+test("DEC-350 A receiver's `Retry-After` is honored.", async () => {
   const { receiver } = await register(world);
   for (const [status, header, asked_s] of [
     [429, () => '7200', 7_200],
@@ -124,7 +124,7 @@ test('DEC-351 A delivery times out after 15 s.', async () => {
   runOut[0]?.();
   const { status, problem, status_code } = await afterTry(event.id, 1);
   expect([status, status_code]).toStrictEqual(['pending', null]);
-  expect(problem).toMatch(/did not answer within 15 s/);
+  expect(problem).toMatch(/did not respond within 15 s/);
 });
 
 test('DEC-352 A delivery succeeds with any 2xx answer and with no other.', async () => {

@@ -87,7 +87,7 @@ test('DOC-05 `document` (file) is required (limits: LIM-05, LIM-06).', async () 
   await expectRefused({ document: 'a text and no file' }, refused, null);
 });
 
-test('DOC-06 `emr_assigned_to_id` is an optional string that must match a staff member of the organisation.', async () => {
+test('DOC-06 `emr_assigned_to_id` is an optional string that must match a staff member of the organization.', async () => {
   const { body } = await world.api.call('GET', '/v1/staff');
   const listed: string[] = body.staff.map(({ ehr_id }: { ehr_id: string }) => ehr_id);
   expect(listed).toContain('704');

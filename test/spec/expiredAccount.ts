@@ -5,7 +5,7 @@ import { until } from '../journeys/journey.ts';
 
 export type ExpiredAccount = { access_token: string; user_id: string; staff: number; api: Api };
 
-/** An account of the sandbox's organisation that is linked, and whose link the EMR then ends for good. */
+/** An account of the sandbox's organization that is linked, and whose link the EMR then ends for good. */
 export async function expireAccount(world: TestSandbox, user_id: string, staff: number): Promise<ExpiredAccount> {
   const access_token = await world.api.link({ user_id, staff });
   const api = apiOf(world, { access_token });

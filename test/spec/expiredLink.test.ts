@@ -38,14 +38,14 @@ const purposeOf = ({ user_id, access_token }: ExpiredAccount) => ({
 const create = (body: Record<string, unknown>) =>
   world.api.call('POST', '/link/token/create', { body, headers: { access_token: null } });
 
-const refusal = { success: false, error: 'login_required', message: expect.stringContaining('expired') };
+const apiError = { success: false, error: 'login_required', message: expect.stringContaining('expired') };
 
 test('AUT-06 A request whose account link has expired fails with the `login_required` error until update mode has been run, except on `/v1/webhook…`, `/v1/webhook-events` and `/v1/jobs…`.', async () => {
   const { api, access_token } = await expireAccount(world, 'renewed-user', 4);
   for (const operation of v1) {
     const answer = await api.call(operation.method, operation.url);
     if (answersWhileExpired(operation)) expect(answer.status, operation.path).not.toBe(403);
-    else expect([answer.status, answer.body], operation.path).toStrictEqual([403, refusal]);
+    else expect([answer.status, answer.body], operation.path).toStrictEqual([403, apiError]);
   }
   await world.api.link({ user_id: 'renewed-user', staff: 4, access_token });
   for (const operation of v1) {
@@ -68,7 +68,7 @@ test("DEC-045 An expired account link makes every `/v1` request with that access
   expect(refused.length).toBeGreaterThan(20);
   for (const { method, url } of refused) {
     const answer = await expired.api.call(method, url);
-    expect([answer.status, answer.body], url).toStrictEqual([403, refusal]);
+    expect([answer.status, answer.body], url).toStrictEqual([403, apiError]);
   }
 });
 

@@ -156,7 +156,7 @@ test('DEC-323 An `Idempotency-Key` is scoped to the access token, or to the clie
   expect(replayed(await hook(key, 'http://127.0.0.1:9/foreign', other.api))).toBe('true');
 });
 
-test('DEC-324 Under an `Idempotency-Key` only accepted answers are stored: after a refusal the same key may be tried again.', async () => {
+test('DEC-324 Under an `Idempotency-Key` only accepted answers are stored: after a apiError the same key may be tried again.', async () => {
   const key = randomUUID();
   const before = await countRows(world.owner);
   expect((await world.api.callIn({ provider_id: 'nobody' }, keyed(key))).status).toBe(404);

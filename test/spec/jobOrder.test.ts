@@ -52,7 +52,7 @@ async function parkWith(mrn: string): Promise<Call> {
 
 const relink = () => world.api.link({ access_token: world.sandbox.access_token });
 
-test('DEC-280 Writes for one patient of one organisation run in the order they were accepted.', async () => {
+test('DEC-280 Writes for one patient of one organization run in the order they were accepted.', async () => {
   const { mrn } = patient(1);
   const { provider_id: provider, location_id: location } = world.sandbox.example;
   const form = documentForm(world);

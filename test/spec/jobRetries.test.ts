@@ -48,10 +48,10 @@ test('DEC-282 A job is retried only for what may succeed later: EMR unreachable,
     expect((await world.api.untilEvent(call.job_id)).event_type, kind).toBe('telephone_encounter.created');
   }
   // Unreachable: nobody listens there.
-  await world.owner`UPDATE organisations SET emr_address = 'http://127.0.0.1:9'`;
+  await world.owner`UPDATE organizations SET emr_address = 'http://127.0.0.1:9'`;
   const unreachable = await accept();
   await untilRetried(unreachable);
-  await world.owner`UPDATE organisations SET emr_address = ${world.sandbox.larkspur.url}`;
+  await world.owner`UPDATE organizations SET emr_address = ${world.sandbox.larkspur.url}`;
   await endPauses(world.owner);
   expect((await world.api.untilEvent(unreachable.job_id)).event_type).toBe('telephone_encounter.created');
 
@@ -122,7 +122,7 @@ test('DEC-284 Retries go on for one hour; then the job is `failed`.', async () =
   expect(await sentFor(call)).toStrictEqual([]);
 });
 
-test('DEC-287 A refusal by the EMR is final: no retry.', async () => {
+test('DEC-287 A apiError by the EMR is final: no retry.', async () => {
   await setFault(world.api, create, 'refuse', { reason: 'This chart is locked.' });
   const call = await accept();
   const event = await world.api.untilEvent(call.job_id);

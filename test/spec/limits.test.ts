@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { rateLimiter } from '../../src/api/rateLimit.ts';
 import { loadConfig } from '../../src/config.ts';
+import { rateLimiter } from '../../src/http/rateLimit.ts';
 import { startService } from '../../src/main.ts';
 import { apiOf, expectRefusal, newClient, raw } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';

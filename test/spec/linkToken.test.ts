@@ -20,9 +20,9 @@ afterAll(() => world.close());
 type Fields = Record<string, unknown>;
 const create = (body: Fields, api: Api = world.api, headers: Record<string, string | null> = { access_token: null }) =>
   api.call('POST', '/link/token/create', { body, headers });
-/** For a user of the sandbox's organisation, which has had its first link. */
+/** For a user of the sandbox's organization, which has had its first link. */
 const inOld = (fields: Fields = {}) => ({ user_id: 'user-1', org_id: world.sandbox.org_id, ...fields });
-/** For the first user of an organisation that nobody has linked. */
+/** For the first user of an organization that nobody has linked. */
 const inNew = (fields: Fields = {}) => ({
   user_id: 'user-1',
   org_id: 'new-org',
@@ -78,7 +78,7 @@ test('LNK-03 `user_id` must not hold personal data such as an e-mail address or 
   }
 });
 
-test("LNK-04 `org_id` (string) is required: the client-chosen id of the user's organisation.", async () => {
+test("LNK-04 `org_id` (string) is required: the client-chosen id of the user's organization.", async () => {
   for (const org_id of [undefined, null, '']) {
     await expectNoToken(create(inOld({ org_id })), 'Missing required field: org_id', 'org_id');
   }
@@ -87,12 +87,12 @@ test("LNK-04 `org_id` (string) is required: the client-chosen id of the user's o
   await world.api.link({ user_id: 'chosen', org_id, staff: 2 });
   await world.api.link({ user_id: 'chosen', staff: 2 });
   const accounts =
-    await world.owner`SELECT org_id FROM accounts JOIN organisations ON organisations.id = organisation_id
+    await world.owner`SELECT org_id FROM accounts JOIN organizations ON organizations.id = organization_id
     WHERE user_id = 'chosen' ORDER BY accounts.id`;
   expect(accounts.map((each) => each.org_id)).toStrictEqual([org_id, world.sandbox.org_id]);
 });
 
-test('LNK-05 `emr_name` (string) is required for the first user of a new organisation and optional once that organisation has had its first successful link.', async () => {
+test('LNK-05 `emr_name` (string) is required for the first user of a new organization and optional once that organization has had its first successful link.', async () => {
   const org_id = 'named-org';
   const missing = 'Missing required field: emr_name';
   await expectNoToken(create(inNew({ org_id, emr_name: undefined })), missing, 'emr_name');
@@ -107,7 +107,7 @@ test('LNK-05 `emr_name` (string) is required for the first user of a new organis
   expect((await create(inNew({ org_id, user_id: 'user-2', emr_name: undefined }))).status).toBe(200);
 });
 
-test('LNK-06 `emr_instance_domain` (string, URL of the EMR instance) is required for the first user of a new organisation and optional once that organisation has had its first successful link.', async () => {
+test('LNK-06 `emr_instance_domain` (string, URL of the EMR instance) is required for the first user of a new organization and optional once that organization has had its first successful link.', async () => {
   const org_id = 'placed-org';
   const bare = inNew({ org_id, emr_instance_domain: undefined });
   const missing = 'Missing required field: emr_instance_domain';
@@ -194,7 +194,7 @@ test('DEC-076 For a new `org_id`, `emr_name` and then `emr_instance_domain` are 
   const named = { ...neither, emr_name: 'larkspur' };
   await expectNoToken(create(named), 'Missing required field: emr_instance_domain', 'emr_instance_domain');
   expect((await create({ ...named, emr_instance_domain: world.sandbox.larkspur.url })).status).toBe(200);
-  // An organisation of one client is new to another.
+  // An organization of one client is new to another.
   await expectNoToken(create(inOld(), other.api), 'Missing required field: emr_name', 'emr_name');
 });
 
@@ -214,9 +214,9 @@ test('DEC-077 For an existing `org_id`, `emr_name` and `emr_instance_domain` may
 
 test('DEC-078 For an existing `org_id`, an `emr_name` or `emr_instance_domain` that does not match is 400.', async () => {
   addPlainEmr(world);
-  const name = 'emr_name does not match the EMR of this organisation.';
+  const name = 'emr_name does not match the EMR of this organization.';
   await expectNoToken(create(inOld({ emr_name: 'plain' })), name, 'emr_name');
-  const place = 'emr_instance_domain does not match the EMR address of this organisation.';
+  const place = 'emr_instance_domain does not match the EMR address of this organization.';
   for (const emr_instance_domain of ['https://elsewhere.example.org', 'http://127.0.0.1:1']) {
     await expectNoToken(create(inOld({ emr_instance_domain })), place, 'emr_instance_domain');
   }

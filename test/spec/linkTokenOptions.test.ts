@@ -65,11 +65,11 @@ test('DEC-081 `POST /link/token/create` takes an optional `callback_url`, which 
   expect((await create(anew(), other.api)).status).toBe(200);
   expect((await create(anew({ callback_url }), other.api)).status).toBe(200);
   const before = await tokens();
-  const refusal = 'callback_url is not registered for this client.';
+  const apiError = 'callback_url is not registered for this client.';
   for (const url of ['https://app.example.org/', `${callback_url}/x`, 'https://evil.example.org', '']) {
-    expectRefusal(await create(anew({ callback_url: url }), other.api), 400, refusal, 'callback_url');
+    expectRefusal(await create(anew({ callback_url: url }), other.api), 400, apiError, 'callback_url');
   }
-  expectRefusal(await create(anew({ callback_url })), 400, refusal, 'callback_url');
+  expectRefusal(await create(anew({ callback_url })), 400, apiError, 'callback_url');
   const rule = 'callback_url must be a string';
   expectRefusal(await create(anew({ callback_url: 5 }), other.api), 400, rule, 'callback_url');
   expect(await tokens()).toBe(before);

@@ -20,12 +20,12 @@ const headers = { access_token: null };
 /** Everything that a link stores. */
 const held = async () =>
   (
-    await world.owner`SELECT (SELECT count(*) FROM organisations) AS organisations,
+    await world.owner`SELECT (SELECT count(*) FROM organizations) AS organizations,
       (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM public_tokens) AS public_tokens,
       (SELECT count(*) FROM jobs) AS jobs, (SELECT count(*) FROM data_keys) AS data_keys`
   )[0];
-const organisations = (org_id: string) =>
-  world.owner`SELECT id, emr_address FROM organisations WHERE org_id = ${org_id}`;
+const organizations = (org_id: string) =>
+  world.owner`SELECT id, emr_address FROM organizations WHERE org_id = ${org_id}`;
 const usernameOf = (staff: number) => world.sandbox.larkspur.staff[staff]?.username;
 
 const invalid = 'Invalid or expired public_token.';
@@ -154,24 +154,24 @@ test('DEC-105 Nothing is stored until the EMR login succeeds.', async () => {
   expect(await held()).not.toStrictEqual(before);
 });
 
-test('DEC-106 After linking, the first sync of that organisation is queued at once.', async () => {
+test('DEC-106 After linking, the first sync of that organization is queued at once.', async () => {
   const org_id = 'fresh-org';
   expect((await steps.signIn(await steps.linkToken({ org_id }), 4)).status).toBe(200);
-  const jobs = await world.owner`SELECT jobs.type FROM jobs JOIN organisations ON organisations.id = organisation_id
+  const jobs = await world.owner`SELECT jobs.type FROM jobs JOIN organizations ON organizations.id = organization_id
     WHERE org_id = ${org_id}`;
   expect(jobs.map(({ type }) => type)).toStrictEqual(['sync']);
 });
 
-test('DEC-107 An organisation comes to exist at its first successful link: a mistyped domain of an unfinished link does not stick.', async () => {
+test('DEC-107 An organization comes to exist at its first successful link: a mistyped domain of an unfinished link does not stick.', async () => {
   const org_id = 'mistyped-org';
   const dark = `http://127.0.0.1:${await freePort()}`;
   const wrong = await steps.linkToken({ org_id, emr_instance_domain: dark });
   expect((await steps.signIn(wrong, 5)).status).toBe(503);
-  expect(await organisations(org_id)).toHaveLength(0);
+  expect(await organizations(org_id)).toHaveLength(0);
   const right = await steps.linkToken({ org_id });
-  expect(await organisations(org_id)).toHaveLength(0);
+  expect(await organizations(org_id)).toHaveLength(0);
   expect((await steps.signIn(right, 5)).status).toBe(200);
-  expect((await organisations(org_id)).map((each) => each.emr_address)).toStrictEqual([world.sandbox.larkspur.url]);
+  expect((await organizations(org_id)).map((each) => each.emr_address)).toStrictEqual([world.sandbox.larkspur.url]);
   // From now on its address is known, and another one is refused.
   const body = { user_id: 'u', org_id, emr_instance_domain: dark };
   expect((await world.api.call('POST', '/link/token/create', { body, headers })).status).toBe(400);

@@ -43,7 +43,7 @@ test('PHA-05 Pharmacy `status` is the string `active` or `inactive`.', () => {
   expect(new Set(pharmacies.map(({ status }) => status))).toStrictEqual(new Set(['active', 'inactive']));
 });
 
-test("PHA-06 `GET /v1/pharmacies` works without any parameter and lists the organisation's pharmacies.", () => {
+test("PHA-06 `GET /v1/pharmacies` works without any parameter and lists the organization's pharmacies.", () => {
   expect(answer.status).toBe(200);
   expect(pharmacies.map(({ ehr_id }) => ehr_id)).toContain(world.sandbox.example.pharmacy_ehr_id);
 });

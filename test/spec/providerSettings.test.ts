@@ -113,7 +113,7 @@ test('PRU-07 `set_recur` takes rec_start_date, rec_end_date, recur_interval_amou
   expect(counts).toStrictEqual([0, 1, 0, 0, 1, 1, 0]);
 });
 
-test("PRU-08 `facility_id` must exist among the organisation's locations; another one is refused.", async () => {
+test("PRU-08 `facility_id` must exist among the organization's locations; another one is refused.", async () => {
   for (const { facilityId } of await clinicRows(world, 'facilities')) {
     await set(hours(shift('09:00', '12:00', { facility_id: facilityId })));
   }

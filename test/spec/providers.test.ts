@@ -129,7 +129,7 @@ test('PRV-14 shift `start` and `end` are strings in the format `THH:MM:SS`, 24-h
   }
 });
 
-test("PRV-16 shift `facility_id` is a string naming one of the organisation's locations.", async () => {
+test("PRV-16 shift `facility_id` is a string naming one of the organization's locations.", async () => {
   const facilities = (await clinicRows(world, 'facilities')).map(({ facilityId }) => facilityId);
   for (const [{ facility_id }, row] of shifts()) {
     expect(facilities).toContain(facility_id);

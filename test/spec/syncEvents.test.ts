@@ -25,7 +25,7 @@ test('DEC-319 A scheduled sync sends no event.', async () => {
   const count = async () => (await world.api.call('GET', '/v1/webhook-events')).body.pagination.total_count;
   const before = await count();
   await world.api.control('PATCH', '/control/providers/502', { displayName: 'Renamed Overnight, MD' });
-  await world.owner`UPDATE organisations SET next_sync_at = now() - interval '1 second'`;
+  await world.owner`UPDATE organizations SET next_sync_at = now() - interval '1 second'`;
   await requestDueSyncs(world.ctx);
   await until('the scheduled sync', async () => {
     const { body } = await world.api.call('GET', '/v1/providers');

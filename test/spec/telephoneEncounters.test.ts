@@ -96,7 +96,7 @@ test('TEL-07 `refill_medication_name` is an optional string (limit: LIM-02).', a
   await expectStringOnly('refill_medication_name');
 });
 
-test("TEL-08 `pharmacy_ehr_id` is an optional string that must exist in the organisation's pharmacy list.", async () => {
+test("TEL-08 `pharmacy_ehr_id` is an optional string that must exist in the organization's pharmacy list.", async () => {
   const { body } = await world.api.call('GET', '/v1/pharmacies');
   const listed: string[] = body.pharmacies.map(({ ehr_id }: { ehr_id: string }) => ehr_id);
   expect(listed).toContain('9003');

@@ -8,7 +8,7 @@ import { sendDocument } from './sendDocument.ts';
 import { acceptedWork } from './stored.ts';
 
 let world: TestSandbox;
-/** Another organisation of this client, and another client; both have records of every kind. */
+/** Another organization of this client, and another client; both have records of every kind. */
 let second: Api;
 let other: Api;
 beforeAll(async () => {
@@ -35,7 +35,7 @@ async function appointmentOf(api: Api): Promise<string | undefined> {
   const reference = (await api.call('GET', '/v1/settings')).body.data.access_token_reference_id;
   const [row] = await world.owner<
     { id: string }[]
-  >`SELECT appointments.id FROM appointments JOIN accounts USING (organisation_id)
+  >`SELECT appointments.id FROM appointments JOIN accounts USING (organization_id)
     WHERE reference_id = ${reference} LIMIT 1`;
   return row?.id;
 }
@@ -158,7 +158,7 @@ async function expectAbsent(theirs: Api): Promise<void> {
   expect(body.webhook_events).toStrictEqual([]);
 }
 
-test('DEC-055 A record of another organisation is 404, indistinguishable from absence.', async () => {
+test('DEC-055 A record of another organization is 404, indistinguishable from absence.', async () => {
   await expectAbsent(second);
 });
 

@@ -13,7 +13,7 @@ export async function leaveRows(
 ): Promise<Left> {
   const receiver = await startReceiver();
   try {
-    // The first sync of the organisation, of which the references of the write come.
+    // The first sync of the organization, of which the references of the write come.
     await until('the first sync', async () => {
       const { body } = await api.call('GET', '/v1/patients', { headers });
       // The last kind that a sync brings.

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -13,7 +13,7 @@ const foreign_word = 'FOREIGNBYTES';
 let world: TestSandbox;
 let other: OtherClient;
 let foreign: { access_token: string; api: Api; ids: string[]; secrets: string[]; appointment_id: string };
-/** Of this client, in this organisation, but another user's. */
+/** Of this client, in this organization, but another user's. */
 let colleague: { access_token: string; ids: string[] };
 let revoked_token: string;
 
@@ -57,7 +57,7 @@ async function layForeign(): Promise<typeof foreign> {
   const ids = [`${left.job_id}`, left.event_id, left.webhook_id, hook.webhook_id];
   // What is planted while the first sync still runs would be taken for gone.
   await until('the first sync', async () => {
-    const [row] = await world.owner`SELECT FROM organisations WHERE client_id = ${other.id} AND synced_at IS NOT NULL`;
+    const [row] = await world.owner`SELECT FROM organizations WHERE client_id = ${other.id} AND synced_at IS NOT NULL`;
     return row;
   });
   for (const table of record_tables) {

@@ -98,7 +98,7 @@ function disguises(text: string): string[] {
     const whole = Buffer.from(`${'x'.repeat(shift)}${text}`)
       .toString('base64')
       .replace(/=+$/, '');
-    // The first and last characters also depend on the neighbours.
+    // The first and last characters also depend on the neighbors.
     return whole.slice(shift === 0 ? 0 : 4, -3);
   });
   const plain = [text, ...base64, ...base64.map((each) => each.replaceAll('+', '-').replaceAll('/', '_'))];

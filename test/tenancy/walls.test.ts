@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
-import { connect, type Database, openDatabase, type Sql, service_role, system_role } from '../../src/db/database.ts';
+import { connect, type Database, openDatabase, type Sql } from '../../src/db/database.ts';
+import { roleAddresses, service_role, system_role } from '../../src/db/roles.ts';
 import { newId } from '../../src/ids.ts';
 import { newClient, type OtherClient } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -32,10 +33,10 @@ const keyColumn = (table: string) => (table === 'clients' ? 'id' : 'client_id');
 
 beforeAll(async () => {
   world = await startSandbox();
-  const address = parseDatabaseUrl('DATABASE_URL', world.env.DATABASE_URL ?? '');
-  db = openDatabase(address, 2);
-  service = connect(address, { role: service_role, max: 1 });
-  system = connect(address, { role: system_role, max: 1 });
+  const roles = roleAddresses(parseDatabaseUrl('DATABASE_URL', world.env.DATABASE_URL ?? ''));
+  db = openDatabase(roles, 2);
+  service = connect(roles.service, { max: 1 });
+  system = connect(roles.system, { max: 1 });
   other = await newClient(world);
   const access_token = await other.api.link({ user_id: 'their-user', org_id: 'their-org', staff: 1 });
   await leaveRows(other.api, { access_token });
@@ -290,7 +291,7 @@ describe('the role that crosses tenants', () => {
         'lanes UPDATE locked_until',
         'lanes UPDATE owner',
         'link_tokens DELETE',
-        'organisations UPDATE next_sync_at',
+        'organizations UPDATE next_sync_at',
         'public_tokens DELETE',
         'received_requests DELETE',
         'requests DELETE',

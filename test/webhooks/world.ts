@@ -5,6 +5,7 @@ import { connect, openDatabase, type Sql } from '../../src/db/database.ts';
 import { claimLeases, type Lease } from '../../src/db/lease.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { openNotifications } from '../../src/db/notifications.ts';
+import { roleAddresses } from '../../src/db/roles.ts';
 import type { EventOf } from '../../src/events.ts';
 import { openLog } from '../../src/log.ts';
 import { openMetrics } from '../../src/metrics.ts';
@@ -26,9 +27,8 @@ export const synced: EventOf = { type: 'sync.completed', data: { org_id: 'clinic
 export async function layWorld() {
   const laid = await template('webhooks', migrate);
   const database = await freshDatabase('webhooks', laid);
-  const address = database.address;
-  const owner: Sql = connect(address, { max: 4 });
-  const db = openDatabase(address, 6);
+  const owner: Sql = connect(database.address, { max: 4 });
+  const db = openDatabase(roleAddresses(database.address), 6);
   const lines: string[] = [];
   const ctx = {
     config: loadConfig({ SANDBOX: 'on' }),
@@ -96,13 +96,13 @@ export async function hurry(world: World): Promise<void> {
 }
 
 export async function jobOf(world: World, tenant: Tenant = world.tenant): Promise<number> {
-  const { client_id, organisation_id, account_id } = tenant;
+  const { client_id, organization_id, account_id } = tenant;
   const [job] = await world.owner<{ id: number }[]>`
     WITH operation AS (
-      INSERT INTO operations (id, client_id, organisation_id, account_id, type, input)
-      VALUES (gen_random_uuid(), ${client_id}, ${organisation_id}, ${account_id}, 'sync', '{}') RETURNING id)
-    INSERT INTO jobs (client_id, organisation_id, account_id, operation_id, type, lane)
-      SELECT ${client_id}, ${organisation_id}, ${account_id}, id, 'sync', 'lane' FROM operation RETURNING id`;
+      INSERT INTO operations (id, client_id, organization_id, account_id, type, input)
+      VALUES (gen_random_uuid(), ${client_id}, ${organization_id}, ${account_id}, 'sync', '{}') RETURNING id)
+    INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, lane)
+      SELECT ${client_id}, ${organization_id}, ${account_id}, id, 'sync', 'lane' FROM operation RETURNING id`;
   if (!job) throw new Error('no job');
   return job.id;
 }

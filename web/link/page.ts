@@ -1,5 +1,5 @@
 import { drawCard, showLoading, showNotice } from './card.ts';
-import { paintBrand } from './colour.ts';
+import { paintBrand } from './color.ts';
 import { hexHash } from './hash.ts';
 import { type Host, meetParent, nobody } from './host.ts';
 import { runLink } from './run.ts';

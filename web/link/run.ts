@@ -159,7 +159,7 @@ function labelOf(
 
 function facts({ session, say }: World): [string, string][] {
   return [
-    [say('organisation'), session.organisation],
+    [say('organization'), session.organization],
     [say('address'), session.emr_host],
   ];
 }

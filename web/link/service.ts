@@ -20,7 +20,7 @@ export type Way = {
 
 export type Session = {
   emr: string;
-  organisation: string;
+  organization: string;
   emr_host: string;
   update: boolean;
   fields: Field[];

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { connectors } from '../../connectors/index.ts';
 import type { Context } from '../../context.ts';
+import { endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
-import { endpoint } from '../endpoint.ts';
 
 export default endpoint({
   id: 'link.emrs.list',

@@ -1,6 +1,6 @@
+import { endpoint } from '../../http/endpoint.ts';
 import { createLinkToken } from '../../link/createLinkToken.ts';
 import { LinkTokenRequest, TokenAnswer } from '../../model/link.ts';
-import { endpoint } from '../endpoint.ts';
 
 export default endpoint({
   id: 'link.token.create',
@@ -9,7 +9,7 @@ export default endpoint({
   auth: 'client',
   summary: 'Make the token with which Link is opened, for a first link or (with access_token) to link again',
   description:
-    'The first user of a new organisation also needs `emr_name` and `emr_instance_domain`. The token is good for one use within 30 minutes.',
+    'The first user of a new organization also needs `emr_name` and `emr_instance_domain`. The token is good for one use within 30 minutes.',
   body: LinkTokenRequest,
   response: TokenAnswer,
   errors: [
@@ -22,6 +22,6 @@ export default endpoint({
     'update_mode_user_not_found',
   ],
   example: { answer: { success: true, token: 'lt_EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXA' } },
-  handle: ({ ctx, client, body, once }) =>
-    once(async (tx) => ({ success: true, token: await createLinkToken(ctx, tx, client, body) })),
+  handle: ({ ctx, client, body, inTransaction }) =>
+    inTransaction(async (tx) => ({ success: true, token: await createLinkToken(ctx, tx, client, body) })),
 });

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
+import { endpoint } from '../../http/endpoint.ts';
 import { exchangePublicToken } from '../../link/exchangePublicToken.ts';
 import { text } from '../../model/fields.ts';
 import { TokenAnswer } from '../../model/link.ts';
-import { endpoint } from '../endpoint.ts';
 
 export default endpoint({
   id: 'link.token.exchange',

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
+import { endpoint } from '../../http/endpoint.ts';
 import { completeLink, signInForLink } from '../../link/completeLink.ts';
 import { credential_max, success, text } from '../../model/fields.ts';
-import { endpoint } from '../endpoint.ts';
 
 /** Link without a browser, so that a customer's tests can link an account. The EMR sign-in is the real one. */
 export default endpoint({
@@ -40,10 +40,10 @@ export default endpoint({
     credentials: 'sandbox#/credentials',
     one_time_code: 'sandbox#/one_time_code',
   },
-  handle: async ({ ctx, client, body, once }) => {
+  handle: async ({ ctx, client, body, inTransaction }) => {
     const given = { credentials: body.credentials ?? {}, one_time_code: body.one_time_code };
     const person = await signInForLink(ctx, client.id, body.link_token, given).catch((error: unknown) => ({ error }));
-    const answer = await once(async (tx) => {
+    const answer = await inTransaction(async (tx) => {
       // Thrown only here: a repeated request finds its link token used, but gets its first answer all the same.
       if ('error' in person) throw person.error;
       return { success: true, public_token: await completeLink(ctx, tx, body.link_token, person) };

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { refusal } from '../../errors.ts';
+import { apiError } from '../../errors.ts';
+import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { Appointment } from '../../model/appointment.ts';
 import { success } from '../../model/fields.ts';
 import { readAppointment } from '../../records/appointments.ts';
-import { endpoint, JsonText } from '../endpoint.ts';
 
 export default endpoint({
   id: 'appointments.get',
@@ -17,11 +17,11 @@ export default endpoint({
   response: Type.Object({ success, appointment: Appointment }),
   errors: ['record_not_found'],
   found_in: { id: 'sandbox#/appointment_id' },
-  handle: async ({ ctx, account, params, saw }) => {
+  handle: async ({ ctx, account, params, auditPatients }) => {
     const id = parseId(params.id);
     const shown = id && (await readAppointment(ctx.db, account, id));
-    if (!shown) throw refusal('record_not_found', { noun: 'Appointment', id: params.id }, { field: 'id' });
-    saw(shown.mrns);
+    if (!shown) throw apiError('record_not_found', { noun: 'Appointment', id: params.id }, { field: 'id' });
+    auditPatients(shown.mrns);
     return new JsonText(shown.body);
   },
 });

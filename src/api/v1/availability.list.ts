@@ -1,6 +1,6 @@
+import { endpoint } from '../../http/endpoint.ts';
 import { AvailabilityAnswer, AvailabilityQuery } from '../../model/availability.ts';
 import { askAvailability } from '../../records/askAvailability.ts';
-import { endpoint } from '../endpoint.ts';
 
 export default endpoint({
   id: 'availability.list',

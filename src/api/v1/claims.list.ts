@@ -7,7 +7,7 @@ import { pageEndpoint } from '../listEndpoint.ts';
 
 export default pageEndpoint(claimPages, {
   schema: Claim,
-  summary: 'List the claims of the organisation, as of its last sync, latest service date first',
+  summary: 'List the claims of the organization, as of its last sync, latest service date first',
   filters: {
     ...days('service date'),
     patient_mrn: Type.Optional(text({ minLength: 1, examples: ['LK100001'] })),

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { refusal } from '../../errors.ts';
+import { apiError } from '../../errors.ts';
+import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { readJob } from '../../jobs/jobs.ts';
 import { success } from '../../model/fields.ts';
 import { Job } from '../../model/job.ts';
-import { endpoint, JsonText } from '../endpoint.ts';
 
 export default endpoint({
   id: 'jobs.get',
@@ -16,12 +16,12 @@ export default endpoint({
   response: Type.Object({ success, ...Job.properties, job: Job }),
   errors: ['record_not_found'],
   found_in: { job_id: 'sandbox#/job_id' },
-  handle: async ({ ctx, account, params, saw }) => {
+  handle: async ({ ctx, account, params, auditPatients }) => {
     // Fifteen digits are more than the database will ever hand out; what is longer names no job.
     const job_id = /^\d{1,15}$/.test(params.job_id) ? Number(params.job_id) : undefined;
     const [row] = job_id === undefined ? [] : await readJob(ctx.db, account.client_id, account.id, job_id);
-    if (!row) throw refusal('record_not_found', { noun: 'Job', id: params.job_id }, { field: 'job_id' });
-    saw(row.mrns);
+    if (!row) throw apiError('record_not_found', { noun: 'Job', id: params.job_id }, { field: 'job_id' });
+    auditPatients(row.mrns);
     return new JsonText(row.body);
   },
 });

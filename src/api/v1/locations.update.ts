@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { refusal } from '../../errors.ts';
+import { apiError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success, text } from '../../model/fields.ts';
 import { setLocationStatus } from '../../records/locations.ts';
 import { readStatus } from '../../records/readStatus.ts';
-import { endpoint } from '../endpoint.ts';
 
 export default endpoint({
   id: 'locations.update',
@@ -21,12 +21,12 @@ export default endpoint({
   }),
   errors: ['record_not_found'],
   found_in: { id: 'GET /v1/locations#/locations/0/id' },
-  handle: ({ account, body, params, once }) =>
-    once(async (tx) => {
+  handle: ({ account, body, params, inTransaction }) =>
+    inTransaction(async (tx) => {
       const id = parseId(params.id);
       const status = readStatus(body.status);
-      if (!id || !(await setLocationStatus(tx, account.organisation_id, id, status))) {
-        throw refusal('record_not_found', { noun: 'Location', id: params.id }, { field: 'id' });
+      if (!id || !(await setLocationStatus(tx, account.organization_id, id, status))) {
+        throw apiError('record_not_found', { noun: 'Location', id: params.id }, { field: 'id' });
       }
       return { success: true, message: 'Location updated.', location_id: id };
     }),

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
+import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { days, success, text } from '../../model/fields.ts';
 import { Order } from '../../model/order.ts';
 import { checkRange } from '../../records/checkRange.ts';
 import { listOrders, orders_max } from '../../records/orders.ts';
-import { endpoint, JsonText } from '../endpoint.ts';
 
 export default endpoint({
   id: 'orders.list',
@@ -14,9 +14,9 @@ export default endpoint({
   summary: `List a patient’s orders, as of the last sync, newest first and at most ${orders_max}`,
   query: Type.Object({ patient_mrn: text({ minLength: 1 }), ...days('order date') }),
   response: Type.Object({ success, orders: Type.Array(Order) }),
-  handle: async ({ ctx, account, query, saw }) => {
+  handle: async ({ ctx, account, query, auditPatients }) => {
     checkRange(query);
-    saw([query.patient_mrn]);
+    auditPatients([query.patient_mrn]);
     return new JsonText(await listOrders(ctx.db, account, query));
   },
 });

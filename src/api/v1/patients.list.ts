@@ -6,7 +6,7 @@ import { pageEndpoint } from '../listEndpoint.ts';
 
 export default pageEndpoint(patientPages, {
   schema: Patient,
-  summary: 'List the patients of the organisation, as of its last sync',
+  summary: 'List the patients of the organization, as of its last sync',
   filters: {
     dob: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
     first_name: Type.Optional(text({ minLength: 1, description: 'Any part of the name, in any case' })),

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { refusal } from '../../errors.ts';
+import { apiError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success } from '../../model/fields.ts';
 import { PatientChanges } from '../../model/patientRequest.ts';
 import { patchPatient } from '../../writes/patchPatient.ts';
-import { endpoint } from '../endpoint.ts';
 
 export default endpoint({
   id: 'patients.update',
@@ -33,14 +33,14 @@ export default endpoint({
   events: ['patient.updated', 'patient.update_failed'],
   example: { body: { phone: '315-555-0109', email: 'ada.testpatient@example.org' } },
   found_in: { id: 'GET /v1/patients?mrn=LK100001#/patients/0/id' },
-  handle: async ({ ctx, account, params, body, saw, about, once }) => {
-    const answer = await once(async (tx) => {
+  handle: async ({ ctx, account, params, body, auditPatients, auditSubject, inTransaction }) => {
+    const answer = await inTransaction(async (tx) => {
       const id = parseId(params.id);
       const patched = id && (await patchPatient(ctx, tx, account, id, body));
-      if (!patched) throw refusal('record_not_found', { noun: 'Patient', id: params.id }, { field: 'id' });
+      if (!patched) throw apiError('record_not_found', { noun: 'Patient', id: params.id }, { field: 'id' });
       const { mrn, ...told } = patched;
-      saw([mrn]);
-      about({ job_id: told.job_id });
+      auditPatients([mrn]);
+      auditSubject({ job_id: told.job_id });
       return { success: true, ...told };
     });
     ctx.notifications.notify('chartwire_jobs');

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { refusal } from '../../errors.ts';
+import { apiError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success } from '../../model/fields.ts';
 import { ProviderSettingsRequest } from '../../model/providerSettings.ts';
 import { patchProvider } from '../../records/patchProvider.ts';
-import { endpoint } from '../endpoint.ts';
 
 const declared = {
   method: 'PATCH',
@@ -24,10 +24,10 @@ export const updateByEhrId = endpoint({
   summary: 'Set a provider’s status, visibility and hours, by the EMR’s id',
   params: Type.Object({ ehr_id: Type.String() }),
   errors: ['no_field', 'provider_not_found', 'location_not_found'],
-  handle: ({ account, body, params, once }) =>
-    once(async (tx) => {
+  handle: ({ account, body, params, inTransaction }) =>
+    inTransaction(async (tx) => {
       const id = await patchProvider(tx, account, { ehr_id: params.ehr_id }, body);
-      if (!id) throw refusal('provider_not_found', { id: params.ehr_id }, { field: 'ehr_id' });
+      if (!id) throw apiError('provider_not_found', { id: params.ehr_id }, { field: 'ehr_id' });
       return answer(id);
     }),
 });
@@ -40,11 +40,11 @@ export const updateById = endpoint({
   params: Type.Object({ id: Type.String() }),
   errors: ['no_field', 'record_not_found', 'location_not_found'],
   found_in: { id: 'GET /v1/providers#/providers/0/id' },
-  handle: ({ account, body, params, once }) =>
-    once(async (tx) => {
+  handle: ({ account, body, params, inTransaction }) =>
+    inTransaction(async (tx) => {
       const asked = parseId(params.id);
       const id = asked && (await patchProvider(tx, account, { id: asked }, body));
-      if (!id) throw refusal('record_not_found', { noun: 'Provider', id: params.id }, { field: 'id' });
+      if (!id) throw apiError('record_not_found', { noun: 'Provider', id: params.id }, { field: 'id' });
       return answer(id);
     }),
 });

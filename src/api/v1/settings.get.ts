@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { offersOf } from '../../accounts/offersOf.ts';
+import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
 import { Settings } from '../../model/settings.ts';
 import { readSettings } from '../../records/settings.ts';
-import { endpoint, JsonText } from '../endpoint.ts';
 
 export default endpoint({
   id: 'settings.get',

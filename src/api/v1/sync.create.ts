@@ -1,15 +1,15 @@
 import { Type } from 'typebox';
+import { endpoint } from '../../http/endpoint.ts';
+import { acceptOnce } from '../../http/idempotency.ts';
 import { success } from '../../model/fields.ts';
 import { requestSync } from '../../records/requestSync.ts';
-import { endpoint } from '../endpoint.ts';
-import { acceptOnce } from '../idempotency.ts';
 
 export default endpoint({
   id: 'sync.create',
   method: 'POST',
   path: '/v1/sync',
   auth: 'account',
-  summary: 'Read the organisation’s records anew from the EMR; ends in sync.completed or sync.failed',
+  summary: 'Read the organization’s records anew from the EMR; ends in sync.completed or sync.failed',
   body: Type.Object({}),
   response: Type.Object({
     success,
@@ -17,7 +17,7 @@ export default endpoint({
     job_id: Type.Integer(),
   }),
   events: ['sync.completed', 'sync.failed'],
-  handle: ({ ctx, account, idempotency, about, beside }) =>
+  handle: ({ ctx, account, idempotency, auditSubject, auditStatement }) =>
     acceptOnce(
       ctx,
       account.client_id,
@@ -25,14 +25,18 @@ export default endpoint({
       async () => {
         const of = { ...account, account_id: account.id };
         const sql = idempotency ? ctx.db.service.pooled : ctx.db.service;
-        const { id, job_id } = await requestSync(ctx, sql, of, { announce: true, idempotency, beside });
+        const { id, job_id } = await requestSync(ctx, sql, of, {
+          announce: true,
+          idempotency,
+          auditStatement,
+        });
         if (job_id === undefined) return undefined;
-        beside?.committed();
+        auditStatement?.committed();
         ctx.notifications.notify('chartwire_jobs');
         return { id, job_id };
       },
       ({ id, job_id }) => {
-        about({ subject: id, job_id });
+        auditSubject({ subject: id, job_id });
         return { success: true, message: 'Sync queued. A webhook event follows on completion.', job_id };
       },
     ),

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
+import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { pagination, paging, success, text } from '../../model/fields.ts';
 import { delivery_status, WebhookEvent } from '../../model/webhook.ts';
 import { listEvents } from '../../webhooks/events.ts';
-import { endpoint, JsonText } from '../endpoint.ts';
 
 export default endpoint({
   id: 'webhook-events.list',
@@ -22,9 +22,9 @@ export default endpoint({
   }),
   response: Type.Object({ success, webhook_events: Type.Array(WebhookEvent), pagination }),
   found_in: { job_id: 'sandbox#/job_id' },
-  handle: async ({ ctx, account, query: { page = 1, page_size = 50, ...filters }, saw }) => {
+  handle: async ({ ctx, account, query: { page = 1, page_size = 50, ...filters }, auditPatients }) => {
     const { body, mrns } = await listEvents(ctx.db, account.client_id, account.id, { ...filters, page, page_size });
-    saw(mrns);
+    auditPatients(mrns);
     return new JsonText(body);
   },
 });

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { refusal } from '../../errors.ts';
+import { apiError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
 import { resendEvent } from '../../webhooks/resend.ts';
-import { endpoint } from '../endpoint.ts';
 
 export default endpoint({
   id: 'webhook-events.resend',
@@ -21,12 +21,12 @@ export default endpoint({
   }),
   errors: ['record_not_found'],
   found_in: { id: 'GET /v1/webhook-events#/webhook_events/0/id' },
-  handle: async ({ ctx, account, params, saw, once }) => {
-    const answer = await once(async (tx) => {
+  handle: async ({ ctx, account, params, auditPatients, inTransaction }) => {
+    const answer = await inTransaction(async (tx) => {
       const resent = await resendEvent(tx, account.client_id, account.id, params.id);
-      if (!resent) throw refusal('record_not_found', { noun: 'Event', id: params.id });
+      if (!resent) throw apiError('record_not_found', { noun: 'Event', id: params.id });
       const { deliveries, mrns } = resent;
-      saw(mrns);
+      auditPatients(mrns);
       return { success: true, message: 'Event queued for delivery.', event_id: params.id, deliveries };
     });
     ctx.notifications.notify('chartwire_deliveries');

@@ -1,6 +1,6 @@
+import { endpoint } from '../../http/endpoint.ts';
 import { WebhookCreated, WebhookRequest } from '../../model/webhook.ts';
 import { addEndpoint } from '../../webhooks/addEndpoint.ts';
-import { endpoint } from '../endpoint.ts';
 
 export default endpoint({
   id: 'webhook.create',
@@ -13,8 +13,8 @@ export default endpoint({
   body: WebhookRequest,
   response: WebhookCreated,
   errors: ['webhook_url_refused'],
-  handle: ({ ctx, client, body, once }) =>
-    once(async (tx) => {
+  handle: ({ ctx, client, body, inTransaction }) =>
+    inTransaction(async (tx) => {
       const { id, secret } = await addEndpoint(ctx, tx, client.id, {
         url: body.webhook_url,
         event_types: body.event_types,

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { refusal } from '../../errors.ts';
+import { apiError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
 import { removeEndpoint } from '../../webhooks/removeEndpoint.ts';
-import { endpoint } from '../endpoint.ts';
 
 export default endpoint({
   id: 'webhook.delete',
@@ -21,7 +21,7 @@ export default endpoint({
   confirm: 'This removes a webhook address: events are no longer sent to it. Send the request?',
   handle: async ({ ctx, client, params }) => {
     const removed = await ctx.db.tenant(client.id, (tx) => removeEndpoint(tx, params.id));
-    if (!removed) throw refusal('record_not_found', { noun: 'Webhook', id: params.id });
+    if (!removed) throw apiError('record_not_found', { noun: 'Webhook', id: params.id });
     return { success: true, message: 'Webhook removed.', webhook_id: params.id };
   },
 });

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { refusal } from '../../errors.ts';
+import { apiError } from '../../errors.ts';
+import { type EndpointRequest, endpoint } from '../../http/endpoint.ts';
 import { WebhookCreated } from '../../model/webhook.ts';
 import { listEndpoints } from '../../webhooks/endpoints.ts';
 import { rotateSecret } from '../../webhooks/rotateSecret.ts';
-import { type EndpointRequest, endpoint } from '../endpoint.ts';
 
 const declared = {
   method: 'POST',
@@ -36,13 +36,13 @@ export const rotateOldest = endpoint({
   handle: (request) => rotate(request, undefined),
 });
 
-type Rotation = Pick<EndpointRequest<'client', undefined, undefined, undefined>, 'ctx' | 'client' | 'once'>;
+type Rotation = Pick<EndpointRequest<'client', undefined, undefined, undefined>, 'ctx' | 'client' | 'inTransaction'>;
 
-function rotate({ ctx, client, once }: Rotation, id: string | undefined): Promise<unknown> {
-  return once(async (tx) => {
+function rotate({ ctx, client, inTransaction }: Rotation, id: string | undefined): Promise<unknown> {
+  return inTransaction(async (tx) => {
     const rotated = await rotateSecret(ctx, tx, client.id, id);
     const endpoint = rotated && (await listEndpoints(tx)).find((each) => each.id === rotated.id);
-    if (!endpoint) throw refusal('record_not_found', { noun: 'Webhook', id: id ?? '' });
+    if (!endpoint) throw apiError('record_not_found', { noun: 'Webhook', id: id ?? '' });
     return {
       success: true,
       message: 'Secret rotated. The old one stays valid for 24 hours.',

@@ -9,7 +9,7 @@ import { answering, unreachable, useless } from './tampers.ts';
 export const signInChecks: readonly Check[] = [
   {
     id: 'sign_in.wrong_secret',
-    promise: 'a wrong secret is refused, and the refusal says that it is the credentials',
+    promise: 'a wrong secret is refused, and the apiError says that it is the credentials',
     run: async (stand) => {
       const answer = await trySignIn(stand, wrong(stand));
       if (answer.outcome === 'signed_in') broken('a wrong secret was let in');
@@ -29,7 +29,7 @@ export const signInChecks: readonly Check[] = [
   },
   {
     id: 'sign_in.strangers',
-    promise: 'whatever else answers at the address lets nobody in and is no refusal of the credentials',
+    promise: 'whatever else answers at the address lets nobody in and is no apiError of the credentials',
     run: async (stand) => {
       for (const [what, make] of Object.entries(useless)) {
         const { door } = stand.door({ tamper: answering(make) });

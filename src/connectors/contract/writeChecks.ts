@@ -43,7 +43,7 @@ export const writeChecks: readonly Check[] = [
       const late = () => first.write.send(input, stand.marker());
       const { details } = await failureOf(stand, 'a time that is taken', late, ['refused']);
       if (details?.conflict_type !== 'appointment')
-        broken('the refusal does not say that an appointment is in the way');
+        broken('the apiError does not say that an appointment is in the way');
     },
   },
 ];

@@ -32,7 +32,7 @@ export async function call(door: Door, asked: Asked, access_token: string | unde
   const { status, headers } = response;
   if (response.truncated) throw new EmrFailure(lost, 'The EMR gave an answer that is too large to be read.');
   if (status === 429 || (status === 503 && 'retry-after' in headers)) throw tooBusy('The EMR', response);
-  // Never followed: where it leads was not chosen by the organisation, and it would be handed the token.
+  // Never followed: where it leads was not chosen by the organization, and it would be handed the token.
   if (status >= 300 && status < 400 && status !== 304) {
     throw new EmrFailure(lost, `The EMR sends us to another address (${status}), which is not followed.`);
   }

@@ -19,7 +19,7 @@ export const insuranceProviders: List<fhir.Organization, InsuranceProviderSource
   sources: async (page) => page.filter(isInsurer).map(insuranceProviderOf),
 };
 
-/** FHIR has pharmacies among places and, by the codes of other systems, among organisations. */
+/** FHIR has pharmacies among places and, by the codes of other systems, among organizations. */
 export async function* listPharmacies(emr: Emr): AsyncGenerator<PharmacySource[]> {
   const organizations: List<fhir.Organization, PharmacySource> = {
     type: 'Organization',
@@ -70,7 +70,7 @@ export function insuranceProviderOf(organization: fhir.Organization): InsuranceP
     city: address.city,
     state: address.state,
     created_at: null,
-    // A coverage refers to the organisation itself: whoever is listed can be made its payer.
+    // A coverage refers to the organization itself: whoever is listed can be made its payer.
     carrier_id: organization.id ?? null,
   };
 }
@@ -87,7 +87,7 @@ export function pharmacyOf(organization: fhir.Organization): PharmacySource {
   };
 }
 
-/** A place and an organisation may bear the same id, so that of a place says what it is. */
+/** A place and an organization may bear the same id, so that of a place says what it is. */
 export function pharmacyPlaceOf(place: fhir.Location): PharmacySource {
   const { ehr_id, name, status, address, phone } = locationOf(place);
   const { address1, city, state, zip } = address;

@@ -35,7 +35,7 @@ async function trySignIn(door: Door, credentials: Credentials, code: string | un
     body: { userName, password },
     answer: challenge,
   });
-  if (!('answer' in first)) return refusal(first, 'credentials');
+  if (!('answer' in first)) return apiError(first, 'credentials');
   if (!code) return { outcome: 'code_required' };
 
   const { challengeId } = first.answer;
@@ -50,11 +50,11 @@ async function trySignIn(door: Door, credentials: Credentials, code: string | un
     const user = { ehr_id: staffId, name: staffName };
     return { outcome: 'signed_in', grant: grantOf(second.answer), user, timezone: timeZone };
   }
-  return second.code === 'CHALLENGE_EXPIRED' ? undefined : refusal(second, 'code');
+  return second.code === 'CHALLENGE_EXPIRED' ? undefined : apiError(second, 'code');
 }
 
 /** BAD_REQUEST: what was typed is empty or longer than anything Larkspur gives out, so it is wrong. */
-function refusal({ code, failure }: Denied, typed: 'credentials' | 'code'): SignIn {
+function apiError({ code, failure }: Denied, typed: 'credentials' | 'code'): SignIn {
   if (code === 'LOCKED') return { outcome: 'refused', because: 'locked' };
   if (code === 'BAD_CREDENTIALS' || code === 'BAD_CODE' || code === 'BAD_REQUEST') {
     return { outcome: 'refused', because: typed };

@@ -18,7 +18,7 @@ export const account_row = Type.Object({
 });
 export type AccountRow = Static<typeof account_row>;
 
-export const organisation_row = Type.Object({
+export const organization_row = Type.Object({
   id,
   org_id: Type.String(),
   emr: Type.String(),
@@ -33,12 +33,12 @@ export const organisation_row = Type.Object({
   ),
   accounts: Type.Array(account_row),
 });
-export type OrganisationRow = Static<typeof organisation_row>;
+export type OrganizationRow = Static<typeof organization_row>;
 
 export const emr_row = Type.Object({ emr: Type.String(), emr_name: Type.String() });
 export type EmrRow = Static<typeof emr_row>;
 
-/** What a link is to be for. Of a known organisation the EMR is known too. */
+/** What a link is to be for. Of a known organization the EMR is known too. */
 export const new_link = Type.Object({
   org_id: text({ minLength: 1 }),
   user_id: text({ minLength: 1 }),

@@ -3,13 +3,13 @@ import { activity, date_time, id, nullable } from '../fields.ts';
 import { Hours, Provider } from '../provider.ts';
 import { shown_kinds } from './recordKinds.ts';
 
-export const organisation_choice = Type.Object({
+export const organization_choice = Type.Object({
   id,
   org_id: Type.String(),
   emr_name: Type.String(),
   timezone: Type.String(),
 });
-export type OrganisationChoice = Static<typeof organisation_choice>;
+export type OrganizationChoice = Static<typeof organization_choice>;
 
 export const kind_row = Type.Object({
   kind: Type.Enum([...shown_kinds]),

@@ -89,7 +89,7 @@ test('what belongs to a list but is not offered is left out, and the list stands
   expect((await gather(emr.listOrders())).every(({ lab_results }) => lab_results === null)).toBe(true);
 });
 
-test('pharmacies are found among organisations and among places, and are no locations', async () => {
+test('pharmacies are found among organizations and among places, and are no locations', async () => {
   const type = [{ coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-RoleCode', code: 'OUTPHARM' }] }];
   await server.lay({ resourceType: 'Location', id: 'corner', name: 'Corner Drug', type });
   const pharmacies = await gather(charts.emr.listPharmacies());

@@ -97,7 +97,7 @@ describe('what is refused', () => {
     'an unknown client': () => ({ ...bySecret(server), client_id: 'nobody' }),
     'a page that nobody was on': () => ({ way: 'authorization_code', client_id: 'x' }),
   };
-  test.each(Object.keys(wrong))('%s is a refusal, not a failure', async (name) => {
+  test.each(Object.keys(wrong))('%s is a apiError, not a failure', async (name) => {
     const credentials = required(wrong[name])();
     expect(await fhir.signIn(openDoor(server.url), credentials, undefined)).toEqual({
       outcome: 'refused',

@@ -25,7 +25,7 @@ export type Store = {
 
 const router = new FhirRouter();
 
-/** Answers one authorised FHIR request: what is done is Medplum's, what HTTP makes of it is ours. */
+/** Answers one authorized FHIR request: what is done is Medplum's, what HTTP makes of it is ours. */
 export async function answerFhir(store: Store, asked: Asked): Promise<Answer> {
   const url = new URL(asked.path, `${store.base}/`);
   const [type = '', id] = asked.path.split('?')[0]?.split('/') ?? [];

@@ -33,7 +33,7 @@ type Asked = {
 /** One call of the dashboard's own interface; `path` is what follows `/dashboard/api/`. */
 export async function ask<Answer>(path: string, asked: Asked = {}): Promise<Answer> {
   const response = await send(path, asked);
-  // The endpoint's schema, from which the type that the caller names is derived, is what the service serialises by.
+  // The endpoint's schema, from which the type that the caller names is derived, is what the service serializes by.
   return (await response.json().catch(() => ({}))) as Answer;
 }
 

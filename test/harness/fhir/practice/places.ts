@@ -13,7 +13,7 @@ export function placesOf(_: Making): fhir.FhirResource[] {
     state: 'NY',
     postalCode: '12207',
   });
-  const organisation = (id: string, name: string, code: string, text: string, number: number): fhir.Organization => ({
+  const organization = (id: string, name: string, code: string, text: string, number: number): fhir.Organization => ({
     resourceType: 'Organization',
     id,
     active: number !== 5,
@@ -23,14 +23,14 @@ export function placesOf(_: Making): fhir.FhirResource[] {
     address: [address(number)],
   });
   return [
-    organisation('org-practice', 'Meadowbrook Family Practice', 'prov', 'Practice', 0),
-    organisation('org-elsewhere', 'Sampletown Specialists', 'prov', 'Practice', 1),
+    organization('org-practice', 'Meadowbrook Family Practice', 'prov', 'Practice', 0),
+    organization('org-elsewhere', 'Sampletown Specialists', 'prov', 'Practice', 1),
     ...times(payers, (index) => ({
-      ...organisation(`payer-${index + 1}`, payerNames[index] ?? '', 'pay', 'Payer', index + 1),
+      ...organization(`payer-${index + 1}`, payerNames[index] ?? '', 'pay', 'Payer', index + 1),
       identifier: [{ system: 'urn:oid:2.16.840.1.113883.3.221.5', value: `TP${1000 + index}` }],
     })),
     ...times(pharmacies, (index): fhir.Organization => {
-      const made = organisation(`pharm-${index + 1}`, `Exampleton Drug ${index + 1}`, 'prov', 'Pharmacy', index + 1);
+      const made = organization(`pharm-${index + 1}`, `Exampleton Drug ${index + 1}`, 'prov', 'Pharmacy', index + 1);
       const coding = { system: 'http://nucc.org/provider-taxonomy', code: '3336C0003X', display: 'Retail Pharmacy' };
       return { ...made, type: [{ coding: [...(made.type?.[0]?.coding ?? []), coding], text: 'Pharmacy' }] };
     }),

@@ -1,5 +1,5 @@
 import { Group, List, Text } from '@mantine/core';
-import type { AccountRow, MadeLink, OrganisationRow } from '../../../../src/model/dashboard/accounts.ts';
+import type { AccountRow, MadeLink, OrganizationRow } from '../../../../src/model/dashboard/accounts.ts';
 import { ActButton } from '../../parts/ActButton.tsx';
 import { Copyable } from '../../parts/Copyable.tsx';
 import { Dialog } from '../../parts/Dialog.tsx';
@@ -8,12 +8,12 @@ import { useClient } from '../../service/client.tsx';
 import { LinkToSend } from './LinkToSend.tsx';
 import { LanguageChoice } from './MakeLink.tsx';
 
-type Row = { account: AccountRow; organisation: OrganisationRow };
+type Row = { account: AccountRow; organization: OrganizationRow };
 
 /** What an operator can do with one account, as its state allows. */
-export function AccountActions({ account, organisation, syncing }: Row & { syncing: boolean }) {
+export function AccountActions({ account, organization, syncing }: Row & { syncing: boolean }) {
   const { of } = useClient();
-  const row = { account, organisation };
+  const row = { account, organization };
   return (
     // Re-linking is offered in every state, so that its window stays open while the state changes.
     <Group gap="xs" wrap="nowrap">
@@ -29,7 +29,7 @@ export function AccountActions({ account, organisation, syncing }: Row & { synci
   );
 }
 
-function Relink({ account, organisation }: Row) {
+function Relink({ account, organization }: Row) {
   const { of } = useClient();
   const revoked = account.status === 'revoked';
   return (
@@ -43,12 +43,12 @@ function Relink({ account, organisation }: Row) {
         const body = language ? { language } : {};
         return (await ask<{ link: MadeLink }>(of(`accounts/${account.id}/relink`), { method: 'POST', body })).link;
       }}
-      done={(link) => <LinkToSend link={link} org_id={organisation.org_id} user_id={account.user_id} />}
+      done={(link) => <LinkToSend link={link} org_id={organization.org_id} user_id={account.user_id} />}
     >
       <Text size="sm">
         {revoked
-          ? `${account.user_id} signs in at ${organisation.emr_name} anew. The account then has another access token.`
-          : `${account.user_id} signs in at ${organisation.emr_name} once more and is asked only for what is missing. The access token stays the same, and the jobs that wait go on.`}
+          ? `${account.user_id} signs in at ${organization.emr_name} anew. The account then has another access token.`
+          : `${account.user_id} signs in at ${organization.emr_name} once more and is asked only for what is missing. The access token stays the same, and the jobs that wait go on.`}
       </Text>
       <LanguageChoice />
     </Dialog>
@@ -82,7 +82,7 @@ function Reveal({ account }: Row) {
   );
 }
 
-function Revoke({ account, organisation }: Row) {
+function Revoke({ account, organization }: Row) {
   const { of } = useClient();
   return (
     <Dialog
@@ -94,7 +94,7 @@ function Revoke({ account, organisation }: Row) {
     >
       <List size="sm" spacing={4}>
         <List.Item>Its access token stops working at once, for good.</List.Item>
-        <List.Item>The service forgets how to sign in at {organisation.emr_name}.</List.Item>
+        <List.Item>The service forgets how to sign in at {organization.emr_name}.</List.Item>
         <List.Item>
           Jobs that still wait for this account end as failed, each with its event
           {account.parked_jobs > 0 ? `; ${account.parked_jobs} wait to be re-linked now` : ''}.

@@ -1,6 +1,6 @@
 import { Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'wouter';
-import type { AccountRow, OrganisationRow } from '../../../../src/model/dashboard/accounts.ts';
+import type { AccountRow, OrganizationRow } from '../../../../src/model/dashboard/accounts.ts';
 import { Answer } from '../../parts/Answer.tsx';
 import { Empty } from '../../parts/Empty.tsx';
 import { Moment } from '../../parts/Moment.tsx';
@@ -18,20 +18,20 @@ import { useAccounts } from './useAccounts.ts';
 export default function Accounts() {
   const { may } = useSession();
   const accounts = useAccounts();
-  const { organisations = [], emrs = [] } = accounts.data ?? {};
+  const { organizations = [], emrs = [] } = accounts.data ?? {};
   return (
     <>
-      <PageTitle actions={may('operator') && <MakeLink organisations={organisations} emrs={emrs} />}>
+      <PageTitle actions={may('operator') && <MakeLink organizations={organizations} emrs={emrs} />}>
         Accounts
       </PageTitle>
       <Answer to={accounts}>
         {() =>
-          organisations.length === 0 ? (
+          organizations.length === 0 ? (
             <Empty>No account is linked yet. Make a link and send it to the clinic.</Empty>
           ) : (
             <Stack>
-              {organisations.map((organisation) => (
-                <Organisation key={organisation.id} organisation={organisation} />
+              {organizations.map((organization) => (
+                <Organization key={organization.id} organization={organization} />
               ))}
             </Stack>
           )
@@ -41,7 +41,7 @@ export default function Accounts() {
   );
 }
 
-function Organisation({ organisation }: { organisation: OrganisationRow }) {
+function Organization({ organization }: { organization: OrganizationRow }) {
   const { may } = useSession();
   const columns: Column<AccountRow>[] = may('operator')
     ? [
@@ -49,26 +49,26 @@ function Organisation({ organisation }: { organisation: OrganisationRow }) {
         {
           head: 'Actions',
           cell: (account) => (
-            <AccountActions account={account} organisation={organisation} syncing={isSyncing(organisation)} />
+            <AccountActions account={account} organization={organization} syncing={isSyncing(organization)} />
           ),
         },
       ]
     : shown;
   return (
-    <Paper withBorder p="md" component="section" aria-label={organisation.org_id}>
+    <Paper withBorder p="md" component="section" aria-label={organization.org_id}>
       <Title order={2} size="h4" className="breakable">
-        {organisation.org_id}
+        {organization.org_id}
       </Title>
       <Text size="sm" c="dimmed" className="breakable">
-        {organisation.emr_name} at {organisation.emr_address} · {organisation.timezone}
+        {organization.emr_name} at {organization.emr_address} · {organization.timezone}
       </Text>
-      <SyncState organisation={organisation} />
+      <SyncState organization={organization} />
       <Rows
-        label={`Accounts of ${organisation.org_id}`}
-        rows={organisation.accounts}
+        label={`Accounts of ${organization.org_id}`}
+        rows={organization.accounts}
         columns={columns}
         keyOf={(account) => account.id}
-        empty="No account of this organisation is linked."
+        empty="No account of this organization is linked."
       />
     </Paper>
   );

@@ -7,8 +7,8 @@ import { useAccounts } from './useAccounts.ts';
 /** The address to be sent, and whether somebody has followed it. */
 export function LinkToSend({ link, org_id, user_id }: { link: MadeLink; org_id: string; user_id: string }) {
   const { data } = useAccounts();
-  const account = data?.organisations
-    .find((organisation) => organisation.org_id === org_id)
+  const account = data?.organizations
+    .find((organization) => organization.org_id === org_id)
     ?.accounts.find((each) => each.user_id === user_id);
   const made_at = new Date(link.expires_at).getTime() - link.minutes * 60_000;
   const linked = account?.status === 'active' && new Date(account.linked_at).getTime() >= made_at;

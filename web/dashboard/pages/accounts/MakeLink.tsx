@@ -1,13 +1,13 @@
 import { Autocomplete, NativeSelect, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import type { EmrRow, MadeLink, OrganisationRow } from '../../../../src/model/dashboard/accounts.ts';
+import type { EmrRow, MadeLink, OrganizationRow } from '../../../../src/model/dashboard/accounts.ts';
 import { Dialog } from '../../parts/Dialog.tsx';
 import { ask, type Problem } from '../../service/ask.ts';
 import { useClient } from '../../service/client.tsx';
 import { LinkToSend } from './LinkToSend.tsx';
 
 type Made = { link: MadeLink; org_id: string; user_id: string };
-type Known = { organisations: readonly OrganisationRow[]; emrs: readonly EmrRow[] };
+type Known = { organizations: readonly OrganizationRow[]; emrs: readonly EmrRow[] };
 
 /** A link for a clinic that links an account for the first time, in a window of its own. */
 export function MakeLink(known: Known) {
@@ -31,19 +31,19 @@ export function MakeLink(known: Known) {
   );
 }
 
-function LinkFields({ problem, organisations, emrs }: { problem: Problem | null } & Known) {
+function LinkFields({ problem, organizations, emrs }: { problem: Problem | null } & Known) {
   const [org_id, setOrgId] = useState('');
-  const known = organisations.find((organisation) => organisation.org_id === org_id.trim());
+  const known = organizations.find((organization) => organization.org_id === org_id.trim());
   const wrong = (field: string) => (problem?.field === field ? problem.message : undefined);
   return (
     <>
       <Text size="sm">Whoever opens the link signs in at the EMR and so links an account.</Text>
       <Autocomplete
-        label="Organisation"
+        label="Organization"
         description="Your id of the clinic: one that is known, or a new one"
         name="org_id"
         required
-        data={organisations.map((organisation) => organisation.org_id)}
+        data={organizations.map((organization) => organization.org_id)}
         value={org_id}
         onChange={setOrgId}
         error={wrong('org_id')}

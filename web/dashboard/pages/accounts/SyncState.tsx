@@ -1,19 +1,19 @@
 import { Anchor, Group, Progress, Text } from '@mantine/core';
 import { Link } from 'wouter';
-import type { OrganisationRow } from '../../../../src/model/dashboard/accounts.ts';
+import type { OrganizationRow } from '../../../../src/model/dashboard/accounts.ts';
 import { Fields } from '../../parts/Fields.tsx';
 import { Moment } from '../../parts/Moment.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { useClient } from '../../service/client.tsx';
 
-export function isSyncing({ sync }: OrganisationRow): boolean {
+export function isSyncing({ sync }: OrganizationRow): boolean {
   return sync !== null && ['queued', 'running'].includes(sync.state);
 }
 
 /** How the newest sync stands, and when each kind of record was last read. */
-export function SyncState({ organisation }: { organisation: OrganisationRow }) {
+export function SyncState({ organization }: { organization: OrganizationRow }) {
   const { at } = useClient();
-  const { sync, kinds } = organisation;
+  const { sync, kinds } = organization;
   if (!sync) {
     return (
       <Text size="sm" my="xs">
@@ -33,7 +33,7 @@ export function SyncState({ organisation }: { organisation: OrganisationRow }) {
         </Text>
         <Status of={sync.state} />
       </Group>
-      {isSyncing(organisation) && kinds.length > 0 && (
+      {isSyncing(organization) && kinds.length > 0 && (
         <div role="status">
           <Progress value={(100 * done) / kinds.length} aria-label="Kinds of records read" transitionDuration={0} />
           <Text size="xs" mt={4}>

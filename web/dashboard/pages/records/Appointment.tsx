@@ -3,11 +3,11 @@ import type { Appointment as Record } from '../../../../src/model/appointment.ts
 import { Answer } from '../../parts/Answer.tsx';
 import { Moment } from '../../parts/Moment.tsx';
 import { useAnswer } from '../../service/useService.ts';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 import { Parts } from './Parts.tsx';
 
 export function Appointment({ id }: { id: string }) {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const asked = useAnswer<{ record: Record }>(of(`records/appointments/${id}`));
   return (
     <Answer to={asked}>

@@ -6,10 +6,10 @@ import { type Column, PagedRows } from '../../parts/Rows.tsx';
 import { usePages } from '../../service/usePages.ts';
 import { useAnswer } from '../../service/useService.ts';
 import { DayFilters, useDayFilters } from './DayFilters.tsx';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 
 export function Appointments() {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const filters = useDayFilters();
   const found = usePages<Appointment>(of('records/appointments/search'), { search: filters.search });
   const providers = useAnswer<{ providers: Provider[] }>(of('records/providers'));

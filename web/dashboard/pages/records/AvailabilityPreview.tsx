@@ -4,7 +4,7 @@ import type { AvailabilityAnswer } from '../../../../src/model/availability.ts';
 import { Answer } from '../../parts/Answer.tsx';
 import { Empty } from '../../parts/Empty.tsx';
 import { useAnswer } from '../../service/useService.ts';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 import type { Choices } from './week/draft.ts';
 
 type Offer = AvailabilityAnswer['results']['availability'][number];
@@ -20,14 +20,14 @@ export function AvailabilityPreview({
   /** Whether default hours stand in at first. */
   fallback: boolean;
 }) {
-  const { of, organisation } = useOrganisation();
+  const { of, organization } = useOrganization();
   const [days, setDays] = useState('7');
   const [visit_type, setVisitType] = useState('');
   const [location, setLocation] = useState('');
   const [defaults, setDefaults] = useState(fallback);
   const query = new URLSearchParams({
-    start_date: dayAhead(organisation.timezone, 0),
-    end_date: dayAhead(organisation.timezone, Number(days) - 1),
+    start_date: dayAhead(organization.timezone, 0),
+    end_date: dayAhead(organization.timezone, Number(days) - 1),
     provider_ids: provider_ehr_id,
     ...(visit_type === '' ? {} : { visit_type, calculation_method: 'slots' }),
     ...(location === '' ? {} : { location_ids: location }),
@@ -40,7 +40,7 @@ export function AvailabilityPreview({
         Availability
       </Title>
       <Text size="sm" c="dimmed" mb="sm">
-        What applications are told, by what is saved. Times of {organisation.timezone}.
+        What applications are told, by what is saved. Times of {organization.timezone}.
       </Text>
       <Group gap="sm" align="flex-end" mb="sm">
         <NativeSelect

@@ -2,12 +2,12 @@ import { Stack, Title } from '@mantine/core';
 import type { Claim as Record } from '../../../../src/model/claim.ts';
 import { Answer } from '../../parts/Answer.tsx';
 import { useAnswer } from '../../service/useService.ts';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 import { Parts } from './Parts.tsx';
 
 /** A claim with everything that the EMR says of it. */
 export function Claim({ id }: { id: string }) {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const asked = useAnswer<{ record: Record }>(of(`records/claims/${id}`));
   return (
     <Answer to={asked}>

@@ -3,11 +3,11 @@ import type { Claim } from '../../../../src/model/claim.ts';
 import { type Column, PagedRows } from '../../parts/Rows.tsx';
 import { usePages } from '../../service/usePages.ts';
 import { DayFilters, useDayFilters } from './DayFilters.tsx';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 import { money } from './words.ts';
 
 export function Claims() {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const filters = useDayFilters();
   const found = usePages<Claim>(of('records/claims/search'), { search: filters.search });
   return (

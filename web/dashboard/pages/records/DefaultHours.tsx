@@ -9,13 +9,13 @@ import { ask } from '../../service/ask.ts';
 import { useSession } from '../../service/session.tsx';
 import { useAnswer } from '../../service/useService.ts';
 import { AvailabilityPreview } from './AvailabilityPreview.tsx';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 import { useChoices } from './useChoices.ts';
 import { WeekEditor } from './week/WeekEditor.tsx';
 
 /** What providers without hours work by, where an application asks for it. */
 export function DefaultHours() {
-  const { of, organisation } = useOrganisation();
+  const { of, organization } = useOrganization();
   const editable = useSession().may('operator');
   const choices = useChoices();
   const asked = useAnswer<Kept>(of('default-hours'));
@@ -26,7 +26,7 @@ export function DefaultHours() {
         Default hours
       </Title>
       <Text size="sm" c="dimmed">
-        Applications may ask for availability with default hours: then a provider of {organisation.org_id} who has no
+        Applications may ask for availability with default hours: then a provider of {organization.org_id} who has no
         hours at all is offered by these.
       </Text>
       <div className="beside">
@@ -52,7 +52,7 @@ export function DefaultHours() {
 }
 
 function Preview({ choices }: { choices: ReturnType<typeof useChoices> }) {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const asked = useAnswer<{ providers: Provider[] }>(of('records/providers'));
   const [chosen, setChosen] = useState('');
   return (

@@ -9,12 +9,12 @@ import { type Column, PagedRows, Rows } from '../../parts/Rows.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { usePages } from '../../service/usePages.ts';
 import { useAnswer } from '../../service/useService.ts';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 
 const from_sync = 'None is held yet. They come with the next sync.';
 
 export function Staff() {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const asked = useAnswer<{ staff: StaffMember[] }>(of('records/staff'));
   return (
     <Listed title="Staff">
@@ -35,7 +35,7 @@ const staff_columns: Column<StaffMember>[] = [
 ];
 
 export function Pharmacies() {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const asked = useAnswer<{ pharmacies: Pharmacy[] }>(of('records/pharmacies'));
   return (
     <Listed title="Pharmacies">
@@ -63,7 +63,7 @@ const pharmacy_columns: Column<Pharmacy>[] = [
 ];
 
 export function InsuranceCompanies() {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const [search, setSearch] = useState<Record<string, string>>({});
   const found = usePages<InsuranceProvider>(of('records/insurance_providers/search'), { search });
   return (
@@ -90,7 +90,7 @@ const insurance_columns: Column<InsuranceProvider>[] = [
 ];
 
 export function ReferringProviders() {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const [search, setSearch] = useState<Record<string, string>>({});
   const found = usePages<ReferringProvider>(of('records/referring_providers/search'), { search });
   return (

@@ -4,17 +4,17 @@ import { Answer } from '../../parts/Answer.tsx';
 import { Moment } from '../../parts/Moment.tsx';
 import { type Column, Rows } from '../../parts/Rows.tsx';
 import { useAnswer } from '../../service/useService.ts';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 import { kind_paths, kind_words } from './words.ts';
 
-/** What is held of an organisation, and how fresh it is. */
+/** What is held of an organization, and how fresh it is. */
 export function Kinds() {
-  const { organisation, of } = useOrganisation();
+  const { organization, of } = useOrganization();
   const counts = useAnswer<{ kinds: KindRow[] }>(of('records'), { live: ['jobs'] });
   return (
     <>
       <Title order={2} size="h4" mb="sm">
-        What is held of {organisation.org_id}
+        What is held of {organization.org_id}
       </Title>
       <Answer to={counts}>
         {({ kinds }) => (

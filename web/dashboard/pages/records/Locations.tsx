@@ -7,10 +7,10 @@ import { Status } from '../../parts/Status.tsx';
 import { ask } from '../../service/ask.ts';
 import { useSession } from '../../service/session.tsx';
 import { useAnswer } from '../../service/useService.ts';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 
 export function Locations() {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const { may } = useSession();
   const asked = useAnswer<{ locations: Location[] }>(of('records/locations'));
   return (
@@ -47,7 +47,7 @@ const columns: Column<Location>[] = [
 const action: Column<Location> = { head: 'Actions', cell: (row) => <Switching location={row} /> };
 
 function Switching({ location }: { location: Location }) {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const status = location.status === 'active' ? 'inactive' : 'active';
   return (
     <ActButton

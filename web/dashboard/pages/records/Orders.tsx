@@ -3,10 +3,10 @@ import type { Order } from '../../../../src/model/order.ts';
 import { type Column, PagedRows } from '../../parts/Rows.tsx';
 import { usePages } from '../../service/usePages.ts';
 import { DayFilters, useDayFilters } from './DayFilters.tsx';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 
 export function Orders() {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const filters = useDayFilters();
   const found = usePages<Order>(of('records/orders/search'), { search: filters.search });
   return (

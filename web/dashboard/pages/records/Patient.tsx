@@ -17,11 +17,11 @@ import { useAnswer } from '../../service/useService.ts';
 import { appointment_columns } from './Appointments.tsx';
 import { claim_columns } from './Claims.tsx';
 import { order_columns } from './Orders.tsx';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 
 /** One patient's chart as it is held. The name stands in the page alone: windows' names stay in a browser's history. */
 export function Patient({ id }: { id: string }) {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const asked = useAnswer<{ record: Record }>(of(`records/patients/${id}`));
   return (
     <Answer to={asked}>
@@ -83,7 +83,7 @@ function Person({ patient }: { patient: Record }) {
 }
 
 function Jobs({ id }: { id: string }) {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const { at } = useClient();
   const asked = useAnswer<{ jobs: JobRow[] }>(of(`patients/${id}/jobs`), { live: ['jobs'] });
   return (
@@ -111,7 +111,7 @@ const job_columns: Column<JobRow>[] = [
 ];
 
 function Visits({ mrn }: { mrn: string }) {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   // A chart begins with what is newest; the rest is asked for.
   const search = { patient_mrn: mrn, page_size: 10 };
   const appointments = usePages<Appointment>(of('records/appointments/search'), { search });

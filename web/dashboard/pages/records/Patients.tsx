@@ -4,10 +4,10 @@ import type { Patient } from '../../../../src/model/patient.ts';
 import { type Column, PagedRows } from '../../parts/Rows.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { usePages } from '../../service/usePages.ts';
-import { type PatientSearch, useOrganisation } from './organisation.tsx';
+import { type PatientSearch, useOrganization } from './organization.tsx';
 
 export function Patients() {
-  const { of, search } = useOrganisation();
+  const { of, search } = useOrganization();
   const found = usePages<Patient>(of('records/patients/search'), { search });
   const searched = Object.keys(search).length > 0;
   return (
@@ -43,7 +43,7 @@ const fields = [
 
 /** Asked when it is sent, not with every letter: each search is a look at charts, and stands in the audit trail. */
 function SearchForm() {
-  const { search, setSearch } = useOrganisation();
+  const { search, setSearch } = useOrganization();
   const form = useRef<HTMLFormElement>(null);
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();

@@ -9,18 +9,18 @@ import { ask } from '../../service/ask.ts';
 import { useSession } from '../../service/session.tsx';
 import { useAct, useAnswer } from '../../service/useService.ts';
 import { AvailabilityPreview } from './AvailabilityPreview.tsx';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 import { useChoices } from './useChoices.ts';
 import { WeekEditor } from './week/WeekEditor.tsx';
 
 export function Provider({ id }: { id: string }) {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const asked = useAnswer<EditedProvider>(of(`providers/${id}`));
   return <Answer to={asked}>{(edited) => <Edited {...edited} />}</Answer>;
 }
 
 function Edited({ provider, set, emr }: EditedProvider) {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const editable = useSession().may('operator');
   const choices = useChoices();
   const patch = (body: object) => ask(of(`providers/${provider.id}`), { method: 'PATCH', body });

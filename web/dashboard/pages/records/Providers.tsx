@@ -4,10 +4,10 @@ import { Answer } from '../../parts/Answer.tsx';
 import { type Column, Rows } from '../../parts/Rows.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { useAnswer } from '../../service/useService.ts';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 
 export function Providers() {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const asked = useAnswer<{ providers: Provider[] }>(of('records/providers'));
   return (
     <>

@@ -2,7 +2,7 @@ import './records.css';
 import { Alert, Anchor, Button, Group, NativeSelect, Text } from '@mantine/core';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import type { KindRow } from '../../../../src/model/dashboard/recordKinds.ts';
-import type { OrganisationChoice } from '../../../../src/model/dashboard/records.ts';
+import type { OrganizationChoice } from '../../../../src/model/dashboard/records.ts';
 import { Answer } from '../../parts/Answer.tsx';
 import { Empty } from '../../parts/Empty.tsx';
 import { PageTitle } from '../../parts/PageTitle.tsx';
@@ -17,7 +17,7 @@ import { InsuranceCompanies, Pharmacies, ReferringProviders, Staff } from './Dir
 import { Kinds } from './Kinds.tsx';
 import { Locations } from './Locations.tsx';
 import { Orders } from './Orders.tsx';
-import { OrganisationScope, useOrganisation } from './organisation.tsx';
+import { OrganizationScope, useOrganization } from './organization.tsx';
 import { Patient } from './Patient.tsx';
 import { Patients } from './Patients.tsx';
 import { Provider } from './Provider.tsx';
@@ -26,11 +26,11 @@ import { kind_paths, kind_words } from './words.ts';
 
 export default function Records() {
   const { of, at } = useClient();
-  const asked = useAnswer<{ organisations: OrganisationChoice[] }>(of('organisations'), { live: ['accounts'] });
+  const asked = useAnswer<{ organizations: OrganizationChoice[] }>(of('organizations'), { live: ['accounts'] });
   return (
     <Answer to={asked}>
-      {({ organisations }) => {
-        const [first] = organisations;
+      {({ organizations }) => {
+        const [first] = organizations;
         if (!first) {
           return (
             <>
@@ -49,8 +49,8 @@ export default function Records() {
             <Route path="/">
               <Redirect replace to={`/${first.id}`} />
             </Route>
-            <Route path="/:organisation" nest>
-              {({ organisation: id }) => <OfOrganisation organisations={organisations} id={id} />}
+            <Route path="/:organization" nest>
+              {({ organization: id }) => <OfOrganization organizations={organizations} id={id} />}
             </Route>
           </Switch>
         );
@@ -59,30 +59,30 @@ export default function Records() {
   );
 }
 
-function OfOrganisation({ organisations, id }: { organisations: readonly OrganisationChoice[]; id: string }) {
-  const organisation = organisations.find((each) => each.id === id);
-  const choice = <OrganisationMenu organisations={organisations} id={id} />;
+function OfOrganization({ organizations, id }: { organizations: readonly OrganizationChoice[]; id: string }) {
+  const organization = organizations.find((each) => each.id === id);
+  const choice = <OrganizationMenu organizations={organizations} id={id} />;
   return (
     <>
       <PageTitle actions={choice}>Records</PageTitle>
-      {organisation ? (
-        // Keyed: what was searched for in one organisation is not carried to another.
-        <OrganisationScope key={id} organisation={organisation}>
+      {organization ? (
+        // Keyed: what was searched for in one organization is not carried to another.
+        <OrganizationScope key={id} organization={organization}>
           <KindMenu />
           <Places />
-        </OrganisationScope>
+        </OrganizationScope>
       ) : (
-        <Alert color="gray">There is no such organisation. Choose another one.</Alert>
+        <Alert color="gray">There is no such organization. Choose another one.</Alert>
       )}
     </>
   );
 }
 
-function OrganisationMenu({ organisations, id }: { organisations: readonly OrganisationChoice[]; id: string }) {
+function OrganizationMenu({ organizations, id }: { organizations: readonly OrganizationChoice[]; id: string }) {
   const [, go] = useLocation();
   const { at } = useClient();
-  const [only] = organisations;
-  if (organisations.length === 1 && only?.id === id) {
+  const [only] = organizations;
+  if (organizations.length === 1 && only?.id === id) {
     return (
       <Text size="sm" c="dimmed">
         {only.org_id} · {only.emr_name}
@@ -91,11 +91,11 @@ function OrganisationMenu({ organisations, id }: { organisations: readonly Organ
   }
   return (
     <NativeSelect
-      aria-label="Organisation"
+      aria-label="Organization"
       value={id}
       data={[
-        ...(organisations.some((each) => each.id === id) ? [] : [{ value: id, label: 'Choose' }]),
-        ...organisations.map((each) => ({ value: each.id, label: `${each.org_id} · ${each.emr_name}` })),
+        ...(organizations.some((each) => each.id === id) ? [] : [{ value: id, label: 'Choose' }]),
+        ...organizations.map((each) => ({ value: each.id, label: `${each.org_id} · ${each.emr_name}` })),
       ]}
       onChange={(event) => go(`~/dashboard${at(`/records/${event.currentTarget.value}`)}`)}
     />
@@ -103,7 +103,7 @@ function OrganisationMenu({ organisations, id }: { organisations: readonly Organ
 }
 
 function KindMenu() {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const counts = useAnswer<{ kinds: KindRow[] }>(of('records'), { live: ['jobs'] });
   const total = (kind: string) => counts.data?.kinds.find((row) => row.kind === kind)?.total;
   return (

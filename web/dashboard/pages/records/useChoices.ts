@@ -1,11 +1,11 @@
 import type { Location } from '../../../../src/model/location.ts';
 import type { VisitCode } from '../../../../src/model/visitCode.ts';
 import { useAnswer } from '../../service/useService.ts';
-import { useOrganisation } from './organisation.tsx';
+import { useOrganization } from './organization.tsx';
 
-/** The locations and visit types of the organisation, to choose from; none until they are there. */
+/** The locations and visit types of the organization, to choose from; none until they are there. */
 export function useChoices() {
-  const { of } = useOrganisation();
+  const { of } = useOrganization();
   const locations = useAnswer<{ locations: Location[] }>(of('records/locations'));
   const visit_types = useAnswer<{ visit_types: VisitCode[] }>(of('records/visit_types'));
   return {

@@ -12,7 +12,7 @@ export const kind_words: Record<string, string> = {
   referring_providers: 'Referring providers',
 };
 
-/** Where each kind is shown, below the organisation. */
+/** Where each kind is shown, below the organization. */
 export const kind_paths: Record<string, string> = {
   ...Object.fromEntries(Object.keys(kind_words).map((kind) => [kind, `/${kind.replace('_', '-')}`])),
   insurance_providers: '/insurance-companies',

@@ -1,0 +1,49 @@
+import type { Context } from '../context.ts';
+import type { AccountRow, OrganizationRow } from '../model/dashboard/accounts.ts';
+import type { Account } from './accounts.ts';
+import { offersOf } from './offersOf.ts';
+import { connectorOf } from './openAccount.ts';
+
+/** A sync that stopped early has read only the first kinds; the others are looked up in the syncs before it. */
+const syncs_looked_at = 10;
+
+/** A client's organizations with their accounts and the last sync of each record kind, for the dashboard. */
+export async function describeOrganizations(ctx: Context, client_id: string): Promise<OrganizationRow[]> {
+  const rows = await ctx.db.search<StoredRow>(
+    client_id,
+    (sql) => sql`
+      SELECT replace(organization.id::text, '-', '') AS id, org_id, connector AS emr, emr_address, timezone,
+        (SELECT json_build_object('job_id', job.id, 'state', CASE WHEN job.parked THEN 'parked' ELSE job.state END,
+                  'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)))
+           FROM jobs AS job WHERE job.organization_id = organization.id AND job.type = 'sync'
+          ORDER BY job.id DESC LIMIT 1) AS sync,
+        (SELECT coalesce(json_agg(json_build_object('kind', kind.name, 'records', kind.kept, 'at', iso(kind.at),
+                  'job_id', kind.job_id) ORDER BY kind.n), '[]')
+           FROM (SELECT DISTINCT ON (step.name) step.name, (step.detail->>'kept')::int AS kept, step.at, step.job_id, step.n
+                   FROM job_steps AS step
+                  WHERE step.detail->>'kept' IS NOT NULL AND step.job_id IN (
+                    SELECT job.id FROM jobs AS job WHERE job.organization_id = organization.id AND job.type = 'sync'
+                     ORDER BY job.id DESC LIMIT ${syncs_looked_at})
+                  ORDER BY step.name, step.n DESC) AS kind) AS kinds,
+        (SELECT coalesce(json_agg(json_build_object('id', replace(account.id::text, '-', ''),
+            'user_id', account.user_id, 'reference_id', account.reference_id, 'status', account.status,
+            'reason', account.status_reason, 'emr_user_name', account.emr_user_name,
+            'linked_at', iso(account.linked_at), 'offers', account.offers,
+            'parked_jobs', (SELECT count(*) FROM jobs WHERE jobs.account_id = account.id AND jobs.parked
+              AND jobs.state = 'queued')) ORDER BY account.linked_at), '[]')
+           FROM accounts AS account WHERE account.organization_id = organization.id) AS accounts
+        FROM organizations AS organization ORDER BY organization.created_at, organization.id`,
+  );
+  const known = [...new Set([...ctx.connectors.values()].flatMap((connector) => connector.offers))];
+  return rows.map((row) => ({
+    ...row,
+    emr_name: connectorOf(ctx, row.emr).display_name,
+    accounts: row.accounts.map(({ offers, ...account }) => {
+      const capabilities = [...offersOf(ctx, { connector: row.emr, offers })];
+      return { ...account, capabilities, lacks: known.filter((name) => !capabilities.includes(name)) };
+    }),
+  }));
+}
+
+type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks'> & Pick<Account, 'offers'>;
+type StoredRow = Omit<OrganizationRow, 'accounts'> & { accounts: StoredAccountRow[] };

@@ -1,0 +1,28 @@
+import { Type } from 'typebox';
+import { apiError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { parseId } from '../../ids.ts';
+import { edited_provider } from '../../model/dashboard/records.ts';
+import { success } from '../../model/fields.ts';
+import { readProvider } from '../../records/providers.ts';
+import { openOrganization } from './openOrganization.ts';
+import { organization_path, record_params } from './organizationPath.ts';
+
+export default endpoint({
+  id: 'dashboard.providers.get',
+  method: 'GET',
+  path: `${organization_path}/providers/{id}`,
+  auth: 'operator_in_client',
+  audited: false,
+  summary: 'A provider with what is set of it and what the EMR says',
+  params: record_params,
+  response: Type.Object({ success, ...edited_provider.properties }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, client, params }) => {
+    const scope = await openOrganization(ctx, client, params);
+    const id = parseId(params.id);
+    const found = id && (await readProvider(ctx.db, scope, id));
+    if (!found) throw apiError('record_not_found', { noun: 'Provider', id: params.id });
+    return { success: true, ...found };
+  },
+});

@@ -1,0 +1,31 @@
+import { Type } from 'typebox';
+import { apiError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { parseId } from '../../ids.ts';
+import { success } from '../../model/fields.ts';
+import { ProviderSettingsRequest } from '../../model/providerSettings.ts';
+import { patchProvider } from '../../records/patchProvider.ts';
+import { openOrganization } from './openOrganization.ts';
+import { organization_path, record_params } from './organizationPath.ts';
+
+export default endpoint({
+  id: 'dashboard.providers.update',
+  method: 'PATCH',
+  path: `${organization_path}/providers/{id}`,
+  auth: 'operator_in_client',
+  summary: 'Set a provider’s status, visibility and hours',
+  params: record_params,
+  body: ProviderSettingsRequest,
+  response: Type.Object({ success }),
+  errors: ['no_field', 'record_not_found', 'location_not_found'],
+  handle: async ({ ctx, client, params, body, inTransaction }) => {
+    const scope = await openOrganization(ctx, client, params);
+    return inTransaction(async (tx) => {
+      const id = parseId(params.id);
+      if (!id || !(await patchProvider(tx, scope, { id }, body))) {
+        throw apiError('record_not_found', { noun: 'Provider', id: params.id });
+      }
+      return { success: true };
+    });
+  },
+});

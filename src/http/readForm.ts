@@ -1,0 +1,65 @@
+import type { FastifyRequest } from 'fastify';
+import { apiError } from '../errors.ts';
+import { document_bytes_max } from '../model/document.ts';
+
+/** A file that came with a form. Its declared name and type are not kept: they prove nothing. */
+export type UploadedFile = { content: Buffer };
+
+export type Form = { fields: Record<string, unknown>; file: UploadedFile | undefined };
+
+/** Forms that are read and held at once; more wait, so that 100 uploads together cost 8 × 5 MB and not 500. */
+const forms_max = 8;
+
+/** Gives each form its turn. The place is kept until the request is answered, for so long is its file in memory. */
+export function openTurns(places = forms_max) {
+  let free = places;
+  const waiting: (() => void)[] = [];
+  return async <T>(work: () => Promise<T>): Promise<T> => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else free += 1;
+    }
+  };
+}
+
+/** Reads a multipart form with one file in the part `file_field`. */
+export async function readForm(request: FastifyRequest, file_field: string): Promise<Form> {
+  if (!request.isMultipart()) throw apiError('media_type_unsupported', { expected: 'multipart/form-data' });
+  const fields: Record<string, unknown> = Object.create(null);
+  let file: UploadedFile | undefined;
+  try {
+    const limits = { fileSize: document_bytes_max, files: 1, fields: 30, fieldSize: 65_536, fieldNameSize: 200 };
+    for await (const part of request.parts({ limits })) {
+      if (part.type === 'field') {
+        // A name that comes twice is as ambiguous as a query parameter that does.
+        fields[part.fieldname] = part.fieldname in fields ? [fields[part.fieldname], part.value] : part.value;
+      } else {
+        const content = await part.toBuffer();
+        if (part.fieldname === file_field) file = { content };
+        else fields[part.fieldname] = content.length;
+      }
+    }
+  } catch (error) {
+    throw formError(error);
+  }
+  // The file's name in the body only marks that it is there; a text in its place is not a file.
+  const { [file_field]: _text, ...others } = fields;
+  return { fields: file ? { ...others, [file_field]: 'file' } : others, file };
+}
+
+function formError(error: unknown): unknown {
+  const code = (error as { code?: string } | null)?.code ?? '';
+  if (code === 'FST_REQ_FILE_TOO_LARGE') return apiError('document_too_large', undefined, { field: 'document' });
+  if (code === 'FST_FILES_LIMIT')
+    return apiError('invalid_field', { rule: 'document must be one file' }, { field: 'document' });
+  if (/^FST_(PARTS|FIELDS)_LIMIT$/.test(code)) return apiError('form_malformed');
+  // What the parser throws of its own has no code: a form that is cut off, or none at all.
+  if (error instanceof Error && !code.startsWith('CONNECTION'))
+    return apiError('form_malformed', undefined, { cause: error });
+  return error;
+}

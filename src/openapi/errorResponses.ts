@@ -1,0 +1,117 @@
+import { connectors } from '../connectors/index.ts';
+import { apiError, type ErrorCode, errors, type Fills } from '../errors.ts';
+import type { Endpoint } from '../http/endpoint.ts';
+import type { Response } from './document.ts';
+
+const request_id = '01a1c5f0d5e97f66a3b2c1d0e9f80712';
+const emr = [...connectors.values()].map((each) => each.display_name)[0] ?? '';
+
+/** What fills the gaps of a message in the reference, where the endpoint itself does not say it. */
+const fills: Fills = {
+  missing_field: { field: 'patient_mrn' },
+  unexpected_fields: { fields: 'colour' },
+  unexpected_query: { names: 'colour' },
+  invalid_field: { rule: 'reason must be a string' },
+  restricted_field: { field: 'language', emr },
+  fixed_field: { field: 'dob' },
+  carrier_missing: { name: 'Placebo Shield' },
+  restricted_operation: { operation: 'Telephone encounters', emr },
+  operation_not_offered: { operation: 'documents' },
+  emr_name_unknown: { emr_name: 'Papyrus', supported: [...connectors.keys()].join(', ') },
+  emr_domain_invalid: { rule: 'must be a public address.' },
+  emr_credentials_wrong: { emr },
+  emr_code_required: { emr },
+  emr_code_wrong: { emr },
+  emr_locked: { emr },
+  emr_access_refused: { emr },
+  emr_page_required: { emr },
+  emr_page_declined: { emr },
+  emr_sign_in_refused: { emr, reason: 'This user may not use the interface.' },
+  webhook_url_refused: { rule: 'must start with https://.' },
+  route_not_found: { method: 'GET', path: '/v1/patient' },
+  provider_not_found: { id: '999' },
+  staff_not_found: { id: '999' },
+  location_not_found: { id: '999' },
+  pharmacy_not_found: { id: '999' },
+  record_unnamed: { reason: "Insurance provider with name 'Papyrus Health' not found." },
+  record_not_found: { noun: 'Record', id: '01a1c5f0a4e87b21b3d94c6f7a8e9099' },
+  job_not_repeatable: { reason: 'The job has not ended yet.' },
+  body_too_large: { limit: '1 MB' },
+  media_type_unsupported: { expected: 'application/json' },
+  emr_unavailable: { emr },
+  operator_role_lacking: { role: 'owner' },
+};
+
+/** One response for each status that an endpoint's errors have, with every code's message and an example body of it. */
+export function errorResponses(endpoint: Endpoint, codes: readonly ErrorCode[]): Record<string, Response> {
+  const statuses = [...new Set(codes.map((code) => errors[code].status))].sort((a, b) => a - b);
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const here = codes.filter((code) => errors[code].status === status);
+      const values = here.map((code) => [code, { value: exampleOf(endpoint, code) }] as const);
+      return [
+        String(status),
+        {
+          description: here.map((code) => `\`${code}\`: ${errors[code].message}`).join('  \n'),
+          content: { 'application/json': { schema: schemaOf(here), examples: Object.fromEntries(values) } },
+        },
+      ];
+    }),
+  );
+}
+
+/** The error as the endpoint would send it. */
+function exampleOf(endpoint: Endpoint, code: ErrorCode): Record<string, unknown> {
+  const fill = { ...(fills as Record<string, object>)[code], ...particulars(endpoint, code) };
+  // A fill has exactly the gaps of its code's message: the table's type says so.
+  const { message } = apiError(code, fill as never);
+  if (code === 'login_required') return { success: false, error: code, message };
+  const field = code === 'missing_field' || code === 'invalid_field' ? { field: fieldOf(endpoint) } : {};
+  return { success: false, message, code, request_id, ...field };
+}
+
+/** What the endpoint says of its own errors: which field, which kind of record. */
+function particulars(endpoint: Endpoint, code: ErrorCode): Record<string, string> {
+  if (code === 'missing_field') return { field: fieldOf(endpoint) };
+  if (code === 'invalid_field') return { rule: `${fieldOf(endpoint)} ${ruleOf(endpoint)}` };
+  if (code === 'record_not_found') return { noun: nounOf(endpoint.path) };
+  if (code === 'media_type_unsupported' && endpoint.file_field) return { expected: 'multipart/form-data' };
+  return {};
+}
+
+function fieldOf({ body, query }: Endpoint): string {
+  const schema = body ?? query;
+  return (schema?.required ?? [])[0] ?? Object.keys(schema?.properties ?? {})[0] ?? 'body';
+}
+
+function ruleOf(endpoint: Endpoint): string {
+  const schema = (endpoint.body ?? endpoint.query)?.properties[fieldOf(endpoint)] as
+    | { type?: string; enum?: unknown[]; format?: string }
+    | undefined;
+  if (schema?.enum) return `must be one of: ${schema.enum.join(', ')}`;
+  if (schema?.format === 'date') return 'must be a date that exists, in the form YYYY-MM-DD';
+  const type = schema?.type ?? 'string';
+  return `must be ${/^[aeio]/.test(type) ? 'an' : 'a'} ${type}`;
+}
+
+/** `/v1/webhook-events/{id}/resend` is about an Event. */
+function nounOf(path: string): string {
+  const named = path.split('/{').at(-2)?.split('/').at(-1) ?? path.split('/')[2] ?? '';
+  const word = named.split('-').at(-1)?.replace(/s$/, '') ?? '';
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}
+
+function schemaOf(codes: ErrorCode[]) {
+  const expired = codes.length === 1 && codes[0] === 'login_required';
+  return {
+    type: 'object',
+    required: ['success', 'message', ...(expired ? ['error'] : ['code', 'request_id'])],
+    properties: {
+      success: { const: false },
+      message: { type: 'string' },
+      ...(expired
+        ? { error: { const: 'login_required' } }
+        : { code: { enum: codes }, request_id: { type: 'string' }, field: { type: 'string' } }),
+    },
+  };
+}

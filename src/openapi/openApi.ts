@@ -1,0 +1,55 @@
+import type { ErrorCode } from '../errors.ts';
+import { event_types } from '../events.ts';
+import type { Endpoint } from '../http/endpoint.ts';
+import { describeEvent } from './describeEvent.ts';
+import { describeOperation, headers } from './describeOperation.ts';
+import type { Document, Operation } from './document.ts';
+import { groupsOf } from './groups.ts';
+
+/** The OpenAPI 3.1 document of the endpoints, derived from what they declare. */
+export function openApi(endpoints: readonly Endpoint[], info: { version: string; base_url: string }): Document {
+  const paths: Record<string, Record<string, Operation>> = {};
+  for (const endpoint of endpoints) {
+    const operation = describeOperation(endpoint, errorsOf(endpoint), info.base_url);
+    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Chartwire',
+      version: info.version,
+      description: 'One HTTP interface to the electronic medical records of clinics.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: info.base_url }],
+    tags: groupsOf(endpoints.map((each) => each.path)),
+    paths,
+    webhooks: Object.fromEntries(event_types.map((type) => [type, { post: describeEvent(type) }])),
+    components: {
+      securitySchemes: Object.fromEntries(
+        Object.entries(headers).map(([name, description]) => [
+          name,
+          { type: 'apiKey', in: 'header', name, description },
+        ]),
+      ),
+    },
+  };
+}
+
+/** The errors an endpoint can answer: its own, and those that come with what it takes. */
+export function errorsOf(endpoint: Endpoint): ErrorCode[] {
+  const codes: ErrorCode[] = [];
+  if (endpoint.body) codes.push('body_not_json', 'body_not_object', 'unexpected_fields', 'body_too_large');
+  if (endpoint.body) codes.push('media_type_unsupported');
+  if (endpoint.body || endpoint.query) codes.push('missing_field', 'invalid_field');
+  if (endpoint.needs) codes.push('operation_not_offered');
+  codes.push('unexpected_query', ...(endpoint.errors ?? []));
+  if (endpoint.method === 'POST' || endpoint.method === 'PATCH') {
+    codes.push('idempotency_key_invalid', 'idempotency_key_running', 'idempotency_key_reused');
+  }
+  if (endpoint.auth !== 'none') codes.push('client_credentials_invalid', 'access_token_invalid', 'rate_limited');
+  if (endpoint.auth === 'account') codes.push('access_token_missing');
+  if (endpoint.auth === 'account' && !endpoint.while_expired) codes.push('login_required');
+  codes.push('internal', 'database_unavailable');
+  return [...new Set(codes)];
+}
