@@ -27,7 +27,7 @@ export type NewOperator = {
 export async function addOperator(sql: Sql | Tx, operator: NewOperator): Promise<string | undefined> {
   const id = newId();
   const added = await sql`
-    INSERT INTO operators ${sql({ ...operator, id, email: operator.email.toLowerCase() })}
+    INSERT INTO operators ${sql.values({ ...operator, id, email: operator.email.toLowerCase() })}
     ON CONFLICT (email) DO NOTHING`;
   return added.count > 0 ? id : undefined;
 }

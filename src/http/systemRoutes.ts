@@ -47,7 +47,9 @@ function forgetQueues(ctx: Context): void {
 }
 
 async function measureQueues(ctx: Context): Promise<void> {
-  const [row] = await ctx.db.system<Record<'queued' | 'parked' | 'deliveries' | 'job_lag' | 'delivery_lag', number>[]>`
+  const [row] = await ctx.db.system.pooled<
+    Record<'queued' | 'parked' | 'deliveries' | 'job_lag' | 'delivery_lag', number>[]
+  >`
     SELECT (SELECT count(*) FROM jobs WHERE state IN ('queued', 'running') AND NOT parked) AS queued,
            (SELECT count(*) FROM jobs WHERE parked) AS parked,
            (SELECT count(*) FROM deliveries WHERE ready_at IS NOT NULL) AS deliveries,

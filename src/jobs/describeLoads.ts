@@ -7,7 +7,7 @@ const reviews_shown = 10;
 
 /** What waits in each client's queue, and how many of its accounts need a person: for those who run all of them. */
 export async function describeLoads(ctx: Pick<Context, 'db'>): Promise<ClientLoad[]> {
-  return ctx.db.system<ClientLoad[]>`
+  return ctx.db.system.pooled<ClientLoad[]>`
     WITH waiting AS (
       SELECT client_id, count(*) FILTER (WHERE state = 'queued' AND NOT parked) AS queued,
              count(*) FILTER (WHERE state = 'running') AS running, count(*) FILTER (WHERE parked) AS parked,
@@ -29,7 +29,7 @@ export async function describeLoads(ctx: Pick<Context, 'db'>): Promise<ClientLoa
 
 /** The newest jobs that a person must look at. */
 export function listReviews(db: Database, client_id: string): Promise<Attention['reviews']> {
-  return db.read<Attention['reviews'][number]>(
+  return db.search<Attention['reviews'][number]>(
     client_id,
     (sql) => sql`SELECT id AS job_id, type, iso(finished_at) AS finished_at FROM jobs
       WHERE state = 'needs_review' AND review_outcome IS NULL ORDER BY id DESC LIMIT ${reviews_shown}`,

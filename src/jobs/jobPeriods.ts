@@ -19,7 +19,7 @@ const kept_days = 7;
 
 /** Straight from the jobs: for a span that is short, or not over yet. */
 export function sumUpSince(db: Database, client_id: string, since: Date, width_s: number): Promise<Period[]> {
-  return db.read<Period>(client_id, (sql) => sumUp(sql, sql`${since}::timestamptz`, sql`now()`, width_s));
+  return db.search<Period>(client_id, (sql) => sumUp(sql, sql`${since}::timestamptz`, sql`now()`, width_s));
 }
 
 /**

@@ -45,7 +45,7 @@ export function laneRunner(kinds: ReadonlyMap<string, JobKind>, expireAccount: E
   return async (ctx, lease, signal) => {
     const job = await ctx.db.tenant(lease.client_id, (tx) => startHead(tx, lease));
     if (!job) return;
-    ctx.bell.ring('chartwire_live', 'jobs');
+    ctx.notifications.notify('chartwire_live', 'jobs');
     const kind = kinds.get(job.type);
     if (!kind) throw new Error(`No kind of job is called ${job.type}.`);
     const run: JobRun = { job, steps: await loadSteps(ctx.db, lease, job), signal, hold: (tx) => holdLane(tx, lease) };
@@ -55,7 +55,7 @@ export function laneRunner(kinds: ReadonlyMap<string, JobKind>, expireAccount: E
       if (!(error instanceof LeaseLost)) throw error;
       ctx.log.warn({ job_id: job.id, job_type: job.type }, 'the lease ended before the work; its result is dropped');
     } finally {
-      ctx.bell.ring('chartwire_live', 'jobs');
+      ctx.notifications.notify('chartwire_live', 'jobs');
     }
   };
 }
@@ -100,7 +100,7 @@ async function settle(ctx: Context, lease: Lease, run: JobRun, ending: Ending): 
     await ctx.audit.recordInTransaction(tx, recordOf(job, ending));
     await endJob(tx, lease, job, { state: ending.state, error: ending.error, event_id });
   });
-  ctx.bell.ring('chartwire_deliveries');
+  ctx.notifications.notify('chartwire_deliveries');
   ctx.metrics.jobs.observe({ type: job.type, state: ending.state }, job.waited_s);
   ctx.log.info(
     { job_id: job.id, job_type: job.type, state: ending.state, attempt: job.attempts, code: ending.error?.code ?? '' },

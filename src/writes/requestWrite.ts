@@ -38,10 +38,16 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
         if (queued !== undefined) await place({ tx, account, id, body: input });
         return queued;
       })
-    : await enqueue(ctx.db.service, { ...job, upload: file, idempotency, auditStatement });
+    : // A second request with the same key waits for the first, which must not hold up a pipeline.
+      await enqueue(idempotency ? ctx.db.service.pooled : ctx.db.service, {
+        ...job,
+        upload: file,
+        idempotency,
+        auditStatement,
+      });
   if (job_id === undefined) return undefined;
   auditStatement?.committed();
-  ctx.bell.ring('chartwire_jobs');
+  ctx.notifications.notify('chartwire_jobs');
   return { id, job_id };
 }
 

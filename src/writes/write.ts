@@ -2,7 +2,7 @@ import type { Static, TObject } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
 import type { OperationName, Operations } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import type { Fragment, Sql, Tx } from '../db/database.ts';
+import type { Fragment, Query, Tx } from '../db/database.ts';
 import type { EventOf } from '../events.ts';
 import type { Job, JobProblem } from '../jobs/jobs.ts';
 import type { Steps } from '../jobs/steps.ts';
@@ -41,7 +41,7 @@ export function patientLane(mrn: string, patient_id: string | null): Lane {
 }
 
 /** The service's id of a patient by MRN, or null: a part of the question by which a write checks its references. */
-export function patientIdOf(sql: Sql, account: Account, mrn: string): Fragment {
+export function patientIdOf(sql: Query, account: Account, mrn: string): Fragment {
   return sql`(SELECT id FROM patients WHERE client_id = ${account.client_id}
     AND organization_id = ${account.organization_id} AND mrn = ${mrn} ORDER BY id LIMIT 1)`;
 }

@@ -87,7 +87,11 @@ describe('a lease', () => {
       fail: () => ({ state: 'failed', error: null, event: null }),
     };
     // All that is asked of it on this path.
-    const ctx = { db: world.db, bell: { ring: () => {} }, log: openLog('warn', { write: (line) => lines.push(line) }) };
+    const ctx = {
+      db: world.db,
+      notifications: { notify: () => {} },
+      log: openLog('warn', { write: (line) => lines.push(line) }),
+    };
     const metrics = { job_retries: { inc: () => {} } };
     const run = laneRunner(new Map([['test', kind]]), async () => false);
     await run({ ...ctx, metrics } as unknown as Context, lease, new AbortController().signal);

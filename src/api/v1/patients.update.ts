@@ -43,7 +43,7 @@ export default endpoint({
       auditSubject({ job_id: told.job_id });
       return { success: true, ...told };
     });
-    ctx.bell.ring('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs');
     return answer;
   },
 });

@@ -1,16 +1,23 @@
-import { chartTables } from './chartTables.ts';
-
 /**
- * The tables, in the order they were added. An entry that was released is never changed: add another below it.
+ * The practice: staff and their sign-ins, providers, places, patients and calls, and what Larkspur records of its use.
  *
  * Encounters name their provider, staff member, facility and pharmacies without foreign keys: a chart keeps what was
- * true when it was written, also after such a record has been removed from the practice.
+ * true when it was written, even after such a record has been removed from the practice.
  */
-export const migrations: string[] = [
-  `
-  create table control (control_token text not null, seeded_on date);
+export const practice_tables = `
+  create table control (
+    control_token text not null,
+    seeded_on date,
+    charts_seeded_on date,
+    -- The day of the copies in seeded_claims, seeded_blocks and seeded_appointments.
+    copies_of date
+  );
 
-  create table practice (practice_name text not null, time_zone text not null);
+  create table practice (
+    practice_id text not null default 'LARK01',
+    practice_name text not null,
+    time_zone text not null
+  );
 
   create sequence staff_ids;
   create table staff (
@@ -98,9 +105,25 @@ export const migrations: string[] = [
     language_code text,
     race_code text,
     ethnicity_code text,
+    no_email_reason text,
+    self_pay_flag text not null default 'N' check (self_pay_flag in ('Y', 'N')),
+    release_of_info_flag text not null default 'Y' check (release_of_info_flag in ('Y', 'N')),
+    rx_consent_flag text not null default 'Y' check (rx_consent_flag in ('Y', 'N')),
+    responsible_party_code text not null default '1',
+    responsible_guarantor_id text,
+    referring_id text,
+    referring_first_name text,
+    referring_last_name text,
+    pcp_id text,
+    pcp_first_name text,
+    pcp_last_name text,
+    rendering_provider_id text,
+    default_facility_id text,
+    emergency_contact jsonb,
     last_modified timestamptz not null
   );
   create index patients_by_name on patients (lower(last_name), lower(first_name));
+  create index patients_by_birth_date on patients (birth_date);
 
   create sequence medication_ids;
   create table medications (
@@ -138,6 +161,9 @@ export const migrations: string[] = [
     priority text not null check (priority in ('H', 'N')),
     pharmacy_id text,
     template_name text,
+    status_code text not null default 'OPN',
+    notes text,
+    attachment_flag text not null default 'N' check (attachment_flag in ('Y', 'N')),
     created_at timestamptz not null,
     created_by text not null
   );
@@ -186,10 +212,12 @@ export const migrations: string[] = [
     applied boolean not null
   );
 
+  -- \`answer\` is a copy of the response, for a client that lost it.
   create table receipts (
     operation text not null,
     external_ref text not null,
     record_id text,
+    answer jsonb,
     received_at timestamptz not null,
     primary key (operation, external_ref)
   );
@@ -210,8 +238,4 @@ export const migrations: string[] = [
   create trigger actions_append_only before update on actions for each row execute function refuse_rewriting();
   create trigger history_append_only before update on history for each row execute function refuse_rewriting();
   create trigger ledger_append_only before update on ledger for each row execute function refuse_rewriting();
-  `,
-  chartTables,
-  // A receipt is a copy of the answer: who lost one learns from it all that it said.
-  'alter table receipts add column answer jsonb',
-];
+`;
