@@ -1,4 +1,4 @@
-import type { Provider } from '../model/provider.ts';
+import type { Provider } from '../model/records/providers.ts';
 
 type ModelDay = Provider['hours'][number];
 type ModelShift = ModelDay['shifts'][number];

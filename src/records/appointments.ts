@@ -1,5 +1,5 @@
 import type { Database, Tx } from '../db/database.ts';
-import type { Appointment, AppointmentSource } from '../model/appointment.ts';
+import type { Appointment, AppointmentSource } from '../model/records/appointments.ts';
 import { type Paged, type Scope, type Shown, when } from './page.ts';
 import { inactiveProviders } from './providers.ts';
 import type { RecordKind, SyncScope } from './recordKind.ts';

@@ -1,4 +1,4 @@
-import type { Claim, ClaimSource } from '../model/claim.ts';
+import type { Claim, ClaimSource } from '../model/records/claims.ts';
 import { type Paged, when } from './page.ts';
 import type { RecordKind } from './recordKind.ts';
 

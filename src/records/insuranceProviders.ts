@@ -1,4 +1,4 @@
-import type { InsuranceProviderSource } from '../model/insuranceProvider.ts';
+import type { InsuranceProviderSource } from '../model/records/insuranceProviders.ts';
 import { fold, partOf } from './fold.ts';
 import { type Paged, when } from './page.ts';
 import type { RecordKind } from './recordKind.ts';

@@ -1,5 +1,5 @@
 import type { Tx } from '../db/database.ts';
-import type { LocationSource } from '../model/location.ts';
+import type { LocationSource } from '../model/records/locations.ts';
 import type { RecordKind, SyncScope } from './recordKind.ts';
 
 export const locations: RecordKind<LocationSource> = {

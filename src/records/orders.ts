@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts';
-import type { Order, OrderSource } from '../model/order.ts';
+import type { Order, OrderSource } from '../model/records/orders.ts';
 import { type Paged, type Scope, when } from './page.ts';
 import type { RecordKind } from './recordKind.ts';
 

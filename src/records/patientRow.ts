@@ -1,5 +1,5 @@
 import type { Tx } from '../db/database.ts';
-import type { Patient, PatientSource, PatientStatus } from '../model/patient.ts';
+import type { Patient, PatientSource, PatientStatus } from '../model/records/patients.ts';
 import { fold } from './fold.ts';
 import { seenBySync } from './recordKind.ts';
 

@@ -1,4 +1,4 @@
-import type { Patient, PatientSource } from '../model/patient.ts';
+import type { Patient, PatientSource } from '../model/records/patients.ts';
 import { partOf } from './fold.ts';
 import { type Paged, when } from './page.ts';
 import { columnsOf } from './patientRow.ts';

@@ -1,4 +1,4 @@
-import type { PharmacySource } from '../model/pharmacy.ts';
+import type { PharmacySource } from '../model/records/pharmacies.ts';
 import type { RecordKind } from './recordKind.ts';
 
 export const pharmacies: RecordKind<PharmacySource> = {

@@ -1,6 +1,6 @@
 import type { Database, Fragment, Tx } from '../db/database.ts';
 import type { EditedProvider } from '../model/dashboard/records.ts';
-import type { Provider, ProviderSource } from '../model/provider.ts';
+import type { Provider, ProviderSource } from '../model/records/providers.ts';
 import { locationNames } from './locations.ts';
 import type { RecordKind, SyncScope } from './recordKind.ts';
 

@@ -1,6 +1,6 @@
 import { apiError } from '../errors.ts';
-import type { Provider } from '../model/provider.ts';
 import type { HoursRequest, ShiftRequest } from '../model/providerSettings.ts';
+import type { Provider } from '../model/records/providers.ts';
 
 type Hours = Provider['hours'];
 

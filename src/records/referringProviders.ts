@@ -1,4 +1,4 @@
-import type { ReferringProviderSource } from '../model/referringProvider.ts';
+import type { ReferringProviderSource } from '../model/records/referringProviders.ts';
 import { fold, partOf } from './fold.ts';
 import { type Paged, when } from './page.ts';
 import type { RecordKind } from './recordKind.ts';

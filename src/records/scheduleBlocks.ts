@@ -1,4 +1,4 @@
-import type { ScheduleBlockSource } from '../model/scheduleBlock.ts';
+import type { ScheduleBlockSource } from '../model/records/scheduleBlocks.ts';
 import { inactiveProviders } from './providers.ts';
 import type { RecordKind } from './recordKind.ts';
 import { timezoneOf } from './timezoneOf.ts';

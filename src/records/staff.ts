@@ -1,4 +1,4 @@
-import type { StaffMemberSource } from '../model/staff.ts';
+import type { StaffMemberSource } from '../model/records/staff.ts';
 import type { RecordKind } from './recordKind.ts';
 
 export const staff: RecordKind<StaffMemberSource> = {

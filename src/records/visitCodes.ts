@@ -1,4 +1,4 @@
-import type { VisitCodeSource } from '../model/visitCode.ts';
+import type { VisitCodeSource } from '../model/records/visitTypes.ts';
 import type { RecordKind } from './recordKind.ts';
 
 export const visitTypes: RecordKind<VisitCodeSource> = {

@@ -6,7 +6,7 @@ import type { Fragment, Sql, Tx } from '../db/database.ts';
 import type { EventOf } from '../events.ts';
 import type { Job, JobProblem } from '../jobs/jobs.ts';
 import type { Steps } from '../jobs/steps.ts';
-import type { PatientStatus } from '../model/patient.ts';
+import type { PatientStatus } from '../model/records/patients.ts';
 import type { PatientRow } from '../records/patientRow.ts';
 import { hashToken } from '../security/hash.ts';
 

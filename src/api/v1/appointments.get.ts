@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import { apiError } from '../../errors.ts';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
-import { Appointment } from '../../model/appointment.ts';
 import { success } from '../../model/fields.ts';
+import { Appointment } from '../../model/records/appointments.ts';
 import { readAppointment } from '../../records/appointments.ts';
 
 export default endpoint({

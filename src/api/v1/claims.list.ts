@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { Claim } from '../../model/claim.ts';
 import { days, text } from '../../model/fields.ts';
+import { Claim } from '../../model/records/claims.ts';
 import { checkRange } from '../../records/checkRange.ts';
 import { claimPages } from '../../records/claims.ts';
 import { pageEndpoint } from '../listEndpoint.ts';

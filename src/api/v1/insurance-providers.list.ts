@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { text } from '../../model/fields.ts';
-import { InsuranceProvider } from '../../model/insuranceProvider.ts';
+import { InsuranceProvider } from '../../model/records/insuranceProviders.ts';
 import { insuranceProviderPages } from '../../records/insuranceProviders.ts';
 import { pageEndpoint } from '../listEndpoint.ts';
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { days, success, text } from '../../model/fields.ts';
-import { Order } from '../../model/order.ts';
+import { Order } from '../../model/records/orders.ts';
 import { checkRange } from '../../records/checkRange.ts';
 import { listOrders, orders_max } from '../../records/orders.ts';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { text } from '../../model/fields.ts';
-import { Patient } from '../../model/patient.ts';
+import { Patient } from '../../model/records/patients.ts';
 import { patientPages } from '../../records/patients.ts';
 import { pageEndpoint } from '../listEndpoint.ts';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { text } from '../../model/fields.ts';
-import { ReferringProvider } from '../../model/referringProvider.ts';
+import { ReferringProvider } from '../../model/records/referringProviders.ts';
 import { referringProviderPages } from '../../records/referringProviders.ts';
 import { pageEndpoint } from '../listEndpoint.ts';
 

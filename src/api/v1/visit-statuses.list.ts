@@ -1,4 +1,4 @@
-import { VisitCode } from '../../model/visitCode.ts';
+import { VisitCode } from '../../model/records/visitTypes.ts';
 import { listEndpoint } from '../listEndpoint.ts';
 
 export default listEndpoint(

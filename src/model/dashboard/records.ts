@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { activity, date_time, id, nullable } from '../fields.ts';
-import { Hours, Provider } from '../provider.ts';
+import { Hours, Provider } from '../records/providers.ts';
 import { shown_kinds } from './recordKinds.ts';
 
 export const organization_choice = Type.Object({

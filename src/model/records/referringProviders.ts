@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { id, known, nullable } from './fields.ts';
+import { id, known, nullable } from '../fields.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['8003'] }),

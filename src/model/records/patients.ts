@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable } from './fields.ts';
+import { date_time, id, nullable } from '../fields.ts';
 
 /** The states of a patient and every legal move between them; the database refuses any other. */
 export const patient_moves = [

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, known, nullable } from './fields.ts';
+import { date_time, id, known, nullable } from '../fields.ts';
 
 const shown = {
   status: Type.String({ examples: ['CON'] }),

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { activity, id, nullable } from './fields.ts';
+import { activity, id, nullable } from '../fields.ts';
 
 const VisitTypeRule = Type.Object({
   start_time: Type.String({ description: 'HH:MM:SS', examples: ['09:00:00'] }),

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { known, nullable } from './fields.ts';
+import { known, nullable } from '../fields.ts';
 
 const fields = {
   order_name: Type.String(),

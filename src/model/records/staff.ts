@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { activity, id, nullable } from './fields.ts';
+import { activity, id, nullable } from '../fields.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['703'] }),
