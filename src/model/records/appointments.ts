@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, known, nullable } from '../fields.ts';
+import { dayRange, equals, recordKind } from './recordKind.ts';
 
 const shown = {
   status: Type.String({ examples: ['CON'] }),
@@ -33,7 +34,6 @@ const shown = {
   created_at: nullable(date_time),
 };
 
-/** An appointment as an EMR lists it: when it starts is what the clock of the EMR instance shows. */
 export const AppointmentSource = Type.Object({
   ehr_id: Type.String(),
   starts: Type.String({ description: 'YYYY-MM-DDTHH:MM:SS, without a zone' }),
@@ -63,3 +63,24 @@ export const Appointment = Type.Object({
   object_metadata: Type.Object({ created_at: date_time }),
 });
 export type Appointment = Static<typeof Appointment>;
+
+/** Its rows are made in records/schedule.ts: names come from the providers, offsets from the organization's time zone. */
+export const appointments = recordKind({
+  name: 'appointments',
+  operation: 'listAppointments',
+  source: AppointmentSource,
+  wire: Appointment,
+  labels: { singular: 'appointment', plural: 'appointments' },
+  group: 'Appointments',
+  after: ['providers'],
+  active_providers_only: true,
+  kept_columns: ['created_at'],
+  filters: {
+    ...dayRange('starts_at', 'day', { local: true }),
+    patient_mrn: equals('patient_mrn'),
+    provider_ehr_id: equals('provider_ehr_id'),
+  },
+  order: [{ column: 'starts_at', descending: true }],
+  mrn_column: 'patient_mrn',
+  dashboard_columns: ['datetime', 'duration', 'appointment_type', 'status', 'provider_name', 'patient_name'],
+});

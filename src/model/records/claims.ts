@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, known, nullable } from '../fields.ts';
+import { date_time, id, known, nullable, text } from '../fields.ts';
+import { dayRange, equals, recordKind } from './recordKind.ts';
 
 const free = Type.Record(Type.String(), Type.Unknown());
 
@@ -27,7 +28,7 @@ export const ClaimInsurance = Type.Object({
   medicaid_id: known.text,
 });
 
-/** Decimal strings, unlike the money of the claim itself. */
+/** Decimal strings, unlike the amounts of the claim itself. */
 export const ClaimBalances = Type.Object({
   invoice_amount: known.text,
   total_payment: known.text,
@@ -123,7 +124,7 @@ const fields = {
   payments: Type.Array(ClaimPayment),
 };
 
-/** A claim as an EMR lists it; the MRN is what claims are searched by. */
+/** `patient_mrn` is only for searching; the API does not return it. */
 export const ClaimSource = Type.Object({ ehr_id: Type.String(), patient_mrn: known.text, ...fields });
 export type ClaimSource = Static<typeof ClaimSource>;
 
@@ -131,8 +132,54 @@ export const Claim = Type.Object({
   id,
   emr_claim_id: Type.String(),
   ...fields,
-  synced_at: Type.String({ format: 'date-time', description: 'When a sync last brought a change' }),
+  synced_at: Type.String({ format: 'date-time', description: 'When a sync last changed the claim' }),
   created_at: date_time,
   updated_at: date_time,
 });
 export type Claim = Static<typeof Claim>;
+
+export const claims = recordKind({
+  name: 'claims',
+  operation: 'listClaims',
+  source: ClaimSource,
+  wire: Claim,
+  labels: { singular: 'claim', plural: 'claims' },
+  group: 'Claims and orders',
+  kept_columns: ['created_at'],
+  row: ({ ehr_id, patient_mrn, ...source }, id, stored) => {
+    const now = new Date();
+    const created_at = (stored?.created_at as Date | undefined) ?? now;
+    const doc: Claim = {
+      id,
+      emr_claim_id: ehr_id,
+      ...source,
+      synced_at: now.toISOString(),
+      created_at: created_at.toISOString(),
+      updated_at: now.toISOString(),
+    };
+    const { service_date, claim_status } = source;
+    return { doc, patient_mrn, service_date, claim_status, created_at };
+  },
+  filters: {
+    ...dayRange('service_date', 'service date'),
+    patient_mrn: equals('patient_mrn', text({ minLength: 1, examples: ['LK100001'] })),
+    claim_status: equals('claim_status', text({ minLength: 1, description: 'The EMR’s status code, exact' })),
+  },
+  order: [{ column: 'service_date', descending: true }],
+  mrn_column: 'patient_mrn',
+  counted: true,
+  list: {
+    returns: 'pages',
+    page_size_max: 1000,
+    summary: 'List the claims of the organization, as of its last sync, latest service date first',
+  },
+  dashboard_columns: [
+    'emr_claim_id',
+    'service_date',
+    'claim_status',
+    'total_charge',
+    'total_payment',
+    'balance',
+    'patient_name',
+  ],
+});

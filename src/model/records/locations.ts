@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { activity, id, nullable } from '../fields.ts';
+import { recordKind } from './recordKind.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['11'] }),
@@ -20,3 +21,20 @@ export const LocationSource = Type.Object(fields);
 export type LocationSource = Static<typeof LocationSource>;
 export const Location = Type.Object({ id, ...fields });
 export type Location = Static<typeof Location>;
+
+export const locations = recordKind({
+  name: 'locations',
+  operation: 'listLocations',
+  source: LocationSource,
+  wire: Location,
+  labels: { singular: 'location', plural: 'locations' },
+  group: 'Practice',
+  kept_columns: ['status_set'],
+  row: (source, id, stored) => {
+    // The column's check constraint allows no other values.
+    const status = (stored?.status_set as LocationSource['status'] | null | undefined) ?? source.status;
+    return { doc: { id, ...source, status } };
+  },
+  list: { returns: 'all', summary: 'List the locations of the organization, as of its last sync' },
+  dashboard_columns: ['name', 'address.address1', 'address.city', 'phone', 'ehr_id', 'status'],
+});

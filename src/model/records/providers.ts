@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { activity, id, nullable } from '../fields.ts';
+import { recordKind } from './recordKind.ts';
 
 const VisitTypeRule = Type.Object({
   start_time: Type.String({ description: 'HH:MM:SS', examples: ['09:00:00'] }),
@@ -31,7 +32,6 @@ export const Shift = Type.Object({
 
 export const Hours = Type.Array(Type.Object({ day: Type.String({ examples: ['Monday'] }), shifts: Type.Array(Shift) }));
 
-/** A provider as an EMR knows it. */
 export const ProviderSource = Type.Object({
   ehr_id: Type.String(),
   name: Type.String(),
@@ -53,3 +53,17 @@ export const Provider = Type.Object({
   hours: Hours,
 });
 export type Provider = Static<typeof Provider>;
+
+/** Its rows are made in records/providers.ts: facility names come from the locations. */
+export const providers = recordKind({
+  name: 'providers',
+  operation: 'listProviders',
+  source: ProviderSource,
+  wire: Provider,
+  labels: { singular: 'provider', plural: 'providers' },
+  group: 'Practice',
+  after: ['locations'],
+  kept_columns: ['status_set', 'hide_in_availability', 'hours_set', 'source'],
+  list: { returns: 'all', summary: 'List the providers of the organization, as of its last sync' },
+  dashboard_columns: ['name', 'npi', 'ehr_id', 'hide_in_availability', 'status'],
+});

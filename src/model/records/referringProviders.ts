@@ -1,5 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { id, known, nullable } from '../fields.ts';
+import { fold } from '../fold.ts';
+import { containsName, equals, recordKind } from './recordKind.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['8003'] }),
@@ -22,3 +24,35 @@ export const ReferringProviderSource = Type.Object(fields);
 export type ReferringProviderSource = Static<typeof ReferringProviderSource>;
 export const ReferringProvider = Type.Object({ id, ...fields });
 export type ReferringProvider = Static<typeof ReferringProvider>;
+
+export const referringProviders = recordKind({
+  name: 'referring_providers',
+  operation: 'listReferringProviders',
+  source: ReferringProviderSource,
+  wire: ReferringProvider,
+  labels: { singular: 'referring provider', plural: 'referring providers' },
+  group: 'Practice',
+  row: (source, id) => ({
+    doc: { id, ...source },
+    first_folded: fold(source.first_name),
+    last_folded: fold(source.last_name),
+    phone: source.phone,
+    fax: source.fax,
+    npi: source.npi,
+  }),
+  filters: {
+    first_name: containsName('first_folded'),
+    last_name: containsName('last_folded'),
+    phone: equals('phone'),
+    fax: equals('fax'),
+    npi: equals('npi'),
+  },
+  order: [{ column: 'last_folded' }, { column: 'first_folded' }],
+  counted: true,
+  list: {
+    returns: 'pages',
+    page_size_max: 1000,
+    summary: 'List the referring providers of the EMR instance, as of its last sync',
+  },
+  dashboard_columns: ['name', 'speciality', 'npi', 'phone', 'ehr_id'],
+});

@@ -1,4 +1,6 @@
 import { type Static, Type } from 'typebox';
+import { nullable } from '../fields.ts';
+import { recordKind } from './recordKind.ts';
 
 /** A visit type or visit status of an EMR instance. */
 export const VisitCode = Type.Object({
@@ -7,5 +9,20 @@ export const VisitCode = Type.Object({
 });
 export type VisitCode = Static<typeof VisitCode>;
 
-/** As an EMR lists it, under its code; `minutes` is how long a visit of a type takes unless told. */
-export type VisitCodeSource = VisitCode & { ehr_id: string; minutes: number | null };
+export const VisitCodeSource = Type.Object({
+  ehr_id: Type.String(),
+  ...VisitCode.properties,
+  minutes: nullable(Type.Integer({ description: 'Default length of a visit of this type' })),
+});
+export type VisitCodeSource = Static<typeof VisitCodeSource>;
+
+export const visitTypes = recordKind({
+  name: 'visit_types',
+  operation: 'listVisitTypes',
+  source: VisitCodeSource,
+  wire: VisitCode,
+  labels: { singular: 'visit type', plural: 'visit types' },
+  group: 'Practice',
+  row: ({ code, description, minutes }) => ({ doc: { code, description }, minutes }),
+  list: { returns: 'all', summary: 'List the visit types of the EMR instance, as of its last sync' },
+});
