@@ -1,16 +1,7 @@
 import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance, LivePharmacy } from '../model/liveChart.ts';
 import type { AppointmentSource } from '../model/records/appointments.ts';
-import type { ClaimSource } from '../model/records/claims.ts';
-import type { InsuranceProviderSource } from '../model/records/insuranceProviders.ts';
-import type { LocationSource } from '../model/records/locations.ts';
-import type { OrderSource } from '../model/records/orders.ts';
+import type { Kind, SourceOf } from '../model/records/kinds.ts';
 import type { PatientSource } from '../model/records/patients.ts';
-import type { PharmacySource } from '../model/records/pharmacies.ts';
-import type { ProviderSource } from '../model/records/providers.ts';
-import type { ReferringProviderSource } from '../model/records/referringProviders.ts';
-import type { ScheduleBlockSource } from '../model/records/scheduleBlocks.ts';
-import type { StaffMemberSource } from '../model/records/staff.ts';
-import type { VisitCodeSource } from '../model/records/visitTypes.ts';
 import type { CodeLists } from '../model/settings.ts';
 import type { Outbound } from '../security/outbound.ts';
 import type { SigningKeys } from '../security/signingKeys.ts';
@@ -134,21 +125,11 @@ export type Listing<Source> = {
   incremental?: true;
 };
 
+/** One operation per record kind: `listPharmacies: Listing<PharmacySource>`. */
+export type ListOperations = { [K in Kind as K['operation']]: Listing<SourceOf<K>> };
+
 /** Everything an EMR may offer. What a connector leaves out is a capability its EMR does not have. */
-export type Operations = {
-  listProviders: Listing<ProviderSource>;
-  listStaff: Listing<StaffMemberSource>;
-  listLocations: Listing<LocationSource>;
-  listPharmacies: Listing<PharmacySource>;
-  listPatients: Listing<PatientSource>;
-  listInsuranceProviders: Listing<InsuranceProviderSource>;
-  listReferringProviders: Listing<ReferringProviderSource>;
-  listVisitTypes: Listing<VisitCodeSource>;
-  listVisitStatuses: Listing<VisitCodeSource>;
-  listAppointments: Listing<AppointmentSource>;
-  listScheduleBlocks: Listing<ScheduleBlockSource>;
-  listClaims: Listing<ClaimSource>;
-  listOrders: Listing<OrderSource>;
+export type Operations = ListOperations & {
   getCodeLists: () => Promise<CodeLists>;
   getAppointment: (ehr_id: string) => Promise<AppointmentSource | undefined>;
   findPatient: (mrn: string) => Promise<PatientSource | undefined>;

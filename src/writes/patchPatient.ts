@@ -7,7 +7,7 @@ import { apiError } from '../errors.ts';
 import { enqueueAgain } from '../jobs/enqueue.ts';
 import { active_fields, type PatientChanges } from '../model/patientRequest.ts';
 import type { Patient } from '../model/records/patients.ts';
-import { lockPatient, type PatientRow, savePatient } from '../records/patientRow.ts';
+import { lockPatient, type PatientRow, savePatient } from '../records/patients.ts';
 import { checkPatient, restrictedFields } from './checkPatient.ts';
 import { createPatient } from './patient.create.ts';
 import { updatePatient } from './patient.update.ts';

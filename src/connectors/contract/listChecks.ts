@@ -1,16 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { AppointmentSource } from '../../model/records/appointments.ts';
-import { ClaimSource } from '../../model/records/claims.ts';
-import { InsuranceProviderSource } from '../../model/records/insuranceProviders.ts';
-import { LocationSource } from '../../model/records/locations.ts';
-import { OrderSource } from '../../model/records/orders.ts';
-import { PatientSource } from '../../model/records/patients.ts';
-import { PharmacySource } from '../../model/records/pharmacies.ts';
-import { ProviderSource } from '../../model/records/providers.ts';
-import { ReferringProviderSource } from '../../model/records/referringProviders.ts';
-import { StaffMemberSource } from '../../model/records/staff.ts';
-import { VisitCode } from '../../model/records/visitTypes.ts';
+import { record_kinds } from '../../model/records/kinds.ts';
 import type { OutboundResponse } from '../../security/outbound.ts';
 import type { Listing, ListPage, Operations } from '../connector.ts';
 import { broken, notTried } from './broken.ts';
@@ -22,22 +12,11 @@ import { answering, at, useless } from './tampers.ts';
 
 const known = Type.Object({ ehr_id: Type.String({ minLength: 1 }) });
 
-/** What the rows of each list are. */
-export const lists: Record<ListName, TSchema> = {
-  listProviders: ProviderSource,
-  listStaff: StaffMemberSource,
-  listLocations: LocationSource,
-  listPharmacies: PharmacySource,
-  listPatients: PatientSource,
-  listInsuranceProviders: InsuranceProviderSource,
-  listReferringProviders: ReferringProviderSource,
-  listVisitTypes: VisitCode,
-  listVisitStatuses: VisitCode,
-  listAppointments: AppointmentSource,
-  listScheduleBlocks: Type.Object({ starts: Type.String(), minutes: Type.Integer(), provider_ehr_id: Type.String() }),
-  listClaims: ClaimSource,
-  listOrders: OrderSource,
-};
+/** The schema of the rows of each list. */
+export const lists = Object.fromEntries<TSchema>(record_kinds.map((kind) => [kind.operation, kind.source])) as Record<
+  ListName,
+  TSchema
+>;
 
 /** A page is kept in memory whole; a list never is. */
 const page_rows_max = 1000;

@@ -3,7 +3,7 @@ import type { Provider } from '../model/records/providers.ts';
 type ModelDay = Provider['hours'][number];
 type ModelShift = ModelDay['shifts'][number];
 
-/** A provider's hours; a recurrence may end, which hours written by PATCH can say. */
+/** A provider's weekly hours. Hours set through the API may have a recurrence that ends. */
 export type Hours = readonly (Omit<ModelDay, 'shifts'> & { shifts: readonly HoursShift[] })[];
 export type HoursShift = Omit<ModelShift, 'recurrence'> & {
   recurrence?: (NonNullable<ModelShift['recurrence']> & { rec_end_date?: string | undefined }) | undefined;
@@ -12,11 +12,11 @@ export type HoursShift = Omit<ModelShift, 'recurrence'> & {
 /** Milliseconds since 1970, or ISO 8601 with an offset. */
 export type Instant = number | string;
 
-export type AskedProvider = {
+export type ProviderInput = {
   ehr_id: string;
   name: string;
   hours: Hours;
-  /** Known but not used: hours are read and ranges are told in the zone of the EMR instance. */
+  /** Not used: hours and results are in the time zone of the EMR instance. */
   timezone: string;
 };
 
@@ -43,24 +43,24 @@ export type Options = {
   max_slot_duration?: number | undefined;
   facility_scoped_scheduling: boolean;
   provider_type: 'primary' | 'secondary';
-  /** What providers without a single shift work by; absent: they are not offered. */
+  /** The hours of providers without a single shift; if absent, they have no availability. */
   fallback_hours?: Hours | undefined;
   location_ids?: readonly string[] | undefined;
   explain: boolean;
 };
 
 /**
- * Appointments and blocks must reach back before `start_date` as far as one of them, with its buffer, can last: what
- * began the evening before still takes the morning.
+ * Appointments and blocks must start early enough: one that began the evening before `start_date` may last, with its
+ * buffer, into the morning.
  */
-export type Question = {
-  /** Both `YYYY-MM-DD` and included; the days are those of `timezone`. */
+export type AvailabilityInput = {
+  /** Both dates are `YYYY-MM-DD` in `timezone`, and inclusive. */
   start_date: string;
   end_date: string;
   /** The IANA zone of the EMR instance. */
   timezone: string;
-  /** Those that may be offered: active and not hidden. */
-  providers: readonly AskedProvider[];
+  /** Only active providers that are not hidden. */
+  providers: readonly ProviderInput[];
   /** EMR id → name. */
   facilities: ReadonlyMap<string, string>;
   appointments: readonly Appointment[];
@@ -68,7 +68,8 @@ export type Question = {
   options: Options;
 };
 
-export type Offer = {
+/** A range of free time, as the API returns it. */
+export type FreeRange = {
   day_of_week: number;
   date: string;
   duration_string: string;
@@ -84,21 +85,21 @@ export type Offer = {
   max_visits: number | null;
 };
 
-/** Where several apply to a minute, the first of this list is told. */
+/** Why working time is not free. If several reasons apply to a minute, the first of this list is reported. */
 export const reasons = [
-  'location', // the shift is at none of the asked locations
-  'daily_limit', // the day holds as many appointments as the caller allows
+  'location', // the shift is at none of the requested locations
+  'daily_limit', // the day already has as many appointments as the request allows
   'appointment',
   'block',
   'buffer',
   'quota_full', // slots: no visit left in the rule
   'visit_type', // slots: the rule is for another visit type
   'no_rule', // slots: no rule covers this part of the shift
-  'too_short', // equal_slots: what was left after cutting
+  'too_short', // equal_slots: the rest, shorter than a slot
   'outside_dates', // before set_start_date or after set_end_date
   'recurrence', // not a day of the recurrence
-  'invalid_shift', // the shift ends before it starts, or is not readable
-  'no_hours', // the provider has no shift at all, and no default hours were asked for
+  'invalid_shift', // the shift ends before it starts, or cannot be parsed
+  'no_hours', // the provider has no shift at all, and default hours were not requested
 ] as const;
 export type Reason = (typeof reasons)[number];
 
@@ -111,4 +112,4 @@ export type Explanation = {
   reason: Reason;
 };
 
-export type Answer = { availability: Offer[]; explanations?: Explanation[] };
+export type Availability = { availability: FreeRange[]; explanations?: Explanation[] };

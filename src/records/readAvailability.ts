@@ -1,35 +1,33 @@
 import { findAvailability } from '../availability/findAvailability.ts';
-import type { Appointment, AskedProvider, Block, Hours, Question } from '../availability/question.ts';
+import type { Appointment, AvailabilityInput, Block, Hours, ProviderInput } from '../availability/types.ts';
 import type { Database } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import type { AvailabilityQuery } from '../model/availability.ts';
-import { decided_hours } from './defaultHours.ts';
+import { daysBetween } from '../time/days.ts';
+import { standard_hours } from './hours.ts';
+import type { Scope } from './readRecords.ts';
 
 const days_max = 92;
-/** Appointments and blocks that began this long before the first day may still reach into it. */
-const reach_days = 2;
+/** Appointments and blocks that began this many days before the first may last into it. */
+const margin_days = 2;
 
-type Known = {
+type StoredSchedule = {
   timezone: string;
   default_hours: Hours | null;
-  providers: (AskedProvider & { offered: boolean })[] | null;
+  providers: (ProviderInput & { available: boolean })[] | null;
   facilities: { ehr_id: string; name: string }[] | null;
   appointments: Appointment[] | null;
   blocks: Block[] | null;
 };
 
-/** When the providers of an organization are free, by the hours and the schedule we hold of them. */
-export async function askAvailability(
-  db: Database,
-  scope: { client_id: string; organization_id: string },
-  query: AvailabilityQuery,
-) {
+/** When the providers of an organization are free, according to their stored hours and schedule. */
+export async function readAvailability(db: Database, scope: Scope, query: AvailabilityQuery) {
   checkQuery(query);
-  const known = await readKnown(db, scope, query);
-  const facilities = new Map((known.facilities ?? []).map(({ ehr_id, name }) => [ehr_id, name]));
-  const providers = known.providers ?? [];
-  const provider_ids = listed(query.provider_ids);
-  const location_ids = listed(query.location_ids);
+  const stored = await readSchedule(db, scope, query);
+  const facilities = new Map((stored.facilities ?? []).map(({ ehr_id, name }) => [ehr_id, name]));
+  const providers = stored.providers ?? [];
+  const provider_ids = splitIds(query.provider_ids);
+  const location_ids = splitIds(query.location_ids);
   for (const id of provider_ids ?? []) {
     if (!providers.some((each) => each.ehr_id === id))
       throw apiError('provider_not_found', { id }, { field: 'provider_ids' });
@@ -37,14 +35,14 @@ export async function askAvailability(
   for (const id of location_ids ?? []) {
     if (!facilities.has(id)) throw apiError('location_not_found', { id }, { field: 'location_ids' });
   }
-  const question: Question = {
+  const input: AvailabilityInput = {
     start_date: query.start_date,
     end_date: query.end_date,
-    timezone: known.timezone,
-    providers: providers.filter((each) => each.offered && (provider_ids?.includes(each.ehr_id) ?? true)),
+    timezone: stored.timezone,
+    providers: providers.filter((each) => each.available && (provider_ids?.includes(each.ehr_id) ?? true)),
     facilities,
-    appointments: known.appointments ?? [],
-    blocks: known.blocks ?? [],
+    appointments: stored.appointments ?? [],
+    blocks: stored.blocks ?? [],
     options: {
       visit_type: query.visit_type ?? 'all',
       buffer_min: query.buffer ?? 0,
@@ -54,16 +52,16 @@ export async function askAvailability(
       max_slot_duration: query.max_slot_duration,
       facility_scoped_scheduling: query.facility_scoped_scheduling ?? false,
       provider_type: query.provider_type ?? 'primary',
-      fallback_hours: query.fallback_to_default_hours ? (known.default_hours ?? decided_hours) : undefined,
+      fallback_hours: query.fallback_to_default_hours ? (stored.default_hours ?? standard_hours) : undefined,
       location_ids,
       explain: query.explain ?? false,
     },
   };
-  return { success: true, results: findAvailability(question), timezone: known.timezone };
+  return { success: true, results: findAvailability(input), timezone: stored.timezone };
 }
 
 function checkQuery(query: AvailabilityQuery): void {
-  const span = (Date.parse(query.end_date) - Date.parse(query.start_date)) / 86_400_000;
+  const span = daysBetween(query.start_date, query.end_date);
   if (span < 0) throw invalid('end_date', 'end_date must not be before start_date');
   if (span > days_max) throw invalid('end_date', `end_date must be at most ${days_max} days after start_date`);
   if ((query.daily_appointment_limit === undefined) !== (query.daily_limit_type === undefined)) {
@@ -75,18 +73,18 @@ function checkQuery(query: AvailabilityQuery): void {
   }
 }
 
-async function readKnown(
+async function readSchedule(
   db: Database,
-  { client_id, organization_id }: { client_id: string; organization_id: string },
+  { client_id, organization_id }: Scope,
   { start_date, end_date }: AvailabilityQuery,
-): Promise<Known> {
-  const [known] = await db.read<Known>(client_id, (sql) => {
+): Promise<StoredSchedule> {
+  const [stored] = await db.read<StoredSchedule>(client_id, (sql) => {
     const within = sql`client_id = ${client_id} AND organization_id = ${organization_id}
-      AND starts_at >= ${start_date}::text::date - ${reach_days}::int
-      AND starts_at < ${end_date}::text::date + ${reach_days}::int`;
+      AND starts_at >= ${start_date}::text::date - ${margin_days}::int
+      AND starts_at < ${end_date}::text::date + ${margin_days}::int`;
     return sql`SELECT organizations.timezone, organizations.default_hours,
       (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name', 'hours', doc -> 'hours',
-                'timezone', doc -> 'timezone', 'offered', doc ->> 'status' = 'active' AND NOT hide_in_availability)
+                'timezone', doc -> 'timezone', 'available', doc ->> 'status' = 'active' AND NOT hide_in_availability)
                 ORDER BY id)
          FROM providers WHERE providers.organization_id = organizations.id) AS providers,
       (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name'))
@@ -100,11 +98,11 @@ async function readKnown(
          FROM schedule_blocks WHERE ${within}) AS blocks
       FROM organizations WHERE organizations.id = ${organization_id}`;
   });
-  if (!known) throw new Error('The organization is gone.');
-  return known;
+  if (!stored) throw new Error('The organization no longer exists.');
+  return stored;
 }
 
-function listed(ids: string | undefined): string[] | undefined {
+function splitIds(ids: string | undefined): string[] | undefined {
   return ids
     ?.split(',')
     .map((id) => id.trim())
