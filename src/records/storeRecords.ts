@@ -7,9 +7,7 @@ import { inactiveProviders } from './providers.ts';
 import type { Scope } from './readRecords.ts';
 import { sync_lane } from './requestSync.ts';
 import { rowFunctionOf } from './rowFunctions.ts';
-
-/** `run` is the job id of the sync. Later syncs have higher ids. */
-export type SyncScope = Scope & { run: number };
+import type { SyncScope } from './syncReadings.ts';
 
 type SourceRecord = { ehr_id: string; provider_ehr_id?: string };
 

@@ -1,5 +1,8 @@
 import type { Tx } from '../db/database.ts';
-import type { SyncScope } from './storeRecords.ts';
+import type { Scope } from './readRecords.ts';
+
+/** `run` is the job id of the sync. Later syncs have higher ids. */
+export type SyncScope = Scope & { run: number };
 
 /**
  * One pass over a list: all records (`full`), or those changed since an instant. `from` is how far an earlier attempt of

@@ -31,7 +31,7 @@ export function openZone(name: string): Zone {
 /** Whether a text is an IANA name. An offset is not: PostgreSQL reads its sign the other way round. */
 export function isZone(name: string): boolean {
   try {
-    return /^[A-Za-z]/.test(name) && offsetFrom(zonedAt(name, 0)) !== undefined;
+    return /^[A-Za-z]/.test(name) && zonedAt(name, 0) !== undefined;
   } catch {
     return false;
   }
@@ -62,6 +62,8 @@ export function todayIn(timezone: string, now_ms = Date.now()): string {
   return localTimeAt(now_ms, timezone).slice(0, 10);
 }
 
+/** `periods` have one offset each, and cover the time without gaps. */
+type Year = { first_day: number; end_day: number; periods: readonly Period[] };
 type Period = { from: number; to: number; offset_min: number; iso_offset: string; abbreviation?: string };
 
 const zones = new Map<string, Zone>();
@@ -69,29 +71,31 @@ const zones = new Map<string, Zone>();
 const years_max = 200;
 
 function createZone(name: string): Zone {
-  const years = new Map<number, readonly Period[]>();
-  let latest = { day: 0, date: '1970-01-01' };
+  const years = new Map<number, Year>();
+  let latest_year: Year = { first_day: 0, end_day: 0, periods: [] };
+  let latest_date = { day: 0, date: '1970-01-01' };
 
-  function periodsOf(year: number): readonly Period[] {
-    const known = years.get(year);
-    if (known) return known;
+  function periodsOf(day: number): readonly Period[] {
+    if (day >= latest_year.first_day && day < latest_year.end_day) return latest_year.periods;
+    const number = new Date(day * day_ms).getUTCFullYear();
     if (years.size >= years_max) years.clear();
-    const periods = readPeriods(name, year);
-    years.set(year, periods);
-    return periods;
+    latest_year = years.get(number) ?? readYear(name, number);
+    years.set(number, latest_year);
+    return latest_year.periods;
   }
 
   function periodAt(instant: number): Period {
-    const periods = periodsOf(yearOf(instant / day_min));
-    return periods.findLast(({ from }) => from <= instant) ?? (periods[0] as Period);
+    const periods = periodsOf(instant / day_min);
+    let found = periods[0] as Period; // there is at least one
+    for (const period of periods) if (period.from <= instant) found = period;
+    return found;
   }
 
-  // Fails for an unknown zone.
-  periodsOf(1970);
+  zonedAt(name, 0); // throws for an unknown zone
   return {
     instantOf(day, minute) {
       const local = day * day_min + minute;
-      for (const { from, to, offset_min } of periodsOf(yearOf(day))) {
+      for (const { from, to, offset_min } of periodsOf(day)) {
         const instant = Math.max(from, local - offset_min);
         if (instant < to) return instant;
       }
@@ -102,8 +106,8 @@ function createZone(name: string): Zone {
       const { offset_min, iso_offset } = periodAt(instant);
       const local = instant + offset_min;
       const day = Math.floor(local / day_min);
-      if (day !== latest.day) latest = { day, date: formatDay(day) };
-      return `${latest.date}T${clock(local - day * day_min)}:00${iso_offset}`;
+      if (day !== latest_date.day) latest_date = { day, date: formatDay(day) };
+      return `${latest_date.date}T${clock(local - day * day_min)}:00${iso_offset}`;
     },
     abbreviation(instant) {
       const period = periodAt(instant);
@@ -113,15 +117,15 @@ function createZone(name: string): Zone {
   };
 }
 
-/** The periods of one offset each, from two days before a year to two days after: local days reach beyond UTC's. */
-function readPeriods(name: string, year: number): Period[] {
-  const first_ms = new Date(0).setUTCFullYear(year, 0, 1) - 2 * day_ms;
-  const end_ms = new Date(0).setUTCFullYear(year + 1, 0, 1) + 2 * day_ms;
-  let at = zonedAt(name, first_ms);
+/** Reads two more days at either end, because local days do not begin and end with those of UTC. */
+function readYear(name: string, number: number): Year {
+  const first_day = new Date(0).setUTCFullYear(number, 0, 1) / day_ms;
+  const end_day = new Date(0).setUTCFullYear(number + 1, 0, 1) / day_ms;
+  let at = zonedAt(name, (first_day - 2) * day_ms);
   const periods = [period(Number.NEGATIVE_INFINITY, offsetFrom(at))];
   for (;;) {
     const next = at.getTimeZoneTransition('next');
-    if (!next || next.epochMilliseconds >= end_ms) return periods;
+    if (!next || next.epochMilliseconds >= (end_day + 2) * day_ms) return { first_day, end_day, periods };
     const from = Math.ceil(next.epochMilliseconds / 60_000);
     const last = periods.at(-1);
     if (last) last.to = from;
@@ -159,10 +163,6 @@ function abbreviationAt(name: string, instant: number): string {
     if (/^[A-Z]+$/.test(text)) return text;
   }
   return shortName('en-US');
-}
-
-function yearOf(day: number): number {
-  return new Date(day * day_ms).getUTCFullYear();
 }
 
 function clock(minutes: number): string {
