@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { setSecondFactor, consumeTotpStep } from './operators.ts';
+import { consumeTotpStep, setSecondFactor } from './operators.ts';
 
 const period_s = 30;
 

@@ -4,11 +4,11 @@ import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import type { EventOf } from '../events.ts';
 import type { Steps } from '../jobs/steps.ts';
-import type { AppointmentSource } from '../model/appointment.ts';
 import { AppointmentRequest } from '../model/appointmentRequest.ts';
-import { appointments } from '../records/appointments.ts';
-import { keepOwn } from '../records/recordKind.ts';
-import { withOffset } from '../records/withOffset.ts';
+import type { AppointmentSource } from '../model/records/appointments.ts';
+import { appointments } from '../model/records/appointments.ts';
+import { storeOwnRecord } from '../records/storeRecords.ts';
+import { withOffset } from '../time/zones.ts';
 import { appointmentTime } from './appointmentTime.ts';
 import { failureOf, patientIdOf, patientLane, type Write } from './write.ts';
 
@@ -56,7 +56,7 @@ export const createAppointment: Write<typeof AppointmentRequest, 'findPatient' |
   },
   settle: async ({ tx, job: { client_id, organization_id, operation_id }, record }) => {
     const source = record as AppointmentSource | undefined;
-    if (source) await keepOwn(tx, appointments, { client_id, organization_id }, operation_id, source);
+    if (source) await storeOwnRecord(tx, appointments, { client_id, organization_id }, operation_id, source);
   },
 };
 

@@ -2,8 +2,8 @@ import { connectorOf } from '../accounts/openAccount.ts';
 import type { EventOf } from '../events.ts';
 import { newId } from '../ids.ts';
 import { PatientRequest } from '../model/patientRequest.ts';
-import { insertPending, lockPatient, savePatient } from '../records/patientRow.ts';
-import { removeTwin } from '../records/recordKind.ts';
+import { insertPending, lockPatient, savePatient } from '../records/patients.ts';
+import { removeSyncedDuplicate } from '../records/storeRecords.ts';
 import { checkPatient, restrictedFields } from './checkPatient.ts';
 import { newPatient, type StoredPatient, saidOf } from './patientInput.ts';
 import { type References, referencesOf } from './patientReferences.ts';
@@ -77,7 +77,7 @@ async function settleCreation({ tx, ctx, job, outcomes, kept }: Settled<PatientR
   }
   const sent = kept(step) as StoredPatient;
   const ehr_id = String(made.ehr_id);
-  await removeTwin(tx, 'patients', organization_id, id, ehr_id);
+  await removeSyncedDuplicate(tx, 'patients', organization_id, id, ehr_id);
   const chart = { ...saidOf(sent), ehr_id, mrn: String(made.mrn) };
   const active = await savePatient(tx, of, row, { ...chart, status: 'active' });
   const [wanted] = await tx<{ input: StoredPatient; connector: string }[]>`

@@ -4,9 +4,9 @@ import type { Coverage, Demographics, Payer } from '../connectors/patientWrites.
 import type { Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { enqueue } from '../jobs/enqueue.ts';
-import type { Patient } from '../model/patient.ts';
-import { fold } from '../records/fold.ts';
-import { type PatientRow, savePatient } from '../records/patientRow.ts';
+import { fold } from '../model/fold.ts';
+import type { Patient } from '../model/records/patients.ts';
+import { type PatientRow, savePatient } from '../records/patients.ts';
 import { coveragesAsked, newPatient, type StoredPatient, saidOf } from './patientInput.ts';
 import { newJob } from './requestWrite.ts';
 import { patientLane } from './write.ts';

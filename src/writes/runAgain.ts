@@ -4,7 +4,7 @@ import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { enqueueAgain } from '../jobs/enqueue.ts';
 import { type PastJob, readPastJob } from '../jobs/readPastJob.ts';
-import { lockPatient, savePatient } from '../records/patientRow.ts';
+import { lockPatient, savePatient } from '../records/patients.ts';
 import { newJob } from './requestWrite.ts';
 import { whyNotAgain, writeOf } from './whyNotAgain.ts';
 import { type Lane, patientLane } from './write.ts';

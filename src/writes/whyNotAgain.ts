@@ -1,6 +1,6 @@
 import type { Tx } from '../db/database.ts';
 import type { PastJob } from '../jobs/readPastJob.ts';
-import { readPatient } from '../records/patientRow.ts';
+import { readPatient } from '../records/patients.ts';
 import type { Carried } from './write.ts';
 import { writes } from './writes.ts';
 

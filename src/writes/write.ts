@@ -6,8 +6,8 @@ import type { Fragment, Query, Tx } from '../db/database.ts';
 import type { EventOf } from '../events.ts';
 import type { Job, JobProblem } from '../jobs/jobs.ts';
 import type { Steps } from '../jobs/steps.ts';
-import type { PatientStatus } from '../model/patient.ts';
-import type { PatientRow } from '../records/patientRow.ts';
+import type { PatientStatus } from '../model/records/patients.ts';
+import type { PatientRow } from '../records/patients.ts';
 import { hashToken } from '../security/hash.ts';
 
 /** What a write is carried out with. `id` is the operation's id, which the client knows. */
