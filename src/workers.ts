@@ -14,9 +14,9 @@ import { requestDueSyncs, sync_type } from './records/requestSync.ts';
 import { sync } from './records/sync.ts';
 import { deliver } from './webhooks/deliver.ts';
 import { purgeEvents } from './webhooks/events.ts';
-import { type Chore, startChores } from './worker/chores.ts';
+import { type Chore, startChores } from './worker/scheduledTasks.ts';
 import { startWorker, type WaitingWork } from './worker/worker.ts';
-import { performWrite } from './writes/performWrite.ts';
+import { performWrite } from './writes/writeJob.ts';
 import { writes } from './writes/writes.ts';
 
 export type Workers = { alive(): boolean; stop(): Promise<void> };

@@ -1,6 +1,6 @@
 import type { Connector } from '../../src/connectors/connector.ts';
 import { connectors } from '../../src/connectors/index.ts';
-import { restricted_on_active } from '../../src/writes/patchPatient.ts';
+import { restricted_on_active } from '../../src/writes/patients/patchPatient.ts';
 import type { Write } from '../../src/writes/write.ts';
 import { writes } from '../../src/writes/writes.ts';
 import { code, page, table } from './markdown.ts';

@@ -6,10 +6,10 @@ import { type EventOf, patientsOf } from '../events.ts';
 import { emitEvent } from '../webhooks/emitEvent.ts';
 import { backoffMs, retry } from '../worker/backoff.ts';
 import { stop_reasons } from '../worker/worker.ts';
+import { loadSteps, NeedsReview, type Steps } from './jobSteps.ts';
 import { endJob, holdLane, type Job, type JobProblem, releaseJob, retryJob, startHead } from './jobs.ts';
 import { parked_days_max, parkRunning } from './park.ts';
 import type { FinalState } from './states.ts';
-import { loadSteps, NeedsReview, type Steps } from './steps.ts';
 
 /** What a kind of job works with. */
 export type JobRun = {

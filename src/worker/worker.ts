@@ -1,5 +1,5 @@
 import type { Lease } from '../db/lease.ts';
-import { within } from './within.ts';
+import { within } from './waitAtMost.ts';
 
 /** Work that waits somewhere. The worker knows nothing of what it is, only how it is claimed, held and done. */
 export type WaitingWork = {

@@ -1,5 +1,5 @@
 import type { Tx } from '../db/database.ts';
-import type { PastJob } from '../jobs/readPastJob.ts';
+import type { PastJob } from '../jobs/rerunCandidate.ts';
 import { readPatient } from '../records/patientRow.ts';
 import type { Carried } from './write.ts';
 import { writes } from './writes.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EmrFailure, type EmrWrite } from '../../src/connectors/connector.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
+import { loadSteps, NeedsReview } from '../../src/jobs/jobSteps.ts';
 import { type Job, startHead } from '../../src/jobs/jobs.ts';
-import { loadSteps, NeedsReview } from '../../src/jobs/steps.ts';
 import { openWorld, type World } from './world.ts';
 
 let world: World;

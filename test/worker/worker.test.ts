@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Lease } from '../../src/db/lease.ts';
 import { backoffMs } from '../../src/worker/backoff.ts';
-import { startChores } from '../../src/worker/chores.ts';
+import { startChores } from '../../src/worker/scheduledTasks.ts';
 import { startWorker, type WaitingWork } from '../../src/worker/worker.ts';
 
 const lease = (id: string): Lease => ({ id, client_id: 'c', fence: 1 });

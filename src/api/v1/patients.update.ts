@@ -4,7 +4,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success } from '../../model/fields.ts';
 import { PatientChanges } from '../../model/patientRequest.ts';
-import { patchPatient } from '../../writes/patchPatient.ts';
+import { patchPatient } from '../../writes/patients/patchPatient.ts';
 
 export default endpoint({
   id: 'patients.update',

@@ -3,7 +3,7 @@ import { connectorOf } from '../../accounts/openAccount.ts';
 import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { describeJob } from '../../jobs/describeJob.ts';
-import { readPastJob } from '../../jobs/readPastJob.ts';
+import { readPastJob } from '../../jobs/rerunCandidate.ts';
 import { type JobEvent, type JobStep, type JobWhole, job_whole } from '../../model/dashboard/jobs.ts';
 import { success } from '../../model/fields.ts';
 import { describeEvent } from '../../webhooks/describeEvent.ts';

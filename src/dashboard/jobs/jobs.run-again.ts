@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
-import { runAgain } from '../../writes/runAgain.ts';
+import { runAgain } from '../../writes/rerunJob.ts';
 import { readJobId } from './readJobId.ts';
 
 export default endpoint({

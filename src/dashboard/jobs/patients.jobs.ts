@@ -6,7 +6,7 @@ import { listJobs } from '../../jobs/listJobs.ts';
 import { job_row } from '../../model/dashboard/jobs.ts';
 import { success } from '../../model/fields.ts';
 import { readRecord } from '../../records/readRecord.ts';
-import { jobsOfPatient } from '../../writes/jobsOfPatient.ts';
+import { jobsOfPatient } from '../../writes/patients/jobsOfPatient.ts';
 import { openOrganization } from '../records/openOrganization.ts';
 import { organization_path, record_params } from '../records/organizationPath.ts';
 

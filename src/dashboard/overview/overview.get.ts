@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { listLoginRequired } from '../../accounts/accounts.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { describeLoads, listReviews } from '../../jobs/describeLoads.ts';
+import { describeLoads, listReviews } from '../../jobs/clientLoads.ts';
 import { overview } from '../../model/dashboard/overview.ts';
 import { success } from '../../model/fields.ts';
 import { listFailing } from '../../webhooks/endpoints.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
-import { describeHistory } from '../../jobs/describeHistory.ts';
+import { describeHistory } from '../../jobs/jobHistory.ts';
 import { history_bin } from '../../model/dashboard/overview.ts';
 import { type Range, ranges } from '../../model/dashboard/ranges.ts';
 import { success } from '../../model/fields.ts';

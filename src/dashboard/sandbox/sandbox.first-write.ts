@@ -5,7 +5,7 @@ import { apiError } from '../../errors.ts';
 import { type Endpoint, endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
 import { requestWrite } from '../../writes/requestWrite.ts';
-import { createTelephoneEncounter } from '../../writes/telephoneEncounter.create.ts';
+import { createTelephoneEncounter } from '../../writes/telephone-encounters/telephoneEncounter.create.ts';
 import { type FindClinic, findClinic } from './findClinic.ts';
 
 export const sandboxFirstWrite = (find: FindClinic): Endpoint =>

@@ -1,20 +1,20 @@
-import type { Account } from '../accounts/accounts.ts';
-import { connectorOf } from '../accounts/openAccount.ts';
-import type { Connector } from '../connectors/connector.ts';
-import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
-import { enqueueAgain } from '../jobs/enqueue.ts';
-import type { Patient } from '../model/patient.ts';
-import { active_fields, type PatientChanges } from '../model/patientRequest.ts';
-import { lockPatient, type PatientRow, savePatient } from '../records/patientRow.ts';
+import type { Account } from '../../accounts/accounts.ts';
+import { connectorOf } from '../../accounts/openAccount.ts';
+import type { Connector } from '../../connectors/connector.ts';
+import type { Context } from '../../context.ts';
+import type { Tx } from '../../db/database.ts';
+import { apiError } from '../../errors.ts';
+import { enqueueAgain } from '../../jobs/enqueue.ts';
+import type { Patient } from '../../model/patient.ts';
+import { active_fields, type PatientChanges } from '../../model/patientRequest.ts';
+import { lockPatient, type PatientRow, savePatient } from '../../records/patientRow.ts';
+import { newJob, refuseMissing, refuseRestricted } from '../requestWrite.ts';
 import { checkPatient, restrictedFields } from './checkPatient.ts';
 import { createPatient } from './patient.create.ts';
 import { updatePatient } from './patient.update.ts';
 import { demographicsOf, type StoredPatient, saidOf } from './patientInput.ts';
 import { checkPair, checkPlaces, onlyNamed, type References, referencesOf, unknownId } from './patientReferences.ts';
 import { queueUpdate } from './patientUpdates.ts';
-import { newJob, refuseMissing, refuseRestricted } from './requestWrite.ts';
 
 /** What became of the request; undefined when there is no such patient. */
 export type Patched = { message: string; job_id?: number; mrn: string | null } | undefined;

@@ -1,16 +1,16 @@
-import type { Account } from '../accounts/accounts.ts';
-import type { Subscriber } from '../connectors/patientWrites.ts';
-import type { Context } from '../context.ts';
-import { apiError } from '../errors.ts';
-import { parseId } from '../ids.ts';
+import type { Account } from '../../accounts/accounts.ts';
+import type { Subscriber } from '../../connectors/patientWrites.ts';
+import type { Context } from '../../context.ts';
+import { apiError } from '../../errors.ts';
+import { parseId } from '../../ids.ts';
 import {
   type InsuranceChanges,
   type InsuranceRequest,
   type SubscriberRelationship,
   subscriber_relationships,
-} from '../model/insuranceRequest.ts';
-import { fold } from '../records/fold.ts';
-import { patientIdOf } from './write.ts';
+} from '../../model/insuranceRequest.ts';
+import { fold } from '../../records/fold.ts';
+import { patientIdOf } from '../write.ts';
 
 type Request = InsuranceRequest | InsuranceChanges;
 

@@ -1,14 +1,14 @@
-import { connectorOf } from '../accounts/openAccount.ts';
-import type { EventOf } from '../events.ts';
-import { newId } from '../ids.ts';
-import { PatientRequest } from '../model/patientRequest.ts';
-import { insertPending, lockPatient, savePatient } from '../records/patientRow.ts';
-import { removeTwin } from '../records/recordKind.ts';
+import { connectorOf } from '../../accounts/openAccount.ts';
+import type { EventOf } from '../../events.ts';
+import { newId } from '../../ids.ts';
+import { PatientRequest } from '../../model/patientRequest.ts';
+import { insertPending, lockPatient, savePatient } from '../../records/patientRow.ts';
+import { removeTwin } from '../../records/recordKind.ts';
+import { failureOf, type Settled, type Write } from '../write.ts';
 import { checkPatient, restrictedFields } from './checkPatient.ts';
 import { newPatient, type StoredPatient, saidOf } from './patientInput.ts';
 import { type References, referencesOf } from './patientReferences.ts';
 import { differenceOf, queueUpdate } from './patientUpdates.ts';
-import { failureOf, type Settled, type Write } from './write.ts';
 
 const step = 'create_patient';
 

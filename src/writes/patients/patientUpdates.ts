@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Connector } from '../connectors/connector.ts';
-import type { Coverage, Demographics, Payer } from '../connectors/patientWrites.ts';
-import type { Tx } from '../db/database.ts';
-import { newId } from '../ids.ts';
-import { enqueue } from '../jobs/enqueue.ts';
-import type { Patient } from '../model/patient.ts';
-import { fold } from '../records/fold.ts';
-import { type PatientRow, savePatient } from '../records/patientRow.ts';
+import type { Connector } from '../../connectors/connector.ts';
+import type { Coverage, Demographics, Payer } from '../../connectors/patientWrites.ts';
+import type { Tx } from '../../db/database.ts';
+import { newId } from '../../ids.ts';
+import { enqueue } from '../../jobs/enqueue.ts';
+import type { Patient } from '../../model/patient.ts';
+import { fold } from '../../records/fold.ts';
+import { type PatientRow, savePatient } from '../../records/patientRow.ts';
+import { newJob } from '../requestWrite.ts';
+import { patientLane } from '../write.ts';
 import { coveragesAsked, newPatient, type StoredPatient, saidOf } from './patientInput.ts';
-import { newJob } from './requestWrite.ts';
-import { patientLane } from './write.ts';
 
 /** A coverage that is brought up to date: by then another company than before must have a record in the EMR. */
 export type ChangedCoverage = Omit<Coverage, 'company'> & {

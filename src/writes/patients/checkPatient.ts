@@ -1,5 +1,5 @@
-import { apiError } from '../errors.ts';
-import type { PatientChanges, PatientRequest } from '../model/patientRequest.ts';
+import { apiError } from '../../errors.ts';
+import type { PatientChanges, PatientRequest } from '../../model/patientRequest.ts';
 import type { Resolved } from './patientInput.ts';
 import { checkPair, checkPlaces, type References, unknownId } from './patientReferences.ts';
 

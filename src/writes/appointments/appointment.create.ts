@@ -1,16 +1,16 @@
-import type { Account } from '../accounts/accounts.ts';
-import { EmrFailure, type Operations } from '../connectors/connector.ts';
-import type { Context } from '../context.ts';
-import { apiError } from '../errors.ts';
-import type { EventOf } from '../events.ts';
-import type { Steps } from '../jobs/steps.ts';
-import type { AppointmentSource } from '../model/appointment.ts';
-import { AppointmentRequest } from '../model/appointmentRequest.ts';
-import { appointments } from '../records/appointments.ts';
-import { keepOwn } from '../records/recordKind.ts';
-import { withOffset } from '../records/withOffset.ts';
+import type { Account } from '../../accounts/accounts.ts';
+import { EmrFailure, type Operations } from '../../connectors/connector.ts';
+import type { Context } from '../../context.ts';
+import { apiError } from '../../errors.ts';
+import type { EventOf } from '../../events.ts';
+import type { Steps } from '../../jobs/jobSteps.ts';
+import type { AppointmentSource } from '../../model/appointment.ts';
+import { AppointmentRequest } from '../../model/appointmentRequest.ts';
+import { appointments } from '../../records/appointments.ts';
+import { keepOwn } from '../../records/recordKind.ts';
+import { withOffset } from '../../records/withOffset.ts';
+import { failureOf, patientIdOf, patientLane, type Write } from '../write.ts';
 import { appointmentTime } from './appointmentTime.ts';
-import { failureOf, patientIdOf, patientLane, type Write } from './write.ts';
 
 const step = 'create_appointment';
 

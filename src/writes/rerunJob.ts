@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { enqueueAgain } from '../jobs/enqueue.ts';
-import { type PastJob, readPastJob } from '../jobs/readPastJob.ts';
+import { type PastJob, readPastJob } from '../jobs/rerunCandidate.ts';
 import { lockPatient, savePatient } from '../records/patientRow.ts';
 import { newJob } from './requestWrite.ts';
 import { whyNotAgain, writeOf } from './whyNotAgain.ts';

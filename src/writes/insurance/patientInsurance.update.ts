@@ -1,10 +1,14 @@
-import { EmrFailure } from '../connectors/connector.ts';
-import { apiError } from '../errors.ts';
-import type { EventOf } from '../events.ts';
-import { InsuranceChanges, type SubscriberRelationship, subscriber_relationships } from '../model/insuranceRequest.ts';
+import { EmrFailure } from '../../connectors/connector.ts';
+import { apiError } from '../../errors.ts';
+import type { EventOf } from '../../events.ts';
+import {
+  InsuranceChanges,
+  type SubscriberRelationship,
+  subscriber_relationships,
+} from '../../model/insuranceRequest.ts';
+import { patientLane, type Write } from '../write.ts';
 import { insuranceData, insuranceFailed } from './insuranceEvents.ts';
 import { type FoundInsurance, findCompany, readSubscriber } from './insuranceReferences.ts';
-import { patientLane, type Write } from './write.ts';
 
 const step = 'update_insurance';
 

@@ -1,4 +1,4 @@
-import { within } from './within.ts';
+import { within } from './waitAtMost.ts';
 
 /** Something that is looked after every so often. Any process may do it; each chore is safe when several do. */
 export type Chore = { name: string; every_ms: number; run: () => Promise<unknown> };

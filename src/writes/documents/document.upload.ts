@@ -1,10 +1,10 @@
-import type { Account } from '../accounts/accounts.ts';
-import { EmrFailure } from '../connectors/connector.ts';
-import type { Context } from '../context.ts';
-import { apiError } from '../errors.ts';
-import { DocumentRequest } from '../model/document.ts';
-import { type DocumentType, sniffDocument } from '../security/sniffDocument.ts';
-import { patientIdOf, patientLane, type Write } from './write.ts';
+import type { Account } from '../../accounts/accounts.ts';
+import { EmrFailure } from '../../connectors/connector.ts';
+import type { Context } from '../../context.ts';
+import { apiError } from '../../errors.ts';
+import { DocumentRequest } from '../../model/document.ts';
+import { type DocumentType, sniffDocument } from '../../security/sniffDocument.ts';
+import { patientIdOf, patientLane, type Write } from '../write.ts';
 
 const step = 'upload_document';
 

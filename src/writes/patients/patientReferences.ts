@@ -1,8 +1,8 @@
-import type { Fragment, Sql, Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
-import { parseId } from '../ids.ts';
-import type { PatientChanges } from '../model/patientRequest.ts';
-import { fold } from '../records/fold.ts';
+import type { Fragment, Sql, Tx } from '../../db/database.ts';
+import { apiError } from '../../errors.ts';
+import { parseId } from '../../ids.ts';
+import type { PatientChanges } from '../../model/patientRequest.ts';
+import { fold } from '../../records/fold.ts';
 
 /** What the ids and names in a patient's request stand for in the EMR, as far as the cache knows. */
 export type References = {

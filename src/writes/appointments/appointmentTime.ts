@@ -1,6 +1,6 @@
-import { dayOf } from '../availability/days.ts';
-import { apiError } from '../errors.ts';
-import type { AppointmentRequest } from '../model/appointmentRequest.ts';
+import { dayOf } from '../../availability/days.ts';
+import { apiError } from '../../errors.ts';
+import type { AppointmentRequest } from '../../model/appointmentRequest.ts';
 
 /** ISO 8601 with an offset, to the minute or finer. */
 const instant_form = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;

@@ -1,4 +1,4 @@
-import type { Fragment, Sql } from '../db/database.ts';
+import type { Fragment, Sql } from '../../db/database.ts';
 
 /**
  * The ids of the jobs that concern a patient: by the MRN of the request, by the patient whom the operation itself

@@ -1,7 +1,7 @@
-import type { EventData, EventOf } from '../events.ts';
-import type { JobProblem } from '../jobs/jobs.ts';
-import type { InsuranceChanges, InsuranceRequest } from '../model/insuranceRequest.ts';
-import { auditTrail, savedFields } from './auditTrail.ts';
+import type { EventData, EventOf } from '../../events.ts';
+import type { JobProblem } from '../../jobs/jobs.ts';
+import type { InsuranceChanges, InsuranceRequest } from '../../model/insuranceRequest.ts';
+import { auditTrail, savedFields } from '../auditTrail.ts';
 
 /** An insurance as it stands in the EMR now: what the EMR says it saved, else what was sent or was there. */
 export function insuranceData(

@@ -1,11 +1,11 @@
-import { EmrFailure, type OperationName, type Operations } from '../connectors/connector.ts';
-import type { EventOf } from '../events.ts';
-import type { Steps } from '../jobs/steps.ts';
-import type { Patient } from '../model/patient.ts';
-import { lockPatient, savePatient } from '../records/patientRow.ts';
-import { auditTrail, savedFields } from './auditTrail.ts';
+import { EmrFailure, type OperationName, type Operations } from '../../connectors/connector.ts';
+import type { EventOf } from '../../events.ts';
+import type { Steps } from '../../jobs/jobSteps.ts';
+import type { Patient } from '../../model/patient.ts';
+import { lockPatient, savePatient } from '../../records/patientRow.ts';
+import { auditTrail, savedFields } from '../auditTrail.ts';
+import { type Carried, failureOf, type Settled } from '../write.ts';
 import { type PatientUpdateInput, update_type } from './patientUpdates.ts';
-import { type Carried, failureOf, type Settled } from './write.ts';
 
 type Emr = Pick<Operations, 'updatePatient'> & Partial<Operations>;
 

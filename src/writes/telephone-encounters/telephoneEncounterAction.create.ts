@@ -1,5 +1,5 @@
-import { TelephoneEncounterActionRequest } from '../model/telephoneEncounterAction.ts';
-import { failureOf, type Write } from './write.ts';
+import { TelephoneEncounterActionRequest } from '../../model/telephoneEncounterAction.ts';
+import { failureOf, type Write } from '../write.ts';
 
 /** An action is appended to the log of a telephone encounter, signed with the name of the linked EMR user. */
 export const createTelephoneEncounterAction: Write<typeof TelephoneEncounterActionRequest, 'addTelephoneAction'> = {

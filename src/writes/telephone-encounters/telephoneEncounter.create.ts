@@ -1,12 +1,12 @@
-import type { Account } from '../accounts/accounts.ts';
-import { EmrFailure } from '../connectors/connector.ts';
-import type { Context } from '../context.ts';
-import { apiError } from '../errors.ts';
-import type { EventOf } from '../events.ts';
-import type { Steps } from '../jobs/steps.ts';
-import { TelephoneEncounterRequest } from '../model/telephoneEncounter.ts';
+import type { Account } from '../../accounts/accounts.ts';
+import { EmrFailure } from '../../connectors/connector.ts';
+import type { Context } from '../../context.ts';
+import { apiError } from '../../errors.ts';
+import type { EventOf } from '../../events.ts';
+import type { Steps } from '../../jobs/jobSteps.ts';
+import { TelephoneEncounterRequest } from '../../model/telephoneEncounter.ts';
+import { patientIdOf, patientLane, type Write } from '../write.ts';
 import { matchMedication } from './matchMedication.ts';
-import { patientIdOf, patientLane, type Write } from './write.ts';
 
 const steps = { create: 'create_encounter', pharmacy: 'add_pharmacy', refill: 'add_refill' } as const;
 

@@ -1,9 +1,9 @@
-import { EmrFailure, type Operations } from '../connectors/connector.ts';
-import { apiError } from '../errors.ts';
-import { newId } from '../ids.ts';
-import { type LiveEncounter, PatientFetchRequest } from '../model/liveChart.ts';
-import type { PatientSource } from '../model/patient.ts';
-import { failureOf, type Write } from './write.ts';
+import { EmrFailure, type Operations } from '../../connectors/connector.ts';
+import { apiError } from '../../errors.ts';
+import { newId } from '../../ids.ts';
+import { type LiveEncounter, PatientFetchRequest } from '../../model/liveChart.ts';
+import type { PatientSource } from '../../model/patient.ts';
+import { failureOf, type Write } from '../write.ts';
 
 type Needs = 'searchPatients' | 'listMedications' | 'listPatientPharmacies' | 'listEncounters';
 type Emr = Pick<Operations, Needs> & Partial<Operations>;

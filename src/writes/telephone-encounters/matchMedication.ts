@@ -1,4 +1,4 @@
-import { EmrFailure, type EmrMedication } from '../connectors/connector.ts';
+import { EmrFailure, type EmrMedication } from '../../connectors/connector.ts';
 
 /**
  * The one medication a name means: every active one counts, case does not, the exact name wins over a part of a
