@@ -2,11 +2,11 @@ import type { Context } from '../context.ts';
 import type { Database } from '../db/database.ts';
 import type { Attention, ClientLoad } from '../model/dashboard/overview.ts';
 
-/** The newest of those that a person must look at; the rest is found on the page of jobs. */
+/** The jobs page lists the rest. */
 const reviews_shown = 10;
 
-/** What waits in each client's queue, and how many of its accounts need a person: for those who run all of them. */
-export async function describeLoads(ctx: Pick<Context, 'db'>): Promise<ClientLoad[]> {
+/** The queue of each client, and how many of its accounts have to be re-linked. Covers all tenants. */
+export async function readClientLoads(ctx: Pick<Context, 'db'>): Promise<ClientLoad[]> {
   return ctx.db.system<ClientLoad[]>`
     WITH waiting AS (
       SELECT client_id, count(*) FILTER (WHERE state = 'queued' AND NOT parked) AS queued,
@@ -27,8 +27,8 @@ export async function describeLoads(ctx: Pick<Context, 'db'>): Promise<ClientLoa
      ORDER BY clients.created_at, clients.id`;
 }
 
-/** The newest jobs that a person must look at. */
-export function listReviews(db: Database, client_id: string): Promise<Attention['reviews']> {
+/** The newest jobs that have to be checked in the EMR. */
+export function listOpenReviews(db: Database, client_id: string): Promise<Attention['reviews']> {
   return db.read<Attention['reviews'][number]>(
     client_id,
     (sql) => sql`SELECT id AS job_id, type, iso(finished_at) AS finished_at FROM jobs

@@ -3,7 +3,7 @@ import { EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import type { EventOf } from '../events.ts';
-import type { JobKind, JobRun } from '../jobs/run.ts';
+import type { JobHandler, JobRun } from '../jobs/run.ts';
 import { appointments } from './appointments.ts';
 import { claims } from './claims.ts';
 import { insuranceProviders } from './insuranceProviders.ts';
@@ -39,8 +39,8 @@ const kinds = [
 ] as const;
 
 /** Reads every kind of record from the EMR. Each page is kept at once, so a large practice needs little memory. */
-export const sync: JobKind = {
-  perform: async (ctx, run) => {
+export const sync: JobHandler = {
+  run: async (ctx, run) => {
     const { job } = run;
     const { operations } = await openAnew(ctx, run);
     const lists = await operations.getCodeLists?.();
@@ -48,7 +48,7 @@ export const sync: JobKind = {
       await ctx.db.tenant(job.client_id, async (tx) => {
         // The organization before the lane, as whoever links an account locks them: else the two wait for each other.
         await keepCodeLists(tx, job.organization_id, lists);
-        await run.hold(tx);
+        await run.checkLease(tx);
       });
     }
     const records: Record<string, number> = {};
@@ -68,7 +68,7 @@ export const sync: JobKind = {
     if (refused && Object.keys(records).length === 0) throw refused;
     await ctx.db.tenant(job.client_id, async (tx) => {
       await tx`UPDATE organizations SET synced_at = now() WHERE id = ${job.organization_id}`;
-      await run.hold(tx);
+      await run.checkLease(tx);
     });
     const { announce, org_id } = job.input as SyncInput;
     return {
@@ -78,7 +78,7 @@ export const sync: JobKind = {
       detail: { records },
     };
   },
-  fail: (_ctx, run, problem) => {
+  onFailure: (_ctx, run, problem) => {
     const { announce, org_id } = run.job.input as SyncInput;
     const data = { org_id, failure_reason: problem.message, reasons: [describe(problem)] };
     return { state: 'failed', error: problem, event: announce ? { type: 'sync.failed', data } : null };
@@ -120,7 +120,7 @@ async function keepKind(
   const scope = { client_id, organization_id, run: id };
   const held = <T>(work: (tx: Tx) => Promise<T>) =>
     ctx.db.tenant(client_id, async (tx) => {
-      await run.hold(tx);
+      await run.checkLease(tx);
       return work(tx);
     });
   const { announce } = run.job.input as SyncInput;

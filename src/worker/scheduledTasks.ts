@@ -1,38 +1,41 @@
-import { within } from './waitAtMost.ts';
+import { waitAtMost } from './waitAtMost.ts';
 
-/** Something that is looked after every so often. Any process may do it; each chore is safe when several do. */
-export type Chore = { name: string; every_ms: number; run: () => Promise<unknown> };
+/** Work that is repeated at an interval. Every process runs it, so each task must be safe to run concurrently. */
+export type ScheduledTask = { name: string; every_ms: number; run: () => Promise<unknown> };
 
-export type Chores = {
-  /** Begins no more; what runs may finish within the grace. */
+export type ScheduledTasks = {
+  /** Starts no further runs and waits up to `grace_ms` for those in progress. */
   stop(grace_ms: number): Promise<void>;
 };
 
-/** Does each chore at its interval, never two runs of one at a time. The first run comes after a tenth of it. */
-export function startChores(chores: readonly Chore[], failed: (name: string, error: unknown) => void): Chores {
+/** Runs each task at its interval, one run of a task at a time. The first run starts after a tenth of the interval. */
+export function startScheduledTasks(
+  tasks: readonly ScheduledTask[],
+  onError: (name: string, error: unknown) => void,
+): ScheduledTasks {
   let stopping = false;
   const timers = new Map<string, NodeJS.Timeout>();
   const running = new Set<Promise<unknown>>();
-  const schedule = (chore: Chore, in_ms: number) => {
+  const schedule = (task: ScheduledTask, in_ms: number) => {
     if (stopping) return;
     const timer = setTimeout(() => {
-      const run = chore
+      const run = task
         .run()
-        .catch((error: unknown) => failed(chore.name, error))
+        .catch((error: unknown) => onError(task.name, error))
         .finally(() => {
           running.delete(run);
-          schedule(chore, chore.every_ms);
+          schedule(task, task.every_ms);
         });
       running.add(run);
     }, in_ms);
-    timers.set(chore.name, timer);
+    timers.set(task.name, timer);
   };
-  for (const chore of chores) schedule(chore, chore.every_ms / 10);
+  for (const task of tasks) schedule(task, task.every_ms / 10);
   return {
     stop: async (grace_ms) => {
       stopping = true;
       for (const timer of timers.values()) clearTimeout(timer);
-      await within(grace_ms, Promise.all(running));
+      await waitAtMost(grace_ms, Promise.all(running));
     },
   };
 }

@@ -7,10 +7,10 @@ import { fetchPatients } from './patients/patient.fetch.ts';
 import { updatePatient } from './patients/patient.update.ts';
 import { createTelephoneEncounter } from './telephone-encounters/telephoneEncounter.create.ts';
 import { createTelephoneEncounterAction } from './telephone-encounters/telephoneEncounterAction.create.ts';
-import type { Carried } from './write.ts';
+import type { RegisteredWrite } from './write.ts';
 
-/** Every write the service carries out. */
-export const writes = [
+/** Every write of the service. */
+export const writes: readonly RegisteredWrite[] = [
   createTelephoneEncounter,
   createTelephoneEncounterAction,
   uploadDocument,
@@ -20,4 +20,4 @@ export const writes = [
   addPatientInsurance,
   updatePatientInsurance,
   fetchPatients,
-] as unknown as readonly Carried[];
+];

@@ -23,5 +23,4 @@ export default writeEndpoint(updatePatientInsurance, {
     'record_unnamed',
   ],
   events: ['patient.insurance.updated', 'patient.insurance.failed'],
-  example: { body: { group_id: 'GRP8404', copayment: 25 } },
 });

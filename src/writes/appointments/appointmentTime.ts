@@ -5,29 +5,29 @@ import type { AppointmentRequest } from '../../model/appointmentRequest.ts';
 /** ISO 8601 with an offset, to the minute or finer. */
 const instant_form = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 
-/** What the clock of the EMR instance shows at the appointment: `2026-03-08T09:30:00`, from either form of a request. */
+/** The start of the appointment in the EMR's local time, `2026-03-08T09:30:00`, from either form of a request. */
 export function appointmentTime(request: AppointmentRequest, timezone: string): string {
   const { datetime, date, time } = request;
   if (datetime !== undefined && (date !== undefined || time !== undefined)) {
     throw invalid('datetime', 'Send either datetime or date and time, not both');
   }
-  if (datetime !== undefined) return shownAt(readInstant(datetime), timezone);
+  if (datetime !== undefined) return toLocalTime(readInstant(datetime), timezone);
   if (date === undefined && time === undefined) throw missing('datetime');
   if (date === undefined) throw missing('date');
   if (time === undefined) throw missing('time');
-  return `${date}T${clock(time)}:00`;
+  return `${date}T${to24Hours(time)}:00`;
 }
 
 function readInstant(datetime: string): Date {
   const instant = new Date(datetime);
-  // 30 February passes for 2 March with JavaScript; the calendar of availability knows better.
+  // JavaScript reads 30 February as 2 March; `dayOf` rejects it.
   if (!instant_form.test(datetime) || Number.isNaN(instant.getTime()) || dayOf(datetime) === undefined) {
     throw invalid('datetime', 'datetime must be a date and time with offset, in ISO 8601');
   }
   return instant;
 }
 
-function shownAt(instant: Date, timeZone: string): string {
+function toLocalTime(instant: Date, timeZone: string): string {
   const parts = new Intl.DateTimeFormat('en-CA', {
     timeZone,
     year: 'numeric',
@@ -42,7 +42,7 @@ function shownAt(instant: Date, timeZone: string): string {
 }
 
 /** `9:05 pm` as `21:05`. */
-function clock(time: string): string {
+function to24Hours(time: string): string {
   const [, hour = '', minute = '', half = ''] = /^(\d+):(\d\d) ?([ap])m$/i.exec(time) ?? [];
   const hours = (Number(hour) % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
   return `${String(hours).padStart(2, '0')}:${minute}`;

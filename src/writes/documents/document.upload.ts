@@ -3,72 +3,74 @@ import { EmrFailure } from '../../connectors/connector.ts';
 import type { Context } from '../../context.ts';
 import { apiError } from '../../errors.ts';
 import { DocumentRequest } from '../../model/document.ts';
-import { type DocumentType, sniffDocument } from '../../security/sniffDocument.ts';
-import { patientIdOf, patientLane, type Write } from '../write.ts';
+import { sniffDocument } from '../../security/sniffDocument.ts';
+import { defineWrite } from '../defineWrite.ts';
+import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
 
 const step = 'upload_document';
 
-/** What the request's file was found to be, stored beside the request. */
-type Sniffed = { document_type: DocumentType };
-
-/** A file is put into a folder of the patient's chart. */
-export const uploadDocument: Write<typeof DocumentRequest, 'findPatient' | 'uploadDocument'> = {
+/** Uploads a file into a folder of the patient's chart. */
+export const uploadDocument = defineWrite({
   type: 'document.upload',
+  label: 'Document',
+  plural_label: 'Documents',
   body: DocumentRequest,
+  file_field: 'document',
+  sample: {
+    folder_name: 'Referrals/Cardiology',
+    patient_mrn: 'LK100001',
+    document: 'referral.pdf',
+    notes: 'Received by fax.',
+  },
   needs: ['uploadDocument', 'findPatient'],
-  label: 'Documents',
   restricted: false,
-  upload: { field: 'document', check: sniffed },
   check: checkReferences,
-  accepted: ({ id }) => ({
+  acceptedResponse: ({ id }) => ({
     success: true,
     message: 'Document upload queued. A webhook event follows on completion.',
     document_id: id,
   }),
-  perform: async ({ id, body, file, emr, steps }) => {
+  run: async ({ id, input, file, emr, steps }) => {
     if (!steps.outcomes.has(step)) {
-      const patient = await emr.findPatient(body.patient_mrn);
-      if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${body.patient_mrn}' not found.`);
-      if (!file) throw new Error('The content of a document is gone before it was uploaded.');
+      const patient = await emr.findPatient(input.patient_mrn);
+      if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${input.patient_mrn}' not found.`);
+      if (!file) throw new Error('The file of a document was removed before it was uploaded.');
       await steps.write(step, emr.uploadDocument, {
         patient_ehr_id: patient.ehr_id,
-        folder: body.folder_name,
-        // Stored by `upload.check` when the request was accepted.
-        type: (body as DocumentRequest & Sniffed).document_type,
+        folder: input.folder_name,
+        type: input.document_type,
         content: file,
-        assigned_to_ehr_id: body.emr_assigned_to_id ?? null,
-        reviewed: body.is_reviewed === 'true',
-        high_priority: body.is_high_priority === 'true',
-        notes: body.notes ?? null,
-        template_name: body.template_name ?? null,
+        assigned_to_ehr_id: input.emr_assigned_to_id ?? null,
+        reviewed: input.is_reviewed === 'true',
+        high_priority: input.is_high_priority === 'true',
+        notes: input.notes ?? null,
+        template_name: input.template_name ?? null,
       });
     }
-    return { type: 'document.uploaded', data: described(id, body) };
+    return { event: { type: 'document.uploaded', data: documentFields(id, input) } };
   },
-  fail: ({ id, body, outcomes, problem }) => {
-    const data = described(id, body);
+  onFailure: ({ id, input, outcomes, failure }) => {
+    const data = documentFields(id, input);
     if (outcomes.has(step)) return { state: 'succeeded', event: { type: 'document.uploaded', data } };
     return {
       state: 'failed',
-      event: { type: 'document.upload_failed', data: { ...data, failure_reason: problem.message } },
+      event: { type: 'document.upload_failed', data: { ...data, failure_reason: failure.message } },
     };
   },
-};
+});
 
-function described(id: string, body: DocumentRequest) {
+function documentFields(id: string, body: DocumentRequest) {
   return { document_id: id, patient_mrn: body.patient_mrn, folder_name: body.folder_name };
 }
 
-function sniffed(content: Buffer): Sniffed {
-  const document_type = sniffDocument(content);
-  if (!document_type) throw apiError('document_type_unsupported', undefined, { field: 'document' });
-  return { document_type };
-}
+type Request = { ctx: Context; account: Account; body: DocumentRequest; file: Buffer | undefined };
 
-async function checkReferences(ctx: Context, account: Account, body: DocumentRequest) {
+async function checkReferences({ ctx, account, body, file }: Request) {
+  const document_type = file && sniffDocument(file);
+  if (!document_type) throw apiError('document_type_unsupported', undefined, { field: 'document' });
   const parts = body.folder_name.split('/');
   if (!parts.every((part) => part.trim() !== '' && part !== '.' && part !== '..' && !/[\\\p{Cc}]/u.test(part))) {
-    const rule = 'folder_name must be names of folders, separated by forward slashes';
+    const rule = 'folder_name must be folder names separated by forward slashes';
     throw apiError('invalid_field', { rule }, { field: 'folder_name' });
   }
   const { client_id, organization_id } = account;
@@ -77,10 +79,10 @@ async function checkReferences(ctx: Context, account: Account, body: DocumentReq
     (sql) => sql`SELECT
       EXISTS (SELECT FROM staff WHERE organization_id = ${organization_id}
                AND ehr_id = ${body.emr_assigned_to_id ?? null}) AS staff,
-      ${patientIdOf(sql, account, body.patient_mrn)} AS patient_id`,
+      ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id`,
   );
   if (body.emr_assigned_to_id !== undefined && !found?.staff) {
     throw apiError('staff_not_found', { id: body.emr_assigned_to_id }, { field: 'emr_assigned_to_id' });
   }
-  return patientLane(body.patient_mrn, found?.patient_id ?? null);
+  return { lane: patientLane(body.patient_mrn, found?.patient_id ?? null), lookups: { document_type } };
 }

@@ -1,10 +1,10 @@
 import type { EventData, EventOf } from '../../events.ts';
-import type { JobProblem } from '../../jobs/jobs.ts';
+import type { JobFailure } from '../../jobs/jobs.ts';
 import type { InsuranceChanges, InsuranceRequest } from '../../model/insuranceRequest.ts';
 import { auditTrail, savedFields } from '../auditTrail.ts';
 
-/** An insurance as it stands in the EMR now: what the EMR says it saved, else what was sent or was there. */
-export function insuranceData(
+/** The insurance in the EMR: values that the EMR reports as saved, otherwise those that were sent or there before. */
+export function insuranceFields(
   id: string,
   body: InsuranceRequest | InsuranceChanges,
   outcome: Record<string, unknown>,
@@ -27,10 +27,10 @@ export function insuranceData(
   };
 }
 
-export function insuranceFailed(id: string, patient_mrn: string, problem: JobProblem): EventOf {
+export function insuranceFailed(id: string, patient_mrn: string, failure: JobFailure): EventOf {
   return {
     type: 'patient.insurance.failed',
-    data: { patient_insurance_id: id, patient_mrn, error: problem.message },
+    data: { patient_insurance_id: id, patient_mrn, error: failure.message },
   };
 }
 

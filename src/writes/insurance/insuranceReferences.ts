@@ -10,12 +10,12 @@ import {
   subscriber_relationships,
 } from '../../model/insuranceRequest.ts';
 import { fold } from '../../records/fold.ts';
-import { patientIdOf } from '../write.ts';
+import { patientIdByMrn } from '../patients/patientLane.ts';
 
 type Request = InsuranceRequest | InsuranceChanges;
 
-/** What a request to add or change an insurance was found to mean, stored beside it. */
-export type FoundInsurance = {
+/** What the references in a request resolve to; stored with the request. */
+export type InsuranceLookups = {
   company_ehr_id: string | null;
   relationship: SubscriberRelationship | null;
   subscriber: Subscriber | null;
@@ -23,7 +23,7 @@ export type FoundInsurance = {
 
 type Company = { ehr_id: string; name: string; carrier_id: string | null };
 
-/** The company that is meant, by the surest of what was sent, and the patient's id where the cache knows it. */
+/** The insurance company, by id if one was sent, otherwise by name; and our id of the patient, if it is synced. */
 export async function findCompany(
   ctx: Context,
   account: Account,
@@ -47,28 +47,28 @@ export async function findCompany(
               ? sql`name_folded = ${fold(name ?? '')} AND (${payer ?? null}::text IS NULL OR payer_id = ${payer ?? null})`
               : sql`id = ${parseId(id) ?? null}`
           } ORDER BY active DESC, id LIMIT 1) AS company,
-      ${patientIdOf(sql, account, body.patient_mrn)} AS patient_id`,
+      ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id`,
   );
   const company = row?.company ?? null;
   if (company === null && id !== undefined) {
     throw apiError('record_not_found', { noun: 'Insurance provider', id }, { field: 'insurance_provider_id' });
   }
   if (company === null && name !== undefined) {
-    const called = payer === undefined ? `'${name}'` : `'${name}' with payer ID '${payer}'`;
-    const reason = `No insurance provider is called ${called}. GET /v1/insurance-providers lists those there are.`;
+    const description = payer === undefined ? `'${name}'` : `'${name}' with payer ID '${payer}'`;
+    const reason = `No insurance provider is named ${description}. GET /v1/insurance-providers lists all of them.`;
     throw apiError('record_unnamed', { reason }, { field: 'insurance_name' });
   }
   return { company, patient_id: row?.patient_id ?? null };
 }
 
-/** How the patient stands to the subscriber, and who that is where it is somebody else. */
-export function readSubscriber(body: Request, named_always: boolean): Omit<FoundInsurance, 'company_ehr_id'> {
+/** The patient's relationship to the subscriber, and the subscriber unless it is the patient. */
+export function readSubscriber(body: Request, name_required: boolean): Omit<InsuranceLookups, 'company_ehr_id'> {
   checkCents(body.copayment);
-  const { relationship_to_subscriber: said, subscriber_demographics: person } = body;
-  const relationship = said === undefined ? null : readRelationship(said);
+  const { relationship_to_subscriber: sent, subscriber_demographics: person } = body;
+  const relationship = sent === undefined ? null : readRelationship(sent);
   const is_patient = relationship === '01';
   const needed = relationship !== null && !is_patient;
-  if (needed || (person && (named_always || !is_patient))) {
+  if (needed || (person && (name_required || !is_patient))) {
     const missing = (['first_name', 'last_name'] as const).find((name) => !person?.[name]);
     if (missing) {
       const field = `subscriber_demographics.${missing}`;
@@ -92,10 +92,10 @@ export function readSubscriber(body: Request, named_always: boolean): Omit<Found
   };
 }
 
-function readRelationship(said: string): SubscriberRelationship {
-  const words = said.toLowerCase();
+function readRelationship(sent: string): SubscriberRelationship {
+  const value = sent.toLowerCase();
   const pairs = Object.entries(subscriber_relationships) as [SubscriberRelationship, string][];
-  const found = pairs.find(([code, name]) => code === words || name === words);
+  const found = pairs.find(([code, name]) => code === value || name === value);
   if (found) return found[0];
   const rule = `relationship_to_subscriber must be one of: ${pairs.flat().join(', ')}`;
   throw apiError('invalid_field', { rule }, { field: 'relationship_to_subscriber' });
@@ -103,5 +103,5 @@ function readRelationship(said: string): SubscriberRelationship {
 
 function checkCents(copayment: number | undefined): void {
   if (copayment === undefined || /^\d+([.]\d{1,2})?$/.test(String(copayment))) return;
-  throw apiError('invalid_field', { rule: 'copayment must have at most two decimals' }, { field: 'copayment' });
+  throw apiError('invalid_field', { rule: 'copayment must have at most two decimal places' }, { field: 'copayment' });
 }

@@ -6,23 +6,25 @@ import {
   type SubscriberRelationship,
   subscriber_relationships,
 } from '../../model/insuranceRequest.ts';
-import { patientLane, type Write } from '../write.ts';
-import { insuranceData, insuranceFailed } from './insuranceEvents.ts';
-import { type FoundInsurance, findCompany, readSubscriber } from './insuranceReferences.ts';
+
+import { defineWrite } from '../defineWrite.ts';
+import { patientLane } from '../patients/patientLane.ts';
+import { insuranceFailed, insuranceFields } from './insuranceEvents.ts';
+import { findCompany, type InsuranceLookups, readSubscriber } from './insuranceReferences.ts';
 
 const step = 'update_insurance';
 
-type Needs = 'findPatient' | 'listPatientInsurances' | 'updatePatientInsurance';
-
-/** An insurance in a patient's chart is changed; what was not sent keeps its value. */
-export const updatePatientInsurance: Write<typeof InsuranceChanges, Needs> = {
+/** Updates an insurance in a patient's chart; fields that were not sent keep their values. */
+export const updatePatientInsurance = defineWrite({
   type: 'patient.insurance.update',
+  label: 'Insurance update',
+  plural_label: 'Insurance updates',
   body: InsuranceChanges,
   path: ['patient_mrn', 'emr_insurance_id'],
+  sample: { patient_mrn: 'LK100001', emr_insurance_id: '85001', group_id: 'GRP8404', copayment: 25 },
   needs: ['findPatient', 'listPatientInsurances', 'updatePatientInsurance'],
-  label: 'Insurance updates',
   restricted: true,
-  check: async (ctx, account, body) => {
+  check: async ({ ctx, account, body }) => {
     const { patient_mrn, emr_insurance_id: _id, ...changes } = body;
     if (Object.keys(changes).length === 0) throw apiError('no_field');
     const subscriber = readSubscriber(body, true);
@@ -31,62 +33,62 @@ export const updatePatientInsurance: Write<typeof InsuranceChanges, Needs> = {
       const field = body.insurance_provider_id === undefined ? 'insurance_name' : 'insurance_provider_id';
       throw apiError('carrier_missing', { name: company.name }, { field });
     }
-    const found: FoundInsurance = { company_ehr_id: company?.ehr_id ?? null, ...subscriber };
-    return { ...patientLane(patient_mrn, patient_id), found };
+    const lookups: InsuranceLookups = { company_ehr_id: company?.ehr_id ?? null, ...subscriber };
+    return { lane: patientLane(patient_mrn, patient_id), lookups };
   },
-  accepted: ({ id, job_id }) => ({
+  acceptedResponse: ({ id, job_id }) => ({
     success: true,
     message: 'Insurance update queued. A webhook event follows on completion.',
     patient_insurance_id: id,
     job_id,
   }),
-  perform: async ({ id, body, emr, steps }) => {
+  run: async ({ id, input, emr, steps }) => {
     const done = steps.outcomes.get(step);
-    if (done) return updated(id, body, done);
-    const patient = await emr.findPatient(body.patient_mrn);
-    if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${body.patient_mrn}' not found.`);
-    // The EMR takes an insurance by its id alone: that it is this patient's is for us to see.
+    if (done) return { event: updated(id, input, done) };
+    const patient = await emr.findPatient(input.patient_mrn);
+    if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${input.patient_mrn}' not found.`);
+    // The EMR identifies an insurance by its id alone, so we check that it belongs to this patient.
     const insurances = await emr.listPatientInsurances(patient.ehr_id);
-    const present = insurances.find((each) => each.emr_insurance_id === body.emr_insurance_id);
+    const present = insurances.find((each) => each.emr_insurance_id === input.emr_insurance_id);
     if (!present) {
-      const text = `Insurance with EMR ID '${body.emr_insurance_id}' not found for this patient.`;
+      const text = `Insurance with EMR ID '${input.emr_insurance_id}' not found for this patient.`;
       throw new EmrFailure('not_found', text);
     }
-    const { company_ehr_id, relationship, subscriber } = body as InsuranceChanges & FoundInsurance;
-    const input = {
-      insurance_ehr_id: body.emr_insurance_id,
+    const { company_ehr_id, relationship, subscriber } = input;
+    const update = {
+      insurance_ehr_id: input.emr_insurance_id,
       company_ehr_id: company_ehr_id ?? undefined,
-      member_id: body.member_id,
-      group_id: body.group_id,
-      plan_begin_date: body.plan_begin_date,
-      copayment: body.copayment,
-      relationship: relationship ?? (subscriber ? otherOf(present.relationship_to_subscriber) : undefined),
+      member_id: input.member_id,
+      group_id: input.group_id,
+      plan_begin_date: input.plan_begin_date,
+      copayment: input.copayment,
+      relationship: relationship ?? (subscriber ? keptRelationship(present.relationship_to_subscriber) : undefined),
       subscriber: subscriber ?? undefined,
     };
-    const told = {
+    const with_outcome = {
       member_id: present.insurance_subscriber_number,
       group_id: present.group_id,
       plan_begin_date: present.plan_begin_date,
       copayment: present.copayment,
     };
-    const outcome = await steps.write(step, emr.updatePatientInsurance, input, { told });
-    return updated(id, body, outcome);
+    const outcome = await steps.write(step, emr.updatePatientInsurance, update, { with_outcome });
+    return { event: updated(id, input, outcome) };
   },
-  fail: ({ id, body, outcomes, problem }) => {
+  onFailure: ({ id, input, outcomes, failure }) => {
     const done = outcomes.get(step);
-    if (done) return { state: 'succeeded', event: updated(id, body, done) };
-    return { state: 'failed', event: insuranceFailed(id, body.patient_mrn, problem) };
+    if (done) return { state: 'succeeded', event: updated(id, input, done) };
+    return { state: 'failed', event: insuranceFailed(id, input.patient_mrn, failure) };
   },
   overwrites: true,
-};
+});
 
-/** How the patient stands to a subscriber who is somebody else: a new one of whom nothing is said is that too. */
-function otherOf(code: string | null): SubscriberRelationship | undefined {
+/** The present relationship, unless the patient is the subscriber: a new subscriber keeps it if none was sent. */
+function keptRelationship(code: string | null): SubscriberRelationship | undefined {
   return code !== '01' && code !== null && code in subscriber_relationships
     ? (code as SubscriberRelationship)
     : undefined;
 }
 
 function updated(id: string, body: InsuranceChanges, outcome: Record<string, unknown>): EventOf {
-  return { type: 'patient.insurance.updated', data: insuranceData(id, body, outcome) };
+  return { type: 'patient.insurance.updated', data: insuranceFields(id, body, outcome) };
 }

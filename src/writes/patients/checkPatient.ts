@@ -1,7 +1,7 @@
 import { apiError } from '../../errors.ts';
 import type { PatientChanges, PatientRequest } from '../../model/patientRequest.ts';
-import type { Resolved } from './patientInput.ts';
-import { checkPair, checkPlaces, type References, unknownId } from './patientReferences.ts';
+import type { PatientLookups } from './patientInput.ts';
+import { checkNamePair, checkPlaces, idNotFound, type References } from './patientReferences.ts';
 
 const restricted_always = [
   'insurance_provider_id',
@@ -21,40 +21,40 @@ const restricted_always = [
   'default_facility_id',
 ] as const satisfies readonly (keyof PatientRequest)[];
 
-/** Of the fields of a new patient those that some EMRs only have. That the patient pays is so everywhere. */
+/** The sent fields that only some EMRs have. `responsible_party: self` is supported by all of them. */
 export function restrictedFields(body: PatientChanges): string[] {
-  const other_pays = body.responsible_party !== undefined && body.responsible_party !== 'self';
-  return [...(other_pays ? ['responsible_party'] : []), ...restricted_always.filter((field) => field in body)];
+  const has_other_payer = body.responsible_party !== undefined && body.responsible_party !== 'self';
+  return [...(has_other_payer ? ['responsible_party'] : []), ...restricted_always.filter((field) => field in body)];
 }
 
-/** Whether everything that must stand together in a new patient does, and what its references are in the EMR. */
-export function checkPatient(found: References, body: PatientRequest): Resolved {
-  const missing = found.required.find((field) => isMissing(field, body));
+/** Checks the rules between fields of a new patient, and returns what its references are in the EMR. */
+export function checkPatient(references: References, body: PatientRequest): PatientLookups {
+  const missing = references.required.find((field) => isMissing(field, body));
   if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
   checkPayer(body);
   checkInsurance(body);
-  checkPair('referring_provider', body);
-  checkPair('pcp', body);
-  checkPlaces(found, body);
-  if (body.insurance_provider_id !== undefined && !found.insurance && !body.insurance_name) {
-    throw unknownId('Insurance provider', 'insurance_provider_id', body);
+  checkNamePair('referring_provider', body);
+  checkNamePair('pcp', body);
+  checkPlaces(references, body);
+  if (body.insurance_provider_id !== undefined && !references.insurance && !body.insurance_name) {
+    throw idNotFound('Insurance provider', 'insurance_provider_id', body);
   }
-  if (body.referring_provider_id !== undefined && found.referring === null && !body.referring_provider_last_name) {
-    throw unknownId('Referring provider', 'referring_provider_id', body);
+  if (body.referring_provider_id !== undefined && references.referring === null && !body.referring_provider_last_name) {
+    throw idNotFound('Referring provider', 'referring_provider_id', body);
   }
-  if (body.pcp_id !== undefined && found.pcp === null && !body.pcp_last_name) {
-    throw unknownId('Primary care provider', 'pcp_id', body);
+  if (body.pcp_id !== undefined && references.pcp === null && !body.pcp_last_name) {
+    throw idNotFound('Primary care provider', 'pcp_id', body);
   }
   return {
-    insurance: found.insurance,
-    referring_ehr_id: found.referring,
-    pcp_ehr_id: found.pcp,
-    pharmacy_ehr_id: found.pharmacy,
+    insurance: references.insurance,
+    referring_ehr_id: references.referring,
+    pcp_ehr_id: references.pcp,
+    pharmacy_ehr_id: references.pharmacy,
   };
 }
 
-/** A field that an EMR requires may be told in another way: why there is no e-mail address, a company or doctor by id. */
-const stands_for: Partial<Record<string, keyof PatientRequest>> = {
+/** Fields that satisfy an EMR's requirement for another one: a reason for a missing email, a company or doctor by id. */
+const substitutes: Partial<Record<string, keyof PatientRequest>> = {
   email: 'no_email_reason',
   insurance_name: 'insurance_provider_id',
   referring_provider_id: 'referring_provider_last_name',
@@ -66,8 +66,8 @@ const stands_for: Partial<Record<string, keyof PatientRequest>> = {
 };
 
 function isMissing(field: string, body: PatientRequest): boolean {
-  const given = (name: string) => Reflect.get(body, name) ?? '';
-  return given(field) === '' && given(stands_for[field] ?? field) === '';
+  const sent = (name: string) => Reflect.get(body, name) ?? '';
+  return sent(field) === '' && sent(substitutes[field] ?? field) === '';
 }
 
 function checkPayer(body: PatientRequest): void {
@@ -79,17 +79,17 @@ function checkPayer(body: PatientRequest): void {
 function checkInsurance(body: PatientRequest): void {
   const company = body.insurance_name || body.insurance_provider_id;
   if (body.insurance_subscriber_number && !company) {
-    throw unpaired('insurance_subscriber_number', 'insurance_name or insurance_provider_id');
+    throw missingCompanion('insurance_subscriber_number', 'insurance_name or insurance_provider_id');
   }
   if (body.secondary_insurance_subscriber_number && !body.secondary_insurance_name) {
-    throw unpaired('secondary_insurance_subscriber_number', 'secondary_insurance_name');
+    throw missingCompanion('secondary_insurance_subscriber_number', 'secondary_insurance_name');
   }
   if (body.secondary_insurance_name && company && body.insurance_sequence === 'secondary') {
-    const rule = 'insurance_sequence must not be secondary auditStatement secondary_insurance_name';
+    const rule = 'insurance_sequence must not be secondary if secondary_insurance_name is sent';
     throw apiError('invalid_field', { rule }, { field: 'insurance_sequence' });
   }
 }
 
-function unpaired(field: string, other: string) {
-  return apiError('invalid_field', { rule: `${field} needs ${other}` }, { field });
+function missingCompanion(field: string, other: string) {
+  return apiError('invalid_field', { rule: `${field} requires ${other}` }, { field });
 }

@@ -5,28 +5,36 @@ import type { Context } from '../../context.ts';
 import type { Tx } from '../../db/database.ts';
 import { apiError } from '../../errors.ts';
 import { enqueueAgain } from '../../jobs/enqueue.ts';
+import { updateOperation } from '../../jobs/operations.ts';
 import type { Patient } from '../../model/patient.ts';
 import { active_fields, type PatientChanges } from '../../model/patientRequest.ts';
 import { lockPatient, type PatientRow, savePatient } from '../../records/patientRow.ts';
-import { newJob, refuseMissing, refuseRestricted } from '../requestWrite.ts';
+import { newJob, rejectRestrictedFields, requireOffered } from '../requestWrite.ts';
 import { checkPatient, restrictedFields } from './checkPatient.ts';
 import { createPatient } from './patient.create.ts';
 import { updatePatient } from './patient.update.ts';
-import { demographicsOf, type StoredPatient, saidOf } from './patientInput.ts';
-import { checkPair, checkPlaces, onlyNamed, type References, referencesOf, unknownId } from './patientReferences.ts';
+import { type PatientInput, toDemographics, toPatientRecord } from './patientInput.ts';
+import {
+  checkNamePair,
+  checkPlaces,
+  idNotFound,
+  onlyMatch,
+  type References,
+  selectReferences,
+} from './patientReferences.ts';
 import { queueUpdate } from './patientUpdates.ts';
 
-/** What became of the request; undefined when there is no such patient. */
-export type Patched = { message: string; job_id?: number; mrn: string | null } | undefined;
+/** Undefined if the patient does not exist. */
+export type PatchResult = { message: string; job_id?: number; mrn: string | null } | undefined;
 
-/** Changes a patient as its state allows: what its creation will use, or the chart in the EMR. */
+/** Changes a patient: the queued creation while the patient is pending or failed, afterwards the chart in the EMR. */
 export async function patchPatient(
   ctx: Context,
   tx: Tx,
   account: Account,
   id: string,
   changes: PatientChanges,
-): Promise<Patched> {
+): Promise<PatchResult> {
   const { save_previous_address: _how, ...data } = changes;
   if (Object.keys(data).length === 0) throw apiError('no_field');
   const row = await lockPatient(tx, account.organization_id, id);
@@ -34,42 +42,42 @@ export async function patchPatient(
   const connector = connectorOf(ctx, account.connector);
   const { status } = row.doc;
   if (status === 'pending' || status === 'failed') {
-    refuseRestricted(ctx, connector, restrictedFields(data));
+    rejectRestrictedFields(ctx, connector, restrictedFields(data));
     return amendCreation(tx, connector, account, row, data);
   }
   const fixed = Object.keys(changes).find((field) => !active_fields.has(field));
   if (fixed) throw apiError('fixed_field', { field: fixed }, { field: fixed });
-  refuseRestricted(
+  rejectRestrictedFields(
     ctx,
     connector,
     restricted_on_active.filter((field) => field in changes),
   );
-  refuseMissing(ctx, account, { label: 'Patient updates', needs: updatePatient.needs });
-  const job_id = await queueUpdate(tx, connector, account, row, await changeOf(tx, account, changes));
+  requireOffered(ctx, account, updatePatient);
+  const job_id = await queueUpdate(tx, connector, account, row, await toPatientChange(tx, account, changes));
   return { message: 'Patient update queued. A webhook event follows on completion.', job_id, mrn: row.doc.mrn };
 }
 
-/** What only some EMRs can change on a patient whom they have. */
+/** The fields that only some EMRs can change on an active patient. */
 export const restricted_on_active = [...active_fields].filter(
   (field) => !/^(phone|cell_phone|email|address_\w+)$/.test(field),
 );
 
-/** The creation uses the new values; one that has failed is queued again. */
+/** Changes the input of the creation. A creation that has failed is queued again. */
 async function amendCreation(
   tx: Tx,
   connector: Connector,
   account: Account,
   row: PatientRow,
   changes: PatientChanges,
-): Promise<Patched> {
-  const [operation] = await tx<{ input: StoredPatient }[]>`SELECT input FROM operations WHERE id = ${row.id}`;
-  if (!operation) throw new Error('A patient that was asked for has an operation.');
-  const { resolved: _before, ...asked } = operation.input;
-  const wanted = { ...asked, ...changes };
-  const input: StoredPatient = { ...wanted, resolved: checkPatient(await find(tx, account, wanted), wanted) };
-  await savePatient(tx, account, row, { ...saidOf(input), status: 'pending' });
+): Promise<PatchResult> {
+  const [operation] = await tx<{ input: PatientInput }[]>`SELECT input FROM operations WHERE id = ${row.id}`;
+  if (!operation) throw new Error('The operation that creates the patient does not exist.');
+  const { resolved: _before, ...request } = operation.input;
+  const wanted = { ...request, ...changes };
+  const input: PatientInput = { ...wanted, resolved: checkPatient(await readReferences(tx, account, wanted), wanted) };
+  await savePatient(tx, account, row, { ...toPatientRecord(input), status: 'pending' });
   if (row.doc.status === 'pending') {
-    await tx`UPDATE operations SET input = ${JSON.stringify(input)}::text::json WHERE id = ${row.id}`;
+    await tx`${updateOperation(tx, { id: row.id, input })}`;
     return { message: 'Patient update queued with the creation of the patient.', mrn: null };
   }
   const lane = { key: `patient:${row.id}` };
@@ -77,40 +85,44 @@ async function amendCreation(
     tx,
     newJob(connector, account, { id: row.id, type: createPatient.type, input }, lane),
   );
-  const message = 'Patient update queued: the patient is created anew with it. A webhook event follows.';
+  const message = 'Patient update queued: the patient will be created with it. A webhook event follows on completion.';
   return { message, job_id, mrn: null };
 }
 
-/** What is asked of an active patient. Whoever is named must be known, or nothing at all is changed. */
-async function changeOf(tx: Tx, account: Account, changes: PatientChanges) {
-  checkPair('referring_provider', changes);
-  checkPair('pcp', changes);
-  const found = await find(tx, account, changes);
-  checkPlaces(found, changes);
+/** The changes to an active patient. All references must resolve, or nothing is changed. */
+async function toPatientChange(tx: Tx, account: Account, changes: PatientChanges) {
+  checkNamePair('referring_provider', changes);
+  checkNamePair('pcp', changes);
+  const references = await readReferences(tx, account, changes);
+  checkPlaces(references, changes);
   const { save_previous_address = true, ...values } = changes;
-  const demographics = demographicsOf(values, {
-    referring_ehr_id: doctorOf('referring_provider', found.referring, found.referring_named, changes),
-    pcp_ehr_id: doctorOf('pcp', found.pcp, found.pcp_named, changes),
+  const demographics = toDemographics(values, {
+    referring_ehr_id: findDoctor('referring_provider', references.referring, references.referring_named, changes),
+    pcp_ehr_id: findDoctor('pcp', references.pcp, references.pcp_named, changes),
   });
-  return { demographics: JSON.parse(JSON.stringify(demographics)), save_previous_address, shown: shownOf(changes) };
+  return {
+    demographics: JSON.parse(JSON.stringify(demographics)),
+    save_previous_address,
+    shown: recordChanges(changes),
+  };
 }
 
-function doctorOf(
+function findDoctor(
   role: 'referring_provider' | 'pcp',
   by_id: string | null,
-  named: string[],
+  matches: string[],
   changes: PatientChanges,
 ): string | null {
   const noun = role === 'pcp' ? 'Primary care provider' : 'Referring provider';
   if (changes[`${role}_id`] !== undefined) {
-    if (by_id === null) throw unknownId(noun, `${role}_id`, changes);
+    if (by_id === null) throw idNotFound(noun, `${role}_id`, changes);
     return by_id;
   }
-  return changes[`${role}_last_name`] ? onlyNamed(role, named, changes) : null;
+  return changes[`${role}_last_name`] ? onlyMatch(role, matches, changes) : null;
 }
 
-/** What the cached patient shows of the changes. */
-function shownOf(changes: PatientChanges): Partial<Patient> {
+/** The changes to the fields of our patient record. */
+function recordChanges(changes: PatientChanges): Partial<Patient> {
   const names = [
     'phone',
     'cell_phone',
@@ -127,8 +139,8 @@ function shownOf(changes: PatientChanges): Partial<Patient> {
   };
 }
 
-async function find(tx: Tx, account: Account, body: PatientChanges): Promise<References> {
-  const [found] = (await referencesOf(tx, account.organization_id, body)) as unknown as References[];
-  if (!found) throw new Error('Every question for references has an answer.');
-  return found;
+async function readReferences(tx: Tx, account: Account, body: PatientChanges): Promise<References> {
+  const [references] = await tx<References[]>`${selectReferences(tx, account.organization_id, body)}`;
+  if (!references) throw new Error('A query without FROM returned no row.');
+  return references;
 }

@@ -3,15 +3,16 @@ import { apiError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
 import { type LiveEncounter, PatientFetchRequest } from '../../model/liveChart.ts';
 import type { PatientSource } from '../../model/patient.ts';
-import { failureOf, type Write } from '../write.ts';
+import { defineWrite } from '../defineWrite.ts';
+import { failureFields } from '../write.ts';
 
 type Needs = 'searchPatients' | 'listMedications' | 'listPatientPharmacies' | 'listEncounters';
 type Emr = Pick<Operations, Needs> & Partial<Operations>;
 
-/** Each patient is read by half a dozen questions to the EMR; a search that matches more is too wide to be meant. */
+/** Each patient takes about six EMR requests; a search that matches more than this is rejected. */
 const patients_max = 50;
 
-/** The criteria that each method of searching must have. */
+/** The fields that each search method requires. */
 const criteria = {
   dob: ['dob'],
   name: ['first_name', 'last_name'],
@@ -19,47 +20,49 @@ const criteria = {
   mrn: ['mrn'],
 } as const satisfies Record<PatientFetchRequest['search_by'], readonly (keyof PatientFetchRequest)[]>;
 
-/** Patients are read from the EMR as they stand there now. Nothing is written, so a try may be repeated freely. */
-export const fetchPatients: Write<typeof PatientFetchRequest, Needs> = {
+/** Reads patients live from the EMR. Nothing is written, so an attempt can be repeated freely. */
+export const fetchPatients = defineWrite({
   type: 'patient.fetch',
+  label: 'Live patient fetch',
+  plural_label: 'Live patient fetches',
   body: PatientFetchRequest,
+  sample: { search_by: 'mrn', mrn: 'LK100001', include: 'insurances' },
   needs: ['searchPatients', 'listMedications', 'listPatientPharmacies', 'listEncounters'],
-  label: 'Live patient fetches',
   restricted: false,
   restrictedFields: (body) => (included(body).includes('insurances') ? ['include'] : []),
-  check: async (_ctx, _account, body) => {
+  check: async ({ body }) => {
     const missing = criteria[body.search_by].find((field) => body[field] === undefined);
     if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
     const unknown = included(body).find((each) => each !== 'insurances');
     if (unknown !== undefined)
       throw apiError('invalid_field', { rule: 'include takes only: insurances' }, { field: 'include' });
-    // Reading waits for nobody, and nobody waits for it.
-    return { key: `fetch:${newId()}` };
+    // A lane of its own: a read neither waits for other jobs nor delays them.
+    return { lane: { key: `fetch:${newId()}` }, lookups: {} };
   },
-  accepted: ({ job_id }) => ({
+  acceptedResponse: ({ job_id }) => ({
     success: true,
     message: 'Patient fetch queued. A webhook event follows on completion.',
     job_id,
   }),
-  perform: async ({ body, emr, signer }) => {
-    const { search_by: _method, include: _include, ...asked } = body;
-    const found = await emr.searchPatients(asked);
+  run: async ({ input, emr, emr_user }) => {
+    const { search_by: _method, include: _include, ...search } = input;
+    const found = await emr.searchPatients(search);
     if (found.length > patients_max) {
       throw new EmrFailure('refused', `More than ${patients_max} patients match. Narrow the search.`);
     }
-    const with_insurances = included(body).includes('insurances');
+    const with_insurances = included(input).includes('insurances');
     const patients: Record<string, unknown>[] = [];
     for (const patient of found) {
-      patients.push(await readChart(emr, patient, with_insurances, signer.timezone));
+      patients.push(await readChart(emr, patient, with_insurances, emr_user.timezone));
     }
     const [only] = patients;
     const data = { ...(patients.length === 1 ? only : {}), success: true, patient_count: patients.length, patients };
-    return { type: 'patient.live_fetch_completed', data };
+    return { event: { type: 'patient.live_fetch_completed', data } };
   },
-  fail: ({ problem }) => {
-    return { state: 'failed', event: { type: 'patient.live_fetch_failed', data: failureOf(problem) } };
+  onFailure: ({ failure }) => {
+    return { state: 'failed', event: { type: 'patient.live_fetch_failed', data: failureFields(failure) } };
   },
-};
+});
 
 function included({ include }: PatientFetchRequest): string[] {
   const names = typeof include === 'string' ? include.split(',') : (include ?? []);
@@ -101,7 +104,7 @@ async function readChart(
   };
 }
 
-/** A look-up that may fail without failing the fetch. A link that has expired is not such a failure. */
+/** A lookup whose failure does not fail the fetch, unless the account's link has expired. */
 async function orElse<T, U>(lookup: Promise<T> | undefined, otherwise: U): Promise<T | U> {
   if (!lookup) return otherwise;
   try {
@@ -112,7 +115,7 @@ async function orElse<T, U>(lookup: Promise<T> | undefined, otherwise: U): Promi
   }
 }
 
-/** The most recent day on which the patient had an appointment: none that lies ahead, and no telephone call. */
+/** The date of the most recent past encounter that is not a telephone call. */
 function lastVisit(encounters: LiveEncounter[], timezone: string): string | null {
   const today = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' }).format(new Date());
   const days = encounters.flatMap(({ date, visit_type }) => (date !== null && visit_type !== 'TEL' ? [date] : []));

@@ -4,12 +4,12 @@ import { parseId } from '../../ids.ts';
 import type { PatientChanges } from '../../model/patientRequest.ts';
 import { fold } from '../../records/fold.ts';
 
-/** What the ids and names in a patient's request stand for in the EMR, as far as the cache knows. */
+/** What the ids and names in a patient request refer to, according to the synced records. */
 export type References = {
   insurance: { ehr_id: string; name: string } | null;
   referring: string | null;
   pcp: string | null;
-  /** EMR ids of the doctors of that name: none, one or several. */
+  /** EMR ids of up to two doctors with that name. */
   referring_named: string[];
   pcp_named: string[];
   referred_to: boolean;
@@ -18,8 +18,8 @@ export type References = {
   required: string[];
 };
 
-/** Asks for all of them at once. */
-export function referencesOf(sql: Sql | Tx, organization_id: string, body: PatientChanges): Fragment {
+/** One query for all references. */
+export function selectReferences(sql: Sql | Tx, organization_id: string, body: PatientChanges): Fragment {
   const id = (text: string | undefined) => (text === undefined ? null : (parseId(text) ?? null));
   const named = (first: string | undefined, last: string | undefined) => sql`
     (SELECT coalesce(json_agg(ehr_id), '[]') FROM (SELECT ehr_id FROM referring_providers
@@ -44,42 +44,42 @@ export function referencesOf(sql: Sql | Tx, organization_id: string, body: Patie
       WHERE id = ${organization_id}), '[]') AS required`;
 }
 
-/** References that must be there whatever they are used for. */
-export function checkPlaces(found: References, body: PatientChanges): void {
+/** Checks the references that must exist both in a creation and in an update. */
+export function checkPlaces(references: References, body: PatientChanges): void {
   const { referred_to_provider_id, default_facility_id, pharmacy_id } = body;
-  if (referred_to_provider_id !== undefined && !found.referred_to) {
+  if (referred_to_provider_id !== undefined && !references.referred_to) {
     throw apiError('provider_not_found', { id: referred_to_provider_id }, { field: 'referred_to_provider_id' });
   }
-  if (default_facility_id !== undefined && !found.facility) {
+  if (default_facility_id !== undefined && !references.facility) {
     throw apiError('location_not_found', { id: default_facility_id }, { field: 'default_facility_id' });
   }
-  if (pharmacy_id !== undefined && found.pharmacy === null) {
+  if (pharmacy_id !== undefined && references.pharmacy === null) {
     throw apiError('pharmacy_not_found', { id: pharmacy_id }, { field: 'pharmacy_id' });
   }
 }
 
 type Role = 'referring_provider' | 'pcp';
 
-/** A name says nothing by half. */
-export function checkPair(role: Role, body: PatientChanges): void {
+/** First and last name must be sent together. */
+export function checkNamePair(role: Role, body: PatientChanges): void {
   const [first, last] = [`${role}_first_name`, `${role}_last_name`] as const;
   if (Boolean(body[first]) === Boolean(body[last])) return;
   const rule = `${first} and ${last} must be used together`;
   throw apiError('invalid_field', { rule }, { field: body[first] ? last : first });
 }
 
-export function unknownId(noun: string, field: keyof PatientChanges, body: PatientChanges) {
+export function idNotFound(noun: string, field: keyof PatientChanges, body: PatientChanges) {
   return apiError('record_not_found', { noun, id: String(body[field]) }, { field });
 }
 
-/** The one doctor of that name; one that nobody or several have cannot be meant. */
-export function onlyNamed(role: Role, named: string[], body: PatientChanges): string {
-  const [only, ...more] = named;
+/** The EMR id of the only doctor with that name; an error if there is none, or more than one. */
+export function onlyMatch(role: Role, matches: string[], body: PatientChanges): string {
+  const [only, ...more] = matches;
   if (only !== undefined && more.length === 0) return only;
   const name = `${body[`${role}_first_name`]} ${body[`${role}_last_name`]}`;
   const reason =
     only === undefined
-      ? `No referring provider is called '${name}'. GET /v1/referring-providers lists those there are.`
-      : `Several referring providers are called '${name}'. Send ${role}_id instead.`;
+      ? `No referring provider is named '${name}'. GET /v1/referring-providers lists all of them.`
+      : `Several referring providers are named '${name}'. Send ${role}_id instead.`;
   throw apiError('record_unnamed', { reason }, { field: `${role}_last_name` });
 }

@@ -8,25 +8,25 @@ import type { Patient } from '../../model/patient.ts';
 import { fold } from '../../records/fold.ts';
 import { type PatientRow, savePatient } from '../../records/patientRow.ts';
 import { newJob } from '../requestWrite.ts';
-import { patientLane } from '../write.ts';
-import { coveragesAsked, newPatient, type StoredPatient, saidOf } from './patientInput.ts';
+import { type PatientInput, requestedCoverages, toNewPatient, toPatientRecord } from './patientInput.ts';
+import { patientLane } from './patientLane.ts';
 
-/** A coverage that is brought up to date: by then another company than before must have a record in the EMR. */
+/** A coverage to add or change. A company other than before must exist in the EMR by the time it is written. */
 export type ChangedCoverage = Omit<Coverage, 'company'> & {
   company_ehr_id: string | null;
   company_name: string;
-  /** What the EMR was sent of it, if anything. */
+  /** What the EMR was sent before, if anything. */
   before: { priority: Coverage['priority']; same_company: boolean } | null;
 };
 
-/** What is to be changed on a patient whom the EMR has. Only the demographics can come from a PATCH of one. */
+/** Changes to a patient in the EMR. A PATCH of an active patient contains demographics only. */
 export type PatientChange = {
   demographics: Demographics;
   save_previous_address: boolean;
-  /** How the cached patient looks afterwards. */
+  /** The fields of our patient record after the update. */
   shown: Partial<Patient>;
   coverages?: ChangedCoverage[];
-  /** Somebody else pays as before: what is added stands with the guarantor there is. */
+  /** Someone else still pays: a new insurance gets the existing guarantor. */
   guaranteed?: boolean;
   payer?: Payer | null;
   pharmacy_ehr_id?: string;
@@ -36,7 +36,7 @@ export type PatientUpdateInput = PatientChange & { patient_id: string; ehr_id: s
 
 export const update_type = 'patient.update';
 
-/** Queues an update in the lane of a locked, active patient. Gives the job's id. */
+/** Queues an update in the lane of a locked, active patient. Returns the job's id. */
 export async function queueUpdate(
   tx: Tx,
   connector: Connector,
@@ -45,7 +45,7 @@ export async function queueUpdate(
   change: PatientChange,
 ): Promise<number> {
   const { ehr_id, mrn } = row.doc;
-  if (ehr_id === null || mrn === null) throw new Error('An update needs a patient whom the EMR has.');
+  if (ehr_id === null || mrn === null) throw new Error('Only a patient with a chart in the EMR can be updated.');
   const input: PatientUpdateInput = { patient_id: row.id, ehr_id, mrn, ...change };
   const operation = { id: newId(), type: update_type, input };
   const job_id = await enqueue(tx, newJob(connector, account, operation, patientLane(mrn, row.id)));
@@ -54,15 +54,15 @@ export async function queueUpdate(
   return job_id;
 }
 
-/** What the client has changed on a new patient since the EMR was sent it, or undefined when that is nothing. */
-export async function differenceOf(
+/** What the client has changed on a new patient since it was sent to the EMR; undefined if nothing. */
+export async function findChanges(
   tx: Tx,
   organization_id: string,
-  sent: StoredPatient,
-  wanted: StoredPatient,
+  sent: PatientInput,
+  wanted: PatientInput,
 ): Promise<PatientChange | undefined> {
   if (isDeepStrictEqual(sent, wanted)) return undefined;
-  const [before, after] = [newPatient(sent), newPatient(wanted)];
+  const [before, after] = [toNewPatient(sent), toNewPatient(wanted)];
   const { payer, coverages: _all, check_eligibility, pharmacy_ehr_id, ...demographics } = after;
   const coverages = await changedCoverages(tx, organization_id, sent, wanted);
   return {
@@ -70,7 +70,7 @@ export async function differenceOf(
       Object.entries(demographics).filter(([name, value]) => !isDeepStrictEqual(value, Reflect.get(before, name))),
     ),
     save_previous_address: true,
-    shown: saidOf(wanted),
+    shown: toPatientRecord(wanted),
     ...(coverages.length > 0 && { coverages }),
     ...(isDeepStrictEqual(payer, before.payer) ? { guaranteed: payer !== null } : { payer }),
     ...(pharmacy_ehr_id !== null && pharmacy_ehr_id !== before.pharmacy_ehr_id && { pharmacy_ehr_id }),
@@ -81,22 +81,22 @@ export async function differenceOf(
 async function changedCoverages(
   tx: Tx,
   organization_id: string,
-  sent: StoredPatient,
-  wanted: StoredPatient,
+  sent: PatientInput,
+  wanted: PatientInput,
 ): Promise<ChangedCoverage[]> {
-  const earlier = coveragesAsked(sent);
+  const earlier = requestedCoverages(sent);
   const changed: ChangedCoverage[] = [];
-  for (const [n, coverage] of coveragesAsked(wanted).entries()) {
+  for (const [n, coverage] of requestedCoverages(wanted).entries()) {
     const was = earlier[n];
     if (!coverage || isDeepStrictEqual(coverage, was)) continue;
     const { company, ...rest } = coverage;
     const before = was ? { priority: was.priority, same_company: isDeepStrictEqual(company, was.company) } : null;
-    changed.push({ ...rest, ...(await recordOf(tx, organization_id, company)), before });
+    changed.push({ ...rest, ...(await findCompanyRecord(tx, organization_id, company)), before });
   }
   return changed;
 }
 
-async function recordOf(tx: Tx, organization_id: string, company: Coverage['company']) {
+async function findCompanyRecord(tx: Tx, organization_id: string, company: Coverage['company']) {
   if ('ehr_id' in company) return { company_ehr_id: company.ehr_id, company_name: '' };
   const [known] = await tx<{ ehr_id: string }[]>`SELECT ehr_id FROM insurance_providers
     WHERE organization_id = ${organization_id} AND name_folded = ${fold(company.name)} ORDER BY active DESC, id LIMIT 1`;

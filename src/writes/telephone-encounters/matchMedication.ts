@@ -1,8 +1,8 @@
 import { EmrFailure, type EmrMedication } from '../../connectors/connector.ts';
 
 /**
- * The one medication a name means: every active one counts, case does not, the exact name wins over a part of a
- * name. None, or several different ones, is a refusal that lists them: a wrong guess harms a patient.
+ * Finds the active medication with this name, ignoring case. An exact match takes precedence over a partial one. If
+ * none or several different ones match, the request is rejected with a list: a wrong guess could harm the patient.
  */
 export function matchMedication(name: string, medications: EmrMedication[]): EmrMedication {
   const active = medications.filter((medication) => medication.active);

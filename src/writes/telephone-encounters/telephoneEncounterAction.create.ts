@@ -1,47 +1,50 @@
+import type { EventOf } from '../../events.ts';
 import { TelephoneEncounterActionRequest } from '../../model/telephoneEncounterAction.ts';
-import { failureOf, type Write } from '../write.ts';
+import { defineWrite } from '../defineWrite.ts';
+import { failureFields } from '../write.ts';
 
-/** An action is appended to the log of a telephone encounter, signed with the name of the linked EMR user. */
-export const createTelephoneEncounterAction: Write<typeof TelephoneEncounterActionRequest, 'addTelephoneAction'> = {
+const step = 'add_action';
+
+/** Appends an action to the log of a telephone encounter, signed with the name of the linked EMR user. */
+export const createTelephoneEncounterAction = defineWrite({
   type: 'telephone_encounter_action.create',
+  label: 'Telephone encounter action',
+  plural_label: 'Telephone encounter actions',
   body: TelephoneEncounterActionRequest,
+  sample: { emr_appointment_id: '30001', text: 'Called back, left a message.' },
   needs: ['addTelephoneAction'],
-  label: 'Telephone encounter actions',
   restricted: true,
-  // The encounter's patient is known to the EMR alone, so its actions keep their order among themselves.
-  check: async (_ctx, _account, body) => ({ key: `encounter:${body.emr_appointment_id}` }),
-  accepted: ({ id, job_id }) => ({
+  // Only the EMR knows the encounter's patient, so order is kept among the actions of the encounter.
+  check: async ({ body }) => ({ lane: { key: `encounter:${body.emr_appointment_id}` }, lookups: {} }),
+  acceptedResponse: ({ id, job_id }) => ({
     success: true,
     message: 'Telephone encounter action queued. A webhook event follows on completion.',
     action_id: id,
     job_id,
   }),
-  perform: async ({ id, body, signer, emr, steps }) => {
-    await steps.write('add_action', emr.addTelephoneAction, {
-      encounter_ehr_id: body.emr_appointment_id,
-      text: signed(body.text, signer, new Date()),
-      high_priority: body.is_high_priority === 'true',
+  run: async ({ id, input, emr_user, emr, steps }) => {
+    await steps.write(step, emr.addTelephoneAction, {
+      encounter_ehr_id: input.emr_appointment_id,
+      text: sign(input.text, emr_user, new Date()),
+      high_priority: input.is_high_priority === 'true',
     });
-    const data = { action_id: id, emr_appointment_id: body.emr_appointment_id, text: body.text };
-    return { type: 'telephone_encounter_action.created', data };
+    return { event: created(id, input) };
   },
-  fail: ({ id, body, outcomes, problem }) => {
-    const told = { action_id: id, emr_appointment_id: body.emr_appointment_id };
-    if (outcomes.has('add_action')) {
-      return {
-        state: 'succeeded',
-        event: { type: 'telephone_encounter_action.created', data: { ...told, text: body.text } },
-      };
-    }
-    const data = { ...told, ...failureOf(problem) };
+  onFailure: ({ id, input, outcomes, failure }) => {
+    if (outcomes.has(step)) return { state: 'succeeded', event: created(id, input) };
+    const data = { action_id: id, emr_appointment_id: input.emr_appointment_id, ...failureFields(failure) };
     return { state: 'failed', event: { type: 'telephone_encounter_action.failed', data } };
   },
-};
+});
+
+function created(id: string, { emr_appointment_id, text }: TelephoneEncounterActionRequest): EventOf {
+  return { type: 'telephone_encounter_action.created', data: { action_id: id, emr_appointment_id, text } };
+}
 
 /** `Avery Deskwell 11/15/2026 09:12 AM EST: Called back.` in the time zone of the EMR instance. */
-function signed(text: string, signer: { name: string; timezone: string }, now: Date): string {
+function sign(text: string, emr_user: { name: string; timezone: string }, now: Date): string {
   const parts = new Intl.DateTimeFormat('en-US', {
-    timeZone: signer.timezone,
+    timeZone: emr_user.timezone,
     year: 'numeric',
     month: '2-digit',
     day: '2-digit',
@@ -52,5 +55,5 @@ function signed(text: string, signer: { name: string; timezone: string }, now: D
   }).formatToParts(now);
   const part = (type: string) => parts.find((each) => each.type === type)?.value ?? '';
   const date = `${part('month')}/${part('day')}/${part('year')}`;
-  return `${signer.name} ${date} ${part('hour')}:${part('minute')} ${part('dayPeriod')} ${part('timeZoneName')}: ${text}`;
+  return `${emr_user.name} ${date} ${part('hour')}:${part('minute')} ${part('dayPeriod')} ${part('timeZoneName')}: ${text}`;
 }

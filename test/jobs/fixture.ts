@@ -6,17 +6,17 @@ import { enqueue } from '../../src/jobs/enqueue.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 import { layTenant, type Tenant } from '../harness/tenant.ts';
 
-/** A migrated database with the service's doors to it, and its owner beside them. */
-export type World = {
+/** A migrated database, opened with the service's roles and as its owner. */
+export type Fixture = {
   db: Database;
   owner: Sql;
   tenant: Tenant;
-  /** Queues a job and gives its id. */
+  /** Queues a job and returns its id. */
   queue(lane: string, of?: Tenant, parallel_max?: number): Promise<number>;
   close(): Promise<void>;
 };
 
-export async function openWorld(): Promise<World> {
+export async function openFixture(): Promise<Fixture> {
   const database = await freshDatabase('jobs');
   const address = parseDatabaseUrl('DATABASE_URL', database.url);
   await migrate(address);
