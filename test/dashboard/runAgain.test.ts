@@ -90,7 +90,7 @@ describe('a job that failed', () => {
   test('waits for its account to be linked again first', async () => {
     const { job_id } = await refusedCall(world);
     await world.owner`UPDATE accounts SET status = 'login_required'`;
-    await expectRefused(job_id, /linked again/);
+    await expectRefused(job_id, /re-linked/);
     await world.owner`UPDATE accounts SET status = 'active'`;
   });
 });
@@ -107,7 +107,7 @@ test('a job that ended in part goes on with what is missing', async () => {
 
 describe('a job whose outcome is unknown', () => {
   test('is not run again before a person has looked', async () => {
-    await expectRefused((await lostCall(world)).job_id, /Look into the EMR first/);
+    await expectRefused((await lostCall(world)).job_id, /Check in the EMR whether it was saved/);
   });
 
   test('and which a person found not done is written by its second run', async () => {

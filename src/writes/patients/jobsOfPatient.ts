@@ -15,7 +15,7 @@ export function jobsOfPatient(sql: Sql, client_id: string, mrn: string): Fragmen
          AND patient.organization_id = organization.id AND patient.mrn = ${mrn}
     ), encounter AS MATERIALIZED (
       SELECT job.organization_id, step.detail ->> 'ehr_id' AS ehr_id
-        FROM direct JOIN jobs AS job ON job.operation_id = named.id
+        FROM direct JOIN jobs AS job ON job.operation_id = direct.id
         JOIN job_steps AS step ON step.job_id = job.id
        WHERE step.name = 'create_encounter' AND step.kind = 'outcome' AND step.detail ->> 'ehr_id' IS NOT NULL
     ), action AS MATERIALIZED (
