@@ -7,7 +7,7 @@ export default writeEndpoint(updatePatientInsurance, {
   id: 'patients.insurances.update',
   method: 'PATCH',
   path: '/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}',
-  summary: 'Change an insurance of a patient',
+  summary: 'Update a patient’s insurance',
   response: Type.Object({
     success,
     message: Type.String(),

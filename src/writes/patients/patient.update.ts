@@ -62,12 +62,16 @@ function stepsOf(update: PatientUpdateInput): Step[] {
   }
   if (pharmacy_ehr_id !== undefined) {
     const input = { patient_ehr_id, pharmacy_ehr_id };
-    list.push(['add_pharmacy', (emr, steps) => steps.write('add_pharmacy', require(emr, 'addPatientPharmacy'), input)]);
+    list.push([
+      'add_pharmacy',
+      (emr, steps) => steps.write('add_pharmacy', requireOperation(emr, 'addPatientPharmacy'), input),
+    ]);
   }
   if (update.check_eligibility) {
     list.push([
       'request_eligibility',
-      (emr, steps) => steps.write('request_eligibility', require(emr, 'requestEligibility'), { patient_ehr_id }),
+      (emr, steps) =>
+        steps.write('request_eligibility', requireOperation(emr, 'requestEligibility'), { patient_ehr_id }),
     ]);
   }
   return list;
@@ -82,7 +86,7 @@ async function setInsurance(
   coverage: NonNullable<PatientUpdateInput['coverages']>[number],
 ): Promise<void> {
   const { company_ehr_id, company_name, member_id, priority, before } = coverage;
-  const present = await require(emr, 'listPatientInsurances')(patient_ehr_id);
+  const present = await requireOperation(emr, 'listPatientInsurances')(patient_ehr_id);
   const at = (rank: number) => present.find((each) => each.priority === rank);
   // An earlier attempt whose response was lost may already have changed the priority.
   const same = at(before?.priority ?? priority) ?? at(priority);
@@ -94,12 +98,12 @@ async function setInsurance(
   if (same) {
     const company = moved && company_ehr_id !== null ? { company_ehr_id } : {};
     const input = { insurance_ehr_id: same.emr_insurance_id, ...company, ...number, priority };
-    await steps.write(name, require(emr, 'updatePatientInsurance'), input);
+    await steps.write(name, requireOperation(emr, 'updatePatientInsurance'), input);
   } else if (company_ehr_id !== null) {
-    const [guarantor] = guaranteed ? await require(emr, 'listGuarantors')(patient_ehr_id) : [];
+    const [guarantor] = guaranteed ? await requireOperation(emr, 'listGuarantors')(patient_ehr_id) : [];
     const paid = guarantor && { guarantor_ehr_id: guarantor.id };
     const input = { patient_ehr_id, company_ehr_id, member_id: member_id ?? '', priority, ...paid };
-    await steps.write(name, require(emr, 'addPatientInsurance'), input);
+    await steps.write(name, requireOperation(emr, 'addPatientInsurance'), input);
   }
 }
 
@@ -111,20 +115,20 @@ async function setPayer(
   payer: NonNullable<PatientUpdateInput['payer']> | null,
 ): Promise<void> {
   const guarantor =
-    payer && (await steps.write('add_guarantor', require(emr, 'addGuarantor'), { patient_ehr_id, ...payer }));
+    payer && (await steps.write('add_guarantor', requireOperation(emr, 'addGuarantor'), { patient_ehr_id, ...payer }));
   // As for a new patient, the guarantor is set on every insurance.
-  for (const { emr_insurance_id } of await require(emr, 'listPatientInsurances')(patient_ehr_id)) {
+  for (const { emr_insurance_id } of await requireOperation(emr, 'listPatientInsurances')(patient_ehr_id)) {
     const input = { insurance_ehr_id: emr_insurance_id, guarantor_ehr_id: guarantor?.ehr_id ?? null };
-    await steps.write(`set_guarantor_${emr_insurance_id}`, require(emr, 'updatePatientInsurance'), input);
+    await steps.write(`set_guarantor_${emr_insurance_id}`, requireOperation(emr, 'updatePatientInsurance'), input);
   }
-  await steps.write(name, require(emr, 'setResponsibleParty'), {
+  await steps.write(name, requireOperation(emr, 'setResponsibleParty'), {
     patient_ehr_id,
     relationship: payer?.relationship ?? 'self',
     guarantor_ehr_id: guarantor?.ehr_id ?? null,
   });
 }
 
-function require<Name extends OperationName>(emr: Emr, name: Name): NonNullable<Emr[Name]> {
+function requireOperation<Name extends OperationName>(emr: Emr, name: Name): NonNullable<Emr[Name]> {
   const operation = emr[name];
   if (!operation) throw new EmrFailure('refused', `This EMR does not offer ${name}.`);
   return operation as NonNullable<Emr[Name]>;

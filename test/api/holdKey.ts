@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import type { TestSandbox } from '../harness/sandbox.ts';
 
-/** A request that has taken this key and is still running, until it is let go. */
-export async function runTwin(world: TestSandbox, key: string): Promise<{ letGo(): Promise<void> }> {
+/** Holds an Idempotency-Key in an open transaction, like a request that is still running, until it is released. */
+export async function holdKey(world: TestSandbox, key: string): Promise<{ release(): Promise<void> }> {
   const [row] = await world.owner<{ id: string; client_id: string }[]>`
     SELECT id, client_id FROM accounts WHERE user_id = ${world.sandbox.user_id}`;
   const hash = createHash('sha256').update(key).digest();
@@ -11,22 +11,22 @@ export async function runTwin(world: TestSandbox, key: string): Promise<{ letGo(
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  let held = () => {};
-  const holding = new Promise<void>((resolve) => {
-    held = resolve;
+  let markInserted = () => {};
+  const inserted = new Promise<void>((resolve) => {
+    markInserted = resolve;
   });
-  const twin = world.owner.begin(async (tx) => {
+  const transaction = world.owner.begin(async (tx) => {
     await tx`INSERT INTO idempotency_keys (scope_id, key_hash, client_id, request_hash)
       VALUES (${row?.id ?? ''}, ${hash}, ${row?.client_id ?? ''}, ${hash})`;
-    held();
+    markInserted();
     await released;
-    throw new Error('given up');
+    throw new Error('rolled back');
   });
-  await holding;
+  await inserted;
   return {
-    letGo: async () => {
+    release: async () => {
       release();
-      await expect(twin).rejects.toThrow('given up');
+      await expect(transaction).rejects.toThrow('rolled back');
     },
   };
 }
