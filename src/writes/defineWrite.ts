@@ -10,7 +10,7 @@ import type { RegisteredWrite, Write, WriteDeclaration, WriteHandler, WriteResul
 
 type Erased = Pick<RegisteredWrite, 'job_handler' | 'rerun_rules'>;
 
-/** Declares a write. Put `check` before `run`: TypeScript infers the lookups from the one for the other. */
+/** Declares a write. `check` must come before `run`: TypeScript infers the type of `run`'s input from it. */
 export function defineWrite<Body extends TObject, Lookups, Needs extends OperationName>(
   declaration: WriteDeclaration<Body, Lookups, Needs>,
 ): Write<Body, Lookups, Needs> {
@@ -25,8 +25,8 @@ export function defineWriteHandler<Input, Needs extends OperationName>(
 }
 
 /**
- * The only place where the input of a job gets its type: it was stored by `requestWrite` (or another module of the
- * write's own folder) under the type of this write.
+ * The handlers as the job queue calls them. The cast is the only place where a stored input gets its type: jobs of this
+ * type are queued by `requestWrite` or by modules next to the write, all of which check the type of the input.
  */
 function eraseInput<Input, Needs extends OperationName>(write: WriteHandler<Input, Needs>): Erased {
   const typed = <J extends { input: unknown }>(job: J) => job as J & { input: Input };

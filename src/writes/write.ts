@@ -109,6 +109,7 @@ export type RegisteredWrite = {
   file_field?: string;
   overwrites?: boolean;
   body?: TObject;
+  /** Method syntax lets writes with different bodies share this type. */
   restrictedFields?(body: Record<string, unknown>): readonly string[];
   job_handler: JobHandler;
   rerun_rules: RerunRules<unknown> | undefined;
