@@ -49,8 +49,8 @@ export async function startWorkers(ctx: Context): Promise<Workers> {
     sourceOf('deliveries', (lease, signal) => deliver(ctx, lease, signal)),
     { slots: ctx.config.worker_deliveries, lease_ms, onError },
   );
-  await ctx.bell.hear('chartwire_jobs', jobs.wake);
-  await ctx.bell.hear('chartwire_deliveries', deliveries.wake);
+  await ctx.notifications.listen('chartwire_jobs', jobs.wake);
+  await ctx.notifications.listen('chartwire_deliveries', deliveries.wake);
   const tasks = startScheduledTasks(scheduledTasks(ctx), (name, error) =>
     ctx.log.error({ reason: name, err: error }, 'scheduled task failed'),
   );

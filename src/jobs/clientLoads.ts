@@ -7,7 +7,7 @@ const reviews_shown = 10;
 
 /** The queue of each client, and how many of its accounts have to be re-linked. Covers all tenants. */
 export async function readClientLoads(ctx: Pick<Context, 'db'>): Promise<ClientLoad[]> {
-  return ctx.db.system<ClientLoad[]>`
+  return ctx.db.system.pooled<ClientLoad[]>`
     WITH waiting AS (
       SELECT client_id, count(*) FILTER (WHERE state = 'queued' AND NOT parked) AS queued,
              count(*) FILTER (WHERE state = 'running') AS running, count(*) FILTER (WHERE parked) AS parked,
@@ -29,7 +29,7 @@ export async function readClientLoads(ctx: Pick<Context, 'db'>): Promise<ClientL
 
 /** The newest jobs that have to be checked in the EMR. */
 export function listOpenReviews(db: Database, client_id: string): Promise<Attention['reviews']> {
-  return db.read<Attention['reviews'][number]>(
+  return db.search<Attention['reviews'][number]>(
     client_id,
     (sql) => sql`SELECT id AS job_id, type, iso(finished_at) AS finished_at FROM jobs
       WHERE state = 'needs_review' AND review_outcome IS NULL ORDER BY id DESC LIMIT ${reviews_shown}`,

@@ -1,4 +1,4 @@
-import type { Fragment, Sql, Tx } from '../db/database.ts';
+import type { Fragment, Query, Tx } from '../db/database.ts';
 import { type IdempotencyKey, insertOperationKey, key_wait } from './idempotencyKeys.ts';
 import { insertJob } from './jobs.ts';
 import { insertLane } from './lanes.ts';
@@ -26,7 +26,7 @@ export type NewJob = {
 /** An audit record that is stored by the same statement as the job, and only if the job is stored. */
 export type AuditStatement = {
   /** `condition` must be part of the statement's WHERE clause. */
-  insert(sql: Sql | Tx, operation_id: string, condition: Fragment): Fragment;
+  insert(sql: Query, operation_id: string, condition: Fragment): Fragment;
   /** To be called after the commit. */
   committed(): void;
 };
@@ -38,7 +38,7 @@ export type AuditStatement = {
  *
  * A concurrent request with the same key waits on the key's unique index until the first one has committed.
  */
-export async function enqueue(sql: Sql | Tx, new_job: NewJob): Promise<number | undefined> {
+export async function enqueue(sql: Query, new_job: NewJob): Promise<number | undefined> {
   const { operation, upload, idempotency, auditStatement } = new_job;
   const rows = await sql<{ id: number }[]>`
     WITH tenant AS MATERIALIZED (
@@ -70,7 +70,7 @@ export async function enqueueAgain(
   return row.id;
 }
 
-function jobAndLane(sql: Sql | Tx, new_job: NewJob): Fragment {
+function jobAndLane(sql: Query, new_job: NewJob): Fragment {
   return sql`job AS (
       ${insertJob(sql, new_job)}
     ), lane AS (

@@ -1,4 +1,4 @@
-import type { Fragment, Sql, Tx } from '../db/database.ts';
+import type { Fragment, Query, Sql, Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 
 /** An Idempotency-Key as it is stored: hashes only, neither the key nor the request. */
@@ -14,7 +14,7 @@ const lifetime = '24 hours';
 export type KeyRow = { operation_id: string | null; job_id: number | null; answer_sealed: Buffer | null };
 
 /** Inserts the key of a write for the tenant in the CTE `tenant`; returns no row if the key is in use. */
-export function insertOperationKey(sql: Sql | Tx, key: IdempotencyKey, operation_id: string): Fragment {
+export function insertOperationKey(sql: Query, key: IdempotencyKey, operation_id: string): Fragment {
   return sql`
     INSERT INTO idempotency_keys (scope_id, key_hash, client_id, request_hash, operation_id)
       SELECT ${key.scope_id}, ${key.key_hash}, id, ${key.request_hash}, ${operation_id} FROM tenant
@@ -54,6 +54,6 @@ export async function readKey(tx: Tx, key: IdempotencyKey): Promise<KeyRow | und
   return row;
 }
 
-export async function purgeExpiredKeys(system: Sql): Promise<void> {
-  await system`DELETE FROM idempotency_keys WHERE created_at < now() - ${lifetime}::interval`;
+export async function purgeExpiredKeys({ pooled: sql }: Sql): Promise<void> {
+  await sql`DELETE FROM idempotency_keys WHERE created_at < now() - ${lifetime}::interval`;
 }

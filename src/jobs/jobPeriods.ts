@@ -1,4 +1,4 @@
-import type { Database, Fragment, Sql, Tx } from '../db/database.ts';
+import type { Database, Fragment, Query, Tx } from '../db/database.ts';
 
 /** The jobs that finished in one period. `taken` is a histogram: how many took about `duration_base ** power` seconds. */
 export type Period = {
@@ -19,7 +19,7 @@ const stored_days = 7;
 
 /** Computed from the jobs table: for short time spans. */
 export function summarizeSince(db: Database, client_id: string, since: Date, width_s: number): Promise<Period[]> {
-  return db.read<Period>(client_id, (sql) => summarize(sql, sql`${since}::timestamptz`, sql`now()`, width_s));
+  return db.search<Period>(client_id, (sql) => summarize(sql, sql`${since}::timestamptz`, sql`now()`, width_s));
 }
 
 /**
@@ -56,7 +56,7 @@ async function storeFinishedPeriods(tx: Tx, client_id: string): Promise<Date> {
 }
 
 /** One row per period, including periods without jobs. */
-function summarize(sql: Sql | Tx, since: Fragment, until: Fragment, width_s: number): Fragment {
+function summarize(sql: Query, since: Fragment, until: Fragment, width_s: number): Fragment {
   const width = sql`make_interval(secs => ${width_s})`;
   return sql`
     SELECT at, coalesce(sum(n) FILTER (WHERE state = 'succeeded'), 0)::int AS succeeded,

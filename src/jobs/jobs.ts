@@ -1,4 +1,4 @@
-import type { Fragment, Sql, Tx } from '../db/database.ts';
+import type { Fragment, Query, Tx } from '../db/database.ts';
 import type { Lease } from '../db/lease.ts';
 import { apiError } from '../errors.ts';
 import type { ReviewOutcome } from '../model/dashboard/jobWords.ts';
@@ -30,7 +30,7 @@ export type JobFailure = { code: string; message: string; details?: Record<strin
 
 /** Inserts a job for the CTE `operation`: in the earlier lane if that exists, otherwise in its own. */
 export function insertJob(
-  sql: Sql | Tx,
+  sql: Query,
   job: {
     organization_id: string;
     account_id: string;

@@ -1,4 +1,4 @@
-import type { Fragment, Sql, Tx } from '../db/database.ts';
+import type { Fragment, Query, Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
 
 /**
@@ -21,7 +21,7 @@ export async function checkLease(tx: Tx, lease: Lease): Promise<LaneKey> {
  * about to delete the empty lane see the new job, or makes us see the deletion.
  */
 export function insertLane(
-  sql: Sql | Tx,
+  sql: Query,
   job: { organization_id: string; account_id: string; parallel_max: number },
 ): Fragment {
   return sql`

@@ -1,4 +1,4 @@
-import type { Database, Fragment, Sql } from '../db/database.ts';
+import type { Database, Fragment, Query } from '../db/database.ts';
 import type { JobRow } from '../model/dashboard/jobs.ts';
 import type { JobFilter } from '../model/dashboard/jobWords.ts';
 
@@ -18,10 +18,10 @@ export async function listJobs(
   db: Database,
   client_id: string,
   filters: JobFilters,
-  among?: (sql: Sql) => Fragment,
+  among?: (sql: Query) => Fragment,
 ): Promise<{ rows: JobRow[]; next: string | null }> {
   const { page_size = 50 } = filters;
-  const rows = await db.read<JobRow>(
+  const rows = await db.search<JobRow>(
     client_id,
     (sql) => sql`
       SELECT job.id AS job_id, job.type, CASE WHEN job.parked THEN 'parked' ELSE job.state END AS state,
@@ -42,7 +42,7 @@ export async function listJobs(
 }
 
 /** Contains only the filters in use, so that each combination is planned with its own index. */
-function matching(sql: Sql, client_id: string, { type, state, account_id, from, to, before }: JobFilters): Fragment {
+function matching(sql: Query, client_id: string, { type, state, account_id, from, to, before }: JobFilters): Fragment {
   return sql`client_id = ${client_id}
     ${type === undefined ? sql`` : sql`AND type = ${type}`}
     ${state === undefined ? sql`` : sql`AND ${inState(sql, state)}`}
@@ -57,7 +57,7 @@ function matching(sql: Sql, client_id: string, { type, state, account_id, from, 
 }
 
 /** The state lists repeat the predicates of the partial indexes literally, or the planner would not use the indexes. */
-function inState(sql: Sql, state: JobFilter): Fragment {
+function inState(sql: Query, state: JobFilter): Fragment {
   if (state === 'succeeded') return sql`state = 'succeeded'`;
   if (state === 'parked') return sql`parked`;
   if (state === 'queued' || state === 'running') {

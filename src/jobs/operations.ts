@@ -1,11 +1,11 @@
-import type { Fragment, Sql, Tx } from '../db/database.ts';
+import type { Fragment, Query } from '../db/database.ts';
 
 /** What a client requested. Its id is returned to the client and is part of the marker that the EMR stores. */
 export type Operation = { id: string; type: string; input: unknown };
 
 /** Inserts the operation for the tenant in the CTE `accepted`; inserts nothing if that is empty. */
 export function insertOperation(
-  sql: Sql | Tx,
+  sql: Query,
   operation: Operation,
   account: { organization_id: string; account_id: string },
 ): Fragment {
@@ -18,7 +18,7 @@ export function insertOperation(
 }
 
 /** Replaces the input of an operation and returns its row. */
-export function updateOperation(sql: Sql | Tx, operation: Pick<Operation, 'id' | 'input'>): Fragment {
+export function updateOperation(sql: Query, operation: Pick<Operation, 'id' | 'input'>): Fragment {
   return sql`
     UPDATE operations SET input = ${JSON.stringify(operation.input)}::text::json WHERE id = ${operation.id}
     RETURNING id, client_id`;

@@ -45,7 +45,7 @@ export function findExpiredParkedJobs(
   system: Sql,
   limit: number,
 ): Promise<{ id: number; client_id: string; connector: string }[]> {
-  return system<{ id: number; client_id: string; connector: string }[]>`
+  return system.pooled<{ id: number; client_id: string; connector: string }[]>`
     SELECT jobs.id, jobs.client_id, organizations.connector
       FROM jobs JOIN organizations ON organizations.id = jobs.organization_id
      WHERE parked AND parked_since < now() - make_interval(days => ${parked_days_max})

@@ -4,7 +4,7 @@ import type { Database } from '../db/database.ts';
 export type QueueDepth = { queued: number; parked: number; deliveries: number; job_lag: number; delivery_lag: number };
 
 export async function readQueueDepth({ system }: Pick<Database, 'system'>): Promise<QueueDepth> {
-  const [row] = await system<QueueDepth[]>`
+  const [row] = await system.pooled<QueueDepth[]>`
     SELECT (SELECT count(*) FROM jobs WHERE state IN ('queued', 'running') AND NOT parked) AS queued,
            (SELECT count(*) FROM jobs WHERE parked) AS parked,
            (SELECT count(*) FROM deliveries WHERE ready_at IS NOT NULL) AS deliveries,

@@ -49,7 +49,7 @@ export function createLaneRunner(handlers: ReadonlyMap<string, JobHandler>, expi
   return async (ctx, lease, signal) => {
     const job = await ctx.db.tenant(lease.client_id, (tx) => startNextJob(tx, lease));
     if (!job) return;
-    ctx.bell.ring('chartwire_live', 'jobs');
+    ctx.notifications.notify('chartwire_live', 'jobs');
     const handler = handlers.get(job.type);
     if (!handler) throw new Error(`There is no handler for jobs of type ${job.type}.`);
     const steps = await loadSteps(ctx.db, lease, job);
@@ -60,7 +60,7 @@ export function createLaneRunner(handlers: ReadonlyMap<string, JobHandler>, expi
       if (!(error instanceof LeaseLost)) throw error;
       ctx.log.warn({ job_id: job.id, job_type: job.type }, 'lease lost before the job finished; result discarded');
     } finally {
-      ctx.bell.ring('chartwire_live', 'jobs');
+      ctx.notifications.notify('chartwire_live', 'jobs');
     }
   };
 }
@@ -107,7 +107,7 @@ async function finish(ctx: Context, lease: Lease, run: JobRun, result: JobResult
     await ctx.audit.recordInTransaction(tx, auditEntry(job, result));
     await finishJob(tx, lease, job, { state: result.state, error: result.error, event_id });
   });
-  ctx.bell.ring('chartwire_deliveries');
+  ctx.notifications.notify('chartwire_deliveries');
   ctx.metrics.jobs.observe({ type: job.type, state: result.state }, job.waited_s);
   ctx.log.info(
     { job_id: job.id, job_type: job.type, state: result.state, attempt: job.attempts, code: result.error?.code ?? '' },

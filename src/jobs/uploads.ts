@@ -1,7 +1,7 @@
-import type { Database, Fragment, Sql, Tx } from '../db/database.ts';
+import type { Database, Fragment, Query, Tx } from '../db/database.ts';
 
 /** Stores the file of the operation in the CTE `operation`. */
-export function insertUpload(sql: Sql | Tx, content: Buffer): Fragment {
+export function insertUpload(sql: Query, content: Buffer): Fragment {
   return sql`INSERT INTO uploads (operation_id, client_id, content) SELECT id, client_id, ${content} FROM operation`;
 }
 

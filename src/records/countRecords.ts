@@ -9,7 +9,7 @@ const syncs_looked_at = 20;
 
 /** How many records of each kind an organization has, and when each kind last came in whole. */
 export function countRecords(db: Database, { client_id, organization_id }: Scope): Promise<KindRow[]> {
-  return db.read<KindRow>(client_id, (sql) => {
+  return db.search<KindRow>(client_id, (sql) => {
     const total = (kind: ShownKind): Fragment =>
       counted.includes(kind)
         ? sql`(SELECT coalesce(sum(total), 0)::int FROM record_counts

@@ -1,4 +1,4 @@
-import type { Database, Fragment, Sql } from '../db/database.ts';
+import type { Database, Fragment, Query } from '../db/database.ts';
 
 export type Scope = { client_id: string; organization_id: string };
 export type Paging = { page?: number; page_size?: number };
@@ -9,8 +9,8 @@ export type Paged<Filters> = {
   /** No trigger counts the table: its total is counted each time. */
   uncounted?: true;
   /** One condition per filter, undefined where it was not asked for (see `when`). */
-  conditions: (sql: Sql, filters: Filters) => (Fragment | undefined)[];
-  order: (sql: Sql) => Fragment;
+  conditions: (sql: Query, filters: Filters) => (Fragment | undefined)[];
+  order: (sql: Query) => Fragment;
   /** The column that names the patient of a record, where it is about one. */
   mrn?: 'mrn' | 'patient_mrn';
 };

@@ -29,7 +29,7 @@ export async function insertPending(
   const now = new Date().toISOString();
   const doc: Patient = { id, ehr_id: null, mrn: null, status: 'pending', ...said, created_at: now, updated_at: now };
   const row = { id, ...of, ...columnsOf(doc), created_at: now, source_hash: unsynced, seen_in: 0 };
-  await tx`INSERT INTO patients ${tx({ ...row, doc } as unknown as Record<string, never>)}`;
+  await tx`INSERT INTO patients ${tx.values({ ...row, doc: tx.json(doc) })}`;
 }
 
 /** Locks a patient. Everybody who changes one locks it before any lane, so that no two wait for each other. */
@@ -54,7 +54,7 @@ export async function savePatient(
   updates = open_updates,
 ): Promise<PatientRow> {
   const saved: Patient = { ...doc, ...change, updated_at: new Date().toISOString() };
-  await tx`UPDATE patients SET ${tx({ ...columnsOf(saved), ehr_id: saved.ehr_id, open_updates: updates })},
+  await tx`UPDATE patients SET ${tx.set({ ...columnsOf(saved), ehr_id: saved.ehr_id, open_updates: updates })},
       doc = ${JSON.stringify(saved)}::text::json, source_hash = ${unsynced},
       seen_in = ${seenBySync(tx, of.organization_id)}
     WHERE id = ${id}`;

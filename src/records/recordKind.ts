@@ -76,7 +76,8 @@ export async function keepPage<Source extends { ehr_id: string; provider_ehr_id?
   if (!first) return;
   const columns = Object.keys(first);
   const replaced = columns.filter((column) => !['id', 'client_id', 'organization_id', 'ehr_id'].includes(column));
-  await tx`INSERT INTO ${tx(kind.table)} ${tx(rows as Record<string, never>[], columns)}
+  await tx`INSERT INTO ${tx(kind.table)} (${tx(columns)})
+    SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.table)}, ${tx.records(rows)})
     ON CONFLICT (organization_id, ehr_id) DO UPDATE SET
     ${replaced.flatMap((column, n) => [n === 0 ? tx`` : tx`, `, tx`${tx(column)} = excluded.${tx(column)}`])}
     WHERE ${tx(kind.table)}.id = excluded.id`;
@@ -96,8 +97,11 @@ export async function keepOwn<Source extends { ehr_id: string; provider_ehr_id?:
   const scope = { ...of, run: 0 };
   const row = kind.row(source, id, undefined, (await kind.lookup?.(tx, scope)) as Found);
   await removeTwin(tx, kind.table, of.organization_id, id, source.ehr_id);
-  const columns = { ...row, ...scopeColumns(scope), id, ehr_id: source.ehr_id, source_hash: hashRow(row) };
-  await tx`INSERT INTO ${tx(kind.table)} ${tx(columns as unknown as Record<string, never>)} ON CONFLICT (id) DO NOTHING`;
+  const stored = { ...row, ...scopeColumns(scope), id, ehr_id: source.ehr_id, source_hash: hashRow(row) };
+  const columns = Object.keys(stored);
+  await tx`INSERT INTO ${tx(kind.table)} (${tx(columns)})
+    SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.table)}, ${tx.records([stored])})
+    ON CONFLICT (id) DO NOTHING`;
   await tx`UPDATE ${tx(kind.table)} SET seen_in = ${seenBySync(tx, of.organization_id)} WHERE id = ${id}`;
 }
 

@@ -46,10 +46,11 @@ export async function requestWrite<Body extends TObject, Lookups, Needs extends 
         if (queued !== undefined) await onAccepted({ tx, account, id, input });
         return queued;
       })
-    : await enqueue(ctx.db.service, job);
+    : // A request waits for another one with the same key, which must not block a pipelined connection.
+      await enqueue(idempotency ? ctx.db.service.pooled : ctx.db.service, job);
   if (job_id === undefined) return undefined;
   audit?.committed();
-  ctx.bell.ring('chartwire_jobs');
+  ctx.notifications.notify('chartwire_jobs');
   return { id, job_id };
 }
 

@@ -113,7 +113,7 @@ describe('the same key with the same request', () => {
 
 describe('the same key with a different request', () => {
   test('is rejected with 422 if a field, the endpoint or the path differs', async () => {
-    const message = 'This Idempotency-Key was used with another request. Use a new key for a new request.';
+    const message = 'This Idempotency-Key was already used with a different request. Use a new key for each request.';
     const key = randomUUID();
     expect((await world.api.callIn({ reason: 'One' }, keyed(key))).status).toBe(200);
     expectRefusal(await world.api.callIn({ reason: 'Two' }, keyed(key)), 422, message);

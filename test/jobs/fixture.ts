@@ -1,4 +1,3 @@
-import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { connect, type Database, openDatabase, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { newId } from '../../src/ids.ts';
@@ -18,10 +17,8 @@ export type Fixture = {
 
 export async function openFixture(): Promise<Fixture> {
   const database = await freshDatabase('jobs');
-  const address = parseDatabaseUrl('DATABASE_URL', database.url);
-  await migrate(address);
-  const owner = connect(address, { max: 2 });
-  const db = openDatabase(address, 6);
+  const db = openDatabase(await migrate(database.address), 6);
+  const owner = connect(database.address, { max: 2 });
   const tenant = await layTenant(owner);
   return {
     db,
@@ -36,7 +33,7 @@ export async function openFixture(): Promise<Fixture> {
     },
     close: async () => {
       await db.close();
-      await owner.end({ timeout: 5 });
+      await owner.end({ timeout_ms: 5_000 });
       await database.drop();
     },
   };

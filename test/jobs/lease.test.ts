@@ -91,7 +91,7 @@ describe('a lease', () => {
     // The parts of the context that are used here.
     const ctx = {
       db: fixture.db,
-      bell: { ring: () => {} },
+      notifications: { notify: () => {} },
       log: openLog('warn', { write: (line) => lines.push(line) }),
     };
     const metrics = { job_retries: { inc: () => {} } };

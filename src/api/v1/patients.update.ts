@@ -43,7 +43,7 @@ export default endpoint({
       auditSubject({ job_id: fields.job_id });
       return { success: true, ...fields };
     });
-    ctx.bell.ring('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs');
     return response;
   },
 });

@@ -20,7 +20,7 @@ export default endpoint({
       auditPatients([await reviewJob(tx, readJobId(params.job_id), { ...body, by: operator.email })]);
       return { success: true };
     });
-    ctx.bell.ring('chartwire_live', 'jobs');
+    ctx.notifications.notify('chartwire_live', 'jobs');
     return answer;
   },
 });

@@ -20,7 +20,7 @@ export default endpoint({
       auditPatients([patient_mrn]);
       return { success: true, job_id };
     });
-    ctx.bell.ring('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs');
     return answer;
   },
 });

@@ -1,11 +1,11 @@
-import type { Fragment, Sql } from '../../db/database.ts';
+import type { Fragment, Query } from '../../db/database.ts';
 
 /**
  * A query for the ids of a patient's jobs: those whose request names the MRN, the one that created the patient, and
  * the actions on encounters created by one of these jobs. The patient of any other encounter is known to the EMR only.
  * Every part uses an index: 4 ms with 400,000 jobs.
  */
-export function jobsOfPatient(sql: Sql, client_id: string, mrn: string): Fragment {
+export function jobsOfPatient(sql: Query, client_id: string, mrn: string): Fragment {
   return sql`
     WITH direct AS MATERIALIZED (
       SELECT id FROM operations WHERE client_id = ${client_id} AND patient_mrn = ${mrn}

@@ -1,5 +1,5 @@
 import type { Account } from '../../accounts/accounts.ts';
-import type { Fragment, Sql } from '../../db/database.ts';
+import type { Fragment, Query } from '../../db/database.ts';
 import type { RerunCandidate } from '../../jobs/rerunCandidate.ts';
 import { hashToken } from '../../security/hash.ts';
 import type { Lane } from '../write.ts';
@@ -14,7 +14,7 @@ export function patientLane(mrn: string, patient_id: string | null): Lane {
 }
 
 /** A subquery for our id of a patient, or null, to be used in the statement that checks a write's references. */
-export function patientIdByMrn(sql: Sql, account: Account, mrn: string): Fragment {
+export function patientIdByMrn(sql: Query, account: Account, mrn: string): Fragment {
   return sql`(SELECT id FROM patients WHERE client_id = ${account.client_id}
     AND organization_id = ${account.organization_id} AND mrn = ${mrn} ORDER BY id LIMIT 1)`;
 }

@@ -1,4 +1,4 @@
-import type { Fragment, Sql, Tx } from '../../db/database.ts';
+import type { Fragment, Query } from '../../db/database.ts';
 import { apiError } from '../../errors.ts';
 import { parseId } from '../../ids.ts';
 import type { PatientChanges } from '../../model/patientRequest.ts';
@@ -19,7 +19,7 @@ export type References = {
 };
 
 /** One query for all references. */
-export function selectReferences(sql: Sql | Tx, organization_id: string, body: PatientChanges): Fragment {
+export function selectReferences(sql: Query, organization_id: string, body: PatientChanges): Fragment {
   const id = (text: string | undefined) => (text === undefined ? null : (parseId(text) ?? null));
   const named = (first: string | undefined, last: string | undefined) => sql`
     (SELECT coalesce(json_agg(ehr_id), '[]') FROM (SELECT ehr_id FROM referring_providers
