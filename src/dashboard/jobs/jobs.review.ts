@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
-import { reviewJob } from '../../jobs/reviewJob.ts';
+import { reviewJob } from '../../jobs/jobs.ts';
 import { review_outcomes } from '../../model/dashboard/jobWords.ts';
 import { success, text } from '../../model/fields.ts';
 import { readJobId } from './readJobId.ts';

@@ -7,7 +7,7 @@ import { job_row } from '../../model/dashboard/jobs.ts';
 import { success } from '../../model/fields.ts';
 import { patients } from '../../model/records/patients.ts';
 import { readRecord } from '../../records/readRecords.ts';
-import { jobsOfPatient } from '../../writes/jobsOfPatient.ts';
+import { jobsOfPatient } from '../../writes/patients/jobsOfPatient.ts';
 import { openOrganization, organization_path, record_params } from '../records/organization.ts';
 
 export default endpoint({
