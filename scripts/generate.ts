@@ -4,6 +4,7 @@ import { endpoints } from '../src/api/endpoints.ts';
 import { openApi } from '../src/openapi/openApi.ts';
 import { version } from '../src/version.ts';
 import { conformancePage, readConformance } from './conformance.ts';
+import { dashboardApi } from './dashboardApi.ts';
 import { emrsPage } from './pages/emrs.ts';
 import { errorsPage } from './pages/errors.ts';
 import { eventsPage } from './pages/events.ts';
@@ -22,6 +23,7 @@ const files: Record<string, string> = {
   'docs/reference/events.md': eventsPage(document),
   'docs/reference/emrs.md': emrsPage(),
   'docs/reference/conformance.md': conformancePage(await readConformance(root)),
+  'web/dashboard/service/api.gen.ts': await dashboardApi(),
   'docs/reference/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
 };
 

@@ -44,26 +44,13 @@ test('the service and Larkspur do not import each other; only main.ts opens both
   expect(crossing).toStrictEqual(['src/main.ts → larkspur/start.ts']);
 });
 
-test('pages that run in a browser stand outside: they speak HTTP, and share no code with the service', () => {
+test('web imports nothing from outside web', () => {
   const crossing = [...imports].flatMap(([file, targets]) =>
     targets
       .filter((target) => file.startsWith('web/') !== target.startsWith('web/'))
-      // What the dashboard is answered is declared once; of that its page takes the types, which leave no code.
-      .filter((target) => !(file.startsWith('web/dashboard/') && target.startsWith('src/model/')))
       .map((target) => `${file} → ${target}`),
   );
   expect(crossing).toStrictEqual([]);
-});
-
-test('of the schemas the dashboard’s page takes types alone, and values only from files without schemas', () => {
-  const taken = filesOf('web/dashboard').flatMap((file) => {
-    const text = readFileSync(join(root, file), 'utf8');
-    return [...text.matchAll(/^import (?!type )[^;]*? from '([^']*src\/model\/[^']+)'/gms)].map(([, target = '']) =>
-      relative(root, resolve(root, dirname(file), target)),
-    );
-  });
-  const heavy = [...new Set(taken)].filter((target) => /typebox/.test(readFileSync(join(root, target), 'utf8')));
-  expect(heavy).toStrictEqual([]);
 });
 
 test('no file imports itself by way of others', () => {
@@ -96,7 +83,7 @@ test('nothing outside a connector’s own folder names its EMR', () => {
 
 test('no source file is longer than 300 lines', () => {
   const long = ['src', 'larkspur', 'scripts', 'web', 'sdk'].flatMap(filesOf).filter((file) => {
-    return readFileSync(join(root, file), 'utf8').split('\n').length > 300;
+    return !file.endsWith('.gen.ts') && readFileSync(join(root, file), 'utf8').split('\n').length > 300;
   });
   expect(long).toStrictEqual([]);
 });

@@ -2,7 +2,10 @@ import { Type } from 'typebox';
 import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
+import { Appointment } from '../../model/appointment.ts';
+import { Claim } from '../../model/claim.ts';
 import { success } from '../../model/fields.ts';
+import { Patient } from '../../model/patient.ts';
 import { isReadable, readRecord } from '../../records/readRecord.ts';
 import { openOrganization } from './openOrganization.ts';
 import { organization_path, record_params } from './organizationPath.ts';
@@ -14,7 +17,7 @@ export default endpoint({
   auth: 'operator_in_client',
   summary: 'One patient, appointment or claim',
   params: Type.Object({ ...record_params.properties, kind: Type.String() }),
-  response: Type.Object({ success, record: Type.Object({}, { additionalProperties: true }) }),
+  response: Type.Object({ success, record: Type.Union([Patient, Appointment, Claim]) }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params, auditPatients }) => {
     const { kind } = params;
