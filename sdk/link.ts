@@ -77,9 +77,9 @@ function loadScript(url: string): Promise<CobaltLink> {
       // Defined by Link's script.
       const { CobaltLink } = window as unknown as { CobaltLink?: CobaltLink };
       if (CobaltLink) resolve(CobaltLink);
-      else fail(`${url} is not Link’s script.`);
+      else fail(`${url} is not the Link script.`);
     };
-    script.onerror = () => fail(`Could not load Link’s script from ${url}.`);
+    script.onerror = () => fail(`The Link script could not be loaded from ${url}.`);
     document.head.append(script);
   });
   loads.set(url, load);

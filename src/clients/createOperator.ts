@@ -4,18 +4,18 @@ import type { Tx } from '../db/database.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
 import { hashPassword, verifyPassword } from '../security/passwords.ts';
 import { endSessionsOf } from './operatorSessions.ts';
-import { addOperator, findOperator, hasOperators, keepPassword, keepSecondFactor } from './operators.ts';
+import { addOperator, findOperator, hasOperators, setPassword, setSecondFactor } from './operators.ts';
 
 /** 96 random bits that can be typed. */
 export function newPassword(): string {
   return randomBytes(12).toString('base64url');
 }
 
-/** Leaves word of a change in its transaction; the change and the word stand together or not at all. */
+/** Writes the audit record in the transaction of the change. */
 type RecordInTransaction = (tx: Tx, id: string) => Promise<void>;
 
-/** Makes an operator with a password that is shown once. Undefined when somebody has this e-mail address already. */
-export async function makeOperator(
+/** Creates an operator with a password that is shown once. Undefined if the email address is taken. */
+export async function createOperator(
   ctx: Pick<Context, 'db'>,
   operator: { email: string; name: string; role: OperatorRole },
   recordInTransaction: RecordInTransaction,
@@ -30,7 +30,7 @@ export async function makeOperator(
   });
 }
 
-/** Gives somebody who cannot sign in a new password, shown once, without a second factor; open sessions end. */
+/** Resets an operator's password (shown once), removes the second factor and ends all sessions. */
 export async function resetOperator(
   ctx: Pick<Context, 'db'>,
   id: string,
@@ -39,15 +39,15 @@ export async function resetOperator(
   const password = newPassword();
   const hash = await hashPassword(password);
   return ctx.db.system.begin(async (tx) => {
-    if (!(await keepPassword(tx, id, { hash, temporary: true }))) return undefined;
-    await keepSecondFactor(tx, id, null);
+    if (!(await setPassword(tx, id, { hash, temporary: true }))) return undefined;
+    await setSecondFactor(tx, id, null);
     await endSessionsOf(tx, id);
     await recordInTransaction(tx, id);
     return password;
   });
 }
 
-/** An operator's own new password. Whoever else has a session of theirs loses it; `session` is the one that stays. */
+/** Changes an operator's own password and ends all other sessions; `session` is the current one. */
 export async function changePassword(
   ctx: Pick<Context, 'db'>,
   id: string,
@@ -57,17 +57,17 @@ export async function changePassword(
 ): Promise<void> {
   const hash = await hashPassword(password);
   await ctx.db.system.begin(async (tx) => {
-    await keepPassword(tx, id, { hash, temporary: false });
+    await setPassword(tx, id, { hash, temporary: false });
     await endSessionsOf(tx, id, session);
     await recordInTransaction(tx, id);
   });
 }
 
-/** An installation begins with one owner. Of several processes that start at once one makes it, and tells. */
-export async function makeFirstOwner(ctx: Context): Promise<{ email: string; password: string } | undefined> {
+/** Creates the first owner. If several processes start at once, one of them creates it and returns the password. */
+export async function createFirstOwner(ctx: Context): Promise<{ email: string; password: string } | undefined> {
   if (await hasOperators(ctx)) return undefined;
   const email = ctx.config.owner_email;
-  const made = await makeOperator(ctx, { email, name: 'Owner', role: 'owner' }, (tx, subject) =>
+  const made = await createOperator(ctx, { email, name: 'Owner', role: 'owner' }, (tx, subject) =>
     ctx.audit.recordInTransaction(tx, {
       client_id: null,
       actor_kind: 'system',
@@ -80,12 +80,12 @@ export async function makeFirstOwner(ctx: Context): Promise<{ email: string; pas
   return made && { email, password: made.password };
 }
 
-/** The sandbox's owner, whose password is written down beside it and therefore always the one that is written there. */
-export async function keepSandboxOwner(ctx: Context, email: string, password: string): Promise<void> {
+/** Creates the sandbox's owner, or resets its password to the one in sandbox.json. */
+export async function ensureSandboxOwner(ctx: Context, email: string, password: string): Promise<void> {
   const known = await findOperator(ctx.db.system, email);
   if (known && (await verifyPassword(known.password_hash, password))) return;
   const hash = await hashPassword(password);
-  if (known) await keepPassword(ctx.db.system, known.id, { hash, temporary: false });
+  if (known) await setPassword(ctx.db.system, known.id, { hash, temporary: false });
   else {
     const owner = {
       email,

@@ -3,14 +3,14 @@ import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 
-/** The EMR of a link, for as long as a person waits. */
+/** The EMR of a link, with a timeout suitable for a waiting person. */
 export function doorTo(ctx: Context, purpose: LinkPurpose): Door {
   const signal = AbortSignal.timeout(30_000);
   return { address: purpose.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys };
 }
 
-/** Asks the EMR; what it fails with is told as the service's own refusal. */
-export async function askEmr<T>(connector: Connector, ask: () => Promise<T>): Promise<T> {
+/** Calls the EMR and maps its failures to API errors. */
+export async function callEmr<T>(connector: Connector, ask: () => Promise<T>): Promise<T> {
   const emr = connector.display_name;
   try {
     return await ask();

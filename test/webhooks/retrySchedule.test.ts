@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ladder_ms, nextTry, retryAfterS } from '../../src/webhooks/ladder.ts';
+import { nextAttemptDelay, retry_delays_ms, retryAfterS } from '../../src/webhooks/retrySchedule.ts';
 
 const s = 1_000;
 const min = 60 * s;
@@ -18,27 +18,27 @@ describe('the ladder', () => {
     [8, 20 * h],
     [9, 24 * h],
   ])('after %i tries pauses within 20 %% of %i ms', (made, plain) => {
-    expect(nextTry(made, undefined, () => 0)).toBe(plain * 0.8);
-    expect(nextTry(made, undefined, () => 0.5)).toBe(plain);
-    expect(nextTry(made, undefined, () => 1 - 1e-12)).toBe(plain * 1.2);
+    expect(nextAttemptDelay(made, undefined, () => 0)).toBe(plain * 0.8);
+    expect(nextAttemptDelay(made, undefined, () => 0.5)).toBe(plain);
+    expect(nextAttemptDelay(made, undefined, () => 1 - 1e-12)).toBe(plain * 1.2);
     for (let n = 0; n < 200; n += 1) {
-      const pause = nextTry(made, undefined) ?? Number.NaN;
+      const pause = nextAttemptDelay(made, undefined) ?? Number.NaN;
       expect(Math.abs(pause - plain)).toBeLessThanOrEqual(plain * 0.2);
     }
   });
 
   it('ends after ten tries, whatever the receiver asks for', () => {
-    expect(ladder_ms).toHaveLength(10);
-    expect(nextTry(10, undefined)).toBeUndefined();
-    expect(nextTry(10, 60)).toBeUndefined();
+    expect(retry_delays_ms).toHaveLength(10);
+    expect(nextAttemptDelay(10, undefined)).toBeUndefined();
+    expect(nextAttemptDelay(10, 60)).toBeUndefined();
   });
 
   it('never tries earlier than Retry-After asks, up to 24 hours, and never earlier than the ladder', () => {
-    expect(nextTry(1, 120, () => 0)).toBe(120 * s);
-    expect(nextTry(1, 1, () => 0.5)).toBe(5 * s);
-    expect(nextTry(2, 200, () => 0)).toBe(240 * s);
-    expect(nextTry(1, 1e9, () => 0)).toBe(24 * h);
-    expect(nextTry(1, Number.POSITIVE_INFINITY, () => 0)).toBe(24 * h);
+    expect(nextAttemptDelay(1, 120, () => 0)).toBe(120 * s);
+    expect(nextAttemptDelay(1, 1, () => 0.5)).toBe(5 * s);
+    expect(nextAttemptDelay(2, 200, () => 0)).toBe(240 * s);
+    expect(nextAttemptDelay(1, 1e9, () => 0)).toBe(24 * h);
+    expect(nextAttemptDelay(1, Number.POSITIVE_INFINITY, () => 0)).toBe(24 * h);
   });
 });
 

@@ -4,8 +4,8 @@ const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** How long after the try before it each try comes: ten tries over 75.6 hours. Each pause is moved by up to 20 %. */
-export const ladder_ms: readonly number[] = [
+/** The pause before each attempt: ten attempts over 75.6 hours. Each pause varies by up to 20 %. */
+export const retry_delays_ms: readonly number[] = [
   0,
   5 * second,
   5 * minute,
@@ -18,22 +18,22 @@ export const ladder_ms: readonly number[] = [
   24 * hour,
 ];
 
-/** The longest pause a receiver may ask for. */
+/** The longest Retry-After that is honored. */
 const retry_after_max_s = 86_400;
 
-/** The pause before the next try in ms, never shorter than the receiver asked for; undefined after the last try. */
-export function nextTry(
+/** The pause before the next attempt, never shorter than the receiver's Retry-After. Undefined after the last attempt. */
+export function nextAttemptDelay(
   attempts_made: number,
   retry_after_s: number | undefined,
   random: () => number = Math.random,
 ): number | undefined {
-  const plain = ladder_ms[attempts_made];
+  const plain = retry_delays_ms[attempts_made];
   if (plain === undefined) return undefined;
-  const asked = Math.min(retry_after_s ?? 0, retry_after_max_s) * second;
-  return Math.max(Math.round(jittered(plain, random)), asked);
+  const requested_ms = Math.min(retry_after_s ?? 0, retry_after_max_s) * second;
+  return Math.max(Math.round(jittered(plain, random)), requested_ms);
 }
 
-/** What a Retry-After header asks for: seconds, or the time until its HTTP date. What cannot be read asks for nothing. */
+/** The seconds a Retry-After header asks for, given as a number or as an HTTP date. Undefined if it cannot be parsed. */
 export function retryAfterS(header: string | undefined, now_ms: number): number | undefined {
   const text = header?.trim() ?? '';
   if (/^\d+$/.test(text)) return Number(text);
