@@ -7,27 +7,27 @@ import { openBrowser } from '../harness/browser.ts';
 import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../harness/linkHost.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
-/** The whole product, an application that opens Link, and a browser. */
-export type LinkPlace = {
+/** The sandbox product, an application that opens Link, and a browser. */
+export type LinkFixture = {
   world: TestSandbox;
   browser: Browser;
   host: LinkHost;
   steps: LinkSteps;
-  /** Larkspur's own database, for what its control API does not offer. */
+  /** Larkspur's database, for changes that its control API does not support. */
   larkspur: Sql;
   person(staff: number): { username: string; password: string };
-  /** A window at the application. */
+  /** Opens the application. */
   open(options?: BrowserContextOptions): Promise<LinkWindow>;
-  /** A window at the hosted page of a link token. */
+  /** Opens the hosted page of a link token. */
   openHosted(token: string, options?: BrowserContextOptions): Promise<LinkWindow & { frame: () => Promise<Frame> }>;
-  /** Password and code, by keyboard alone: each step puts the focus where it is typed. */
+  /** Signs in with password and code, by keyboard only. */
   signIn(window: LinkWindow, frame: Frame, staff: number): Promise<void>;
-  /** A link token for an account whose EMR wants a person again. */
+  /** A link token for an account that needs re-linking. */
   expiredAccount(user_id: string, staff: number): Promise<string>;
   close(): Promise<void>;
 };
 
-export async function startLinkPlace(): Promise<LinkPlace> {
+export async function startLink(): Promise<LinkFixture> {
   const [world, browser] = await Promise.all([startSandbox({ small: true }), openBrowser()]);
   const { sandbox, api, owner } = world;
   const host = await startLinkHost(sandbox.base_url);
@@ -73,7 +73,7 @@ export async function focused(frame: Frame, name: string): Promise<void> {
   await frame.waitForSelector(`input[name="${name}"]:focus`);
 }
 
-/** Waits for what a person is told of a failure. */
+/** Waits for an error message. */
 export async function untilAlert(frame: Frame, words: RegExp): Promise<void> {
   await expect.poll(() => frame.locator('[role="alert"]').innerText()).toMatch(words);
 }
@@ -82,7 +82,7 @@ export async function untilClosed({ page }: LinkWindow): Promise<void> {
   await page.waitForSelector('dialog', { state: 'detached' });
 }
 
-/** The callbacks that end a run of Link. */
+/** The callbacks that ended Link. */
 export async function endings(window: LinkWindow): Promise<unknown[][]> {
   return (await window.calls()).filter(([kind]) => kind !== 'event');
 }

@@ -6,7 +6,7 @@ import { startProduction } from '../api/support.ts';
 import { openBrowser } from '../harness/browser.ts';
 import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../harness/linkHost.ts';
 
-/** With real patients no origin is let in that was not registered, this machine's own neither. */
+/** In production mode, only registered origins are allowed, not even localhost. */
 let production: Awaited<ReturnType<typeof startProduction>>;
 let browser: Browser;
 let registered: LinkHost;
@@ -44,21 +44,21 @@ function linkToken(): Promise<string> {
   );
 }
 
-const frameAddress = (token: string) =>
+const frameUrl = (token: string) =>
   `${production.service.base_url}/link/v1/frame/${createHash('sha256').update(token).digest('hex')}`;
 const sessions = ({ sent }: LinkWindow) => sent.filter(({ url }) => url.endsWith('/link/v1/session'));
-/** A frame of Link that the page itself made, without the script: it waits for its first message. */
+/** Adds Link's frame without its script. The frame waits for its first message. */
 const addFrame = (window: LinkWindow, token: string) =>
   window.page.evaluate(`new Promise((resolve) => {
     window.link = document.createElement('iframe');
     link.onload = () => resolve();
-    link.src = ${JSON.stringify(frameAddress(token))};
+    link.src = ${JSON.stringify(frameUrl(token))};
     document.body.append(link);
   })`);
 const message = (token: string) => JSON.stringify({ type: 'chartwire:init', token });
 
-describe('who may frame Link', () => {
-  test('a registered origin', async () => {
+describe('framing Link', () => {
+  test('is allowed for a registered origin', async () => {
     const window = await openLinkWindow(browser, registered.origin);
     const frame = await window.start(await linkToken());
     await frame.waitForSelector('input[name="username"]:focus');
@@ -66,7 +66,7 @@ describe('who may frame Link', () => {
     await window.page.context().close();
   });
 
-  test('no other: it gets a apiError of the browser’s, and nothing else', async () => {
+  test('is blocked by the browser for other origins', async () => {
     const window = await openLinkWindow(browser, hostile.origin);
     const frame = await window.start(await linkToken());
     await expect.poll(() => frame.url()).toMatch(/^chrome-error:/);
@@ -78,52 +78,52 @@ describe('who may frame Link', () => {
     await window.page.context().close();
   });
 
-  test('the policy names the registered origins and nothing that is not one', async () => {
-    const answer = await fetch(frameAddress(await linkToken()));
-    const policy = answer.headers.get('content-security-policy') ?? '';
+  test('is limited by a policy with only the registered origins', async () => {
+    const response = await fetch(frameUrl(await linkToken()));
+    const policy = response.headers.get('content-security-policy') ?? '';
     expect(policy.split('; ')).toContain(`frame-ancestors ${registered.origin}`);
     expect(policy).not.toContain('x.example');
     expect(policy).not.toContain('unsafe');
-    expect(await answer.text()).not.toMatch(/<script(?![^>]* src=)|<style| on\w+=| style=/);
+    expect(await response.text()).not.toMatch(/<script(?![^>]* src=)|<style| on\w+=| style=/);
   });
 });
 
 describe('forged messages', () => {
-  test('to the page: only the window that frames it, on an allowed origin, is heard, and only once', async () => {
+  test('the page accepts one message, from its parent on an allowed origin', async () => {
     const window = await openLinkWindow(browser, registered.origin);
     const [good, other] = [await linkToken(), await linkToken()];
     await addFrame(window, good);
-    // From another frame of the same page, and from the page in the shape of something else.
+    // From another frame of the page, and of the wrong type.
     await window.page.evaluate(
       `inner.contentWindow.eval('parent.link.contentWindow.postMessage(${message(other)}, "*")')`,
     );
     await window.page.evaluate(`link.contentWindow.postMessage({ type: 'chartwire:success' }, '*')`);
     await window.page.evaluate(`link.contentWindow.postMessage({ type: 'chartwire:init', token: 5 }, '*')`);
-    const frame = window.page.frames().find((each) => each.url() === frameAddress(good));
+    const frame = window.page.frames().find((each) => each.url() === frameUrl(good));
     expect(await frame?.innerText('main')).toBe('');
     expect(sessions(window)).toStrictEqual([]);
-    const told = window.page.waitForRequest('**/link/v1/session');
+    const request = window.page.waitForRequest('**/link/v1/session');
     await window.page.evaluate(`link.contentWindow.postMessage(${message(good)}, '*')`);
-    expect((await told).headers()['link-token']).toBe(good);
+    expect((await request).headers()['link-token']).toBe(good);
     await frame?.waitForSelector('input[name="username"]');
     await window.page.evaluate(`link.contentWindow.postMessage(${message(other)}, '*')`);
     expect(sessions(window)).toHaveLength(1);
     await window.page.context().close();
   });
 
-  test('to the page: a token of another link than that of its address is not taken', async () => {
+  test('the page rejects a token of another link than the one in its URL', async () => {
     const window = await openLinkWindow(browser, registered.origin);
     const [good, other] = [await linkToken(), await linkToken()];
     await addFrame(window, good);
     await window.page.evaluate(`link.contentWindow.postMessage(${message(other)}, '*')`);
-    const frame = window.page.frames().find((each) => each.url() === frameAddress(good));
+    const frame = window.page.frames().find((each) => each.url() === frameUrl(good));
     await frame?.waitForSelector('.badge');
     expect(await frame?.innerText('h1')).toBe('This link is not valid');
     expect(sessions(window)).toStrictEqual([]);
     await window.page.context().close();
   });
 
-  test('to the script: no other window is believed, whatever it says', async () => {
+  test('the script ignores messages of other windows', async () => {
     const window = await openLinkWindow(browser, registered.origin);
     const frame = await window.start(await linkToken());
     await frame.waitForSelector('input[name="username"]:focus');
@@ -135,7 +135,7 @@ describe('forged messages', () => {
       { type: 'chartwire:ready', title: 'Forged', close: 'Forged' },
     ]) {
       const text = JSON.stringify(forged);
-      // From the page itself, from a frame in it, and from a window that it opened.
+      // From the page itself and from a frame in it.
       await window.page.evaluate(`window.postMessage(${text}, '*')`);
       await window.page.evaluate(`inner.contentWindow.eval('parent.postMessage(${text}, "*")')`);
     }
@@ -144,7 +144,7 @@ describe('forged messages', () => {
     const opened = await popup;
     await opened.waitForLoadState();
     await opened.evaluate(`opener.postMessage({ type: 'chartwire:success', public_token: 'pt_forged' }, '*')`);
-    // Messages arrive in their order: once this one is here, the forged ones were.
+    // Messages arrive in order, so the forged ones have arrived before this one.
     await window.page.evaluate(`new Promise((resolve) => { onmessage = resolve; postMessage('last', '*'); })`);
     expect(await window.calls()).toStrictEqual(before);
     expect(await window.page.locator('dialog').count()).toBe(1);
@@ -152,13 +152,13 @@ describe('forged messages', () => {
     await window.page.context().close();
   });
 
-  test('the page tells its origin’s window alone: a parent elsewhere hears nothing', async () => {
+  test('the page sends messages only to its parent’s origin', async () => {
     const window = await openLinkWindow(browser, registered.origin);
     await window.page.evaluate(`window.heard = []; addEventListener('message', (event) => heard.push(event.origin))`);
     const frame = await window.start(await linkToken());
     await frame.waitForSelector('input[name="username"]:focus');
-    const heard = await window.page.evaluate<string[]>('heard');
-    expect(new Set(heard)).toStrictEqual(new Set([production.service.base_url]));
+    const origins = await window.page.evaluate<string[]>('heard');
+    expect(new Set(origins)).toStrictEqual(new Set([production.service.base_url]));
     const posted = await frame.evaluate<string[]>(`new Promise((resolve) => {
       const told = [];
       const real = parent.postMessage;

@@ -1,32 +1,32 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endings, focused, type LinkPlace, startLinkPlace, untilAlert, untilClosed } from './linkPlace.ts';
+import { endings, focused, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
 
-let place: LinkPlace;
+let fixture: LinkFixture;
 beforeAll(async () => {
-  place = await startLinkPlace();
+  fixture = await startLink();
 });
-afterAll(() => place.close());
+afterAll(() => fixture.close());
 
-describe('what goes wrong is told, and can be mended', () => {
-  test('a wrong password and a wrong code: what was typed stays, but for the password', async () => {
-    const { username, password } = place.person(3);
-    const window = await place.open();
-    const frame = await window.start(await place.steps.linkToken());
+describe('errors', () => {
+  test('a wrong password clears only the password; a wrong code stays selected', async () => {
+    const { username, password } = fixture.person(3);
+    const window = await fixture.open();
+    const frame = await window.start(await fixture.steps.linkToken());
     await focused(frame, 'username');
     await window.type(username, 'Tab');
     await window.type('not the password');
-    await untilAlert(frame, /did not accept this user name and password/);
+    await untilAlert(frame, /Incorrect username or password/);
     await focused(frame, 'password');
     expect(await frame.inputValue('input[name="username"]')).toBe(username);
     expect(await frame.inputValue('input[name="password"]')).toBe('');
     await window.type(password);
     await focused(frame, 'code');
     await window.type('000000');
-    await untilAlert(frame, /wrong or too old/);
+    await untilAlert(frame, /Incorrect or expired code/);
     await focused(frame, 'code');
     expect(await frame.inputValue('input[name="code"]')).toBe('000000');
-    // It is selected, so that the next one takes its place.
-    await window.type(place.world.api.code(3));
+    // It is selected, so typing replaces it.
+    await window.type(fixture.world.api.code(3));
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
     const errors = (await window.calls()).filter(([, name]) => name === 'error');
@@ -37,16 +37,16 @@ describe('what goes wrong is told, and can be mended', () => {
     await window.page.context().close();
   });
 
-  test('what is left empty is asked for before anything is sent; Back keeps the user name', async () => {
-    const { username, password } = place.person(3);
-    const window = await place.open();
-    const frame = await window.start(await place.steps.linkToken());
+  test('empty fields are reported before anything is sent, and Back keeps the username', async () => {
+    const { username, password } = fixture.person(3);
+    const window = await fixture.open();
+    const frame = await window.start(await fixture.steps.linkToken());
     await focused(frame, 'username');
     await window.page.keyboard.press('Tab');
     await window.type(password);
-    await untilAlert(frame, /every field/);
+    await untilAlert(frame, /Fill in all fields/);
     await focused(frame, 'username');
-    // Nothing was sent, so nothing is emptied either.
+    // Nothing was sent, so the password stays.
     expect(await frame.inputValue('input[name="password"]')).toBe(password);
     await frame.fill('input[name="password"]', '');
     await frame.focus('input[name="username"]');
@@ -64,21 +64,21 @@ describe('what goes wrong is told, and can be mended', () => {
     await window.page.context().close();
   });
 
-  test('a locked account, and the same one when it is locked no more', async () => {
-    const { username, password } = place.person(4);
-    const window = await place.open();
-    const frame = await window.start(await place.steps.linkToken());
+  test('a locked account works again after it is unlocked', async () => {
+    const { username, password } = fixture.person(4);
+    const window = await fixture.open();
+    const frame = await window.start(await fixture.steps.linkToken());
     await focused(frame, 'username');
     await window.type(username, 'Tab');
     for (let n = 0; n < 5; n += 1) {
-      const answered = window.page.waitForResponse('**/sign-in');
+      const response = window.page.waitForResponse('**/sign-in');
       await frame.focus('input[name="password"]');
       await window.type(`wrong ${n}`);
-      await answered;
+      await response;
       await frame.waitForSelector('form[aria-busy="false"]');
     }
-    await untilAlert(frame, /has locked this account.*Wait a while/s);
-    await place.larkspur`UPDATE lockouts SET locked_until = now() - interval '1 second'`;
+    await untilAlert(frame, /locked this account.*Wait a while/s);
+    await fixture.larkspur`UPDATE lockouts SET locked_until = now() - interval '1 second'`;
     expect(await frame.inputValue('input[name="username"]')).toBe(username);
     await frame.focus('input[name="password"]');
     await window.type(password);
@@ -86,26 +86,26 @@ describe('what goes wrong is told, and can be mended', () => {
     await window.page.context().close();
   });
 
-  test('an EMR that cannot be reached, and then can', async () => {
-    const { username, password } = place.person(5);
-    const window = await place.open();
-    const frame = await window.start(await place.steps.linkToken());
+  test('an unreachable EMR works again when it is back', async () => {
+    const { username, password } = fixture.person(5);
+    const window = await fixture.open();
+    const frame = await window.start(await fixture.steps.linkToken());
     await focused(frame, 'username');
     await window.type(username, 'Tab');
     const fault = { operation: 'get_practice', kind: 'error_500', times: 1000 };
-    await place.world.api.control('POST', '/control/faults', fault);
+    await fixture.world.api.control('POST', '/control/faults', fault);
     await window.type(password);
-    await untilAlert(frame, /cannot be reached right now/);
-    // The password is never kept, so the next key belongs there.
+    await untilAlert(frame, /Cannot reach Larkspur right now/);
+    // The password was cleared and must be entered again.
     await focused(frame, 'password');
-    await place.world.api.control('DELETE', '/control/faults');
+    await fixture.world.api.control('DELETE', '/control/faults');
     await window.type(password);
     await focused(frame, 'code');
-    await place.world.api.control('POST', '/control/faults', fault);
-    await window.type(place.world.api.code(5));
-    await untilAlert(frame, /cannot be reached right now/);
-    await place.world.api.control('DELETE', '/control/faults');
-    // Here nothing has to be typed again.
+    await fixture.world.api.control('POST', '/control/faults', fault);
+    await window.type(fixture.world.api.code(5));
+    await untilAlert(frame, /Cannot reach Larkspur right now/);
+    await fixture.world.api.control('DELETE', '/control/faults');
+    // The code is still there.
     await frame.waitForSelector('button[type="submit"]:focus');
     await window.page.keyboard.press('Enter');
     await untilClosed(window);
@@ -113,12 +113,12 @@ describe('what goes wrong is told, and can be mended', () => {
     await window.page.context().close();
   });
 
-  test('a service that cannot be reached, and then can', async () => {
-    const window = await place.open();
+  test('an unreachable service works again when it is back', async () => {
+    const window = await fixture.open();
     await window.page.route('**/link/v1/session', (route) => route.abort(), { times: 1 });
-    const frame = await window.start(await place.steps.linkToken());
+    const frame = await window.start(await fixture.steps.linkToken());
     await frame.waitForSelector('button:focus');
-    expect(await frame.locator('.lead').innerText()).toMatch(/no connection to the service/);
+    expect(await frame.locator('.lead').innerText()).toMatch(/Cannot reach the service/);
     await window.page.keyboard.press('Enter');
     await focused(frame, 'username');
     await window.page.context().close();
@@ -128,11 +128,11 @@ describe('what goes wrong is told, and can be mended', () => {
     ['expired', 'link_expired', /has expired/],
     ['used', 'link_used', /already used/],
     ['unknown', 'link_unknown', /not valid/],
-  ])('a link that is %s: said plainly, with a way out', async (state, reason, words) => {
-    const window = await place.open();
-    const token = state === 'unknown' ? 'lt_nonsense' : await place.steps.linkToken({ org_id: `${state}-org` });
-    if (state === 'used') expect((await place.steps.signIn(token, 6)).status).toBe(200);
-    await place.world.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = 'expired-org'`;
+  ])('a link that is %s shows why, and can be closed', async (state, reason, words) => {
+    const window = await fixture.open();
+    const token = state === 'unknown' ? 'lt_nonsense' : await fixture.steps.linkToken({ org_id: `${state}-org` });
+    if (state === 'used') expect((await fixture.steps.signIn(token, 6)).status).toBe(200);
+    await fixture.world.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = 'expired-org'`;
     const frame = await window.start(token);
     await frame.waitForSelector('button:focus');
     expect(await frame.locator('h1').innerText()).toMatch(words);
@@ -143,12 +143,12 @@ describe('what goes wrong is told, and can be mended', () => {
     await window.page.context().close();
   });
 
-  test('a link that another window uses up meanwhile', async () => {
-    const window = await place.open();
-    const token = await place.steps.linkToken();
+  test('a link that was used in another window meanwhile', async () => {
+    const window = await fixture.open();
+    const token = await fixture.steps.linkToken();
     const frame = await window.start(token);
     await focused(frame, 'username');
-    expect((await place.steps.signIn(token, 6)).status).toBe(200);
+    expect((await fixture.steps.signIn(token, 6)).status).toBe(200);
     await window.type('anybody', 'Tab');
     await window.type('anything');
     await frame.waitForSelector('.badge');
@@ -158,30 +158,30 @@ describe('what goes wrong is told, and can be mended', () => {
 });
 
 describe('update mode', () => {
-  test('asks for nothing but the one-time code', async () => {
-    const window = await place.open();
-    const frame = await window.start(await place.expiredAccount('updated', 7));
+  test('asks only for the one-time code', async () => {
+    const window = await fixture.open();
+    const frame = await window.start(await fixture.expiredAccount('updated', 7));
     await frame.waitForSelector('button[type="submit"]:focus');
     expect(await frame.locator('input').count()).toBe(0);
     expect(await frame.locator('h1').innerText()).toBe('Reconnect Larkspur');
     await window.page.keyboard.press('Enter');
     await focused(frame, 'code');
     expect(await frame.locator('input').count()).toBe(1);
-    await window.type(place.world.api.code(7));
+    await window.type(fixture.world.api.code(7));
     await untilClosed(window);
     const [[kind, public_token] = []] = await endings(window);
     expect(kind).toBe('success');
-    const access_token = (await place.steps.exchange(String(public_token))).body.token;
-    const answer = await place.world.api.call('GET', '/v1/providers', { headers: { access_token } });
-    expect(answer.status).toBe(200);
+    const access_token = (await fixture.steps.exchange(String(public_token))).body.token;
+    const response = await fixture.world.api.call('GET', '/v1/providers', { headers: { access_token } });
+    expect(response.status).toBe(200);
     await window.page.context().close();
   });
 
-  test('asks for the credentials where the saved ones are no longer good, with the user name filled in', async () => {
-    const { username, password } = place.person(8);
-    const window = await place.open();
-    const token = await place.expiredAccount('moved', 8);
-    await place.larkspur`UPDATE staff SET user_name = 'new-name' WHERE user_name = ${username}`;
+  test('asks for new credentials if the saved ones are rejected, with the username filled in', async () => {
+    const { username, password } = fixture.person(8);
+    const window = await fixture.open();
+    const token = await fixture.expiredAccount('moved', 8);
+    await fixture.larkspur`UPDATE staff SET user_name = 'new-name' WHERE user_name = ${username}`;
     const frame = await window.start(token);
     await frame.waitForSelector('button[type="submit"]:focus');
     await window.page.keyboard.press('Enter');
@@ -192,7 +192,7 @@ describe('update mode', () => {
     await frame.focus('input[name="password"]');
     await window.type(password);
     await focused(frame, 'code');
-    await window.type(place.world.api.code(8));
+    await window.type(fixture.world.api.code(8));
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
     await window.page.context().close();
