@@ -19,8 +19,10 @@ type Props<Row> = {
   empty: ReactNode;
 };
 
+export type PagedTableProps<Row> = Props<Row> & { query: UseInfiniteQueryResult<Row[], ApiError> };
+
 /** A table with a button that loads the next page, see usePages. */
-export function PagedTable<Row>({ query, ...table }: Props<Row> & { query: UseInfiniteQueryResult<Row[], ApiError> }) {
+export function PagedTable<Row>({ query, ...table }: PagedTableProps<Row>) {
   return (
     <QueryResult query={query}>
       {(rows) => (

@@ -1,5 +1,5 @@
 import { Group, Stack, Title } from '@mantine/core';
-import { type Column, DataTable, PagedTable } from '../../parts/DataTable.tsx';
+import { type Column, DataTable, PagedTable, type PagedTableProps } from '../../parts/DataTable.tsx';
 import { Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
@@ -100,41 +100,37 @@ const job_columns: Column<JobRow>[] = [
 
 function Visits({ mrn }: { mrn: string }) {
   const { params } = useOrganization();
-  const filters = { patient_mrn: mrn, page_size: 10 };
-  const appointments = usePages('appointments.search', params, { filters });
-  const orders = usePages('orders.search', params, { filters });
-  const claims = usePages('claims.search', params, { filters });
+  const options = { filters: { patient_mrn: mrn, page_size: 10 } };
   return (
     <>
-      <Section title="Appointments" order={3}>
-        <PagedTable
-          query={appointments}
-          label="Appointments"
-          columns={appointment_columns}
-          keyOf={(row) => row.id}
-          href={(row) => `/appointments/${row.id}`}
-          empty="No appointments for this patient."
-        />
-      </Section>
-      <Section title="Orders" order={3}>
-        <PagedTable
-          query={orders}
-          label="Orders"
-          columns={order_columns}
-          keyOf={(row) => row.order_id}
-          empty="No orders for this patient."
-        />
-      </Section>
-      <Section title="Claims" order={3}>
-        <PagedTable
-          query={claims}
-          label="Claims"
-          columns={claim_columns}
-          keyOf={(row) => row.id}
-          href={(row) => `/claims/${row.id}`}
-          empty="No claims for this patient."
-        />
-      </Section>
+      <VisitSection
+        title="Appointments"
+        query={usePages('appointments.search', params, options)}
+        columns={appointment_columns}
+        keyOf={(row) => row.id}
+        href={(row) => `/appointments/${row.id}`}
+      />
+      <VisitSection
+        title="Orders"
+        query={usePages('orders.search', params, options)}
+        columns={order_columns}
+        keyOf={(row) => row.order_id}
+      />
+      <VisitSection
+        title="Claims"
+        query={usePages('claims.search', params, options)}
+        columns={claim_columns}
+        keyOf={(row) => row.id}
+        href={(row) => `/claims/${row.id}`}
+      />
     </>
+  );
+}
+
+function VisitSection<Row>({ title, ...table }: { title: string } & Omit<PagedTableProps<Row>, 'label' | 'empty'>) {
+  return (
+    <Section title={title} order={3}>
+      <PagedTable label={title} {...table} empty={`No ${title.toLowerCase()} for this patient.`} />
+    </Section>
   );
 }

@@ -60,6 +60,18 @@ function LinkSettings({ client }: { client: ClientSettings }) {
   );
   const errorAt = (field: string) => (save.error?.field === field ? save.error.message : undefined);
   const read_only = !may('owner');
+  const lines = (name: 'frame_origins' | 'callback_urls', label: string, description: string) => (
+    <Textarea
+      name={name}
+      label={label}
+      description={description}
+      defaultValue={client[name].join('\n')}
+      autosize
+      minRows={2}
+      readOnly={read_only}
+      error={errorAt(name)}
+    />
+  );
   return (
     <Paper
       withBorder
@@ -91,26 +103,8 @@ function LinkSettings({ client }: { client: ClientSettings }) {
           readOnly={read_only}
           error={errorAt('name')}
         />
-        <Textarea
-          name="frame_origins"
-          label="Allowed origins"
-          description="Pages that may embed Link. One origin per line, for example https://app.example.org"
-          defaultValue={client.frame_origins.join('\n')}
-          autosize
-          minRows={2}
-          readOnly={read_only}
-          error={errorAt('frame_origins')}
-        />
-        <Textarea
-          name="callback_urls"
-          label="Redirect URLs"
-          description="Where the hosted page may redirect to. One URL per line"
-          defaultValue={client.callback_urls.join('\n')}
-          autosize
-          minRows={2}
-          readOnly={read_only}
-          error={errorAt('callback_urls')}
-        />
+        {lines('frame_origins', 'Allowed origins', 'Pages that may embed Link. One origin per line')}
+        {lines('callback_urls', 'Redirect URLs', 'Where the hosted page may redirect to. One URL per line')}
         <ColorInput
           label="Color"
           description="Button color in Link"
