@@ -78,7 +78,7 @@ describe('overview page', () => {
     await attention(page).getByText('Larkspur asks for a new one-time code.').waitFor();
     await expect.poll(() => numbers(page).innerText()).toMatch(/Waiting for re-linking\s+[12]\s/);
     await expectAccessible(page);
-    await attention(page).getByRole('link', { name: 'expired-user · sandbox-practice' }).click();
+    await attention(page).getByRole('link', { name: 'sandbox-practice · expired-user' }).click();
     await page.getByRole('heading', { level: 1, name: 'Accounts' }).waitFor();
     await receiver.close();
     expect(fixture.consoleErrors(page)).toStrictEqual([]);

@@ -61,7 +61,7 @@ export function MrnSearch({ mrn, setMrn }: { mrn: string; setMrn: (mrn: string) 
     setMrn(String(new FormData(event.currentTarget).get('mrn') ?? '').trim());
   };
   return (
-    <form onSubmit={onSubmit} key={mrn}>
+    <form onSubmit={onSubmit}>
       <Group align="flex-end" gap={4} wrap="nowrap">
         <TextInput label="Patient MRN" name="mrn" w={150} defaultValue={mrn} autoComplete="off" maxLength={200} />
         <Button type="submit" variant="default">

@@ -104,6 +104,8 @@ const status_labels: Record<(typeof job_filters)[number], string> = {
 function JobFilters(props: { mrn: string; setMrn: (mrn: string) => void; filtered: boolean }) {
   const { get, set, clear } = useUrlFilters();
   const accounts = useAccountOptions();
+  // A new key empties the MRN input.
+  const [cleared, setCleared] = useState(0);
   const select = (name: string, label: string, w: number, data: { value: string; label: string }[]) => (
     <Select
       label={label}
@@ -125,12 +127,13 @@ function JobFilters(props: { mrn: string; setMrn: (mrn: string) => void; filtere
       {select('account_id', 'Account', 200, accounts)}
       <TimestampInput label="From" value={get('from')} onChange={(time) => set('from', time)} />
       <TimestampInput label="To" value={get('to')} onChange={(time) => set('to', time)} />
-      <MrnSearch mrn={props.mrn} setMrn={props.setMrn} />
+      <MrnSearch key={cleared} mrn={props.mrn} setMrn={props.setMrn} />
       {props.filtered && (
         <Button
           variant="subtle"
           onClick={() => {
             props.setMrn('');
+            setCleared(cleared + 1);
             clear();
           }}
         >

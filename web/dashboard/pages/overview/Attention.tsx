@@ -23,7 +23,7 @@ export function Attention({ attention: { accounts, endpoints, reviews }, review_
       {accounts.length + endpoints.length + reviews.length === 0 && <Text c="dimmed">All clear</Text>}
       <Stack gap="sm">
         {accounts.map(({ id, user_id, org_id, reason }) => (
-          <Item key={id} status="login_required" href={linkTo('/accounts')} name={`${user_id} · ${org_id}`}>
+          <Item key={id} status="login_required" href={linkTo('/accounts')} name={`${org_id} · ${user_id}`}>
             {reason ?? 'The account must be re-linked.'}
           </Item>
         ))}
