@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { certify } from '../certification/certify.ts';
+import { scoreCard } from '../certification/report.ts';
 import type { Config } from '../config.ts';
 import type { Connector, Credentials } from '../connectors/connector.ts';
-import { scoreCard } from '../connectors/contract/scoreCard.ts';
-import { certify } from '../connectors/contract.ts';
 import { connectors } from '../connectors/index.ts';
 import { StartFailure } from '../errors.ts';
 import { createOutbound } from '../security/outbound.ts';

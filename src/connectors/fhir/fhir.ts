@@ -1,12 +1,12 @@
 import type { Connector, OperationName, Operations } from '../connector.ts';
-import { openClient } from './client.ts';
-import { lookAgain } from './lookAgain.ts';
 import { needs } from './needs.ts';
 import { offersOf } from './offersOf.ts';
-import { operationsOf } from './operationsOf.ts';
-import { pageSignIn } from './pageSignIn.ts';
-import { signIn } from './signIn.ts';
-import { credential_fields, sign_in_ways } from './signInWays.ts';
+import { operationsOf } from './operations.ts';
+import { pageSignIn } from './sign-in/pageSignIn.ts';
+import { lookAgain } from './sign-in/refreshCapabilities.ts';
+import { signIn } from './sign-in/signIn.ts';
+import { credential_fields, sign_in_ways } from './sign-in/signInWays.ts';
+import { openClient } from './transport/client.ts';
 
 export const fhir: Connector = {
   name: 'fhir',

@@ -1,5 +1,5 @@
 import type { OperationName } from '../connector.ts';
-import type { Interaction } from './capabilities.ts';
+import type { Interaction } from './transport/capabilities.ts';
 
 /**
  * What a server must be able to do for an operation to be offered; `a|b`: one of two parameters will do, `whole`: it must

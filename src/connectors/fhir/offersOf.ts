@@ -1,6 +1,6 @@
 import type { OperationName } from '../connector.ts';
-import type { Capabilities } from './capabilities.ts';
 import { needs } from './needs.ts';
+import type { Capabilities } from './transport/capabilities.ts';
 
 /** The operations that this very server can do. */
 export function offersOf(capabilities: Capabilities): OperationName[] {

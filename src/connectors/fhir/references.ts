@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { FhirClient } from './client.ts';
+import type { FhirClient } from './transport/client.ts';
 import { list, text } from './values.ts';
 
 /** What every operation works with: the server, and the clock of the practice. */

@@ -1,8 +1,8 @@
 import type { SubscriberRelationship } from '../../model/insuranceRequest.ts';
 import type { Operations } from '../connector.ts';
 import type { InsuranceFields, Subscriber } from '../patientWrites.ts';
-import { auditOf, insurance_properties } from './audit.ts';
 import { path } from './call.ts';
+import { auditOf, insurance_properties } from './changes.ts';
 import { defined, sexCode, usDate } from './values.ts';
 import { type Receipt, write } from './writeCall.ts';
 

@@ -1,6 +1,7 @@
 import type { Connector, OperationName, Operations } from '../connector.ts';
 import { findPatient, listMedications, listPatientPharmacies } from './charts.ts';
 import { claims } from './claims.ts';
+import { getCodeLists, insuranceProviders, referringProviders, visitStatuses, visitTypes } from './codeLists.ts';
 import { addPatientInsurance, updatePatientInsurance } from './insuranceWrites.ts';
 import { pages } from './lists.ts';
 import {
@@ -11,6 +12,7 @@ import {
   listPatientInsurances,
   searchPatients,
 } from './liveChart.ts';
+import { locations, pharmacies } from './locations.ts';
 import { orders } from './orders.ts';
 import { patients } from './patients.ts';
 import {
@@ -20,9 +22,7 @@ import {
   setResponsibleParty,
   updatePatient,
 } from './patientWrites.ts';
-import { locations, pharmacies } from './places.ts';
 import { providers } from './providers.ts';
-import { getCodeLists, insuranceProviders, referringProviders, visitStatuses, visitTypes } from './references.ts';
 import { appointments, getAppointment, scheduleBlocks } from './schedule.ts';
 import { openSession } from './session.ts';
 import { signIn } from './signIn.ts';

@@ -1,8 +1,8 @@
 import type { ResponsibleParty } from '../../model/patientRequest.ts';
 import { EmrFailure, type Operations } from '../connector.ts';
 import type { Demographics, EmrDoctor, Payer } from '../patientWrites.ts';
-import { auditOf, patient_properties } from './audit.ts';
 import { path, unreadable } from './call.ts';
+import { auditOf, patient_properties } from './changes.ts';
 import { defined, sexCode, usDate } from './values.ts';
 import { recordOf, write } from './writeCall.ts';
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type Access, type Door, EmrFailure, type Grant } from '../connector.ts';
-import { holdGrant } from '../holdGrant.ts';
+import { holdGrant } from '../grantStore.ts';
 import { type Call, call, type Reply } from './call.ts';
 
 /** Asks Larkspur as the person who linked the account. */

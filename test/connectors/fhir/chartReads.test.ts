@@ -3,12 +3,12 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { capabilitiesOf } from '../../../src/connectors/fhir/capabilities.ts';
-import { openClient } from '../../../src/connectors/fhir/client.ts';
-import { changing } from '../../../src/connectors/fhir/lists.ts';
+import { changing } from '../../../src/connectors/fhir/lists/readList.ts';
 import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
+import { capabilitiesOf } from '../../../src/connectors/fhir/transport/capabilities.ts';
+import { openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf, gather, openDoor } from '../place.ts';
+import { failureOf, gather, openDoor } from '../larkspur/fixture.ts';
 import { type Charts, openCharts, timezone } from './charts.ts';
 
 let server: FhirServer;

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { EmrWrite, Operations } from '../../../src/connectors/connector.ts';
 import type { NewPatient, Saved } from '../../../src/connectors/patientWrites.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf } from '../place.ts';
+import { failureOf } from '../larkspur/fixture.ts';
 import { type Charts, carryOut, markedBy, openCharts } from './charts.ts';
 
 let server: FhirServer;

@@ -3,8 +3,8 @@ import { type Door, EmrFailure, type EmrWrite, type Operations } from '../../../
 import { fhir } from '../../../src/connectors/fhir/fhir.ts';
 import { OutboundFailure } from '../../../src/security/outbound.ts';
 import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openDoor } from '../place.ts';
-import { bySecret, signedIn } from './place.ts';
+import { openDoor } from '../larkspur/fixture.ts';
+import { bySecret, signedIn } from './fixture.ts';
 
 export const timezone = 'America/New_York';
 

@@ -1,12 +1,12 @@
 import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
 import type { OperationName } from '../../../src/connectors/connector.ts';
-import { capabilitiesOf, factsOf } from '../../../src/connectors/fhir/capabilities.ts';
-import { discover, readStatement } from '../../../src/connectors/fhir/discover.ts';
 import { needs as known_needs, type Need } from '../../../src/connectors/fhir/needs.ts';
 import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
-import { narrowed, scopesFor } from '../../../src/connectors/fhir/scopes.ts';
-import { failureOf, type LyingAnswer, lie, openDoor } from '../place.ts';
+import { discover, readStatement } from '../../../src/connectors/fhir/sign-in/discover.ts';
+import { narrowed, scopesFor } from '../../../src/connectors/fhir/sign-in/scopes.ts';
+import { capabilitiesOf, factsOf } from '../../../src/connectors/fhir/transport/capabilities.ts';
+import { failureOf, type LyingAnswer, lie, openDoor } from '../larkspur/fixture.ts';
 
 const needs: Partial<Record<OperationName, readonly Need[]>> = known_needs;
 

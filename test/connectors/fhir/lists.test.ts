@@ -1,10 +1,10 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type FhirClient, openClient } from '../../../src/connectors/fhir/client.ts';
 import { fhir as fhirConnector } from '../../../src/connectors/fhir/fhir.ts';
+import { type FhirClient, openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf, type LyingAnswer, lie, openDoor } from '../place.ts';
-import { linkedClient, pathsOf, type TestDoor } from './place.ts';
+import { failureOf, type LyingAnswer, lie, openDoor } from '../larkspur/fixture.ts';
+import { linkedClient, pathsOf, type TestDoor } from './fixture.ts';
 
 let server: FhirServer;
 let client: FhirClient;

@@ -2,14 +2,19 @@ import type * as fhir from 'fhir/r4.js';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
-import { appointmentOf } from '../../../src/connectors/fhir/appointments.ts';
-import type { Surroundings as ClaimSurroundings } from '../../../src/connectors/fhir/claimParts.ts';
-import { claimOf } from '../../../src/connectors/fhir/claims.ts';
-import { insuranceOf } from '../../../src/connectors/fhir/coverage.ts';
-import { absencesOf, hoursOf } from '../../../src/connectors/fhir/hours.ts';
-import { allergyOf, bookedOf, encounterOf, flagOf, medicationOf } from '../../../src/connectors/fhir/liveChart.ts';
-import { type Surroundings as OrderSurroundings, orderOf } from '../../../src/connectors/fhir/orders.ts';
-import { patientOf } from '../../../src/connectors/fhir/patients.ts';
+import { insuranceOf } from '../../../src/connectors/fhir/charts/coverage.ts';
+import {
+  allergyOf,
+  bookedOf,
+  encounterOf,
+  flagOf,
+  medicationOf,
+} from '../../../src/connectors/fhir/charts/liveChart.ts';
+import { appointmentOf } from '../../../src/connectors/fhir/lists/appointments.ts';
+import type { Surroundings as ClaimSurroundings } from '../../../src/connectors/fhir/lists/claimParts.ts';
+import { claimOf } from '../../../src/connectors/fhir/lists/claims.ts';
+import { absencesOf, hoursOf } from '../../../src/connectors/fhir/lists/hours.ts';
+import { type Surroundings as OrderSurroundings, orderOf } from '../../../src/connectors/fhir/lists/orders.ts';
 import {
   insuranceProviderOf,
   isInsurer,
@@ -17,8 +22,9 @@ import {
   locationOf,
   pharmacyOf,
   pharmacyPlaceOf,
-} from '../../../src/connectors/fhir/places.ts';
-import { providerOf, referringProviderOf, staffMemberOf } from '../../../src/connectors/fhir/providers.ts';
+} from '../../../src/connectors/fhir/lists/organizations.ts';
+import { patientOf } from '../../../src/connectors/fhir/lists/patients.ts';
+import { providerOf, referringProviderOf, staffMemberOf } from '../../../src/connectors/fhir/lists/providers.ts';
 import { AppointmentSource } from '../../../src/model/appointment.ts';
 import { ClaimSource } from '../../../src/model/claim.ts';
 import { InsuranceProviderSource } from '../../../src/model/insuranceProvider.ts';

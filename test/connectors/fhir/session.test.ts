@@ -1,11 +1,11 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant } from '../../../src/connectors/connector.ts';
-import { openClient } from '../../../src/connectors/fhir/client.ts';
-import { pageSignIn } from '../../../src/connectors/fhir/pageSignIn.ts';
+import { pageSignIn } from '../../../src/connectors/fhir/sign-in/pageSignIn.ts';
+import { openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { expectNoSecret, failureOf, openDoor, required } from '../place.ts';
-import { linkedClient, newKeys, pathsOf, signedIn } from './place.ts';
+import { expectNoSecret, failureOf, openDoor, required } from '../larkspur/fixture.ts';
+import { linkedClient, newKeys, pathsOf, signedIn } from './fixture.ts';
 
 const return_address = 'http://127.0.0.1:21001/back';
 let server: FhirServer;

@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Credentials } from '../../../src/connectors/connector.ts';
 import { fhir } from '../../../src/connectors/fhir/fhir.ts';
 import { needs } from '../../../src/connectors/fhir/needs.ts';
-import { pageSignIn } from '../../../src/connectors/fhir/pageSignIn.ts';
-import { askForTokens } from '../../../src/connectors/fhir/tokens.ts';
+import { pageSignIn } from '../../../src/connectors/fhir/sign-in/pageSignIn.ts';
+import { askForTokens } from '../../../src/connectors/fhir/sign-in/tokens.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { expectNoSecret, failureOf, type LyingAnswer, lie, openDoor, required } from '../place.ts';
-import { bySecret, newKeys, signedIn } from './place.ts';
+import { expectNoSecret, failureOf, type LyingAnswer, lie, openDoor, required } from '../larkspur/fixture.ts';
+import { bySecret, newKeys, signedIn } from './fixture.ts';
 
 const return_address = 'http://127.0.0.1:21001/back';
 let server: FhirServer;

@@ -1,12 +1,12 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { EmrFailure } from '../../../src/connectors/connector.ts';
-import { type FhirClient, marker_system, openClient } from '../../../src/connectors/fhir/client.ts';
 import { fhir as fhir_connector } from '../../../src/connectors/fhir/fhir.ts';
 import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
+import { type FhirClient, marker_system, openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf } from '../place.ts';
-import { linkedClient } from './place.ts';
+import { failureOf } from '../larkspur/fixture.ts';
+import { linkedClient } from './fixture.ts';
 
 let server: FhirServer;
 let client: FhirClient;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { zoneOfState } from '../../../src/connectors/fhir/stateZones.ts';
+import { zoneOfState } from '../../../src/connectors/fhir/sign-in/stateZones.ts';
 import { us_state } from '../../../src/model/usPlaces.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openDoor } from '../place.ts';
-import { bySecret, signedIn } from './place.ts';
+import { openDoor } from '../larkspur/fixture.ts';
+import { bySecret, signedIn } from './fixture.ts';
 
 let server: FhirServer;
 beforeAll(async () => {

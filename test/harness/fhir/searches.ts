@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { badRequest, evalFhirPath, OperationOutcomeError, parseSearchRequest } from '@medplum/core';
 import type { Bundle, BundleEntry, Resource } from '@medplum/fhirtypes';
+import { parametersOf } from './capabilityStatement.ts';
 import type { FaultSwitches } from './faults.ts';
 import { type CheckedRepository, referencesOf } from './repository.ts';
-import { parametersOf } from './statementOf.ts';
 
 type Found = { entries: BundleEntry[]; total: number; includes: string[] };
 

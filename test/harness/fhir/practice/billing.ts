@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { payers } from './places.ts';
+import { payers } from './organizations.ts';
 import { type Coded, dayFrom, type Making, someOf, times } from './sizes.ts';
 
 /** Coverages of most patients, claims of all, answers of insurers to a part of them. */

@@ -1,0 +1,123 @@
+import type * as fhir from 'fhir/r4.js';
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { OutboundFailure } from '../../../security/outbound.ts';
+import { noAnswer } from '../../callFailures.ts';
+import { type Door, EmrFailure } from '../../connector.ts';
+import { type Answer, call } from '../transport/call.ts';
+import { urlOf } from '../transport/search.ts';
+
+/** Where a server gives tokens, and on what terms. Kept in the grant, so that a renewal need not look for it again. */
+export type Authority = {
+  token_endpoint: string;
+  authorization_endpoint?: string | undefined;
+  /** Absent where the server does not say who issues its tokens. */
+  issuer?: string | undefined;
+  scopes?: string[] | undefined;
+  auth_methods?: string[] | undefined;
+  /** With which a client may sign, and with which the server signs who a person is. */
+  algorithms?: string[] | undefined;
+  identity_algorithms?: string[] | undefined;
+};
+
+/** The server's own statement, or what it said instead when asked without a token. */
+export type Statement = { statement: fhir.CapabilityStatement } | { closed: true };
+
+/**
+ * What the server says of itself. Whatever else answers here must not be given a secret. Some servers tell only those
+ * who are signed in.
+ */
+export async function readStatement(door: Door, access_token?: string): Promise<Statement> {
+  const answer = await call(door, { method: 'GET', url: urlOf(new URL(door.address), 'metadata') }, access_token);
+  if (access_token === undefined && (answer.status === 401 || answer.status === 403)) return { closed: true };
+  return { statement: statementIn(answer) };
+}
+
+export function statementIn({ status, resource }: Answer): fhir.CapabilityStatement {
+  if (status !== 200 || resource?.resourceType !== 'CapabilityStatement') {
+    throw new EmrFailure('refused', 'There is no FHIR server at this address.');
+  }
+  const version = typeof resource.fhirVersion === 'string' ? resource.fhirVersion.slice(0, 20) : 'unknown';
+  if (!/^4\.0(\.|$)/.test(version)) {
+    throw new EmrFailure('refused', `The server speaks FHIR ${version}, and FHIR R4 (4.0) is needed.`);
+  }
+  return resource;
+}
+
+/** SMART's own document first, then what the statement says, then what OpenID Connect and OAuth servers publish. */
+export async function discover(door: Door, said: Statement): Promise<Authority> {
+  const base = door.address.replace(/\/$/, '');
+  const smart = await readDocument(door, `${base}/.well-known/smart-configuration`);
+  if (smart) return smart;
+  const stated = 'statement' in said ? oauthUris(said.statement) : undefined;
+  if (stated) return stated;
+  const { origin, pathname } = new URL(base);
+  const path = pathname === '/' ? '' : pathname;
+  for (const address of [
+    `${base}/.well-known/openid-configuration`,
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration`,
+  ]) {
+    const found = await readDocument(door, address);
+    if (found) return found;
+  }
+  throw new EmrFailure('refused', 'The server does not say where it gives tokens. A bearer token can be used instead.');
+}
+
+const text = Type.String({ minLength: 1 });
+const texts = Type.Array(Type.String());
+const document = Compile(
+  Type.Object({
+    token_endpoint: text,
+    authorization_endpoint: Type.Optional(text),
+    issuer: Type.Optional(text),
+    scopes_supported: Type.Optional(texts),
+    token_endpoint_auth_methods_supported: Type.Optional(texts),
+    token_endpoint_auth_signing_alg_values_supported: Type.Optional(texts),
+    id_token_signing_alg_values_supported: Type.Optional(texts),
+  }),
+);
+
+async function readDocument(door: Door, address: string): Promise<Authority | undefined> {
+  const json = await readJson(door, address);
+  if (!document.Check(json)) return undefined;
+  return {
+    token_endpoint: json.token_endpoint,
+    authorization_endpoint: json.authorization_endpoint,
+    issuer: json.issuer,
+    scopes: json.scopes_supported,
+    auth_methods: json.token_endpoint_auth_methods_supported,
+    algorithms: json.token_endpoint_auth_signing_alg_values_supported,
+    identity_algorithms: json.id_token_signing_alg_values_supported,
+  };
+}
+
+/** Undefined where there is no such document; a server that is not there to answer is told from one without it. */
+async function readJson(door: Door, address: string): Promise<unknown> {
+  try {
+    const { status, body, truncated } = await door.outbound.fetch(address, {
+      method: 'GET',
+      headers: { accept: 'application/json' },
+      signal: door.signal,
+      timeout_ms: 10_000,
+      response_bytes_max: 262_144,
+    });
+    if (status === 429 || status >= 500)
+      throw new EmrFailure('unavailable', `The EMR answered with an error (${status}).`);
+    return status === 200 && !truncated ? JSON.parse(body.toString('utf8')) : undefined;
+  } catch (error) {
+    if (error instanceof OutboundFailure) throw noAnswer('The EMR', error, 'unavailable');
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+const oauth_uris = 'http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris';
+
+function oauthUris(statement: fhir.CapabilityStatement): Authority | undefined {
+  const security = statement.rest?.[0]?.security?.extension?.find((each) => each?.url === oauth_uris)?.extension ?? [];
+  const uri = (name: string) => security.find((each) => each?.url === name)?.valueUri;
+  const [token_endpoint, authorization_endpoint] = [uri('token'), uri('authorize')];
+  if (typeof token_endpoint !== 'string') return undefined;
+  return { token_endpoint, authorization_endpoint };
+}

@@ -1,0 +1,56 @@
+import * as oauth from 'openid-client';
+import { EmrFailure, type PageSignIn } from '../../connector.ts';
+import { type Authority, discover, readStatement } from './discover.ts';
+import { scopesFor } from './scopes.ts';
+import { configure, outcomeOf } from './tokens.ts';
+
+/** Authorization code with PKCE: the verifier stays here, and what passes through the browser is of no use without it. */
+export const pageSignIn: PageSignIn = {
+  start: async (door, credentials, { return_address, state }) => {
+    const authority = await discover(door, await readStatement(door));
+    if (!authority.authorization_endpoint) {
+      throw new EmrFailure('refused', 'The server has no sign-in page. Choose another way.');
+    }
+    const verifier = oauth.randomPKCECodeVerifier();
+    const scope = scopesFor('user', authority.scopes);
+    const url = oauth.buildAuthorizationUrl(await configure(door, authority, credentials), {
+      redirect_uri: return_address,
+      scope: authority.issuer ? scope : withoutIdentity(scope),
+      state,
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      // SMART: for which FHIR server the token is meant.
+      aud: door.address,
+    });
+    // The person types a password there: never in the clear, except where the server itself is spoken to so (a sandbox).
+    if (!['https:', new URL(door.address).protocol].includes(url.protocol)) {
+      throw new EmrFailure('refused', 'The sign-in page of the server is not protected by https.');
+    }
+    return { url: url.href, kept: { verifier, state, authority: JSON.stringify(authority) } };
+  },
+  finish: async (door, credentials, kept, returned) => {
+    // Written by `start` from a value of this type.
+    const authority: Authority = JSON.parse(kept.authority ?? '{}');
+    const config = await configure(door, authority, credentials);
+    // Without a known issuer there is nothing to compare it with; the state ties the answer to this very server anyway.
+    if (!authority.issuer) returned.searchParams.delete('iss');
+    const outcome = await outcomeOf(() =>
+      oauth.authorizationCodeGrant(config, returned, {
+        pkceCodeVerifier: kept.verifier ?? '',
+        expectedState: kept.state ?? '',
+      }),
+    );
+    if ('refused' in outcome) {
+      return { outcome: 'refused', because: outcome.refused === 'access_denied' ? 'person' : 'access' };
+    }
+    return { outcome: 'signed_in', grant: { ...outcome.tokens, authority: JSON.stringify(authority) } };
+  },
+};
+
+/** An identity token could not be checked without knowing its issuer, so none is asked for. */
+function withoutIdentity(scope: string): string {
+  return scope
+    .split(' ')
+    .filter((each) => each !== 'openid' && each !== 'fhirUser')
+    .join(' ');
+}

@@ -1,0 +1,43 @@
+import type { Interaction, ServerFacts } from '../transport/capabilities.ts';
+
+/**
+ * What to ask for: everything, in the spelling the server knows. A server that lists its scopes one by one is asked for
+ * those of the types it has.
+ */
+export function scopesFor(level: 'system' | 'user', supported: readonly string[] | undefined): string {
+  const known = new Set(supported);
+  const whole = [[`${level}/*.cruds`], [`${level}/*.*`], [`${level}/*.read`, `${level}/*.write`]];
+  const listed = [...known].filter((scope) => scope.startsWith(`${level}/`));
+  const wanted = whole.find((scopes) => scopes.every((scope) => known.has(scope))) ?? listed;
+  const records = wanted.length > 0 ? wanted : [`${level}/*.read`, `${level}/*.write`];
+  if (level === 'system') return records.join(' ');
+  // Without a list nothing is asked for but what every SMART server knows.
+  const more = ['openid', 'fhirUser', 'offline_access'].filter((scope) => known.has(scope));
+  return [...(supported ? more : ['offline_access']), ...records].join(' ');
+}
+
+/** What is left of a server's abilities under the scopes that were granted. Scopes that name no records limit nothing. */
+export function narrowed(facts: ServerFacts, granted: string | undefined): ServerFacts {
+  const scopes = (granted ?? '').split(/\s+/).flatMap(readScope);
+  if (scopes.length === 0) return facts;
+  const types = Object.entries(facts.types).map(([type, of]) => {
+    const able = new Set(scopes.filter((scope) => scope.type === '*' || scope.type === type).flatMap(({ may }) => may));
+    return [type, { ...of, interactions: of.interactions.filter((each) => able.has(each)) }];
+  });
+  return { ...facts, types: Object.fromEntries(types) };
+}
+
+const letters: Record<string, Interaction> = { c: 'create', r: 'read', u: 'update', s: 'search-type' };
+const words: Record<string, Interaction[]> = {
+  '*': ['read', 'search-type', 'create', 'update'],
+  read: ['read', 'search-type'],
+  write: ['create', 'update'],
+};
+
+/** `user/Patient.read` of SMART 1 and `user/Patient.rs?…` of SMART 2. */
+function readScope(scope: string): { type: string; may: Interaction[] }[] {
+  const [, type, right = ''] = /^(?:system|user|patient)\/(\*|[A-Za-z]+)\.(\*|[a-z]+)(?:\?.*)?$/.exec(scope) ?? [];
+  if (type === undefined) return [];
+  const may = words[right] ?? [...right].flatMap((letter) => letters[letter] ?? []);
+  return [{ type, may }];
+}

@@ -1,0 +1,176 @@
+import * as oauth from 'openid-client';
+import { OutboundFailure } from '../../../security/outbound.ts';
+import type { SigningAlgorithm } from '../../../security/signingKeys.ts';
+import { noAnswer } from '../../callFailures.ts';
+import { type Credentials, type Door, EmrFailure, type Grant } from '../../connector.ts';
+import type { Authority } from './discover.ts';
+import { scopesFor } from './scopes.ts';
+
+/** Tokens, or that the server does not give them to whoever asked so. */
+export type TokenOutcome = { tokens: Tokens } | { refused: string };
+export type Tokens = {
+  access_token: string;
+  /** Milliseconds since 1970; absent where the server does not say. */
+  expires_at?: string;
+  refresh_token?: string;
+  scope?: string;
+  /** Who signed in, where the server said so: a reference to a record of theirs. */
+  fhir_user?: string;
+  user_name?: string;
+};
+
+/** A token for ourselves: by a secret, or by a statement signed with our key. */
+export async function askForTokens(door: Door, authority: Authority, credentials: Credentials): Promise<TokenOutcome> {
+  const config = await configure(door, authority, credentials);
+  const scope = scopesFor('system', authority.scopes);
+  return outcomeOf(() => oauth.clientCredentialsGrant(config, { scope }));
+}
+
+export async function refreshTokens(
+  door: Door,
+  authority: Authority,
+  credentials: Credentials,
+  refresh_token: string,
+): Promise<TokenOutcome> {
+  const config = await configure(door, authority, credentials);
+  return outcomeOf(() => oauth.refreshTokenGrant(config, refresh_token));
+}
+
+/** openid-client's view of the server, which it reaches through our guarded door alone. */
+export async function configure(
+  door: Door,
+  authority: Authority,
+  credentials: Credentials,
+): Promise<oauth.Configuration> {
+  const { token_endpoint, authorization_endpoint, issuer = door.address, identity_algorithms } = authority;
+  const config = new oauth.Configuration(
+    {
+      issuer,
+      token_endpoint,
+      ...(authorization_endpoint && { authorization_endpoint }),
+      ...(identity_algorithms && { id_token_signing_alg_values_supported: identity_algorithms }),
+    },
+    credentials.client_id ?? '',
+    undefined,
+    await authenticationOf(door, authority, credentials),
+  );
+  // Which addresses may be called, and whether without TLS, is the guard's to say, here as everywhere.
+  oauth.allowInsecureRequests(config);
+  config[oauth.customFetch] = guardedFetch(door);
+  return config;
+}
+
+/** Runs an exchange of openid-client and tells a refusal by the server from a server that is not there to answer. */
+export async function outcomeOf(
+  exchange: () => Promise<oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers>,
+): Promise<TokenOutcome> {
+  try {
+    return { tokens: tokensOf(await exchange()) };
+  } catch (error) {
+    const refused = refusalIn(error);
+    if (refused === undefined) throw failureOf(error);
+    return { refused };
+  }
+}
+
+/** OAuth's words for "not now", which some servers send with the status of a refusal. */
+const passing = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
+
+function refusalIn(error: unknown): string | undefined {
+  const told = error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError;
+  const away = error instanceof oauth.ResponseBodyError && (error.status >= 500 || error.status === 429);
+  if (told) return away || passing.has(error.error) ? undefined : error.error;
+  // A plain 401 says enough, whatever stands in its body.
+  const plain = [error, Object(error).cause].some((each) => Object(each).status === 401);
+  return plain ? 'invalid_client' : undefined;
+}
+
+/**
+ * Kept beside the tokens: where they come from, without which a refresh would not know where to go, and the rights they
+ * carry, without which the server's abilities could not be looked at again.
+ */
+export function grantOf(tokens: Tokens, authority: Authority | undefined, server: string): Grant {
+  const { access_token, expires_at, refresh_token, scope = '' } = tokens;
+  return {
+    access_token,
+    scope,
+    ...(expires_at && { expires_at }),
+    ...(refresh_token && { refresh_token }),
+    ...(authority && { authority: JSON.stringify(authority) }),
+    server,
+  };
+}
+
+async function authenticationOf(
+  door: Door,
+  authority: Authority,
+  { way, client_secret, app_secret }: Credentials,
+): Promise<oauth.ClientAuth> {
+  if (way === 'backend_services') return signedStatement(door, authority);
+  const secret = client_secret || app_secret;
+  if (!secret) return oauth.None();
+  // Basic is what every OAuth server must know; those that list only the other get the other.
+  const methods = authority.auth_methods ?? ['client_secret_basic'];
+  const basic = methods.includes('client_secret_basic') || !methods.includes('client_secret_post');
+  return basic ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret);
+}
+
+async function signedStatement(door: Door, authority: Authority): Promise<oauth.ClientAuth> {
+  if (!door.keys) throw new Error('A sign-in by key needs keys.');
+  const { algorithms = ['RS384'] } = authority;
+  const alg: SigningAlgorithm = !algorithms.includes('RS384') && algorithms.includes('ES384') ? 'ES384' : 'RS384';
+  const { kid, key } = await door.keys.current(alg);
+  return oauth.PrivateKeyJwt(
+    { kid, key },
+    {
+      [oauth.modifyAssertion]: (_header, payload) => {
+        // SMART: the audience is the address the statement is sent to, not the issuer.
+        payload.aud = authority.token_endpoint;
+      },
+    },
+  );
+}
+
+function guardedFetch(door: Door): oauth.CustomFetch {
+  return async (url, { method, headers, body }) => {
+    const response = await door.outbound.fetch(url, {
+      method: method === 'POST' ? 'POST' : 'GET',
+      headers,
+      body: body === null || body === undefined ? undefined : String(body),
+      signal: door.signal,
+      timeout_ms: 15_000,
+      response_bytes_max: 262_144,
+    });
+    const bodyless = [204, 205, 304].includes(response.status);
+    return new Response(bodyless ? null : new Uint8Array(response.body), {
+      status: response.status,
+      headers: response.headers,
+    });
+  };
+}
+
+function tokensOf(answer: oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers): Tokens {
+  const lives_s = answer.expiresIn();
+  const claims = answer.claims();
+  const [fhirUser, name] = [claims?.fhirUser, claims?.name];
+  return {
+    access_token: answer.access_token,
+    ...(lives_s !== undefined && { expires_at: String(Date.now() + lives_s * 1000) }),
+    ...(answer.refresh_token && { refresh_token: answer.refresh_token }),
+    ...(answer.scope && { scope: answer.scope }),
+    ...(typeof fhirUser === 'string' && { fhir_user: fhirUser }),
+    ...(typeof name === 'string' && { user_name: name }),
+  };
+}
+
+/** openid-client wraps what our door threw; its own errors carry the answer, which may hold a token: they stay here. */
+function failureOf(error: unknown): unknown {
+  const cause = error instanceof Error && error.cause instanceof OutboundFailure ? error.cause : error;
+  if (cause instanceof OutboundFailure) return noAnswer('The EMR', cause, 'unavailable');
+  if (cause instanceof EmrFailure) return cause;
+  const kinds = [oauth.ClientError, oauth.ResponseBodyError, oauth.AuthorizationResponseError];
+  if ([...kinds, oauth.WWWAuthenticateChallengeError].some((kind) => error instanceof kind)) {
+    return new EmrFailure('unavailable', 'The EMR gave no token that could be read.');
+  }
+  return error;
+}

@@ -1,0 +1,220 @@
+import type * as fhir from 'fhir/r4.js';
+import { EmrFailure } from '../../connector.ts';
+import { type Answer, denial, unreadable } from './call.ts';
+import { type Server, search, searchValue, urlOf } from './search.ts';
+
+/** Under this system a record bears our names for the write that made it and for the last ones that changed it. */
+export const marker_system = 'urn:chartwire:marker';
+
+export async function read<T extends fhir.FhirResource>(
+  server: Server,
+  type: T['resourceType'],
+  id: string,
+): Promise<T | undefined> {
+  return (await readVersion<T>(server, type, id))?.resource;
+}
+
+export async function create<T extends fhir.FhirResource>(server: Server, resource: T, marker: string): Promise<T> {
+  const type = resource.resourceType;
+  const conditional = server.capabilities.conditionalCreate(type) && hasIdentifier(type);
+  const answer = await server.ask({
+    method: 'POST',
+    url: urlOf(server.base, type),
+    headers: {
+      prefer: 'return=representation',
+      ...(conditional && { 'if-none-exist': `identifier=${markerValue(marker)}` }),
+    },
+    body: stamped(resource, marker),
+    writes: true,
+  });
+  // Several records bear the marker already; the first of them is the one.
+  if (answer.status === 412 && conditional) return readBack<T>(server, type, undefined, marker);
+  if (answer.status >= 400) throw denial(answer);
+  const given = isRecord<T>(answer.resource, type) ? answer.resource : undefined;
+  // "Created" is said by no proxy. A server that says it and then does not find the record keeps no markers.
+  const taken = answer.status === 201;
+  const stored = given ?? (await readBack<T>(server, type, idIn(answer, type), marker, taken));
+  // Not made now but found: by a server that reads past our condition it may be anybody's.
+  if (conditional && answer.status !== 201 && !markersOf(stored).includes(marker)) {
+    throw new EmrFailure('unknown_outcome', 'The EMR took another record for ours.');
+  }
+  // It stands, whatever becomes of the note: the next one is made in time for the next record.
+  if (!markersOf(stored).includes(marker)) await noteIfUnmarked(server, type, marker).catch(() => {});
+  return stored;
+}
+
+/**
+ * A server that drops identifiers it does not know: "not found" would be its answer to every lost create, and would be
+ * taken for "not made". From then on such a type is one that cannot be asked for. Some only show less than they keep.
+ */
+async function noteIfUnmarked(server: Server, type: fhir.FhirResource['resourceType'], marker: string): Promise<void> {
+  if (canFind(server, type) && !(await findByMarker(server, type, marker))) await server.noteUnmarked(type);
+}
+
+/** Whether a lost create of this type can be asked for. */
+export function canFind({ capabilities }: Server, type: string): boolean {
+  return (
+    hasIdentifier(type) &&
+    capabilities.keepsMarkers(type) &&
+    capabilities.interactions(type).has('search-type') &&
+    capabilities.searchParams(type).has('identifier')
+  );
+}
+
+/** The record that bears our marker. What the server gives is looked at: some leave a parameter out and give everyone. */
+export async function findByMarker<T extends fhir.FhirResource>(
+  server: Server,
+  type: T['resourceType'],
+  marker: string,
+): Promise<T | undefined> {
+  if (!canFind(server, type)) throw new EmrFailure('unknown_outcome', 'The EMR cannot be asked whether it was stored.');
+  for await (const { matches } of search<T>(server, type, { identifier: markerValue(marker) })) {
+    const found = matches.find((match) => markersOf(match).includes(marker));
+    if (found) return found;
+    if (matches.length > 0) {
+      throw new EmrFailure('unknown_outcome', 'The EMR does not find records by their identifier.');
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Changes a record without undoing what others changed meanwhile: tied to the version it was made from, and made anew
+ * from the newest when that is no longer the last.
+ */
+export async function update<T extends fhir.FhirResource>(
+  server: Server,
+  type: T['resourceType'],
+  id: string,
+  change: (current: T, first: T) => T,
+  marker: string,
+): Promise<{ before: T; after: T }> {
+  if (!server.capabilities.versionedUpdate(type)) throw unversioned();
+  let first: T | undefined;
+  let refused: string | undefined;
+  for (let tries = 0; tries < update_tries_max; tries++) {
+    const current = await readVersion<T>(server, type, id);
+    if (!current) throw new EmrFailure('not_found', 'The EMR has no such record.');
+    first ??= current.resource;
+    const match = current.matches.find((each) => each !== refused) ?? current.matches[0];
+    if (match === undefined) throw unversioned();
+    const changed = stamped(change(structuredClone(current.resource), first), marker);
+    const answer = await server.ask({
+      method: 'PUT',
+      url: urlOf(server.base, type, id),
+      headers: { prefer: 'return=representation', 'if-match': match },
+      body: changed,
+      writes: true,
+    });
+    if (answer.status === 409 || answer.status === 412) {
+      refused = match;
+      continue;
+    }
+    if (answer.status >= 400) throw denial(answer);
+    if (isRecord<T>(answer.resource, type)) return { before: current.resource, after: answer.resource };
+    const after = await readBack<T>(server, type, id, marker);
+    // The record was there before: only our mark on it says that the answer was the server's and not a proxy's page.
+    if (markersOf(after).includes(marker)) return { before: current.resource, after };
+    throw new EmrFailure('unknown_outcome', 'The EMR did not say what it stored.');
+  }
+  throw new EmrFailure('unavailable', 'The record keeps changing in the EMR.');
+}
+
+const update_tries_max = 3;
+
+function unversioned(): EmrFailure {
+  return new EmrFailure('refused', 'The EMR keeps no versions: a change of others might be undone.');
+}
+
+/** A version as `If-Match` may name it: as the standard writes it, then as the server's header had it. */
+type Version<T> = { resource: T; matches: string[] };
+
+async function readVersion<T extends fhir.FhirResource>(
+  { base, ask }: Server,
+  type: T['resourceType'],
+  id: string,
+): Promise<Version<T> | undefined> {
+  // Dots alone would climb up the path, and what no server gives out no server has.
+  if (!isId(id)) return undefined;
+  const answer = await ask({ method: 'GET', url: urlOf(base, type, id) });
+  if (answer.status === 404 || answer.status === 410) return undefined;
+  if (answer.status >= 400) throw denial(answer);
+  if (!isRecord<T>(answer.resource, type)) throw new EmrFailure('unavailable', unreadable);
+  const { versionId: said = '' } = answer.resource.meta ?? {};
+  const versionId = isId(said) ? said : undefined;
+  const { etag } = answer.headers;
+  const forms = [versionId && `W/"${versionId}"`, etag, versionId && `"${versionId}"`];
+  return { resource: answer.resource, matches: [...new Set(forms.filter((form) => typeof form === 'string'))] };
+}
+
+function isId(text: unknown): boolean {
+  return typeof text === 'string' && /^(?!\.+$)[\w.~-]{1,256}$/.test(text);
+}
+
+function isRecord<T extends fhir.FhirResource>(
+  resource: fhir.FhirResource | undefined,
+  type: T['resourceType'],
+): resource is T & { id: string } {
+  return resource?.resourceType === type && typeof resource.id === 'string' && resource.id !== '';
+}
+
+/** The id in `Location: [base]/Patient/123/_history/1`; of the address itself no use is made. */
+function idIn({ headers }: Answer, type: string): string | undefined {
+  const path = (headers.location ?? headers['content-location'] ?? '').split(/[?#]/)[0] ?? '';
+  const id = new RegExp(`(?:^|/)${type}/([A-Za-z0-9.-]{1,64})(?:/_history/[^/]+)?/?$`).exec(path)?.[1];
+  return id;
+}
+
+/** The stored record, where the answer to the write did not show it. From here on nothing but its sight is certain. */
+async function readBack<T extends fhir.FhirResource>(
+  server: Server,
+  type: T['resourceType'],
+  id: string | undefined,
+  marker: string,
+  taken = false,
+): Promise<T> {
+  try {
+    const found = await (id === undefined ? findByMarker<T>(server, type, marker) : read<T>(server, type, id));
+    if (found) return found;
+  } catch (error) {
+    if (!(error instanceof EmrFailure)) throw error;
+    // Also that a person must sign in first.
+    throw new EmrFailure('unknown_outcome', error.message, { taken, cause: error });
+  }
+  throw new EmrFailure('unknown_outcome', 'The EMR did not say what it stored.', { taken });
+}
+
+/**
+ * With our marker behind the earlier ones. The first is kept, so that a creation whose answer was lost is found also
+ * after somebody changed the record; of the changes, as many as can be under way for one record.
+ */
+function stamped<T extends fhir.FhirResource>(resource: T, marker: string): T {
+  if (!hasIdentifier(resource.resourceType)) return resource;
+  const [first, ...later] = markersOf(resource);
+  if (first === marker || later.includes(marker)) return resource;
+  const others = identifiersOf(resource).filter(({ system }) => system !== marker_system);
+  const markers = [...(first === undefined ? [] : [first]), ...later.slice(2 - markers_max), marker];
+  return { ...resource, identifier: [...others, ...markers.map((value) => ({ system: marker_system, value }))] };
+}
+
+/** Accounts of one practice each have a lane of their own to a record; more than these do not wait at once. */
+const markers_max = 6;
+
+function markersOf(resource: fhir.FhirResource): string[] {
+  return identifiersOf(resource)
+    .filter(({ system }) => system === marker_system)
+    .map(({ value }) => value ?? '');
+}
+
+function identifiersOf(resource: fhir.FhirResource): fhir.Identifier[] {
+  const { identifier } = resource as { identifier?: unknown };
+  return Array.isArray(identifier) ? identifier.filter((each) => typeof each === 'object' && each !== null) : [];
+}
+
+function hasIdentifier(type: string): boolean {
+  return type !== 'Binary';
+}
+
+function markerValue(marker: string): string {
+  return `${marker_system}|${searchValue(marker)}`;
+}

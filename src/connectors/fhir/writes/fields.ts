@@ -1,0 +1,74 @@
+import { EmrFailure } from '../../connector.ts';
+import type { SavedField } from '../../patientWrites.ts';
+
+/** One field of the interface and its place in a resource. `write` takes null for "nothing". */
+export type Field<Resource> = {
+  property: string;
+  label: string;
+  read: (resource: Resource) => string | null;
+  write: (resource: Resource, value: string | null) => void;
+};
+
+/** A field with what it is to be. */
+export type Setting<Resource> = { field: Field<Resource>; value: string | null };
+
+/** The settings for those values that are given; an empty text empties the field. */
+export function settingsOf<Resource>(
+  fields: readonly Field<Resource>[],
+  values: Record<string, unknown>,
+): Setting<Resource>[] {
+  return fields
+    .filter(({ property }) => values[property] !== undefined)
+    .map((field) => {
+      const value = values[field.property];
+      return { field, value: value === null || value === '' ? null : String(value) };
+    });
+}
+
+export function put<Resource>(resource: Resource, settings: readonly Setting<Resource>[]): Resource {
+  for (const { field, value } of settings) field.write(resource, value);
+  return resource;
+}
+
+/**
+ * Sets fields of a record that others change too. `first` is how we saw it first: a field of ours that is something else
+ * now was changed by somebody while we were at it, and is not written over.
+ */
+export function merge<Resource>(current: Resource, first: Resource, settings: readonly Setting<Resource>[]): Resource {
+  for (const { field, value } of settings) {
+    const now = field.read(current);
+    if (now !== field.read(first) && now !== value) {
+      throw new EmrFailure('refused', `${field.label} was changed in the EMR at the same time. Nothing was changed.`);
+    }
+  }
+  return put(current, settings);
+}
+
+/** What was changed, from what the server says it had and has; a value it saved differently is marked so. */
+export function changesOf<Resource>(
+  before: Resource | undefined,
+  after: Resource,
+  settings: readonly Setting<Resource>[],
+): SavedField[] {
+  return settings.flatMap(({ field, value }) => {
+    const [was, is] = [before === undefined ? null : field.read(before), field.read(after)];
+    if (was === is && is === value) return [];
+    const corrected = is === value ? {} : { corrected: { sent: value, note: 'The EMR saved another value.' } };
+    return [{ field_label: field.label, before: was, after: is, property: field.property, ...corrected }];
+  });
+}
+
+/**
+ * The same for a change whose answer was lost and which was found later: what the fields were before is not known any
+ * more, and the trail says so.
+ */
+export function foundChanges<Resource>(after: Resource, settings: readonly Setting<Resource>[]): SavedField[] {
+  const note = 'The answer of the EMR was lost: what stood here before is not known.';
+  return settings.map(({ field, value }) => ({
+    field_label: field.label,
+    before: null,
+    after: field.read(after),
+    property: field.property,
+    corrected: { sent: value, note },
+  }));
+}

@@ -1,0 +1,135 @@
+import type * as fhir from 'fhir/r4.js';
+import { EmrFailure, type Operations } from '../../connector.ts';
+import type { InsuranceFields, Coverage as PatientCoverage, SavedField } from '../../patientWrites.ts';
+import { isInsurer } from '../lists/organizations.ts';
+import { canSearch, type Emr, idIn } from '../references.ts';
+import { searchValue } from '../transport/client.ts';
+import { text } from '../values.ts';
+import {
+  bareCoverage,
+  bareSubscriber,
+  coverage_fields,
+  coverageValues,
+  subscriber_fields,
+  subscriberValues,
+} from './coverageFields.ts';
+import { changesOf, foundChanges, merge, put, settingsOf } from './fields.ts';
+import { afterwards, ensure, idOf, refuseUnplaced } from './steps.ts';
+
+export function addPatientInsurance(emr: Emr): Operations['addPatientInsurance'] {
+  const { client } = emr;
+  return {
+    send: async (input, marker) => {
+      refuseUnplaced({ guarantor_id: input.guarantor_ehr_id });
+      const company = await companyOf(emr, { ehr_id: input.company_ehr_id });
+      const subscriber = await subscriberFor(emr, input.patient_ehr_id, input, marker);
+      const settings = settingsOf(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
+      const coverage = put(bareCoverage(input.patient_ehr_id), settings);
+      const { resource: made } = await subscriber.before('added', () => ensure(client, coverage, marker));
+      return { ehr_id: idOf(made), changes: [...changesOf(undefined, made, settings), ...subscriber.changes] };
+    },
+    ...(client.canFind('Coverage') && {
+      find: async (marker, input) => {
+        const made = await findCoverage(emr, input, marker);
+        if (!made) return undefined;
+        const settings = settingsOf(coverage_fields, coverageValues(input));
+        return { ehr_id: idOf(made), changes: changesOf(undefined, made, settings) };
+      },
+    }),
+  };
+}
+
+export function updatePatientInsurance(emr: Emr): Operations['updatePatientInsurance'] {
+  const { client } = emr;
+  return {
+    send: async (input, marker) => {
+      refuseUnplaced({ guarantor_id: input.guarantor_ehr_id });
+      const id = input.insurance_ehr_id;
+      const present = await client.read<fhir.Coverage>('Coverage', id);
+      const patient_ehr_id = idIn(present?.beneficiary, 'Patient');
+      if (patient_ehr_id === null) throw new EmrFailure('not_found', `Insurance with EMR ID '${id}' not found.`);
+      const company = input.company_ehr_id === undefined ? {} : await companyOf(emr, { ehr_id: input.company_ehr_id });
+      const subscriber = await subscriberFor(emr, patient_ehr_id, input, marker);
+      const settings = settingsOf(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
+      const { before, after } = await subscriber.before('changed', () =>
+        client.update<fhir.Coverage>('Coverage', id, (now, first) => merge(now, first, settings), marker),
+      );
+      return { ehr_id: id, changes: [...changesOf(before, after, settings), ...subscriber.changes] };
+    },
+    ...(client.canFind('Coverage') && {
+      find: async (marker, input) => {
+        const found = await findCoverage(emr, input, marker);
+        if (!found) return undefined;
+        const settings = settingsOf(coverage_fields, coverageValues(input));
+        return { ehr_id: idOf(found), changes: foundChanges(found, settings) };
+      },
+    }),
+  };
+}
+
+/** Where it is not there, a subscriber may be: a server that cannot be asked for one cannot be sent it again. */
+async function findCoverage(
+  { client }: Emr,
+  { subscriber }: InsuranceFields,
+  marker: string,
+): Promise<fhir.Coverage | undefined> {
+  const found = await client.findByMarker<fhir.Coverage>('Coverage', marker);
+  if (!found && subscriber) await client.findByMarker<fhir.RelatedPerson>('RelatedPerson', `${marker}-subscriber`);
+  return found;
+}
+
+/** An insurance as it is made together with its patient. */
+export async function firstCoverage(
+  emr: Emr,
+  patient_ehr_id: string,
+  { company, ...said }: PatientCoverage,
+): Promise<fhir.Coverage> {
+  const values = { ...coverageValues(said), ...(await companyOf(emr, company)) };
+  return put(bareCoverage(patient_ehr_id), settingsOf(coverage_fields, values));
+}
+
+/** The company as a coverage refers to it. One that is only named stands there by its name unless just one bears it. */
+async function companyOf(
+  { client }: Emr,
+  company: PatientCoverage['company'],
+): Promise<Record<string, string | undefined>> {
+  if ('ehr_id' in company) {
+    const found = await client.read<fhir.Organization>('Organization', company.ehr_id);
+    if (!found) throw new EmrFailure('not_found', 'The EMR no longer has this insurance company.');
+    return { insurance_ehr_id: company.ehr_id, insurance_name: text(found.name) ?? undefined };
+  }
+  const { name } = company;
+  const found = canSearch(client, 'Organization', ['name'])
+    ? await client.searchAll<fhir.Organization>('Organization', { name: searchValue(name) })
+    : [];
+  const same = (each: fhir.Organization) => text(each.name)?.toLowerCase() === name.trim().toLowerCase();
+  const [only, ...more] = found.filter((each) => isInsurer(each) && same(each));
+  return only && more.length === 0 ? { insurance_ehr_id: idOf(only), insurance_name: name } : { insurance_name: name };
+}
+
+/** What the subscriber comes to: fields of the coverage, what was saved of the person, and how to go on after that. */
+type Subscribed = {
+  values: Record<string, unknown>;
+  changes: SavedField[];
+  before: <T>(was: string, work: () => Promise<T>) => Promise<T>;
+};
+
+/** A new subscriber gets a record of their own: the one there is may stand with other insurances too. */
+async function subscriberFor(
+  { client }: Emr,
+  patient_ehr_id: string,
+  { relationship, subscriber }: InsuranceFields,
+  marker: string,
+): Promise<Subscribed> {
+  if (!subscriber) {
+    return { values: relationship === '01' ? { guarantor_id: null } : {}, changes: [], before: (_was, work) => work() };
+  }
+  const settings = settingsOf(subscriber_fields, subscriberValues(subscriber));
+  const person = put(bareSubscriber(patient_ehr_id, relationship), settings);
+  const { resource: made } = await ensure(client, person, `${marker}-subscriber`);
+  return {
+    values: { guarantor_id: idOf(made) },
+    changes: changesOf(undefined, made, settings),
+    before: (was, work) => afterwards(`The subscriber was entered, but the insurance was not ${was}.`, work),
+  };
+}

@@ -1,0 +1,217 @@
+import type * as fhir from 'fhir/r4.js';
+import type { Demographics } from '../../patientWrites.ts';
+import { email_uses, home_uses } from '../lists/patients.ts';
+import {
+  addressOf,
+  addressParts,
+  contactOf,
+  currentName,
+  isCoded,
+  list,
+  nameOf,
+  sexOf,
+  telecomOf,
+  text,
+} from '../values.ts';
+import type { Field } from './fields.ts';
+
+type Patient = fhir.Patient;
+type Use = fhir.ContactPoint['use'];
+
+/** The demographics of the interface, each with its place in a FHIR patient. What is undefined is not sent. */
+export const patient_fields: readonly Field<Patient>[] = [
+  {
+    property: 'first_name',
+    label: 'First name',
+    read: ({ name }) => nameOf(name).first,
+    write: (patient, value) => {
+      const name = nameIn(patient);
+      name.given = filled([value, ...list(name.given).slice(1)]);
+    },
+  },
+  {
+    property: 'middle_name',
+    label: 'Middle name',
+    read: ({ name }) => nameOf(name).middle,
+    write: (patient, value) => {
+      const name = nameIn(patient);
+      name.given = filled([list(name.given)[0] ?? null, value]);
+    },
+  },
+  {
+    property: 'last_name',
+    label: 'Last name',
+    read: ({ name }) => nameOf(name).last,
+    write: (patient, value) => {
+      nameIn(patient).family = value ?? undefined;
+    },
+  },
+  {
+    property: 'dob',
+    label: 'Date of birth',
+    read: ({ birthDate }) => text(birthDate),
+    write: (patient, value) => {
+      patient.birthDate = value ?? undefined;
+    },
+  },
+  {
+    property: 'sex',
+    label: 'Sex',
+    read: ({ gender }) => (gender === undefined ? null : sexOf(gender)),
+    write: (patient, value) => {
+      patient.gender = value === null ? undefined : sexOf(value);
+    },
+  },
+  telecomField('phone', 'Home phone', 'phone', home_uses, 'home'),
+  telecomField('cell_phone', 'Cell phone', 'phone', ['mobile'], 'mobile'),
+  telecomField('email', 'E-mail', 'email', email_uses, undefined),
+  addressField('address_street', 'Street', 'line1', (address, value) => {
+    address.line = filled([value, ...list(address.line).slice(1)]);
+  }),
+  addressField('address_line2', 'Address line 2', 'line2', (address, value) => {
+    address.line = filled([list(address.line)[0] ?? null, value]);
+  }),
+  addressField('address_city', 'City', 'city', (address, value) => {
+    address.city = value ?? undefined;
+  }),
+  addressField('address_state', 'State', 'state', (address, value) => {
+    address.state = value ?? undefined;
+  }),
+  addressField('address_zip', 'ZIP code', 'zip', (address, value) => {
+    address.postalCode = value ?? undefined;
+  }),
+  {
+    property: 'pcp',
+    label: 'Primary care provider',
+    read: ({ generalPractitioner: [first] = [] }) => text(first?.reference) ?? text(first?.display),
+    write: (patient, value) => {
+      const others = list(patient.generalPractitioner).slice(1);
+      // `Practitioner/7`, or the name of somebody whom the server may not know.
+      const named = value?.startsWith('Practitioner/') ? { reference: value } : value !== null && { display: value };
+      patient.generalPractitioner = filled([named || null, ...others]);
+    },
+  },
+  contactField('emergency_contact_first_name', 'Emergency contact, first name', {
+    read: ({ name }) => text(list(name?.given)[0]),
+    write: (contact, value) => {
+      contact.name = { ...contact.name, given: filled([value]) };
+    },
+  }),
+  contactField('emergency_contact_last_name', 'Emergency contact, last name', {
+    read: ({ name }) => text(name?.family),
+    write: (contact, value) => {
+      contact.name = { ...contact.name, family: value ?? undefined };
+    },
+  }),
+  contactField('emergency_contact_relation', 'Emergency contact, relation', {
+    read: ({ relationship }) => text(list(relationship).find((each) => !isEmergency(each))?.text),
+    write: (contact, value) => {
+      contact.relationship = [emergency, ...(value === null ? [] : [{ text: value }])];
+    },
+  }),
+  contactField('emergency_contact_phone', 'Emergency contact, phone', {
+    read: ({ telecom }) => text(list(telecom).find(({ system }) => system === 'phone')?.value),
+    write: (contact, value) => {
+      const others = list(contact.telecom).filter(({ system }) => system !== 'phone');
+      contact.telecom = filled([...others, value === null ? null : { system: 'phone' as const, value }]);
+    },
+  }),
+];
+
+/** The values of those fields in what the interface asks for. */
+export function patientValues(input: Demographics): Record<string, unknown> {
+  const { pcp, emergency_contact: contact, ...values } = input;
+  return {
+    ...values,
+    ...(pcp && { pcp: 'ehr_id' in pcp ? `Practitioner/${pcp.ehr_id}` : `${pcp.first_name} ${pcp.last_name}` }),
+    ...(contact && {
+      emergency_contact_first_name: contact.first_name ?? undefined,
+      emergency_contact_last_name: contact.last_name ?? undefined,
+      emergency_contact_relation: contact.relation ?? undefined,
+      emergency_contact_phone: contact.phone ?? undefined,
+    }),
+  };
+}
+
+const contact_roles = 'http://terminology.hl7.org/CodeSystem/v2-0131';
+const emergency: fhir.CodeableConcept = {
+  coding: [{ system: contact_roles, code: 'C', display: 'Emergency Contact' }],
+};
+
+function isEmergency(relationship: fhir.CodeableConcept): boolean {
+  return isCoded(relationship, contact_roles, ['C']);
+}
+
+function telecomField(
+  property: string,
+  label: string,
+  system: 'phone' | 'email',
+  uses: readonly Use[],
+  use: Use,
+): Field<Patient> {
+  return {
+    property,
+    label,
+    read: ({ telecom }) => contactOf(telecom, system, uses),
+    write: (patient, value) => {
+      const present = telecomOf(patient.telecom, system, uses);
+      const others = list(patient.telecom).filter((each) => each !== present);
+      const changed = value === null ? null : { ...(present ?? { system, use }), value };
+      patient.telecom = filled([...others, changed]);
+    },
+  };
+}
+
+function addressField(
+  property: string,
+  label: string,
+  part: keyof ReturnType<typeof addressParts>,
+  write: (address: fhir.Address, value: string | null) => void,
+): Field<Patient> {
+  return {
+    property,
+    label,
+    read: ({ address }) => addressParts(addressOf(address))[part],
+    write: (patient, value) => {
+      const present = addressOf(patient.address);
+      const address: fhir.Address = present ?? { use: 'home' };
+      // What it is in one piece would say the old one.
+      address.text = undefined;
+      write(address, value);
+      if (!present) patient.address = [...list(patient.address), address];
+    },
+  };
+}
+
+function contactField(
+  property: string,
+  label: string,
+  { read, write }: Pick<Field<fhir.PatientContact>, 'read' | 'write'>,
+): Field<Patient> {
+  const present = ({ contact }: Patient) =>
+    list(contact).find(({ relationship }) => list(relationship).some(isEmergency));
+  return {
+    property,
+    label,
+    read: (patient) => read(present(patient) ?? {}),
+    write: (patient, value) => {
+      const contact = present(patient) ?? { relationship: [emergency] };
+      if (!present(patient)) patient.contact = [...list(patient.contact), contact];
+      write(contact, value);
+    },
+  };
+}
+
+function nameIn(patient: Patient): fhir.HumanName {
+  const present = currentName(patient.name);
+  const name: fhir.HumanName = present ?? { use: 'official' };
+  name.text = undefined;
+  if (!present) patient.name = [...list(patient.name), name];
+  return name;
+}
+
+/** FHIR has no empty lists: what would be one is left out. */
+function filled<T>(all: readonly (T | null)[]): T[] | undefined {
+  const there = all.filter((each): each is T => each !== null);
+  return there.length > 0 ? there : undefined;
+}

@@ -1,0 +1,49 @@
+import type * as fhir from 'fhir/r4.js';
+import { EmrFailure } from '../../connector.ts';
+import type { FhirClient } from '../transport/client.ts';
+
+/**
+ * A write of several records must be able to go on where it broke off. So each of them has a marker of its own and is
+ * asked for before it is made; `found` says that an earlier try has made it.
+ */
+export async function ensure<T extends fhir.FhirResource>(
+  client: FhirClient,
+  resource: T,
+  marker: string,
+): Promise<{ resource: T; found: boolean }> {
+  const type: T['resourceType'] = resource.resourceType;
+  const present = client.canFind(type) ? await client.findByMarker<T>(type, marker) : undefined;
+  if (present) return { resource: present, found: true };
+  return { resource: await client.create<T>(resource, marker), found: false };
+}
+
+/**
+ * What is done after a record was made. When it fails the record stands all the same: a refusal says so (`stands`), and
+ * of everything else the outcome is not known until the record is looked for.
+ */
+export async function afterwards<T>(stands: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof EmrFailure)) throw error;
+    const final = error.kind === 'refused' || error.kind === 'not_found';
+    if (final)
+      throw new EmrFailure('refused', `${stands} ${error.message}`, { details: error.details ?? {}, cause: error });
+    throw new EmrFailure('unknown_outcome', error.message, { taken: error.taken, cause: error });
+  }
+}
+
+/** What FHIR R4 has no place for is refused by its name in the interface, not dropped. */
+export function refuseUnplaced(fields: Record<string, unknown>): void {
+  const field = Object.keys(fields).find((name) => {
+    const value = fields[name];
+    return value !== undefined && value !== null && value !== false && value !== '';
+  });
+  if (field !== undefined) throw new EmrFailure('refused', `This EMR has no place for '${field}'.`);
+}
+
+export function idOf(resource: fhir.FhirResource): string {
+  const { id } = resource;
+  if (id === undefined || id === '') throw new EmrFailure('unknown_outcome', 'The EMR did not say what it stored.');
+  return id;
+}

@@ -1,0 +1,210 @@
+import type * as fhir from 'fhir/r4.js';
+import { describe, expect, test } from 'vitest';
+import { type FhirClient, openClient } from '../../../src/connectors/fhir/transport/client.ts';
+import { expectNoSecret, failureOf, type LyingAnswer, lie, openDoor } from '../larkspur/fixture.ts';
+
+const access_token = 'a-token-that-nobody-may-see';
+const person: fhir.Patient = { resourceType: 'Patient', name: [{ family: 'Secretname' }] };
+
+/** A read and a create of a server that says whatever a test wants, and what the server was sent. */
+async function asked(answer: LyingAnswer, signal?: AbortSignal) {
+  const sent: string[] = [];
+  const liar = await lie((request) => {
+    sent.push(`${request.method} ${request.url}`);
+    return answer;
+  });
+  const client = clientOf(liar.url, signal);
+  const [read, create] = [
+    await client.read<fhir.Patient>('Patient', '1').catch((error: unknown) => error),
+    await client.create(person, 'marker').catch((error: unknown) => error),
+  ];
+  await liar.close();
+  return { read, create, sent };
+}
+
+function clientOf(url: string, signal?: AbortSignal, conditional_create = false): FhirClient {
+  const facts = { interactions: ['read', 'search-type', 'create'], params: [], versioned: true };
+  const types = { Patient: { ...facts, conditional_create } };
+  const grant = { access_token, server: JSON.stringify({ fhir_version: '4.0.1', software: '', types }) };
+  const access = { credentials: { way: 'bearer_token' }, grant, keepGrant: async () => {} };
+  return openClient(openDoor(`${url}/r4`, signal), access);
+}
+
+const outcome = (diagnostics: string, code = 'invalid') => ({
+  resourceType: 'OperationOutcome',
+  issue: [{ severity: 'error', code, diagnostics }],
+});
+const html = { 'content-type': 'text/html' };
+
+describe('too many requests', () => {
+  test.each([
+    ['in seconds', '7', 7000],
+    ['as a date in the past', 'Wed, 21 Oct 2015 07:28:00 GMT', 0],
+    ['not at all', undefined, undefined],
+    ['in words', 'soon', undefined],
+  ])('say when to come back %s', async (_name, after, retry_after_ms) => {
+    const headers = after === undefined ? {} : { 'retry-after': after };
+    const { read, create } = await asked({ status: 429, headers, json: {} });
+    // A definite no, so a write may be tried again without asking.
+    for (const failure of [read, create]) {
+      expect(failure).toMatchObject({
+        kind: 'unavailable',
+        message: 'The EMR asks for fewer requests.',
+        retry_after_ms,
+      });
+    }
+  });
+
+  test('is what a server says that is away for a known time', async () => {
+    const { create } = await asked({ status: 503, headers: { 'retry-after': '3' }, raw: '' });
+    expect(create).toMatchObject({ kind: 'unavailable', retry_after_ms: 3000 });
+  });
+});
+
+describe('what is not an answer of the server', () => {
+  const answers: [string, LyingAnswer][] = [
+    ['an error page', { status: 500, headers: html, raw: '<h1>Secretname</h1>' }],
+    ['a proxy’s page', { status: 502, headers: html, raw: '<h1>Bad gateway</h1>' }],
+    ['a page for "not found"', { status: 404, headers: html, raw: '<h1>Not found</h1>' }],
+    ['a page that refuses', { status: 403, headers: html, raw: '<html>Blocked by the firewall</html>' }],
+    ['a page under a false type', { status: 400, raw: '  <!doctype html>' }],
+    ['away without a word', { status: 503, raw: '' }],
+    ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:9/login' }, raw: '' }],
+    ['a redirect after a post', { status: 303, headers: { location: 'http://127.0.0.1:9/done' }, raw: '' }],
+    ['a time-out of a proxy', { status: 504, raw: '' }],
+    ['a request that took too long', { status: 408, raw: '' }],
+  ];
+  test.each(answers)('%s leaves a read for later and a write unknown', async (_name, answer) => {
+    const { read, create, sent } = await asked(answer);
+    expect(read).toMatchObject({ kind: 'unavailable' });
+    expect(create).toMatchObject({ kind: 'unknown_outcome' });
+    for (const failure of [read, create]) {
+      expectNoSecret(failure, { password: access_token }, { name: 'Secretname' });
+    }
+    // Nothing was followed.
+    expect(sent).toEqual(['GET /r4/Patient/1', 'POST /r4/Patient']);
+  });
+});
+
+test('a redirect to a record is not taken for the record that was made', async () => {
+  const headers = { location: '/r4/Patient/somebody-else' };
+  for (const status of [301, 302, 303, 307, 308]) {
+    const { create, sent } = await asked({ status, headers, json: { resourceType: 'Patient', id: 'somebody-else' } });
+    const message = `The EMR sends us to another address (${status}), which is not followed.`;
+    expect(create).toMatchObject({ kind: 'unknown_outcome', message });
+    expect(sent).toEqual(['GET /r4/Patient/1', 'POST /r4/Patient']);
+  }
+});
+
+test('a record that a server found instead of making one is ours only if it bears our marker', async () => {
+  const identifier = [{ system: 'urn:chartwire:marker', value: 'marker' }];
+  for (const [found, ours] of [
+    [{ resourceType: 'Patient', id: 'ours', identifier }, true],
+    [{ resourceType: 'Patient', id: 'somebody-else' }, false],
+  ] as const) {
+    const liar = await lie(() => ({ status: 200, json: found }));
+    const outcome = await clientOf(liar.url, undefined, true)
+      .create(person, 'marker')
+      .catch((error: unknown) => error);
+    expect(outcome).toMatchObject(ours ? { id: 'ours' } : { kind: 'unknown_outcome' });
+    await liar.close();
+  }
+});
+
+describe('an answer of the server', () => {
+  test.each([404, 410])('%d says that there is no such record', async (status) => {
+    for (const answer of [{ json: outcome('gone', 'not-found') }, { raw: '' }, { json: {} }]) {
+      expect((await asked({ status, ...answer })).read).toBeUndefined();
+    }
+  });
+
+  test('with a body that is no record is unreadable', async () => {
+    for (const answer of [
+      { json: { ok: true } },
+      { raw: '{"resourceType":' },
+      { raw: Buffer.from([0x22, 0xff, 0x22]) },
+    ]) {
+      expect((await asked(answer)).read).toMatchObject({ kind: 'unavailable' });
+    }
+    expect((await asked({ json: { resourceType: 'Practitioner', id: '1' } })).read).toMatchObject({
+      kind: 'unavailable',
+    });
+  });
+
+  test('too large is cut off and not believed', async () => {
+    const raw = Buffer.alloc(17_000_000, ' ');
+    const { read, create } = await asked({ raw });
+    const message = 'The EMR gave an answer that is too large to be read.';
+    expect(read).toMatchObject({ kind: 'unavailable', message });
+    expect(create).toMatchObject({ kind: 'unknown_outcome', message });
+  });
+
+  test('that refuses is passed on in its words, where they are words', async () => {
+    const words = async (diagnostics: string) => (await asked({ status: 422, json: outcome(diagnostics) })).create;
+    expect(await words('Patient.birthDate must not be in the future')).toMatchObject({
+      kind: 'refused',
+      message: 'The EMR refused: Patient.birthDate must not be in the future',
+    });
+    for (const trace of [
+      'java.lang.NullPointerException: null',
+      'Error at Foo.bar(Foo.java:12)',
+      'see https://emr.example.org/errors/12?token=x',
+      'SELECT * FROM patients',
+      '<b>bad</b>',
+      '',
+    ]) {
+      expect(await words(trace)).toMatchObject({
+        kind: 'refused',
+        message: 'The EMR did not accept the request (422).',
+      });
+    }
+    expect(await words('x'.repeat(5000))).toMatchObject({ message: expect.stringMatching(/^.{300,330}$/) });
+  });
+
+  test('that another change was in the way is tried again', async () => {
+    for (const code of ['lock-error', 'transient', 'throttled']) {
+      const { create } = await asked({ status: 409, json: outcome('busy', code) });
+      expect(create).toMatchObject({ kind: 'unavailable' });
+    }
+    expect((await asked({ status: 409, json: outcome('duplicate', 'duplicate') })).create).toMatchObject({
+      kind: 'refused',
+    });
+  });
+
+  test('that it has no such thing is a refusal', async () => {
+    for (const status of [405, 501]) {
+      expect((await asked({ status, raw: '' })).create).toMatchObject({
+        kind: 'refused',
+        message: 'The EMR does not offer this.',
+      });
+    }
+  });
+});
+
+describe('a server that does not answer', () => {
+  test('is told from one that cannot be reached: nothing was sent there', async () => {
+    const gone = await lie(() => ({ json: {} }));
+    await gone.close();
+    const failure = await failureOf(clientOf(gone.url).create(person, 'marker'));
+    expect(failure).toMatchObject({ kind: 'unavailable', message: 'The EMR cannot be reached.' });
+  });
+
+  test('is let go of when we are stopped, and a write that was under way is of unknown outcome', async () => {
+    const stop = new AbortController();
+    // It is stopped by the server's own ear: when the request has arrived.
+    const liar = await lie(() => {
+      stop.abort();
+      return { json: {} };
+    });
+    const client = clientOf(liar.url, stop.signal);
+    expect(await failureOf(client.create(person, 'marker'))).toMatchObject({ kind: 'unknown_outcome' });
+    expect(await failureOf(client.read('Patient', '1'))).toMatchObject({ kind: 'unavailable' });
+    expect(await failureOf(client.create(person, 'marker'))).toMatchObject({ kind: 'unavailable' });
+    await liar.close();
+  });
+});
+
+test('an address that we do not call is refused before anything is sent', async () => {
+  const failure = await failureOf(clientOf('http://169.254.169.254').create(person, 'marker'));
+  expect(failure).toMatchObject({ kind: 'refused', message: 'The address of the EMR is not allowed.' });
+});

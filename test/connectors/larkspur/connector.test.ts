@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connectors } from '../../../src/connectors/index.ts';
+import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
+import { createOutbound } from '../../../src/security/outbound.ts';
+import { failureOf, gather, openDoor, openOperations, openPlace, type Place, signedInGrant } from './fixture.ts';
+
+let place: Place;
+beforeAll(async () => {
+  place = await openPlace();
+});
+afterAll(() => place.close());
+
+test('is listed by its name', () => {
+  expect(connectors.get('larkspur')).toBe(larkspur);
+});
+
+test('offers exactly the operations that it gives', () => {
+  const given = larkspur.open(openDoor('https://emr.example'), {
+    credentials: {},
+    grant: {},
+    keepGrant: async () => {},
+  });
+  expect(Object.keys(given).sort()).toEqual([...larkspur.offers].sort());
+});
+
+test.each(['https://emr.example', 'https://emr.example/', 'http://127.0.0.1:8085'])(
+  'takes the address %s',
+  (address) => {
+    expect(larkspur.refuseAddress(new URL(address))).toBeUndefined();
+  },
+);
+
+test.each([
+  'https://emr.example/api',
+  'https://emr.example/?practice=1',
+  'https://emr.example/?',
+  'https://emr.example/a/',
+])('refuses the address %s', (address) => {
+  expect(larkspur.refuseAddress(new URL(address))).toBe('must be the address of the practice without a path.');
+});
+
+test('an address that may not be called is refused, not tried again', async () => {
+  const door = { ...openDoor('http://10.0.0.1'), outbound: createOutbound({ sandbox: false, allow: [] }) };
+  const { emr } = openOperations(door, {}, {});
+  const failure = await failureOf(gather(emr.listStaff()));
+  expect(failure).toMatchObject({ kind: 'refused', message: 'The address of the EMR is not allowed.' });
+});
+
+test.each(['http://127.0.0.1:9', 'http://127.0.0.1:9/'])(
+  'nobody at %s: unavailable, for a write too',
+  async (address) => {
+    const { emr } = openOperations(openDoor(address), {}, {});
+    const expected = { kind: 'unavailable', message: 'Larkspur cannot be reached.' };
+    expect(await failureOf(emr.findPatient('LK100001'))).toMatchObject(expected);
+    const input = { patient_ehr_id: '10001', pharmacy_ehr_id: '9002' };
+    expect(await failureOf(emr.addPatientPharmacy.send(input, 'm-1'))).toMatchObject(expected);
+  },
+);
+
+test('a telephone call with a refill at a new pharmacy stands in the chart as it was told', async () => {
+  const door = openDoor(place.emr.url);
+  const grant = await signedInGrant(place);
+  const { emr } = openOperations(door, place.credentials, grant);
+  const { example } = place.emr;
+  const patient = await emr.findPatient(example.patient_mrn);
+  const patient_ehr_id = patient?.ehr_id ?? '';
+  const [medication] = await emr.listMedications(patient_ehr_id);
+  expect(medication).toMatchObject({ ehr_id: '20001', name: 'Lisinopril 10 mg', strength: '10 mg', active: true });
+
+  const pharmacy_ehr_id = example.pharmacy_ehr_id;
+  await emr.addPatientPharmacy.send({ patient_ehr_id, pharmacy_ehr_id }, 'chart-pharmacy');
+  expect(await emr.listPatientPharmacies(patient_ehr_id)).toContainEqual(
+    expect.objectContaining({ ehr_id: pharmacy_ehr_id, is_primary: '0' }),
+  );
+
+  const input = {
+    patient_ehr_id,
+    provider_ehr_id: example.provider_id,
+    location_ehr_id: example.location_id,
+    assigned_to_ehr_id: example.assigned_to_id,
+    high_priority: true,
+    reason: 'Refill',
+    caller: 'Björn',
+    message: 'Line one\nLine two',
+    pharmacy_ehr_id,
+    template_name: null,
+  };
+  const encounter = await emr.createTelephoneEncounter.send(input, 'chart-call');
+  const refill = { encounter_ehr_id: encounter.ehr_id, medication_ehr_id: '20001', pharmacy_ehr_id };
+  await emr.addRefill.send(refill, 'chart-refill');
+
+  const answer = await fetch(`${place.emr.url}/api/telephone-encounters/${encounter.ehr_id}`, {
+    headers: { authorization: `Bearer ${grant.session_token}` },
+  });
+  expect(await answer.json()).toMatchObject({
+    patientId: patient_ehr_id,
+    providerId: '501',
+    facilityId: '11',
+    assignedTo: '703',
+    priority: 'H',
+    reason: 'Refill',
+    caller: 'Björn',
+    message: 'Line one\nLine two',
+    pharmacyId: '9002',
+    templateName: null,
+    refills: [{ medicationId: '20001', pharmacyId: '9002' }],
+  });
+});
+
+test('ids are one step of the path, whatever is in them', async () => {
+  const { emr } = openOperations(openDoor(place.emr.url), place.credentials, await signedInGrant(place));
+  const failure = await failureOf(emr.listMedications('10001/medications?x=#'));
+  expect(failure).toMatchObject({ kind: 'not_found', message: "No patient with id '10001/medications?x=#'." });
+  expect(await emr.addRefill.find?.('a/b ?', refillInput)).toBeUndefined();
+});
+
+const refillInput = { encounter_ehr_id: '1', medication_ehr_id: '1', pharmacy_ehr_id: null };

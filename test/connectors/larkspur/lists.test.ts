@@ -1,0 +1,201 @@
+import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Operations } from '../../../src/connectors/connector.ts';
+import { AppointmentSource } from '../../../src/model/appointment.ts';
+import { ClaimSource } from '../../../src/model/claim.ts';
+import { InsuranceProviderSource } from '../../../src/model/insuranceProvider.ts';
+import { LocationSource } from '../../../src/model/location.ts';
+import { OrderSource } from '../../../src/model/order.ts';
+import { PatientSource } from '../../../src/model/patient.ts';
+import { PharmacySource } from '../../../src/model/pharmacy.ts';
+import { ProviderSource } from '../../../src/model/provider.ts';
+import { ReferringProviderSource } from '../../../src/model/referringProvider.ts';
+import { CodeLists } from '../../../src/model/settings.ts';
+import { StaffMemberSource } from '../../../src/model/staff.ts';
+import { gather, openDoor, openOperations, openPlace, type Place, signedInGrant } from './fixture.ts';
+
+let place: Place;
+let emr: Operations;
+let calls: string[];
+beforeAll(async () => {
+  place = await openPlace();
+  const door = openDoor(place.emr.url);
+  calls = door.calls;
+  emr = openOperations(door, place.credentials, await signedInGrant(place)).emr;
+});
+afterAll(() => place.close());
+
+describe('the lists of a practice', () => {
+  test.each<[keyof Operations & `list${string}s`, TSchema, number]>([
+    ['listProviders', ProviderSource, 8],
+    ['listLocations', LocationSource, 3],
+    ['listPharmacies', PharmacySource, 15],
+    ['listPatients', PatientSource, 200],
+    ['listInsuranceProviders', InsuranceProviderSource, 18],
+    ['listReferringProviders', ReferringProviderSource, 12],
+    ['listOrders', OrderSource, 240],
+    ['listClaims', ClaimSource, 3000],
+  ])('%s gives every record in our own shape', async (name, schema, count) => {
+    const records = await gather((emr[name] as () => AsyncIterable<unknown[]>)());
+    const shape = Compile(schema);
+    expect(records.filter((record) => !shape.Check(record))).toEqual([]);
+    expect(records).toHaveLength(count);
+  });
+
+  test('appointments come in our own shape, by the clock of the practice', async () => {
+    const appointments = await gather(emr.listAppointments());
+    expect(appointments.length).toBeGreaterThan(1000);
+    const shape = Compile(AppointmentSource);
+    expect(appointments.filter((each) => !shape.Check(each))).toEqual([]);
+    for (const { starts } of appointments) expect(starts).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:00$/);
+    expect(new Set(appointments.map(({ cancelled }) => cancelled))).toEqual(new Set([true, false]));
+    for (const block of await gather(emr.listScheduleBlocks())) {
+      expect(block.starts).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:00$/);
+      expect(block.minutes).toBeGreaterThan(0);
+    }
+  });
+
+  test('codes come as they are, and required fields by our names', async () => {
+    expect(await gather(emr.listVisitTypes())).toContainEqual({
+      ehr_id: 'NP',
+      code: 'NP',
+      description: 'New patient',
+      minutes: expect.any(Number),
+    });
+    expect(await gather(emr.listVisitStatuses())).toContainEqual({
+      ehr_id: 'CAN',
+      code: 'CAN',
+      description: 'Cancelled',
+      minutes: null,
+    });
+    const value = ['homePhone', 'birthDate', 'email', 'noEmailReason', 'renderingProviderId'];
+    await place.control('PATCH', '/settings/requiredPatientFields', { value });
+    const lists = await emr.getCodeLists();
+    expect(Compile(CodeLists).Check(lists)).toBe(true);
+    expect(lists.languages).toContainEqual({ code: 'ENG', name: 'English' });
+    expect(lists.required_patient_fields).toEqual([
+      'phone',
+      'dob',
+      'email',
+      'no_email_reason',
+      'referred_to_provider_id',
+    ]);
+  });
+
+  test('staff have their role and whether they still work there', async () => {
+    const staff = await gather(emr.listStaff());
+    expect(staff).toHaveLength(12);
+    expect(staff.every((one) => Compile(StaffMemberSource).Check(one))).toBe(true);
+    expect(staff[0]).toEqual({ ehr_id: '701', name: 'Avery Deskwell', role: 'frontdesk', status: 'active' });
+    expect(staff.at(-1)).toMatchObject({ ehr_id: '712', status: 'inactive' });
+  });
+
+  test('go on over as many pages as there are', async () => {
+    for (let n = 0; n < 3; n++) await place.control('POST', '/patients', { lastName: 'Later', firstName: String(n) });
+    calls.length = 0;
+    const sizes: number[] = [];
+    for await (const page of emr.listPatients()) sizes.push(page.length);
+    expect(sizes).toEqual([200, 3]);
+    expect(calls).toHaveLength(2);
+  });
+
+  test('say null where Larkspur says nothing', async () => {
+    const added = (await place.control('POST', '/patients', {
+      lastName: 'Blank',
+      firstName: 'Ann',
+      middleName: '',
+      email: ' ',
+      birthDate: '02/29/2024',
+      sexCode: 'F',
+    })) as { mrn: string; patientId: string };
+    expect(await emr.findPatient(added.mrn)).toEqual({
+      ehr_id: added.patientId,
+      mrn: added.mrn,
+      first_name: 'Ann',
+      middle_name: null,
+      last_name: 'Blank',
+      dob: '2024-02-29',
+      sex: 'female',
+      phone: null,
+      cell_phone: null,
+      email: null,
+      address_street: null,
+      address_line2: null,
+      address_city: null,
+      address_state: null,
+      address_zip: null,
+      insurance_name: null,
+      insurance_subscriber_number: null,
+    });
+  });
+
+  test('a patient is found by the whole MRN alone', async () => {
+    expect(await emr.findPatient('LK100001')).toMatchObject({ ehr_id: '10001', mrn: 'LK100001' });
+    for (const mrn of ['LK10000', 'lk100001', 'LK100001 ', '%', '', 'LK1&mrn=LK100001']) {
+      expect(await emr.findPatient(mrn)).toBeUndefined();
+    }
+  });
+
+  test('hours come with their dates, recurrence and visit rules', async () => {
+    const shift = {
+      startTime: '09:00',
+      endTime: '12:30',
+      facilityId: '11',
+      effectiveFrom: '01/05/2026',
+      description: null,
+    };
+    const open = { effectiveTo: null, recurrence: null, visitRules: [] };
+    const recurrence = { startDate: '01/10/2026', intervalType: 'weeks', intervalAmount: 2, description: null };
+    const rule = { startTime: '09:00', endTime: '10:00', visits: 2, visitTypeCode: 'NP', visitTypeName: 'New patient' };
+    await place.control('PATCH', '/providers/501', {
+      weeklyHours: [
+        { dayName: 'Monday', shifts: [{ ...shift, ...open }] },
+        {
+          dayName: 'Saturday',
+          shifts: [
+            { ...shift, effectiveTo: '12/31/2026', description: 'Clinic', recurrence, visitRules: [rule] },
+            // No such day: a shift whose end is unknown is not offered.
+            { ...shift, ...open, effectiveTo: '02/30/2026' },
+          ],
+        },
+      ],
+    });
+    const [provider] = await gather(emr.listProviders());
+    expect(provider).toMatchObject({ ehr_id: '501', name: 'Harper Samplewell, MD', timezone: 'America/New_York' });
+    const plain = {
+      start: 'T09:00:00',
+      end: 'T12:30:00',
+      facility_id: '11',
+      set_start_date: '2026-01-05T00:00:00',
+    };
+    expect(provider?.hours).toStrictEqual([
+      { day: 'Monday', shifts: [plain] },
+      {
+        day: 'Saturday',
+        shifts: [
+          {
+            ...plain,
+            set_end_date: '2026-12-31T00:00:00',
+            set_description: 'Clinic',
+            recurrence: {
+              rec_start_date: '2026-01-10T00:00:00',
+              recur_interval_type: 'weeks',
+              recur_interval_amount: 2,
+              recur_interval_description: 'Every 2 weeks',
+            },
+            visit_type_rules: [
+              {
+                start_time: '09:00:00',
+                end_time: '10:00:00',
+                total_visits: 2,
+                visit_type_id: 'NP',
+                visit_type_desc: 'New patient',
+              },
+            ],
+          },
+        ],
+      },
+    ]);
+  });
+});

@@ -1,0 +1,132 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
+import {
+  expectNoSecret,
+  failureOf,
+  gather,
+  lie,
+  openDoor,
+  openOperations,
+  openPlace,
+  type Place,
+  required,
+} from './fixture.ts';
+
+let place: Place;
+beforeAll(async () => {
+  place = await openPlace();
+});
+afterEach(async () => {
+  await place.control('DELETE', '/faults');
+});
+afterAll(() => place.close());
+
+const signIn = (credentials: Record<string, string>, code?: string, address = place.emr.url) =>
+  larkspur.signIn(openDoor(address), credentials, code);
+
+describe('signing in', () => {
+  test('asks for the code when none was given', async () => {
+    expect(await signIn(place.credentials)).toEqual({ outcome: 'code_required' });
+    expect(await signIn(place.credentials, '  ')).toEqual({ outcome: 'code_required' });
+  });
+
+  test.each<[string, (code: string) => string]>([
+    ['as it is', (code) => code],
+    ['with spaces around', (code) => ` ${code}\n`],
+    ['in two groups', (code) => `${code.slice(0, 3)} ${code.slice(3)}`],
+  ])('with a code %s gives a grant that works, the person and the time zone', async (_, typed) => {
+    const answer = await signIn(place.credentials, typed(place.code()));
+    expect(answer).toEqual({
+      outcome: 'signed_in',
+      grant: { session_token: expect.any(String), device_token: expect.any(String) },
+      user: { ehr_id: '701', name: 'Avery Deskwell' },
+      timezone: 'America/New_York',
+    });
+    if (answer.outcome !== 'signed_in') return;
+    const { emr } = openOperations(openDoor(place.emr.url), place.credentials, answer.grant);
+    expect(await gather(emr.listLocations())).toHaveLength(3);
+  });
+
+  test('with a wrong password, an unknown name or nothing typed is refused for the credentials', async () => {
+    const refused = { outcome: 'refused', because: 'credentials' };
+    expect(await signIn({ ...place.credentials, password: 'wrong' }, place.code())).toEqual(refused);
+    expect(await signIn({ username: 'nobody', password: 'x' })).toEqual(refused);
+    expect(await signIn({ username: '', password: '' })).toEqual(refused);
+    expect(await signIn({ ...place.credentials, password: 'x'.repeat(201) })).toEqual(refused);
+    expect(await signIn({})).toEqual(refused);
+  });
+
+  test('with a wrong code is refused for the code', async () => {
+    const wrong = place.code() === '000000' ? '000001' : '000000';
+    expect(await signIn(place.credentials, wrong)).toEqual({ outcome: 'refused', because: 'code' });
+    expect(await signIn(place.credentials, 'x'.repeat(201))).toEqual({ outcome: 'refused', because: 'code' });
+  });
+
+  test('tried wrongly too often is locked, then also with the right password', async () => {
+    const { username, password } = required(place.emr.staff[4]);
+    const outcomes = [];
+    for (let tries = 0; tries < 5; tries++) outcomes.push(await signIn({ username, password: 'wrong' }));
+    expect(outcomes[0]).toEqual({ outcome: 'refused', because: 'credentials' });
+    expect(outcomes[4]).toEqual({ outcome: 'refused', because: 'locked' });
+    expect(await signIn({ username, password })).toEqual({ outcome: 'refused', because: 'locked' });
+  });
+
+  test.each(['error_500', 'error_429', 'reset', 'truncate', 'html', 'empty'])(
+    'met by %s at either step is unavailable, without a secret in the error',
+    async (kind) => {
+      for (const step of ['login', 'login_code']) {
+        await place.fault(step, kind);
+        const failure = await failureOf(signIn(place.credentials, place.code()));
+        expect(failure.kind).toBe('unavailable');
+        expectNoSecret(failure, place.credentials);
+      }
+    },
+  );
+
+  test('where nobody answers is unavailable', async () => {
+    expect(await failureOf(signIn(place.credentials, undefined, 'http://127.0.0.1:9'))).toMatchObject({
+      kind: 'unavailable',
+      message: 'Larkspur cannot be reached.',
+    });
+  });
+
+  test.each([
+    ['another product', { json: { product: 'Rosebush' } }],
+    ['a web page', { raw: '<!doctype html><p>Welcome</p>' }],
+    ['a page that is not there', { status: 404, raw: '<h1>Not found</h1>' }],
+    ['a way elsewhere', { status: 301, headers: { location: 'https://example.org/' }, raw: '' }],
+  ])('at %s gives no password away', async (_, answer) => {
+    const asked: string[] = [];
+    const liar = await lie(({ url = '', body }) => {
+      asked.push(url + body);
+      return answer;
+    });
+    const failure = await failureOf(signIn(place.credentials, '123456', liar.url));
+    expect(failure).toMatchObject({ kind: 'refused', message: 'This address is not a Larkspur EMR.' });
+    expect(asked).toEqual(['/api/practice']);
+    await liar.close();
+  });
+
+  test.each([
+    [1, 'signed_in'],
+    [2, 'unavailable'],
+  ])('starts over once when the challenge runs out: %i times gives %s', async (times, expected) => {
+    let run_out = 0;
+    const challenges: string[] = [];
+    const liar = await lie(({ url, body }) => {
+      if (url === '/api/practice') return { json: { product: 'Larkspur' } };
+      if (url === '/api/login') return { json: { status: 'CODE_REQUIRED', challengeId: `c${challenges.length}` } };
+      challenges.push(JSON.parse(body).challengeId);
+      if (run_out++ < times)
+        return { status: 410, json: { errorCode: 'CHALLENGE_EXPIRED', errorText: 'Start again.' } };
+      return { json: { sessionToken: 's', deviceToken: 'd', staffId: '1', staffName: 'A', timeZone: 'UTC' } };
+    });
+    const outcome = await signIn(place.credentials, '123456', liar.url).then(
+      (answer) => answer.outcome,
+      (error) => error.kind,
+    );
+    expect(outcome).toBe(expected);
+    expect(challenges).toEqual(['c0', 'c1']);
+    await liar.close();
+  });
+});
