@@ -44,24 +44,24 @@ export async function openAccount(
   const { account } = opened;
   const connector = connectorOf(ctx, account.connector);
   let kept = account.grant_sealed;
-  const door = { address: account.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys };
+  const endpoint = { address: account.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys };
   const access = {
     // Both were sealed by linkAccount from values of these types.
     credentials: JSON.parse(opened.credentials),
     grant: JSON.parse(opened.grant),
     timezone: account.timezone,
-    keepGrant: async (grant: Grant) => {
+    saveGrant: async (grant: Grant) => {
       kept = await keepGrant(ctx, account, kept, grant);
     },
   };
   return {
     account,
     connector,
-    operations: connector.open(door, access),
+    operations: connector.open(endpoint, access),
     lookAgain: async () => {
-      const found = await connector.discover?.(door, access);
+      const found = await connector.refreshCapabilities?.(endpoint, access);
       if (!found) return;
-      kept = await keepGrant(ctx, account, kept, found.grant, found.offers);
+      kept = await keepGrant(ctx, account, kept, found.grant, found.capabilities);
       ctx.lookups.clear();
     },
   };

@@ -1,56 +1,55 @@
 import { inspect } from 'node:util';
 import { EmrFailure } from '../connectors/connector.ts';
+import { collect } from '../connectors/operations.ts';
 import { OutboundFailure } from '../security/outbound.ts';
-import { broken, notTried } from './broken.ts';
-import { type Check, failureOf } from './check.ts';
-import type { Call, ListName, Stand, Tamper } from './environment.ts';
-import { gather } from './gather.ts';
+import { type Check, fail, failureOf, skip } from './check.ts';
+import type { Call, Environment, Interceptor, ListName } from './environment.ts';
 import { mayWrite } from './interceptors.ts';
 import { listOf, lists } from './listChecks.ts';
 import { trial } from './prepareWrite.ts';
 import { samples, type WriteName } from './samples.ts';
 
 /** How it behaves on the whole: stopped, at work in several lanes, when its session ends, and in what it says. */
-export const conductChecks: readonly Check[] = [
+export const behaviorChecks: readonly Check[] = [
   {
     id: 'stop.before',
     promise: 'work that was stopped before it began calls nobody',
-    run: async (stand) => {
+    run: async (env) => {
       const stop = new AbortController();
       stop.abort();
       let sent = 0;
-      const tamper: Tamper = (_, pass, { signal }) => {
+      const intercept: Interceptor = (_, pass, { signal }) => {
         if (!signal?.aborted) sent++;
         return pass();
       };
-      const name = await anyList(stand);
-      const { emr } = await stand.open({ tamper, signal: stop.signal });
-      await failureOf(stand, 'stopped beforehand', () => gather(listOf(emr, name)()), ['unavailable']);
-      if (sent > 0) broken('a call went out all the same');
+      const name = await anyList(env);
+      const { emr } = await env.open({ intercept, signal: stop.signal });
+      await failureOf(env, 'stopped beforehand', () => collect(listOf(emr, name)()), ['unavailable']);
+      if (sent > 0) fail('a call went out all the same');
     },
   },
   {
     id: 'stop.reading',
     promise: 'a read that is stopped ends at once, and no further call goes out',
-    run: async (stand) => {
-      const name = await anyList(stand);
-      const { tamper, held, stop } = holding(() => true);
-      const { emr, calls } = await stand.open({ tamper, signal: stop.signal });
-      const reading = failureOf(stand, 'a read that was stopped', () => gather(listOf(emr, name)()), ['unavailable']);
+    run: async (env) => {
+      const name = await anyList(env);
+      const { intercept, held, stop } = holding(() => true);
+      const { emr, calls } = await env.open({ intercept, signal: stop.signal });
+      const reading = failureOf(env, 'a read that was stopped', () => collect(listOf(emr, name)()), ['unavailable']);
       await Promise.race([held, reading]);
       stop.abort();
       await soon(reading, 'a read that was stopped');
-      if (calls.length > 1) broken('it went on to call');
+      if (calls.length > 1) fail('it went on to call');
     },
   },
   {
     id: 'stop.writing',
     promise: 'a write that is stopped on its way ends at once, and is of unknown outcome',
-    run: async (stand) => {
-      const name = await anyWrite(stand);
-      const { tamper, held, stop } = holding(mayWrite);
-      const { write, input, marker } = await trial(stand, name, tamper, stop.signal);
-      const writing = failureOf(stand, 'a stopped write', () => write.send(input, marker), ['unknown_outcome']);
+    run: async (env) => {
+      const name = await anyWrite(env);
+      const { intercept, held, stop } = holding(mayWrite);
+      const { write, input, marker } = await trial(env, name, intercept, stop.signal);
+      const writing = failureOf(env, 'a stopped write', () => write.send(input, marker), ['unknown_outcome']);
       await Promise.race([held, writing]);
       stop.abort();
       await soon(writing, 'a write that was stopped');
@@ -59,68 +58,66 @@ export const conductChecks: readonly Check[] = [
   {
     id: 'lanes.parallel',
     promise: 'as many lanes as it declares may be at work at once',
-    run: async (stand) => {
-      const name = await anyWrite(stand);
+    run: async (env) => {
+      const name = await anyWrite(env);
       const trials = [];
-      for (let lane = 0; lane < stand.connector.limits.parallel_max; lane++) trials.push(await trial(stand, name));
-      const written = await Promise.all(
-        trials.map(({ write, input, marker }) => stand.watch(write.send(input, marker))),
-      );
-      if (new Set(written.map(({ ehr_id }) => ehr_id)).size !== trials.length) broken('two lanes wrote one record');
+      for (let lane = 0; lane < env.connector.limits.parallel_max; lane++) trials.push(await trial(env, name));
+      const written = await Promise.all(trials.map(({ write, input, marker }) => env.watch(write.send(input, marker))));
+      if (new Set(written.map(({ ehr_id }) => ehr_id)).size !== trials.length) fail('two lanes wrote one record');
     },
   },
   {
     id: 'session.ended',
     promise: 'a session that ended is renewed and the new grant kept, or a person is asked for; it is no refusal',
-    run: async (stand) => {
-      if (!stand.endSession) return notTried('the kit cannot end a session in this EMR');
-      await stand.endSession();
-      const { emr, kept } = await stand.open();
-      const name = await anyList(stand);
-      const failure = await stand.watch(gather(listOf(emr, name)())).catch((error: unknown) => error);
+    run: async (env) => {
+      if (!env.endSession) return skip('the kit cannot end a session in this EMR');
+      await env.endSession();
+      const { emr, kept } = await env.open();
+      const name = await anyList(env);
+      const failure = await env.watch(collect(listOf(emr, name)())).catch((error: unknown) => error);
       if (failure instanceof EmrFailure && failure.kind === 'login_required') return;
-      if (failure instanceof Error) broken('it ended neither well nor as login_required');
+      if (failure instanceof Error) fail('it ended neither well nor as login_required');
       const [grant] = kept;
       if (!grant) return;
-      const again = await stand.open({ grant });
-      await gather(listOf(again.emr, name)());
-      if (again.kept.length > 0) broken('the grant that was kept was not good');
+      const again = await env.open({ grant });
+      await collect(listOf(again.emr, name)());
+      if (again.kept.length > 0) fail('the grant that was kept was not good');
     },
   },
   {
     id: 'session.link_ended',
     promise: 'when only a person can open a new session, every operation ends as login_required',
-    run: async (stand) => {
-      if (!stand.endLink) return notTried('the kit cannot end a link in this EMR');
-      await stand.endLink();
-      const { emr } = await stand.open();
-      for (const name of await offeredLists(stand)) {
-        if ((await stand.callsOf(name)) === 0) continue;
-        await failureOf(stand, name, () => gather(listOf(emr, name)()), ['login_required']);
+    run: async (env) => {
+      if (!env.endLink) return skip('the kit cannot end a link in this EMR');
+      await env.endLink();
+      const { emr } = await env.open();
+      for (const name of await offeredLists(env)) {
+        if ((await env.callsOf(name)) === 0) continue;
+        await failureOf(env, name, () => collect(listOf(emr, name)()), ['login_required']);
       }
     },
   },
   {
     id: 'words.secrets',
     promise: 'no secret stands in an error, in its stack or its causes, nor in an address that was called',
-    run: async (stand) => {
-      const secrets = await secretsOf(stand);
-      const said = stand.failures.map(everythingOf).join('\n');
-      if (secrets.some((secret) => said.includes(secret))) broken('a secret stands in an error');
-      const urls = [...stand.urls].flatMap((url) => [url, decodeURIComponent(url)]).join('\n');
-      if (secrets.some((secret) => urls.includes(secret))) broken('a secret stands in an address');
+    run: async (env) => {
+      const secrets = await secretsOf(env);
+      const said = env.failures.map(everythingOf).join('\n');
+      if (secrets.some((secret) => said.includes(secret))) fail('a secret stands in an error');
+      const urls = [...env.urls].flatMap((url) => [url, decodeURIComponent(url)]).join('\n');
+      if (secrets.some((secret) => urls.includes(secret))) fail('a secret stands in an address');
     },
   },
   {
     id: 'words.plain',
     promise: 'every failure is an EmrFailure in plain words: no page, no body, no address, no stack',
-    run: async (stand) => {
-      for (const failure of stand.failures) {
-        if (!(failure instanceof EmrFailure)) return broken('an error of another kind was thrown');
+    run: async (env) => {
+      for (const failure of env.failures) {
+        if (!(failure instanceof EmrFailure)) return fail('an error of another kind was thrown');
         const { message, kind } = failure;
-        if (!message.trim() || message.length > 1500) broken(`a failure (${kind}) has no words, or too many`);
+        if (!message.trim() || message.length > 1500) fail(`a failure (${kind}) has no words, or too many`);
         const raw = /<[a-z!]|[{[]"|https?:\/\/|\bat \S+:\d+/i.exec(message);
-        if (raw) broken(`a failure (${kind}) shows what was meant for machines`);
+        if (raw) fail(`a failure (${kind}) shows what was meant for machines`);
       }
     },
   },
@@ -139,20 +136,20 @@ function everythingOf(error: unknown): string {
 const list_names = Object.keys(lists) as ListName[];
 const write_names = Object.keys(samples) as WriteName[];
 
-async function offeredLists(stand: Stand): Promise<ListName[]> {
-  const offered = await stand.offers();
+async function offeredLists(env: Environment): Promise<ListName[]> {
+  const offered = await env.offers();
   return list_names.filter((name) => offered.includes(name));
 }
 
-async function anyList(stand: Stand): Promise<ListName> {
-  const [first] = await offeredLists(stand);
-  return first ?? notTried('this EMR offers no list');
+async function anyList(env: Environment): Promise<ListName> {
+  const [first] = await offeredLists(env);
+  return first ?? skip('this EMR offers no list');
 }
 
-async function anyWrite(stand: Stand): Promise<WriteName> {
-  if (!stand.writes) notTried('no synthetic records may be written here');
-  const offered = await stand.offers();
-  return write_names.find((name) => offered.includes(name)) ?? notTried('this EMR offers no write');
+async function anyWrite(env: Environment): Promise<WriteName> {
+  if (!env.writes) skip('no synthetic records may be written here');
+  const offered = await env.offers();
+  return write_names.find((name) => offered.includes(name)) ?? skip('this EMR offers no write');
 }
 
 /** Keeps a call waiting until it is stopped, as a slow EMR would. */
@@ -162,7 +159,7 @@ function holding(of: (call: Call) => boolean) {
   const held = new Promise<void>((done) => {
     tellHeld = done;
   });
-  const tamper: Tamper = (call, pass, { signal }) => {
+  const intercept: Interceptor = (call, pass, { signal }) => {
     if (!of(call)) return pass();
     tellHeld();
     return new Promise((_, reject) => {
@@ -171,7 +168,7 @@ function holding(of: (call: Call) => boolean) {
       signal?.addEventListener('abort', end);
     });
   };
-  return { tamper, held, stop };
+  return { intercept, held, stop };
 }
 
 const soon_ms = 5000;
@@ -184,14 +181,14 @@ async function soon(work: Promise<unknown>, what: string): Promise<void> {
   });
   await Promise.race([work, late]).catch((error: unknown) => {
     if (error instanceof Error && error.message === 'late')
-      broken(`${what} was still going on ${soon_ms / 1000} s later`);
+      fail(`${what} was still going on ${soon_ms / 1000} s later`);
     throw error;
   });
   clearTimeout(timer);
 }
 
 /** What must not be said: secrets that were typed, and tokens that were given. */
-async function secretsOf({ connector, credentials, session }: Stand): Promise<string[]> {
+async function secretsOf({ connector, credentials, session }: Environment): Promise<string[]> {
   const typed = connector.credential_fields.filter(({ secret }) => secret).map(({ name }) => credentials[name] ?? '');
   const { grant } = await session();
   const given = Object.entries(grant).filter(([name]) => /token|secret|key|session/i.test(name));

@@ -2,19 +2,19 @@ import { randomBytes } from 'node:crypto';
 import type {
   Connector,
   Credentials,
-  Door,
+  EmrEndpoint,
   Grant,
   Listing,
   OperationName,
   Operations,
   SignIn,
 } from '../connectors/connector.ts';
+import { collect } from '../connectors/operations.ts';
 import type { Outbound, OutboundRequest, OutboundResponse } from '../security/outbound.ts';
-import { broken, notTried } from './broken.ts';
-import { gather } from './gather.ts';
+import { fail, skip } from './check.ts';
 
 /** The connector under test, the EMR it is tried on, and what may be done there. */
-export type World = {
+export type CertificationTarget = {
   connector: Connector;
   address: string;
   credentials: Credentials;
@@ -34,17 +34,17 @@ export type World = {
 
 export type Call = { method: string; url: string; had_signal: boolean };
 /** Stands between the connector and the EMR: passes a call on, answers it itself, or loses the answer. */
-export type Tamper = (
+export type Interceptor = (
   call: Call,
   pass: () => Promise<OutboundResponse>,
   request: OutboundRequest,
 ) => Promise<OutboundResponse>;
 export type Opened = { emr: Partial<Operations>; calls: Call[]; kept: Grant[] };
 export type SignedIn = Extract<SignIn, { outcome: 'signed_in' }>;
-type Opening = { tamper?: Tamper; signal?: AbortSignal; grant?: Grant };
+type Opening = { intercept?: Interceptor; signal?: AbortSignal; grant?: Grant };
 
-export type Stand = World & {
-  door(opening?: Opening): { door: Door; calls: Call[] };
+export type Environment = CertificationTarget & {
+  endpoint(opening?: Opening): { endpoint: EmrEndpoint; calls: Call[] };
   /** The one good sign-in. */
   signIn(): Promise<SignedIn>;
   /** What it gave, for all that comes after it; without it nothing more can be tried. */
@@ -57,7 +57,7 @@ export type Stand = World & {
   /** How many calls that took. */
   callsOf(name: ListName): Promise<number>;
   /** A patient to read. */
-  somebody(): Promise<{ ehr_id: string; mrn: string }>;
+  anyPatient(): Promise<{ ehr_id: string; mrn: string }>;
   /** Hands the promise on, and keeps what it fails with: at the end all failures are searched for secrets. */
   watch<T>(work: Promise<T>): Promise<T>;
   failures: unknown[];
@@ -77,9 +77,9 @@ export type ListName = {
 }[OperationName];
 export type RowOf<Name extends ListName> = Operations[Name] extends Listing<infer Row> ? Row : never;
 
-export function openStand(world: World): Stand {
+export function createEnvironment(world: CertificationTarget): Environment {
   const memory = new Map<string, Promise<unknown>>();
-  const stand: Stand = {
+  const env: Environment = {
     ...world,
     failures: [],
     tried: { appointments: 0 },
@@ -95,51 +95,51 @@ export function openStand(world: World): Stand {
     },
     watch: (work) =>
       work.catch((error: unknown) => {
-        stand.failures.push(error);
+        env.failures.push(error);
         throw error;
       }),
-    door: (opening = {}) => openDoor(stand, opening),
-    signIn: () => stand.remember('session', () => signInWell(stand)),
-    session: () => stand.signIn().catch(() => notTried('nobody could sign in')),
+    endpoint: (opening = {}) => openEndpoint(env, opening),
+    signIn: () => env.remember('session', () => signInWell(env)),
+    session: () => env.signIn().catch(() => skip('nobody could sign in')),
     open: async (opening = {}) => {
-      const { grant, offers, timezone } = await stand.session();
-      const { door, calls } = stand.door(opening);
+      const { grant, capabilities, timezone } = await env.session();
+      const { endpoint, calls } = env.endpoint(opening);
       const kept: Grant[] = [];
-      const keepGrant = async (renewed: Grant) => void kept.push(renewed);
-      const access = { credentials: world.credentials, grant: opening.grant ?? grant, keepGrant, timezone };
-      const emr = world.connector.open(door, access);
-      return { emr: onlyOffered(emr, offers ?? world.connector.offers), calls, kept };
+      const saveGrant = async (renewed: Grant) => void kept.push(renewed);
+      const access = { credentials: world.credentials, grant: opening.grant ?? grant, saveGrant, timezone };
+      const emr = world.connector.open(endpoint, access);
+      return { emr: onlyOffered(emr, capabilities ?? world.connector.capabilities), calls, kept };
     },
-    offers: async () => (await stand.session()).offers ?? world.connector.offers,
-    rows: async <Name extends ListName>(name: Name) => (await readOnce(stand, name)).rows,
-    callsOf: async (name) => (await readOnce(stand, name)).calls,
-    somebody: () => stand.remember('somebody', () => somebodyOf(stand)),
+    offers: async () => (await env.session()).capabilities ?? world.connector.capabilities,
+    rows: async <Name extends ListName>(name: Name) => (await readOnce(env, name)).rows,
+    callsOf: async (name) => (await readOnce(env, name)).calls,
+    anyPatient: () => env.remember('somebody', () => findPatient(env)),
   };
-  return stand;
+  return env;
 }
 
-function openDoor(stand: Stand, { tamper, signal }: Opening): { door: Door; calls: Call[] } {
+function openEndpoint(env: Environment, { intercept, signal }: Opening): { endpoint: EmrEndpoint; calls: Call[] } {
   const calls: Call[] = [];
   const fetch: Outbound['fetch'] = (url, request) => {
     const call = { method: request.method, url: String(url), had_signal: request.signal !== undefined };
     calls.push(call);
-    stand.urls.add(call.url);
-    const pass = () => stand.outbound.fetch(url, request);
-    return tamper ? tamper(call, pass, request) : pass();
+    env.urls.add(call.url);
+    const pass = () => env.outbound.fetch(url, request);
+    return intercept ? intercept(call, pass, request) : pass();
   };
-  const door = {
-    address: stand.address,
-    outbound: { ...stand.outbound, fetch },
+  const endpoint = {
+    address: env.address,
+    outbound: { ...env.outbound, fetch },
     signal: signal ?? new AbortController().signal,
   };
-  return { door, calls };
+  return { endpoint, calls };
 }
 
-async function signInWell(stand: Stand): Promise<SignedIn> {
-  const { connector, credentials, one_time_code } = stand;
-  const answer = await stand.watch(connector.signIn(stand.door().door, credentials, one_time_code?.()));
+async function signInWell(env: Environment): Promise<SignedIn> {
+  const { connector, credentials, one_time_code } = env;
+  const answer = await env.watch(connector.signIn(env.endpoint().endpoint, credentials, one_time_code?.()));
   if (answer.outcome === 'signed_in') return answer;
-  return broken(`the sign-in ended as ${answer.outcome}${'because' in answer ? ` (${answer.because})` : ''}`);
+  return fail(`the sign-in ended as ${answer.outcome}${'because' in answer ? ` (${answer.because})` : ''}`);
 }
 
 /** The product looks at the account's own list first, so what is not on it is not there, whatever `open` gives. */
@@ -149,25 +149,25 @@ function onlyOffered(emr: Partial<Operations>, offers: readonly string[]): Parti
 
 type ReadOnce<Name extends ListName> = { rows: RowOf<Name>[]; calls: number };
 
-function readOnce<Name extends ListName>(stand: Stand, name: Name): Promise<ReadOnce<Name>> {
-  return stand.remember(`rows ${name}`, async () => {
-    const { emr, calls } = await stand.open();
+function readOnce<Name extends ListName>(env: Environment, name: Name): Promise<ReadOnce<Name>> {
+  return env.remember(`rows ${name}`, async () => {
+    const { emr, calls } = await env.open();
     // By the definition of ListName; TypeScript does not follow it through the index.
     const list = emr[name] as Listing<RowOf<Name> & { ehr_id: string }> | undefined;
-    if (!list) return notTried(`this EMR does not offer ${name}`);
-    const all = await stand.watch(gather(list()));
+    if (!list) return skip(`this EMR does not offer ${name}`);
+    const all = await env.watch(collect(list()));
     // A list in the order of its changes meets a record again that changed meanwhile: the later one holds.
     const rows = list.incremental ? [...new Map(all.map((row) => [row.ehr_id, row])).values()] : all;
     return { rows, calls: calls.length };
   });
 }
 
-async function somebodyOf(stand: Stand): Promise<{ ehr_id: string; mrn: string }> {
-  const { emr } = await stand.open();
-  const { patient_mrn } = stand;
+async function findPatient(env: Environment): Promise<{ ehr_id: string; mrn: string }> {
+  const { emr } = await env.open();
+  const { patient_mrn } = env;
   if (patient_mrn !== undefined && emr.findPatient) {
-    return (await stand.watch(emr.findPatient(patient_mrn))) ?? broken('the patient that was named is not there');
+    return (await env.watch(emr.findPatient(patient_mrn))) ?? fail('the patient that was named is not there');
   }
-  const [first] = await stand.rows('listPatients');
-  return first ?? notTried('the EMR has no patient');
+  const [first] = await env.rows('listPatients');
+  return first ?? skip('the EMR has no patient');
 }

@@ -1,5 +1,5 @@
 import { OutboundFailure, type OutboundResponse } from '../security/outbound.ts';
-import type { Call, Tamper } from './environment.ts';
+import type { Call, Interceptor } from './environment.ts';
 
 const answer = (status: number, body: string, headers: Record<string, string> = {}): OutboundResponse => ({
   status,
@@ -23,30 +23,30 @@ export const useless = {
 export const too_many = answer(429, '', { 'retry-after': '7' });
 
 export const answering =
-  (make: () => OutboundResponse): Tamper =>
+  (make: () => OutboundResponse): Interceptor =>
   async () =>
     make();
 
 /** Nobody is there: nothing was sent. */
-export const unreachable: Tamper = async () => {
+export const unreachable: Interceptor = async () => {
   throw new OutboundFailure('unreachable', 'The address refuses connections.');
 };
 
 /** The connection breaks after the request went out, and the EMR never saw it. */
-export const cut: Tamper = async () => {
+export const cut: Interceptor = async () => {
   throw new OutboundFailure('broken', 'The connection broke off.', { sent: true });
 };
 
 /** The EMR does what it was asked, and its answer never arrives. */
-export const losing: Tamper = async (_, pass) => {
+export const losing: Interceptor = async (_, pass) => {
   await pass();
   throw new OutboundFailure('broken', 'The connection broke off.', { sent: true });
 };
 
 /** The call with this number (from 0), of those that may write when `of` says so; the others pass. */
-export function at(index: number, tamper: Tamper, of: (call: Call) => boolean = () => true): Tamper {
+export function at(index: number, intercept: Interceptor, of: (call: Call) => boolean = () => true): Interceptor {
   let seen = -1;
-  return (call, pass, request) => (of(call) && ++seen === index ? tamper(call, pass, request) : pass());
+  return (call, pass, request) => (of(call) && ++seen === index ? intercept(call, pass, request) : pass());
 }
 
 /** A call that changes something. Asking is done by GET, or in FHIR by a form sent to `_search`. */

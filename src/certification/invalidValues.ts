@@ -1,14 +1,12 @@
-import { isZone } from './isZone.ts';
-
 /** What is wrong with the values of a record, in words that hold none of them; undefined where nothing is. */
-export function faultOfValues(value: unknown, name = ''): string | undefined {
-  if (Array.isArray(value)) return firstOf(value.map((each) => () => faultOfValues(each, name)));
+export function findInvalidValue(value: unknown, name = ''): string | undefined {
+  if (Array.isArray(value)) return firstOf(value.map((each) => () => findInvalidValue(each, name)));
   if (typeof value === 'object' && value !== null) {
     return firstOf(
       Object.entries(value).map(
         ([key, each]) =>
           () =>
-            faultOfValues(each, key),
+            findInvalidValue(each, key),
       ),
     );
   }
@@ -58,4 +56,13 @@ function isDay(text: string): boolean {
 function isLocalTime(text: string): boolean {
   const [day = '', clock = ''] = text.split('T');
   return isDay(day) && /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/.test(clock);
+}
+
+/** Whether it is the name of a time zone that clocks can go by. */
+export function isZone(zone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).format(0) !== '';
+  } catch {
+    return false;
+  }
 }

@@ -1,6 +1,6 @@
 import type { EmrWrite, Operations, Written } from '../connectors/connector.ts';
-import { notTried } from './broken.ts';
-import type { Opened, Stand, Tamper } from './environment.ts';
+import { skip } from './check.ts';
+import type { Environment, Interceptor, Opened } from './environment.ts';
 import { samples, type WriteName } from './samples.ts';
 
 /** A write and its words, whichever it is. */
@@ -14,25 +14,30 @@ export type Trial = {
 };
 
 /** Opens the account anew and makes words for one write. The words are made untouched by the tampering. */
-export async function trial(stand: Stand, name: WriteName, tamper?: Tamper, signal?: AbortSignal): Promise<Trial> {
-  if (!stand.writes) notTried('no synthetic records may be written here');
-  const { emr, calls } = await stand.open({ ...(tamper && { tamper }), ...(signal && { signal }) });
-  if (!emr[name]) notTried(`this EMR does not offer ${name}`);
+export async function trial(
+  env: Environment,
+  name: WriteName,
+  intercept?: Interceptor,
+  signal?: AbortSignal,
+): Promise<Trial> {
+  if (!env.writes) skip('no synthetic records may be written here');
+  const { emr, calls } = await env.open({ ...(intercept && { intercept }), ...(signal && { signal }) });
+  if (!emr[name]) skip(`this EMR does not offer ${name}`);
   const sample = samples[name];
-  const input = await sample.input(stand);
-  const untouched = await stand.open();
+  const input = await sample.input(env);
+  const untouched = await env.open();
   // The words are those of this very write: both come from the entry of the same name.
   const write = emr[name] as unknown as Trial['write'];
   const count = sample.count as
-    | ((...of: [Partial<Operations>, unknown, Written, Stand]) => Promise<number>)
+    | ((...of: [Partial<Operations>, unknown, Written, Environment]) => Promise<number>)
     | undefined;
   return {
     write,
     input,
-    marker: stand.marker(),
+    marker: env.marker(),
     calls,
     count: async (written) =>
-      count && shows(untouched.emr, name) ? count(untouched.emr, input, written, stand) : undefined,
+      count && shows(untouched.emr, name) ? count(untouched.emr, input, written, env) : undefined,
   };
 }
 

@@ -5,11 +5,10 @@ import { AppointmentSource } from '../model/appointment.ts';
 import { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../model/liveChart.ts';
 import { PatientSource } from '../model/patient.ts';
 import { CodeLists } from '../model/settings.ts';
-import { broken, notTried } from './broken.ts';
-import { type Check, failureOf } from './check.ts';
-import type { Opened, Stand } from './environment.ts';
+import { type Check, fail, failureOf, skip } from './check.ts';
+import type { Environment, Opened } from './environment.ts';
 import { answering, cut, too_many, unreachable, useless } from './interceptors.ts';
-import { faultOfValues } from './invalidValues.ts';
+import { findInvalidValue } from './invalidValues.ts';
 
 type ReadName = {
   [Name in OperationName]: Operations[Name] extends (...given: never[]) => Promise<unknown> ? Name : never;
@@ -19,7 +18,7 @@ type Read = {
   /** What it gives. */
   gives: TSchema;
   /** Asks for something that is there. */
-  ask: (emr: Partial<Operations>, stand: Stand) => Promise<unknown>;
+  ask: (emr: Partial<Operations>, env: Environment) => Promise<unknown>;
   /** Asks for something that is not there. */
   askForNothing?: (emr: Partial<Operations>) => Promise<unknown>;
 };
@@ -34,7 +33,7 @@ const money = Type.Object({ patient_balance: Type.Number(), account_balance: Typ
 function ofChart(name: ChartName, gives: TSchema): Read {
   return {
     gives,
-    ask: async (emr, stand) => emr[name]?.((await stand.somebody()).ehr_id),
+    ask: async (emr, env) => emr[name]?.((await env.anyPatient()).ehr_id),
     askForNothing: async (emr) => emr[name]?.(nowhere),
   };
 }
@@ -51,20 +50,20 @@ export const reads: Record<ReadName, Read> = {
   getCodeLists: { gives: CodeLists, ask: async (emr) => emr.getCodeLists?.() },
   findPatient: {
     gives: PatientSource,
-    ask: async (emr, stand) => emr.findPatient?.((await stand.somebody()).mrn),
+    ask: async (emr, env) => emr.findPatient?.((await env.anyPatient()).mrn),
     askForNothing: async (emr) => emr.findPatient?.(nowhere),
   },
   getAppointment: {
     gives: AppointmentSource,
-    ask: async (emr, stand) => {
-      const [first] = await stand.rows('listAppointments');
-      return first ? emr.getAppointment?.(first.ehr_id) : notTried('the EMR has no appointment');
+    ask: async (emr, env) => {
+      const [first] = await env.rows('listAppointments');
+      return first ? emr.getAppointment?.(first.ehr_id) : skip('the EMR has no appointment');
     },
     askForNothing: async (emr) => emr.getAppointment?.(nowhere),
   },
   searchPatients: {
     gives: rows(PatientSource),
-    ask: async (emr, stand) => emr.searchPatients?.({ mrn: (await stand.somebody()).mrn }),
+    ask: async (emr, env) => emr.searchPatients?.({ mrn: (await env.anyPatient()).mrn }),
     askForNothing: async (emr) => emr.searchPatients?.({ mrn: nowhere }),
   },
   listMedications: ofChart('listMedications', rows(medication)),
@@ -84,51 +83,51 @@ export const readChecks: readonly Check[] = [
     {
       id: `${name}.answers`,
       promise: 'it gives what the interface says, with dates and times that exist',
-      run: async (stand) => {
-        const { emr } = await openFor(stand, name);
-        const given = await stand.watch(reads[name].ask(emr, stand));
+      run: async (env) => {
+        const { emr } = await openFor(env, name);
+        const given = await env.watch(reads[name].ask(emr, env));
         const right = Compile(reads[name].gives);
-        if (!right.Check(given)) broken(`the answer is wrong at ${right.Errors(given)[0]?.instancePath || '/'}`);
-        const fault = faultOfValues(given);
-        if (fault) broken(`the answer has ${fault}`);
+        if (!right.Check(given)) fail(`the answer is wrong at ${right.Errors(given)[0]?.instancePath || '/'}`);
+        const fault = findInvalidValue(given);
+        if (fault) fail(`the answer has ${fault}`);
       },
     },
     {
       id: `${name}.nothing`,
       promise: 'what is not there is not found: nothing, an empty list, or not_found; never somebody else’s',
-      run: async (stand) => {
+      run: async (env) => {
         const { askForNothing } = reads[name];
-        const { emr } = await openFor(stand, name);
-        if (!askForNothing) return notTried('it is not asked for by an id');
-        const given = await stand.watch(askForNothing(emr)).catch((error: unknown) => notFound(error));
-        if (given !== undefined && !isEmpty(given)) broken('a record came back for an id that nobody has');
+        const { emr } = await openFor(env, name);
+        if (!askForNothing) return skip('it is not asked for by an id');
+        const given = await env.watch(askForNothing(emr)).catch((error: unknown) => notFound(error));
+        if (given !== undefined && !isEmpty(given)) fail('a record came back for an id that nobody has');
       },
     },
     {
       id: `${name}.trouble`,
       promise: 'an EMR that is away, busy or out of its mind is unavailable; its Retry-After is passed on',
-      run: async (stand) => {
+      run: async (env) => {
         const trouble = { 'nobody there': unreachable, 'a broken line': cut };
-        for (const [what, tamper] of Object.entries(trouble)) await ends(stand, name, what, tamper);
-        for (const [what, make] of Object.entries(useless)) await ends(stand, name, what, answering(make));
+        for (const [what, intercept] of Object.entries(trouble)) await ends(env, name, what, intercept);
+        for (const [what, make] of Object.entries(useless)) await ends(env, name, what, answering(make));
         const { retry_after_ms } = await ends(
-          stand,
+          env,
           name,
           'too many requests',
           answering(() => too_many),
         );
-        if (retry_after_ms !== 7000) broken('a Retry-After of 7 s was not passed on');
+        if (retry_after_ms !== 7000) fail('a Retry-After of 7 s was not passed on');
       },
     },
   ]),
   {
     id: 'searchPatients.methods',
     promise: 'a patient is found by MRN, by name, by date of birth and by phone, and by nobody else’s',
-    run: async (stand) => {
-      const { emr } = await openFor(stand, 'searchPatients');
-      const { mrn } = await stand.somebody();
+    run: async (env) => {
+      const { emr } = await openFor(env, 'searchPatients');
+      const { mrn } = await env.anyPatient();
       const [patient] = (await emr.searchPatients?.({ mrn })) ?? [];
-      if (!patient) return broken('a patient is not found by its MRN');
+      if (!patient) return fail('a patient is not found by its MRN');
       const { first_name, last_name, dob, phone, cell_phone } = patient;
       const number = phone ?? cell_phone;
       const searches: [string, PatientSearch | undefined][] = [
@@ -138,45 +137,49 @@ export const readChecks: readonly Check[] = [
       ];
       for (const [what, search] of searches) {
         if (!search) continue;
-        const found = (await stand.watch(emr.searchPatients?.(search) ?? Promise.resolve([]))) ?? [];
-        if (!found.some(({ ehr_id }) => ehr_id === patient.ehr_id)) broken(`a patient is not found by its ${what}`);
+        const found = (await env.watch(emr.searchPatients?.(search) ?? Promise.resolve([]))) ?? [];
+        if (!found.some(({ ehr_id }) => ehr_id === patient.ehr_id)) fail(`a patient is not found by its ${what}`);
         const strangers = found.filter((one) => search.dob !== undefined && one.dob !== search.dob);
-        if (strangers.length > 0) broken(`a search by ${what} gives others too`);
+        if (strangers.length > 0) fail(`a search by ${what} gives others too`);
       }
     },
   },
   {
     id: 'findPatient.exact',
     promise: 'an MRN finds the patient whose MRN it is, and a part of one finds nobody',
-    run: async (stand) => {
-      const { emr } = await openFor(stand, 'findPatient');
-      const { ehr_id, mrn } = await stand.somebody();
-      if ((await emr.findPatient?.(mrn))?.ehr_id !== ehr_id) broken('the MRN of a listed patient finds another one');
+    run: async (env) => {
+      const { emr } = await openFor(env, 'findPatient');
+      const { ehr_id, mrn } = await env.anyPatient();
+      if ((await emr.findPatient?.(mrn))?.ehr_id !== ehr_id) fail('the MRN of a listed patient finds another one');
       const part = mrn.slice(0, -1);
       const found = part === '' ? undefined : await emr.findPatient?.(part);
-      if (found && found.mrn !== part) broken('a part of an MRN finds a patient');
+      if (found && found.mrn !== part) fail('a part of an MRN finds a patient');
     },
   },
 ];
 
-async function openFor(stand: Stand, name: OperationName, opening: Parameters<Stand['open']>[0] = {}): Promise<Opened> {
-  const opened = await stand.open(opening);
-  return opened.emr[name] ? opened : notTried(`this EMR does not offer ${name}`);
+async function openFor(
+  env: Environment,
+  name: OperationName,
+  opening: Parameters<Environment['open']>[0] = {},
+): Promise<Opened> {
+  const opened = await env.open(opening);
+  return opened.emr[name] ? opened : skip(`this EMR does not offer ${name}`);
 }
 
 async function ends(
-  stand: Stand,
+  env: Environment,
   name: ReadName,
   what: string,
-  tamper: NonNullable<Parameters<Stand['open']>[0]>['tamper'],
+  intercept: NonNullable<Parameters<Environment['open']>[0]>['intercept'],
 ) {
-  const { emr } = await openFor(stand, name, tamper ? { tamper } : {});
-  return failureOf(stand, what, () => reads[name].ask(emr, stand), ['unavailable']);
+  const { emr } = await openFor(env, name, intercept ? { intercept } : {});
+  return failureOf(env, what, () => reads[name].ask(emr, env), ['unavailable']);
 }
 
 function notFound(error: unknown): undefined {
   const kind = typeof error === 'object' && error !== null && 'kind' in error ? error.kind : undefined;
-  if (kind !== 'not_found') broken(`an id that nobody has ended as ${String(kind ?? 'an error')}, not as not_found`);
+  if (kind !== 'not_found') fail(`an id that nobody has ended as ${String(kind ?? 'an error')}, not as not_found`);
   return undefined;
 }
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { certify } from '../certification/certify.ts';
-import { scoreCard } from '../certification/report.ts';
+import { formatReport } from '../certification/report.ts';
 import type { Config } from '../config.ts';
 import type { Connector, Credentials } from '../connectors/connector.ts';
 import { connectors } from '../connectors/index.ts';
@@ -34,7 +34,7 @@ export async function certifyCommand(config: Config, name: string | undefined, v
       writes,
       patient_mrn: values['patient-mrn'],
     });
-    process.stdout.write(`\n${scoreCard(connector.display_name, verdicts)}`);
+    process.stdout.write(`\n${formatReport(connector.display_name, verdicts)}`);
     if (verdicts.some(({ outcome }) => outcome === 'broken')) process.exitCode = 1;
   } finally {
     await outbound.close();

@@ -2,7 +2,7 @@ import type { OutboundFailure, OutboundResponse } from '../security/outbound.ts'
 import { EmrFailure, type EmrFailureKind } from './connector.ts';
 
 /** What a call that got no answer comes to. `lost` is what it means that the request may have arrived. */
-export function noAnswer(emr: string, error: OutboundFailure, lost: EmrFailureKind): EmrFailure {
+export function noResponse(emr: string, error: OutboundFailure, lost: EmrFailureKind): EmrFailure {
   const { kind, words } = failures[error.kind];
   return new EmrFailure(kind ?? (error.sent ? lost : 'unavailable'), words(emr), { cause: error });
 }

@@ -17,7 +17,7 @@ import type { SigningKeys } from '../security/signingKeys.ts';
 import type { InsuranceUpdate, NewInsurance, NewPatient, PatientUpdate, Payer, Saved } from './patientWrites.ts';
 
 /** What the connector calls through: one EMR instance at one address. `keys` are ours, for EMRs that know us by them. */
-export type Door = {
+export type EmrEndpoint = {
   address: string;
   outbound: Outbound;
   signal: AbortSignal;
@@ -50,12 +50,12 @@ export type SignInWay = {
 /** A sign-in on a page of the EMR: `start` says where the person goes, `finish` takes up what they come back with. */
 export type PageSignIn = {
   start: (
-    door: Door,
+    endpoint: EmrEndpoint,
     credentials: Credentials,
     back: { return_address: string; state: string },
   ) => Promise<{ url: string; kept: Grant }>;
   /** `returned` is the address, with everything in it, at which the person came back. */
-  finish: (door: Door, credentials: Credentials, kept: Grant, returned: URL) => Promise<PageOutcome>;
+  finish: (endpoint: EmrEndpoint, credentials: Credentials, kept: Grant, returned: URL) => Promise<PageOutcome>;
 };
 export type PageOutcome = { outcome: 'signed_in'; grant: Grant } | { outcome: 'refused'; because: 'person' | 'access' };
 
@@ -71,7 +71,7 @@ export type SignIn =
       /** The zone of the EMR instance; absent where it is not told: then the one known before holds, else UTC. */
       timezone?: string | undefined;
       /** What this very server can do, where that differs from one to the next; absent: all that the connector offers. */
-      offers?: readonly OperationName[];
+      capabilities?: readonly OperationName[];
     }
   | { outcome: 'code_required' }
   /** `access`: what was given is neither a user name nor a password (a client of the EMR's, a token). */
@@ -81,7 +81,7 @@ export type SignIn =
 export type Access = {
   credentials: Credentials;
   grant: Grant;
-  keepGrant: (grant: Grant) => Promise<void>;
+  saveGrant: (grant: Grant) => Promise<void>;
   /** The zone of the EMR instance, for EMRs that tell instants rather than what a clock shows; absent: UTC. */
   timezone?: string | undefined;
 };
@@ -241,7 +241,7 @@ export type Connector = {
   refuseAddress: (url: URL) => string | undefined;
   /** Signs a person in. Throws EmrFailure when the EMR cannot be reached. `page_grant` is what the EMR's page gave. */
   signIn: (
-    door: Door,
+    endpoint: EmrEndpoint,
     credentials: Credentials,
     one_time_code: string | undefined,
     page_grant?: Grant,
@@ -250,10 +250,13 @@ export type Connector = {
    * Looks again at what the server of an open account can do, for EMRs that differ in it; undefined: nothing else than
    * before. Every sync begins with it.
    */
-  discover?: (door: Door, access: Access) => Promise<{ grant: Grant; offers: readonly OperationName[] } | undefined>;
+  refreshCapabilities?: (
+    endpoint: EmrEndpoint,
+    access: Access,
+  ) => Promise<{ grant: Grant; capabilities: readonly OperationName[] } | undefined>;
   /** The operations that `open` gives; known without signing in, so that a request can be refused at once. */
-  offers: readonly OperationName[];
-  open: (door: Door, access: Access) => Partial<Operations>;
+  capabilities: readonly OperationName[];
+  open: (endpoint: EmrEndpoint, access: Access) => Partial<Operations>;
 };
 
 /**

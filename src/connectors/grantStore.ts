@@ -1,7 +1,7 @@
 import { EmrFailure, type Grant } from './connector.ts';
 
 /** What an EMR gave us to come back with, while an account is open: the newest of it, and how it is renewed. */
-export type HeldGrant = {
+export type GrantHolder = {
   current(): Grant;
   /**
    * Renews it without a person, unless that was done since `used` was taken. Calls under way at once share one renewal.
@@ -12,7 +12,7 @@ export type HeldGrant = {
   replace(grant: Grant): void;
 };
 
-export function holdGrant(first: Grant, renew: (grant: Grant) => Promise<Grant>): HeldGrant {
+export function holdGrant(first: Grant, renew: (grant: Grant) => Promise<Grant>): GrantHolder {
   let grant = first;
   let renewal: Promise<void> | undefined;
   const renewOnce = () => {

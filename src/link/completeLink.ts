@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { requestSync } from '../records/requestSync.ts';
-import { askEmr, doorTo } from './askEmr.ts';
+import { askEmr, emrEndpoint } from './askEmr.ts';
 import { checkCredentials, mergeCredentials } from './checkCredentials.ts';
 import { burnLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
@@ -81,7 +81,7 @@ async function signIn(
   given: { credentials: Credentials; one_time_code: string | undefined; page_grant: Grant | undefined },
 ): Promise<Extract<SignIn, { outcome: 'signed_in' }>> {
   const outcome = await askEmr(connector, () =>
-    connector.signIn(doorTo(ctx, purpose), given.credentials, given.one_time_code, given.page_grant),
+    connector.signIn(emrEndpoint(ctx, purpose), given.credentials, given.one_time_code, given.page_grant),
   );
   const emr = connector.display_name;
   if (outcome.outcome === 'signed_in') return outcome;

@@ -1,7 +1,7 @@
 import { connectorOf } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../errors.ts';
-import { askEmr, doorTo } from './askEmr.ts';
+import { askEmr, emrEndpoint } from './askEmr.ts';
 import { lookUpLinkByHash } from './linkTokens.ts';
 import { endPageSignIn, type KeptPage, takePageSignIn } from './pageSignIns.ts';
 import { returnAddress } from './startPageSignIn.ts';
@@ -30,7 +30,7 @@ async function exchange(ctx: Context, link_token_hash: Buffer, { credentials, ke
   const page_sign_in = connector?.page_sign_in;
   if (link?.state !== 'open' || !page_sign_in) throw apiError('page_sign_in_unknown');
   const outcome = await askEmr(connector, () =>
-    page_sign_in.finish(doorTo(ctx, link.purpose), credentials, kept, returned),
+    page_sign_in.finish(emrEndpoint(ctx, link.purpose), credentials, kept, returned),
   );
   if (outcome.outcome === 'signed_in') return outcome.grant;
   const emr = connector.display_name;

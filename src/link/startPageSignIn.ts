@@ -3,7 +3,7 @@ import type { Credentials } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { newToken } from '../ids.ts';
-import { askEmr, doorTo } from './askEmr.ts';
+import { askEmr, emrEndpoint } from './askEmr.ts';
 import { checkCredentials, mergeCredentials } from './checkCredentials.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 import { addPageSignIn } from './pageSignIns.ts';
@@ -38,7 +38,7 @@ export async function startPageSignIn(
   await spendSignIn(ctx, purpose.client_id, link.token);
   const [state, window] = [newToken('page_state'), newToken('page_window')];
   const back = { return_address: returnAddress(ctx), state };
-  const { url, kept } = await askEmr(connector, () => page_sign_in.start(doorTo(ctx, purpose), credentials, back));
+  const { url, kept } = await askEmr(connector, () => page_sign_in.start(emrEndpoint(ctx, purpose), credentials, back));
   const page = { credentials, kept };
   await ctx.db.tenant(purpose.client_id, (tx) => addPageSignIn(ctx, tx, link, { state, window, page }));
   return { url, window };

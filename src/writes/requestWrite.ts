@@ -73,7 +73,7 @@ export function refuseMissing(
   write: { label: string; needs: readonly OperationName[]; restricted?: boolean },
 ): void {
   const connector = connectorOf(ctx, account.connector);
-  if (write.restricted && write.needs.some((name) => !connector.offers.includes(name))) {
+  if (write.restricted && write.needs.some((name) => !connector.capabilities.includes(name))) {
     throw apiError('restricted_operation', { operation: write.label, emr: offering(ctx, write.needs) });
   }
   const offers = offersOf(ctx, account);
@@ -91,7 +91,7 @@ export function refuseRestricted(ctx: Context, connector: Connector, fields: rea
 
 /** Of the EMRs that have it those for which the interface means it: others may have it too, one server or another. */
 function offering(ctx: Context, needs: readonly OperationName[]): string {
-  const able = [...ctx.connectors.values()].filter((each) => needs.every((name) => each.offers.includes(name)));
+  const able = [...ctx.connectors.values()].filter((each) => needs.every((name) => each.capabilities.includes(name)));
   return namesOf(able.filter((each) => each.restricted_fields));
 }
 

@@ -123,7 +123,7 @@ describe('what this very server can do', () => {
     const { capabilities } = (await api.call('GET', '/v1/settings')).body.data;
     expect(capabilities).toContain('createPatient');
     for (const missing of ['updatePatient', 'listClaims', 'uploadDocument', 'listOrders']) {
-      expect(fhir.offers).toContain(missing);
+      expect(fhir.capabilities).toContain(missing);
       expect(capabilities).not.toContain(missing);
     }
     expectRefusal(await api.call('GET', '/v1/claims'), 400, 'This EMR does not offer claims.');

@@ -1,7 +1,7 @@
 import {
   type Access,
   type Connector,
-  type Door,
+  type EmrEndpoint,
   EmrFailure,
   type EmrWrite,
   type OperationName,
@@ -10,24 +10,28 @@ import {
 } from '../../src/connectors/connector.ts';
 
 /** One fault in an otherwise good connector, and a check that must find it. */
-export type Plant = { fault: string; found_by: string; grow: (good: Connector) => Connector };
+export type FaultyConnector = { fault: string; found_by: string; grow: (good: Connector) => Connector };
 
 type AnyWrite = EmrWrite<unknown, Written>;
 
 /** Changes what `open` gives. */
-function opened(change: (emr: Operations, door: Door, access: Access) => Partial<Operations>): Plant['grow'] {
+function opened(
+  change: (emr: Operations, endpoint: EmrEndpoint, access: Access) => Partial<Operations>,
+): FaultyConnector['grow'] {
   return (good) => ({
     ...good,
-    open: (door, access) => {
+    open: (endpoint, access) => {
       // The good connector of these tests offers every operation.
-      const emr = good.open(door, access) as Operations;
-      return { ...emr, ...change(emr, door, access) };
+      const emr = good.open(endpoint, access) as Operations;
+      return { ...emr, ...change(emr, endpoint, access) };
     },
   });
 }
 
 /** Changes every write. */
-function writing(change: (write: AnyWrite, emr: Operations, access: Access) => Partial<AnyWrite>): Plant['grow'] {
+function writing(
+  change: (write: AnyWrite, emr: Operations, access: Access) => Partial<AnyWrite>,
+): FaultyConnector['grow'] {
   return opened((emr, _, access) => {
     const writes = Object.entries(emr).filter(([, each]) => typeof each === 'object');
     // What is an object among the operations is a write.
@@ -38,7 +42,7 @@ function writing(change: (write: AnyWrite, emr: Operations, access: Access) => P
 }
 
 /** Changes every failure of every operation. */
-function failing(change: (failure: EmrFailure, access: Access) => unknown): Plant['grow'] {
+function failing(change: (failure: EmrFailure, access: Access) => unknown): FaultyConnector['grow'] {
   const guard = (access: Access) => (error: unknown) => {
     throw error instanceof EmrFailure ? change(error, access) : error;
   };
@@ -74,23 +78,23 @@ async function* guardList(list: AsyncIterable<unknown>, guard: (error: unknown) 
 }
 
 /** Calls through another door. */
-function through(change: (door: Door) => Door): Plant['grow'] {
-  return (good) => ({ ...good, open: (door, access) => good.open(change(door), access) });
+function through(change: (endpoint: EmrEndpoint) => EmrEndpoint): FaultyConnector['grow'] {
+  return (good) => ({ ...good, open: (endpoint, access) => good.open(change(endpoint), access) });
 }
 
-function signingIn(change: (signIn: Connector['signIn']) => Connector['signIn']): Plant['grow'] {
+function signingIn(change: (signIn: Connector['signIn']) => Connector['signIn']): FaultyConnector['grow'] {
   return (good) => ({ ...good, signIn: change(good.signIn) });
 }
 
 const kindly = (kind: EmrFailure['kind'], { message, retry_after_ms }: EmrFailure) =>
   new EmrFailure(kind, message, retry_after_ms === undefined ? {} : { retry_after_ms });
 
-export const plants: readonly Plant[] = [
+export const faulty_connectors: readonly FaultyConnector[] = [
   {
     fault: 'lets in whoever the EMR refused',
     found_by: 'sign_in.wrong_secret',
-    grow: signingIn((signIn) => async (door, credentials, code) => {
-      const answer = await signIn(door, credentials, code);
+    grow: signingIn((signIn) => async (endpoint, credentials, code) => {
+      const answer = await signIn(endpoint, credentials, code);
       if (answer.outcome !== 'refused') return answer;
       return { outcome: 'signed_in', grant: {}, user: { ehr_id: '1', name: 'Somebody' }, timezone: 'UTC' };
     }),
@@ -99,23 +103,23 @@ export const plants: readonly Plant[] = [
     fault: 'takes an EMR that is away for a wrong password',
     found_by: 'sign_in.unreachable',
     grow: signingIn(
-      (signIn) => (door, credentials, code) =>
-        signIn(door, credentials, code).catch(() => ({ outcome: 'refused', because: 'credentials' })),
+      (signIn) => (endpoint, credentials, code) =>
+        signIn(endpoint, credentials, code).catch(() => ({ outcome: 'refused', because: 'credentials' })),
     ),
   },
   {
     fault: 'calls a wrong code a wrong password',
     found_by: 'sign_in.code',
-    grow: signingIn((signIn) => async (door, credentials, code) => {
-      const answer = await signIn(door, credentials, code);
+    grow: signingIn((signIn) => async (endpoint, credentials, code) => {
+      const answer = await signIn(endpoint, credentials, code);
       return answer.outcome === 'refused' ? { outcome: 'refused', because: 'credentials' } : answer;
     }),
   },
   {
     fault: 'names a time zone that is none',
     found_by: 'sign_in.good',
-    grow: signingIn((signIn) => async (door, credentials, code) => {
-      const answer = await signIn(door, credentials, code);
+    grow: signingIn((signIn) => async (endpoint, credentials, code) => {
+      const answer = await signIn(endpoint, credentials, code);
       return answer.outcome === 'signed_in' ? { ...answer, timezone: 'Eastern' } : answer;
     }),
   },
@@ -140,7 +144,10 @@ export const plants: readonly Plant[] = [
   {
     fault: 'gives what it does not offer',
     found_by: 'offers.opened',
-    grow: (good) => ({ ...good, offers: good.offers.filter((name: OperationName) => name !== 'addRefill') }),
+    grow: (good) => ({
+      ...good,
+      capabilities: good.capabilities.filter((name: OperationName) => name !== 'addRefill'),
+    }),
   },
   {
     fault: 'asks the EMR while it opens',
@@ -320,7 +327,7 @@ export const plants: readonly Plant[] = [
   {
     fault: 'does not listen when it is stopped',
     found_by: 'stop.reading',
-    grow: through((door) => ({ ...door, signal: new AbortController().signal })),
+    grow: through((endpoint) => ({ ...endpoint, signal: new AbortController().signal })),
   },
   {
     fault: 'takes an ended link for a refusal',
@@ -344,13 +351,13 @@ export const plants: readonly Plant[] = [
     found_by: 'words.secrets',
     grow: (good) => ({
       ...good,
-      open: (door, access) => {
-        const fetch: Door['outbound']['fetch'] = (url, request) => {
+      open: (endpoint, access) => {
+        const fetch: EmrEndpoint['outbound']['fetch'] = (url, request) => {
           const address = new URL(url);
           address.searchParams.set('token', access.grant.session_token ?? '');
-          return door.outbound.fetch(address, request);
+          return endpoint.outbound.fetch(address, request);
         };
-        return good.open({ ...door, outbound: { ...door.outbound, fetch } }, access);
+        return good.open({ ...endpoint, outbound: { ...endpoint.outbound, fetch } }, access);
       },
     }),
   },

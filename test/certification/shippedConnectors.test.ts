@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { certify, type World } from '../../src/certification/certify.ts';
-import { scoreCard } from '../../src/certification/report.ts';
+import { type CertificationTarget, certify } from '../../src/certification/certify.ts';
+import { formatReport } from '../../src/certification/report.ts';
 import { fhir } from '../../src/connectors/fhir/fhir.ts';
 import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { createOutbound } from '../../src/security/outbound.ts';
-import { openPlace, type Place } from '../connectors/larkspur/fixture.ts';
+import { type LarkspurFixture, openFixture } from '../connectors/larkspur/fixture.ts';
 import { type FaultSwitches, type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 
 /** What a server withholds that can only be read. */
@@ -20,25 +20,25 @@ const outbound = createOutbound({ sandbox: true, allow: [] });
 /** The promises that are broken. The card is printed: the whole of it, or its first line. */
 async function brokenIn(
   title: string,
-  world: Omit<World, 'outbound' | 'writes'>,
+  world: Omit<CertificationTarget, 'outbound' | 'writes'>,
   shown: 'whole' | 'first line' = 'whole',
 ): Promise<string[]> {
-  const verdicts = await certify({ ...world, outbound, writes: true });
-  const card = scoreCard(title, verdicts);
+  const results = await certify({ ...world, outbound, writes: true });
+  const card = formatReport(title, results);
   process.stdout.write(shown === 'whole' ? `\n${card}` : `${card.split('\n')[0]}\n`);
-  return verdicts.filter(({ outcome }) => outcome === 'broken').map(({ check, reason }) => `${check.id}: ${reason}`);
+  return results.filter(({ outcome }) => outcome === 'broken').map(({ check, reason }) => `${check.id}: ${reason}`);
 }
 
 describe('Larkspur', () => {
-  let place: Place;
+  let place: LarkspurFixture;
   beforeAll(async () => {
-    place = await openPlace();
+    place = await openFixture();
   });
   afterAll(() => place.close());
 
   test('keeps every promise of the contract', { timeout: 300_000 }, async () => {
     const expire = (mode: string) => async () => void (await place.control('POST', '/sessions/expire', { mode }));
-    const broken = await brokenIn('Larkspur', {
+    const fail = await brokenIn('Larkspur', {
       connector: larkspur,
       address: place.emr.url,
       credentials: place.credentials,
@@ -48,7 +48,7 @@ describe('Larkspur', () => {
       endSession: expire('session'),
       endLink: expire('link'),
     });
-    expect(broken).toEqual([]);
+    expect(fail).toEqual([]);
   });
 });
 
@@ -56,7 +56,7 @@ describe('a FHIR server', () => {
   let server: FhirServer;
   afterEach(() => server.close());
 
-  function world(): Omit<World, 'outbound' | 'writes'> {
+  function world(): Omit<CertificationTarget, 'outbound' | 'writes'> {
     const { client_id, client_secret } = server.clients.confidential;
     return {
       connector: fhir,

@@ -1,4 +1,5 @@
-import type { Operations } from '../connector.ts';
+import type { OperationName, Operations } from '../connector.ts';
+import { operationNames } from '../operations.ts';
 import { listPatientInsurances } from './charts/coverage.ts';
 import { getAlerts, listEncounters, listMedications } from './charts/liveChart.ts';
 import { searchPatients } from './charts/searchPatients.ts';
@@ -9,44 +10,110 @@ import { orders } from './lists/orders.ts';
 import { insuranceProviders, listPatientPharmacies, listPharmacies, locations } from './lists/organizations.ts';
 import { findPatient, patients } from './lists/patients.ts';
 import { providers, referringProviders, staff } from './lists/providers.ts';
-import { changing, whole } from './lists/readList.ts';
+import { incrementalList, whole } from './lists/readList.ts';
 import { listVisitStatuses, listVisitTypes } from './lists/visitCodes.ts';
-import type { needs } from './needs.ts';
 import type { Emr } from './references.ts';
+import type { Capabilities, Interaction } from './transport/capabilities.ts';
 import { createAppointment } from './writes/createAppointment.ts';
 import { addPatientInsurance, updatePatientInsurance } from './writes/insuranceWrites.ts';
 import { createPatient, updatePatient } from './writes/patientWrites.ts';
 import { uploadDocument } from './writes/uploadDocument.ts';
 
-/** Everything that a FHIR server may be asked for; which of it this one can do is said in needs.ts. */
-export function operationsOf(emr: Emr): Pick<Operations, keyof typeof needs> {
-  return {
-    listProviders: () => whole(emr, providers),
-    listStaff: () => whole(emr, staff),
-    listReferringProviders: () => whole(emr, referringProviders),
-    listLocations: () => whole(emr, locations),
-    listPharmacies: () => listPharmacies(emr),
-    listInsuranceProviders: () => whole(emr, insuranceProviders),
-    listPatients: changing(emr, patients),
-    listVisitTypes: () => listVisitTypes(emr),
-    listVisitStatuses,
-    listAppointments: changing(emr, appointments),
-    listScheduleBlocks: () => listScheduleBlocks(emr),
-    listClaims: changing(emr, claims),
-    listOrders: changing(emr, orders),
-    getAppointment: (ehr_id) => getAppointment(emr, ehr_id),
-    findPatient: (mrn) => findPatient(emr, mrn),
-    searchPatients: (search) => searchPatients(emr, search),
-    listMedications: (patient_ehr_id) => listMedications(emr, patient_ehr_id),
-    listPatientPharmacies: (patient_ehr_id) => listPatientPharmacies(emr, patient_ehr_id),
-    listEncounters: (patient_ehr_id) => listEncounters(emr, patient_ehr_id),
-    listPatientInsurances: (patient_ehr_id) => listPatientInsurances(emr, patient_ehr_id),
-    getAlerts: (patient_ehr_id) => getAlerts(emr, patient_ehr_id),
-    createAppointment: createAppointment(emr),
-    uploadDocument: uploadDocument(emr),
-    createPatient: createPatient(emr),
-    updatePatient: updatePatient(emr),
-    addPatientInsurance: addPatientInsurance(emr),
-    updatePatientInsurance: updatePatientInsurance(emr),
-  };
+/**
+ * What a server must support for an operation to be offered. `a|b`: either parameter will do. `all`: the server must
+ * return all records of the type to a search without criteria.
+ */
+export type Requirement = {
+  type: string;
+  interactions: readonly Interaction[];
+  params?: readonly string[];
+  all?: true;
+};
+
+/**
+ * Every operation that a FHIR server may support. `requires` names only what the operation cannot work without:
+ * optional additions (the insurance of a patient, the results of an order) are left out where the server lacks them.
+ */
+export const operations: {
+  [Name in OperationName]?: { requires: readonly Requirement[]; open: (emr: Emr) => Operations[Name] };
+} = {
+  listProviders: { requires: [list('Practitioner')], open: (emr) => () => whole(emr, providers) },
+  listStaff: { requires: [list('Practitioner')], open: (emr) => () => whole(emr, staff) },
+  listReferringProviders: { requires: [list('Practitioner')], open: (emr) => () => whole(emr, referringProviders) },
+  listLocations: { requires: [list('Location')], open: (emr) => () => whole(emr, locations) },
+  listPharmacies: { requires: [list('Organization')], open: (emr) => () => listPharmacies(emr) },
+  listInsuranceProviders: { requires: [list('Organization')], open: (emr) => () => whole(emr, insuranceProviders) },
+  listPatients: { requires: [list('Patient')], open: (emr) => incrementalList(emr, patients) },
+  listVisitTypes: { requires: [search('Appointment')], open: (emr) => () => listVisitTypes(emr) },
+  listVisitStatuses: { requires: [search('Appointment')], open: () => listVisitStatuses },
+  listAppointments: { requires: [list('Appointment')], open: (emr) => incrementalList(emr, appointments) },
+  listScheduleBlocks: {
+    requires: [list('Practitioner'), search('Schedule', 'actor'), search('Slot', 'schedule', 'start')],
+    open: (emr) => () => listScheduleBlocks(emr),
+  },
+  listClaims: { requires: [list('Claim'), read('Patient')], open: (emr) => incrementalList(emr, claims) },
+  listOrders: { requires: [list('ServiceRequest'), read('Patient')], open: (emr) => incrementalList(emr, orders) },
+  getAppointment: { requires: [read('Appointment')], open: byKey(getAppointment) },
+  findPatient: { requires: [search('Patient', 'identifier'), read('Patient')], open: byKey(findPatient) },
+  searchPatients: {
+    requires: [search('Patient', 'identifier', 'birthdate', 'given', 'family', 'phone|telecom'), read('Patient')],
+    open: byKey(searchPatients),
+  },
+  listMedications: { requires: [search('MedicationRequest', 'patient')], open: byKey(listMedications) },
+  listPatientPharmacies: { requires: [search('MedicationRequest', 'patient')], open: byKey(listPatientPharmacies) },
+  listEncounters: { requires: [search('Encounter', 'patient')], open: byKey(listEncounters) },
+  listPatientInsurances: { requires: [search('Coverage', 'beneficiary|patient')], open: byKey(listPatientInsurances) },
+  getAlerts: { requires: [search('Flag', 'patient')], open: byKey(getAlerts) },
+  createAppointment: { requires: [can('Appointment', 'create')], open: createAppointment },
+  uploadDocument: { requires: [can('DocumentReference', 'create')], open: uploadDocument },
+  createPatient: { requires: [can('Patient', 'create'), can('Coverage', 'create')], open: createPatient },
+  updatePatient: { requires: [can('Patient', 'read', 'update')], open: updatePatient },
+  addPatientInsurance: {
+    requires: [can('Coverage', 'create'), can('RelatedPerson', 'create'), read('Organization')],
+    open: addPatientInsurance,
+  },
+  updatePatientInsurance: {
+    requires: [can('Coverage', 'read', 'update'), can('RelatedPerson', 'create'), read('Organization')],
+    open: updatePatientInsurance,
+  },
+};
+
+/** The operations that a server with these capabilities supports. */
+export function supportedOperations(capabilities: Capabilities): OperationName[] {
+  return operationNames(operations).filter((name) =>
+    operations[name]?.requires.every((requirement) => meets(capabilities, requirement)),
+  );
+}
+
+export function openOperations(emr: Emr): Partial<Operations> {
+  const names = supportedOperations(emr.client.capabilities);
+  return Object.fromEntries(names.map((name) => [name, operations[name]?.open(emr)]));
+}
+
+function meets(capabilities: Capabilities, { type, interactions, params = [], all }: Requirement): boolean {
+  const [supported, known] = [capabilities.interactions(type), capabilities.searchParams(type)];
+  // Without versions an update could overwrite a concurrent change, so updates are not offered.
+  const safe = !interactions.includes('update') || capabilities.versionedUpdate(type);
+  const searchable = params.every((names) => names.split('|').some((name) => known.has(name)));
+  return safe && searchable && (!all || capabilities.lists(type)) && interactions.every((each) => supported.has(each));
+}
+
+function list(type: string): Requirement {
+  return { ...search(type), all: true };
+}
+
+function search(type: string, ...params: string[]): Requirement {
+  return { type, interactions: ['search-type'], params };
+}
+
+function read(type: string): Requirement {
+  return can(type, 'read');
+}
+
+function can(type: string, ...interactions: Interaction[]): Requirement {
+  return { type, interactions };
+}
+
+function byKey<Key, Result>(operation: (emr: Emr, key: Key) => Promise<Result>) {
+  return (emr: Emr) => (key: Key) => operation(emr, key);
 }

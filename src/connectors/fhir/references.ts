@@ -9,19 +9,19 @@ export type Emr = { client: FhirClient; timezone: string };
  * The id of the record that a reference names, where it is of this type and on this server. One that names a whole
  * address may be of another server, whose Patient/7 is somebody else than ours.
  */
-export function idIn(reference: fhir.Reference | undefined, type: string): string | null {
+export function refId(reference: fhir.Reference | undefined, type: string): string | null {
   const [, named, id] =
     /^([A-Za-z]+)\/([A-Za-z0-9.-]{1,64})(\/_history\/.+)?$/.exec(text(reference?.reference) ?? '') ?? [];
   return named === type && id !== undefined ? id : null;
 }
 
 /** The ids of all records of a type that these references name, each once. */
-export function idsIn(references: readonly (fhir.Reference | undefined)[], type: string): string[] {
-  return [...new Set(references.map((each) => idIn(each, type)).filter((id) => id !== null))];
+export function refIds(references: readonly (fhir.Reference | undefined)[], type: string): string[] {
+  return [...new Set(references.map((each) => refId(each, type)).filter((id) => id !== null))];
 }
 
 /** A record that is held inside the one that refers to it (`#payer`). */
-export function containedIn<T extends fhir.FhirResource>(
+export function containedResource<T extends fhir.FhirResource>(
   holder: fhir.DomainResource,
   reference: fhir.Reference | undefined,
   type: T['resourceType'],
@@ -38,7 +38,7 @@ export type Resolver = {
   load<T extends fhir.FhirResource>(type: T['resourceType'], ids: readonly string[]): Promise<ReadonlyMap<string, T>>;
 };
 
-export function resolverOf(client: FhirClient): Resolver {
+export function createResolver(client: FhirClient): Resolver {
   const kept = new Map<string, Map<string, fhir.FhirResource | undefined>>();
   return {
     async load<T extends fhir.FhirResource>(type: T['resourceType'], ids: readonly string[]) {
@@ -87,7 +87,7 @@ async function fetchAll<T extends fhir.FhirResource>(
 }
 
 /** Records that refer to these ones, by the parameter that says so; none where the server cannot be asked. */
-export async function referringTo<T extends fhir.FhirResource>(
+export async function findReferencing<T extends fhir.FhirResource>(
   client: FhirClient,
   type: T['resourceType'],
   params: readonly string[],

@@ -20,7 +20,7 @@ export function number(value: unknown): number | null {
 }
 
 /** What a concept is called: its own words, else those of its codes. */
-export function wordsOf(concept: fhir.CodeableConcept | undefined): string | null {
+export function labelOf(concept: fhir.CodeableConcept | undefined): string | null {
   const codings = list(concept?.coding);
   return (
     text(concept?.text) ?? first(codings, (each) => text(each.display)) ?? first(codings, (each) => text(each.code))
@@ -35,7 +35,7 @@ export function codeOf(concept: fhir.CodeableConcept | undefined, system?: strin
 }
 
 /** Whether a concept is one of these codes; a coding without a system may be of any. */
-export function isCoded(concept: fhir.CodeableConcept | undefined, system: string, codes: readonly string[]): boolean {
+export function hasCode(concept: fhir.CodeableConcept | undefined, system: string, codes: readonly string[]): boolean {
   return list(concept?.coding).some(
     (each) => (each.system ?? system) === system && codes.includes(text(each.code)?.toUpperCase() ?? ''),
   );
@@ -50,7 +50,7 @@ export function first<T, Found>(all: readonly T[], find: (each: T) => Found | nu
 }
 
 /** By what they have in common; Node 20 has no `Map.groupBy`. */
-export function grouped<T>(all: readonly T[], key: (each: T) => string): Map<string, T[]> {
+export function groupBy<T>(all: readonly T[], key: (each: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const each of all) {
     const group = groups.get(key(each));
@@ -96,7 +96,7 @@ export function telecomOf(
 }
 
 /** The value of a contact point; a number of the country in the form that the interface searches by. */
-export function contactOf(
+export function contactValue(
   telecom: fhir.ContactPoint[] | undefined,
   system: fhir.ContactPoint['system'],
   uses: readonly fhir.ContactPoint['use'][] = any_use,
@@ -119,7 +119,7 @@ export function digitsOf(phone: string): string {
 }
 
 /** Where somebody lives or a place is: not a former address, and a bill's only where there is no other. */
-export function addressOf(addresses: fhir.Address[] | undefined): fhir.Address | undefined {
+export function currentAddress(addresses: fhir.Address[] | undefined): fhir.Address | undefined {
   const now = list(addresses).filter(({ use }) => use !== 'old');
   const ranks: fhir.Address['use'][] = ['home', undefined, 'work', 'temp', 'billing'];
   return ranks.map((rank) => now.find(({ use }) => use === rank)).find((each) => each !== undefined);
@@ -145,7 +145,7 @@ export function identifierOf(
 ): string | null {
   const current = list(identifiers).filter(({ use }) => use !== 'old');
   const fits = ({ type, system }: fhir.Identifier) =>
-    systems.includes(system ?? '') || isCoded(type, identifier_types, types);
+    systems.includes(system ?? '') || hasCode(type, identifier_types, types);
   return first(current.filter(fits), ({ value }) => text(value));
 }
 
@@ -157,12 +157,12 @@ export function npiOf(identifiers: fhir.Identifier[] | undefined): string | null
   return identifierOf(identifiers, { types: ['NPI'], systems: [npi_system] });
 }
 
-export function sexOf(gender: unknown): 'male' | 'female' | 'unknown' {
+export function toSex(gender: unknown): 'male' | 'female' | 'unknown' {
   return gender === 'male' || gender === 'female' ? gender : 'unknown';
 }
 
 /** Whether something that may be off is on: FHIR leaves the flag out more often than not. */
-export function activity(active: boolean | undefined): 'active' | 'inactive' {
+export function toStatus(active: boolean | undefined): 'active' | 'inactive' {
   return active === false ? 'inactive' : 'active';
 }
 

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { OutboundFailure, type OutboundResponse } from '../../security/outbound.ts';
-import { noAnswer, tooBusy } from '../callFailures.ts';
-import { type Door, EmrFailure, type EmrFailureKind } from '../connector.ts';
+import { noResponse, tooBusy } from '../callFailures.ts';
+import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../connector.ts';
 
 /** What an answer must look like; more fields than these may be in it. */
 export type Shape<Answer> = { Check(value: unknown): value is Answer };
@@ -21,15 +21,19 @@ export type Reply<Answer> = { answer: Answer } | Denied;
 export type Denied = { code: string | undefined; failure: EmrFailure };
 
 /** One exchange with Larkspur. Throws when it is not there to answer: out of reach, too slow, too busy, or out of order. */
-export async function call<Answer>(door: Door, asked: Call<Answer>, session_token?: string): Promise<Reply<Answer>> {
+export async function call<Answer>(
+  endpoint: EmrEndpoint,
+  asked: Call<Answer>,
+  session_token?: string,
+): Promise<Reply<Answer>> {
   const lost = asked.writes ? 'unknown_outcome' : 'unavailable';
-  const response = await exchange(door, asked, session_token, lost);
+  const response = await exchange(endpoint, asked, session_token, lost);
   const { status } = response;
   if (status === 429 || status === 503) throw tooBusy('Larkspur', response);
   if (status >= 500) throw new EmrFailure(lost, `Larkspur answered with an error (${status}).`);
   const json = jsonOf(response);
   if (status < 300 && asked.answer.Check(json)) return { answer: json };
-  if (status >= 400 && denial.Check(json)) return denied(status, json);
+  if (status >= 400 && rejection.Check(json)) return denied(status, json);
   // Also a 404 that is not in Larkspur's words: a proxy's page must not pass for "there is no such record".
   return { code: undefined, failure: new EmrFailure(lost, unreadable) };
 }
@@ -60,16 +64,16 @@ const Denial = Type.Object({
   mrn: Type.Optional(Type.String()),
 });
 type Denial = Static<typeof Denial>;
-const denial = Compile(Denial);
+const rejection = Compile(Denial);
 
 async function exchange(
-  door: Door,
+  endpoint: EmrEndpoint,
   { method, path, body }: Call<unknown>,
   session_token: string | undefined,
   lost: EmrFailureKind,
 ): Promise<OutboundResponse> {
   try {
-    return await door.outbound.fetch(door.address.replace(/\/$/, '') + path, {
+    return await endpoint.outbound.fetch(endpoint.address.replace(/\/$/, '') + path, {
       method,
       headers: {
         accept: 'application/json',
@@ -77,13 +81,13 @@ async function exchange(
         ...(session_token && { authorization: `Bearer ${session_token}` }),
       },
       body: body && JSON.stringify(body),
-      signal: door.signal,
+      signal: endpoint.signal,
       timeout_ms,
       response_bytes_max,
     });
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
-    throw noAnswer('Larkspur', error, lost);
+    throw noResponse('Larkspur', error, lost);
   }
 }
 
@@ -98,13 +102,13 @@ function jsonOf({ body, truncated }: OutboundResponse): unknown {
   }
 }
 
-function denied(status: number, denial: Denial): Denied {
-  const { errorCode, errorText } = denial;
+function denied(status: number, rejection: Denial): Denied {
+  const { errorCode, errorText } = rejection;
   const plain = `Larkspur did not accept the request (${status}).`;
   // Only these speak of the record; other texts speak of the request, which is ours and not the reader's.
   const spoken = status === 404 || status === 422 || errorCode === 'CONFLICT';
   const words = errorCode === 'DUPLICATE_PATIENT' ? duplicate_patient : (spoken && shown(errorText)) || plain;
-  const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', words, detailsOf(denial));
+  const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', words, detailsOf(rejection));
   return { code: errorCode, failure };
 }
 

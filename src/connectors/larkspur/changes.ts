@@ -76,7 +76,7 @@ export const insurance_properties: Properties = {
 };
 
 /** What a write changed, in the interface's words; a field that Larkspur set back to what it was is among it. */
-export function auditOf({ changes, corrections }: Receipt, properties: Properties): SavedField[] {
+export function toChanges({ changes, corrections }: Receipt, properties: Properties): SavedField[] {
   const main = Object.keys(properties)[0] ?? '';
   const unchanged = corrections
     .filter(({ field }) => !changes.some((change) => change.field === field))
@@ -84,14 +84,14 @@ export function auditOf({ changes, corrections }: Receipt, properties: Propertie
       record: main,
       field,
       label: labelOf(field),
-      before: texted(saved),
-      after: texted(saved),
+      before: toText(saved),
+      after: toText(saved),
     }));
   return [...changes, ...unchanged].flatMap(({ record, field, label, before, after }) => {
     const property = properties[record]?.[field];
     if (property === undefined) return [];
     const correction = corrections.find((each) => each.field === field);
-    const corrected = correction && { corrected: { sent: shown(texted(correction.sent)), note: correction.note } };
+    const corrected = correction && { corrected: { sent: shown(toText(correction.sent)), note: correction.note } };
     return [{ field_label: label, before: shown(before), after: shown(after), property, ...corrected }];
   });
 }
@@ -102,7 +102,7 @@ function labelOf(field: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-function texted(value: unknown): string | null {
+function toText(value: unknown): string | null {
   return value === null || value === undefined ? null : String(value);
 }
 

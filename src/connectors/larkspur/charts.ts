@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { PatientSource } from '../../model/patient.ts';
 import { EmrFailure, type EmrMedication, type EmrPatientPharmacy } from '../connector.ts';
+import { collect } from '../operations.ts';
 import { answerOf, path, unreadable } from './call.ts';
 import { pages } from './lists.ts';
 import { patients } from './patients.ts';
@@ -10,8 +11,7 @@ import { blankToNull, flag, id, isoDate, text, textOrNull } from './values.ts';
 
 export async function findPatient(ask: Ask, mrn: string): Promise<PatientSource | undefined> {
   if (mrn.length > mrn_max) return undefined;
-  const found: PatientSource[] = [];
-  for await (const page of pages(ask, patients, { mrn })) found.push(...page);
+  const found = await collect(pages(ask, patients, { mrn }));
   // A write goes into the chart of whoever is returned here: nobody rather than somebody else.
   if (found.some((patient) => patient.mrn !== mrn)) throw new EmrFailure('unavailable', unreadable);
   if (found.length > 1) throw new EmrFailure('refused', 'Larkspur has several patients with this MRN.');

@@ -27,7 +27,7 @@ export const Insurance = Type.Object({
   medicaidId: textOrNull,
 });
 
-export function insuranceOf(row: Static<typeof Insurance>): ClaimSource['insurances'][number] {
+export function toInsurance(row: Static<typeof Insurance>): ClaimSource['insurances'][number] {
   return {
     insurance_id: blankToNull(row.insuranceId),
     insurance_name: blankToNull(row.name),
@@ -73,7 +73,7 @@ export const LineItem = Type.Object({
   referringNpi: textOrNull,
 });
 
-export function lineItemOf(row: Static<typeof LineItem>): ClaimSource['line_items'][number] {
+export function toLineItem(row: Static<typeof LineItem>): ClaimSource['line_items'][number] {
   return {
     id: row.lineItemId,
     line_number: row.lineNumber,
@@ -116,7 +116,7 @@ export const Payment = Type.Object({
   eraAdjustmentCodes: Type.Union([Type.Record(Type.String(), money), Type.Null()]),
 });
 
-export function paymentOf(row: Static<typeof Payment>): ClaimSource['payments'][number] {
+export function toPayment(row: Static<typeof Payment>): ClaimSource['payments'][number] {
   const codes = row.eraAdjustmentCodes;
   return {
     id: row.paymentId,

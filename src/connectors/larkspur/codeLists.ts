@@ -1,73 +1,11 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { InsuranceProviderSource } from '../../model/insuranceProvider.ts';
-import type { ReferringProviderSource } from '../../model/referringProvider.ts';
 import type { CodeLists } from '../../model/settings.ts';
 import type { VisitCodeSource } from '../../model/visitCode.ts';
 import { answerOf } from './call.ts';
 import { list } from './lists.ts';
 import type { Ask } from './session.ts';
-import { addressOneLine, blankToNull, flag, id, isoMoment, text, textOrNull } from './values.ts';
-
-export const insuranceProviders = list({
-  path: '/api/insurance-companies',
-  row: Compile(
-    Type.Object({
-      companyId: id,
-      name: text,
-      payerId: textOrNull,
-      carrierId: textOrNull,
-      activeFlag: flag,
-      address: addressOneLine,
-      createdAt: textOrNull,
-    }),
-  ),
-  source: (row): InsuranceProviderSource => ({
-    ehr_id: row.companyId,
-    name: row.name,
-    payer_id: blankToNull(row.payerId),
-    active: row.activeFlag === 'Y',
-    address: blankToNull(row.address.line1),
-    city: blankToNull(row.address.city),
-    state: blankToNull(row.address.state),
-    created_at: isoMoment(row.createdAt),
-    carrier_id: blankToNull(row.carrierId),
-  }),
-});
-
-export const referringProviders = list({
-  path: '/api/referring-providers',
-  row: Compile(
-    Type.Object({
-      referringId: id,
-      firstName: text,
-      lastName: text,
-      middleInitial: textOrNull,
-      speciality: textOrNull,
-      phone: textOrNull,
-      fax: textOrNull,
-      email: textOrNull,
-      npi: textOrNull,
-      address: addressOneLine,
-    }),
-  ),
-  source: (row): ReferringProviderSource => ({
-    ehr_id: row.referringId,
-    name: [row.firstName, blankToNull(row.middleInitial), row.lastName].filter(Boolean).join(' '),
-    first_name: row.firstName,
-    last_name: row.lastName,
-    middle_initial: blankToNull(row.middleInitial),
-    speciality: blankToNull(row.speciality),
-    phone: blankToNull(row.phone),
-    fax: blankToNull(row.fax),
-    email: blankToNull(row.email),
-    npi: blankToNull(row.npi),
-    address_street: blankToNull(row.address.line1),
-    address_city: blankToNull(row.address.city),
-    address_state: blankToNull(row.address.state),
-    address_zip: blankToNull(row.address.zip),
-  }),
-});
+import { id, text } from './values.ts';
 
 export const visitTypes = list({
   path: '/api/visit-types',

@@ -2,7 +2,7 @@ import type { SubscriberRelationship } from '../../model/insuranceRequest.ts';
 import type { Operations } from '../connector.ts';
 import type { InsuranceFields, Subscriber } from '../patientWrites.ts';
 import { path } from './call.ts';
-import { auditOf, insurance_properties } from './changes.ts';
+import { insurance_properties, toChanges } from './changes.ts';
 import { defined, sexCode, usDate } from './values.ts';
 import { type Receipt, write } from './writeCall.ts';
 
@@ -38,7 +38,7 @@ export const updatePatientInsurance = write<Operations['updatePatientInsurance']
 );
 
 function audited(receipt: Receipt) {
-  return { ehr_id: receipt.recordId, changes: auditOf(receipt, insurance_properties) };
+  return { ehr_id: receipt.recordId, changes: toChanges(receipt, insurance_properties) };
 }
 
 function fields(input: InsuranceFields): Record<string, unknown> {

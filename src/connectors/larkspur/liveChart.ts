@@ -3,22 +3,12 @@ import { Compile } from 'typebox/compile';
 import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../../model/liveChart.ts';
 import type { PatientSource } from '../../model/patient.ts';
 import type { PatientSearch } from '../connector.ts';
+import { collect } from '../operations.ts';
 import { answerOf, path } from './call.ts';
-import { type List, list, pages } from './lists.ts';
+import { list, pages } from './lists.ts';
 import { patients } from './patients.ts';
 import type { Ask } from './session.ts';
-import { blankToNull, flag, id, isoDate, text, textOrNull } from './values.ts';
-
-/** A patient's part of the chart, read to its end. */
-async function gather<Row, Source extends { ehr_id: string }>(
-  ask: Ask,
-  declared: List<Row, Source>,
-  search: Record<string, string> = {},
-): Promise<Source[]> {
-  const all: Source[] = [];
-  for await (const page of pages(ask, declared, search)) all.push(...page);
-  return all;
-}
+import { blankToNull, flag, id, isoDate, text, textOrNull, usDate } from './values.ts';
 
 export function searchPatients(ask: Ask, search: PatientSearch): Promise<PatientSource[]> {
   const asked = {
@@ -26,24 +16,24 @@ export function searchPatients(ask: Ask, search: PatientSearch): Promise<Patient
     firstName: search.first_name,
     lastName: search.last_name,
     phone: search.phone,
-    birthDate: search.dob && `${search.dob.slice(5, 7)}/${search.dob.slice(8)}/${search.dob.slice(0, 4)}`,
+    birthDate: search.dob && usDate(search.dob),
   };
   const given = Object.entries(asked).filter((pair): pair is [string, string] => pair[1] !== undefined);
-  return gather(ask, patients, Object.fromEntries(given));
+  return collect(pages(ask, patients, Object.fromEntries(given)));
 }
 
 export async function listEncounters(ask: Ask, patient_ehr_id: string): Promise<LiveEncounter[]> {
-  const rows = await gather(ask, { ...encounters, path: path`/api/patients/${patient_ehr_id}/encounters` });
+  const rows = await collect(pages(ask, { ...encounters, path: path`/api/patients/${patient_ehr_id}/encounters` }));
   return rows.map(({ ehr_id: id, ...shown }) => ({ id, ...shown }));
 }
 
 export async function listGuarantors(ask: Ask, patient_ehr_id: string): Promise<LiveGuarantor[]> {
-  const rows = await gather(ask, { ...guarantors, path: path`/api/patients/${patient_ehr_id}/guarantors` });
+  const rows = await collect(pages(ask, { ...guarantors, path: path`/api/patients/${patient_ehr_id}/guarantors` }));
   return rows.map(({ ehr_id: id, ...shown }) => ({ id, ...shown }));
 }
 
 export async function listPatientInsurances(ask: Ask, patient_ehr_id: string): Promise<LiveInsurance[]> {
-  const rows = await gather(ask, { ...insurances, path: path`/api/patients/${patient_ehr_id}/insurances` });
+  const rows = await collect(pages(ask, { ...insurances, path: path`/api/patients/${patient_ehr_id}/insurances` }));
   return rows
     .filter((row) => row.active)
     .map(({ ehr_id, active: _active, ...shown }) => ({ emr_insurance_id: ehr_id, ...shown }));

@@ -43,11 +43,11 @@ export const orders = list({
     priority: blankToNull(row.priority),
     assigned_to_name: blankToNull(row.assignedTo?.name ?? null),
     emr_assigned_to_id: row.assignedTo?.staffId ?? null,
-    lab_results: row.labResults && labResultsOf(row.labResults),
+    lab_results: row.labResults && toLabResults(row.labResults),
   }),
 });
 
-function labResultsOf({ status, collectedOn, resultedOn, laboratory, results }: Static<typeof LabResults>) {
+function toLabResults({ status, collectedOn, resultedOn, laboratory, results }: Static<typeof LabResults>) {
   return {
     status,
     collected_on: isoDate(collectedOn),

@@ -2,9 +2,9 @@ import type { ResponsibleParty } from '../../model/patientRequest.ts';
 import { EmrFailure, type Operations } from '../connector.ts';
 import type { Demographics, EmrDoctor, Payer } from '../patientWrites.ts';
 import { path, unreadable } from './call.ts';
-import { auditOf, patient_properties } from './changes.ts';
+import { patient_properties, toChanges } from './changes.ts';
 import { defined, sexCode, usDate } from './values.ts';
-import { recordOf, write } from './writeCall.ts';
+import { toWritten, write } from './writeCall.ts';
 
 export const createPatient = write<Operations['createPatient']>(
   'create_patient',
@@ -14,7 +14,7 @@ export const createPatient = write<Operations['createPatient']>(
       ...demographics(input),
       ...(input.payer && {
         responsiblePartyCode: party_codes[input.payer.relationship],
-        responsibleParty: personOf(input.payer),
+        responsibleParty: toPerson(input.payer),
       }),
       insurances: input.coverages.map(({ company, member_id, priority }) => ({
         ...('ehr_id' in company ? { companyId: company.ehr_id } : { companyName: company.name }),
@@ -37,16 +37,16 @@ export const updatePatient = write<Operations['updatePatient']>(
     path: path`/api/patients/${input.patient_ehr_id}/demographics`,
     body: { ...demographics(input), keepAddressHistory: yesNo(input.save_previous_address) },
   }),
-  (receipt) => ({ ehr_id: receipt.recordId, changes: auditOf(receipt, patient_properties) }),
+  (receipt) => ({ ehr_id: receipt.recordId, changes: toChanges(receipt, patient_properties) }),
 );
 
 export const addGuarantor = write<Operations['addGuarantor']>(
   'add_guarantor',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/guarantors`,
-    body: { ...personOf(input), relationshipCode: party_codes[input.relationship] },
+    body: { ...toPerson(input), relationshipCode: party_codes[input.relationship] },
   }),
-  recordOf,
+  toWritten,
 );
 
 export const setResponsibleParty = write<Operations['setResponsibleParty']>(
@@ -55,13 +55,13 @@ export const setResponsibleParty = write<Operations['setResponsibleParty']>(
     path: path`/api/patients/${input.patient_ehr_id}/responsible-party`,
     body: { responsiblePartyCode: party_codes[input.relationship], guarantorId: input.guarantor_ehr_id },
   }),
-  recordOf,
+  toWritten,
 );
 
 export const requestEligibility = write<Operations['requestEligibility']>(
   'request_eligibility',
   (input) => ({ path: path`/api/patients/${input.patient_ehr_id}/eligibility-checks`, body: {} }),
-  recordOf,
+  toWritten,
 );
 
 /** Larkspur's codes of who pays. */
@@ -135,7 +135,7 @@ function doctor(role: 'referring' | 'pcp', given: EmrDoctor | undefined): Record
   return { [`${role}FirstName`]: given.first_name, [`${role}LastName`]: given.last_name };
 }
 
-function personOf({ first_name, last_name, sex, dob, phone }: Omit<Payer, 'relationship'>) {
+function toPerson({ first_name, last_name, sex, dob, phone }: Omit<Payer, 'relationship'>) {
   return {
     firstName: first_name,
     lastName: last_name,

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { PatientSource } from '../../model/patient.ts';
 import { list } from './lists.ts';
-import { blankToNull, id, isoDate, sexOf, text, textOrNull } from './values.ts';
+import { blankToNull, id, isoDate, text, textOrNull, toSex } from './values.ts';
 
 export const patients = list({
   path: '/api/patients',
@@ -36,7 +36,7 @@ export const patients = list({
     middle_name: blankToNull(row.middleName),
     last_name: row.lastName,
     dob: isoDate(row.birthDate),
-    sex: sexOf(row.sexCode),
+    sex: toSex(row.sexCode),
     phone: blankToNull(row.homePhone),
     cell_phone: blankToNull(row.cellPhone),
     email: blankToNull(row.email),

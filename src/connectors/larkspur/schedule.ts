@@ -5,7 +5,7 @@ import type { ScheduleBlockSource } from '../../model/scheduleBlock.ts';
 import { answerOf, path } from './call.ts';
 import { list } from './lists.ts';
 import type { Ask } from './session.ts';
-import { blankToNull, id, isoDate, isoMoment, isoWallTime, sexOf, text, textOrNull, wallTime } from './values.ts';
+import { blankToNull, id, isoDate, isoInstant, isoLocalTime, text, textOrNull, toSex, wallTime } from './values.ts';
 
 /** Nobody comes: Larkspur gives the time of such an appointment away again. */
 const free_statuses = new Set(['CAN', 'NOS', 'RSC']);
@@ -53,7 +53,7 @@ export const appointments = list({
   row: Compile(Appointment),
   source: (row): AppointmentSource => ({
     ehr_id: row.appointmentId,
-    starts: isoWallTime(row.startsAt),
+    starts: isoLocalTime(row.startsAt),
     minutes: row.minutes,
     facility_ehr_id: row.facilityId,
     cancelled: free_statuses.has(row.statusCode),
@@ -63,7 +63,7 @@ export const appointments = list({
     practice_id: blankToNull(row.practiceId),
     reason: blankToNull(row.reason),
     complaint_type: blankToNull(row.complaintType),
-    ...patientOf(row),
+    ...toPatient(row),
     provider_ehr_id: row.providerId,
     secondary_provider_ehr_id: blankToNull(row.secondaryProviderId),
     insurance_subscriber: blankToNull(row.insurances.find(({ priority }) => priority === 1)?.subscriberName ?? null),
@@ -81,7 +81,7 @@ export const appointments = list({
     })),
     note: blankToNull(row.note),
     progress_note: blankToNull(row.progressNote),
-    created_at: isoMoment(row.createdAt),
+    created_at: isoInstant(row.createdAt),
   }),
 });
 
@@ -105,7 +105,7 @@ export const scheduleBlocks = list({
   ),
   source: (row): ScheduleBlockSource => ({
     ehr_id: row.blockId,
-    starts: isoWallTime(row.startsAt),
+    starts: isoLocalTime(row.startsAt),
     minutes: row.minutes,
     provider_ehr_id: row.providerId,
     facility_ehr_id: blankToNull(row.facilityId),
@@ -113,7 +113,7 @@ export const scheduleBlocks = list({
   }),
 });
 
-function patientOf({ patientId, mrn, patient }: Static<typeof Appointment>) {
+function toPatient({ patientId, mrn, patient }: Static<typeof Appointment>) {
   return {
     patient_name: [patient.firstName, patient.lastName].filter(Boolean).join(' '),
     patient_first_name: blankToNull(patient.firstName),
@@ -121,7 +121,7 @@ function patientOf({ patientId, mrn, patient }: Static<typeof Appointment>) {
     patient_mrn: mrn,
     patient_ehr_id: patientId,
     patient_dob: isoDate(patient.birthDate),
-    patient_gender: sexOf(patient.sexCode),
+    patient_gender: toSex(patient.sexCode),
     patient_phone: blankToNull(patient.phone),
   };
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type Access, type Door, EmrFailure, type Grant } from '../connector.ts';
+import { type Access, type EmrEndpoint, EmrFailure, type Grant } from '../connector.ts';
 import { holdGrant } from '../grantStore.ts';
 import { type Call, call, type Reply } from './call.ts';
 
@@ -11,14 +11,14 @@ export type Ask = <Answer>(asked: Call<Answer>) => Promise<Reply<Answer>>;
  * Sessions end after 30 idle minutes; the device that was remembered at sign-in opens the next one without a person.
  * A call that met the end of a session was not applied, so it is repeated, writes too.
  */
-export function openSession(door: Door, access: Access): Ask {
-  const grant = holdGrant(access.grant, (before) => renew(door, access, before));
+export function openSession(endpoint: EmrEndpoint, access: Access): Ask {
+  const grant = holdGrant(access.grant, (before) => renew(endpoint, access, before));
   return async (asked) => {
     const used = grant.current();
-    const reply = await call(door, asked, used.session_token);
+    const reply = await call(endpoint, asked, used.session_token);
     if (!hasExpired(reply)) return reply;
     await grant.renew(used);
-    const again = await call(door, asked, grant.current().session_token);
+    const again = await call(endpoint, asked, grant.current().session_token);
     if (hasExpired(again)) throw new EmrFailure('unavailable', 'Larkspur ended the session again at once.');
     return again;
   };
@@ -29,7 +29,7 @@ export const signedIn = Compile(
   Type.Object({ sessionToken: text, deviceToken: text, staffId: text, staffName: Type.String(), timeZone: text }),
 );
 
-export function grantOf(answer: { sessionToken: string; deviceToken: string }): Grant {
+export function toGrant(answer: { sessionToken: string; deviceToken: string }): Grant {
   return { session_token: answer.sessionToken, device_token: answer.deviceToken };
 }
 
@@ -38,8 +38,8 @@ function hasExpired(reply: Reply<unknown>): boolean {
 }
 
 /** Gives the new grant when it is kept: one that could not be kept is not used, and the next call renews again. */
-async function renew(door: Door, { credentials, keepGrant }: Access, grant: Grant): Promise<Grant> {
-  const reply = await call(door, {
+async function renew(endpoint: EmrEndpoint, { credentials, saveGrant }: Access, grant: Grant): Promise<Grant> {
+  const reply = await call(endpoint, {
     method: 'POST',
     path: '/api/login/device',
     body: { userName: credentials.username, password: credentials.password, deviceToken: grant.device_token },
@@ -52,8 +52,8 @@ async function renew(door: Door, { credentials, keepGrant }: Access, grant: Gran
     const locked = reply.code === 'LOCKED' && 'Larkspur has locked this user for a while.';
     throw new EmrFailure('unavailable', locked || reply.failure.message);
   }
-  const renewed = grantOf(reply.answer);
-  await keepGrant(renewed);
+  const renewed = toGrant(reply.answer);
+  await saveGrant(renewed);
   return renewed;
 }
 

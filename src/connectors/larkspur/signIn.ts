@@ -1,16 +1,16 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type Credentials, type Door, EmrFailure, type SignIn } from '../connector.ts';
+import { type Credentials, type EmrEndpoint, EmrFailure, type SignIn } from '../connector.ts';
 import { call, type Denied } from './call.ts';
-import { grantOf, signedIn } from './session.ts';
+import { signedIn, toGrant } from './session.ts';
 
 /** Password first, then the one-time code. Nothing is kept in between: with a code, both steps are taken at once. */
-export async function signIn(door: Door, credentials: Credentials, one_time_code?: string): Promise<SignIn> {
-  await checkProduct(door);
+export async function signIn(endpoint: EmrEndpoint, credentials: Credentials, one_time_code?: string): Promise<SignIn> {
+  await checkProduct(endpoint);
   // Authenticator apps show '123 456', and people copy it so.
   const code = one_time_code?.replace(/\s/g, '');
   // A challenge lives five minutes and is met at once; one that ran out all the same is asked for once more.
-  const outcome = (await trySignIn(door, credentials, code)) ?? (await trySignIn(door, credentials, code));
+  const outcome = (await trySignIn(endpoint, credentials, code)) ?? (await trySignIn(endpoint, credentials, code));
   if (!outcome) throw new EmrFailure('unavailable', 'Larkspur ended the sign-in before it was complete.');
   return outcome;
 }
@@ -21,15 +21,19 @@ const challenge = Compile(
 );
 
 /** Whatever else answers here must not be given a password. */
-async function checkProduct(door: Door): Promise<void> {
-  const reply = await call(door, { method: 'GET', path: '/api/practice', answer: practice });
+async function checkProduct(endpoint: EmrEndpoint): Promise<void> {
+  const reply = await call(endpoint, { method: 'GET', path: '/api/practice', answer: practice });
   if (!('answer' in reply)) throw new EmrFailure('refused', 'This address is not a Larkspur EMR.');
 }
 
 /** Undefined when the challenge ran out in between. */
-async function trySignIn(door: Door, credentials: Credentials, code: string | undefined): Promise<SignIn | undefined> {
+async function trySignIn(
+  endpoint: EmrEndpoint,
+  credentials: Credentials,
+  code: string | undefined,
+): Promise<SignIn | undefined> {
   const { username: userName, password } = credentials;
-  const first = await call(door, {
+  const first = await call(endpoint, {
     method: 'POST',
     path: '/api/login',
     body: { userName, password },
@@ -39,7 +43,7 @@ async function trySignIn(door: Door, credentials: Credentials, code: string | un
   if (!code) return { outcome: 'code_required' };
 
   const { challengeId } = first.answer;
-  const second = await call(door, {
+  const second = await call(endpoint, {
     method: 'POST',
     path: '/api/login/code',
     body: { challengeId, code, rememberDevice: 'Y' },
@@ -48,7 +52,7 @@ async function trySignIn(door: Door, credentials: Credentials, code: string | un
   if ('answer' in second) {
     const { staffId, staffName, timeZone } = second.answer;
     const user = { ehr_id: staffId, name: staffName };
-    return { outcome: 'signed_in', grant: grantOf(second.answer), user, timezone: timeZone };
+    return { outcome: 'signed_in', grant: toGrant(second.answer), user, timezone: timeZone };
   }
   return second.code === 'CHALLENGE_EXPIRED' ? undefined : apiError(second, 'code');
 }

@@ -18,7 +18,7 @@ export function blankToNull(value: string | null): string | null {
   return value === null || value.trim() === '' ? null : value;
 }
 
-export function activity(activeFlag: 'Y' | 'N'): 'active' | 'inactive' {
+export function toStatus(activeFlag: 'Y' | 'N'): 'active' | 'inactive' {
   return activeFlag === 'Y' ? 'active' : 'inactive';
 }
 
@@ -44,12 +44,12 @@ export function requiredDate(date: string): string {
 }
 
 /** MM/DD/YYYY HH:MM to YYYY-MM-DDTHH:MM:SS, still without a zone. */
-export function isoWallTime(shown: string): string {
+export function isoLocalTime(shown: string): string {
   return `${requiredDate(shown.slice(0, 10))}T${shown.slice(11)}:00`;
 }
 
 /** A moment in ISO 8601, or null where it says none. */
-export function isoMoment(moment: string | null): string | null {
+export function isoInstant(moment: string | null): string | null {
   const parsed = new Date(moment ?? '');
   return Number.isNaN(parsed.getTime()) ? null : parsed.toISOString();
 }
@@ -58,7 +58,7 @@ export function dollars(amount: string | null): number | null {
   return amount === null ? null : Number(amount);
 }
 
-export function sexOf(code: string | null): 'male' | 'female' | 'unknown' {
+export function toSex(code: string | null): 'male' | 'female' | 'unknown' {
   return sexes.get(code) ?? 'unknown';
 }
 

@@ -24,7 +24,7 @@ type OutputOf<Write> = Write extends EmrWrite<never, infer Output> ? Output : ne
  */
 export function write<Write extends EmrWrite<never, { ehr_id: string }>>(
   operation: string,
-  wordsOf: (input: InputOf<Write>) => { path: string; body: Record<string, unknown> },
+  labelOf: (input: InputOf<Write>) => { path: string; body: Record<string, unknown> },
   outputOf: (receipt: Receipt) => OutputOf<Write>,
 ) {
   return (ask: Ask): Required<EmrWrite<InputOf<Write>, OutputOf<Write>>> => {
@@ -38,7 +38,7 @@ export function write<Write extends EmrWrite<never, { ehr_id: string }>>(
     };
     return {
       send: async (input, marker) => {
-        const { path, body } = wordsOf(input);
+        const { path, body } = labelOf(input);
         const sent = { ...body, externalRef: marker };
         const reply = await ask({ method: 'POST', path, body: sent, answer: receipt, writes: true });
         if (!('code' in reply) || reply.code !== 'DUPLICATE_REFERENCE') return outputOf(answerOf(reply));
@@ -52,6 +52,6 @@ export function write<Write extends EmrWrite<never, { ehr_id: string }>>(
   };
 }
 
-export function recordOf({ recordId }: Receipt): { ehr_id: string } {
+export function toWritten({ recordId }: Receipt): { ehr_id: string } {
   return { ehr_id: recordId };
 }

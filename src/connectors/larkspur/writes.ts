@@ -1,7 +1,7 @@
 import type { Operations } from '../connector.ts';
 import { path } from './call.ts';
 import { usDate } from './values.ts';
-import { recordOf, write } from './writeCall.ts';
+import { toWritten, write } from './writeCall.ts';
 
 export const addPatientPharmacy = write<Operations['addPatientPharmacy']>(
   'add_patient_pharmacy',
@@ -9,7 +9,7 @@ export const addPatientPharmacy = write<Operations['addPatientPharmacy']>(
     path: path`/api/patients/${input.patient_ehr_id}/pharmacies`,
     body: { pharmacyId: input.pharmacy_ehr_id },
   }),
-  recordOf,
+  toWritten,
 );
 
 export const createTelephoneEncounter = write<Operations['createTelephoneEncounter']>(
@@ -28,7 +28,7 @@ export const createTelephoneEncounter = write<Operations['createTelephoneEncount
       templateName: input.template_name,
     },
   }),
-  recordOf,
+  toWritten,
 );
 
 export const addRefill = write<Operations['addRefill']>(
@@ -37,7 +37,7 @@ export const addRefill = write<Operations['addRefill']>(
     path: path`/api/telephone-encounters/${input.encounter_ehr_id}/refills`,
     body: { medicationId: input.medication_ehr_id, pharmacyId: input.pharmacy_ehr_id },
   }),
-  recordOf,
+  toWritten,
 );
 
 export const addTelephoneAction = write<Operations['addTelephoneAction']>(
@@ -46,7 +46,7 @@ export const addTelephoneAction = write<Operations['addTelephoneAction']>(
     path: path`/api/telephone-encounters/${input.encounter_ehr_id}/actions`,
     body: { text: input.text, priority: input.high_priority ? 'H' : 'N' },
   }),
-  recordOf,
+  toWritten,
 );
 
 export const createAppointment = write<Operations['createAppointment']>(
@@ -67,7 +67,7 @@ export const createAppointment = write<Operations['createAppointment']>(
       preventDoubleBooking: input.prevent_double_booking ? 'Y' : 'N',
     },
   }),
-  recordOf,
+  toWritten,
 );
 
 export const uploadDocument = write<Operations['uploadDocument']>(
@@ -86,5 +86,5 @@ export const uploadDocument = write<Operations['uploadDocument']>(
       templateName: input.template_name,
     },
   }),
-  recordOf,
+  toWritten,
 );

@@ -3,12 +3,12 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { changing } from '../../../src/connectors/fhir/lists/readList.ts';
-import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
-import { capabilitiesOf } from '../../../src/connectors/fhir/transport/capabilities.ts';
+import { incrementalList } from '../../../src/connectors/fhir/lists/readList.ts';
+import { supportedOperations } from '../../../src/connectors/fhir/operations.ts';
+import { toCapabilities } from '../../../src/connectors/fhir/transport/capabilities.ts';
 import { openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf, gather, openDoor } from '../larkspur/fixture.ts';
+import { collect, failureOf, openEndpoint } from '../larkspur/fixture.ts';
 import { type Charts, openCharts, timezone } from './charts.ts';
 
 let server: FhirServer;
@@ -50,7 +50,7 @@ describe('a patient', () => {
     const link: fhir.PatientLink[] = [{ other: { reference: 'Patient/pat-1' }, type: 'replaced-by' }];
     await server.lay({ resourceType: 'Patient', id: 'merged', link });
     expect(await charts.emr.findPatient('merged')).toBeUndefined();
-    expect((await gather(charts.emr.listPatients())).map(({ ehr_id }) => ehr_id)).not.toContain('merged');
+    expect((await collect(charts.emr.listPatients())).map(({ ehr_id }) => ehr_id)).not.toContain('merged');
   });
 
   test('is not chosen from several with one number', async () => {
@@ -80,22 +80,22 @@ test('what belongs to a list but is not offered is left out, and the list stands
   const { emr } = await openCharts(server);
   expect(emr).not.toHaveProperty('listScheduleBlocks');
   expect(emr).not.toHaveProperty('listPatientInsurances');
-  const patients = await gather(emr.listPatients());
+  const patients = await collect(emr.listPatients());
   expect(patients.length).toBeGreaterThan(10);
   expect(patients.every(({ insurance_name }) => insurance_name === null)).toBe(true);
-  const providers = await gather(emr.listProviders());
+  const providers = await collect(emr.listProviders());
   expect(providers.every(({ hours }) => hours.length === 0)).toBe(true);
-  expect((await gather(emr.listClaims())).every(({ payments }) => payments.length === 0)).toBe(true);
-  expect((await gather(emr.listOrders())).every(({ lab_results }) => lab_results === null)).toBe(true);
+  expect((await collect(emr.listClaims())).every(({ payments }) => payments.length === 0)).toBe(true);
+  expect((await collect(emr.listOrders())).every(({ lab_results }) => lab_results === null)).toBe(true);
 });
 
 test('pharmacies are found among organizations and among places, and are no locations', async () => {
   const type = [{ coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-RoleCode', code: 'OUTPHARM' }] }];
   await server.lay({ resourceType: 'Location', id: 'corner', name: 'Corner Drug', type });
-  const pharmacies = await gather(charts.emr.listPharmacies());
+  const pharmacies = await collect(charts.emr.listPharmacies());
   expect(pharmacies.map(({ ehr_id }) => ehr_id)).toContain('Location/corner');
   expect(pharmacies.map(({ ehr_id }) => ehr_id)).toContain('pharm-1');
-  expect((await gather(charts.emr.listLocations())).map(({ ehr_id }) => ehr_id)).not.toContain('corner');
+  expect((await collect(charts.emr.listLocations())).map(({ ehr_id }) => ehr_id)).not.toContain('corner');
 });
 
 test('a patient’s pharmacies are those that the prescriptions were meant for', async () => {
@@ -117,7 +117,7 @@ test('an operation whose interactions or parameters a server does not declare is
     return { interactions, params, includes: [], conditional_create: false, versioned: true };
   };
   const offers = (types: Record<string, ReturnType<typeof type>>) =>
-    offersOf(capabilitiesOf({ fhir_version: '4.0.1', software: '', types }));
+    supportedOperations(toCapabilities({ fhir_version: '4.0.1', software: '', types }));
   expect(offers({})).toStrictEqual([]);
   expect(offers({ Patient: type(['search-type']) })).toStrictEqual(['listPatients']);
   expect(offers({ Patient: type(['read', 'search-type'], ['identifier']) })).toStrictEqual([
@@ -170,9 +170,9 @@ describe('a list that can be asked for what changed', () => {
     const known = { interactions: ['search-type'], params, includes: [], conditional_create: false, versioned: true };
     const facts = JSON.stringify({ fhir_version: '4.0.1', software: '', types: { Patient: known } });
     const grant = { access_token: 'token', server: facts };
-    const door = openDoor(`http://127.0.0.1:${(http.address() as AddressInfo).port}`);
+    const endpoint = openEndpoint(`http://127.0.0.1:${(http.address() as AddressInfo).port}`);
     const credentials = { way: 'bearer_token', bearer_token: 'token' };
-    const client = openClient(door, { credentials, grant, keepGrant: async () => {} });
+    const client = openClient(endpoint, { credentials, grant, saveGrant: async () => {} });
     return { emr: { client, timezone }, asked };
   };
   const at = (id: string, second: number): fhir.Patient => {
@@ -186,13 +186,13 @@ describe('a list that can be asked for what changed', () => {
 
   test('is read as a whole where the server does not keep the order', async () => {
     const { emr, asked } = await serverOf(() => [[at('b', 2), at('a', 1)], [at('c', 3)]]);
-    expect(await gather(changing(emr, ids)())).toStrictEqual(['b', 'a', 'c']);
+    expect(await collect(incrementalList(emr, ids)())).toStrictEqual(['b', 'a', 'c']);
     expect(asked.at(-1)?.has('_sort')).toBe(false);
   });
 
   test('is read as a whole where the server answers the order with nothing', async () => {
     const { emr } = await serverOf((asked) => (asked.has('_sort') ? [[]] : [[at('a', 1)]]));
-    expect(await gather(changing(emr, ids)())).toStrictEqual(['a']);
+    expect(await collect(incrementalList(emr, ids)())).toStrictEqual(['a']);
   });
 
   test('that is cut short without a word is read on to its end', async () => {
@@ -201,7 +201,7 @@ describe('a list that can be asked for what changed', () => {
       const from = (asked.get('_lastUpdated') ?? 'ge').slice(2);
       return [records.filter(({ meta }) => (meta?.lastUpdated ?? '') >= from).slice(0, 3)];
     });
-    expect(new Set(await gather(changing(emr, ids)())).size).toBe(9);
+    expect(new Set(await collect(incrementalList(emr, ids)())).size).toBe(9);
   });
 
   test('meets a record that changes while it is read, and passes none over', async () => {
@@ -217,7 +217,7 @@ describe('a list that can be asked for what changed', () => {
       const due = records.filter(({ meta }) => (meta?.lastUpdated ?? '') >= from);
       return Array.from({ length: Math.ceil(due.length / 2) }, (_, n) => due.slice(n * 2, n * 2 + 2));
     });
-    const seen = await gather(changing(emr, ids)());
+    const seen = await collect(incrementalList(emr, ids)());
     expect(new Set(seen)).toStrictEqual(new Set(Array.from({ length: 13 }, (_, n) => `r${n}`)));
     expect(seen.at(-1)).toBe('r0');
   });
@@ -225,10 +225,10 @@ describe('a list that can be asked for what changed', () => {
   test('says how far it came, and begins there when it is taken up', async () => {
     const { emr, asked } = await serverOf(() => [[at('a', 1)], [at('b', 2)]]);
     const through: (string | null | undefined)[] = [];
-    for await (const page of changing(emr, ids)()) through.push(page.through);
+    for await (const page of incrementalList(emr, ids)()) through.push(page.through);
     expect(through.slice(0, 2)).toStrictEqual(['2026-01-01T00:00:01.000Z', '2026-01-01T00:00:02.000Z']);
     asked.length = 0;
-    await gather(changing(emr, ids)({ from: '2026-01-01T00:00:01.000Z' }));
+    await collect(incrementalList(emr, ids)({ from: '2026-01-01T00:00:01.000Z' }));
     expect(asked[0]?.get('_lastUpdated')).toBe('ge2026-01-01T00:00:01.000Z');
   });
 
@@ -236,7 +236,7 @@ describe('a list that can be asked for what changed', () => {
     const pages = [[at('a', 5)], [at('b', 6)], [at('c', 1)]];
     const { emr } = await serverOf(() => pages);
     const given: [string[], string | null | undefined][] = [];
-    for await (const page of changing(emr, ids)({ from: '2026-01-01T00:00:05.000Z' }))
+    for await (const page of incrementalList(emr, ids)({ from: '2026-01-01T00:00:05.000Z' }))
       given.push([[...page], page.through]);
     expect(given.slice(0, 3)).toStrictEqual([
       [['a'], '2026-01-01T00:00:05.000Z'],
@@ -249,6 +249,6 @@ describe('a list that can be asked for what changed', () => {
   test('is read as a whole where the server finds nothing by the time of a change', async () => {
     const pages = Array.from({ length: 9 }, (_, n) => [at(`r${n}`, n)]);
     const { emr } = await serverOf((asked) => (asked.has('_lastUpdated') ? [[]] : pages));
-    expect(new Set(await gather(changing(emr, ids)())).size).toBe(9);
+    expect(new Set(await collect(incrementalList(emr, ids)())).size).toBe(9);
   });
 });

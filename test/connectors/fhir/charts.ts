@@ -1,9 +1,9 @@
 import type * as fhirTypes from 'fhir/r4.js';
-import { type Door, EmrFailure, type EmrWrite, type Operations } from '../../../src/connectors/connector.ts';
+import { type EmrEndpoint, EmrFailure, type EmrWrite, type Operations } from '../../../src/connectors/connector.ts';
 import { fhir } from '../../../src/connectors/fhir/fhir.ts';
 import { OutboundFailure } from '../../../src/security/outbound.ts';
 import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openDoor } from '../larkspur/fixture.ts';
+import { openEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, signedIn } from './fixture.ts';
 
 export const timezone = 'America/New_York';
@@ -22,11 +22,11 @@ export type Charts = {
 /** An account of this server as it is now: what it offers is found out anew. */
 export async function openCharts(server: FhirServer): Promise<Charts> {
   const credentials = bySecret(server);
-  const { grant } = await signedIn(openDoor(server.url), credentials);
-  const plain = openDoor(server.url);
+  const { grant } = await signedIn(openEndpoint(server.url), credentials);
+  const plain = openEndpoint(server.url);
   let [made, lost] = [0, { n: 0, when: 'before' }];
   let due: { method: string; work: () => Promise<void> } | undefined;
-  const fetch: Door['outbound']['fetch'] = async (url, request) => {
+  const fetch: EmrEndpoint['outbound']['fetch'] = async (url, request) => {
     made++;
     if (due?.method === request.method) {
       const { work } = due;
@@ -39,8 +39,8 @@ export async function openCharts(server: FhirServer): Promise<Charts> {
     if (hit) throw new OutboundFailure('broken', 'the answer was lost', { sent: true });
     return answer;
   };
-  const door = { ...plain, outbound: { ...plain.outbound, fetch } };
-  const opened = fhir.open(door, { credentials, grant, timezone, keepGrant: async () => {} });
+  const endpoint = { ...plain, outbound: { ...plain.outbound, fetch } };
+  const opened = fhir.open(endpoint, { credentials, grant, timezone, saveGrant: async () => {} });
   return {
     // A test that uses what is not offered fails by that.
     emr: opened as Operations,

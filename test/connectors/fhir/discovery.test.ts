@@ -1,14 +1,11 @@
 import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
 import type { OperationName } from '../../../src/connectors/connector.ts';
-import { needs as known_needs, type Need } from '../../../src/connectors/fhir/needs.ts';
-import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
-import { discover, readStatement } from '../../../src/connectors/fhir/sign-in/discover.ts';
-import { narrowed, scopesFor } from '../../../src/connectors/fhir/sign-in/scopes.ts';
-import { capabilitiesOf, factsOf } from '../../../src/connectors/fhir/transport/capabilities.ts';
-import { failureOf, type LyingAnswer, lie, openDoor } from '../larkspur/fixture.ts';
-
-const needs: Partial<Record<OperationName, readonly Need[]>> = known_needs;
+import { operations, type Requirement, supportedOperations } from '../../../src/connectors/fhir/operations.ts';
+import { discover, readCapabilityStatement } from '../../../src/connectors/fhir/sign-in/discover.ts';
+import { limitToScopes, scopesFor } from '../../../src/connectors/fhir/sign-in/scopes.ts';
+import { toCapabilities, toServerFacts } from '../../../src/connectors/fhir/transport/capabilities.ts';
+import { type FakeResponse, failureOf, lie, openEndpoint } from '../larkspur/fixture.ts';
 
 const statement: fhir.CapabilityStatement = {
   resourceType: 'CapabilityStatement',
@@ -54,10 +51,12 @@ describe('where tokens are given', () => {
   });
 
   /** A server of the documents it is given, by path. */
-  async function found(documents: Record<string, LyingAnswer>, said: fhir.CapabilityStatement = statement) {
-    const liar = await lie(({ url = '' }) => documents[url] ?? { status: 404, raw: '' });
-    const outcome = await discover(openDoor(`${liar.url}/r4`), { statement: said }).catch((error: unknown) => error);
-    await liar.close();
+  async function found(documents: Record<string, FakeResponse>, said: fhir.CapabilityStatement = statement) {
+    const fake = await lie(({ url = '' }) => documents[url] ?? { status: 404, raw: '' });
+    const outcome = await discover(openEndpoint(`${fake.url}/r4`), { statement: said }).catch(
+      (error: unknown) => error,
+    );
+    await fake.close();
     return outcome;
   }
   const told = (name: string) => ({ json: { token_endpoint: `https://${name}.example/token` } });
@@ -110,19 +109,19 @@ describe('where tokens are given', () => {
 });
 
 test('a statement that is shown only to who is signed in is read with the token', async () => {
-  const liar = await lie(({ headers }) =>
+  const fake = await lie(({ headers }) =>
     headers.authorization === 'Bearer good' ? { json: statement } : { status: 401, raw: '' },
   );
-  const door = openDoor(`${liar.url}/r4`);
-  expect(await readStatement(door)).toEqual({ closed: true });
-  expect(await readStatement(door, 'good')).toMatchObject({ statement: { fhirVersion: '4.0.1' } });
-  expect(await failureOf(readStatement(door, 'bad'))).toMatchObject({ kind: 'refused' });
-  await liar.close();
+  const endpoint = openEndpoint(`${fake.url}/r4`);
+  expect(await readCapabilityStatement(endpoint)).toEqual({ closed: true });
+  expect(await readCapabilityStatement(endpoint, 'good')).toMatchObject({ statement: { fhirVersion: '4.0.1' } });
+  expect(await failureOf(readCapabilityStatement(endpoint, 'bad'))).toMatchObject({ kind: 'refused' });
+  await fake.close();
 });
 
 describe('what a server can do', () => {
   test('is what its statement says, and nothing else', () => {
-    const capabilities = capabilitiesOf(factsOf(statement));
+    const capabilities = toCapabilities(toServerFacts(statement));
     expect(capabilities).toMatchObject({ fhir_version: '4.0.1', software: 'Some EMR 9' });
     expect([...capabilities.interactions('Patient')]).toEqual(['read', 'search-type', 'create']);
     expect([...capabilities.searchParams('Patient')].sort()).toEqual(['_lastUpdated', 'identifier']);
@@ -141,38 +140,47 @@ describe('what a server can do', () => {
       [{ mode: 'server', resource: [{}, null, { type: 7 }, { type: '__proto__' }] }],
     ]) {
       const odd = { ...statement, rest, software: 'x', fhirVersion: 4 } as unknown as fhir.CapabilityStatement;
-      expect(offersOf(capabilitiesOf(factsOf(odd))).filter((name) => needs[name]?.length)).toEqual([]);
-      expect([...capabilitiesOf(factsOf(odd)).interactions('Patient')]).toEqual([]);
+      expect(
+        supportedOperations(toCapabilities(toServerFacts(odd))).filter((name) => operations[name]?.requires.length),
+      ).toEqual([]);
+      expect([...toCapabilities(toServerFacts(odd)).interactions('Patient')]).toEqual([]);
     }
   });
 
   test('decides the operations: each is offered exactly where all it needs is there', () => {
     // Of two parameters either will do.
     for (const choice of [0, 1]) {
-      const everything = statementOf(Object.values(needs).flat(), choice);
-      expect(offersOf(capabilitiesOf(factsOf(everything))).sort()).toEqual(Object.keys(needs).sort());
+      const everything = capabilityStatement(
+        Object.values(operations).flatMap(({ requires }) => requires),
+        choice,
+      );
+      expect(supportedOperations(toCapabilities(toServerFacts(everything))).sort()).toEqual(
+        Object.keys(operations).sort(),
+      );
     }
-    for (const [name, all] of Object.entries(needs)) {
+    for (const [name, { requires: all }] of Object.entries(operations)) {
       for (const [at, need] of all.entries()) {
         for (const interaction of need.interactions) {
           const rest = need.interactions.filter((each) => each !== interaction);
           const less = all.map((each, index) => (index === at ? { ...need, interactions: rest } : each));
           // Another need of the same operation may ask for the same.
           if (less.some((each) => each.type === need.type && each.interactions.includes(interaction))) continue;
-          expect([name, interaction, offersOf(capabilitiesOf(factsOf(statementOf(less))))]).not.toEqual([
+          expect([
             name,
             interaction,
-            expect.arrayContaining([name]),
-          ]);
+            supportedOperations(toCapabilities(toServerFacts(capabilityStatement(less)))),
+          ]).not.toEqual([name, interaction, expect.arrayContaining([name])]);
         }
       }
-      expect(offersOf(capabilitiesOf(factsOf(statementOf(all))))).toContain(name as OperationName);
+      expect(supportedOperations(toCapabilities(toServerFacts(capabilityStatement(all))))).toContain(
+        name as OperationName,
+      );
     }
   });
 });
 
 /** A server that can do these things and no more. */
-function statementOf(all: readonly Need[], choice = 0): fhir.CapabilityStatement {
+function capabilityStatement(all: readonly Requirement[], choice = 0): fhir.CapabilityStatement {
   const types = [...new Set(all.map(({ type }) => type))];
   const resource = types.map((type) => {
     const of = all.filter((each) => each.type === type);
@@ -215,6 +223,6 @@ describe('rights', () => {
     ['openid profile', ['read', 'search-type', 'create']],
     [undefined, ['read', 'search-type', 'create']],
   ])('that were granted narrow what is offered: %s', (granted, left) => {
-    expect(narrowed(factsOf(statement), granted).types.Patient?.interactions).toEqual(left);
+    expect(limitToScopes(toServerFacts(statement), granted).types.Patient?.interactions).toEqual(left);
   });
 });

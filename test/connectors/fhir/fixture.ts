@@ -1,13 +1,13 @@
 import { exportJWK, generateKeyPair } from 'jose';
-import type { Access, Credentials, Door, Grant, SignIn } from '../../../src/connectors/connector.ts';
+import type { Access, Credentials, EmrEndpoint, Grant, SignIn } from '../../../src/connectors/connector.ts';
 import { fhir } from '../../../src/connectors/fhir/fhir.ts';
 import { type FhirClient, openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import type { SigningAlgorithm } from '../../../src/security/signingKeys.ts';
 import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openDoor } from '../larkspur/fixture.ts';
+import { openEndpoint } from '../larkspur/fixture.ts';
 
 export type SignedIn = Extract<SignIn, { outcome: 'signed_in' }>;
-export type TestDoor = Door & { calls: string[] };
+export type TestDoor = EmrEndpoint & { calls: string[] };
 
 /** Keys as an installation has them, and what it publishes of them. */
 export async function newKeys() {
@@ -28,8 +28,8 @@ export async function newKeys() {
 
 type CryptoKey = Awaited<ReturnType<typeof generateKeyPair>>['privateKey'];
 
-export async function signedIn(door: Door, credentials: Credentials, page_grant?: Grant): Promise<SignedIn> {
-  const answer = await fhir.signIn(door, credentials, undefined, page_grant);
+export async function signedIn(endpoint: EmrEndpoint, credentials: Credentials, page_grant?: Grant): Promise<SignedIn> {
+  const answer = await fhir.signIn(endpoint, credentials, undefined, page_grant);
   if (answer.outcome !== 'signed_in') throw new Error(`not signed in: ${JSON.stringify(answer)}`);
   return answer;
 }
@@ -43,13 +43,13 @@ export const bySecret = (server: FhirServer): Credentials => ({
 export async function linkedClient(
   server: FhirServer,
   signal?: AbortSignal,
-): Promise<{ client: FhirClient; door: TestDoor; kept: Grant[]; access: Access }> {
+): Promise<{ client: FhirClient; endpoint: TestDoor; kept: Grant[]; access: Access }> {
   const credentials = bySecret(server);
-  const { grant } = await signedIn(openDoor(server.url), credentials);
-  const door = openDoor(server.url, signal);
+  const { grant } = await signedIn(openEndpoint(server.url), credentials);
+  const endpoint = openEndpoint(server.url, signal);
   const kept: Grant[] = [];
-  const access = { credentials, grant, keepGrant: async (renewed: Grant) => void kept.push(renewed) };
-  return { client: openClient(door, access), door, kept, access };
+  const access = { credentials, grant, saveGrant: async (renewed: Grant) => void kept.push(renewed) };
+  return { client: openClient(endpoint, access), endpoint, kept, access };
 }
 
 /** The paths below the server's base that a door was used for. */

@@ -3,12 +3,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fhir as fhirConnector } from '../../../src/connectors/fhir/fhir.ts';
 import { type FhirClient, openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf, type LyingAnswer, lie, openDoor } from '../larkspur/fixture.ts';
+import { type FakeResponse, failureOf, lie, openEndpoint } from '../larkspur/fixture.ts';
 import { linkedClient, pathsOf, type TestDoor } from './fixture.ts';
 
 let server: FhirServer;
 let client: FhirClient;
-let door: TestDoor;
+let endpoint: TestDoor;
 const many = 250;
 beforeAll(async () => {
   server = await startFhirServer();
@@ -23,11 +23,11 @@ beforeAll(async () => {
     beneficiary: { reference: 'Patient/p1' },
     payor: [{ reference: 'Organization/o1' }],
   });
-  ({ client, door } = await linkedClient(server));
+  ({ client, endpoint } = await linkedClient(server));
 });
 afterEach(() => {
   server.calm();
-  door.calls.length = 0;
+  endpoint.calls.length = 0;
 });
 afterAll(() => server.close());
 
@@ -80,13 +80,13 @@ describe('a list that was cut fails, because what is missing from it would be ta
 
   test('where it tells how many there are only when asked for that', async () => {
     const entry = Array.from({ length: 20 }, (_, n) => ({ resource: { resourceType: 'Patient', id: String(n) } }));
-    const liar = await lyingServer((path) =>
+    const fake = await lyingServer((path) =>
       path.includes('_summary=count')
         ? { json: { ...bundle(), entry: [], total: 21 } }
         : { json: { ...bundle(), entry } },
     );
-    expect(await failureOf(idsOf(liar.client))).toMatchObject({ message: 'The EMR gave only a part of a list.' });
-    await liar.close();
+    expect(await failureOf(idsOf(fake.client))).toMatchObject({ message: 'The EMR gave only a part of a list.' });
+    await fake.close();
   });
 
   test('also in the middle, and when the server has forgotten the search', async () => {
@@ -129,7 +129,7 @@ describe('what is said of a person', () => {
     const { access } = await linkedClient(server);
     const addressed = async (faulty: () => void) => {
       faulty();
-      const found = await fhirConnector.discover?.(openDoor(server.url), access);
+      const found = await fhirConnector.refreshCapabilities?.(openEndpoint(server.url), access);
       return JSON.parse(found?.grant.server ?? access.grant.server ?? '').searches_by_form;
     };
     for (const kind of ['error_500', 'reset', 'too_many'] as const) {
@@ -141,7 +141,7 @@ describe('what is said of a person', () => {
   test('stands in no address where it is a number that may be an MRN or an id', async () => {
     const { access } = await linkedClient(server);
     const from = server.ledger.length;
-    const { findPatient } = fhirConnector.open(openDoor(server.url), access);
+    const { findPatient } = fhirConnector.open(openEndpoint(server.url), access);
     expect(await findPatient?.('MRN-5150')).toBeUndefined();
     expect(addresses(from).join()).not.toContain('MRN-5150');
     expect(addresses(from)).toHaveLength(2);
@@ -166,7 +166,7 @@ describe('a search by a parameter that the server does not know', () => {
         kind: 'refused',
         message: 'The EMR does not offer a search of Patient records by shoe_size.',
       });
-      expect(door.calls).toEqual([]);
+      expect(endpoint.calls).toEqual([]);
     },
   );
 
@@ -176,20 +176,20 @@ describe('a search by a parameter that the server does not know', () => {
   });
 
   test('where it only shapes the answer it is left out at the second try', async () => {
-    const liar = await lyingServer((path) =>
+    const fake = await lyingServer((path) =>
       path.includes('_count') ? { status: 400, json: bad } : { json: bundle() },
     );
-    expect(await liar.client.searchAll<fhir.Patient>('Patient', { family: 'A' })).toMatchObject([{ id: '1' }]);
-    expect(liar.paths.at(-1)).toContain('family=A');
-    await liar.close();
+    expect(await fake.client.searchAll<fhir.Patient>('Patient', { family: 'A' })).toMatchObject([{ id: '1' }]);
+    expect(fake.paths.at(-1)).toContain('family=A');
+    await fake.close();
   });
 
   test('named in a warning beside the matches is not taken for an answer', async () => {
     const warning = { severity: 'warning', code: 'not-supported', diagnostics: 'family is not supported' };
     const entry = [{ resource: { resourceType: 'OperationOutcome', issue: [warning] }, search: { mode: 'outcome' } }];
-    const liar = await lyingServer(() => ({ json: { ...bundle(), entry: [...bundle().entry, ...entry] } }));
-    expect(await failureOf(liar.client.searchAll('Patient', { family: 'A' }))).toMatchObject({ kind: 'refused' });
-    await liar.close();
+    const fake = await lyingServer(() => ({ json: { ...bundle(), entry: [...bundle().entry, ...entry] } }));
+    expect(await failureOf(fake.client.searchAll('Patient', { family: 'A' }))).toMatchObject({ kind: 'refused' });
+    await fake.close();
   });
 
   test('a hint beside the matches is passed over', async () => {
@@ -198,9 +198,9 @@ describe('a search by a parameter that the server does not know', () => {
       {},
       null,
     ];
-    const liar = await lyingServer(() => ({ json: { ...bundle(), entry: [...bundle().entry, ...entry] } }));
-    expect(await liar.client.searchAll('Patient', { family: 'A' })).toHaveLength(1);
-    await liar.close();
+    const fake = await lyingServer(() => ({ json: { ...bundle(), entry: [...bundle().entry, ...entry] } }));
+    expect(await fake.client.searchAll('Patient', { family: 'A' })).toHaveLength(1);
+    await fake.close();
   });
 });
 
@@ -209,7 +209,7 @@ describe('where a list goes on', () => {
     const stranger = await lie(() => ({ json: bundle() }));
     server.faults.link_origin = stranger.url;
     expect(await idsOf()).toHaveProperty('size', many);
-    expect(pathsOf(door).filter((path) => path === 'GET ')).toHaveLength(2);
+    expect(pathsOf(endpoint).filter((path) => path === 'GET ')).toHaveLength(2);
     await stranger.close();
   });
 
@@ -219,10 +219,10 @@ describe('where a list goes on', () => {
       seen.push(headers);
       return { json: bundle() };
     });
-    const liar = await lyingServer(() => ({ json: bundle(`${stranger.url}/elsewhere?page=2`) }));
-    expect(await failureOf(idsOf(liar.client))).toMatchObject({ kind: 'unavailable' });
+    const fake = await lyingServer(() => ({ json: bundle(`${stranger.url}/elsewhere?page=2`) }));
+    expect(await failureOf(idsOf(fake.client))).toMatchObject({ kind: 'unavailable' });
     expect(seen).toEqual([]);
-    await liar.close();
+    await fake.close();
     await stranger.close();
   });
 
@@ -230,7 +230,7 @@ describe('where a list goes on', () => {
     'at %s, it ends in a failure and not never',
     async (where) => {
       let page = 0;
-      const liar = await lyingServer((_path, base) => {
+      const fake = await lyingServer((_path, base) => {
         page += 1;
         const next: Record<string, string> = {
           'the same page': `${base}/Patient?_count=100`,
@@ -241,9 +241,9 @@ describe('where a list goes on', () => {
         const id = where === 'a page before' ? String(page) : '1';
         return { json: bundle(next[where], id) };
       });
-      expect(await failureOf(idsOf(liar.client))).toMatchObject({ kind: 'unavailable' });
+      expect(await failureOf(idsOf(fake.client))).toMatchObject({ kind: 'unavailable' });
       expect(page).toBeLessThan(10);
-      await liar.close();
+      await fake.close();
     },
   );
 });
@@ -266,19 +266,19 @@ function bundle(next?: string, id = '1') {
 }
 
 /** A client of a server that says whatever a test wants. */
-async function lyingServer(answer: (path: string, base: string) => LyingAnswer) {
+async function lyingServer(answer: (path: string, base: string) => FakeResponse) {
   const paths: string[] = [];
   let base = '';
-  const liar = await lie(({ url = '' }) => {
+  const fake = await lie(({ url = '' }) => {
     paths.push(url);
     return answer(url, base);
   });
-  base = `${liar.url}/r4`;
+  base = `${fake.url}/r4`;
   const facts = { interactions: ['read', 'search-type'], params: ['family'], conditional_create: false };
   const grant = {
     access_token: 'a-token',
     server: JSON.stringify({ fhir_version: '4.0.1', software: '', types: { Patient: { ...facts, versioned: true } } }),
   };
-  const access = { credentials: { way: 'bearer_token' }, grant, keepGrant: async () => {} };
-  return { client: openClient(openDoor(base), access), paths, close: liar.close };
+  const access = { credentials: { way: 'bearer_token' }, grant, saveGrant: async () => {} };
+  return { client: openClient(openEndpoint(base), access), paths, close: fake.close };
 }

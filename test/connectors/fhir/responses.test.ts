@@ -1,24 +1,24 @@
 import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
 import { type FhirClient, openClient } from '../../../src/connectors/fhir/transport/client.ts';
-import { expectNoSecret, failureOf, type LyingAnswer, lie, openDoor } from '../larkspur/fixture.ts';
+import { expectNoSecret, type FakeResponse, failureOf, lie, openEndpoint } from '../larkspur/fixture.ts';
 
 const access_token = 'a-token-that-nobody-may-see';
 const person: fhir.Patient = { resourceType: 'Patient', name: [{ family: 'Secretname' }] };
 
 /** A read and a create of a server that says whatever a test wants, and what the server was sent. */
-async function asked(answer: LyingAnswer, signal?: AbortSignal) {
+async function asked(answer: FakeResponse, signal?: AbortSignal) {
   const sent: string[] = [];
-  const liar = await lie((request) => {
+  const fake = await lie((request) => {
     sent.push(`${request.method} ${request.url}`);
     return answer;
   });
-  const client = clientOf(liar.url, signal);
+  const client = clientOf(fake.url, signal);
   const [read, create] = [
     await client.read<fhir.Patient>('Patient', '1').catch((error: unknown) => error),
     await client.create(person, 'marker').catch((error: unknown) => error),
   ];
-  await liar.close();
+  await fake.close();
   return { read, create, sent };
 }
 
@@ -26,8 +26,8 @@ function clientOf(url: string, signal?: AbortSignal, conditional_create = false)
   const facts = { interactions: ['read', 'search-type', 'create'], params: [], versioned: true };
   const types = { Patient: { ...facts, conditional_create } };
   const grant = { access_token, server: JSON.stringify({ fhir_version: '4.0.1', software: '', types }) };
-  const access = { credentials: { way: 'bearer_token' }, grant, keepGrant: async () => {} };
-  return openClient(openDoor(`${url}/r4`, signal), access);
+  const access = { credentials: { way: 'bearer_token' }, grant, saveGrant: async () => {} };
+  return openClient(openEndpoint(`${url}/r4`, signal), access);
 }
 
 const outcome = (diagnostics: string, code = 'invalid') => ({
@@ -62,7 +62,7 @@ describe('too many requests', () => {
 });
 
 describe('what is not an answer of the server', () => {
-  const answers: [string, LyingAnswer][] = [
+  const answers: [string, FakeResponse][] = [
     ['an error page', { status: 500, headers: html, raw: '<h1>Secretname</h1>' }],
     ['a proxy’s page', { status: 502, headers: html, raw: '<h1>Bad gateway</h1>' }],
     ['a page for "not found"', { status: 404, headers: html, raw: '<h1>Not found</h1>' }],
@@ -102,12 +102,12 @@ test('a record that a server found instead of making one is ours only if it bear
     [{ resourceType: 'Patient', id: 'ours', identifier }, true],
     [{ resourceType: 'Patient', id: 'somebody-else' }, false],
   ] as const) {
-    const liar = await lie(() => ({ status: 200, json: found }));
-    const outcome = await clientOf(liar.url, undefined, true)
+    const fake = await lie(() => ({ status: 200, json: found }));
+    const outcome = await clientOf(fake.url, undefined, true)
       .create(person, 'marker')
       .catch((error: unknown) => error);
     expect(outcome).toMatchObject(ours ? { id: 'ours' } : { kind: 'unknown_outcome' });
-    await liar.close();
+    await fake.close();
   }
 });
 
@@ -192,15 +192,15 @@ describe('a server that does not answer', () => {
   test('is let go of when we are stopped, and a write that was under way is of unknown outcome', async () => {
     const stop = new AbortController();
     // It is stopped by the server's own ear: when the request has arrived.
-    const liar = await lie(() => {
+    const fake = await lie(() => {
       stop.abort();
       return { json: {} };
     });
-    const client = clientOf(liar.url, stop.signal);
+    const client = clientOf(fake.url, stop.signal);
     expect(await failureOf(client.create(person, 'marker'))).toMatchObject({ kind: 'unknown_outcome' });
     expect(await failureOf(client.read('Patient', '1'))).toMatchObject({ kind: 'unavailable' });
     expect(await failureOf(client.create(person, 'marker'))).toMatchObject({ kind: 'unavailable' });
-    await liar.close();
+    await fake.close();
   });
 });
 

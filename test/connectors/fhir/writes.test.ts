@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { EmrFailure } from '../../../src/connectors/connector.ts';
 import { fhir as fhir_connector } from '../../../src/connectors/fhir/fhir.ts';
-import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
+import { supportedOperations } from '../../../src/connectors/fhir/operations.ts';
 import { type FhirClient, marker_system, openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf } from '../larkspur/fixture.ts';
@@ -125,25 +125,25 @@ describe('a server that drops our marker', () => {
   test('is known for it after its first record, and then cannot be asked whether a lost create arrived', async () => {
     server.faults.foreign_identifiers = false;
     server.faults.conditional_create = false;
-    const { client: other, door, access, kept } = await linkedClient(server);
+    const { client: other, endpoint, access, kept } = await linkedClient(server);
     expect(other.canFind('Patient')).toBe(true);
     expect((await other.create(patient('Unmarked'), newMarker())).id).toBeDefined();
     const [grant] = kept.slice(-1);
-    const next = openClient(door, { ...access, grant: grant ?? access.grant });
+    const next = openClient(endpoint, { ...access, grant: grant ?? access.grant });
     expect([next.canFind('Patient'), next.canFind('Coverage')]).toStrictEqual([false, true]);
     expect(await failureOf(next.findByMarker('Patient', newMarker()))).toMatchObject({ kind: 'unknown_outcome' });
     // Of a second one nothing new is learnt, and a look at the server does not forget it.
     await next.create(patient('Unmarked'), newMarker());
     expect(kept).toHaveLength(1);
     server.faults.withheld = { Claim: 'all' };
-    const looked = await fhir_connector.discover?.(door, { ...access, grant: grant ?? access.grant });
-    expect(openClient(door, { ...access, grant: looked?.grant ?? {} }).canFind('Patient')).toBe(false);
+    const looked = await fhir_connector.refreshCapabilities?.(endpoint, { ...access, grant: grant ?? access.grant });
+    expect(openClient(endpoint, { ...access, grant: looked?.grant ?? {} }).canFind('Patient')).toBe(false);
   });
 
   test('of two types is known for both, also when its token is renewed after that', async () => {
     server.faults.foreign_identifiers = false;
     server.faults.conditional_create = false;
-    const { client: other, door, access, kept } = await linkedClient(server);
+    const { client: other, endpoint, access, kept } = await linkedClient(server);
     const { id = '' } = await other.create<fhir.Patient>(patient('Unmarked'), newMarker());
     const coverage = { resourceType: 'Coverage', status: 'active', payor: [{ display: 'Mock Mutual' }] } as const;
     const insured = () =>
@@ -156,7 +156,7 @@ describe('a server that drops our marker', () => {
     server.expireTokens('access');
     await insured();
     const [grant] = kept.slice(-1);
-    const next = openClient(door, { ...access, grant: grant ?? access.grant });
+    const next = openClient(endpoint, { ...access, grant: grant ?? access.grant });
     expect([next.canFind('Patient'), next.canFind('Coverage'), next.canFind('Task')]).toStrictEqual([
       false,
       false,
@@ -302,8 +302,8 @@ describe('an update', () => {
     expect(await failureOf(other.update('Patient', id, (same) => same, newMarker()))).toMatchObject({
       kind: 'refused',
     });
-    expect(offersOf(other.capabilities)).not.toContain('updatePatient');
-    expect(offersOf(client.capabilities)).toContain('updatePatient');
+    expect(supportedOperations(other.capabilities)).not.toContain('updatePatient');
+    expect(supportedOperations(client.capabilities)).toContain('updatePatient');
   });
 
   test('whose answer is lost is of unknown outcome, and found by its marker', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { zoneOfState } from '../../../src/connectors/fhir/sign-in/stateZones.ts';
 import { us_state } from '../../../src/model/usPlaces.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openDoor } from '../larkspur/fixture.ts';
+import { openEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, signedIn } from './fixture.ts';
 
 let server: FhirServer;
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const zone = async () => (await signedIn(openDoor(server.url), bySecret(server))).timezone;
+const zone = async () => (await signedIn(openEndpoint(server.url), bySecret(server))).timezone;
 
 test('a practice is in the zone that a location says, else in that of its state, else in none', async () => {
   expect(await zone()).toBeUndefined();

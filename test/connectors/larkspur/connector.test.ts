@@ -2,11 +2,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectors } from '../../../src/connectors/index.ts';
 import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
 import { createOutbound } from '../../../src/security/outbound.ts';
-import { failureOf, gather, openDoor, openOperations, openPlace, type Place, signedInGrant } from './fixture.ts';
+import {
+  collect,
+  failureOf,
+  type LarkspurFixture,
+  openEndpoint,
+  openFixture,
+  openOperations,
+  signedInGrant,
+} from './fixture.ts';
 
-let place: Place;
+let place: LarkspurFixture;
 beforeAll(async () => {
-  place = await openPlace();
+  place = await openFixture();
 });
 afterAll(() => place.close());
 
@@ -15,12 +23,12 @@ test('is listed by its name', () => {
 });
 
 test('offers exactly the operations that it gives', () => {
-  const given = larkspur.open(openDoor('https://emr.example'), {
+  const given = larkspur.open(openEndpoint('https://emr.example'), {
     credentials: {},
     grant: {},
-    keepGrant: async () => {},
+    saveGrant: async () => {},
   });
-  expect(Object.keys(given).sort()).toEqual([...larkspur.offers].sort());
+  expect(Object.keys(given).sort()).toEqual([...larkspur.capabilities].sort());
 });
 
 test.each(['https://emr.example', 'https://emr.example/', 'http://127.0.0.1:8085'])(
@@ -40,16 +48,16 @@ test.each([
 });
 
 test('an address that may not be called is refused, not tried again', async () => {
-  const door = { ...openDoor('http://10.0.0.1'), outbound: createOutbound({ sandbox: false, allow: [] }) };
-  const { emr } = openOperations(door, {}, {});
-  const failure = await failureOf(gather(emr.listStaff()));
+  const endpoint = { ...openEndpoint('http://10.0.0.1'), outbound: createOutbound({ sandbox: false, allow: [] }) };
+  const { emr } = openOperations(endpoint, {}, {});
+  const failure = await failureOf(collect(emr.listStaff()));
   expect(failure).toMatchObject({ kind: 'refused', message: 'The address of the EMR is not allowed.' });
 });
 
 test.each(['http://127.0.0.1:9', 'http://127.0.0.1:9/'])(
   'nobody at %s: unavailable, for a write too',
   async (address) => {
-    const { emr } = openOperations(openDoor(address), {}, {});
+    const { emr } = openOperations(openEndpoint(address), {}, {});
     const expected = { kind: 'unavailable', message: 'Larkspur cannot be reached.' };
     expect(await failureOf(emr.findPatient('LK100001'))).toMatchObject(expected);
     const input = { patient_ehr_id: '10001', pharmacy_ehr_id: '9002' };
@@ -58,9 +66,9 @@ test.each(['http://127.0.0.1:9', 'http://127.0.0.1:9/'])(
 );
 
 test('a telephone call with a refill at a new pharmacy stands in the chart as it was told', async () => {
-  const door = openDoor(place.emr.url);
+  const endpoint = openEndpoint(place.emr.url);
   const grant = await signedInGrant(place);
-  const { emr } = openOperations(door, place.credentials, grant);
+  const { emr } = openOperations(endpoint, place.credentials, grant);
   const { example } = place.emr;
   const patient = await emr.findPatient(example.patient_mrn);
   const patient_ehr_id = patient?.ehr_id ?? '';
@@ -108,7 +116,7 @@ test('a telephone call with a refill at a new pharmacy stands in the chart as it
 });
 
 test('ids are one step of the path, whatever is in them', async () => {
-  const { emr } = openOperations(openDoor(place.emr.url), place.credentials, await signedInGrant(place));
+  const { emr } = openOperations(openEndpoint(place.emr.url), place.credentials, await signedInGrant(place));
   const failure = await failureOf(emr.listMedications('10001/medications?x=#'));
   expect(failure).toMatchObject({ kind: 'not_found', message: "No patient with id '10001/medications?x=#'." });
   expect(await emr.addRefill.find?.('a/b ?', refillInput)).toBeUndefined();

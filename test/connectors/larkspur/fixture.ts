@@ -8,7 +8,7 @@ import { type Larkspur, startLarkspur } from '../../../larkspur/start.ts';
 import {
   type Access,
   type Credentials,
-  type Door,
+  type EmrEndpoint,
   EmrFailure,
   type EmrFailureKind,
   type Grant,
@@ -18,13 +18,13 @@ import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
 import { createOutbound, type Outbound } from '../../../src/security/outbound.ts';
 import { type DatabaseOptions, freshDatabase } from '../../harness/postgres.ts';
 
-export type Place = {
+export type LarkspurFixture = {
   emr: Larkspur;
   credentials: { username: string; password: string };
   /** The code that the person's authenticator shows now. */
   code: () => string;
   /** Another one of the staff. */
-  person: (index: number) => Pick<Place, 'credentials' | 'code'>;
+  person: (index: number) => Pick<LarkspurFixture, 'credentials' | 'code'>;
   /** The tester's side door of Larkspur. */
   control: (method: string, path: string, body?: object) => Promise<unknown>;
   fault: (operation: string, kind: string, details?: object) => Promise<void>;
@@ -32,16 +32,16 @@ export type Place = {
 };
 
 /** `small`: with few claims and appointments, for tests that read all of them often. */
-export async function openPlace(options: { small?: boolean } = {}): Promise<Place> {
+export async function openFixture(options: { small?: boolean } = {}): Promise<LarkspurFixture> {
   const database = await freshDatabase('larkspur');
   const emr = await startLarkspur({ database: database.options, host: '127.0.0.1', port: 0 });
   if (options.small) await thinOut(database.options);
-  const person: Place['person'] = (index) => {
+  const person: LarkspurFixture['person'] = (index) => {
     const { username, password, totp_secret } = required(emr.staff[index % emr.staff.length]);
     const totp = new TOTP({ secret: Secret.fromBase32(totp_secret) });
     return { credentials: { username, password }, code: () => totp.generate() };
   };
-  const control: Place['control'] = async (method, path, body) => {
+  const control: LarkspurFixture['control'] = async (method, path, body) => {
     const headers = { 'control-token': emr.control_token, ...(body && { 'content-type': 'application/json' }) };
     const answer = await fetch(`${emr.url}/control${path}`, {
       method,
@@ -75,7 +75,10 @@ async function thinOut(options: DatabaseOptions): Promise<void> {
 }
 
 /** A door that writes down the paths it was used for. */
-export function openDoor(address: string, signal = new AbortController().signal): Door & { calls: string[] } {
+export function openEndpoint(
+  address: string,
+  signal = new AbortController().signal,
+): EmrEndpoint & { calls: string[] } {
   const outbound: Outbound = createOutbound({ sandbox: true, allow: [] });
   const calls: string[] = [];
   const fetch: Outbound['fetch'] = (url, request) => {
@@ -85,26 +88,22 @@ export function openDoor(address: string, signal = new AbortController().signal)
   return { address, signal, calls, outbound: { ...outbound, fetch } };
 }
 
-export async function signedInGrant(place: Place): Promise<Grant> {
-  const answer = await larkspur.signIn(openDoor(place.emr.url), place.credentials, place.code());
+export async function signedInGrant(place: LarkspurFixture): Promise<Grant> {
+  const answer = await larkspur.signIn(openEndpoint(place.emr.url), place.credentials, place.code());
   if (answer.outcome !== 'signed_in') throw new Error(`not signed in: ${JSON.stringify(answer)}`);
   return answer.grant;
 }
 
 /** Everything Larkspur offers, open; `kept` are the grants that were handed back. */
-export function openOperations(door: Door, credentials: Access['credentials'], grant: Grant) {
+export function openOperations(endpoint: EmrEndpoint, credentials: Access['credentials'], grant: Grant) {
   const kept: Grant[] = [];
-  const keepGrant = async (renewed: Grant) => void kept.push(renewed);
+  const saveGrant = async (renewed: Grant) => void kept.push(renewed);
   // The connector offers every operation there is; a test in larkspur.test.ts holds it to that.
-  const emr = larkspur.open(door, { credentials, grant, keepGrant }) as Operations;
+  const emr = larkspur.open(endpoint, { credentials, grant, saveGrant }) as Operations;
   return { emr, kept };
 }
 
-export async function gather<T>(list: AsyncIterable<T[]>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const page of list) all.push(...page);
-  return all;
-}
+export { collect } from '../../../src/connectors/operations.ts';
 
 /** The failure a call ends with. That it ended well is a failure of the test. */
 export async function failureOf(work: Promise<unknown>): Promise<EmrFailure> {
@@ -139,7 +138,7 @@ function everythingOf(error: unknown): string {
   return chain.map((one) => JSON.stringify(one) + inspect(one, { depth: 10, showHidden: true })).join('\n');
 }
 
-export type LyingAnswer = {
+export type FakeResponse = {
   status?: number;
   headers?: Record<string, string>;
   json?: unknown;
@@ -147,7 +146,7 @@ export type LyingAnswer = {
 };
 
 /** A server that says whatever a test wants: Larkspur itself is honest. */
-export async function lie(answer: (request: IncomingMessage & { body: string }) => LyingAnswer) {
+export async function lie(answer: (request: IncomingMessage & { body: string }) => FakeResponse) {
   const server: Server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString();
     const { status = 200, headers = {}, json, raw } = answer(Object.assign(request, { body }));

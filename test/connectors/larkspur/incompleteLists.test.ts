@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { failureOf, gather, lie, openDoor, openOperations } from './fixture.ts';
+import { collect, failureOf, lie, openEndpoint, openOperations } from './fixture.ts';
 
 describe('a list that is not whole', () => {
   const closers: (() => Promise<unknown>)[] = [];
@@ -17,13 +17,13 @@ describe('a list that is not whole', () => {
     }));
 
   async function listFrom(answers: unknown[]) {
-    const liar = await lie(({ url }) => {
+    const fake = await lie(({ url }) => {
       const page = Number(new URL(url ?? '', 'http://liar').searchParams.get('page'));
       // The last one again and again, as a cache would: a list must not go on for ever.
       return { json: answers[page - 1] ?? answers.at(-1) };
     });
-    closers.push(liar.close);
-    return gather(openOperations(openDoor(liar.url), {}, {}).emr.listStaff());
+    closers.push(fake.close);
+    return collect(openOperations(openEndpoint(fake.url), {}, {}).emr.listStaff());
   }
 
   test('is told from one that is, and from one that is empty', async () => {
@@ -87,11 +87,11 @@ describe('a list that is not whole', () => {
     const address = { line1: '', line2: null, city: '', state: '', zip: '' };
     const row = { ...patient, ...contact, address, primaryInsuranceName: null, primarySubscriberNumber: null };
     const rows = [row, { ...row, patientId: '2' }];
-    const liar = await lie(({ url }) => ({
+    const fake = await lie(({ url }) => ({
       json: url?.includes('LK1') ? { total: 1, rows: [row] } : { total: 2, rows },
     }));
-    closers.push(liar.close);
-    const { emr: lying } = openOperations(openDoor(liar.url), {}, {});
+    closers.push(fake.close);
+    const { emr: lying } = openOperations(openEndpoint(fake.url), {}, {});
     expect(await failureOf(lying.findPatient('LK1'))).toMatchObject({ kind: 'unavailable' });
     expect(await failureOf(lying.findPatient('LK2'))).toMatchObject({
       kind: 'refused',

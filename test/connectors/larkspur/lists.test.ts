@@ -13,16 +13,16 @@ import { ProviderSource } from '../../../src/model/provider.ts';
 import { ReferringProviderSource } from '../../../src/model/referringProvider.ts';
 import { CodeLists } from '../../../src/model/settings.ts';
 import { StaffMemberSource } from '../../../src/model/staff.ts';
-import { gather, openDoor, openOperations, openPlace, type Place, signedInGrant } from './fixture.ts';
+import { collect, type LarkspurFixture, openEndpoint, openFixture, openOperations, signedInGrant } from './fixture.ts';
 
-let place: Place;
+let place: LarkspurFixture;
 let emr: Operations;
 let calls: string[];
 beforeAll(async () => {
-  place = await openPlace();
-  const door = openDoor(place.emr.url);
-  calls = door.calls;
-  emr = openOperations(door, place.credentials, await signedInGrant(place)).emr;
+  place = await openFixture();
+  const endpoint = openEndpoint(place.emr.url);
+  calls = endpoint.calls;
+  emr = openOperations(endpoint, place.credentials, await signedInGrant(place)).emr;
 });
 afterAll(() => place.close());
 
@@ -37,33 +37,33 @@ describe('the lists of a practice', () => {
     ['listOrders', OrderSource, 240],
     ['listClaims', ClaimSource, 3000],
   ])('%s gives every record in our own shape', async (name, schema, count) => {
-    const records = await gather((emr[name] as () => AsyncIterable<unknown[]>)());
+    const records = await collect((emr[name] as () => AsyncIterable<unknown[]>)());
     const shape = Compile(schema);
     expect(records.filter((record) => !shape.Check(record))).toEqual([]);
     expect(records).toHaveLength(count);
   });
 
   test('appointments come in our own shape, by the clock of the practice', async () => {
-    const appointments = await gather(emr.listAppointments());
+    const appointments = await collect(emr.listAppointments());
     expect(appointments.length).toBeGreaterThan(1000);
     const shape = Compile(AppointmentSource);
     expect(appointments.filter((each) => !shape.Check(each))).toEqual([]);
     for (const { starts } of appointments) expect(starts).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:00$/);
     expect(new Set(appointments.map(({ cancelled }) => cancelled))).toEqual(new Set([true, false]));
-    for (const block of await gather(emr.listScheduleBlocks())) {
+    for (const block of await collect(emr.listScheduleBlocks())) {
       expect(block.starts).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:00$/);
       expect(block.minutes).toBeGreaterThan(0);
     }
   });
 
   test('codes come as they are, and required fields by our names', async () => {
-    expect(await gather(emr.listVisitTypes())).toContainEqual({
+    expect(await collect(emr.listVisitTypes())).toContainEqual({
       ehr_id: 'NP',
       code: 'NP',
       description: 'New patient',
       minutes: expect.any(Number),
     });
-    expect(await gather(emr.listVisitStatuses())).toContainEqual({
+    expect(await collect(emr.listVisitStatuses())).toContainEqual({
       ehr_id: 'CAN',
       code: 'CAN',
       description: 'Cancelled',
@@ -84,7 +84,7 @@ describe('the lists of a practice', () => {
   });
 
   test('staff have their role and whether they still work there', async () => {
-    const staff = await gather(emr.listStaff());
+    const staff = await collect(emr.listStaff());
     expect(staff).toHaveLength(12);
     expect(staff.every((one) => Compile(StaffMemberSource).Check(one))).toBe(true);
     expect(staff[0]).toEqual({ ehr_id: '701', name: 'Avery Deskwell', role: 'frontdesk', status: 'active' });
@@ -161,7 +161,7 @@ describe('the lists of a practice', () => {
         },
       ],
     });
-    const [provider] = await gather(emr.listProviders());
+    const [provider] = await collect(emr.listProviders());
     expect(provider).toMatchObject({ ehr_id: '501', name: 'Harper Samplewell, MD', timezone: 'America/New_York' });
     const plain = {
       start: 'T09:00:00',

@@ -1,25 +1,25 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, Operations } from '../../../src/connectors/connector.ts';
 import {
+  collect,
   type Expected,
   expectNoSecret,
   failureOf,
-  gather,
+  type LarkspurFixture,
   met,
-  openDoor,
+  openEndpoint,
+  openFixture,
   openOperations,
-  openPlace,
-  type Place,
   signedInGrant,
 } from './fixture.ts';
 
-let place: Place;
+let place: LarkspurFixture;
 let grant: Grant;
 let emr: Operations;
 beforeAll(async () => {
-  place = await openPlace();
+  place = await openFixture();
   grant = await signedInGrant(place);
-  emr = openOperations(openDoor(place.emr.url), place.credentials, grant).emr;
+  emr = openOperations(openEndpoint(place.emr.url), place.credentials, grant).emr;
 });
 afterEach(() => place.control('DELETE', '/faults'));
 afterAll(() => place.close());
@@ -34,15 +34,15 @@ describe('a read', () => {
     ['empty', met.unreadable],
   ])('met by %s is unavailable, and the next one is whole', async (kind, expected) => {
     await place.fault('list_staff', kind);
-    const failure = await failureOf(gather(emr.listStaff()));
+    const failure = await failureOf(collect(emr.listStaff()));
     expect(failure).toMatchObject(expected);
     expectNoSecret(failure, place.credentials, grant);
-    expect(await gather(emr.listStaff())).toHaveLength(12);
+    expect(await collect(emr.listStaff())).toHaveLength(12);
   });
 
   test('met by a delay waits for it', async () => {
     await place.fault('list_staff', 'delay', { delay_ms: 300 });
-    expect(await gather(emr.listStaff())).toHaveLength(12);
+    expect(await collect(emr.listStaff())).toHaveLength(12);
   });
 
   test.each(['error_500', 'reset', 'html', 'empty', 'truncate'])('of one chart is never empty by %s', async (kind) => {

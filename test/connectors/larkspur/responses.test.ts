@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { failureOf, gather, type LyingAnswer, lie, openDoor, openOperations, required } from './fixture.ts';
+import { collect, type FakeResponse, failureOf, lie, openEndpoint, openOperations, required } from './fixture.ts';
 
 /** Answers that Larkspur itself never gives, but that something between us and it may. */
 
@@ -9,26 +9,28 @@ afterEach(async () => {
 });
 
 /** `receipt`: what is answered to the question for one, where that is something else. */
-async function facing(answer: LyingAnswer, receipt: LyingAnswer = answer) {
-  const liar = await lie(({ url }) => (url?.startsWith('/api/receipts/') ? receipt : answer));
-  closers.push(liar.close);
-  const { emr } = openOperations(openDoor(liar.url), {}, {});
+async function facing(answer: FakeResponse, receipt: FakeResponse = answer) {
+  const fake = await lie(({ url }) => (url?.startsWith('/api/receipts/') ? receipt : answer));
+  closers.push(fake.close);
+  const { emr } = openOperations(openEndpoint(fake.url), {}, {});
   const input = { patient_ehr_id: '1', pharmacy_ehr_id: '2' };
   return {
-    read: () => gather(emr.listStaff()),
+    read: () => collect(emr.listStaff()),
     write: () => emr.addPatientPharmacy.send(input, 'm'),
     find: () => required(emr.addPatientPharmacy.find)('m', input),
   };
 }
 
-const denial = (errorCode: string, errorText = 'In words.', more = {}) => ({ json: { errorCode, errorText, ...more } });
+const rejection = (errorCode: string, errorText = 'In words.', more = {}) => ({
+  json: { errorCode, errorText, ...more },
+});
 
 describe('an answer', () => {
-  test.each<[string, LyingAnswer, read: string, write: string, find: string]>([
-    ['400', { status: 400, ...denial('BAD_REQUEST') }, 'refused', 'refused', 'unavailable'],
-    ['403', { status: 403, ...denial('FORBIDDEN') }, 'refused', 'refused', 'unavailable'],
-    ['409 of another kind', { status: 409, ...denial('ALREADY_EXISTS') }, 'refused', 'refused', 'unavailable'],
-    ['422', { status: 422, ...denial('REFUSED') }, 'refused', 'refused', 'unavailable'],
+  test.each<[string, FakeResponse, read: string, write: string, find: string]>([
+    ['400', { status: 400, ...rejection('BAD_REQUEST') }, 'refused', 'refused', 'unavailable'],
+    ['403', { status: 403, ...rejection('FORBIDDEN') }, 'refused', 'refused', 'unavailable'],
+    ['409 of another kind', { status: 409, ...rejection('ALREADY_EXISTS') }, 'refused', 'refused', 'unavailable'],
+    ['422', { status: 422, ...rejection('REFUSED') }, 'refused', 'refused', 'unavailable'],
     ['a page for 404', { status: 404, raw: '<h1>404</h1>' }, 'unavailable', 'unknown_outcome', 'unavailable'],
     ['a page for 401', { status: 401, raw: '<h1>401</h1>' }, 'unavailable', 'unknown_outcome', 'unavailable'],
     ['a redirect', { status: 302, raw: '' }, 'unavailable', 'unknown_outcome', 'unavailable'],
@@ -63,13 +65,13 @@ describe('an answer', () => {
 
   test('that our marker was used before is the write we asked for', async () => {
     const json = { recordId: '77', corrections: [], changes: [] };
-    const { write } = await facing({ status: 409, ...denial('DUPLICATE_REFERENCE', '') }, { json });
+    const { write } = await facing({ status: 409, ...rejection('DUPLICATE_REFERENCE', '') }, { json });
     expect(await write()).toEqual({ ehr_id: '77' });
   });
 
   test('that our marker was used before, but not for what, leaves the outcome unknown', async () => {
-    const used = { status: 409, ...denial('DUPLICATE_REFERENCE', '') };
-    for (const receipt of [used, { status: 404, ...denial('NOT_FOUND') }, { status: 500, raw: '' }]) {
+    const used = { status: 409, ...rejection('DUPLICATE_REFERENCE', '') };
+    for (const receipt of [used, { status: 404, ...rejection('NOT_FOUND') }, { status: 500, raw: '' }]) {
       const { write } = await facing(used, receipt);
       expect(await failureOf(write())).toMatchObject({ kind: 'unknown_outcome' });
     }
@@ -90,11 +92,11 @@ describe('an answer', () => {
 
   test('in the words of Larkspur is cut at 1000 characters and freed of control characters', async () => {
     const errorText = `No\u0000 such\r\nrecord\u001b[31m ${'😀'.repeat(1100)}`;
-    const { write } = await facing({ status: 422, ...denial('REFUSED', errorText) });
+    const { write } = await facing({ status: 422, ...rejection('REFUSED', errorText) });
     const { message } = await failureOf(write());
     expect(message).toMatch(/^No {2}such record \[31m 😀+$/u);
     expect([...message]).toHaveLength(1000);
-    const silent = await facing({ status: 422, ...denial('REFUSED', ' \n') });
+    const silent = await facing({ status: 422, ...rejection('REFUSED', ' \n') });
     expect((await failureOf(silent.write())).message).toBe('Larkspur did not accept the request (422).');
   });
 });

@@ -1,20 +1,20 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
 import {
+  collect,
   expectNoSecret,
   failureOf,
-  gather,
+  type LarkspurFixture,
   lie,
-  openDoor,
+  openEndpoint,
+  openFixture,
   openOperations,
-  openPlace,
-  type Place,
   required,
 } from './fixture.ts';
 
-let place: Place;
+let place: LarkspurFixture;
 beforeAll(async () => {
-  place = await openPlace();
+  place = await openFixture();
 });
 afterEach(async () => {
   await place.control('DELETE', '/faults');
@@ -22,7 +22,7 @@ afterEach(async () => {
 afterAll(() => place.close());
 
 const signIn = (credentials: Record<string, string>, code?: string, address = place.emr.url) =>
-  larkspur.signIn(openDoor(address), credentials, code);
+  larkspur.signIn(openEndpoint(address), credentials, code);
 
 describe('signing in', () => {
   test('asks for the code when none was given', async () => {
@@ -43,8 +43,8 @@ describe('signing in', () => {
       timezone: 'America/New_York',
     });
     if (answer.outcome !== 'signed_in') return;
-    const { emr } = openOperations(openDoor(place.emr.url), place.credentials, answer.grant);
-    expect(await gather(emr.listLocations())).toHaveLength(3);
+    const { emr } = openOperations(openEndpoint(place.emr.url), place.credentials, answer.grant);
+    expect(await collect(emr.listLocations())).toHaveLength(3);
   });
 
   test('with a wrong password, an unknown name or nothing typed is refused for the credentials', async () => {
@@ -97,14 +97,14 @@ describe('signing in', () => {
     ['a way elsewhere', { status: 301, headers: { location: 'https://example.org/' }, raw: '' }],
   ])('at %s gives no password away', async (_, answer) => {
     const asked: string[] = [];
-    const liar = await lie(({ url = '', body }) => {
+    const fake = await lie(({ url = '', body }) => {
       asked.push(url + body);
       return answer;
     });
-    const failure = await failureOf(signIn(place.credentials, '123456', liar.url));
+    const failure = await failureOf(signIn(place.credentials, '123456', fake.url));
     expect(failure).toMatchObject({ kind: 'refused', message: 'This address is not a Larkspur EMR.' });
     expect(asked).toEqual(['/api/practice']);
-    await liar.close();
+    await fake.close();
   });
 
   test.each([
@@ -113,7 +113,7 @@ describe('signing in', () => {
   ])('starts over once when the challenge runs out: %i times gives %s', async (times, expected) => {
     let run_out = 0;
     const challenges: string[] = [];
-    const liar = await lie(({ url, body }) => {
+    const fake = await lie(({ url, body }) => {
       if (url === '/api/practice') return { json: { product: 'Larkspur' } };
       if (url === '/api/login') return { json: { status: 'CODE_REQUIRED', challengeId: `c${challenges.length}` } };
       challenges.push(JSON.parse(body).challengeId);
@@ -121,12 +121,12 @@ describe('signing in', () => {
         return { status: 410, json: { errorCode: 'CHALLENGE_EXPIRED', errorText: 'Start again.' } };
       return { json: { sessionToken: 's', deviceToken: 'd', staffId: '1', staffName: 'A', timeZone: 'UTC' } };
     });
-    const outcome = await signIn(place.credentials, '123456', liar.url).then(
+    const outcome = await signIn(place.credentials, '123456', fake.url).then(
       (answer) => answer.outcome,
       (error) => error.kind,
     );
     expect(outcome).toBe(expected);
     expect(challenges).toEqual(['c0', 'c1']);
-    await liar.close();
+    await fake.close();
   });
 });

@@ -1,27 +1,27 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, Operations } from '../../../src/connectors/connector.ts';
 import {
+  collect,
   type Expected,
   expectNoSecret,
   failureOf,
-  gather,
+  type LarkspurFixture,
   met,
-  openDoor,
+  openEndpoint,
+  openFixture,
   openOperations,
-  openPlace,
-  type Place,
   required,
   signedInGrant,
 } from './fixture.ts';
 
-let place: Place;
+let place: LarkspurFixture;
 let grant: Grant;
 let emr: Operations;
 let marker: string;
 beforeAll(async () => {
-  place = await openPlace();
+  place = await openFixture();
   grant = await signedInGrant(place);
-  emr = openOperations(openDoor(place.emr.url), place.credentials, grant).emr;
+  emr = openOperations(openEndpoint(place.emr.url), place.credentials, grant).emr;
 });
 afterEach(() => place.control('DELETE', '/faults'));
 afterAll(() => place.close());
@@ -103,7 +103,7 @@ describe('an EMR that does not answer', () => {
   test('is given up after 10 s: a read is unavailable, a write of unknown outcome', async () => {
     await place.fault('list_staff', 'delay', { delay_ms: 11_000 });
     await place.fault('create_telephone_encounter', 'delay', { delay_ms: 15_000 });
-    const [read, write] = await Promise.all([failureOf(gather(emr.listStaff())), failureOf(send())]);
+    const [read, write] = await Promise.all([failureOf(collect(emr.listStaff())), failureOf(send())]);
     expect(read).toMatchObject({ kind: 'unavailable', message: 'Larkspur did not answer in time.' });
     expect(write).toMatchObject({ kind: 'unknown_outcome', message: 'Larkspur did not answer in time.' });
     // The write is still on its way inside Larkspur: it is not there yet, and sent again it is not doubled.
@@ -116,11 +116,11 @@ describe('an EMR that does not answer', () => {
 
   test('is left at once when the work is stopped; whether it was sent decides the kind', async () => {
     const stop = new AbortController();
-    const stoppable = openOperations(openDoor(place.emr.url, stop.signal), place.credentials, grant).emr;
+    const stoppable = openOperations(openEndpoint(place.emr.url, stop.signal), place.credentials, grant).emr;
     await place.fault('list_staff', 'delay', { delay_ms: 8_000 });
     await place.fault('create_telephone_encounter', 'delay', { delay_ms: 8_000 });
     const both = Promise.all([
-      failureOf(gather(stoppable.listStaff())),
+      failureOf(collect(stoppable.listStaff())),
       failureOf(stoppable.createTelephoneEncounter.send(call, 'stopped')),
     ]);
     await expect.poll(() => place.control('GET', '/faults')).toMatchObject({ faults: [] });

@@ -57,7 +57,10 @@ export function parametersOf(type: string, faults: FaultSwitches): SearchParamet
 }
 
 /** The server's `metadata`: the same switches that decide what it does decide what it says. */
-export function statementOf(faults: FaultSwitches, oauth: { authorize: string; token: string }): CapabilityStatement {
+export function capabilityStatement(
+  faults: FaultSwitches,
+  oauth: { authorize: string; token: string },
+): CapabilityStatement {
   return {
     resourceType: 'CapabilityStatement',
     status: 'active',

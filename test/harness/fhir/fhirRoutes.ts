@@ -1,12 +1,13 @@
 import { badRequest, getStatus, normalizeOperationOutcome, notFound, preconditionFailed } from '@medplum/core';
-import { type FhirRequest, FhirRouter } from '@medplum/fhir-router';
+import { FhirRouter, type FhirRequest as RouterRequest } from '@medplum/fhir-router';
 import type { OperationOutcome, Resource } from '@medplum/fhirtypes';
+
 import { interactionsOf } from './capabilityStatement.ts';
 import type { Answer, FaultSwitches, Interaction } from './faults.ts';
 import type { CheckedRepository } from './repository.ts';
 import type { Searches } from './searches.ts';
 
-export type Asked = {
+export type FhirRequest = {
   method: string;
   /** Below the base: `Patient/1?_format=json`. */
   path: string;
@@ -26,7 +27,7 @@ export type Store = {
 const router = new FhirRouter();
 
 /** Answers one authorized FHIR request: what is done is Medplum's, what HTTP makes of it is ours. */
-export async function answerFhir(store: Store, asked: Asked): Promise<Answer> {
+export async function answerFhir(store: Store, asked: FhirRequest): Promise<Answer> {
   const url = new URL(asked.path, `${store.base}/`);
   const [type = '', id] = asked.path.split('?')[0]?.split('/') ?? [];
   if (type === '' && url.searchParams.has('_getpages')) return answerPage(store, url.searchParams);
@@ -74,12 +75,12 @@ function isTooWide({ narrow }: FaultSwitches, type: string, params: URLSearchPar
   return narrow.includes(type) && ![...params.keys()].some((name) => !name.startsWith('_'));
 }
 
-function searchOf({ faults }: Store, { method, body }: Asked, url: URL): URLSearchParams {
+function searchOf({ faults }: Store, { method, body }: FhirRequest, url: URL): URLSearchParams {
   const read = method === 'POST' && faults.search_by_form === 'taken';
   return read ? new URLSearchParams(body.toString()) : url.searchParams;
 }
 
-async function readAnswer(store: Store, asked: Asked, type: string, id: string): Promise<Answer> {
+async function readAnswer(store: Store, asked: FhirRequest, type: string, id: string): Promise<Answer> {
   const { status, resource, said } = await route(store, { method: 'GET', url: `${type}/${id}`, body: undefined });
   if (!resource) return refused(said);
   const wanted = asked.headers.accept ?? '';
@@ -93,7 +94,7 @@ async function readAnswer(store: Store, asked: Asked, type: string, id: string):
   return json(status, resource, versionHeaders(store, resource));
 }
 
-async function write(store: Store, asked: Asked, type: string, interaction: Interaction): Promise<Answer> {
+async function write(store: Store, asked: FhirRequest, type: string, interaction: Interaction): Promise<Answer> {
   const alone = interaction === 'create' && store.faults.one_create_at_a_time;
   if (alone) {
     if (store.creating > 0) return outcome(500, 'lock-error');
@@ -109,7 +110,7 @@ async function write(store: Store, asked: Asked, type: string, interaction: Inte
   }
 }
 
-async function create(store: Store, asked: Asked, { id, meta, ...resource }: Resource): Promise<Answer> {
+async function create(store: Store, asked: FhirRequest, { id, meta, ...resource }: Resource): Promise<Answer> {
   const { versionId, lastUpdated, ...rest } = meta ?? {};
   // A server without conditional create reads past the header.
   const condition = store.faults.conditional_create ? asked.headers['if-none-exist'] : undefined;
@@ -155,7 +156,7 @@ const createAnswers: Record<FaultSwitches['create_answer'], CreateAnswer> = {
   }),
 };
 
-async function update(store: Store, asked: Asked, resource: Resource): Promise<Answer> {
+async function update(store: Store, asked: FhirRequest, resource: Resource): Promise<Answer> {
   const { etag, versioning } = store.faults;
   const [type = '', id = ''] = asked.path.split('/');
   const if_match = asked.headers['if-match'];
@@ -175,7 +176,7 @@ async function update(store: Store, asked: Asked, resource: Resource): Promise<A
 }
 
 /** A document may be sent as it is; anything else is a resource of the type that the address names. */
-function resourceIn(asked: Asked, type: string): Resource | undefined {
+function resourceIn(asked: FhirRequest, type: string): Resource | undefined {
   const media_type = asked.headers['content-type'] ?? '';
   if (type === 'Binary' && !media_type.includes('json')) {
     return { resourceType: 'Binary', contentType: media_type, data: asked.body.toString('base64') };
@@ -190,8 +191,8 @@ function resourceIn(asked: Asked, type: string): Resource | undefined {
   }
 }
 
-async function route(store: Store, request: Pick<FhirRequest, 'method' | 'url' | 'body' | 'headers'>) {
-  const asked: FhirRequest = { pathname: '', params: {}, query: {}, ...request };
+async function route(store: Store, request: Pick<RouterRequest, 'method' | 'url' | 'body' | 'headers'>) {
+  const asked: RouterRequest = { pathname: '', params: {}, query: {}, ...request };
   const [said, resource] = await router.handleRequest(asked, store.repo);
   return { status: getStatus(said), resource, said };
 }

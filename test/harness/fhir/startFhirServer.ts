@@ -6,7 +6,7 @@ import type { ResourceType } from '@medplum/fhirtypes';
 import type * as fhir from 'fhir/r4.js';
 import { openAuthorize, type Person, type RegisteredClient } from './authorize.ts';
 import { type AuthServer, openAuthServer } from './authRoutes.ts';
-import { statementOf } from './capabilityStatement.ts';
+import { capabilityStatement } from './capabilityStatement.ts';
 import { type Answer, type FaultSwitches, honest, type Incident, spoilt, takeIncident } from './faults.ts';
 import { answerFhir, json, outcome, type Store } from './fhirRoutes.ts';
 import { loadDefinitions } from './loadDefinitions.ts';
@@ -104,7 +104,7 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
       return (await auth.answer({ method, url, headers, body: body.toString() })) ?? outcome(404, 'not-found');
     }
     if (method === 'GET' && (below === 'metadata' || below === '.well-known/smart-configuration')) {
-      return below === 'metadata' ? json(200, statementOf(faults, oauthOf(auth))) : configuration(auth);
+      return below === 'metadata' ? json(200, capabilityStatement(faults, oauthOf(auth))) : configuration(auth);
     }
     const token = /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
     if (!token || !tokens.accepts(token)) return spoilt.unauthorized;

@@ -2,63 +2,75 @@ import type * as fhir from 'fhir/r4.js';
 import { type SubscriberRelationship, subscriber_relationships } from '../../../model/insuranceRequest.ts';
 import type { LiveInsurance } from '../../../model/liveChart.ts';
 import { dayOf, todayIn } from '../clock.ts';
-import { containedIn, type Emr, idIn, idsIn, type Resolver, referringTo, resolverOf } from '../references.ts';
-import { codeOf, grouped, identifierOf, isCoded, list, number, text } from '../values.ts';
+import {
+  containedResource,
+  createResolver,
+  type Emr,
+  findReferencing,
+  type Resolver,
+  refId,
+  refIds,
+} from '../references.ts';
+import { codeOf, groupBy, hasCode, identifierOf, list, number, text } from '../values.ts';
 
 /** A coverage with the names of those it refers to. */
-export type Insured = { coverage: fhir.Coverage; payer_name: string | null };
+export type NamedCoverage = { coverage: fhir.Coverage; payer_name: string | null };
 
 /** The coverages in force of these patients, by the patient's id, in the order in which they pay. */
-export async function coveragesOf(
+export async function loadCoverages(
   { client, timezone }: Emr,
   patient_ids: readonly string[],
   resolver: Resolver,
-): Promise<ReadonlyMap<string, Insured[]>> {
+): Promise<ReadonlyMap<string, NamedCoverage[]>> {
   const references = patient_ids.map((id) => `Patient/${id}`);
-  const found = await referringTo<fhir.Coverage>(client, 'Coverage', ['beneficiary', 'patient'], references);
+  const found = await findReferencing<fhir.Coverage>(client, 'Coverage', ['beneficiary', 'patient'], references);
   const today = todayIn(timezone);
   const insured = await named(
-    found.filter((each) => isInForce(each, today, timezone)),
+    found.filter((each) => isActive(each, today, timezone)),
     resolver,
   );
-  const by_patient = grouped(insured, ({ coverage }) => idIn(coverage.beneficiary, 'Patient') ?? '');
-  for (const each of by_patient.values()) each.sort(inOrderOfPaying);
+  const by_patient = groupBy(insured, ({ coverage }) => refId(coverage.beneficiary, 'Patient') ?? '');
+  for (const each of by_patient.values()) each.sort(byPriority);
   return by_patient;
 }
 
 export async function listPatientInsurances(emr: Emr, patient_ehr_id: string): Promise<LiveInsurance[]> {
-  const found = await coveragesOf(emr, [patient_ehr_id], resolverOf(emr.client));
+  const found = await loadCoverages(emr, [patient_ehr_id], createResolver(emr.client));
   const insured = found.get(patient_ehr_id) ?? [];
-  return insured.map((each, n) => insuranceOf(each, rankOf(insured, n), emr.timezone));
+  return insured.map((each, n) => toInsurance(each, priorityOf(insured, n), emr.timezone));
 }
 
 /** The names of the companies, from the reference itself or from the company's record. */
-export async function named(coverages: fhir.Coverage[], resolver: Resolver): Promise<Insured[]> {
+export async function named(coverages: fhir.Coverage[], resolver: Resolver): Promise<NamedCoverage[]> {
   const payers = coverages.map((each) => list(each.payor)[0]);
   const unnamed = payers.filter((payer) => text(payer?.display) === null);
-  const companies = await resolver.load<fhir.Organization>('Organization', idsIn(unnamed, 'Organization'));
+  const companies = await resolver.load<fhir.Organization>('Organization', refIds(unnamed, 'Organization'));
   return coverages.map((coverage) => {
     const payer = list(coverage.payor)[0];
-    const held = containedIn<fhir.Organization>(coverage, payer, 'Organization');
-    const company = held ?? companies.get(idIn(payer, 'Organization') ?? '');
+    const held = containedResource<fhir.Organization>(coverage, payer, 'Organization');
+    const company = held ?? companies.get(refId(payer, 'Organization') ?? '');
     return { coverage, payer_name: text(payer?.display) ?? text(company?.name) };
   });
 }
 
-export function insuranceOf({ coverage, payer_name }: Insured, priority: number, timezone: string): LiveInsurance {
+export function toInsurance(
+  { coverage, payer_name }: NamedCoverage,
+  priority: number,
+  timezone: string,
+): LiveInsurance {
   const relationship = relationshipOf(coverage.relationship);
   const by_patient = coverage.subscriber?.reference === coverage.beneficiary?.reference;
   return {
     emr_insurance_id: coverage.id ?? '',
     priority,
-    insurance_ehr_id: idIn(list(coverage.payor)[0], 'Organization'),
+    insurance_ehr_id: refId(list(coverage.payor)[0], 'Organization'),
     insurance_name: payer_name ?? '',
     insurance_subscriber_number: memberIdOf(coverage),
     group_id: groupOf(coverage),
     plan_begin_date: dayOf(coverage.period?.start, timezone),
     copayment: copaymentOf(coverage),
     relationship_to_subscriber: relationship,
-    guarantor_id: idIn(coverage.subscriber, 'RelatedPerson'),
+    guarantor_id: refId(coverage.subscriber, 'RelatedPerson'),
     is_guarantor_patient: relationship === '01' || (coverage.subscriber !== undefined && by_patient),
   };
 }
@@ -72,7 +84,7 @@ export function groupOf(coverage: fhir.Coverage): string | null {
 }
 
 export function isGroup({ type }: fhir.CoverageClass): boolean {
-  return isCoded(type, class_system, ['GROUP']);
+  return hasCode(type, class_system, ['GROUP']);
 }
 
 export function copaymentOf(coverage: fhir.Coverage): string | null {
@@ -81,7 +93,7 @@ export function copaymentOf(coverage: fhir.Coverage): string | null {
 }
 
 export function isCopay({ type }: fhir.CoverageCostToBeneficiary): boolean {
-  return isCoded(type, copay_system, ['COPAY']);
+  return hasCode(type, copay_system, ['COPAY']);
 }
 
 /** The insurers' code of how the patient stands to the subscriber: FHIR has fewer, so its words are looked at first. */
@@ -107,13 +119,13 @@ const from_fhir = new Map<string, SubscriberRelationship>([
 ]);
 
 /** Cancelled ones, drafts, mistakes and those that have ended pay nothing. */
-function isInForce({ status, period }: fhir.Coverage, today: string, timezone: string): boolean {
+function isActive({ status, period }: fhir.Coverage, today: string, timezone: string): boolean {
   const ended = dayOf(period?.end, timezone);
   return (status ?? 'active') === 'active' && (ended === null || ended >= today);
 }
 
 /** Those that say their rank come first, then the longest-standing. */
-function inOrderOfPaying({ coverage: a }: Insured, { coverage: b }: Insured): number {
+function byPriority({ coverage: a }: NamedCoverage, { coverage: b }: NamedCoverage): number {
   const begins = (coverage: fhir.Coverage) => text(coverage.period?.start) ?? '9';
   return (
     (number(a.order) ?? 99) - (number(b.order) ?? 99) ||
@@ -123,7 +135,7 @@ function inOrderOfPaying({ coverage: a }: Insured, { coverage: b }: Insured): nu
 }
 
 /** What the server says, else the place behind those before it. */
-function rankOf(insured: Insured[], n: number): number {
+function priorityOf(insured: NamedCoverage[], n: number): number {
   return (
     number(insured[n]?.coverage.order) ?? Math.max(n, ...insured.map((each) => number(each.coverage.order) ?? 0)) + 1
   );

@@ -3,8 +3,8 @@ import type { LiveAlerts, LiveEncounter } from '../../../model/liveChart.ts';
 import type { EmrMedication } from '../../connector.ts';
 import { dayOf, todayIn, wallTime } from '../clock.ts';
 import { providersOf, visitTypeOf } from '../lists/appointments.ts';
-import { canSearch, containedIn, type Emr, idIn, idsIn, type Resolver, resolverOf } from '../references.ts';
-import { codeOf, isCoded, list, nameOf, notesOf, number, text, wordsOf } from '../values.ts';
+import { canSearch, containedResource, createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
+import { codeOf, hasCode, labelOf, list, nameOf, notesOf, number, text } from '../values.ts';
 
 /** What was prescribed: not what was only proposed, what must not be taken, or what was entered in error. */
 export async function listMedications({ client, timezone }: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
@@ -15,25 +15,25 @@ export async function listMedications({ client, timezone }: Emr, patient_ehr_id:
       status !== 'entered-in-error' && doNotPerform !== true && intent !== 'proposal' && intent !== 'option',
   );
   const references = meant.map(({ medicationReference }) => medicationReference);
-  const known = await resolverOf(client).load<fhir.Medication>('Medication', idsIn(references, 'Medication'));
-  return meant.map((each) => medicationOf(each, known, timezone));
+  const known = await createResolver(client).load<fhir.Medication>('Medication', refIds(references, 'Medication'));
+  return meant.map((each) => toMedication(each, known, timezone));
 }
 
-export function medicationOf(
+export function toMedication(
   request: fhir.MedicationRequest,
   known: ReadonlyMap<string, fhir.Medication>,
   timezone: string,
 ): EmrMedication {
   const { medicationReference: reference, dispenseRequest } = request;
-  const held = containedIn<fhir.Medication>(request, reference, 'Medication');
-  const medication = held ?? known.get(idIn(reference, 'Medication') ?? '');
+  const held = containedResource<fhir.Medication>(request, reference, 'Medication');
+  const medication = held ?? known.get(refId(reference, 'Medication') ?? '');
   const [dosage] = list(request.dosageInstruction);
   const repeats = number(dispenseRequest?.numberOfRepeatsAllowed);
   return {
     ehr_id: request.id ?? '',
-    name: wordsOf(request.medicationCodeableConcept) ?? wordsOf(medication?.code) ?? text(reference?.display) ?? '',
+    name: labelOf(request.medicationCodeableConcept) ?? labelOf(medication?.code) ?? text(reference?.display) ?? '',
     strength: strengthOf(medication),
-    frequency: text(dosage?.text) ?? wordsOf(dosage?.timing?.code),
+    frequency: text(dosage?.text) ?? labelOf(dosage?.timing?.code),
     start_date: dayOf(request.authoredOn, timezone),
     refills: repeats === null ? null : String(repeats),
     notes: notesOf(request.note),
@@ -58,12 +58,12 @@ export async function listEncounters(emr: Emr, patient_ehr_id: string): Promise<
   const booked = canSearch(client, 'Appointment', ['patient'])
     ? await client.searchAll<fhir.Appointment>('Appointment', asked)
     : [];
-  const held = new Set(visits.flatMap(({ appointment }) => idsIn(list(appointment), 'Appointment')));
+  const held = new Set(visits.flatMap(({ appointment }) => refIds(list(appointment), 'Appointment')));
   const ahead = booked.filter(({ id, status }) => !held.has(id ?? '') && status !== 'entered-in-error');
-  const people = await peopleOf(visits, ahead, resolverOf(client));
+  const people = await peopleOf(visits, ahead, createResolver(client));
   return [
-    ...visits.filter(({ status }) => status !== 'entered-in-error').map((each) => encounterOf(each, people, timezone)),
-    ...ahead.map((each) => bookedOf(each, people, timezone)),
+    ...visits.filter(({ status }) => status !== 'entered-in-error').map((each) => toEncounter(each, people, timezone)),
+    ...ahead.map((each) => appointmentToEncounter(each, people, timezone)),
   ];
 }
 
@@ -80,19 +80,19 @@ async function peopleOf(visits: fhir.Encounter[], booked: fhir.Appointment[], re
     ...visits.flatMap(({ location }) => list(location).map((each) => each.location)),
     ...booked.flatMap(({ participant }) => list(participant).map(({ actor }) => actor)),
   ];
-  const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', idsIn(actors, 'PractitionerRole'));
+  const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', refIds(actors, 'PractitionerRole'));
   const named = [...actors, ...[...roles.values()].map(({ practitioner }) => practitioner)];
   return {
     roles,
-    practitioners: await resolver.load<fhir.Practitioner>('Practitioner', idsIn(named, 'Practitioner')),
-    places: await resolver.load<fhir.Location>('Location', idsIn(actors, 'Location')),
+    practitioners: await resolver.load<fhir.Practitioner>('Practitioner', refIds(named, 'Practitioner')),
+    places: await resolver.load<fhir.Location>('Location', refIds(actors, 'Location')),
   };
 }
 
-export function encounterOf(encounter: fhir.Encounter, people: People, timezone: string): LiveEncounter {
+export function toEncounter(encounter: fhir.Encounter, people: People, timezone: string): LiveEncounter {
   const [seen] = list(encounter.participant).flatMap(({ individual }) => {
-    const role = people.roles.get(idIn(individual, 'PractitionerRole') ?? '');
-    const id = idIn(individual, 'Practitioner') ?? idIn(role?.practitioner, 'Practitioner');
+    const role = people.roles.get(refId(individual, 'PractitionerRole') ?? '');
+    const id = refId(individual, 'Practitioner') ?? refId(role?.practitioner, 'Practitioner');
     return id === null ? [] : [id];
   });
   const place = list(encounter.location)[0]?.location;
@@ -102,22 +102,22 @@ export function encounterOf(encounter: fhir.Encounter, people: People, timezone:
     visit_type: codeOf(list(encounter.type)[0]) ?? text(encounter.class?.code) ?? '',
     status: text(encounter.status),
     ...whoAndWhere(seen, place, people),
-    reason: wordsOf(list(encounter.reasonCode)[0]),
+    reason: labelOf(list(encounter.reasonCode)[0]),
     // A visit that has ended is closed; FHIR has no other word for it.
     locked: encounter.status === 'finished' ? 'true' : 'false',
   };
 }
 
-export function bookedOf(appointment: fhir.Appointment, people: People, timezone: string): LiveEncounter {
+export function appointmentToEncounter(appointment: fhir.Appointment, people: People, timezone: string): LiveEncounter {
   const [provider] = providersOf(appointment, people.roles);
-  const place = list(appointment.participant).find(({ actor }) => idIn(actor, 'Location') !== null)?.actor;
+  const place = list(appointment.participant).find(({ actor }) => refId(actor, 'Location') !== null)?.actor;
   return {
     id: appointment.id ?? '',
     ...timesOf(appointment.start, timezone),
     visit_type: visitTypeOf(appointment) ?? '',
     status: text(appointment.status),
     ...whoAndWhere(provider, place, people),
-    reason: wordsOf(list(appointment.reasonCode)[0]) ?? text(appointment.description),
+    reason: labelOf(list(appointment.reasonCode)[0]) ?? text(appointment.description),
     locked: 'false',
   };
 }
@@ -128,7 +128,7 @@ function timesOf(moment: string | undefined, timezone: string) {
 
 function whoAndWhere(provider_id: string | undefined, place: fhir.Reference | undefined, people: People) {
   const name = nameOf(people.practitioners.get(provider_id ?? '')?.name);
-  const facility_id = idIn(place, 'Location');
+  const facility_id = refId(place, 'Location');
   return {
     provider_ehr_id: provider_id ?? null,
     provider_first_name: name.first,
@@ -151,29 +151,32 @@ export async function getAlerts(emr: Emr, patient_ehr_id: string): Promise<LiveA
     const ends = dayOf(period?.end, timezone);
     return (status ?? 'active') === 'active' && (ends === null || ends >= today);
   });
-  const global_alerts = [...open.map((flag) => flagOf(flag, timezone)), ...allergies.filter(isKnown).map(allergyOf)];
+  const global_alerts = [
+    ...open.map((flag) => flagToAlert(flag, timezone)),
+    ...allergies.filter(isKnown).map(allergyToAlert),
+  ];
   return { billing_alert: false, billing_notes: null, global_alerts };
 }
 
 type Alert = LiveAlerts['global_alerts'][number];
 
-export function flagOf(flag: fhir.Flag, timezone: string): Alert {
+export function flagToAlert(flag: fhir.Flag, timezone: string): Alert {
   return {
-    name: wordsOf(flag.code) ?? '',
-    alert_type: wordsOf(list(flag.category)[0]),
+    name: labelOf(flag.code) ?? '',
+    alert_type: labelOf(list(flag.category)[0]),
     notes: null,
     priority: null,
     expiry_date: dayOf(flag.period?.end, timezone),
   };
 }
 
-export function allergyOf(allergy: fhir.AllergyIntolerance): Alert {
+export function allergyToAlert(allergy: fhir.AllergyIntolerance): Alert {
   const shown = list(allergy.reaction)
-    .flatMap(({ manifestation }) => list(manifestation).map(wordsOf))
+    .flatMap(({ manifestation }) => list(manifestation).map(labelOf))
     .filter((words) => words !== null);
   const notes = [shown.join(', '), notesOf(allergy.note) ?? ''].filter((words) => words !== '');
   return {
-    name: wordsOf(allergy.code) ?? '',
+    name: labelOf(allergy.code) ?? '',
     alert_type: 'allergy',
     notes: text(notes.join('\n')),
     priority: text(allergy.criticality),
@@ -185,7 +188,7 @@ export function allergyOf(allergy: fhir.AllergyIntolerance): Alert {
 function isKnown({ clinicalStatus, verificationStatus }: fhir.AllergyIntolerance): boolean {
   const systems = 'http://terminology.hl7.org/CodeSystem';
   return (
-    !isCoded(clinicalStatus, `${systems}/allergyintolerance-clinical`, ['INACTIVE', 'RESOLVED']) &&
-    !isCoded(verificationStatus, `${systems}/allergyintolerance-verification`, ['REFUTED', 'ENTERED-IN-ERROR'])
+    !hasCode(clinicalStatus, `${systems}/allergyintolerance-clinical`, ['INACTIVE', 'RESOLVED']) &&
+    !hasCode(verificationStatus, `${systems}/allergyintolerance-verification`, ['REFUTED', 'ENTERED-IN-ERROR'])
   );
 }

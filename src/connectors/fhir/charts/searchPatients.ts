@@ -2,8 +2,8 @@ import type * as fhir from 'fhir/r4.js';
 import type { PatientSource } from '../../../model/patient.ts';
 import type { PatientSearch } from '../../connector.ts';
 import { dayOf } from '../clock.ts';
-import { patientsWithMrn, sourcesOf } from '../lists/patients.ts';
-import { canSearch, type Emr, resolverOf } from '../references.ts';
+import { patientsWithMrn, toSources } from '../lists/patients.ts';
+import { canSearch, createResolver, type Emr } from '../references.ts';
 import { type SearchParams, searchValue } from '../transport/client.ts';
 import { digitsOf, list, text } from '../values.ts';
 
@@ -14,7 +14,7 @@ export async function searchPatients(emr: Emr, search: PatientSearch): Promise<P
       ? await emr.client.searchAll<fhir.Patient>('Patient', paramsOf(emr, search))
       : await patientsWithMrn(emr.client, search.mrn);
   const fitting = found.filter((patient) => fits(patient, search, emr.timezone));
-  return sourcesOf(fitting, emr, resolverOf(emr.client));
+  return toSources(fitting, emr, createResolver(emr.client));
 }
 
 function paramsOf({ client }: Emr, { dob, first_name, last_name, phone }: PatientSearch): SearchParams {

@@ -1,16 +1,16 @@
 import type * as fhir from 'fhir/r4.js';
 import type { AppointmentSource } from '../../../model/appointment.ts';
 import { wallTime } from '../clock.ts';
-import { type Emr, idIn, idsIn, type Resolver, resolverOf } from '../references.ts';
-import { codeOf, contactOf, isCoded, list, nameOf, number, sexOf, text, wordsOf } from '../values.ts';
+import { createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
+import { codeOf, contactValue, hasCode, labelOf, list, nameOf, number, text, toSex } from '../values.ts';
 import { home_uses, isReplaced, mrnOf } from './patients.ts';
 import type { List } from './readList.ts';
 
-export const appointments: List<fhir.Appointment, AppointmentSource> = { type: 'Appointment', sources: sourcesOf };
+export const appointments: List<fhir.Appointment, AppointmentSource> = { type: 'Appointment', sources: toSources };
 
 export async function getAppointment(emr: Emr, ehr_id: string): Promise<AppointmentSource | undefined> {
   const found = await emr.client.read<fhir.Appointment>('Appointment', ehr_id);
-  return found && (await sourcesOf([found], emr, resolverOf(emr.client)))[0];
+  return found && (await toSources([found], emr, createResolver(emr.client)))[0];
 }
 
 /** What an appointment takes from those it names. */
@@ -20,16 +20,16 @@ export type Named = {
 };
 
 /** Without a time it is a wish, not an appointment; one that was entered in error never was. */
-async function sourcesOf(page: fhir.Appointment[], emr: Emr, resolver: Resolver): Promise<AppointmentSource[]> {
+async function toSources(page: fhir.Appointment[], emr: Emr, resolver: Resolver): Promise<AppointmentSource[]> {
   const actors = page.flatMap(actorsOf);
   const named: Named = {
-    patients: await resolver.load<fhir.Patient>('Patient', idsIn(actors, 'Patient')),
-    roles: await resolver.load<fhir.PractitionerRole>('PractitionerRole', idsIn(actors, 'PractitionerRole')),
+    patients: await resolver.load<fhir.Patient>('Patient', refIds(actors, 'Patient')),
+    roles: await resolver.load<fhir.PractitionerRole>('PractitionerRole', refIds(actors, 'PractitionerRole')),
   };
-  return page.map((each) => appointmentOf(each, named, emr.timezone)).filter((each) => each !== undefined);
+  return page.map((each) => toAppointment(each, named, emr.timezone)).filter((each) => each !== undefined);
 }
 
-export function appointmentOf(
+export function toAppointment(
   appointment: fhir.Appointment,
   { patients, roles }: Named,
   timezone: string,
@@ -47,16 +47,16 @@ export function appointmentOf(
     appointment_mode: null,
     appointment_type: visitTypeOf(appointment) ?? '',
     practice_id: null,
-    reason: wordsOf(list(appointment.reasonCode)[0]) ?? text(appointment.description),
+    reason: labelOf(list(appointment.reasonCode)[0]) ?? text(appointment.description),
     complaint_type: null,
-    ...patientOf(appointment, patients),
+    ...toPatient(appointment, patients),
     provider_ehr_id: provider ?? '',
     secondary_provider_ehr_id: secondary ?? null,
     insurance_subscriber: null,
     insurances: [],
     diagnoses: list(appointment.reasonCode)
       .filter((reason) => list(reason.coding).some(({ system }) => system?.includes('icd-10')))
-      .map((reason) => ({ code: codeOf(reason), description: wordsOf(reason) })),
+      .map((reason) => ({ code: codeOf(reason), description: labelOf(reason) })),
     medications: [],
     note: text(appointment.comment),
     progress_note: null,
@@ -73,9 +73,9 @@ const free_statuses: ReadonlySet<string> = new Set(['proposed', 'cancelled', 'no
 /** EMR ids of those who see the patient, the one who leads first. */
 export function providersOf(appointment: fhir.Appointment, roles: Named['roles']): string[] {
   const seen = list(appointment.participant).flatMap(({ actor, type }) => {
-    const role = roles.get(idIn(actor, 'PractitionerRole') ?? '');
-    const id = idIn(actor, 'Practitioner') ?? idIn(role?.practitioner, 'Practitioner');
-    const secondary = list(type).some((each) => isCoded(each, participation, ['SPRF']));
+    const role = roles.get(refId(actor, 'PractitionerRole') ?? '');
+    const id = refId(actor, 'Practitioner') ?? refId(role?.practitioner, 'Practitioner');
+    const secondary = list(type).some((each) => hasCode(each, participation, ['SPRF']));
     return id === null ? [] : [{ id, secondary }];
   });
   return seen.sort((a, b) => Number(a.secondary) - Number(b.secondary)).map(({ id }) => id);
@@ -100,12 +100,12 @@ function actorsOf({ participant }: fhir.Appointment): (fhir.Reference | undefine
 }
 
 function placeOf(appointment: fhir.Appointment): string | undefined {
-  return idsIn(actorsOf(appointment), 'Location')[0];
+  return refIds(actorsOf(appointment), 'Location')[0];
 }
 
-function patientOf(appointment: fhir.Appointment, patients: Named['patients']) {
-  const reference = actorsOf(appointment).find((actor) => idIn(actor, 'Patient') !== null);
-  const id = idIn(reference, 'Patient');
+function toPatient(appointment: fhir.Appointment, patients: Named['patients']) {
+  const reference = actorsOf(appointment).find((actor) => refId(actor, 'Patient') !== null);
+  const id = refId(reference, 'Patient');
   const patient = patients.get(id ?? '');
   const name = nameOf(patient?.name);
   return {
@@ -115,8 +115,8 @@ function patientOf(appointment: fhir.Appointment, patients: Named['patients']) {
     patient_mrn: patient && !isReplaced(patient) ? mrnOf(patient) : null,
     patient_ehr_id: id,
     patient_dob: text(patient?.birthDate)?.match(/^\d{4}-\d\d-\d\d$/)?.[0] ?? null,
-    patient_gender: patient ? sexOf(patient.gender) : null,
-    patient_phone: contactOf(patient?.telecom, 'phone', [...home_uses, 'mobile']),
+    patient_gender: patient ? toSex(patient.gender) : null,
+    patient_phone: contactValue(patient?.telecom, 'phone', [...home_uses, 'mobile']),
   };
 }
 

@@ -1,33 +1,33 @@
 import type * as fhir from 'fhir/r4.js';
 import type { ClaimSource } from '../../../model/claim.ts';
-import { groupOf, type Insured, memberIdOf, relationshipOf } from '../charts/coverage.ts';
+import { groupOf, memberIdOf, type NamedCoverage, relationshipOf } from '../charts/coverage.ts';
 import { dayOf } from '../clock.ts';
-import { idIn } from '../references.ts';
-import { addressOf, addressParts, codeOf, first, list, npiOf, number, text, wordsOf } from '../values.ts';
+import { refId } from '../references.ts';
+import { addressParts, codeOf, currentAddress, first, labelOf, list, npiOf, number, text } from '../values.ts';
 
 /** What an insurer says of a claim: to the practice, or to the patient. */
-export type ClaimAnswer = fhir.ClaimResponse | fhir.ExplanationOfBenefit;
+export type Adjudication = fhir.ClaimResponse | fhir.ExplanationOfBenefit;
 
 /** What a claim takes from those it names, and the insurers' answers to it. */
-export type Surroundings = {
+export type RelatedRecords = {
   patients: ReadonlyMap<string, fhir.Patient>;
   practitioners: ReadonlyMap<string, fhir.Practitioner>;
   roles: ReadonlyMap<string, fhir.PractitionerRole>;
   encounters: ReadonlyMap<string, fhir.Encounter>;
-  coverages: ReadonlyMap<string, Insured>;
+  coverages: ReadonlyMap<string, NamedCoverage>;
   companies: ReadonlyMap<string, fhir.Organization>;
-  answers: ReadonlyMap<string, ClaimAnswer[]>;
+  answers: ReadonlyMap<string, Adjudication[]>;
 };
 
-export function insurancesOf({ insurance }: fhir.Claim, around: Surroundings): ClaimSource['insurances'] {
-  const { coverages, companies } = around;
+export function toInsurances({ insurance }: fhir.Claim, related: RelatedRecords): ClaimSource['insurances'] {
+  const { coverages, companies } = related;
   return list(insurance).map(({ sequence, coverage: reference }) => {
-    const insured = coverages.get(idIn(reference, 'Coverage') ?? '');
+    const insured = coverages.get(refId(reference, 'Coverage') ?? '');
     const coverage = insured?.coverage;
-    const company = companies.get(idIn(list(coverage?.payor)[0], 'Organization') ?? '');
-    const address = addressParts(addressOf(company?.address));
+    const company = companies.get(refId(list(coverage?.payor)[0], 'Organization') ?? '');
+    const address = addressParts(currentAddress(company?.address));
     return {
-      insurance_id: idIn(reference, 'Coverage'),
+      insurance_id: refId(reference, 'Coverage'),
       insurance_name: insured?.payer_name ?? text(reference?.display),
       insurance_type: codeOf(coverage?.type),
       claim_indicator: null,
@@ -52,21 +52,21 @@ export function insurancesOf({ insurance }: fhir.Claim, around: Surroundings): C
   });
 }
 
-export function lineItemsOf(
+export function toLineItems(
   claim: fhir.Claim,
-  answers: readonly ClaimAnswer[],
-  around: Surroundings,
+  answers: readonly Adjudication[],
+  related: RelatedRecords,
   timezone: string,
 ): ClaimSource['line_items'] {
   return list(claim.item).map((item, n) => {
     const line_number = number(item.sequence) ?? n + 1;
-    const npi = (roles: readonly string[]) => npiIn(claim, item, roles, around);
+    const npi = (roles: readonly string[]) => npiIn(claim, item, roles, related);
     const start = dayOf(item.servicedDate, timezone) ?? dayOf(item.servicedPeriod?.start, timezone);
     return {
       id: `${claim.id ?? ''}-${line_number}`,
       line_number,
       cpt_code: codeOf(item.productOrService),
-      description: wordsOf(item.productOrService),
+      description: labelOf(item.productOrService),
       modifiers: list(item.modifier)
         .map((each) => codeOf(each))
         .filter((code) => code !== null),
@@ -86,12 +86,16 @@ export function lineItemsOf(
   });
 }
 
-export function paymentOf(answer: ClaimAnswer, { companies }: Surroundings, timezone: string): ClaimSource['payments'] {
+export function toPayment(
+  answer: Adjudication,
+  { companies }: RelatedRecords,
+  timezone: string,
+): ClaimSource['payments'] {
   const { payment, insurer } = answer;
   const amount = number(payment?.amount?.value);
   if (payment === undefined || amount === null) return [];
   const id = answer.id ?? '';
-  const payer_name = text(insurer?.display) ?? text(companies.get(idIn(insurer, 'Organization') ?? '')?.name);
+  const payer_name = text(insurer?.display) ?? text(companies.get(refId(insurer, 'Organization') ?? '')?.name);
   const adjustment = number(payment.adjustment?.value);
   const reason = codeOf(payment.adjustmentReason);
   return [
@@ -121,7 +125,7 @@ export function paymentOf(answer: ClaimAnswer, { companies }: Surroundings, time
 }
 
 /** What the answers say of an amount over the whole claim; where they give no totals, over its lines. */
-export function totalOf(answers: readonly ClaimAnswer[], categories: readonly string[]): number | null {
+export function totalOf(answers: readonly Adjudication[], categories: readonly string[]): number | null {
   return sumOf(
     answers.flatMap((answer) => {
       const totals: Amount[] = list<Amount>(answer.total).filter(isOf(categories));
@@ -145,7 +149,7 @@ function isOf(categories: readonly string[]) {
   return ({ category }: Amount) => categories.includes(codeOf(category)?.toLowerCase() ?? '');
 }
 
-function allowedFor(line_number: number, answers: readonly ClaimAnswer[]): number | null {
+function allowedFor(line_number: number, answers: readonly Adjudication[]): number | null {
   const lines = answers.flatMap((answer): Line[] => {
     if (answer.resourceType === 'ClaimResponse') {
       return list(answer.item).filter(({ itemSequence }) => itemSequence === line_number);
@@ -161,7 +165,7 @@ function npiIn(
   claim: fhir.Claim,
   { careTeamSequence }: fhir.ClaimItem,
   roles: readonly string[],
-  { practitioners, roles: held }: Surroundings,
+  { practitioners, roles: held }: RelatedRecords,
 ): string | null {
   const sequences = list(careTeamSequence);
   const member = list(claim.careTeam).find(
@@ -169,7 +173,7 @@ function npiIn(
       roles.includes(codeOf(role)?.toLowerCase() ?? '') && (sequences.length === 0 || sequences.includes(sequence)),
   );
   const reference = member?.provider ?? (roles.includes('rendering') ? claim.provider : undefined);
-  const role = held.get(idIn(reference, 'PractitionerRole') ?? '');
-  const id = idIn(reference, 'Practitioner') ?? idIn(role?.practitioner, 'Practitioner');
+  const role = held.get(refId(reference, 'PractitionerRole') ?? '');
+  const id = refId(reference, 'Practitioner') ?? refId(role?.practitioner, 'Practitioner');
   return npiOf(practitioners.get(id ?? '')?.identifier) ?? npiOf(reference?.identifier ? [reference.identifier] : []);
 }

@@ -2,15 +2,15 @@ import type * as fhir from 'fhir/r4.js';
 import type { ClaimSource } from '../../../model/claim.ts';
 import { named } from '../charts/coverage.ts';
 import { dayOf } from '../clock.ts';
-import { type Emr, idIn, idsIn, type Resolver, referringTo } from '../references.ts';
-import { codeOf, first, grouped, list, nameOf, number, text, wordsOf } from '../values.ts';
+import { type Emr, findReferencing, type Resolver, refId, refIds } from '../references.ts';
+import { codeOf, first, groupBy, labelOf, list, nameOf, number, text } from '../values.ts';
 import {
-  type ClaimAnswer,
-  insurancesOf,
-  lineItemsOf,
-  paymentOf,
-  type Surroundings,
+  type Adjudication,
+  type RelatedRecords,
   sumOf,
+  toInsurances,
+  toLineItems,
+  toPayment,
   totalOf,
 } from './claimParts.ts';
 import { mrnOf } from './patients.ts';
@@ -18,30 +18,30 @@ import type { List } from './readList.ts';
 
 export const claims: List<fhir.Claim, ClaimSource> = {
   type: 'Claim',
-  sources: sourcesOf,
-  touching: [
-    { type: 'ClaimResponse', owner: ({ request }: fhir.ClaimResponse) => idIn(request, 'Claim') },
-    { type: 'ExplanationOfBenefit', owner: ({ claim }: fhir.ExplanationOfBenefit) => idIn(claim, 'Claim') },
+  sources: toSources,
+  dependents: [
+    { type: 'ClaimResponse', owner: ({ request }: fhir.ClaimResponse) => refId(request, 'Claim') },
+    { type: 'ExplanationOfBenefit', owner: ({ claim }: fhir.ExplanationOfBenefit) => refId(claim, 'Claim') },
   ],
 };
 
-async function sourcesOf(page: fhir.Claim[], emr: Emr, resolver: Resolver): Promise<ClaimSource[]> {
+async function toSources(page: fhir.Claim[], emr: Emr, resolver: Resolver): Promise<ClaimSource[]> {
   // What was entered in error never was; questions about a claim (`preauthorization`) are not claims.
   const meant = page.filter(({ status, use }) => status !== 'entered-in-error' && (use ?? 'claim') === 'claim');
-  const around = await surroundingsOf(meant, emr, resolver);
-  return meant.map((each) => claimOf(each, around, emr.timezone)).filter((each) => each !== undefined);
+  const related = await loadRelated(meant, emr, resolver);
+  return meant.map((each) => toClaim(each, related, emr.timezone)).filter((each) => each !== undefined);
 }
 
-async function surroundingsOf(page: fhir.Claim[], { client }: Emr, resolver: Resolver): Promise<Surroundings> {
-  const references = page.map(({ id }) => `Claim/${id}`);
-  const responses = await referringTo<fhir.ClaimResponse>(client, 'ClaimResponse', ['request'], references);
-  const benefits = await referringTo<fhir.ExplanationOfBenefit>(client, 'ExplanationOfBenefit', ['claim'], references);
-  const answers = answersOf(responses, benefits);
+async function loadRelated(page: fhir.Claim[], { client }: Emr, resolver: Resolver): Promise<RelatedRecords> {
+  const refs = page.map(({ id }) => `Claim/${id}`);
+  const responses = await findReferencing<fhir.ClaimResponse>(client, 'ClaimResponse', ['request'], refs);
+  const benefits = await findReferencing<fhir.ExplanationOfBenefit>(client, 'ExplanationOfBenefit', ['claim'], refs);
+  const answers = groupAdjudications(responses, benefits);
   const people = page.flatMap(({ provider, careTeam }) => [provider, ...list(careTeam).map((each) => each.provider)]);
-  const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', idsIn(people, 'PractitionerRole'));
+  const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', refIds(people, 'PractitionerRole'));
   const seen = [...people, ...[...roles.values()].map(({ practitioner }) => practitioner)];
   const covered = page.flatMap(({ insurance }) => list(insurance).map(({ coverage }) => coverage));
-  const coverages = await resolver.load<fhir.Coverage>('Coverage', idsIn(covered, 'Coverage'));
+  const coverages = await resolver.load<fhir.Coverage>('Coverage', refIds(covered, 'Coverage'));
   const insured = await named([...coverages.values()], resolver);
   const visits = page.flatMap(({ item }) => list(item).flatMap(({ encounter }) => list(encounter)));
   const payers = [
@@ -53,47 +53,47 @@ async function surroundingsOf(page: fhir.Claim[], { client }: Emr, resolver: Res
     roles,
     patients: await resolver.load<fhir.Patient>(
       'Patient',
-      idsIn(
+      refIds(
         page.map(({ patient }) => patient),
         'Patient',
       ),
     ),
-    practitioners: await resolver.load<fhir.Practitioner>('Practitioner', idsIn(seen, 'Practitioner')),
-    encounters: await resolver.load<fhir.Encounter>('Encounter', idsIn(visits, 'Encounter')),
+    practitioners: await resolver.load<fhir.Practitioner>('Practitioner', refIds(seen, 'Practitioner')),
+    encounters: await resolver.load<fhir.Encounter>('Encounter', refIds(visits, 'Encounter')),
     coverages: new Map(insured.map((each) => [each.coverage.id ?? '', each])),
-    companies: await resolver.load<fhir.Organization>('Organization', idsIn(payers, 'Organization')),
+    companies: await resolver.load<fhir.Organization>('Organization', refIds(payers, 'Organization')),
   };
 }
 
 /** An explanation of benefits that only repeats an answer which we have is not counted a second time. */
-function answersOf(
+function groupAdjudications(
   responses: readonly fhir.ClaimResponse[],
   benefits: readonly fhir.ExplanationOfBenefit[],
-): Map<string, ClaimAnswer[]> {
+): Map<string, Adjudication[]> {
   const known = new Set(responses.map(({ id }) => id));
-  const alone = benefits.filter(({ claimResponse }) => !known.has(idIn(claimResponse, 'ClaimResponse') ?? undefined));
+  const alone = benefits.filter(({ claimResponse }) => !known.has(refId(claimResponse, 'ClaimResponse') ?? undefined));
   const valid = [...responses, ...alone].filter(({ status }) => status === 'active');
-  return grouped(valid, (answer) => claimIn(answer) ?? '');
+  return groupBy(valid, (answer) => claimIn(answer) ?? '');
 }
 
-function claimIn(answer: ClaimAnswer): string | null {
-  return idIn(answer.resourceType === 'ClaimResponse' ? answer.request : answer.claim, 'Claim');
+function claimIn(answer: Adjudication): string | null {
+  return refId(answer.resourceType === 'ClaimResponse' ? answer.request : answer.claim, 'Claim');
 }
 
 /** A claim without any day, not even that on which it was made, has no place in a list by days. */
-export function claimOf(claim: fhir.Claim, around: Surroundings, timezone: string): ClaimSource | undefined {
+export function toClaim(claim: fhir.Claim, related: RelatedRecords, timezone: string): ClaimSource | undefined {
   const service_date = serviceDateOf(claim, timezone);
   if (service_date === null) return undefined;
-  const answers = around.answers.get(claim.id ?? '') ?? [];
-  const patient_id = idIn(claim.patient, 'Patient');
-  const patient = around.patients.get(patient_id ?? '');
-  const role = around.roles.get(idIn(claim.provider, 'PractitionerRole') ?? '');
-  const provider_id = idIn(claim.provider, 'Practitioner') ?? idIn(role?.practitioner, 'Practitioner');
+  const answers = related.answers.get(claim.id ?? '') ?? [];
+  const patient_id = refId(claim.patient, 'Patient');
+  const patient = related.patients.get(patient_id ?? '');
+  const role = related.roles.get(refId(claim.provider, 'PractitionerRole') ?? '');
+  const provider_id = refId(claim.provider, 'Practitioner') ?? refId(role?.practitioner, 'Practitioner');
   const [latest] = answers.toSorted((a, b) => (text(b.created) ?? '').localeCompare(text(a.created) ?? ''));
   return {
     ehr_id: claim.id ?? '',
     patient_mrn: patient ? mrnOf(patient) : null,
-    emr_appointment_id: appointmentOf(claim, around),
+    emr_appointment_id: toAppointment(claim, related),
     service_date,
     claim_date: dayOf(claim.created, timezone),
     claim_status: text(claim.status),
@@ -103,16 +103,16 @@ export function claimOf(claim: fhir.Claim, around: Surroundings, timezone: strin
     emr_patient_id: patient_id,
     patient_name: nameOf(patient?.name).full ?? text(claim.patient?.display),
     emr_provider_id: provider_id,
-    provider_name: nameOf(around.practitioners.get(provider_id ?? '')?.name).full ?? text(claim.provider?.display),
-    ...moneyOf(claim, answers),
-    icd_codes: diagnosesOf(claim),
+    provider_name: nameOf(related.practitioners.get(provider_id ?? '')?.name).full ?? text(claim.provider?.display),
+    ...toAmounts(claim, answers),
+    icd_codes: toDiagnoses(claim),
     billing_notes: null,
-    insurances: insurancesOf(claim, around),
+    insurances: toInsurances(claim, related),
     void_claim: voidedBy(claim),
     submission_history: { created_by: text(claim.enterer?.display), entries: [], auto_claim_data: {} },
     billing_activity_log: [],
-    line_items: lineItemsOf(claim, answers, around, timezone),
-    payments: answers.flatMap((answer) => paymentOf(answer, around, timezone)),
+    line_items: toLineItems(claim, answers, related, timezone),
+    payments: answers.flatMap((answer) => toPayment(answer, related, timezone)),
   };
 }
 
@@ -125,23 +125,23 @@ function serviceDateOf({ billablePeriod, item, created }: fhir.Claim, timezone: 
   return dayOf(billablePeriod?.start, timezone) ?? served[0] ?? dayOf(created, timezone);
 }
 
-function appointmentOf({ item }: fhir.Claim, { encounters }: Surroundings): string | null {
-  const visits = idsIn(
+function toAppointment({ item }: fhir.Claim, { encounters }: RelatedRecords): string | null {
+  const visits = refIds(
     list(item).flatMap(({ encounter }) => list(encounter)),
     'Encounter',
   );
-  return first(visits, (id) => idsIn(list(encounters.get(id)?.appointment), 'Appointment')[0] ?? null);
+  return first(visits, (id) => refIds(list(encounters.get(id)?.appointment), 'Appointment')[0] ?? null);
 }
 
-function diagnosesOf({ diagnosis }: fhir.Claim): string[] {
+function toDiagnoses({ diagnosis }: fhir.Claim): string[] {
   const ordered = list(diagnosis).toSorted((a, b) => (number(a.sequence) ?? 0) - (number(b.sequence) ?? 0));
   return ordered
-    .map(({ diagnosisCodeableConcept: concept }) => codeOf(concept) ?? wordsOf(concept))
+    .map(({ diagnosisCodeableConcept: concept }) => codeOf(concept) ?? labelOf(concept))
     .filter((code) => code !== null);
 }
 
 /** What is not told stays unknown: of a claim that nobody has answered only the charge is. */
-function moneyOf(claim: fhir.Claim, answers: readonly ClaimAnswer[]) {
+function toAmounts(claim: fhir.Claim, answers: readonly Adjudication[]) {
   const charge = number(claim.total?.value) ?? sumOf(list(claim.item).map(({ net }) => number(net?.value)));
   const paid = sumOf(answers.map(({ payment }) => number(payment?.amount?.value)));
   const adjusted = sumOf(answers.map(({ payment }) => number(payment?.adjustment?.value)));
@@ -172,6 +172,6 @@ function moneyOf(claim: fhir.Claim, answers: readonly ClaimAnswer[]) {
 /** Claims that this one takes the place of. */
 function voidedBy({ related }: fhir.Claim): ClaimSource['void_claim'] {
   const by = (code: string) =>
-    first(list(related), ({ claim, relationship }) => (codeOf(relationship) === code ? idIn(claim, 'Claim') : null));
+    first(list(related), ({ claim, relationship }) => (codeOf(relationship) === code ? refId(claim, 'Claim') : null));
   return { void_to_claim_id: null, void_from_claim_id: by('prior'), copy_to_claim_id: null, copy_from_claim_id: null };
 }

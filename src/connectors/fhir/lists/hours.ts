@@ -3,10 +3,19 @@ import type { ProviderSource } from '../../../model/provider.ts';
 import type { ScheduleBlockSource } from '../../../model/scheduleBlock.ts';
 import { weekdays } from '../../../model/weekdays.ts';
 import { dayOf } from '../clock.ts';
-import { type Emr, idIn } from '../references.ts';
-import { grouped, list, text } from '../values.ts';
-import { rolesOf } from './roles.ts';
-import { clockOf, type Days, day_min, daysIn, diariesOf, type Stretch, stretchesOf, windowOf } from './slots.ts';
+import { type Emr, refId } from '../references.ts';
+import { groupBy, list, text } from '../values.ts';
+import {
+  availabilityWindow,
+  type DateRange,
+  day_min,
+  daysInPeriod,
+  formatMinute,
+  loadRoles,
+  loadScheduleOwners,
+  readSlots,
+  type SlotPart,
+} from './slots.ts';
 
 type Hours = ProviderSource['hours'];
 type Shift = Hours[number]['shifts'][number];
@@ -15,8 +24,8 @@ type Shift = Hours[number]['shifts'][number];
  * When somebody works. Free slots say it to the day, and where there are slots they are all that is worked; without any
  * the weekly times of their roles hold.
  */
-export function hoursOf(roles: readonly fhir.PractitionerRole[], slots: readonly Stretch[], timezone: string): Hours {
-  const shifts = slots.length > 0 ? fromSlots(slots) : roles.flatMap((role) => fromRole(role, timezone));
+export function toHours(roles: readonly fhir.PractitionerRole[], slots: readonly SlotPart[], timezone: string): Hours {
+  const shifts = slots.length > 0 ? shiftsFromSlots(slots) : roles.flatMap((role) => shiftsFromRole(role, timezone));
   return weekdays
     .map((day) => ({ day, shifts: shifts.filter((each) => each.day === day).map(({ shift }) => shift) }))
     .filter((each) => each.shifts.length > 0);
@@ -25,22 +34,22 @@ export function hoursOf(roles: readonly fhir.PractitionerRole[], slots: readonly
 type DayShift = { day: string; shift: Shift };
 
 /** Slots that follow one another at a place are one shift of that day. */
-function fromSlots(slots: readonly Stretch[]): DayShift[] {
+function shiftsFromSlots(slots: readonly SlotPart[]): DayShift[] {
   const free = slots.filter(({ status }) => status === 'free');
-  const places = grouped(free, ({ day, facility_ehr_id }) => `${day} ${facility_ehr_id ?? ''}`);
-  return [...places.values()].flatMap((stretches) => {
-    const [{ day, facility_ehr_id } = { day: '', facility_ehr_id: null }] = stretches;
+  const places = groupBy(free, ({ day, facility_ehr_id }) => `${day} ${facility_ehr_id ?? ''}`);
+  return [...places.values()].flatMap((parts) => {
+    const [{ day, facility_ehr_id } = { day: '', facility_ehr_id: null }] = parts;
     const midnight = `${day}T00:00:00`;
-    return joined(stretches).map(([from, to]) => ({
+    return joined(parts).map(([from, to]) => ({
       day: weekdayOf(day),
-      shift: { ...shiftOf(from, to, facility_ehr_id), set_start_date: midnight, set_end_date: midnight },
+      shift: { ...toShift(from, to, facility_ehr_id), set_start_date: midnight, set_end_date: midnight },
     }));
   });
 }
 
-function joined(stretches: readonly Stretch[]): [number, number][] {
+function joined(parts: readonly SlotPart[]): [number, number][] {
   const ranges: [number, number][] = [];
-  for (const { from_min, minutes } of stretches.toSorted((a, b) => a.from_min - b.from_min)) {
+  for (const { from_min, minutes } of parts.toSorted((a, b) => a.from_min - b.from_min)) {
     const last = ranges.at(-1);
     if (last && from_min <= last[1]) last[1] = Math.max(last[1], from_min + minutes);
     else ranges.push([from_min, from_min + minutes]);
@@ -48,8 +57,8 @@ function joined(stretches: readonly Stretch[]): [number, number][] {
   return ranges;
 }
 
-function fromRole({ availableTime, location, period }: fhir.PractitionerRole, timezone: string): DayShift[] {
-  const places = list(location).map((each) => idIn(each, 'Location'));
+function shiftsFromRole({ availableTime, location, period }: fhir.PractitionerRole, timezone: string): DayShift[] {
+  const places = list(location).map((each) => refId(each, 'Location'));
   const [start, end] = [dayOf(period?.start, timezone), dayOf(period?.end, timezone)];
   const limits = {
     ...(start !== null && { set_start_date: `${start}T00:00:00` }),
@@ -63,7 +72,7 @@ function fromRole({ availableTime, location, period }: fhir.PractitionerRole, ti
       if (!day) return [];
       return (places.length > 0 ? places : [null]).map((place) => ({
         day,
-        shift: { ...shiftOf(...range, place), ...limits },
+        shift: { ...toShift(...range, place), ...limits },
       }));
     });
   });
@@ -81,9 +90,13 @@ function minuteOf(time: string | undefined): number | undefined {
 }
 
 /** Hours as they are read can be written back, and a day written so ends at 23:59. */
-function shiftOf(from: number, to: number, facility_id: string | null): Shift {
+function toShift(from: number, to: number, facility_id: string | null): Shift {
   const end = Math.min(to, day_min - 1);
-  return { start: `T${clockOf(from)}`, end: `T${clockOf(end)}`, ...(facility_id !== null && { facility_id }) };
+  return {
+    start: `T${formatMinute(from)}`,
+    end: `T${formatMinute(end)}`,
+    ...(facility_id !== null && { facility_id }),
+  };
 }
 
 function weekdayOf(day: string): string {
@@ -92,28 +105,28 @@ function weekdayOf(day: string): string {
 
 /** Time that is taken without an appointment of ours to show for it: slots that are not free, and absences. */
 export async function* listScheduleBlocks(emr: Emr): AsyncGenerator<ScheduleBlockSource[]> {
-  const days = windowOf(emr.timezone);
+  const days = availabilityWindow(emr.timezone);
   for await (const { matches } of emr.client.search<fhir.Practitioner>('Practitioner', {})) {
-    const roles = [...(await rolesOf(emr.client, matches)).values()].flat();
-    yield roles.flatMap((role) => absencesOf(role, emr.timezone, days));
-    const diaries = await diariesOf(
+    const roles = [...(await loadRoles(emr.client, matches)).values()].flat();
+    yield roles.flatMap((role) => toAbsences(role, emr.timezone, days));
+    const owners = await loadScheduleOwners(
       emr,
       matches.map(({ id }) => id ?? ''),
       roles,
     );
-    for await (const stretches of stretchesOf(emr, diaries, days)) {
-      yield stretches.filter(({ status }) => status !== 'free').map(blockOf);
+    for await (const parts of readSlots(emr, owners, days)) {
+      yield parts.filter(({ status }) => status !== 'free').map(toScheduleBlock);
     }
   }
 }
 
-export function absencesOf(role: fhir.PractitionerRole, timezone: string, days: Days): ScheduleBlockSource[] {
-  const provider_ehr_id = idIn(role.practitioner, 'Practitioner');
+export function toAbsences(role: fhir.PractitionerRole, timezone: string, days: DateRange): ScheduleBlockSource[] {
+  const provider_ehr_id = refId(role.practitioner, 'Practitioner');
   if (provider_ehr_id === null) return [];
   return list(role.notAvailable).flatMap(({ during, description }, n) => {
     // Without a time it says only when somebody is away as a rule, in words.
     if (during === undefined) return [];
-    return daysIn(during, timezone, days).map((day) => ({
+    return daysInPeriod(during, timezone, days).map((day) => ({
       ehr_id: `PractitionerRole/${role.id}/${n}/${day}`,
       starts: `${day}T00:00:00`,
       minutes: day_min,
@@ -124,11 +137,11 @@ export function absencesOf(role: fhir.PractitionerRole, timezone: string, days: 
   });
 }
 
-function blockOf(stretch: Stretch): ScheduleBlockSource {
-  const { slot_id, day, from_min, minutes, provider_ehr_id, facility_ehr_id, status } = stretch;
+function toScheduleBlock(part: SlotPart): ScheduleBlockSource {
+  const { slot_id, day, from_min, minutes, provider_ehr_id, facility_ehr_id, status } = part;
   return {
     ehr_id: `${slot_id}/${day}`,
-    starts: `${day}T${clockOf(from_min)}`,
+    starts: `${day}T${formatMinute(from_min)}`,
     minutes,
     provider_ehr_id,
     facility_ehr_id,

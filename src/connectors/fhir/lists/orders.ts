@@ -1,24 +1,24 @@
 import type * as fhir from 'fhir/r4.js';
 import type { OrderSource } from '../../../model/order.ts';
 import { dayOf } from '../clock.ts';
-import { containedIn, type Emr, idIn, idsIn, type Resolver, referringTo } from '../references.ts';
-import { codeOf, first, grouped, list, nameOf, number, text, wordsOf } from '../values.ts';
+import { containedResource, type Emr, findReferencing, type Resolver, refId, refIds } from '../references.ts';
+import { codeOf, first, groupBy, labelOf, list, nameOf, number, text } from '../values.ts';
 import { isReplaced, mrnOf } from './patients.ts';
 import type { List } from './readList.ts';
 
 export const orders: List<fhir.ServiceRequest, OrderSource> = {
   type: 'ServiceRequest',
-  sources: sourcesOf,
-  touching: [
+  sources: toSources,
+  dependents: [
     {
       type: 'DiagnosticReport',
-      owner: (report: fhir.DiagnosticReport) => idsIn(list(report.basedOn), 'ServiceRequest')[0] ?? null,
+      owner: (report: fhir.DiagnosticReport) => refIds(list(report.basedOn), 'ServiceRequest')[0] ?? null,
     },
   ],
 };
 
 /** What an order takes from those it names, and its results. */
-export type Surroundings = {
+export type RelatedRecords = {
   patients: ReadonlyMap<string, fhir.Patient>;
   practitioners: ReadonlyMap<string, fhir.Practitioner>;
   roles: ReadonlyMap<string, fhir.PractitionerRole>;
@@ -27,48 +27,52 @@ export type Surroundings = {
   observations: ReadonlyMap<string, fhir.Observation>;
 };
 
-async function sourcesOf(page: fhir.ServiceRequest[], emr: Emr, resolver: Resolver): Promise<OrderSource[]> {
+async function toSources(page: fhir.ServiceRequest[], emr: Emr, resolver: Resolver): Promise<OrderSource[]> {
   const meant = page.filter(({ status, doNotPerform }) => status !== 'entered-in-error' && doNotPerform !== true);
   const people = meant.flatMap(({ requester, performer }) => [requester, ...list(performer)]);
-  const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', idsIn(people, 'PractitionerRole'));
+  const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', refIds(people, 'PractitionerRole'));
   const named = [...people, ...[...roles.values()].map(({ practitioner }) => practitioner)];
   const subjects = meant.map(({ subject }) => subject);
   const visits = meant.map(({ encounter }) => encounter);
-  const references = meant.map(({ id }) => `ServiceRequest/${id}`);
-  const reports = await referringTo<fhir.DiagnosticReport>(emr.client, 'DiagnosticReport', ['based-on'], references);
+  const refs = meant.map(({ id }) => `ServiceRequest/${id}`);
+  const reports = await findReferencing<fhir.DiagnosticReport>(emr.client, 'DiagnosticReport', ['based-on'], refs);
   const results = reports.flatMap(({ result }) => list(result));
-  const around: Surroundings = {
+  const related: RelatedRecords = {
     roles,
-    patients: await resolver.load<fhir.Patient>('Patient', idsIn(subjects, 'Patient')),
-    practitioners: await resolver.load<fhir.Practitioner>('Practitioner', idsIn(named, 'Practitioner')),
-    encounters: await resolver.load<fhir.Encounter>('Encounter', idsIn(visits, 'Encounter')),
-    reports: grouped(reports, ({ basedOn }) => idsIn(list(basedOn), 'ServiceRequest')[0] ?? ''),
-    observations: await resolver.load<fhir.Observation>('Observation', idsIn(results, 'Observation')),
+    patients: await resolver.load<fhir.Patient>('Patient', refIds(subjects, 'Patient')),
+    practitioners: await resolver.load<fhir.Practitioner>('Practitioner', refIds(named, 'Practitioner')),
+    encounters: await resolver.load<fhir.Encounter>('Encounter', refIds(visits, 'Encounter')),
+    reports: groupBy(reports, ({ basedOn }) => refIds(list(basedOn), 'ServiceRequest')[0] ?? ''),
+    observations: await resolver.load<fhir.Observation>('Observation', refIds(results, 'Observation')),
   };
-  return meant.map((each) => orderOf(each, around, emr.timezone)).filter((each) => each !== undefined);
+  return meant.map((each) => toOrder(each, related, emr.timezone)).filter((each) => each !== undefined);
 }
 
 /** An order for somebody else than a patient, or without any day, has no place in a list by patient and day. */
-export function orderOf(order: fhir.ServiceRequest, around: Surroundings, timezone: string): OrderSource | undefined {
-  const patient = around.patients.get(idIn(order.subject, 'Patient') ?? '');
+export function toOrder(
+  order: fhir.ServiceRequest,
+  related: RelatedRecords,
+  timezone: string,
+): OrderSource | undefined {
+  const patient = related.patients.get(refId(order.subject, 'Patient') ?? '');
   const order_date = dateOf(order, timezone);
   if (!patient || isReplaced(patient) || order_date === null) return undefined;
   const [assigned] = list(order.performer);
-  const assigned_id = personIn(assigned, around);
-  const visit = around.encounters.get(idIn(order.encounter, 'Encounter') ?? '');
+  const assigned_id = personIn(assigned, related);
+  const visit = related.encounters.get(refId(order.encounter, 'Encounter') ?? '');
   return {
     ehr_id: order.id ?? '',
-    order_name: wordsOf(order.code) ?? '',
+    order_name: labelOf(order.code) ?? '',
     order_date,
-    provider_id: personIn(order.requester, around),
+    provider_id: personIn(order.requester, related),
     patient_mrn: mrnOf(patient),
     patient_name: nameOf(patient.name).full,
     patient_dob: dayOf(patient.birthDate, timezone),
-    appointment_id: idsIn(list(visit?.appointment), 'Appointment')[0] ?? null,
+    appointment_id: refIds(list(visit?.appointment), 'Appointment')[0] ?? null,
     priority: text(order.priority),
-    assigned_to_name: nameOf(around.practitioners.get(assigned_id ?? '')?.name).full ?? text(assigned?.display),
+    assigned_to_name: nameOf(related.practitioners.get(assigned_id ?? '')?.name).full ?? text(assigned?.display),
     emr_assigned_to_id: assigned_id,
-    lab_results: resultsOf(around.reports.get(order.id ?? '') ?? [], around.observations, timezone),
+    lab_results: toLabResults(related.reports.get(order.id ?? '') ?? [], related.observations, timezone),
   };
 }
 
@@ -80,15 +84,15 @@ function dateOf(order: fhir.ServiceRequest, timezone: string): string | null {
   );
 }
 
-function personIn(reference: fhir.Reference | undefined, { roles }: Surroundings): string | null {
-  const role = roles.get(idIn(reference, 'PractitionerRole') ?? '');
-  return idIn(reference, 'Practitioner') ?? idIn(role?.practitioner, 'Practitioner');
+function personIn(reference: fhir.Reference | undefined, { roles }: RelatedRecords): string | null {
+  const role = roles.get(refId(reference, 'PractitionerRole') ?? '');
+  return refId(reference, 'Practitioner') ?? refId(role?.practitioner, 'Practitioner');
 }
 
 /** The reports on an order: the newest says how far it is, the results are those of all. */
-function resultsOf(
+function toLabResults(
   reports: readonly fhir.DiagnosticReport[],
-  observations: Surroundings['observations'],
+  observations: RelatedRecords['observations'],
   timezone: string,
 ): OrderSource['lab_results'] {
   const known = reports.filter(({ status }) => status !== 'entered-in-error' && status !== 'cancelled');
@@ -102,8 +106,8 @@ function resultsOf(
     laboratory: first(list(newest.performer), ({ display }) => text(display)),
     results: known.flatMap((report) =>
       list(report.result).flatMap((reference) => {
-        const held = containedIn<fhir.Observation>(report, reference, 'Observation');
-        const observation = held ?? observations.get(idIn(reference, 'Observation') ?? '');
+        const held = containedResource<fhir.Observation>(report, reference, 'Observation');
+        const observation = held ?? observations.get(refId(reference, 'Observation') ?? '');
         return observation ? observedIn(observation) : [];
       }),
     ),
@@ -115,7 +119,7 @@ function observedIn(observation: fhir.Observation): Record<string, unknown>[] {
   const parts = [observation, ...list(observation.component)];
   return parts
     .map((part) => ({
-      test: wordsOf(part.code) ?? '',
+      test: labelOf(part.code) ?? '',
       ...measured(part),
       range: rangeOf(list(part.referenceRange)[0]),
       abnormal_flag: codeOf(list(part.interpretation)[0]),
@@ -132,7 +136,7 @@ function measured(part: fhir.Observation | fhir.ObservationComponent): { value: 
   const other = [part.valueInteger, part.valueBoolean, part.valueDateTime, part.valueTime].find(
     (each) => each !== undefined,
   );
-  const value = text(valueString) ?? wordsOf(concept) ?? (other === undefined ? null : String(other));
+  const value = text(valueString) ?? labelOf(concept) ?? (other === undefined ? null : String(other));
   return { value, unit: null };
 }
 

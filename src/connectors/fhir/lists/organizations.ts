@@ -3,32 +3,42 @@ import type { InsuranceProviderSource } from '../../../model/insuranceProvider.t
 import type { LocationSource } from '../../../model/location.ts';
 import type { PharmacySource } from '../../../model/pharmacy.ts';
 import type { EmrPatientPharmacy } from '../../connector.ts';
-import { canSearch, type Emr, idsIn, resolverOf } from '../references.ts';
+import { canSearch, createResolver, type Emr, refIds } from '../references.ts';
 import { marker_system } from '../transport/client.ts';
-import { activity, addressOf, addressParts, contactOf, first, identifierOf, isCoded, list, text } from '../values.ts';
+import {
+  addressParts,
+  contactValue,
+  currentAddress,
+  first,
+  hasCode,
+  identifierOf,
+  list,
+  text,
+  toStatus,
+} from '../values.ts';
 import { type List, whole } from './readList.ts';
 
 /** Places where patients are seen: not kinds of places, and not the pharmacies, which have a list of their own. */
 export const locations: List<fhir.Location, LocationSource> = {
   type: 'Location',
-  sources: async (page) => page.filter((each) => each.mode !== 'kind' && !isPharmacyPlace(each)).map(locationOf),
+  sources: async (page) => page.filter((each) => each.mode !== 'kind' && !isPharmacyLocation(each)).map(toLocation),
 };
 
 export const insuranceProviders: List<fhir.Organization, InsuranceProviderSource> = {
   type: 'Organization',
-  sources: async (page) => page.filter(isInsurer).map(insuranceProviderOf),
+  sources: async (page) => page.filter(isInsurer).map(toInsuranceProvider),
 };
 
 /** FHIR has pharmacies among places and, by the codes of other systems, among organizations. */
 export async function* listPharmacies(emr: Emr): AsyncGenerator<PharmacySource[]> {
   const organizations: List<fhir.Organization, PharmacySource> = {
     type: 'Organization',
-    sources: async (page) => page.filter(isPharmacy).map(pharmacyOf),
+    sources: async (page) => page.filter(isPharmacy).map(toPharmacy),
   };
   yield* whole(emr, organizations);
   const places: List<fhir.Location, PharmacySource> = {
     type: 'Location',
-    sources: async (page) => page.filter(isPharmacyPlace).map(pharmacyPlaceOf),
+    sources: async (page) => page.filter(isPharmacyLocation).map(locationToPharmacy),
   };
   if (canSearch(emr.client, 'Location')) yield* whole(emr, places);
 }
@@ -38,29 +48,29 @@ export async function listPatientPharmacies(emr: Emr, patient_ehr_id: string): P
   const params = { patient: `Patient/${patient_ehr_id}` };
   const requests = await emr.client.searchAll<fhir.MedicationRequest>('MedicationRequest', params);
   const performers = requests.map(({ dispenseRequest }) => dispenseRequest?.performer);
-  const ids = idsIn(performers, 'Organization');
-  const found = await resolverOf(emr.client).load<fhir.Organization>('Organization', ids);
+  const ids = refIds(performers, 'Organization');
+  const found = await createResolver(emr.client).load<fhir.Organization>('Organization', ids);
   return [...found.values()].map((organization) => {
-    const { ehr_id, name, address, phone } = pharmacyOf(organization);
+    const { ehr_id, name, address, phone } = toPharmacy(organization);
     const { address1, city, state, zip } = address;
     return { ehr_id, is_primary: '0', name, address: address1, city, state, zip, phone };
   });
 }
 
-export function locationOf(location: fhir.Location): LocationSource {
+export function toLocation(location: fhir.Location): LocationSource {
   const { line1, line2, ...address } = addressParts(location.address);
   return {
     ehr_id: location.id ?? '',
     name: text(location.name) ?? first(list(location.alias), text) ?? text(location.description) ?? '',
-    status: activity((location.status ?? 'active') === 'active'),
+    status: toStatus((location.status ?? 'active') === 'active'),
     address: { address1: line1, address2: line2, ...address },
-    phone: contactOf(location.telecom, 'phone'),
-    fax: contactOf(location.telecom, 'fax'),
+    phone: contactValue(location.telecom, 'phone'),
+    fax: contactValue(location.telecom, 'fax'),
   };
 }
 
-export function insuranceProviderOf(organization: fhir.Organization): InsuranceProviderSource {
-  const address = addressParts(addressOf(organization.address));
+export function toInsuranceProvider(organization: fhir.Organization): InsuranceProviderSource {
+  const address = addressParts(currentAddress(organization.address));
   return {
     ehr_id: organization.id ?? '',
     name: nameOf(organization),
@@ -75,23 +85,23 @@ export function insuranceProviderOf(organization: fhir.Organization): InsuranceP
   };
 }
 
-export function pharmacyOf(organization: fhir.Organization): PharmacySource {
-  const { line1, line2: _line2, ...address } = addressParts(addressOf(organization.address));
+export function toPharmacy(organization: fhir.Organization): PharmacySource {
+  const { line1, line2: _line2, ...address } = addressParts(currentAddress(organization.address));
   return {
     ehr_id: organization.id ?? '',
     name: nameOf(organization),
     address: { address1: line1, ...address },
-    phone: contactOf(organization.telecom, 'phone'),
-    email: contactOf(organization.telecom, 'email'),
-    status: activity(organization.active),
+    phone: contactValue(organization.telecom, 'phone'),
+    email: contactValue(organization.telecom, 'email'),
+    status: toStatus(organization.active),
   };
 }
 
 /** A place and an organization may bear the same id, so that of a place says what it is. */
-export function pharmacyPlaceOf(place: fhir.Location): PharmacySource {
-  const { ehr_id, name, status, address, phone } = locationOf(place);
+export function locationToPharmacy(place: fhir.Location): PharmacySource {
+  const { ehr_id, name, status, address, phone } = toLocation(place);
   const { address1, city, state, zip } = address;
-  const email = contactOf(place.telecom, 'email');
+  const email = contactValue(place.telecom, 'email');
   return { ehr_id: `Location/${ehr_id}`, name, address: { address1, city, state, zip }, phone, email, status };
 }
 
@@ -107,20 +117,20 @@ function payerIdOf({ identifier }: fhir.Organization): string | null {
 
 /** Of insurance companies and of others who pay. */
 export function isInsurer({ type }: fhir.Organization): boolean {
-  return list(type).some((each) => isCoded(each, organization_types, ['INS', 'PAY']));
+  return list(type).some((each) => hasCode(each, organization_types, ['INS', 'PAY']));
 }
 
 export function isPharmacy({ type }: fhir.Organization): boolean {
   return list(type).some(
     (each) =>
-      isCoded(each, snomed, ['264372000']) ||
-      isCoded(each, role_codes, pharmacy_codes) ||
+      hasCode(each, snomed, ['264372000']) ||
+      hasCode(each, role_codes, pharmacy_codes) ||
       list(each.coding).some(({ system, code }) => system === nucc && code?.startsWith('3336')),
   );
 }
 
-function isPharmacyPlace({ type }: fhir.Location): boolean {
-  return list(type).some((each) => isCoded(each, role_codes, pharmacy_codes));
+function isPharmacyLocation({ type }: fhir.Location): boolean {
+  return list(type).some((each) => hasCode(each, role_codes, pharmacy_codes));
 }
 
 const organization_types = 'http://terminology.hl7.org/CodeSystem/organization-type';

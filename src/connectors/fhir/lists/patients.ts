@@ -1,30 +1,30 @@
 import type * as fhir from 'fhir/r4.js';
 import type { PatientSource } from '../../../model/patient.ts';
 import { EmrFailure } from '../../connector.ts';
-import { coveragesOf, type Insured, memberIdOf } from '../charts/coverage.ts';
+import { loadCoverages, memberIdOf, type NamedCoverage } from '../charts/coverage.ts';
 import { dayOf } from '../clock.ts';
-import { canSearch, type Emr, idIn, type Resolver, resolverOf } from '../references.ts';
+import { canSearch, createResolver, type Emr, type Resolver, refId } from '../references.ts';
 import { type FhirClient, searchValue } from '../transport/client.ts';
-import { addressOf, addressParts, contactOf, identifierOf, list, nameOf, sexOf, text } from '../values.ts';
+import { addressParts, contactValue, currentAddress, identifierOf, list, nameOf, text, toSex } from '../values.ts';
 import type { List } from './readList.ts';
 
 export const patients: List<fhir.Patient, PatientSource> = {
   type: 'Patient',
-  sources: sourcesOf,
-  touching: [{ type: 'Coverage', owner: (coverage: fhir.Coverage) => idIn(coverage.beneficiary, 'Patient') }],
+  sources: toSources,
+  dependents: [{ type: 'Coverage', owner: (coverage: fhir.Coverage) => refId(coverage.beneficiary, 'Patient') }],
 };
 
 /** Patients with the insurance that pays first. Whoever was merged into another chart is known by that one. */
-export async function sourcesOf(page: fhir.Patient[], emr: Emr, resolver: Resolver): Promise<PatientSource[]> {
+export async function toSources(page: fhir.Patient[], emr: Emr, resolver: Resolver): Promise<PatientSource[]> {
   const current = page.filter((patient) => !isReplaced(patient) && text(patient.id) !== null);
   const ids = current.map(({ id }) => id ?? '');
-  const insured = await coveragesOf(emr, ids, resolver);
-  return current.map((patient) => patientOf(patient, insured.get(patient.id ?? '')?.[0], emr.timezone));
+  const insured = await loadCoverages(emr, ids, resolver);
+  return current.map((patient) => toPatient(patient, insured.get(patient.id ?? '')?.[0], emr.timezone));
 }
 
-export function patientOf(patient: fhir.Patient, insured: Insured | undefined, timezone: string): PatientSource {
+export function toPatient(patient: fhir.Patient, insured: NamedCoverage | undefined, timezone: string): PatientSource {
   const name = nameOf(patient.name);
-  const address = addressParts(addressOf(patient.address));
+  const address = addressParts(currentAddress(patient.address));
   return {
     ehr_id: patient.id ?? '',
     mrn: mrnOf(patient),
@@ -33,10 +33,10 @@ export function patientOf(patient: fhir.Patient, insured: Insured | undefined, t
     // A name that comes in one piece is not taken apart.
     last_name: name.last ?? (name.first === null ? name.full : null) ?? '',
     dob: dayOf(patient.birthDate, timezone),
-    sex: sexOf(patient.gender),
-    phone: contactOf(patient.telecom, 'phone', home_uses),
-    cell_phone: contactOf(patient.telecom, 'phone', ['mobile']),
-    email: contactOf(patient.telecom, 'email', email_uses),
+    sex: toSex(patient.gender),
+    phone: contactValue(patient.telecom, 'phone', home_uses),
+    cell_phone: contactValue(patient.telecom, 'phone', ['mobile']),
+    email: contactValue(patient.telecom, 'email', email_uses),
     address_street: address.line1,
     address_line2: address.line2,
     address_city: address.city,
@@ -67,7 +67,7 @@ export function mrnOf(patient: fhir.Patient): string {
 export async function findPatient(emr: Emr, mrn: string): Promise<PatientSource | undefined> {
   const found = await patientsWithMrn(emr.client, mrn);
   if (found.length > 1) throw new EmrFailure('refused', 'The EMR has several patients with this MRN.');
-  return (await sourcesOf(found, emr, resolverOf(emr.client)))[0];
+  return (await toSources(found, emr, createResolver(emr.client)))[0];
 }
 
 export async function patientsWithMrn(client: FhirClient, mrn: string): Promise<fhir.Patient[]> {

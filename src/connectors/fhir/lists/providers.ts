@@ -2,12 +2,22 @@ import type * as fhir from 'fhir/r4.js';
 import type { ProviderSource } from '../../../model/provider.ts';
 import type { ReferringProviderSource } from '../../../model/referringProvider.ts';
 import type { StaffMemberSource } from '../../../model/staff.ts';
+import { collect } from '../../operations.ts';
 import type { Emr } from '../references.ts';
-import { activity, addressOf, addressParts, contactOf, grouped, list, nameOf, npiOf, wordsOf } from '../values.ts';
-import { hoursOf } from './hours.ts';
-import { gather, type List } from './readList.ts';
-import { rolesOf } from './roles.ts';
-import { diariesOf, type Stretch, stretchesOf, windowOf } from './slots.ts';
+import {
+  addressParts,
+  contactValue,
+  currentAddress,
+  groupBy,
+  labelOf,
+  list,
+  nameOf,
+  npiOf,
+  toStatus,
+} from '../values.ts';
+import { toHours } from './hours.ts';
+import type { List } from './readList.ts';
+import { availabilityWindow, loadRoles, loadScheduleOwners, readSlots, type SlotPart } from './slots.ts';
 
 /**
  * FHIR knows practitioners, and no line between those who see patients, those who work beside them and those who refer
@@ -18,34 +28,34 @@ export const providers: List<fhir.Practitioner, ProviderSource> = { type: 'Pract
 export const staff: List<fhir.Practitioner, StaffMemberSource> = {
   type: 'Practitioner',
   sources: async (page, { client }) => {
-    const roles = await rolesOf(client, page);
-    return page.map((each) => staffMemberOf(each, roles.get(each.id ?? '') ?? []));
+    const roles = await loadRoles(client, page);
+    return page.map((each) => toStaffMember(each, roles.get(each.id ?? '') ?? []));
   },
 };
 
 export const referringProviders: List<fhir.Practitioner, ReferringProviderSource> = {
   type: 'Practitioner',
   sources: async (page, { client }) => {
-    const roles = await rolesOf(client, page);
-    return page.map((each) => referringProviderOf(each, roles.get(each.id ?? '') ?? []));
+    const roles = await loadRoles(client, page);
+    return page.map((each) => toReferringProvider(each, roles.get(each.id ?? '') ?? []));
   },
 };
 
-export function staffMemberOf(practitioner: fhir.Practitioner, roles: fhir.PractitionerRole[]): StaffMemberSource {
+export function toStaffMember(practitioner: fhir.Practitioner, roles: fhir.PractitionerRole[]): StaffMemberSource {
   return {
     ehr_id: practitioner.id ?? '',
     name: nameOf(practitioner.name).full ?? '',
-    role: roles.map(({ code }) => wordsOf(list(code)[0])).find((words) => words !== null) ?? null,
-    status: activity(practitioner.active),
+    role: roles.map(({ code }) => labelOf(list(code)[0])).find((words) => words !== null) ?? null,
+    status: toStatus(practitioner.active),
   };
 }
 
-export function referringProviderOf(
+export function toReferringProvider(
   practitioner: fhir.Practitioner,
   roles: fhir.PractitionerRole[],
 ): ReferringProviderSource {
   const name = nameOf(practitioner.name);
-  const address = addressParts(addressOf(practitioner.address));
+  const address = addressParts(currentAddress(practitioner.address));
   const telecom = [...list(practitioner.telecom), ...roles.flatMap((role) => list(role.telecom))];
   return {
     ehr_id: practitioner.id ?? '',
@@ -53,10 +63,10 @@ export function referringProviderOf(
     first_name: name.first ?? '',
     last_name: name.last ?? (name.first === null ? name.full : null) ?? '',
     middle_initial: name.middle?.slice(0, 1) ?? null,
-    speciality: roles.map(({ specialty }) => wordsOf(list(specialty)[0])).find((words) => words !== null) ?? null,
-    phone: contactOf(telecom, 'phone'),
-    fax: contactOf(telecom, 'fax'),
-    email: contactOf(telecom, 'email'),
+    speciality: roles.map(({ specialty }) => labelOf(list(specialty)[0])).find((words) => words !== null) ?? null,
+    phone: contactValue(telecom, 'phone'),
+    fax: contactValue(telecom, 'fax'),
+    email: contactValue(telecom, 'email'),
     npi: npiOf(practitioner.identifier),
     address_street: address.line1,
     address_city: address.city,
@@ -70,19 +80,19 @@ async function providersOf(page: fhir.Practitioner[], emr: Emr): Promise<Provide
   const sources: ProviderSource[] = [];
   for (let n = 0; n < page.length; n += at_once) {
     const few = page.slice(n, n + at_once);
-    const roles = await rolesOf(emr.client, few);
-    const diaries = await diariesOf(
+    const roles = await loadRoles(emr.client, few);
+    const owners = await loadScheduleOwners(
       emr,
       few.map(({ id }) => id ?? ''),
       [...roles.values()].flat(),
     );
-    const slots = grouped(
-      await gather(stretchesOf(emr, diaries, windowOf(emr.timezone))),
+    const slots = groupBy(
+      await collect(readSlots(emr, owners, availabilityWindow(emr.timezone))),
       ({ provider_ehr_id }) => provider_ehr_id,
     );
     for (const each of few) {
       const id = each.id ?? '';
-      sources.push(providerOf(each, roles.get(id) ?? [], slots.get(id) ?? [], emr.timezone));
+      sources.push(toProvider(each, roles.get(id) ?? [], slots.get(id) ?? [], emr.timezone));
     }
   }
   return sources;
@@ -90,10 +100,10 @@ async function providersOf(page: fhir.Practitioner[], emr: Emr): Promise<Provide
 
 const at_once = 10;
 
-export function providerOf(
+export function toProvider(
   practitioner: fhir.Practitioner,
   roles: fhir.PractitionerRole[],
-  slots: Stretch[],
+  slots: SlotPart[],
   timezone: string,
 ): ProviderSource {
   return {
@@ -101,7 +111,7 @@ export function providerOf(
     name: nameOf(practitioner.name).full ?? '',
     npi: npiOf(practitioner.identifier),
     timezone,
-    status: activity(practitioner.active),
-    hours: hoursOf(roles, slots, timezone),
+    status: toStatus(practitioner.active),
+    hours: toHours(roles, slots, timezone),
   };
 }

@@ -1,23 +1,23 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure, type Listing, type ListPage } from '../../connector.ts';
-import { canSearch, type Emr, inChunks, type Resolver, resolverOf } from '../references.ts';
+import { canSearch, createResolver, type Emr, inChunks, type Resolver } from '../references.ts';
 import type { SearchParams } from '../transport/client.ts';
 
 type Resource = fhir.FhirResource;
 
 /** Records of another type that show in ours: when one of them changes, the record it belongs to must be read anew. */
-export type Touching = { type: Resource['resourceType']; owner: (resource: never) => string | null };
+export type Dependent = { type: Resource['resourceType']; owner: (resource: never) => string | null };
 
 /** One of a server's lists: which records, and what they are in our words. */
 export type List<T extends Resource, Source> = {
   type: T['resourceType'];
   params?: SearchParams;
   sources: (page: T[], emr: Emr, resolver: Resolver) => Promise<Source[]>;
-  touching?: readonly Touching[];
+  dependents?: readonly Dependent[];
 };
 
 /** A list that can be asked for what changed, where the server knows when a record was last changed. */
-export function changing<T extends Resource, Source>(emr: Emr, list: List<T, Source>): Listing<Source> {
+export function incrementalList<T extends Resource, Source>(emr: Emr, list: List<T, Source>): Listing<Source> {
   if (!canSearch(emr.client, list.type, ['_lastUpdated'])) return () => whole(emr, list);
   const asked: Listing<Source> = ({ since, from } = {}) => inOrder(emr, list, since, from);
   return Object.assign(asked, { incremental: true as const });
@@ -30,7 +30,7 @@ export function changing<T extends Resource, Source>(emr: Emr, list: List<T, Sou
 export async function* whole<T extends Resource, Source>(
   emr: Emr,
   { type, params = {}, sources }: List<T, Source>,
-  resolver = resolverOf(emr.client),
+  resolver = createResolver(emr.client),
 ): AsyncGenerator<ListPage<Source>> {
   const seen = new Set<string>();
   for await (const { matches } of emr.client.search<T>(type, params)) {
@@ -41,13 +41,6 @@ export async function* whole<T extends Resource, Source>(
     }
     yield await sources(matches, emr, resolver);
   }
-}
-
-/** Everything of a list that is known to be small. */
-export async function gather<Source>(pages: AsyncIterable<Source[]>): Promise<Source[]> {
-  const all: Source[] = [];
-  for await (const page of pages) all.push(...page);
-  return all;
 }
 
 /** What a reading in order remembers: how far it came, and which versions of the newest records it has given. */
@@ -64,19 +57,19 @@ async function* inOrder<T extends Resource, Source>(
   since: string | undefined,
   from: string | undefined,
 ): AsyncGenerator<ListPage<Source>> {
-  const resolver = resolverOf(emr.client);
+  const resolver = createResolver(emr.client);
   const newest_from_ms = Date.now() - storing_ms;
   const reading: Reading = { through: from ?? since, in_order: true, newest_from_ms, given: new Map() };
-  yield* readOn(emr, list, reading, since, resolver);
+  yield* continueReading(emr, list, reading, since, resolver);
   if (reading.in_order && reading.through !== undefined) {
     // What was being stored while we passed its time is met here.
     const newest = new Date(Math.max(newest_from_ms, Date.parse(since ?? '') || 0)).toISOString();
-    yield* readOn(emr, list, { ...reading, through: newest }, newest, resolver);
+    yield* continueReading(emr, list, { ...reading, through: newest }, newest, resolver);
   } else {
     yield Object.assign([], { through: null });
     yield* unordered(emr, list, since, resolver);
   }
-  if (since !== undefined) yield* touched(emr, list, since, resolver);
+  if (since !== undefined) yield* readDependents(emr, list, since, resolver);
 }
 
 /** How long after its own time a record may come to be seen, and by how much the server's clock may differ from ours. */
@@ -87,7 +80,7 @@ const pages_per_question = 4;
 const page_size = 200;
 
 /** Reads on until a question brings nothing new: a server may also cut its list without a word. */
-async function* readOn<T extends Resource, Source>(
+async function* continueReading<T extends Resource, Source>(
   emr: Emr,
   list: List<T, Source>,
   reading: Reading,
@@ -100,7 +93,7 @@ async function* readOn<T extends Resource, Source>(
     const asked = { ...list.params, ...changed, _sort: '_lastUpdated', _count: String(page_size) };
     let pages = 0;
     for await (const { matches } of emr.client.search<T>(list.type, asked)) {
-      const reached = lastOf(matches, reading.through);
+      const reached = latestUpdate(matches, reading.through);
       // The record that we came to is met again: a server that gives none does not know what it is asked for.
       const forgot = pages === 0 && matches.length === 0 && from !== since;
       if (reached === 'out of order' || forgot) {
@@ -119,7 +112,7 @@ async function* readOn<T extends Resource, Source>(
 }
 
 /** The last change on a page that comes after `before`. */
-function lastOf(page: readonly Resource[], before: string | undefined): string | undefined | 'out of order' {
+function latestUpdate(page: readonly Resource[], before: string | undefined): string | undefined | 'out of order' {
   let last = before;
   for (const { meta } of page) {
     const ms = Date.parse(meta?.lastUpdated ?? '');
@@ -154,14 +147,14 @@ async function* unordered<T extends Resource, Source>(
 }
 
 /** The records of which something beside them has changed. */
-async function* touched<T extends Resource, Source>(
+async function* readDependents<T extends Resource, Source>(
   emr: Emr,
-  { type, touching = [], sources }: List<T, Source>,
+  { type, dependents = [], sources }: List<T, Source>,
   since: string,
   resolver: Resolver,
 ): AsyncGenerator<Source[]> {
   if (!canSearch(emr.client, type, ['_id'])) return;
-  for (const beside of touching) {
+  for (const beside of dependents) {
     if (!canSearch(emr.client, beside.type, ['_lastUpdated'])) continue;
     for await (const { matches } of emr.client.search<Resource>(beside.type, { _lastUpdated: `ge${since}` })) {
       // `owner` is declared beside the type that it reads.

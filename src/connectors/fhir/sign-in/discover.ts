@@ -2,8 +2,8 @@ import type * as fhir from 'fhir/r4.js';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { OutboundFailure } from '../../../security/outbound.ts';
-import { noAnswer } from '../../callFailures.ts';
-import { type Door, EmrFailure } from '../../connector.ts';
+import { noResponse } from '../../callFailures.ts';
+import { type EmrEndpoint, EmrFailure } from '../../connector.ts';
 import { type Answer, call } from '../transport/call.ts';
 import { urlOf } from '../transport/search.ts';
 
@@ -27,13 +27,17 @@ export type Statement = { statement: fhir.CapabilityStatement } | { closed: true
  * What the server says of itself. Whatever else answers here must not be given a secret. Some servers tell only those
  * who are signed in.
  */
-export async function readStatement(door: Door, access_token?: string): Promise<Statement> {
-  const answer = await call(door, { method: 'GET', url: urlOf(new URL(door.address), 'metadata') }, access_token);
+export async function readCapabilityStatement(endpoint: EmrEndpoint, access_token?: string): Promise<Statement> {
+  const answer = await call(
+    endpoint,
+    { method: 'GET', url: urlOf(new URL(endpoint.address), 'metadata') },
+    access_token,
+  );
   if (access_token === undefined && (answer.status === 401 || answer.status === 403)) return { closed: true };
-  return { statement: statementIn(answer) };
+  return { statement: capabilityStatementIn(answer) };
 }
 
-export function statementIn({ status, resource }: Answer): fhir.CapabilityStatement {
+export function capabilityStatementIn({ status, resource }: Answer): fhir.CapabilityStatement {
   if (status !== 200 || resource?.resourceType !== 'CapabilityStatement') {
     throw new EmrFailure('refused', 'There is no FHIR server at this address.');
   }
@@ -45,9 +49,9 @@ export function statementIn({ status, resource }: Answer): fhir.CapabilityStatem
 }
 
 /** SMART's own document first, then what the statement says, then what OpenID Connect and OAuth servers publish. */
-export async function discover(door: Door, said: Statement): Promise<Authority> {
-  const base = door.address.replace(/\/$/, '');
-  const smart = await readDocument(door, `${base}/.well-known/smart-configuration`);
+export async function discover(endpoint: EmrEndpoint, said: Statement): Promise<Authority> {
+  const base = endpoint.address.replace(/\/$/, '');
+  const smart = await readDocument(endpoint, `${base}/.well-known/smart-configuration`);
   if (smart) return smart;
   const stated = 'statement' in said ? oauthUris(said.statement) : undefined;
   if (stated) return stated;
@@ -58,7 +62,7 @@ export async function discover(door: Door, said: Statement): Promise<Authority> 
     `${origin}/.well-known/oauth-authorization-server${path}`,
     `${origin}/.well-known/openid-configuration`,
   ]) {
-    const found = await readDocument(door, address);
+    const found = await readDocument(endpoint, address);
     if (found) return found;
   }
   throw new EmrFailure('refused', 'The server does not say where it gives tokens. A bearer token can be used instead.');
@@ -78,8 +82,8 @@ const document = Compile(
   }),
 );
 
-async function readDocument(door: Door, address: string): Promise<Authority | undefined> {
-  const json = await readJson(door, address);
+async function readDocument(endpoint: EmrEndpoint, address: string): Promise<Authority | undefined> {
+  const json = await readJson(endpoint, address);
   if (!document.Check(json)) return undefined;
   return {
     token_endpoint: json.token_endpoint,
@@ -93,12 +97,12 @@ async function readDocument(door: Door, address: string): Promise<Authority | un
 }
 
 /** Undefined where there is no such document; a server that is not there to answer is told from one without it. */
-async function readJson(door: Door, address: string): Promise<unknown> {
+async function readJson(endpoint: EmrEndpoint, address: string): Promise<unknown> {
   try {
-    const { status, body, truncated } = await door.outbound.fetch(address, {
+    const { status, body, truncated } = await endpoint.outbound.fetch(address, {
       method: 'GET',
       headers: { accept: 'application/json' },
-      signal: door.signal,
+      signal: endpoint.signal,
       timeout_ms: 10_000,
       response_bytes_max: 262_144,
     });
@@ -106,7 +110,7 @@ async function readJson(door: Door, address: string): Promise<unknown> {
       throw new EmrFailure('unavailable', `The EMR answered with an error (${status}).`);
     return status === 200 && !truncated ? JSON.parse(body.toString('utf8')) : undefined;
   } catch (error) {
-    if (error instanceof OutboundFailure) throw noAnswer('The EMR', error, 'unavailable');
+    if (error instanceof OutboundFailure) throw noResponse('The EMR', error, 'unavailable');
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

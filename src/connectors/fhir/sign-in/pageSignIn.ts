@@ -1,37 +1,37 @@
 import * as oauth from 'openid-client';
 import { EmrFailure, type PageSignIn } from '../../connector.ts';
-import { type Authority, discover, readStatement } from './discover.ts';
+import { type Authority, discover, readCapabilityStatement } from './discover.ts';
 import { scopesFor } from './scopes.ts';
 import { configure, outcomeOf } from './tokens.ts';
 
 /** Authorization code with PKCE: the verifier stays here, and what passes through the browser is of no use without it. */
 export const pageSignIn: PageSignIn = {
-  start: async (door, credentials, { return_address, state }) => {
-    const authority = await discover(door, await readStatement(door));
+  start: async (endpoint, credentials, { return_address, state }) => {
+    const authority = await discover(endpoint, await readCapabilityStatement(endpoint));
     if (!authority.authorization_endpoint) {
       throw new EmrFailure('refused', 'The server has no sign-in page. Choose another way.');
     }
     const verifier = oauth.randomPKCECodeVerifier();
     const scope = scopesFor('user', authority.scopes);
-    const url = oauth.buildAuthorizationUrl(await configure(door, authority, credentials), {
+    const url = oauth.buildAuthorizationUrl(await configure(endpoint, authority, credentials), {
       redirect_uri: return_address,
       scope: authority.issuer ? scope : withoutIdentity(scope),
       state,
       code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
       // SMART: for which FHIR server the token is meant.
-      aud: door.address,
+      aud: endpoint.address,
     });
     // The person types a password there: never in the clear, except where the server itself is spoken to so (a sandbox).
-    if (!['https:', new URL(door.address).protocol].includes(url.protocol)) {
+    if (!['https:', new URL(endpoint.address).protocol].includes(url.protocol)) {
       throw new EmrFailure('refused', 'The sign-in page of the server is not protected by https.');
     }
     return { url: url.href, kept: { verifier, state, authority: JSON.stringify(authority) } };
   },
-  finish: async (door, credentials, kept, returned) => {
+  finish: async (endpoint, credentials, kept, returned) => {
     // Written by `start` from a value of this type.
     const authority: Authority = JSON.parse(kept.authority ?? '{}');
-    const config = await configure(door, authority, credentials);
+    const config = await configure(endpoint, authority, credentials);
     // Without a known issuer there is nothing to compare it with; the state ties the answer to this very server anyway.
     if (!authority.issuer) returned.searchParams.delete('iss');
     const outcome = await outcomeOf(() =>

@@ -17,8 +17,8 @@ export function scopesFor(level: 'system' | 'user', supported: readonly string[]
 }
 
 /** What is left of a server's abilities under the scopes that were granted. Scopes that name no records limit nothing. */
-export function narrowed(facts: ServerFacts, granted: string | undefined): ServerFacts {
-  const scopes = (granted ?? '').split(/\s+/).flatMap(readScope);
+export function limitToScopes(facts: ServerFacts, granted: string | undefined): ServerFacts {
+  const scopes = (granted ?? '').split(/\s+/).flatMap(parseScope);
   if (scopes.length === 0) return facts;
   const types = Object.entries(facts.types).map(([type, of]) => {
     const able = new Set(scopes.filter((scope) => scope.type === '*' || scope.type === type).flatMap(({ may }) => may));
@@ -35,7 +35,7 @@ const words: Record<string, Interaction[]> = {
 };
 
 /** `user/Patient.read` of SMART 1 and `user/Patient.rs?…` of SMART 2. */
-function readScope(scope: string): { type: string; may: Interaction[] }[] {
+function parseScope(scope: string): { type: string; may: Interaction[] }[] {
   const [, type, right = ''] = /^(?:system|user|patient)\/(\*|[A-Za-z]+)\.(\*|[a-z]+)(?:\?.*)?$/.exec(scope) ?? [];
   if (type === undefined) return [];
   const may = words[right] ?? [...right].flatMap((letter) => letters[letter] ?? []);

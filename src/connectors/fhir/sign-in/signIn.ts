@@ -1,43 +1,45 @@
 import type * as fhir from 'fhir/r4.js';
-import { type Credentials, type Door, EmrFailure, type Grant, type SignIn } from '../../connector.ts';
-import { offersOf } from '../offersOf.ts';
+import { type Credentials, type EmrEndpoint, EmrFailure, type Grant, type SignIn } from '../../connector.ts';
+import { supportedOperations } from '../operations.ts';
 import { call } from '../transport/call.ts';
-import { capabilitiesOf, factsOf, type ServerFacts } from '../transport/capabilities.ts';
+import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
 import { urlOf } from '../transport/search.ts';
 import { first, list, text } from '../values.ts';
-import { type Authority, discover, readStatement, type Statement } from './discover.ts';
-import { tryServer } from './probeServer.ts';
-import { narrowed } from './scopes.ts';
+import { type Authority, discover, readCapabilityStatement, type Statement } from './discover.ts';
+import { probeServer } from './probeServer.ts';
+import { limitToScopes } from './scopes.ts';
 import { zoneOfState } from './stateZones.ts';
-import { askForTokens, grantOf, type TokenOutcome, type Tokens } from './tokens.ts';
+import { requestTokens, type TokenOutcome, type Tokens, toGrant } from './tokens.ts';
 
 /** Signs in by the way that was chosen, and finds out what this server, with these rights, can do. */
 export async function signIn(
-  door: Door,
+  endpoint: EmrEndpoint,
   credentials: Credentials,
   _one_time_code?: string,
   page_grant?: Grant,
 ): Promise<SignIn> {
-  const said = await readStatement(door);
-  const { outcome, authority } = await tokensFor(door, credentials, said, page_grant);
+  const said = await readCapabilityStatement(endpoint);
+  const { outcome, authority } = await tokensFor(endpoint, credentials, said, page_grant);
   if ('refused' in outcome) return { outcome: 'refused', because: 'access' };
   const { tokens } = outcome;
-  const opened = 'statement' in said ? said : await readStatement(door, tokens.access_token);
+  const opened = 'statement' in said ? said : await readCapabilityStatement(endpoint, tokens.access_token);
   if (!('statement' in opened)) return { outcome: 'refused', because: 'access' };
-  const facts = narrowed(factsOf(opened.statement), tokens.scope);
-  if (!(await isAccepted(door, facts, tokens.access_token))) return { outcome: 'refused', because: 'access' };
-  const tried = await tryServer(new URL(door.address), facts, (asked) => call(door, asked, tokens.access_token));
+  const facts = limitToScopes(toServerFacts(opened.statement), tokens.scope);
+  if (!(await isAccepted(endpoint, facts, tokens.access_token))) return { outcome: 'refused', because: 'access' };
+  const tried = await probeServer(new URL(endpoint.address), facts, (asked) =>
+    call(endpoint, asked, tokens.access_token),
+  );
   return {
     outcome: 'signed_in',
-    grant: grantOf(tokens, authority, JSON.stringify(tried)),
-    user: await userOf(door, tokens, credentials),
-    timezone: await zoneOf(door, facts, tokens.access_token),
-    offers: offersOf(capabilitiesOf(tried)),
+    grant: toGrant(tokens, authority, JSON.stringify(tried)),
+    user: await userOf(endpoint, tokens, credentials),
+    timezone: await zoneOf(endpoint, facts, tokens.access_token),
+    capabilities: supportedOperations(toCapabilities(tried)),
   };
 }
 
 async function tokensFor(
-  door: Door,
+  endpoint: EmrEndpoint,
   credentials: Credentials,
   said: Statement,
   page_grant: Grant | undefined,
@@ -53,32 +55,36 @@ async function tokensFor(
     // Both were written by pageSignIn from values of these types.
     return { outcome: { tokens: { ...rest, access_token } }, authority: JSON.parse(authority) };
   }
-  const authority = await discover(door, said);
-  return { outcome: await askForTokens(door, authority, credentials), authority };
+  const authority = await discover(endpoint, said);
+  return { outcome: await requestTokens(endpoint, authority, credentials), authority };
 }
 
 /** A token is not known to be good until the server has taken it. */
-async function isAccepted(door: Door, facts: ServerFacts, access_token: string): Promise<boolean> {
-  const capabilities = capabilitiesOf(facts);
+async function isAccepted(endpoint: EmrEndpoint, facts: ServerFacts, access_token: string): Promise<boolean> {
+  const capabilities = toCapabilities(facts);
   const type = ['Patient', 'Practitioner', 'Organization', 'Location', ...Object.keys(facts.types)].find((each) =>
     capabilities.interactions(each).has('search-type'),
   );
   if (type === undefined) throw new EmrFailure('refused', 'The server lets this account read nothing.');
-  const { status } = await call(door, { method: 'GET', url: searchOf(door, type, 1) }, access_token);
+  const { status } = await call(endpoint, { method: 'GET', url: searchOf(endpoint, type, 1) }, access_token);
   if (status === 403) throw new EmrFailure('refused', `The server does not let this account read ${type} records.`);
   return status !== 401;
 }
 
 /** The name that the person has in the EMR, where the server tells who it is; else the client we are to the EMR. */
 async function userOf(
-  door: Door,
+  endpoint: EmrEndpoint,
   tokens: Tokens,
   { client_id }: Credentials,
 ): Promise<{ ehr_id: string; name: string }> {
   const [, type = '', id = ''] = /([A-Z][A-Za-z]+)\/([A-Za-z0-9.-]{1,64})$/.exec(tokens.fhir_user ?? '') ?? [];
   const nobody = { ehr_id: client_id ?? 'bearer', name: tokens.user_name ?? client_id ?? 'FHIR' };
   if (id === '') return nobody;
-  const answer = await call(door, { method: 'GET', url: urlOf(new URL(door.address), type, id) }, tokens.access_token);
+  const answer = await call(
+    endpoint,
+    { method: 'GET', url: urlOf(new URL(endpoint.address), type, id) },
+    tokens.access_token,
+  );
   const [name] = (answer.resource as { name?: fhir.HumanName[] } | undefined)?.name ?? [];
   const spoken = name?.text ?? [...(name?.given ?? []), name?.family].filter(Boolean).join(' ');
   return { ehr_id: `${type}/${id}`, name: spoken || nobody.name };
@@ -91,9 +97,9 @@ const zone_extension = 'http://hl7.org/fhir/StructureDefinition/timezone';
  * state they are in. Weekly hours are told without a zone, so that UTC would offer them at night. Undefined where this
  * account is told neither.
  */
-async function zoneOf(door: Door, facts: ServerFacts, access_token: string): Promise<string | undefined> {
-  if (!capabilitiesOf(facts).interactions('Location').has('search-type')) return undefined;
-  const answer = await call(door, { method: 'GET', url: searchOf(door, 'Location', 50) }, access_token);
+async function zoneOf(endpoint: EmrEndpoint, facts: ServerFacts, access_token: string): Promise<string | undefined> {
+  if (!toCapabilities(facts).interactions('Location').has('search-type')) return undefined;
+  const answer = await call(endpoint, { method: 'GET', url: searchOf(endpoint, 'Location', 50) }, access_token);
   const entries = answer.resource?.resourceType === 'Bundle' ? (answer.resource.entry ?? []) : [];
   const places = entries.map((entry) => (entry?.resource ?? {}) as fhir.Location);
   for (const { extension } of places) {
@@ -112,8 +118,8 @@ function isZone(zone: string): boolean {
   }
 }
 
-function searchOf(door: Door, type: string, count: number): URL {
-  const url = urlOf(new URL(door.address), type);
+function searchOf(endpoint: EmrEndpoint, type: string, count: number): URL {
+  const url = urlOf(new URL(endpoint.address), type);
   url.searchParams.set('_count', String(count));
   return url;
 }

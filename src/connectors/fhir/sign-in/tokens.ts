@@ -1,8 +1,8 @@
 import * as oauth from 'openid-client';
 import { OutboundFailure } from '../../../security/outbound.ts';
 import type { SigningAlgorithm } from '../../../security/signingKeys.ts';
-import { noAnswer } from '../../callFailures.ts';
-import { type Credentials, type Door, EmrFailure, type Grant } from '../../connector.ts';
+import { noResponse } from '../../callFailures.ts';
+import { type Credentials, type EmrEndpoint, EmrFailure, type Grant } from '../../connector.ts';
 import type { Authority } from './discover.ts';
 import { scopesFor } from './scopes.ts';
 
@@ -20,29 +20,33 @@ export type Tokens = {
 };
 
 /** A token for ourselves: by a secret, or by a statement signed with our key. */
-export async function askForTokens(door: Door, authority: Authority, credentials: Credentials): Promise<TokenOutcome> {
-  const config = await configure(door, authority, credentials);
+export async function requestTokens(
+  endpoint: EmrEndpoint,
+  authority: Authority,
+  credentials: Credentials,
+): Promise<TokenOutcome> {
+  const config = await configure(endpoint, authority, credentials);
   const scope = scopesFor('system', authority.scopes);
   return outcomeOf(() => oauth.clientCredentialsGrant(config, { scope }));
 }
 
 export async function refreshTokens(
-  door: Door,
+  endpoint: EmrEndpoint,
   authority: Authority,
   credentials: Credentials,
   refresh_token: string,
 ): Promise<TokenOutcome> {
-  const config = await configure(door, authority, credentials);
+  const config = await configure(endpoint, authority, credentials);
   return outcomeOf(() => oauth.refreshTokenGrant(config, refresh_token));
 }
 
 /** openid-client's view of the server, which it reaches through our guarded door alone. */
 export async function configure(
-  door: Door,
+  endpoint: EmrEndpoint,
   authority: Authority,
   credentials: Credentials,
 ): Promise<oauth.Configuration> {
-  const { token_endpoint, authorization_endpoint, issuer = door.address, identity_algorithms } = authority;
+  const { token_endpoint, authorization_endpoint, issuer = endpoint.address, identity_algorithms } = authority;
   const config = new oauth.Configuration(
     {
       issuer,
@@ -52,11 +56,11 @@ export async function configure(
     },
     credentials.client_id ?? '',
     undefined,
-    await authenticationOf(door, authority, credentials),
+    await authenticationOf(endpoint, authority, credentials),
   );
   // Which addresses may be called, and whether without TLS, is the guard's to say, here as everywhere.
   oauth.allowInsecureRequests(config);
-  config[oauth.customFetch] = guardedFetch(door);
+  config[oauth.customFetch] = guardedFetch(endpoint);
   return config;
 }
 
@@ -65,9 +69,9 @@ export async function outcomeOf(
   exchange: () => Promise<oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers>,
 ): Promise<TokenOutcome> {
   try {
-    return { tokens: tokensOf(await exchange()) };
+    return { tokens: toTokens(await exchange()) };
   } catch (error) {
-    const refused = refusalIn(error);
+    const refused = rejectionCode(error);
     if (refused === undefined) throw failureOf(error);
     return { refused };
   }
@@ -76,7 +80,7 @@ export async function outcomeOf(
 /** OAuth's words for "not now", which some servers send with the status of a refusal. */
 const passing = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 
-function refusalIn(error: unknown): string | undefined {
+function rejectionCode(error: unknown): string | undefined {
   const told = error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError;
   const away = error instanceof oauth.ResponseBodyError && (error.status >= 500 || error.status === 429);
   if (told) return away || passing.has(error.error) ? undefined : error.error;
@@ -89,7 +93,7 @@ function refusalIn(error: unknown): string | undefined {
  * Kept beside the tokens: where they come from, without which a refresh would not know where to go, and the rights they
  * carry, without which the server's abilities could not be looked at again.
  */
-export function grantOf(tokens: Tokens, authority: Authority | undefined, server: string): Grant {
+export function toGrant(tokens: Tokens, authority: Authority | undefined, server: string): Grant {
   const { access_token, expires_at, refresh_token, scope = '' } = tokens;
   return {
     access_token,
@@ -102,11 +106,11 @@ export function grantOf(tokens: Tokens, authority: Authority | undefined, server
 }
 
 async function authenticationOf(
-  door: Door,
+  endpoint: EmrEndpoint,
   authority: Authority,
   { way, client_secret, app_secret }: Credentials,
 ): Promise<oauth.ClientAuth> {
-  if (way === 'backend_services') return signedStatement(door, authority);
+  if (way === 'backend_services') return signedAssertion(endpoint, authority);
   const secret = client_secret || app_secret;
   if (!secret) return oauth.None();
   // Basic is what every OAuth server must know; those that list only the other get the other.
@@ -115,11 +119,11 @@ async function authenticationOf(
   return basic ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret);
 }
 
-async function signedStatement(door: Door, authority: Authority): Promise<oauth.ClientAuth> {
-  if (!door.keys) throw new Error('A sign-in by key needs keys.');
+async function signedAssertion(endpoint: EmrEndpoint, authority: Authority): Promise<oauth.ClientAuth> {
+  if (!endpoint.keys) throw new Error('A sign-in by key needs keys.');
   const { algorithms = ['RS384'] } = authority;
   const alg: SigningAlgorithm = !algorithms.includes('RS384') && algorithms.includes('ES384') ? 'ES384' : 'RS384';
-  const { kid, key } = await door.keys.current(alg);
+  const { kid, key } = await endpoint.keys.current(alg);
   return oauth.PrivateKeyJwt(
     { kid, key },
     {
@@ -131,13 +135,13 @@ async function signedStatement(door: Door, authority: Authority): Promise<oauth.
   );
 }
 
-function guardedFetch(door: Door): oauth.CustomFetch {
+function guardedFetch(endpoint: EmrEndpoint): oauth.CustomFetch {
   return async (url, { method, headers, body }) => {
-    const response = await door.outbound.fetch(url, {
+    const response = await endpoint.outbound.fetch(url, {
       method: method === 'POST' ? 'POST' : 'GET',
       headers,
       body: body === null || body === undefined ? undefined : String(body),
-      signal: door.signal,
+      signal: endpoint.signal,
       timeout_ms: 15_000,
       response_bytes_max: 262_144,
     });
@@ -149,7 +153,7 @@ function guardedFetch(door: Door): oauth.CustomFetch {
   };
 }
 
-function tokensOf(answer: oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers): Tokens {
+function toTokens(answer: oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers): Tokens {
   const lives_s = answer.expiresIn();
   const claims = answer.claims();
   const [fhirUser, name] = [claims?.fhirUser, claims?.name];
@@ -166,7 +170,7 @@ function tokensOf(answer: oauth.TokenEndpointResponse & oauth.TokenEndpointRespo
 /** openid-client wraps what our door threw; its own errors carry the answer, which may hold a token: they stay here. */
 function failureOf(error: unknown): unknown {
   const cause = error instanceof Error && error.cause instanceof OutboundFailure ? error.cause : error;
-  if (cause instanceof OutboundFailure) return noAnswer('The EMR', cause, 'unavailable');
+  if (cause instanceof OutboundFailure) return noResponse('The EMR', cause, 'unavailable');
   if (cause instanceof EmrFailure) return cause;
   const kinds = [oauth.ClientError, oauth.ResponseBodyError, oauth.AuthorizationResponseError];
   if ([...kinds, oauth.WWWAuthenticateChallengeError].some((kind) => error instanceof kind)) {

@@ -1,25 +1,24 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
-import { type Answer, denial, unreadable } from './call.ts';
-import { refusalWords } from './outcomes.ts';
+import { type Answer, outcomeMessage, rejection, unreadable } from './call.ts';
 
 export type Bundle = fhir.Bundle<fhir.FhirResource>;
 export type Page<T> = { matches: T[]; included: fhir.FhirResource[] };
 
-export function bundleOf(answer: Answer): Bundle {
-  if (answer.status >= 400) throw denial(answer);
+export function toBundle(answer: Answer): Bundle {
+  if (answer.status >= 400) throw rejection(answer);
   if (answer.resource?.resourceType !== 'Bundle') throw new EmrFailure('unavailable', unreadable);
   // Its entries are looked at one by one.
   return answer.resource as Bundle;
 }
 
 /** Entries of a server that marks none (`type: collection`) are told apart by their type. */
-export function pageOf<T extends fhir.FhirResource>(bundle: Bundle, type: T['resourceType']): Page<T> {
+export function toPage<T extends fhir.FhirResource>(bundle: Bundle, type: T['resourceType']): Page<T> {
   const page: Page<T> = { matches: [], included: [] };
   for (const entry of Array.isArray(bundle.entry) ? bundle.entry : []) {
     const resource = entry?.resource;
     if (!resource) continue;
-    if (resource.resourceType === 'OperationOutcome') refuseFailed(resource);
+    if (resource.resourceType === 'OperationOutcome') throwOnError(resource);
     else if (resource.resourceType === type && entry.search?.mode !== 'include') {
       // The type that was asked for names the shape: T is the resource of that resourceType.
       page.matches.push(resource as T);
@@ -32,7 +31,7 @@ export function pageOf<T extends fhir.FhirResource>(bundle: Bundle, type: T['res
  * The next page, always at the address that was linked: the token goes nowhere else. A server behind a proxy may name
  * itself by an inner host; with our path that is the same list.
  */
-export function nextOf(base: URL, bundle: Bundle): URL | undefined {
+export function nextUrl(base: URL, bundle: Bundle): URL | undefined {
   const links = Array.isArray(bundle.link) ? bundle.link : [];
   const next = links.find((link) => link?.relation === 'next')?.url;
   if (next === undefined) return undefined;
@@ -47,11 +46,11 @@ export function nextOf(base: URL, bundle: Bundle): URL | undefined {
 }
 
 /** Hints are passed over; that something of the search was left out is not a hint. */
-function refuseFailed(outcome: fhir.OperationOutcome): void {
+function throwOnError(outcome: fhir.OperationOutcome): void {
   const issues = Array.isArray(outcome.issue) ? outcome.issue : [];
   const failed = issues.some(
     (issue) => ['error', 'fatal'].includes(issue?.severity) || ['not-supported', 'incomplete'].includes(issue?.code),
   );
   if (failed)
-    throw new EmrFailure('refused', refusalWords(outcome) ?? 'The EMR did not carry out the search as asked.');
+    throw new EmrFailure('refused', outcomeMessage(outcome) ?? 'The EMR did not carry out the search as asked.');
 }

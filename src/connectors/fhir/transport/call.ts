@@ -1,10 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
 import { OutboundFailure, type OutboundResponse } from '../../../security/outbound.ts';
-import { noAnswer, tooBusy } from '../../callFailures.ts';
-import { type Door, EmrFailure, type EmrFailureKind } from '../../connector.ts';
-import { refusalWords } from './outcomes.ts';
+import { noResponse, tooBusy } from '../../callFailures.ts';
+import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../../connector.ts';
 
-export type Asked = {
+export type FhirRequest = {
   method: 'GET' | 'POST' | 'PUT';
   url: URL;
   headers?: Record<string, string>;
@@ -26,9 +25,13 @@ export type Answer = {
  * One exchange with a FHIR server. Throws when the server is not there to answer: out of reach, too slow, too busy, out
  * of order, or with something before it that speaks in its place. 401 and the other 4xx are answers.
  */
-export async function call(door: Door, asked: Asked, access_token: string | undefined): Promise<Answer> {
+export async function call(
+  endpoint: EmrEndpoint,
+  asked: FhirRequest,
+  access_token: string | undefined,
+): Promise<Answer> {
   const lost = asked.writes ? 'unknown_outcome' : 'unavailable';
-  const response = await exchange(door, asked, access_token, lost);
+  const response = await exchange(endpoint, asked, access_token, lost);
   const { status, headers } = response;
   if (response.truncated) throw new EmrFailure(lost, 'The EMR gave an answer that is too large to be read.');
   if (status === 429 || (status === 503 && 'retry-after' in headers)) throw tooBusy('The EMR', response);
@@ -47,7 +50,7 @@ export async function call(door: Door, asked: Asked, access_token: string | unde
 }
 
 /** What a 4xx means to a caller who knows no better. */
-export function denial({ status, resource }: Answer): EmrFailure {
+export function rejection({ status, resource }: Answer): EmrFailure {
   const outcome = resource?.resourceType === 'OperationOutcome' ? resource : undefined;
   const codes = (outcome?.issue ?? []).map((issue) => issue?.code);
   if (status === 404 || status === 410) return new EmrFailure('not_found', 'The EMR has no such record.');
@@ -58,7 +61,7 @@ export function denial({ status, resource }: Answer): EmrFailure {
     return new EmrFailure('unavailable', 'The EMR was busy with another change. It is tried again.');
   }
   const plain = `The EMR did not accept the request (${status}).`;
-  return new EmrFailure('refused', refusalWords(outcome) ?? plain);
+  return new EmrFailure('refused', outcomeMessage(outcome) ?? plain);
 }
 
 export const unreadable = 'The EMR gave an answer that could not be read.';
@@ -72,14 +75,14 @@ export const response_bytes_max = 16_000_000;
 const fhir_json = 'application/fhir+json';
 
 async function exchange(
-  door: Door,
-  { method, url, headers, body }: Asked,
+  endpoint: EmrEndpoint,
+  { method, url, headers, body }: FhirRequest,
   access_token: string | undefined,
   lost: EmrFailureKind,
 ): Promise<OutboundResponse> {
   const form = body instanceof URLSearchParams;
   try {
-    return await door.outbound.fetch(url, {
+    return await endpoint.outbound.fetch(url, {
       method,
       headers: {
         accept: `${fhir_json}, application/json;q=0.9`,
@@ -90,13 +93,13 @@ async function exchange(
         ...headers,
       },
       body: form ? body.toString() : body && JSON.stringify(body),
-      signal: door.signal,
+      signal: endpoint.signal,
       timeout_ms,
       response_bytes_max,
     });
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
-    throw noAnswer('The EMR', error, lost);
+    throw noResponse('The EMR', error, lost);
   }
 }
 
@@ -115,4 +118,30 @@ function resourceOf({ body }: OutboundResponse): fhir.FhirResource | undefined {
 function isPage({ headers, body }: OutboundResponse): boolean {
   const type = headers['content-type'] ?? '';
   return body.length > 0 && (/\bhtml\b/i.test(type) || body.subarray(0, 200).toString('latin1').trimStart()[0] === '<');
+}
+
+/**
+ * What a server says of a refusal, in its own words, where they are words: not the trace of a program, not a page, not
+ * an address. Undefined where nothing fit to be shown is left.
+ */
+export function outcomeMessage(outcome: fhir.OperationOutcome | undefined): string | undefined {
+  const issues = Array.isArray(outcome?.issue) ? outcome.issue : [];
+  const said = issues
+    .filter((issue) => issue?.severity === 'error' || issue?.severity === 'fatal')
+    .map((issue) => shown(issue.details?.text) ?? shown(issue.diagnostics))
+    .filter((words) => words !== undefined);
+  return said.length === 0 ? undefined : `The EMR refused: ${[...new Set(said)].slice(0, 3).join('; ')}`;
+}
+
+const words_max = 300;
+
+function shown(text: unknown): string | undefined {
+  if (
+    typeof text !== 'string' ||
+    /<\/?\w|\bat [\w$.<>]+\(|\w+(Exception|Error)\b|https?:|\bselect\b.+\bfrom\b/i.test(text)
+  ) {
+    return undefined;
+  }
+  const clean = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
+  return clean === '' ? undefined : [...clean].slice(0, words_max).join('');
 }

@@ -40,7 +40,7 @@ type TypeFacts = {
 };
 
 /** The statement comes from outside: whatever is not as the standard has it is as if it were not there. */
-export function factsOf(statement: fhir.CapabilityStatement): ServerFacts {
+export function toServerFacts(statement: fhir.CapabilityStatement): ServerFacts {
   const types: ServerFacts['types'] = {};
   for (const rest of list(statement.rest)) {
     if (rest.mode !== 'server') continue;
@@ -54,7 +54,7 @@ export function factsOf(statement: fhir.CapabilityStatement): ServerFacts {
   return { fhir_version: text(statement.fhirVersion), software: software.slice(0, 200), types };
 }
 
-export function capabilitiesOf(facts: ServerFacts): Capabilities {
+export function toCapabilities(facts: ServerFacts): Capabilities {
   const { fhir_version, software, types, searches_by_form = false, unlisted = [], unmarked = [] } = facts;
   const of = new Map(Object.entries(types));
   return {

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
-import type { Access, Door } from '../../connector.ts';
+import type { Access, EmrEndpoint } from '../../connector.ts';
 import type { Page } from './bundles.ts';
-import { type Capabilities, capabilitiesOf, type ServerFacts } from './capabilities.ts';
+import { type Capabilities, type ServerFacts, toCapabilities } from './capabilities.ts';
 import { canFind, create, findByMarker, read, update } from './resources.ts';
 import { type SearchParams, search, searchAll } from './search.ts';
 import { openSession } from './session.ts';
@@ -43,19 +43,19 @@ export type FhirClient = {
   ): Promise<{ before: T; after: T }>;
 };
 
-export function openClient(door: Door, access: Access): FhirClient {
+export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   // Written by signIn from a value of this type.
   const known: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
   const unmarked = known.unmarked ?? [];
   const facts = { ...known, unmarked };
-  const capabilities = capabilitiesOf(facts);
-  const session = openSession(door, access);
-  const noteUnmarked = (type: string) => {
+  const capabilities = toCapabilities(facts);
+  const session = openSession(endpoint, access);
+  const recordUnmarked = (type: string) => {
     // The list that `capabilities` looks into: it holds at once.
     unmarked.push(type);
     return session.keep({ ...session.grant(), server: JSON.stringify(facts) });
   };
-  const server = { base: new URL(door.address), ask: session.ask, capabilities, noteUnmarked };
+  const server = { base: new URL(endpoint.address), ask: session.ask, capabilities, recordUnmarked };
   return {
     capabilities,
     read: (type, id) => read(server, type, id),

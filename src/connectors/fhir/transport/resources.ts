@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
-import { type Answer, denial, unreadable } from './call.ts';
+import { type Answer, rejection, unreadable } from './call.ts';
 import { type Server, search, searchValue, urlOf } from './search.ts';
 
 /** Under this system a record bears our names for the write that made it and for the last ones that changed it. */
@@ -24,22 +24,22 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
       prefer: 'return=representation',
       ...(conditional && { 'if-none-exist': `identifier=${markerValue(marker)}` }),
     },
-    body: stamped(resource, marker),
+    body: withMarker(resource, marker),
     writes: true,
   });
   // Several records bear the marker already; the first of them is the one.
   if (answer.status === 412 && conditional) return readBack<T>(server, type, undefined, marker);
-  if (answer.status >= 400) throw denial(answer);
+  if (answer.status >= 400) throw rejection(answer);
   const given = isRecord<T>(answer.resource, type) ? answer.resource : undefined;
   // "Created" is said by no proxy. A server that says it and then does not find the record keeps no markers.
   const taken = answer.status === 201;
-  const stored = given ?? (await readBack<T>(server, type, idIn(answer, type), marker, taken));
+  const stored = given ?? (await readBack<T>(server, type, refId(answer, type), marker, taken));
   // Not made now but found: by a server that reads past our condition it may be anybody's.
   if (conditional && answer.status !== 201 && !markersOf(stored).includes(marker)) {
     throw new EmrFailure('unknown_outcome', 'The EMR took another record for ours.');
   }
   // It stands, whatever becomes of the note: the next one is made in time for the next record.
-  if (!markersOf(stored).includes(marker)) await noteIfUnmarked(server, type, marker).catch(() => {});
+  if (!markersOf(stored).includes(marker)) await recordIfUnmarked(server, type, marker).catch(() => {});
   return stored;
 }
 
@@ -47,8 +47,12 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
  * A server that drops identifiers it does not know: "not found" would be its answer to every lost create, and would be
  * taken for "not made". From then on such a type is one that cannot be asked for. Some only show less than they keep.
  */
-async function noteIfUnmarked(server: Server, type: fhir.FhirResource['resourceType'], marker: string): Promise<void> {
-  if (canFind(server, type) && !(await findByMarker(server, type, marker))) await server.noteUnmarked(type);
+async function recordIfUnmarked(
+  server: Server,
+  type: fhir.FhirResource['resourceType'],
+  marker: string,
+): Promise<void> {
+  if (canFind(server, type) && !(await findByMarker(server, type, marker))) await server.recordUnmarked(type);
 }
 
 /** Whether a lost create of this type can be asked for. */
@@ -92,13 +96,13 @@ export async function update<T extends fhir.FhirResource>(
   if (!server.capabilities.versionedUpdate(type)) throw unversioned();
   let first: T | undefined;
   let refused: string | undefined;
-  for (let tries = 0; tries < update_tries_max; tries++) {
+  for (let tries = 0; tries < update_attempts_max; tries++) {
     const current = await readVersion<T>(server, type, id);
     if (!current) throw new EmrFailure('not_found', 'The EMR has no such record.');
     first ??= current.resource;
     const match = current.matches.find((each) => each !== refused) ?? current.matches[0];
     if (match === undefined) throw unversioned();
-    const changed = stamped(change(structuredClone(current.resource), first), marker);
+    const changed = withMarker(change(structuredClone(current.resource), first), marker);
     const answer = await server.ask({
       method: 'PUT',
       url: urlOf(server.base, type, id),
@@ -110,7 +114,7 @@ export async function update<T extends fhir.FhirResource>(
       refused = match;
       continue;
     }
-    if (answer.status >= 400) throw denial(answer);
+    if (answer.status >= 400) throw rejection(answer);
     if (isRecord<T>(answer.resource, type)) return { before: current.resource, after: answer.resource };
     const after = await readBack<T>(server, type, id, marker);
     // The record was there before: only our mark on it says that the answer was the server's and not a proxy's page.
@@ -120,7 +124,7 @@ export async function update<T extends fhir.FhirResource>(
   throw new EmrFailure('unavailable', 'The record keeps changing in the EMR.');
 }
 
-const update_tries_max = 3;
+const update_attempts_max = 3;
 
 function unversioned(): EmrFailure {
   return new EmrFailure('refused', 'The EMR keeps no versions: a change of others might be undone.');
@@ -138,7 +142,7 @@ async function readVersion<T extends fhir.FhirResource>(
   if (!isId(id)) return undefined;
   const answer = await ask({ method: 'GET', url: urlOf(base, type, id) });
   if (answer.status === 404 || answer.status === 410) return undefined;
-  if (answer.status >= 400) throw denial(answer);
+  if (answer.status >= 400) throw rejection(answer);
   if (!isRecord<T>(answer.resource, type)) throw new EmrFailure('unavailable', unreadable);
   const { versionId: said = '' } = answer.resource.meta ?? {};
   const versionId = isId(said) ? said : undefined;
@@ -159,7 +163,7 @@ function isRecord<T extends fhir.FhirResource>(
 }
 
 /** The id in `Location: [base]/Patient/123/_history/1`; of the address itself no use is made. */
-function idIn({ headers }: Answer, type: string): string | undefined {
+function refId({ headers }: Answer, type: string): string | undefined {
   const path = (headers.location ?? headers['content-location'] ?? '').split(/[?#]/)[0] ?? '';
   const id = new RegExp(`(?:^|/)${type}/([A-Za-z0-9.-]{1,64})(?:/_history/[^/]+)?/?$`).exec(path)?.[1];
   return id;
@@ -188,7 +192,7 @@ async function readBack<T extends fhir.FhirResource>(
  * With our marker behind the earlier ones. The first is kept, so that a creation whose answer was lost is found also
  * after somebody changed the record; of the changes, as many as can be under way for one record.
  */
-function stamped<T extends fhir.FhirResource>(resource: T, marker: string): T {
+function withMarker<T extends fhir.FhirResource>(resource: T, marker: string): T {
   if (!hasIdentifier(resource.resourceType)) return resource;
   const [first, ...later] = markersOf(resource);
   if (first === marker || later.includes(marker)) return resource;

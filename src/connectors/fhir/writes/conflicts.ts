@@ -1,12 +1,11 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
+import { collect } from '../../operations.ts';
 import { daysAround, msAt, wallTime } from '../clock.ts';
 import { isFree, minutesOf, providersOf } from '../lists/appointments.ts';
-import { absencesOf } from '../lists/hours.ts';
-import { gather } from '../lists/readList.ts';
-import { rolesOf } from '../lists/roles.ts';
-import { clockOf, diariesOf, type Stretch, stretchesOf } from '../lists/slots.ts';
-import { canSearch, type Emr, idsIn, resolverOf } from '../references.ts';
+import { toAbsences } from '../lists/hours.ts';
+import { formatMinute, loadRoles, loadScheduleOwners, readSlots, type SlotPart } from '../lists/slots.ts';
+import { canSearch, createResolver, type Emr, refIds } from '../references.ts';
 import type { SearchParams } from '../transport/client.ts';
 import { list } from '../values.ts';
 
@@ -23,16 +22,16 @@ export type Booking = {
 export type Conflict = { type: 'appointment' | 'block'; details: string; appointment?: fhir.Appointment };
 
 /** What takes a provider's time, the appointments first. */
-export async function conflictsOf(emr: Emr, booking: Booking, of?: 'appointments'): Promise<Conflict[]> {
-  const appointments = await overlapping(emr, booking);
+export async function findConflicts(emr: Emr, booking: Booking, of?: 'appointments'): Promise<Conflict[]> {
+  const appointments = await findOverlapping(emr, booking);
   const conflicts = appointments.map((appointment): Conflict => {
     const shown = [appointment.start, appointment.end].map((at) => wallTime(at, emr.timezone)?.slice(11, 16) ?? '?');
     return { type: 'appointment', details: `The provider has an appointment from ${shown.join(' to ')}.`, appointment };
   });
-  return of === 'appointments' ? conflicts : [...conflicts, ...(await blocksOf(emr, booking))];
+  return of === 'appointments' ? conflicts : [...conflicts, ...(await findBlocks(emr, booking))];
 }
 
-export function refuseConflict(conflict: Conflict | undefined): void {
+export function throwOnConflict(conflict: Conflict | undefined): void {
   if (!conflict) return;
   throw new EmrFailure('refused', `The provider is not free at this time. ${conflict.details}`, {
     details: { conflict_type: conflict.type, conflict_details: conflict.details },
@@ -40,22 +39,26 @@ export function refuseConflict(conflict: Conflict | undefined): void {
 }
 
 /** The slot of a provider that is free and begins at this very time. */
-export async function slotAt(emr: Emr, provider_ehr_id: string, starts_at: string): Promise<Stretch | undefined> {
-  const stretches = await slotsOn(emr, provider_ehr_id, starts_at.slice(0, 10));
+export async function findFreeSlot(
+  emr: Emr,
+  provider_ehr_id: string,
+  starts_at: string,
+): Promise<SlotPart | undefined> {
+  const parts = await slotsOn(emr, provider_ehr_id, starts_at.slice(0, 10));
   const clock = `${starts_at.slice(11, 16)}:00`;
-  return stretches.find(({ status, from_min }) => status === 'free' && clockOf(from_min) === clock);
+  return parts.find(({ status, from_min }) => status === 'free' && formatMinute(from_min) === clock);
 }
 
-async function overlapping({ client, timezone }: Emr, booking: Booking): Promise<fhir.Appointment[]> {
+async function findOverlapping({ client, timezone }: Emr, booking: Booking): Promise<fhir.Appointment[]> {
   const day = booking.starts_at.slice(0, 10);
   const params = {
     date: daysAround(day, wallTime(new Date(booking.to_ms).toISOString(), timezone)?.slice(0, 10) ?? day),
-    ...(await takingPart(client, booking.provider_ehr_id)),
+    ...(await participantParams(client, booking.provider_ehr_id)),
   };
   const found = await client.searchAll<fhir.Appointment>('Appointment', params);
   const actors = found.flatMap(({ participant }) => list(participant).map(({ actor }) => actor));
-  const role_ids = idsIn(actors, 'PractitionerRole');
-  const roles = await resolverOf(client).load<fhir.PractitionerRole>('PractitionerRole', role_ids);
+  const role_ids = refIds(actors, 'PractitionerRole');
+  const roles = await createResolver(client).load<fhir.PractitionerRole>('PractitionerRole', role_ids);
   return found.filter((each) => {
     const from_ms = Date.parse(each.start ?? '');
     const to_ms = from_ms + minutesOf(each) * 60_000;
@@ -65,8 +68,8 @@ async function overlapping({ client, timezone }: Emr, booking: Booking): Promise
 }
 
 /** Somebody may take part as themselves or by a role, which a search by `practitioner` does not find. */
-async function takingPart(client: Emr['client'], provider_ehr_id: string): Promise<SearchParams> {
-  const roles = (await rolesOf(client, [person(provider_ehr_id)])).get(provider_ehr_id) ?? [];
+async function participantParams(client: Emr['client'], provider_ehr_id: string): Promise<SearchParams> {
+  const roles = (await loadRoles(client, [person(provider_ehr_id)])).get(provider_ehr_id) ?? [];
   const self = `Practitioner/${provider_ehr_id}`;
   if (canSearch(client, 'Appointment', ['actor'])) {
     return { actor: [self, ...roles.map(({ id }) => `PractitionerRole/${id}`)].join(',') };
@@ -74,17 +77,17 @@ async function takingPart(client: Emr['client'], provider_ehr_id: string): Promi
   return roles.length === 0 && canSearch(client, 'Appointment', ['practitioner']) ? { practitioner: self } : {};
 }
 
-async function blocksOf(emr: Emr, { provider_ehr_id, starts_at, from_ms, to_ms }: Booking): Promise<Conflict[]> {
+async function findBlocks(emr: Emr, { provider_ehr_id, starts_at, from_ms, to_ms }: Booking): Promise<Conflict[]> {
   const day = starts_at.slice(0, 10);
   const overlaps = (starts: string, minutes: number) => {
     const at_ms = msAt(starts, emr.timezone);
     return at_ms < to_ms && at_ms + minutes * 60_000 > from_ms;
   };
-  const roles = (await rolesOf(emr.client, [person(provider_ehr_id)])).get(provider_ehr_id) ?? [];
-  const absences = roles.flatMap((role) => absencesOf(role, emr.timezone, [day, day]));
+  const roles = (await loadRoles(emr.client, [person(provider_ehr_id)])).get(provider_ehr_id) ?? [];
+  const absences = roles.flatMap((role) => toAbsences(role, emr.timezone, [day, day]));
   const away = absences.find(({ starts, minutes }) => overlaps(starts, minutes));
   const taken = (await slotsOn(emr, provider_ehr_id, day)).find(
-    (slot) => slot.status !== 'free' && overlaps(`${slot.day}T${clockOf(slot.from_min)}`, slot.minutes),
+    (slot) => slot.status !== 'free' && overlaps(`${slot.day}T${formatMinute(slot.from_min)}`, slot.minutes),
   );
   return [
     ...(away ? [{ type: 'block' as const, details: 'The provider is not available on this day.' }] : []),
@@ -92,10 +95,10 @@ async function blocksOf(emr: Emr, { provider_ehr_id, starts_at, from_ms, to_ms }
   ];
 }
 
-async function slotsOn(emr: Emr, provider_ehr_id: string, day: string): Promise<Stretch[]> {
-  const roles = (await rolesOf(emr.client, [person(provider_ehr_id)])).get(provider_ehr_id) ?? [];
-  const diaries = await diariesOf(emr, [provider_ehr_id], roles);
-  const found = await gather(stretchesOf(emr, diaries, [day, day]));
+async function slotsOn(emr: Emr, provider_ehr_id: string, day: string): Promise<SlotPart[]> {
+  const roles = (await loadRoles(emr.client, [person(provider_ehr_id)])).get(provider_ehr_id) ?? [];
+  const owners = await loadScheduleOwners(emr, [provider_ehr_id], roles);
+  const found = await collect(readSlots(emr, owners, [day, day]));
   return found.filter((each) => each.provider_ehr_id === provider_ehr_id);
 }
 

@@ -12,7 +12,7 @@ import {
   relationship_system,
   relationshipOf,
 } from '../charts/coverage.ts';
-import { idIn } from '../references.ts';
+import { refId } from '../references.ts';
 import { list, nameOf, number, text } from '../values.ts';
 import type { Field } from './fields.ts';
 
@@ -21,7 +21,7 @@ export const coverage_fields: readonly Field<fhir.Coverage>[] = [
   {
     property: 'insurance_ehr_id',
     label: 'Insurance company',
-    read: ({ payor }) => idIn(list(payor)[0], 'Organization'),
+    read: ({ payor }) => refId(list(payor)[0], 'Organization'),
     write: (coverage, value) => {
       coverage.payor = value === null ? [{}] : [{ reference: `Organization/${value}` }];
     },
@@ -83,13 +83,13 @@ export const coverage_fields: readonly Field<fhir.Coverage>[] = [
     label: 'Relationship to subscriber',
     read: ({ relationship }) => relationshipOf(relationship),
     write: (coverage, value) => {
-      coverage.relationship = value === null ? undefined : relationshipTo(value as SubscriberRelationship);
+      coverage.relationship = value === null ? undefined : toRelationship(value as SubscriberRelationship);
     },
   },
   {
     property: 'guarantor_id',
     label: 'Subscriber',
-    read: ({ subscriber }) => idIn(subscriber, 'RelatedPerson'),
+    read: ({ subscriber }) => refId(subscriber, 'RelatedPerson'),
     write: (coverage, value) => {
       coverage.subscriber = value === null ? { ...coverage.beneficiary } : { reference: `RelatedPerson/${value}` };
     },
@@ -110,7 +110,7 @@ export function coverageValues(
   };
 }
 
-export function bareCoverage(patient_ehr_id: string): fhir.Coverage {
+export function emptyCoverage(patient_ehr_id: string): fhir.Coverage {
   const beneficiary = { reference: `Patient/${patient_ehr_id}` };
   return { resourceType: 'Coverage', status: 'active', beneficiary, payor: [{}] };
 }
@@ -200,7 +200,7 @@ export function subscriberValues({ street, ...person }: Subscriber): Record<stri
 }
 
 /** Of whom both stand to each other in the same way is said here too; which of two is the parent is left open. */
-export function bareSubscriber(
+export function emptySubscriber(
   patient_ehr_id: string,
   relationship: SubscriberRelationship | undefined,
 ): fhir.RelatedPerson {
@@ -223,7 +223,7 @@ function subscriberField(
 }
 
 /** FHIR has fewer words for it than insurers have codes: the exact one stands as text beside the code. */
-function relationshipTo(code: SubscriberRelationship): fhir.CodeableConcept {
+function toRelationship(code: SubscriberRelationship): fhir.CodeableConcept {
   return { coding: [{ system: relationship_system, code: to_fhir[code] }], text: subscriber_relationships[code] };
 }
 

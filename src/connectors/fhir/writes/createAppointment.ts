@@ -5,8 +5,8 @@ import { participation } from '../lists/appointments.ts';
 import { visitTypesOf } from '../lists/visitCodes.ts';
 import { canSearch, type Emr } from '../references.ts';
 import { text } from '../values.ts';
-import { type Booking, conflictsOf, refuseConflict, slotAt } from './conflicts.ts';
-import { afterwards, idOf, refuseUnplaced } from './steps.ts';
+import { type Booking, findConflicts, findFreeSlot, throwOnConflict } from './conflicts.ts';
+import { afterCreate, idOf, rejectUnsupported } from './steps.ts';
 
 type Write = Operations['createAppointment'];
 type Input = Write extends EmrWrite<infer In, infer _Out> ? In : never;
@@ -15,7 +15,7 @@ type Input = Write extends EmrWrite<infer In, infer _Out> ? In : never;
 export function createAppointment(emr: Emr): Write {
   const { client } = emr;
   const settle = async (made: fhir.Appointment, input: Input, marker: string) => {
-    if (input.prevent_double_booking) await giveWay(emr, made, input, marker);
+    if (input.prevent_double_booking) await resolveDoubleBooking(emr, made, input, marker);
     return { ehr_id: idOf(made) };
   };
   return {
@@ -24,8 +24,8 @@ export function createAppointment(emr: Emr): Write {
       const present =
         client.canFind('Appointment') && (await client.findByMarker<fhir.Appointment>('Appointment', marker));
       if (present) return settle(present, input, marker);
-      const appointment = await appointmentFrom(emr, input);
-      if (input.prevent_double_booking) await refuseTaken(emr, input, appointment);
+      const appointment = await toFhirAppointment(emr, input);
+      if (input.prevent_double_booking) await throwIfTaken(emr, input, appointment);
       return settle(await client.create(appointment, marker), input, marker);
     },
     ...(client.canFind('Appointment') && {
@@ -37,8 +37,8 @@ export function createAppointment(emr: Emr): Write {
   };
 }
 
-async function appointmentFrom(emr: Emr, input: Input): Promise<fhir.Appointment> {
-  refuseUnplaced({ new_patient: input.new_patient });
+async function toFhirAppointment(emr: Emr, input: Input): Promise<fhir.Appointment> {
+  rejectUnsupported({ new_patient: input.new_patient });
   const types = await visitTypesOf(emr);
   const type = types.get(input.visit_type);
   if (!type) {
@@ -46,7 +46,7 @@ async function appointmentFrom(emr: Emr, input: Input): Promise<fhir.Appointment
     throw new EmrFailure('refused', `The EMR does not know the visit type '${input.visit_type}'. It knows: ${known}.`);
   }
   const concept = { coding: [type.coding] };
-  const minutes = input.minutes ?? (await slotAt(emr, input.provider_ehr_id, input.starts_at))?.minutes;
+  const minutes = input.minutes ?? (await findFreeSlot(emr, input.provider_ehr_id, input.starts_at))?.minutes;
   if (minutes === undefined) {
     throw new EmrFailure('refused', 'The EMR has no usual duration for this visit: duration must be sent.');
   }
@@ -62,11 +62,11 @@ async function appointmentFrom(emr: Emr, input: Input): Promise<fhir.Appointment
     end,
     minutesDuration: minutes,
     created: new Date().toISOString(),
-    participant: participantsOf(input),
+    participant: toParticipants(input),
   };
 }
 
-function participantsOf(input: Input): fhir.AppointmentParticipant[] {
+function toParticipants(input: Input): fhir.AppointmentParticipant[] {
   const taking = (reference: string, code?: string): fhir.AppointmentParticipant => ({
     actor: { reference },
     required: 'required',
@@ -82,20 +82,20 @@ function participantsOf(input: Input): fhir.AppointmentParticipant[] {
   ];
 }
 
-async function refuseTaken(emr: Emr, input: Input, appointment: fhir.Appointment): Promise<void> {
+async function throwIfTaken(emr: Emr, input: Input, appointment: fhir.Appointment): Promise<void> {
   if (!canSearch(emr.client, 'Appointment', ['date'])) {
     throw new EmrFailure('refused', 'The EMR cannot be asked whether the provider is free.');
   }
-  refuseConflict((await conflictsOf(emr, bookingOf(emr, input, appointment)))[0]);
+  throwOnConflict((await findConflicts(emr, toBooking(emr, input, appointment)))[0]);
 }
 
 /**
  * Two accounts may have looked at the same time and both found it free. Of two that overlap the one that was stored
  * later gives way; each sees the other, so exactly one stays.
  */
-async function giveWay(emr: Emr, made: fhir.Appointment, input: Input, marker: string): Promise<void> {
+async function resolveDoubleBooking(emr: Emr, made: fhir.Appointment, input: Input, marker: string): Promise<void> {
   if (!emr.client.capabilities.interactions('Appointment').has('update')) return;
-  const conflicts = await afterwards('', () => conflictsOf(emr, bookingOf(emr, input, made), 'appointments'));
+  const conflicts = await afterCreate('', () => findConflicts(emr, toBooking(emr, input, made), 'appointments'));
   const earlier = conflicts.find(({ appointment }) => appointment && stored(appointment) < stored(made));
   const withdrawn = made.status === 'cancelled';
   if (!earlier && !withdrawn) return;
@@ -105,11 +105,11 @@ async function giveWay(emr: Emr, made: fhir.Appointment, input: Input, marker: s
       status: 'cancelled',
       cancelationReason: { text: 'Booked twice at the same time' },
     });
-    await afterwards('The appointment overlaps another one and could not be taken back.', () =>
+    await afterCreate('The appointment overlaps another one and could not be taken back.', () =>
       emr.client.update<fhir.Appointment>('Appointment', idOf(made), cancel, marker),
     );
   }
-  refuseConflict(earlier ?? { type: 'appointment', details: 'The provider has another appointment at this time.' });
+  throwOnConflict(earlier ?? { type: 'appointment', details: 'The provider has another appointment at this time.' });
 }
 
 /** When it was stored, as texts that sort; of two at one instant the lower id counts as the first. */
@@ -118,7 +118,7 @@ function stored({ meta, id }: fhir.Appointment): string {
   return `${String(ms).padStart(16, '0')} ${id}`;
 }
 
-function bookingOf({ timezone }: Emr, input: Input, { id, end }: fhir.Appointment): Booking {
+function toBooking({ timezone }: Emr, input: Input, { id, end }: fhir.Appointment): Booking {
   return {
     id,
     provider_ehr_id: input.provider_ehr_id,

@@ -13,7 +13,7 @@ export type Field<Resource> = {
 export type Setting<Resource> = { field: Field<Resource>; value: string | null };
 
 /** The settings for those values that are given; an empty text empties the field. */
-export function settingsOf<Resource>(
+export function toSettings<Resource>(
   fields: readonly Field<Resource>[],
   values: Record<string, unknown>,
 ): Setting<Resource>[] {
@@ -45,7 +45,7 @@ export function merge<Resource>(current: Resource, first: Resource, settings: re
 }
 
 /** What was changed, from what the server says it had and has; a value it saved differently is marked so. */
-export function changesOf<Resource>(
+export function describeChanges<Resource>(
   before: Resource | undefined,
   after: Resource,
   settings: readonly Setting<Resource>[],
@@ -62,7 +62,7 @@ export function changesOf<Resource>(
  * The same for a change whose answer was lost and which was found later: what the fields were before is not known any
  * more, and the trail says so.
  */
-export function foundChanges<Resource>(after: Resource, settings: readonly Setting<Resource>[]): SavedField[] {
+export function changesWithoutBefore<Resource>(after: Resource, settings: readonly Setting<Resource>[]): SavedField[] {
   const note = 'The answer of the EMR was lost: what stood here before is not known.';
   return settings.map(({ field, value }) => ({
     field_label: field.label,

@@ -2,38 +2,38 @@ import type * as fhir from 'fhir/r4.js';
 import { EmrFailure, type Operations } from '../../connector.ts';
 import type { InsuranceFields, Coverage as PatientCoverage, SavedField } from '../../patientWrites.ts';
 import { isInsurer } from '../lists/organizations.ts';
-import { canSearch, type Emr, idIn } from '../references.ts';
+import { canSearch, type Emr, refId } from '../references.ts';
 import { searchValue } from '../transport/client.ts';
 import { text } from '../values.ts';
 import {
-  bareCoverage,
-  bareSubscriber,
   coverage_fields,
   coverageValues,
+  emptyCoverage,
+  emptySubscriber,
   subscriber_fields,
   subscriberValues,
 } from './coverageFields.ts';
-import { changesOf, foundChanges, merge, put, settingsOf } from './fields.ts';
-import { afterwards, ensure, idOf, refuseUnplaced } from './steps.ts';
+import { changesWithoutBefore, describeChanges, merge, put, toSettings } from './fields.ts';
+import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
 
 export function addPatientInsurance(emr: Emr): Operations['addPatientInsurance'] {
   const { client } = emr;
   return {
     send: async (input, marker) => {
-      refuseUnplaced({ guarantor_id: input.guarantor_ehr_id });
-      const company = await companyOf(emr, { ehr_id: input.company_ehr_id });
-      const subscriber = await subscriberFor(emr, input.patient_ehr_id, input, marker);
-      const settings = settingsOf(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
-      const coverage = put(bareCoverage(input.patient_ehr_id), settings);
-      const { resource: made } = await subscriber.before('added', () => ensure(client, coverage, marker));
-      return { ehr_id: idOf(made), changes: [...changesOf(undefined, made, settings), ...subscriber.changes] };
+      rejectUnsupported({ guarantor_id: input.guarantor_ehr_id });
+      const company = await resolveCompany(emr, { ehr_id: input.company_ehr_id });
+      const subscriber = await createSubscriber(emr, input.patient_ehr_id, input, marker);
+      const settings = toSettings(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
+      const coverage = put(emptyCoverage(input.patient_ehr_id), settings);
+      const { resource: made } = await subscriber.before('added', () => findOrCreate(client, coverage, marker));
+      return { ehr_id: idOf(made), changes: [...describeChanges(undefined, made, settings), ...subscriber.changes] };
     },
     ...(client.canFind('Coverage') && {
       find: async (marker, input) => {
         const made = await findCoverage(emr, input, marker);
         if (!made) return undefined;
-        const settings = settingsOf(coverage_fields, coverageValues(input));
-        return { ehr_id: idOf(made), changes: changesOf(undefined, made, settings) };
+        const settings = toSettings(coverage_fields, coverageValues(input));
+        return { ehr_id: idOf(made), changes: describeChanges(undefined, made, settings) };
       },
     }),
   };
@@ -43,25 +43,26 @@ export function updatePatientInsurance(emr: Emr): Operations['updatePatientInsur
   const { client } = emr;
   return {
     send: async (input, marker) => {
-      refuseUnplaced({ guarantor_id: input.guarantor_ehr_id });
+      rejectUnsupported({ guarantor_id: input.guarantor_ehr_id });
       const id = input.insurance_ehr_id;
       const present = await client.read<fhir.Coverage>('Coverage', id);
-      const patient_ehr_id = idIn(present?.beneficiary, 'Patient');
+      const patient_ehr_id = refId(present?.beneficiary, 'Patient');
       if (patient_ehr_id === null) throw new EmrFailure('not_found', `Insurance with EMR ID '${id}' not found.`);
-      const company = input.company_ehr_id === undefined ? {} : await companyOf(emr, { ehr_id: input.company_ehr_id });
-      const subscriber = await subscriberFor(emr, patient_ehr_id, input, marker);
-      const settings = settingsOf(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
+      const company =
+        input.company_ehr_id === undefined ? {} : await resolveCompany(emr, { ehr_id: input.company_ehr_id });
+      const subscriber = await createSubscriber(emr, patient_ehr_id, input, marker);
+      const settings = toSettings(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
       const { before, after } = await subscriber.before('changed', () =>
         client.update<fhir.Coverage>('Coverage', id, (now, first) => merge(now, first, settings), marker),
       );
-      return { ehr_id: id, changes: [...changesOf(before, after, settings), ...subscriber.changes] };
+      return { ehr_id: id, changes: [...describeChanges(before, after, settings), ...subscriber.changes] };
     },
     ...(client.canFind('Coverage') && {
       find: async (marker, input) => {
         const found = await findCoverage(emr, input, marker);
         if (!found) return undefined;
-        const settings = settingsOf(coverage_fields, coverageValues(input));
-        return { ehr_id: idOf(found), changes: foundChanges(found, settings) };
+        const settings = toSettings(coverage_fields, coverageValues(input));
+        return { ehr_id: idOf(found), changes: changesWithoutBefore(found, settings) };
       },
     }),
   };
@@ -79,17 +80,17 @@ async function findCoverage(
 }
 
 /** An insurance as it is made together with its patient. */
-export async function firstCoverage(
+export async function initialCoverage(
   emr: Emr,
   patient_ehr_id: string,
   { company, ...said }: PatientCoverage,
 ): Promise<fhir.Coverage> {
-  const values = { ...coverageValues(said), ...(await companyOf(emr, company)) };
-  return put(bareCoverage(patient_ehr_id), settingsOf(coverage_fields, values));
+  const values = { ...coverageValues(said), ...(await resolveCompany(emr, company)) };
+  return put(emptyCoverage(patient_ehr_id), toSettings(coverage_fields, values));
 }
 
 /** The company as a coverage refers to it. One that is only named stands there by its name unless just one bears it. */
-async function companyOf(
+async function resolveCompany(
   { client }: Emr,
   company: PatientCoverage['company'],
 ): Promise<Record<string, string | undefined>> {
@@ -115,7 +116,7 @@ type Subscribed = {
 };
 
 /** A new subscriber gets a record of their own: the one there is may stand with other insurances too. */
-async function subscriberFor(
+async function createSubscriber(
   { client }: Emr,
   patient_ehr_id: string,
   { relationship, subscriber }: InsuranceFields,
@@ -124,12 +125,12 @@ async function subscriberFor(
   if (!subscriber) {
     return { values: relationship === '01' ? { guarantor_id: null } : {}, changes: [], before: (_was, work) => work() };
   }
-  const settings = settingsOf(subscriber_fields, subscriberValues(subscriber));
-  const person = put(bareSubscriber(patient_ehr_id, relationship), settings);
-  const { resource: made } = await ensure(client, person, `${marker}-subscriber`);
+  const settings = toSettings(subscriber_fields, subscriberValues(subscriber));
+  const person = put(emptySubscriber(patient_ehr_id, relationship), settings);
+  const { resource: made } = await findOrCreate(client, person, `${marker}-subscriber`);
   return {
     values: { guarantor_id: idOf(made) },
-    changes: changesOf(undefined, made, settings),
-    before: (was, work) => afterwards(`The subscriber was entered, but the insurance was not ${was}.`, work),
+    changes: describeChanges(undefined, made, settings),
+    before: (was, work) => afterCreate(`The subscriber was entered, but the insurance was not ${was}.`, work),
   };
 }

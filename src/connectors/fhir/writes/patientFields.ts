@@ -2,16 +2,16 @@ import type * as fhir from 'fhir/r4.js';
 import type { Demographics } from '../../patientWrites.ts';
 import { email_uses, home_uses } from '../lists/patients.ts';
 import {
-  addressOf,
   addressParts,
-  contactOf,
+  contactValue,
+  currentAddress,
   currentName,
-  isCoded,
+  hasCode,
   list,
   nameOf,
-  sexOf,
   telecomOf,
   text,
+  toSex,
 } from '../values.ts';
 import type { Field } from './fields.ts';
 
@@ -25,8 +25,8 @@ export const patient_fields: readonly Field<Patient>[] = [
     label: 'First name',
     read: ({ name }) => nameOf(name).first,
     write: (patient, value) => {
-      const name = nameIn(patient);
-      name.given = filled([value, ...list(name.given).slice(1)]);
+      const name = editableName(patient);
+      name.given = nonEmptyList([value, ...list(name.given).slice(1)]);
     },
   },
   {
@@ -34,8 +34,8 @@ export const patient_fields: readonly Field<Patient>[] = [
     label: 'Middle name',
     read: ({ name }) => nameOf(name).middle,
     write: (patient, value) => {
-      const name = nameIn(patient);
-      name.given = filled([list(name.given)[0] ?? null, value]);
+      const name = editableName(patient);
+      name.given = nonEmptyList([list(name.given)[0] ?? null, value]);
     },
   },
   {
@@ -43,7 +43,7 @@ export const patient_fields: readonly Field<Patient>[] = [
     label: 'Last name',
     read: ({ name }) => nameOf(name).last,
     write: (patient, value) => {
-      nameIn(patient).family = value ?? undefined;
+      editableName(patient).family = value ?? undefined;
     },
   },
   {
@@ -57,19 +57,19 @@ export const patient_fields: readonly Field<Patient>[] = [
   {
     property: 'sex',
     label: 'Sex',
-    read: ({ gender }) => (gender === undefined ? null : sexOf(gender)),
+    read: ({ gender }) => (gender === undefined ? null : toSex(gender)),
     write: (patient, value) => {
-      patient.gender = value === null ? undefined : sexOf(value);
+      patient.gender = value === null ? undefined : toSex(value);
     },
   },
   telecomField('phone', 'Home phone', 'phone', home_uses, 'home'),
   telecomField('cell_phone', 'Cell phone', 'phone', ['mobile'], 'mobile'),
   telecomField('email', 'E-mail', 'email', email_uses, undefined),
   addressField('address_street', 'Street', 'line1', (address, value) => {
-    address.line = filled([value, ...list(address.line).slice(1)]);
+    address.line = nonEmptyList([value, ...list(address.line).slice(1)]);
   }),
   addressField('address_line2', 'Address line 2', 'line2', (address, value) => {
-    address.line = filled([list(address.line)[0] ?? null, value]);
+    address.line = nonEmptyList([list(address.line)[0] ?? null, value]);
   }),
   addressField('address_city', 'City', 'city', (address, value) => {
     address.city = value ?? undefined;
@@ -88,13 +88,13 @@ export const patient_fields: readonly Field<Patient>[] = [
       const others = list(patient.generalPractitioner).slice(1);
       // `Practitioner/7`, or the name of somebody whom the server may not know.
       const named = value?.startsWith('Practitioner/') ? { reference: value } : value !== null && { display: value };
-      patient.generalPractitioner = filled([named || null, ...others]);
+      patient.generalPractitioner = nonEmptyList([named || null, ...others]);
     },
   },
   contactField('emergency_contact_first_name', 'Emergency contact, first name', {
     read: ({ name }) => text(list(name?.given)[0]),
     write: (contact, value) => {
-      contact.name = { ...contact.name, given: filled([value]) };
+      contact.name = { ...contact.name, given: nonEmptyList([value]) };
     },
   }),
   contactField('emergency_contact_last_name', 'Emergency contact, last name', {
@@ -113,7 +113,7 @@ export const patient_fields: readonly Field<Patient>[] = [
     read: ({ telecom }) => text(list(telecom).find(({ system }) => system === 'phone')?.value),
     write: (contact, value) => {
       const others = list(contact.telecom).filter(({ system }) => system !== 'phone');
-      contact.telecom = filled([...others, value === null ? null : { system: 'phone' as const, value }]);
+      contact.telecom = nonEmptyList([...others, value === null ? null : { system: 'phone' as const, value }]);
     },
   }),
 ];
@@ -139,7 +139,7 @@ const emergency: fhir.CodeableConcept = {
 };
 
 function isEmergency(relationship: fhir.CodeableConcept): boolean {
-  return isCoded(relationship, contact_roles, ['C']);
+  return hasCode(relationship, contact_roles, ['C']);
 }
 
 function telecomField(
@@ -152,12 +152,12 @@ function telecomField(
   return {
     property,
     label,
-    read: ({ telecom }) => contactOf(telecom, system, uses),
+    read: ({ telecom }) => contactValue(telecom, system, uses),
     write: (patient, value) => {
       const present = telecomOf(patient.telecom, system, uses);
       const others = list(patient.telecom).filter((each) => each !== present);
       const changed = value === null ? null : { ...(present ?? { system, use }), value };
-      patient.telecom = filled([...others, changed]);
+      patient.telecom = nonEmptyList([...others, changed]);
     },
   };
 }
@@ -171,9 +171,9 @@ function addressField(
   return {
     property,
     label,
-    read: ({ address }) => addressParts(addressOf(address))[part],
+    read: ({ address }) => addressParts(currentAddress(address))[part],
     write: (patient, value) => {
-      const present = addressOf(patient.address);
+      const present = currentAddress(patient.address);
       const address: fhir.Address = present ?? { use: 'home' };
       // What it is in one piece would say the old one.
       address.text = undefined;
@@ -202,7 +202,7 @@ function contactField(
   };
 }
 
-function nameIn(patient: Patient): fhir.HumanName {
+function editableName(patient: Patient): fhir.HumanName {
   const present = currentName(patient.name);
   const name: fhir.HumanName = present ?? { use: 'official' };
   name.text = undefined;
@@ -211,7 +211,7 @@ function nameIn(patient: Patient): fhir.HumanName {
 }
 
 /** FHIR has no empty lists: what would be one is left out. */
-function filled<T>(all: readonly (T | null)[]): T[] | undefined {
+function nonEmptyList<T>(all: readonly (T | null)[]): T[] | undefined {
   const there = all.filter((each): each is T => each !== null);
   return there.length > 0 ? there : undefined;
 }

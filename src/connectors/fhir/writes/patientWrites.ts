@@ -4,11 +4,11 @@ import type { Demographics, PatientUpdate } from '../../patientWrites.ts';
 import { todayIn } from '../clock.ts';
 import { mrnOf } from '../lists/patients.ts';
 import type { Emr } from '../references.ts';
-import { addressOf, list } from '../values.ts';
-import { changesOf, foundChanges, merge, put, type Setting, settingsOf } from './fields.ts';
-import { firstCoverage } from './insuranceWrites.ts';
+import { currentAddress, list } from '../values.ts';
+import { changesWithoutBefore, describeChanges, merge, put, type Setting, toSettings } from './fields.ts';
+import { initialCoverage } from './insuranceWrites.ts';
 import { patient_fields, patientValues } from './patientFields.ts';
-import { afterwards, ensure, idOf, refuseUnplaced } from './steps.ts';
+import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
 
 /** The chart, then its insurances: each bears a marker of its own, so that a try that broke off is gone on with. */
 export function createPatient(emr: Emr): Operations['createPatient'] {
@@ -16,19 +16,19 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
   return {
     send: async (input, marker) => {
       const { payer, pharmacy_ehr_id, check_eligibility } = input;
-      refuseUnknown(input, { responsible_party: payer, pharmacy_id: pharmacy_ehr_id, check_eligibility });
-      const settings = settingsOf(patient_fields, patientValues(input));
+      rejectUnsupportedFields(input, { responsible_party: payer, pharmacy_id: pharmacy_ehr_id, check_eligibility });
+      const settings = toSettings(patient_fields, patientValues(input));
       const blank: fhir.Patient = { resourceType: 'Patient', active: true };
-      const { resource: patient, found } = await ensure(client, put(blank, settings), marker);
+      const { resource: patient, found } = await findOrCreate(client, put(blank, settings), marker);
       const id = idOf(patient);
-      await afterwards(
+      await afterCreate(
         `The patient was created with the MRN '${mrnOf(patient)}', but not all that belongs to it.`,
         async () => {
           // An earlier try may have made it of other values, which its client has put right since.
-          const stale = found && changesOf(patient, patient, settings).length > 0;
+          const stale = found && describeChanges(patient, patient, settings).length > 0;
           if (stale) await client.update<fhir.Patient>('Patient', id, (now) => put(now, settings), marker);
           for (const [n, coverage] of input.coverages.entries()) {
-            await ensure(client, await firstCoverage(emr, id, coverage), `${marker}-coverage-${n + 1}`);
+            await findOrCreate(client, await initialCoverage(emr, id, coverage), `${marker}-coverage-${n + 1}`);
           }
         },
       );
@@ -50,10 +50,10 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
 
 export function updatePatient(emr: Emr): Operations['updatePatient'] {
   const { client, timezone } = emr;
-  const settings = (input: PatientUpdate) => settingsOf(patient_fields, patientValues(input));
+  const settings = (input: PatientUpdate) => toSettings(patient_fields, patientValues(input));
   return {
     send: async (input, marker) => {
-      refuseUnknown(input);
+      rejectUnsupportedFields(input);
       const wanted = settings(input);
       const { before, after } = await client.update<fhir.Patient>(
         'Patient',
@@ -61,12 +61,12 @@ export function updatePatient(emr: Emr): Operations['updatePatient'] {
         (current, first) => changed(current, first, wanted, input, timezone),
         marker,
       );
-      return { ehr_id: input.patient_ehr_id, changes: changesOf(before, after, wanted) };
+      return { ehr_id: input.patient_ehr_id, changes: describeChanges(before, after, wanted) };
     },
     ...(client.canFind('Patient') && {
       find: async (marker, input) => {
         const patient = await client.findByMarker<fhir.Patient>('Patient', marker);
-        return patient && { ehr_id: idOf(patient), changes: foundChanges(patient, settings(input)) };
+        return patient && { ehr_id: idOf(patient), changes: changesWithoutBefore(patient, settings(input)) };
       },
     }),
   };
@@ -83,7 +83,7 @@ function changed(
   const moves = wanted.some(
     ({ field, value }) => field.property.startsWith('address_') && field.read(current) !== value,
   );
-  const present = addressOf(current.address);
+  const present = currentAddress(current.address);
   const former = moves && save_previous_address && present && structuredClone({ ...present, use: 'old' as const });
   const patient = merge(current, first, wanted);
   if (!former) return patient;
@@ -95,8 +95,8 @@ function changed(
  * Refuses what a FHIR patient has no place for. Consents and who pays are not said by a client of such an EMR: the
  * service fills them in for those that have them, and here they are passed over.
  */
-function refuseUnknown(input: Demographics, more: Record<string, unknown> = {}): void {
-  refuseUnplaced({
+function rejectUnsupportedFields(input: Demographics, more: Record<string, unknown> = {}): void {
+  rejectUnsupported({
     no_email_reason: input.no_email_reason,
     language: input.language,
     race: input.race,

@@ -6,7 +6,7 @@ import type { FhirClient } from '../transport/client.ts';
  * A write of several records must be able to go on where it broke off. So each of them has a marker of its own and is
  * asked for before it is made; `found` says that an earlier try has made it.
  */
-export async function ensure<T extends fhir.FhirResource>(
+export async function findOrCreate<T extends fhir.FhirResource>(
   client: FhirClient,
   resource: T,
   marker: string,
@@ -21,7 +21,7 @@ export async function ensure<T extends fhir.FhirResource>(
  * What is done after a record was made. When it fails the record stands all the same: a refusal says so (`stands`), and
  * of everything else the outcome is not known until the record is looked for.
  */
-export async function afterwards<T>(stands: string, work: () => Promise<T>): Promise<T> {
+export async function afterCreate<T>(stands: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -34,7 +34,7 @@ export async function afterwards<T>(stands: string, work: () => Promise<T>): Pro
 }
 
 /** What FHIR R4 has no place for is refused by its name in the interface, not dropped. */
-export function refuseUnplaced(fields: Record<string, unknown>): void {
+export function rejectUnsupported(fields: Record<string, unknown>): void {
   const field = Object.keys(fields).find((name) => {
     const value = fields[name];
     return value !== undefined && value !== null && value !== false && value !== '';

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure, type EmrWrite, type Operations } from '../../connector.ts';
 import type { Emr } from '../references.ts';
-import { afterwards, ensure, idOf, refuseUnplaced } from './steps.ts';
+import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
 
 type Write = Operations['uploadDocument'];
 type Input = Write extends EmrWrite<infer In, infer _Out> ? In : never;
@@ -14,16 +14,16 @@ export function uploadDocument(emr: Emr): Write {
   const { client } = emr;
   return {
     send: async (input, marker) => {
-      refuseUnplaced({ template_name: input.template_name });
+      rejectUnsupported({ template_name: input.template_name });
       const task_wanted = input.assigned_to_ehr_id !== null || input.high_priority;
       if (task_wanted && !client.capabilities.interactions('Task').has('create')) {
-        refuseUnplaced({ emr_assigned_to_id: input.assigned_to_ehr_id, is_high_priority: input.high_priority });
+        rejectUnsupported({ emr_assigned_to_id: input.assigned_to_ehr_id, is_high_priority: input.high_priority });
       }
       const document = await storeDocument(emr, input, marker);
       const id = idOf(document);
       if (task_wanted) {
         const stands = 'The document was stored, but nobody was told of it.';
-        await afterwards(stands, () => ensure(client, taskFor(input, id), `${marker}-task`));
+        await afterCreate(stands, () => findOrCreate(client, taskFor(input, id), `${marker}-task`));
       }
       return { ehr_id: id };
     },
@@ -48,7 +48,7 @@ async function storeDocument(emr: Emr, input: Input, marker: string): Promise<fh
   const { client } = emr;
   const data = input.content.toString('base64');
   try {
-    return (await ensure(client, documentFrom(input, { data }), marker)).resource;
+    return (await findOrCreate(client, documentFrom(input, { data }), marker)).resource;
   } catch (error) {
     const beside = client.capabilities.interactions('Binary').has('create');
     if (!(error instanceof EmrFailure && error.kind === 'refused' && beside)) throw error;
@@ -66,7 +66,7 @@ async function storeDocument(emr: Emr, input: Input, marker: string): Promise<fh
       // The server takes files in neither way: what it said of the first one is the reason.
       throw failure instanceof EmrFailure && failure.kind === 'refused' ? error : failure;
     });
-    return (await ensure(client, documentFrom(input, { url: `Binary/${idOf(stored)}` }), marker)).resource;
+    return (await findOrCreate(client, documentFrom(input, { url: `Binary/${idOf(stored)}` }), marker)).resource;
   }
 }
 

@@ -6,12 +6,12 @@ import { type Coded, dayFrom, type Making, someOf, times } from './sizes.ts';
 export function billingOf(making: Making): fhir.FhirResource[] {
   const { size } = making;
   return [
-    ...times(size.patients, (index) => coveragesOf(making, index)).flat(),
-    ...times(size.claims, (index) => claimOf(making, index)).flat(),
+    ...times(size.patients, (index) => loadCoverages(making, index)).flat(),
+    ...times(size.claims, (index) => toClaim(making, index)).flat(),
   ];
 }
 
-function coveragesOf(making: Making, index: number): fhir.Coverage[] {
+function loadCoverages(making: Making, index: number): fhir.Coverage[] {
   const patient = `Patient/pat-${index + 1}`;
   if (index % 10 === 9) return [];
   const bare: fhir.Coverage = {
@@ -39,7 +39,7 @@ function coveragesOf(making: Making, index: number): fhir.Coverage[] {
   return index % 6 === 0 ? [first, second] : [first];
 }
 
-function claimOf(making: Making, index: number): fhir.FhirResource[] {
+function toClaim(making: Making, index: number): fhir.FhirResource[] {
   const { chance, size } = making;
   const number = 1 + chance.below(size.patients);
   const patient = { reference: `Patient/pat-${number}` };

@@ -11,7 +11,7 @@ export function chartsOf(making: Making): fhir.FhirResource[] {
       code: { coding: [{ system: rxnorm, code: '860975', display: 'metformin 500 MG Oral Tablet' }] },
     },
     ...times(size.patients, (index) => chartOf(making, index + 1)).flat(),
-    ...times(size.orders, (index) => orderOf(making, index)).flat(),
+    ...times(size.orders, (index) => toOrder(making, index)).flat(),
     ...times(size.documents, (index) => documentOf(making, index)).flat(),
   ];
 }
@@ -79,7 +79,7 @@ function chartOf(making: Making, number: number): fhir.FhirResource[] {
   return [...medications, ...visits, ...(number % 8 === 1 ? [alert] : [])];
 }
 
-function orderOf(making: Making, index: number): fhir.FhirResource[] {
+function toOrder(making: Making, index: number): fhir.FhirResource[] {
   const { chance, size } = making;
   const id = `order-${index + 1}`;
   const subject = { reference: `Patient/${someOf(making, 'pat', size.patients)}` };

@@ -57,10 +57,10 @@ export function practitionersOf({ size }: Making): fhir.FhirResource[] {
 
 /** People who plainly do not exist: test surnames, example.org mail, 555-01xx numbers. Every fortieth is a bare id. */
 export function patientsOf(making: Making): fhir.FhirResource[] {
-  return times(making.size.patients, (index) => patientOf(making, index)).flat();
+  return times(making.size.patients, (index) => toPatient(making, index)).flat();
 }
 
-function patientOf(making: Making, index: number): fhir.FhirResource[] {
+function toPatient(making: Making, index: number): fhir.FhirResource[] {
   const { chance, size } = making;
   const id = `pat-${index + 1}`;
   const family = index === 0 ? 'Testpatient' : familyOf(chance.below(families.length));

@@ -6,7 +6,7 @@ export function scheduleOf(making: Making): fhir.FhirResource[] {
   const { size } = making;
   return [
     ...times(size.doctors, (index) => scheduleOfDoctor(making, index + 1)).flat(),
-    ...times(size.appointments, (index) => appointmentOf(making, index)),
+    ...times(size.appointments, (index) => toAppointment(making, index)),
     {
       resourceType: 'Appointment',
       id: 'appt-bare',
@@ -47,7 +47,7 @@ function halfHour(day: string, index: number): [string, string] {
   return [at(9 * 60 + index * 30), at(9 * 60 + index * 30 + 30)];
 }
 
-function appointmentOf(making: Making, index: number): fhir.Appointment {
+function toAppointment(making: Making, index: number): fhir.Appointment {
   const { chance, size } = making;
   const days = chance.below(60) - 30;
   const [start, end] = halfHour(dayFrom(making, days), chance.below(half_hours));

@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
+import type { InsuranceProviderSource } from '../../model/insuranceProvider.ts';
 import type { LocationSource } from '../../model/location.ts';
 import type { PharmacySource } from '../../model/pharmacy.ts';
 import { list } from './lists.ts';
-import { activity, addressOneLine, blankToNull, flag, id, text, textOrNull } from './values.ts';
+import { addressOneLine, blankToNull, flag, id, isoInstant, text, textOrNull, toStatus } from './values.ts';
 
 export const locations = list({
   path: '/api/facilities',
@@ -20,7 +21,7 @@ export const locations = list({
   source: (row): LocationSource => ({
     ehr_id: row.facilityId,
     name: row.name,
-    status: activity(row.activeFlag),
+    status: toStatus(row.activeFlag),
     address: {
       address1: blankToNull(row.address.line1),
       address2: blankToNull(row.address.line2),
@@ -56,6 +57,32 @@ export const pharmacies = list({
     },
     phone: blankToNull(row.phone),
     email: blankToNull(row.email),
-    status: activity(row.activeFlag),
+    status: toStatus(row.activeFlag),
+  }),
+});
+
+export const insuranceProviders = list({
+  path: '/api/insurance-companies',
+  row: Compile(
+    Type.Object({
+      companyId: id,
+      name: text,
+      payerId: textOrNull,
+      carrierId: textOrNull,
+      activeFlag: flag,
+      address: addressOneLine,
+      createdAt: textOrNull,
+    }),
+  ),
+  source: (row): InsuranceProviderSource => ({
+    ehr_id: row.companyId,
+    name: row.name,
+    payer_id: blankToNull(row.payerId),
+    active: row.activeFlag === 'Y',
+    address: blankToNull(row.address.line1),
+    city: blankToNull(row.address.city),
+    state: blankToNull(row.address.state),
+    created_at: isoInstant(row.createdAt),
+    carrier_id: blankToNull(row.carrierId),
   }),
 });
