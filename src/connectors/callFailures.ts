@@ -1,7 +1,7 @@
 import type { OutboundFailure, OutboundResponse } from '../security/outbound.ts';
 import { EmrFailure, type EmrFailureKind } from './connector.ts';
 
-/** What a call that got no answer comes to. `lost` is what it means that the request may have arrived. */
+/** The failure for a call that got no response. `kind_if_sent` applies when the request may have reached the EMR. */
 export function noResponse(emr: string, error: OutboundFailure, lost: EmrFailureKind): EmrFailure {
   const { kind, words } = failures[error.kind];
   return new EmrFailure(kind ?? (error.sent ? lost : 'unavailable'), words(emr), { cause: error });
@@ -14,7 +14,7 @@ const failures: Record<OutboundFailure['kind'], { words: (emr: string) => string
   broken: { words: (emr) => `The connection to ${lowered(emr)} broke off.` },
 };
 
-/** An EMR that asks for patience; it may say how long. */
+/** The failure for an EMR that is overloaded. It may say how long to wait. */
 export function tooBusy(emr: string, { status, headers }: OutboundResponse): EmrFailure {
   const after = headers['retry-after'] ?? '';
   const wait_ms = /^\d+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now();
@@ -22,7 +22,7 @@ export function tooBusy(emr: string, { status, headers }: OutboundResponse): Emr
   return new EmrFailure('unavailable', words, Number.isNaN(wait_ms) ? {} : { retry_after_ms: Math.max(0, wait_ms) });
 }
 
-/** `The EMR` in the middle of a sentence; a name stays as it is. */
+/** `The EMR` in the middle of a sentence. A product name keeps its capital. */
 function lowered(emr: string): string {
   return emr.replace(/^The /, 'the ');
 }

@@ -1,14 +1,14 @@
 import { EmrFailure, type Grant } from './connector.ts';
 
-/** What an EMR gave us to come back with, while an account is open: the newest of it, and how it is renewed. */
+/** The current grant of an open account, and its renewal. */
 export type GrantHolder = {
   current(): Grant;
   /**
-   * Renews it without a person, unless that was done since `used` was taken. Calls under way at once share one renewal.
-   * A refused one stands: asking again would only be refused again, and some EMRs lock people out for it.
+   * Renews the grant without a person, unless another call has replaced `used` already. Concurrent calls share one
+   * renewal. A rejected renewal is not repeated: it would fail again, and some EMRs lock users out after several
+   * failures.
    */
   renew(used: Grant): Promise<void>;
-  /** Puts one that was kept in the place of the present one. */
   replace(grant: Grant): void;
 };
 
@@ -31,7 +31,7 @@ export function holdGrant(first: Grant, renew: (grant: Grant) => Promise<Grant>)
   return {
     current: () => grant,
     renew: async (used) => {
-      // Another call may have renewed it while this one was on its way with the old one.
+      // Another call may have renewed it in the meantime.
       if (grant === used) await renewOnce();
     },
     replace: (kept) => {

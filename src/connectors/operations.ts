@@ -1,6 +1,6 @@
 import type { OperationName, Operations } from './connector.ts';
 
-/** The operations that a connector implements, each over an open session. What is not in the table is not offered. */
+/** The operations that a connector implements, each over an open session. The keys are the connector's capabilities. */
 export type Implementations<Session> = { [Name in OperationName]?: (session: Session) => Operations[Name] };
 
 export function operationNames(table: Partial<Record<OperationName, unknown>>): OperationName[] {

@@ -1,19 +1,19 @@
 import { text } from './values.ts';
 
-/** FHIR tells instants, the interface what the clock of the practice shows. */
+/** Conversion between FHIR's instants and the local time of the practice. */
 
-/** What the clock of a zone shows at an instant, `2026-03-08T09:30:00`; null where no instant is told. */
+/** The local time in a zone at an instant: `2026-03-08T09:30:00`. Returns null if it is not an instant. */
 export function wallTime(moment: unknown, timezone: string): string | null {
   const told = text(moment);
   if (told === null || !/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(told)) return null;
-  // Without a zone it is no instant by the standard; where a server sends one all the same, the practice's is meant.
+  // The standard requires a zone. If a server omits it, the time is taken as the practice's local time.
   if (!/(Z|[+-]\d\d:\d\d)$/.test(told)) return dayIn(told) && `${told.slice(0, 16)}:00`;
   const ms = Date.parse(told);
   if (Number.isNaN(ms)) return null;
   return new Date(minuteOf(ms) + offsetAt(timezone, ms)).toISOString().slice(0, 19);
 }
 
-/** The day that a date or an instant falls on. A year or a month alone is no day. */
+/** The local date of a date or an instant. Returns null for a year or a month. */
 export function dayOf(moment: unknown, timezone: string): string | null {
   const told = text(moment);
   if (told === null) return null;
@@ -22,8 +22,8 @@ export function dayOf(moment: unknown, timezone: string): string | null {
 }
 
 /**
- * The instant at which the clock of a zone shows `2026-03-08T09:30:00`, in ISO 8601 with its offset. A time that it
- * shows twice is the first of the two, one that it skips the moment of the change: as availability reads them.
+ * The instant of a local time `2026-03-08T09:30:00`, in ISO 8601 with offset. Of an ambiguous time the first is used,
+ * for a skipped time the moment of the transition, as in availability.
  */
 export function instantAt(shown: string, timezone: string): string {
   const ms = msAt(shown, timezone);
@@ -44,7 +44,7 @@ export function msAt(shown: string, timezone: string): number {
 
 const day_ms = 86_400_000;
 
-/** The first day of a search and the last, with a day to spare: servers read a day in zones of their own. */
+/** Search bounds for a range of dates, with one day to spare: servers interpret dates in their own zones. */
 export function daysAround(from: string, to: string): string[] {
   const moved = (day: string, by_ms: number) => new Date(Date.parse(day.slice(0, 10)) + by_ms).toISOString();
   return [`ge${moved(from, -day_ms).slice(0, 10)}`, `le${moved(to, day_ms).slice(0, 10)}`];
@@ -54,20 +54,20 @@ export function addDays(day: string, days: number): string {
   return new Date(Date.parse(`${day.slice(0, 10)}T00:00:00Z`) + days * day_ms).toISOString().slice(0, 10);
 }
 
-/** Today by the clock of the practice. */
+/** The current date at the practice. */
 export function todayIn(timezone: string): string {
   const now = Date.now();
   return new Date(now + offsetAt(timezone, now)).toISOString().slice(0, 10);
 }
 
-/** JavaScript takes February 30th for March 2nd. */
+/** JavaScript parses February 30 as March 2. */
 function dayIn(told: string): string | null {
   const day = told.slice(0, 10);
   const ms = Date.parse(`${day}T00:00:00Z`);
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day) ? day : null;
 }
 
-/** The moment at which the offset of the zone changes, to the minute. */
+/** The moment at which the zone's offset changes, to the minute. */
 function changeBetween(timezone: string, from_ms: number, to_ms: number): number {
   const before = offsetAt(timezone, from_ms - 60_000);
   let [low, high] = [from_ms - 60_000, to_ms];
@@ -83,7 +83,7 @@ function minuteOf(ms: number): number {
   return Math.floor(ms / 60_000) * 60_000;
 }
 
-/** Making one costs 50 µs, using it 2. */
+/** Creating a formatter takes 50 µs, using it 2 µs. */
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
 function offsetAt(timezone: string, ms: number): number {

@@ -13,7 +13,7 @@ export const fhir: Connector = {
   credential_fields,
   sign_in_ways,
   page_sign_in: pageSignIn,
-  // Some servers fail when two creates run at once.
+  // Some servers fail when two creates run at the same time.
   limits: { parallel_max: 1 },
   restricted_fields: false,
   refuseAddress: (url) => (url.href.includes('?') ? 'must be the base address of the FHIR server.' : undefined),

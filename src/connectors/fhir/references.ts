@@ -2,12 +2,12 @@ import type * as fhir from 'fhir/r4.js';
 import type { FhirClient } from './transport/client.ts';
 import { list, text } from './values.ts';
 
-/** What every operation works with: the server, and the clock of the practice. */
+/** What every operation needs: the server, and the time zone of the practice. */
 export type Emr = { client: FhirClient; timezone: string };
 
 /**
- * The id of the record that a reference names, where it is of this type and on this server. One that names a whole
- * address may be of another server, whose Patient/7 is somebody else than ours.
+ * The id in a relative reference to this type. Absolute references are ignored: they may point to another server, where
+ * Patient/7 is a different person.
  */
 export function refId(reference: fhir.Reference | undefined, type: string): string | null {
   const [, named, id] =
@@ -15,12 +15,12 @@ export function refId(reference: fhir.Reference | undefined, type: string): stri
   return named === type && id !== undefined ? id : null;
 }
 
-/** The ids of all records of a type that these references name, each once. */
+/** The distinct ids of all references to this type. */
 export function refIds(references: readonly (fhir.Reference | undefined)[], type: string): string[] {
   return [...new Set(references.map((each) => refId(each, type)).filter((id) => id !== null))];
 }
 
-/** A record that is held inside the one that refers to it (`#payer`). */
+/** A record contained in the one that refers to it (`#payer`). */
 export function containedResource<T extends fhir.FhirResource>(
   holder: fhir.DomainResource,
   reference: fhir.Reference | undefined,
@@ -29,11 +29,11 @@ export function containedResource<T extends fhir.FhirResource>(
   const name = text(reference?.reference);
   if (!name?.startsWith('#')) return undefined;
   const found = list(holder.contained).find((each) => each.resourceType === type && `#${each.id}` === name);
-  // Its resourceType names its shape.
+  // Its resourceType determines its type.
   return found as T | undefined;
 }
 
-/** Records that others refer to, fetched many at once and kept for the pages that follow. */
+/** Loads referenced records in batches and caches them for the following pages. */
 export type Resolver = {
   load<T extends fhir.FhirResource>(type: T['resourceType'], ids: readonly string[]): Promise<ReadonlyMap<string, T>>;
 };
@@ -48,13 +48,13 @@ export function createResolver(client: FhirClient): Resolver {
       const missing = [...new Set(ids)].filter((id) => !known.has(id));
       for (const [id, found] of await fetchAll<T>(client, type, missing)) known.set(id, found);
       const asked = ids.map((id): [string, fhir.FhirResource | undefined] => [id, known.get(id)]);
-      // Only records of this type are kept under it.
+      // Each map contains records of one type only.
       return new Map(asked.filter((pair): pair is [string, T] => pair[1] !== undefined));
     },
   };
 }
 
-/** Splits what is asked for in one question: 100 references of 45 characters fit into an address of 8 KB. */
+/** Splits a list of references for one search each: 100 references of 45 characters fit in a URL of 8 KB. */
 export function inChunks<T>(all: readonly T[]): T[][] {
   const chunks: T[][] = [];
   for (let n = 0; n < all.length; n += chunk_size) chunks.push(all.slice(n, n + chunk_size));
@@ -62,7 +62,7 @@ export function inChunks<T>(all: readonly T[]): T[][] {
 }
 
 const chunk_size = 100;
-/** Of a type; a page refers to some hundreds, so that most of a practice's people stay at hand. */
+/** Per type. A page refers to a few hundred records, so that most of a practice's people stay cached. */
 const kept_max = 2000;
 
 async function fetchAll<T extends fhir.FhirResource>(
@@ -86,7 +86,7 @@ async function fetchAll<T extends fhir.FhirResource>(
   return found;
 }
 
-/** Records that refer to these ones, by the parameter that says so; none where the server cannot be asked. */
+/** Records that refer to these ones by one of the search parameters. Empty if the server supports none of them. */
 export async function findReferencing<T extends fhir.FhirResource>(
   client: FhirClient,
   type: T['resourceType'],

@@ -4,7 +4,7 @@ import { OutboundFailure, type OutboundResponse } from '../../security/outbound.
 import { noResponse, tooBusy } from '../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../connector.ts';
 
-/** What an answer must look like; more fields than these may be in it. */
+/** A compiled schema. A response may contain additional fields. */
 export type Shape<Answer> = { Check(value: unknown): value is Answer };
 
 export type Call<Answer> = {
@@ -12,15 +12,15 @@ export type Call<Answer> = {
   path: string;
   body?: Record<string, unknown>;
   answer: Shape<Answer>;
-  /** Whether it changes a chart: then a lost answer leaves the outcome unknown. */
+  /** Whether it changes a chart. A lost response then leaves the outcome unknown. */
   writes?: boolean;
 };
 
-/** What came back. `failure` is what a denial means to a caller who knows no better by its `code`. */
+/** `failure` is the default meaning of a rejection, for callers that do not handle its `code`. */
 export type Reply<Answer> = { answer: Answer } | Denied;
 export type Denied = { code: string | undefined; failure: EmrFailure };
 
-/** One exchange with Larkspur. Throws when it is not there to answer: out of reach, too slow, too busy, or out of order. */
+/** Sends one request to Larkspur. Throws if Larkspur is unreachable, too slow, overloaded or out of order. */
 export async function call<Answer>(
   endpoint: EmrEndpoint,
   asked: Call<Answer>,
@@ -34,7 +34,7 @@ export async function call<Answer>(
   const json = jsonOf(response);
   if (status < 300 && asked.answer.Check(json)) return { answer: json };
   if (status >= 400 && rejection.Check(json)) return denied(status, json);
-  // Also a 404 that is not in Larkspur's words: a proxy's page must not pass for "there is no such record".
+  // Includes a 404 that is not in Larkspur's format: a proxy's error page does not mean "no such record".
   return { code: undefined, failure: new EmrFailure(lost, unreadable) };
 }
 
@@ -43,7 +43,7 @@ export function answerOf<Answer>(reply: Reply<Answer>): Answer {
   throw reply.failure;
 }
 
-/** A path with its values encoded. */
+/** A path with its parameters encoded. */
 export function path(parts: TemplateStringsArray, ...values: string[]): string {
   return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
 }
@@ -51,9 +51,9 @@ export function path(parts: TemplateStringsArray, ...values: string[]): string {
 export const unreadable = 'Larkspur gave an answer that could not be read.';
 
 const timeout_ms = 10_000;
-/** Many times the longest answer there is: a page of 200 providers with their hours takes 0.6 MB. */
+/** The largest response, a page of 200 providers with their hours, is 0.6 MB. */
 const response_bytes_max = 8_000_000;
-/** Room for a list of the values that a practice accepts. */
+/** Long enough for a list of the values that a practice accepts. */
 const error_text_max = 1000;
 
 const Denial = Type.Object({
@@ -91,11 +91,11 @@ async function exchange(
   }
 }
 
-/** Undefined when it is not JSON to its last byte. The parser's error quotes the answer, so it goes no further. */
+/** Returns undefined if the body is not valid JSON. The parser's error quotes the body, so it is dropped. */
 function jsonOf({ body, truncated }: OutboundResponse): unknown {
   if (truncated) return undefined;
   try {
-    // Strict, because a replaced byte would be a changed name in a chart.
+    // Fatal, because a replacement character would change a name in a chart.
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
     return undefined;
@@ -105,7 +105,7 @@ function jsonOf({ body, truncated }: OutboundResponse): unknown {
 function denied(status: number, rejection: Denial): Denied {
   const { errorCode, errorText } = rejection;
   const plain = `Larkspur did not accept the request (${status}).`;
-  // Only these speak of the record; other texts speak of the request, which is ours and not the reader's.
+  // Only these texts are about the record. The others are about our request and mean nothing to the reader.
   const spoken = status === 404 || status === 422 || errorCode === 'CONFLICT';
   const words = errorCode === 'DUPLICATE_PATIENT' ? duplicate_patient : (spoken && shown(errorText)) || plain;
   const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', words, detailsOf(rejection));

@@ -2,7 +2,7 @@ import type { SavedField } from '../patientWrites.ts';
 import { isoDate } from './values.ts';
 import type { Receipt } from './writeCall.ts';
 
-/** The interface's names of Larkspur's fields, by the kind of record: what is not here is Larkspur's own affair. */
+/** Interface names of Larkspur's fields, by kind of record. Fields that are not listed are not reported. */
 export type Properties = Record<string, Record<string, string>>;
 
 const person = {
@@ -75,7 +75,7 @@ export const insurance_properties: Properties = {
   },
 };
 
-/** What a write changed, in the interface's words; a field that Larkspur set back to what it was is among it. */
+/** What a write changed, in interface names. Includes fields that Larkspur reset to their previous value. */
 export function toChanges({ changes, corrections }: Receipt, properties: Properties): SavedField[] {
   const main = Object.keys(properties)[0] ?? '';
   const unchanged = corrections
@@ -96,7 +96,7 @@ export function toChanges({ changes, corrections }: Receipt, properties: Propert
   });
 }
 
-/** A label for a field of which Larkspur gives none: `groupNumber` is 'Group number'. */
+/** A label for a field without one: `groupNumber` becomes 'Group number'. */
 function labelOf(field: string): string {
   const words = field.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words.charAt(0).toUpperCase() + words.slice(1);
@@ -106,7 +106,7 @@ function toText(value: unknown): string | null {
   return value === null || value === undefined ? null : String(value);
 }
 
-/** Dates in the interface's form; everything else as Larkspur has it. */
+/** Converts dates to ISO 8601 and leaves other values as they are. */
 function shown(value: string | null): string | null {
   return value === null ? null : (isoDate(value) ?? value);
 }

@@ -12,7 +12,7 @@ import { blankToNull, flag, id, isoDate, text, textOrNull } from './values.ts';
 export async function findPatient(ask: Ask, mrn: string): Promise<PatientSource | undefined> {
   if (mrn.length > mrn_max) return undefined;
   const found = await collect(pages(ask, patients, { mrn }));
-  // A write goes into the chart of whoever is returned here: nobody rather than somebody else.
+  // Writes go to the chart returned here, so a wrong match must fail.
   if (found.some((patient) => patient.mrn !== mrn)) throw new EmrFailure('unavailable', unreadable);
   if (found.length > 1) throw new EmrFailure('refused', 'Larkspur has several patients with this MRN.');
   return found[0];
@@ -48,7 +48,7 @@ export async function listPatientPharmacies(ask: Ask, patient_ehr_id: string): P
   }));
 }
 
-/** Larkspur searches by no longer one, and far beyond that the address of the question itself would be refused. */
+/** Larkspur's own limit. */
 const mrn_max = 200;
 const medications = Compile(
   Type.Object({

@@ -2,7 +2,6 @@ import { type Static, Type } from 'typebox';
 import type { ClaimSource } from '../../model/claim.ts';
 import { blankToNull, dollars, id, isoDate, money, moneyOrNull, text, textOrNull } from './values.ts';
 
-/** What a claim holds inside itself. */
 export const Insurance = Type.Object({
   insuranceId: textOrNull,
   name: textOrNull,

@@ -40,7 +40,7 @@ export async function getCodeLists(ask: Ask): Promise<CodeLists> {
   };
 }
 
-/** Larkspur's name of a patient's field as ours; those not listed differ in spelling alone. */
+/** The interface name of a Larkspur patient field. Names not listed differ only in case style. */
 function fieldOf(name: string): string {
   return other_names.get(name) ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

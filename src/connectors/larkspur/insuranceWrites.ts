@@ -72,7 +72,7 @@ function guarantor({ street, city, state, zip, ...person }: Subscriber) {
   };
 }
 
-/** How the subscriber's record stands to the patient, in the codes that Larkspur has for those who pay. */
+/** The subscriber's relationship to the patient, as one of Larkspur's guarantor codes. */
 const guarantor_codes: Record<SubscriberRelationship, string> = {
   '01': '1',
   '02': '2',

@@ -4,22 +4,22 @@ import { EmrFailure } from '../connector.ts';
 import { answerOf, type Shape, unreadable } from './call.ts';
 import type { Ask } from './session.ts';
 
-/** One of Larkspur's lists: where it is, what a row looks like, and what it is in our words. */
+/** One of Larkspur's lists: its path, the schema of a row, and the mapping of a row. */
 export type List<Row, Source extends { ehr_id: string }> = {
   path: string;
   row: Shape<Row>;
   source: (row: Row) => Source;
 };
 
-/** Says that the types of a list fit together; they are taken from its row. */
+/** Infers the types of a list from its row schema. */
 export function list<Row, Source extends { ehr_id: string }>(declared: List<Row, Source>): List<Row, Source> {
   return declared;
 }
 
 /**
- * Reads a list to its end, or fails: what is missing from a list that ended well is deleted on our side. A record that
- * is removed while we read moves the later ones forward by one and so out of our sight: only the total shows it. One
- * that is added comes last, for Larkspur's lists are in the order of ids that only rise.
+ * Reads a list to its end or fails, because records missing from a complete list are deleted on our side. A record
+ * removed during the read shifts the following ones by one, past the next page; only the total shows it. A record added
+ * during the read comes last, because the lists are ordered by ascending id.
  */
 export async function* pages<Row, Source extends { ehr_id: string }>(
   ask: Ask,
@@ -45,6 +45,6 @@ export async function* pages<Row, Source extends { ehr_id: string }>(
   }
 }
 
-/** Larkspur gives up to 500. */
+/** Larkspur allows up to 500. */
 const page_size = 200;
 const envelope = Compile(Type.Object({ total: Type.Integer({ minimum: 0 }), rows: Type.Array(Type.Unknown()) }));

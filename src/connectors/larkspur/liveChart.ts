@@ -187,7 +187,7 @@ const alerts = Compile(
   }),
 );
 
-/** Larkspur's codes for how a guarantor stands to the patient, as the four that the interface knows. */
+/** Maps Larkspur's guarantor codes to the four relationships of the interface. */
 function relationshipOf(code: string | null): LiveGuarantor['relationship'] {
   if (code === '1') return 'self';
   if (code === '2' || code === '53') return 'spouse';

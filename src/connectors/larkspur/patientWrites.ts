@@ -64,7 +64,7 @@ export const requestEligibility = write<Operations['requestEligibility']>(
   toWritten,
 );
 
-/** Larkspur's codes of who pays. */
+/** Larkspur's codes for responsible parties. */
 const party_codes: Record<ResponsibleParty, string> = {
   self: '1',
   spouse: '2',
@@ -89,7 +89,7 @@ const party_codes: Record<ResponsibleParty, string> = {
   other: '99',
 };
 
-/** What is undefined is left out of the body, and Larkspur leaves it as it is. */
+/** Undefined fields are omitted from the body, and Larkspur leaves them unchanged. */
 function demographics(input: Demographics): Record<string, unknown> {
   const address = defined({
     line1: input.address_street,

@@ -48,7 +48,7 @@ export const providers = list({
   }),
 });
 
-/** None for a shift with a date that cannot be read: without its limits it would offer days that are not worked. */
+/** Drops a shift with an invalid date: without its limits, it would offer days on which nobody works. */
 function toShift(shift: Shift): ShiftSource[] {
   const { recurrence } = shift;
   const from = isoDate(shift.effectiveFrom);

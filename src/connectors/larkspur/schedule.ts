@@ -7,7 +7,7 @@ import { list } from './lists.ts';
 import type { Ask } from './session.ts';
 import { blankToNull, id, isoDate, isoInstant, isoLocalTime, text, textOrNull, toSex, wallTime } from './values.ts';
 
-/** Nobody comes: Larkspur gives the time of such an appointment away again. */
+/** Cancelled, no-show, rescheduled: Larkspur books the time again. */
 const free_statuses = new Set(['CAN', 'NOS', 'RSC']);
 
 const Appointment = Type.Object({

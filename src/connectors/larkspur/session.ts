@@ -4,12 +4,12 @@ import { type Access, type EmrEndpoint, EmrFailure, type Grant } from '../connec
 import { holdGrant } from '../grantStore.ts';
 import { type Call, call, type Reply } from './call.ts';
 
-/** Asks Larkspur as the person who linked the account. */
+/** Sends a request as the person who linked the account. */
 export type Ask = <Answer>(asked: Call<Answer>) => Promise<Reply<Answer>>;
 
 /**
- * Sessions end after 30 idle minutes; the device that was remembered at sign-in opens the next one without a person.
- * A call that met the end of a session was not applied, so it is repeated, writes too.
+ * Sessions expire after 30 idle minutes. The device token from sign-in opens the next one without a person. A call
+ * rejected with an expired session was not applied, so it is repeated, including writes.
  */
 export function openSession(endpoint: EmrEndpoint, access: Access): Ask {
   const grant = holdGrant(access.grant, (before) => renew(endpoint, access, before));
@@ -37,7 +37,7 @@ function hasExpired(reply: Reply<unknown>): boolean {
   return 'code' in reply && reply.code === 'SESSION_EXPIRED';
 }
 
-/** Gives the new grant when it is kept: one that could not be kept is not used, and the next call renews again. */
+/** Returns the new grant after saving it. If saving fails, the grant is not used and the next call renews again. */
 async function renew(endpoint: EmrEndpoint, { credentials, saveGrant }: Access, grant: Grant): Promise<Grant> {
   const reply = await call(endpoint, {
     method: 'POST',
@@ -48,7 +48,7 @@ async function renew(endpoint: EmrEndpoint, { credentials, saveGrant }: Access, 
   if (!('answer' in reply)) {
     const reason = reasons.get(reply.code);
     if (reason !== undefined) throw new EmrFailure('login_required', reason);
-    // A lock opens by itself, so it is waited for: a person could not sign in either.
+    // A lock expires by itself. Until then, nobody could sign in either.
     const locked = reply.code === 'LOCKED' && 'Larkspur has locked this user for a while.';
     throw new EmrFailure('unavailable', locked || reply.failure.message);
   }

@@ -4,12 +4,14 @@ import { type Credentials, type EmrEndpoint, EmrFailure, type SignIn } from '../
 import { call, type Denied } from './call.ts';
 import { signedIn, toGrant } from './session.ts';
 
-/** Password first, then the one-time code. Nothing is kept in between: with a code, both steps are taken at once. */
+/**
+ * Sends the password, then the one-time code. Nothing is stored in between: with a code, both steps run in one call.
+ */
 export async function signIn(endpoint: EmrEndpoint, credentials: Credentials, one_time_code?: string): Promise<SignIn> {
   await checkProduct(endpoint);
-  // Authenticator apps show '123 456', and people copy it so.
+  // Authenticator apps show '123 456', and people copy the space.
   const code = one_time_code?.replace(/\s/g, '');
-  // A challenge lives five minutes and is met at once; one that ran out all the same is asked for once more.
+  // A challenge is valid for five minutes. If it expires anyway, a new one is requested once.
   const outcome = (await trySignIn(endpoint, credentials, code)) ?? (await trySignIn(endpoint, credentials, code));
   if (!outcome) throw new EmrFailure('unavailable', 'Larkspur ended the sign-in before it was complete.');
   return outcome;
@@ -20,13 +22,13 @@ const challenge = Compile(
   Type.Object({ status: Type.Literal('CODE_REQUIRED'), challengeId: Type.String({ minLength: 1 }) }),
 );
 
-/** Whatever else answers here must not be given a password. */
+/** The password must not be sent to any other software. */
 async function checkProduct(endpoint: EmrEndpoint): Promise<void> {
   const reply = await call(endpoint, { method: 'GET', path: '/api/practice', answer: practice });
   if (!('answer' in reply)) throw new EmrFailure('refused', 'This address is not a Larkspur EMR.');
 }
 
-/** Undefined when the challenge ran out in between. */
+/** Returns undefined if the challenge expired. */
 async function trySignIn(
   endpoint: EmrEndpoint,
   credentials: Credentials,
@@ -57,7 +59,7 @@ async function trySignIn(
   return second.code === 'CHALLENGE_EXPIRED' ? undefined : apiError(second, 'code');
 }
 
-/** BAD_REQUEST: what was typed is empty or longer than anything Larkspur gives out, so it is wrong. */
+/** BAD_REQUEST: the input is empty or longer than any valid value, so it is wrong. */
 function apiError({ code, failure }: Denied, typed: 'credentials' | 'code'): SignIn {
   if (code === 'LOCKED') return { outcome: 'refused', because: 'locked' };
   if (code === 'BAD_CREDENTIALS' || code === 'BAD_CODE' || code === 'BAD_REQUEST') {

@@ -2,15 +2,15 @@ import { Type } from 'typebox';
 import { EmrFailure } from '../connector.ts';
 import { unreadable } from './call.ts';
 
-/** Larkspur's way of writing values, and ours. */
+/** Larkspur's value formats and their conversion. */
 export const id = Type.String({ minLength: 1 });
 export const text = Type.String();
 export const textOrNull = Type.Union([Type.String(), Type.Null()]);
 export const flag = Type.Enum(['Y', 'N']);
-/** Dollars as text: sums are made by Larkspur, never here. */
+/** Dollars as text. All sums are computed by Larkspur. */
 export const money = Type.String({ pattern: '^-?[0-9]+([.][0-9]+)?$' });
 export const moneyOrNull = Type.Union([money, Type.Null()]);
-/** What the clock on the practice's wall shows. */
+/** Local time at the practice. */
 export const wallTime = Type.String({ pattern: '^[0-9/]{10} ([01][0-9]|2[0-3]):[0-5][0-9]$' });
 export const addressOneLine = Type.Object({ line1: textOrNull, city: textOrNull, state: textOrNull, zip: textOrNull });
 
@@ -22,33 +22,33 @@ export function toStatus(activeFlag: 'Y' | 'N'): 'active' | 'inactive' {
   return activeFlag === 'Y' ? 'active' : 'inactive';
 }
 
-/** MM/DD/YYYY to YYYY-MM-DD; what is no day of the calendar is null. */
+/** MM/DD/YYYY to YYYY-MM-DD. Returns null for a date that does not exist. */
 export function isoDate(date: string | null): string | null {
   const [, month, day, year] = /^(\d\d)\/(\d\d)\/(\d{4})$/.exec(date ?? '') ?? [];
   const iso = `${year}-${month}-${day}`;
   const parsed = new Date(`${iso}T00:00:00Z`);
-  // JavaScript takes February 30th for March 1st or 2nd.
+  // JavaScript parses February 30 as March 1 or 2.
   return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(iso) ? iso : null;
 }
 
-/** `2026-03-08…` as Larkspur writes it, `03/08/2026`. */
+/** `2026-03-08…` to `03/08/2026`. */
 export function usDate(iso: string): string {
   return `${iso.slice(5, 7)}/${iso.slice(8, 10)}/${iso.slice(0, 4)}`;
 }
 
-/** A date that a record is nothing without. */
+/** Throws if the date is invalid. */
 export function requiredDate(date: string): string {
   const iso = isoDate(date);
   if (iso === null) throw new EmrFailure('unavailable', unreadable);
   return iso;
 }
 
-/** MM/DD/YYYY HH:MM to YYYY-MM-DDTHH:MM:SS, still without a zone. */
+/** MM/DD/YYYY HH:MM to YYYY-MM-DDTHH:MM:SS, without a zone. */
 export function isoLocalTime(shown: string): string {
   return `${requiredDate(shown.slice(0, 10))}T${shown.slice(11)}:00`;
 }
 
-/** A moment in ISO 8601, or null where it says none. */
+/** An instant in ISO 8601, or null if it is invalid. */
 export function isoInstant(moment: string | null): string | null {
   const parsed = new Date(moment ?? '');
   return Number.isNaN(parsed.getTime()) ? null : parsed.toISOString();
@@ -71,7 +71,7 @@ export function sexCode(sex: 'male' | 'female' | 'unknown'): 'M' | 'F' | 'U' {
   return ({ male: 'M', female: 'F', unknown: 'U' } as const)[sex];
 }
 
-/** Without what is undefined: Larkspur takes a field that is sent as null for one to be emptied. */
+/** Removes undefined values. Larkspur clears a field that is sent as null. */
 export function defined(values: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

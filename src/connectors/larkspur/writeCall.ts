@@ -11,7 +11,7 @@ const Receipt = Type.Object({
   corrections: Type.Array(Type.Object({ field: text, sent: Type.Unknown(), saved: Type.Unknown(), note: text })),
   changes: Type.Array(Type.Object({ record: text, field: text, label: text, before: textOrNull, after: textOrNull })),
 });
-/** What Larkspur answers to a write, and again when it is asked for its receipt. */
+/** Larkspur's response to a write. It can be requested again by marker. */
 export type Receipt = Static<typeof Receipt>;
 const receipt = Compile(Receipt);
 
@@ -19,8 +19,8 @@ type InputOf<Write> = Write extends EmrWrite<infer Input, infer _Output> ? Input
 type OutputOf<Write> = Write extends EmrWrite<never, infer Output> ? Output : never;
 
 /**
- * Larkspur keeps our marker as `externalRef` and takes it once for each operation, so a write that is still on its way
- * when `find` says no cannot be doubled: the second waits for the first and is told of its record.
+ * Larkspur stores our marker as `externalRef` and accepts it once per operation. A write that is still in progress when
+ * `find` returns nothing cannot be duplicated: the second request waits for the first and gets its record.
  */
 export function write<Write extends EmrWrite<never, { ehr_id: string }>>(
   operation: string,
@@ -33,7 +33,7 @@ export function write<Write extends EmrWrite<never, { ehr_id: string }>>(
       const reply = await ask({ method: 'GET', path: asked, answer: receipt });
       if ('answer' in reply) return outputOf(reply.answer);
       if (reply.code === 'NOT_FOUND') return undefined;
-      // Whatever it is, it does not tell whether the write is there: the question stays open.
+      // Any other failure leaves open whether the write arrived.
       throw new EmrFailure('unavailable', reply.failure.message);
     };
     return {
@@ -42,7 +42,7 @@ export function write<Write extends EmrWrite<never, { ehr_id: string }>>(
         const sent = { ...body, externalRef: marker };
         const reply = await ask({ method: 'POST', path, body: sent, answer: receipt, writes: true });
         if (!('code' in reply) || reply.code !== 'DUPLICATE_REFERENCE') return outputOf(answerOf(reply));
-        // It arrived before this one did: its receipt says what became of it, or is asked for at the next try.
+        // An earlier attempt arrived. Its receipt has the result; if it cannot be read now, the next attempt reads it.
         const before = await find(marker).catch(() => undefined);
         if (!before) throw new EmrFailure('unknown_outcome', unreadable);
         return before;

@@ -13,10 +13,10 @@ import {
 } from '../references.ts';
 import { codeOf, groupBy, hasCode, identifierOf, list, number, text } from '../values.ts';
 
-/** A coverage with the names of those it refers to. */
+/** A coverage with the name of its payer. */
 export type NamedCoverage = { coverage: fhir.Coverage; payer_name: string | null };
 
-/** The coverages in force of these patients, by the patient's id, in the order in which they pay. */
+/** The active coverages of these patients by patient id, in the order in which they pay. */
 export async function loadCoverages(
   { client, timezone }: Emr,
   patient_ids: readonly string[],
@@ -40,7 +40,7 @@ export async function listPatientInsurances(emr: Emr, patient_ehr_id: string): P
   return insured.map((each, n) => toInsurance(each, priorityOf(insured, n), emr.timezone));
 }
 
-/** The names of the companies, from the reference itself or from the company's record. */
+/** Adds the payer's name, from the reference itself or from the payer's record. */
 export async function named(coverages: fhir.Coverage[], resolver: Resolver): Promise<NamedCoverage[]> {
   const payers = coverages.map((each) => list(each.payor)[0]);
   const unnamed = payers.filter((payer) => text(payer?.display) === null);
@@ -96,10 +96,11 @@ export function isCopay({ type }: fhir.CoverageCostToBeneficiary): boolean {
   return hasCode(type, copay_system, ['COPAY']);
 }
 
-/** The insurers' code of how the patient stands to the subscriber: FHIR has fewer, so its words are looked at first. */
+/**
+ * The insurers' code for the patient's relationship to the subscriber. FHIR has fewer codes, so its text is read first.
+ */
 export function relationshipOf(relationship: fhir.CodeableConcept | undefined): SubscriberRelationship | null {
   const words = text(relationship?.text)?.toLowerCase();
-  // The table's own keys.
   const pairs = Object.entries(subscriber_relationships) as [SubscriberRelationship, string][];
   const said = pairs.find(([, name]) => name === words)?.[0];
   return said ?? from_fhir.get(codeOf(relationship, relationship_system)?.toLowerCase() ?? '') ?? null;
@@ -109,7 +110,7 @@ export const class_system = 'http://terminology.hl7.org/CodeSystem/coverage-clas
 export const copay_system = 'http://terminology.hl7.org/CodeSystem/coverage-copay-type';
 export const relationship_system = 'http://terminology.hl7.org/CodeSystem/subscriber-relationship';
 
-/** A parent may be a mother or a father: which one FHIR does not say. */
+/** `parent` is missing: FHIR does not say whether it is the mother or the father. */
 const from_fhir = new Map<string, SubscriberRelationship>([
   ['self', '01'],
   ['spouse', '02'],
@@ -118,13 +119,13 @@ const from_fhir = new Map<string, SubscriberRelationship>([
   ['other', '25'],
 ]);
 
-/** Cancelled ones, drafts, mistakes and those that have ended pay nothing. */
+/** Cancelled, draft, erroneous and ended coverages pay nothing. */
 function isActive({ status, period }: fhir.Coverage, today: string, timezone: string): boolean {
   const ended = dayOf(period?.end, timezone);
   return (status ?? 'active') === 'active' && (ended === null || ended >= today);
 }
 
-/** Those that say their rank come first, then the longest-standing. */
+/** Coverages with an explicit order come first, then the oldest. */
 function byPriority({ coverage: a }: NamedCoverage, { coverage: b }: NamedCoverage): number {
   const begins = (coverage: fhir.Coverage) => text(coverage.period?.start) ?? '9';
   return (
@@ -134,7 +135,7 @@ function byPriority({ coverage: a }: NamedCoverage, { coverage: b }: NamedCovera
   );
 }
 
-/** What the server says, else the place behind those before it. */
+/** The server's order, or the position after the ordered ones. */
 function priorityOf(insured: NamedCoverage[], n: number): number {
   return (
     number(insured[n]?.coverage.order) ?? Math.max(n, ...insured.map((each) => number(each.coverage.order) ?? 0)) + 1

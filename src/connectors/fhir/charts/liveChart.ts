@@ -6,7 +6,7 @@ import { providersOf, visitTypeOf } from '../lists/appointments.ts';
 import { canSearch, containedResource, createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
 import { codeOf, hasCode, labelOf, list, nameOf, notesOf, number, text } from '../values.ts';
 
-/** What was prescribed: not what was only proposed, what must not be taken, or what was entered in error. */
+/** Prescriptions, without proposals, options, "do not take" requests and entries made in error. */
 export async function listMedications({ client, timezone }: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
   const asked = { patient: `Patient/${patient_ehr_id}` };
   const found = await client.searchAll<fhir.MedicationRequest>('MedicationRequest', asked);
@@ -50,7 +50,7 @@ function strengthOf(medication: fhir.Medication | undefined): string | null {
   return `${numerator?.value} ${text(numerator?.unit) ?? ''}`.trim() + below;
 }
 
-/** Visits, and the appointments that have not become one. */
+/** Visits, and appointments that have no visit yet. */
 export async function listEncounters(emr: Emr, patient_ehr_id: string): Promise<LiveEncounter[]> {
   const { client, timezone } = emr;
   const asked = { patient: `Patient/${patient_ehr_id}` };
@@ -67,7 +67,7 @@ export async function listEncounters(emr: Emr, patient_ehr_id: string): Promise<
   ];
 }
 
-/** Those who saw or will see the patient, and where. */
+/** The providers and locations of a patient's visits. */
 export type People = {
   practitioners: ReadonlyMap<string, fhir.Practitioner>;
   roles: ReadonlyMap<string, fhir.PractitionerRole>;
@@ -103,7 +103,7 @@ export function toEncounter(encounter: fhir.Encounter, people: People, timezone:
     status: text(encounter.status),
     ...whoAndWhere(seen, place, people),
     reason: labelOf(list(encounter.reasonCode)[0]),
-    // A visit that has ended is closed; FHIR has no other word for it.
+    // FHIR has no lock. A finished visit is closed.
     locked: encounter.status === 'finished' ? 'true' : 'false',
   };
 }
@@ -138,7 +138,7 @@ function whoAndWhere(provider_id: string | undefined, place: fhir.Reference | un
   };
 }
 
-/** Warnings at a patient's chart, and allergies. FHIR has none that concern bills. */
+/** Flags and allergies. FHIR has no billing alerts. */
 export async function getAlerts(emr: Emr, patient_ehr_id: string): Promise<LiveAlerts> {
   const { client, timezone } = emr;
   const asked = { patient: `Patient/${patient_ehr_id}` };
@@ -184,7 +184,7 @@ export function allergyToAlert(allergy: fhir.AllergyIntolerance): Alert {
   };
 }
 
-/** Neither overcome nor refuted nor a mistake. */
+/** Excludes allergies that are inactive, resolved, refuted or entered in error. */
 function isKnown({ clinicalStatus, verificationStatus }: fhir.AllergyIntolerance): boolean {
   const systems = 'http://terminology.hl7.org/CodeSystem';
   return (

@@ -7,7 +7,7 @@ import { canSearch, createResolver, type Emr } from '../references.ts';
 import { type SearchParams, searchValue } from '../transport/client.ts';
 import { digitsOf, list, text } from '../values.ts';
 
-/** Every criterion is looked at again here: a server may read one of them more widely than it was meant. */
+/** Filters the results again, because a server may interpret a criterion more broadly. */
 export async function searchPatients(emr: Emr, search: PatientSearch): Promise<PatientSource[]> {
   const found =
     search.mrn === undefined
@@ -19,7 +19,7 @@ export async function searchPatients(emr: Emr, search: PatientSearch): Promise<P
 
 function paramsOf({ client }: Emr, { dob, first_name, last_name, phone }: PatientSearch): SearchParams {
   return {
-    // Some servers keep instants, which a day by itself does not match.
+    // Some servers store instants, which a plain date does not match.
     ...(dob !== undefined && { birthdate: [`ge${dob}`, `le${dob}`] }),
     ...(first_name !== undefined && { given: searchValue(first_name) }),
     ...(last_name !== undefined && { family: searchValue(last_name) }),
@@ -29,7 +29,7 @@ function paramsOf({ client }: Emr, { dob, first_name, last_name, phone }: Patien
   };
 }
 
-/** Numbers are compared as texts, and every EMR writes them in its own way. */
+/** Servers compare phone numbers as text, and every EMR formats them differently. */
 function spellingsOf(phone: string): string[] {
   const digits = digitsOf(phone);
   const [area, exchange, line] = [digits.slice(0, 3), digits.slice(3, 6), digits.slice(6)];
@@ -71,7 +71,7 @@ function fits(patient: fhir.Patient, search: PatientSearch, timezone: string): b
   );
 }
 
-/** Names as FHIR compares them: without case and without accents. */
+/** FHIR compares names without case and accents. */
 function fold(name: string): string {
   return name.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
 }

@@ -13,13 +13,13 @@ export async function getAppointment(emr: Emr, ehr_id: string): Promise<Appointm
   return found && (await toSources([found], emr, createResolver(emr.client)))[0];
 }
 
-/** What an appointment takes from those it names. */
+/** Records that an appointment refers to. */
 export type Named = {
   patients: ReadonlyMap<string, fhir.Patient>;
   roles: ReadonlyMap<string, fhir.PractitionerRole>;
 };
 
-/** Without a time it is a wish, not an appointment; one that was entered in error never was. */
+/** Skips appointments without a time (requests) and those entered in error. */
 async function toSources(page: fhir.Appointment[], emr: Emr, resolver: Resolver): Promise<AppointmentSource[]> {
   const actors = page.flatMap(actorsOf);
   const named: Named = {
@@ -64,13 +64,13 @@ export function toAppointment(
   };
 }
 
-/** Nobody comes, or nobody has agreed to come yet: the time may be given to somebody else. */
+/** Whether the appointment does not occupy its time: cancelled, missed, or not confirmed yet. */
 export function isFree({ status }: fhir.Appointment): boolean {
   return free_statuses.has(status);
 }
 const free_statuses: ReadonlySet<string> = new Set(['proposed', 'cancelled', 'noshow', 'entered-in-error', 'waitlist']);
 
-/** EMR ids of those who see the patient, the one who leads first. */
+/** EMR ids of the providers, the primary one first. */
 export function providersOf(appointment: fhir.Appointment, roles: Named['roles']): string[] {
   const seen = list(appointment.participant).flatMap(({ actor, type }) => {
     const role = roles.get(refId(actor, 'PractitionerRole') ?? '');
@@ -87,12 +87,12 @@ export function minutesOf({ start, end, minutesDuration }: fhir.Appointment): nu
   return between > 0 ? between : Math.max(0, Math.round(told));
 }
 
-/** The kind of visit: FHIR has one field for its occasion and one for what is done. */
+/** FHIR has two fields for the kind of visit. */
 export function visitTypeOf({ appointmentType, serviceType }: fhir.Appointment): string | null {
   return codeOf(appointmentType) ?? codeOf(list(serviceType)[0]);
 }
 
-/** Who takes part and how: the first performer, the second one. */
+/** Codes for primary (`PPRF`) and secondary (`SPRF`) performers. */
 export const participation = 'http://terminology.hl7.org/CodeSystem/v3-ParticipationType';
 
 function actorsOf({ participant }: fhir.Appointment): (fhir.Reference | undefined)[] {

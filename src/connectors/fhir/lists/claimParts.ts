@@ -5,10 +5,10 @@ import { dayOf } from '../clock.ts';
 import { refId } from '../references.ts';
 import { addressParts, codeOf, currentAddress, first, labelOf, list, npiOf, number, text } from '../values.ts';
 
-/** What an insurer says of a claim: to the practice, or to the patient. */
+/** An insurer's response to a claim, sent to the practice or to the patient. */
 export type Adjudication = fhir.ClaimResponse | fhir.ExplanationOfBenefit;
 
-/** What a claim takes from those it names, and the insurers' answers to it. */
+/** Records that a claim refers to, and the adjudications of the claim. */
 export type RelatedRecords = {
   patients: ReadonlyMap<string, fhir.Patient>;
   practitioners: ReadonlyMap<string, fhir.Practitioner>;
@@ -107,7 +107,7 @@ export function toPayment(
       amount,
       payment_type: codeOf(payment.type),
       payer_name,
-      // Answers to claims come from insurers; what patients pay FHIR keeps elsewhere.
+      // Adjudications come from insurers. FHIR stores patients' payments elsewhere.
       payer_type: 'insurance',
       adjustment,
       deductible: totalOf([answer], ['deductible']),
@@ -124,7 +124,7 @@ export function toPayment(
   ];
 }
 
-/** What the answers say of an amount over the whole claim; where they give no totals, over its lines. */
+/** The total of an amount over the claim, or the sum over its lines if the adjudications have no totals. */
 export function totalOf(answers: readonly Adjudication[], categories: readonly string[]): number | null {
   return sumOf(
     answers.flatMap((answer) => {
@@ -135,7 +135,7 @@ export function totalOf(answers: readonly Adjudication[], categories: readonly s
   );
 }
 
-/** In whole cents, so that a tenth of a dollar stays one; null when none of them is known. */
+/** Adds in whole cents to avoid rounding errors. Returns null if all amounts are unknown. */
 export function sumOf(amounts: readonly (number | null)[]): number | null {
   const known = amounts.filter((amount) => amount !== null);
   if (known.length === 0) return null;
@@ -160,7 +160,9 @@ function allowedFor(line_number: number, answers: readonly Adjudication[]): numb
   return number(amounts.at(-1)?.amount?.value);
 }
 
-/** The NPI of whoever had such a part in a line; one who had none named is the claim's own provider. */
+/**
+ * The NPI of the care team member with one of these roles. For the rendering role, falls back to the claim's provider.
+ */
 function npiIn(
   claim: fhir.Claim,
   { careTeamSequence }: fhir.ClaimItem,

@@ -26,7 +26,7 @@ export const claims: List<fhir.Claim, ClaimSource> = {
 };
 
 async function toSources(page: fhir.Claim[], emr: Emr, resolver: Resolver): Promise<ClaimSource[]> {
-  // What was entered in error never was; questions about a claim (`preauthorization`) are not claims.
+  // Skips claims entered in error, predeterminations and preauthorizations.
   const meant = page.filter(({ status, use }) => status !== 'entered-in-error' && (use ?? 'claim') === 'claim');
   const related = await loadRelated(meant, emr, resolver);
   return meant.map((each) => toClaim(each, related, emr.timezone)).filter((each) => each !== undefined);
@@ -65,7 +65,7 @@ async function loadRelated(page: fhir.Claim[], { client }: Emr, resolver: Resolv
   };
 }
 
-/** An explanation of benefits that only repeats an answer which we have is not counted a second time. */
+/** Skips an explanation of benefits that repeats a claim response. */
 function groupAdjudications(
   responses: readonly fhir.ClaimResponse[],
   benefits: readonly fhir.ExplanationOfBenefit[],
@@ -80,7 +80,7 @@ function claimIn(answer: Adjudication): string | null {
   return refId(answer.resourceType === 'ClaimResponse' ? answer.request : answer.claim, 'Claim');
 }
 
-/** A claim without any day, not even that on which it was made, has no place in a list by days. */
+/** Returns undefined for a claim without any date, because claims are listed by date. */
 export function toClaim(claim: fhir.Claim, related: RelatedRecords, timezone: string): ClaimSource | undefined {
   const service_date = serviceDateOf(claim, timezone);
   if (service_date === null) return undefined;
@@ -116,7 +116,7 @@ export function toClaim(claim: fhir.Claim, related: RelatedRecords, timezone: st
   };
 }
 
-/** The first day that something was done on; a claim that says none is dated by itself. */
+/** The first date of service, or the date of the claim. */
 function serviceDateOf({ billablePeriod, item, created }: fhir.Claim, timezone: string): string | null {
   const served = list(item)
     .map(({ servicedDate, servicedPeriod }) => dayOf(servicedDate, timezone) ?? dayOf(servicedPeriod?.start, timezone))
@@ -140,7 +140,7 @@ function toDiagnoses({ diagnosis }: fhir.Claim): string[] {
     .filter((code) => code !== null);
 }
 
-/** What is not told stays unknown: of a claim that nobody has answered only the charge is. */
+/** Unknown amounts stay null. Without an adjudication, only the charge is known. */
 function toAmounts(claim: fhir.Claim, answers: readonly Adjudication[]) {
   const charge = number(claim.total?.value) ?? sumOf(list(claim.item).map(({ net }) => number(net?.value)));
   const paid = sumOf(answers.map(({ payment }) => number(payment?.amount?.value)));
@@ -169,7 +169,7 @@ function toAmounts(claim: fhir.Claim, answers: readonly Adjudication[]) {
   };
 }
 
-/** Claims that this one takes the place of. */
+/** The claim that this one replaces. */
 function voidedBy({ related }: fhir.Claim): ClaimSource['void_claim'] {
   const by = (code: string) =>
     first(list(related), ({ claim, relationship }) => (codeOf(relationship) === code ? refId(claim, 'Claim') : null));

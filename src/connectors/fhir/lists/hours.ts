@@ -21,8 +21,8 @@ type Hours = ProviderSource['hours'];
 type Shift = Hours[number]['shifts'][number];
 
 /**
- * When somebody works. Free slots say it to the day, and where there are slots they are all that is worked; without any
- * the weekly times of their roles hold.
+ * Working hours. If there are slots, the free ones are the working hours; otherwise the weekly times of the roles
+ * apply.
  */
 export function toHours(roles: readonly fhir.PractitionerRole[], slots: readonly SlotPart[], timezone: string): Hours {
   const shifts = slots.length > 0 ? shiftsFromSlots(slots) : roles.flatMap((role) => shiftsFromRole(role, timezone));
@@ -33,7 +33,7 @@ export function toHours(roles: readonly fhir.PractitionerRole[], slots: readonly
 
 type DayShift = { day: string; shift: Shift };
 
-/** Slots that follow one another at a place are one shift of that day. */
+/** Consecutive slots at one location form one shift. */
 function shiftsFromSlots(slots: readonly SlotPart[]): DayShift[] {
   const free = slots.filter(({ status }) => status === 'free');
   const places = groupBy(free, ({ day, facility_ehr_id }) => `${day} ${facility_ehr_id ?? ''}`);
@@ -89,7 +89,7 @@ function minuteOf(time: string | undefined): number | undefined {
   return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes);
 }
 
-/** Hours as they are read can be written back, and a day written so ends at 23:59. */
+/** Hours can be written back as they were read, and the interface's latest end is 23:59. */
 function toShift(from: number, to: number, facility_id: string | null): Shift {
   const end = Math.min(to, day_min - 1);
   return {
@@ -103,7 +103,7 @@ function weekdayOf(day: string): string {
   return weekdays[(new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7] ?? '';
 }
 
-/** Time that is taken without an appointment of ours to show for it: slots that are not free, and absences. */
+/** Blocked time: slots that are not free, and absences. */
 export async function* listScheduleBlocks(emr: Emr): AsyncGenerator<ScheduleBlockSource[]> {
   const days = availabilityWindow(emr.timezone);
   for await (const { matches } of emr.client.search<fhir.Practitioner>('Practitioner', {})) {
@@ -124,7 +124,7 @@ export function toAbsences(role: fhir.PractitionerRole, timezone: string, days: 
   const provider_ehr_id = refId(role.practitioner, 'Practitioner');
   if (provider_ehr_id === null) return [];
   return list(role.notAvailable).flatMap(({ during, description }, n) => {
-    // Without a time it says only when somebody is away as a rule, in words.
+    // Without dates it is only a description of usual absences.
     if (during === undefined) return [];
     return daysInPeriod(during, timezone, days).map((day) => ({
       ehr_id: `PractitionerRole/${role.id}/${n}/${day}`,

@@ -17,7 +17,7 @@ export const orders: List<fhir.ServiceRequest, OrderSource> = {
   ],
 };
 
-/** What an order takes from those it names, and its results. */
+/** Records that an order refers to, and its results. */
 export type RelatedRecords = {
   patients: ReadonlyMap<string, fhir.Patient>;
   practitioners: ReadonlyMap<string, fhir.Practitioner>;
@@ -48,7 +48,7 @@ async function toSources(page: fhir.ServiceRequest[], emr: Emr, resolver: Resolv
   return meant.map((each) => toOrder(each, related, emr.timezone)).filter((each) => each !== undefined);
 }
 
-/** An order for somebody else than a patient, or without any day, has no place in a list by patient and day. */
+/** Returns undefined for an order without a patient or a date, because orders are listed by both. */
 export function toOrder(
   order: fhir.ServiceRequest,
   related: RelatedRecords,
@@ -76,7 +76,7 @@ export function toOrder(
   };
 }
 
-/** When it was ordered, else when it is to be done, else when it was stored. */
+/** When it was ordered, else when it is due, else when it was stored. */
 function dateOf(order: fhir.ServiceRequest, timezone: string): string | null {
   const { authoredOn, occurrenceDateTime, occurrencePeriod, meta } = order;
   return first([authoredOn, occurrenceDateTime, occurrencePeriod?.start, meta?.lastUpdated], (at) =>
@@ -89,7 +89,7 @@ function personIn(reference: fhir.Reference | undefined, { roles }: RelatedRecor
   return refId(reference, 'Practitioner') ?? refId(role?.practitioner, 'Practitioner');
 }
 
-/** The reports on an order: the newest says how far it is, the results are those of all. */
+/** The status of the newest report, and the results of all reports. */
 function toLabResults(
   reports: readonly fhir.DiagnosticReport[],
   observations: RelatedRecords['observations'],
@@ -114,7 +114,7 @@ function toLabResults(
   };
 }
 
-/** One measurement, or the several that a panel consists of. */
+/** One measurement, or the components of a panel. */
 function observedIn(observation: fhir.Observation): Record<string, unknown>[] {
   const parts = [observation, ...list(observation.component)];
   return parts

@@ -18,7 +18,7 @@ import {
 } from '../values.ts';
 import { type List, whole } from './readList.ts';
 
-/** Places where patients are seen: not kinds of places, and not the pharmacies, which have a list of their own. */
+/** Locations where patients are seen, without location kinds and pharmacies. */
 export const locations: List<fhir.Location, LocationSource> = {
   type: 'Location',
   sources: async (page) => page.filter((each) => each.mode !== 'kind' && !isPharmacyLocation(each)).map(toLocation),
@@ -29,7 +29,7 @@ export const insuranceProviders: List<fhir.Organization, InsuranceProviderSource
   sources: async (page) => page.filter(isInsurer).map(toInsuranceProvider),
 };
 
-/** FHIR has pharmacies among places and, by the codes of other systems, among organizations. */
+/** Pharmacies are stored as Organization or as Location, depending on the server. */
 export async function* listPharmacies(emr: Emr): AsyncGenerator<PharmacySource[]> {
   const organizations: List<fhir.Organization, PharmacySource> = {
     type: 'Organization',
@@ -43,7 +43,7 @@ export async function* listPharmacies(emr: Emr): AsyncGenerator<PharmacySource[]
   if (canSearch(emr.client, 'Location')) yield* whole(emr, places);
 }
 
-/** The pharmacies that a patient's prescriptions were meant for: FHIR keeps no list of a patient's own. */
+/** The pharmacies of a patient's prescriptions: FHIR has no pharmacy list per patient. */
 export async function listPatientPharmacies(emr: Emr, patient_ehr_id: string): Promise<EmrPatientPharmacy[]> {
   const params = { patient: `Patient/${patient_ehr_id}` };
   const requests = await emr.client.searchAll<fhir.MedicationRequest>('MedicationRequest', params);
@@ -80,7 +80,7 @@ export function toInsuranceProvider(organization: fhir.Organization): InsuranceP
     city: address.city,
     state: address.state,
     created_at: null,
-    // A coverage refers to the organization itself: whoever is listed can be made its payer.
+    // A coverage refers to the organization itself, so every listed one can be its payer.
     carrier_id: organization.id ?? null,
   };
 }
@@ -97,7 +97,7 @@ export function toPharmacy(organization: fhir.Organization): PharmacySource {
   };
 }
 
-/** A place and an organization may bear the same id, so that of a place says what it is. */
+/** The id is prefixed, because a location and an organization may have the same id. */
 export function locationToPharmacy(place: fhir.Location): PharmacySource {
   const { ehr_id, name, status, address, phone } = toLocation(place);
   const { address1, city, state, zip } = address;
@@ -105,7 +105,7 @@ export function locationToPharmacy(place: fhir.Location): PharmacySource {
   return { ehr_id: `Location/${ehr_id}`, name, address: { address1, city, state, zip }, phone, email, status };
 }
 
-/** The number that insurers are told apart by; else one of which nothing says that it is another kind of number. */
+/** The payer id, or an identifier that is not known to be something else. */
 function payerIdOf({ identifier }: fhir.Organization): string | null {
   const plain = list(identifier).filter(
     ({ type, system }) => type === undefined && !other_systems.includes(system ?? ''),
@@ -115,7 +115,7 @@ function payerIdOf({ identifier }: fhir.Organization): string | null {
   );
 }
 
-/** Of insurance companies and of others who pay. */
+/** Insurance companies and other payers. */
 export function isInsurer({ type }: fhir.Organization): boolean {
   return list(type).some((each) => hasCode(each, organization_types, ['INS', 'PAY']));
 }
@@ -137,12 +137,12 @@ const organization_types = 'http://terminology.hl7.org/CodeSystem/organization-t
 const role_codes = 'http://terminology.hl7.org/CodeSystem/v3-RoleCode';
 const pharmacy_codes = ['PHARM', 'OUTPHARM'];
 const snomed = 'http://snomed.info/sct';
-/** Health care provider taxonomy; what begins with 3336 is a pharmacy of some kind. */
+/** Health care provider taxonomy. Codes that start with 3336 are pharmacies. */
 const nucc = 'http://nucc.org/provider-taxonomy';
-/** Numbers of the insurers' association. */
+/** NAIC company codes and payer ids. */
 const payer_systems = ['http://hl7.org/fhir/sid/us-naic', 'urn:oid:2.16.840.1.113883.6.300'];
 
-/** Providers' numbers, tax numbers, and our own marks. */
+/** NPI, tax id, and our own marker. */
 const other_systems = ['http://hl7.org/fhir/sid/us-npi', 'urn:oid:2.16.840.1.113883.4.4', marker_system];
 
 function nameOf({ name, alias }: fhir.Organization): string {

@@ -14,7 +14,7 @@ export const patients: List<fhir.Patient, PatientSource> = {
   dependents: [{ type: 'Coverage', owner: (coverage: fhir.Coverage) => refId(coverage.beneficiary, 'Patient') }],
 };
 
-/** Patients with the insurance that pays first. Whoever was merged into another chart is known by that one. */
+/** Patients with their primary insurance. Skips charts that were merged into another one. */
 export async function toSources(page: fhir.Patient[], emr: Emr, resolver: Resolver): Promise<PatientSource[]> {
   const current = page.filter((patient) => !isReplaced(patient) && text(patient.id) !== null);
   const ids = current.map(({ id }) => id ?? '');
@@ -30,7 +30,7 @@ export function toPatient(patient: fhir.Patient, insured: NamedCoverage | undefi
     mrn: mrnOf(patient),
     first_name: name.first ?? '',
     middle_name: name.middle,
-    // A name that comes in one piece is not taken apart.
+    // A name without parts is not split.
     last_name: name.last ?? (name.first === null ? name.full : null) ?? '',
     dob: dayOf(patient.birthDate, timezone),
     sex: toSex(patient.gender),
@@ -50,10 +50,7 @@ export function toPatient(patient: fhir.Patient, insured: NamedCoverage | undefi
 export const home_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined];
 export const email_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined, 'work', 'mobile'];
 
-/**
- * The medical record number, by HL7's code for it or as the number for everyday use. A server that gives none knows its
- * patients by their ids, and so do we.
- */
+/** The medical record number: the identifier typed MR, else the usual one, else the resource id. */
 export function mrnOf(patient: fhir.Patient): string {
   const typed = identifierOf(patient.identifier, { types: ['MR'] });
   const usual = list(patient.identifier).find(({ use, type }) => use === 'usual' && type === undefined);
@@ -61,8 +58,8 @@ export function mrnOf(patient: fhir.Patient): string {
 }
 
 /**
- * A write goes into the chart of whoever is returned here: nobody rather than somebody else. A number may be an
- * identifier or, of a patient without one, the id: both are asked for.
+ * Writes go to the chart returned here, so an ambiguous match must fail. An MRN may be an identifier or, for patients
+ * without one, the resource id; both are searched.
  */
 export async function findPatient(emr: Emr, mrn: string): Promise<PatientSource | undefined> {
   const found = await patientsWithMrn(emr.client, mrn);
@@ -78,7 +75,7 @@ export async function patientsWithMrn(client: FhirClient, mrn: string): Promise<
   return [...new Map(fitting.map((patient) => [patient.id, patient])).values()];
 }
 
-/** A number that may be an MRN stands in no address where it can stand in a body. */
+/** The id may be an MRN. It is sent in a body rather than in a URL where possible. */
 async function patientsWithId(client: FhirClient, id: string): Promise<fhir.Patient[]> {
   if (client.capabilities.searches_by_form && canSearch(client, 'Patient', ['_id'])) {
     return client.searchAll<fhir.Patient>('Patient', { _id: id });
@@ -87,7 +84,7 @@ async function patientsWithId(client: FhirClient, id: string): Promise<fhir.Pati
   return found ? [found] : [];
 }
 
-/** Far beyond it the address of the question itself would be refused. */
+/** Much longer values would exceed the URL limit of some servers. */
 const mrn_max = 200;
 
 export function isReplaced({ link }: fhir.Patient): boolean {

@@ -20,8 +20,8 @@ import type { List } from './readList.ts';
 import { availabilityWindow, loadRoles, loadScheduleOwners, readSlots, type SlotPart } from './slots.ts';
 
 /**
- * FHIR knows practitioners, and no line between those who see patients, those who work beside them and those who refer
- * to them. So each of the three lists has all of them; only who has hours or slots is ever offered by availability.
+ * FHIR does not separate providers, staff and referring providers. All three lists contain every practitioner;
+ * availability offers only those with hours or slots.
  */
 export const providers: List<fhir.Practitioner, ProviderSource> = { type: 'Practitioner', sources: providersOf };
 
@@ -75,7 +75,7 @@ export function toReferringProvider(
   };
 }
 
-/** A page of people with their hours: the slots of a few at a time, so that those of a large practice need not fit. */
+/** Reads the slots of a few practitioners at a time, so that those of a large practice need not fit in memory. */
 async function providersOf(page: fhir.Practitioner[], emr: Emr): Promise<ProviderSource[]> {
   const sources: ProviderSource[] = [];
   for (let n = 0; n < page.length; n += at_once) {

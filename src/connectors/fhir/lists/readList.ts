@@ -5,10 +5,10 @@ import type { SearchParams } from '../transport/client.ts';
 
 type Resource = fhir.FhirResource;
 
-/** Records of another type that show in ours: when one of them changes, the record it belongs to must be read anew. */
+/** Another type that is part of our records: when one of its records changes, the owner must be read again. */
 export type Dependent = { type: Resource['resourceType']; owner: (resource: never) => string | null };
 
-/** One of a server's lists: which records, and what they are in our words. */
+/** A list: the resource type and the mapping of a page. */
 export type List<T extends Resource, Source> = {
   type: T['resourceType'];
   params?: SearchParams;
@@ -16,7 +16,7 @@ export type List<T extends Resource, Source> = {
   dependents?: readonly Dependent[];
 };
 
-/** A list that can be asked for what changed, where the server knows when a record was last changed. */
+/** A list that supports incremental reads if the server can search by `_lastUpdated`. */
 export function incrementalList<T extends Resource, Source>(emr: Emr, list: List<T, Source>): Listing<Source> {
   if (!canSearch(emr.client, list.type, ['_lastUpdated'])) return () => whole(emr, list);
   const asked: Listing<Source> = ({ since, from } = {}) => inOrder(emr, list, since, from);
@@ -24,8 +24,8 @@ export function incrementalList<T extends Resource, Source>(emr: Emr, list: List
 }
 
 /**
- * A list that is read as a whole. One that changes while it is read may show a record twice and another not at all;
- * what we did not see would be taken for removed, so then it is read again.
+ * Reads a complete list. If the list changes during the read, records may repeat or be missed; a missed one would be
+ * deleted on our side, so a repeated record fails the read and it is retried.
  */
 export async function* whole<T extends Resource, Source>(
   emr: Emr,
@@ -43,13 +43,14 @@ export async function* whole<T extends Resource, Source>(
   }
 }
 
-/** What a reading in order remembers: how far it came, and which versions of the newest records it has given. */
+/** How far an ordered read has come, and which versions of the newest records it has returned. */
 type Reading = { through: string | undefined; in_order: boolean; newest_from_ms: number; given: Map<string, string> };
 
 /**
- * Reads a list in the order of its last changes: after some pages it is asked for anew from where it came to, so that a
- * record which is changed meanwhile moves behind us and is met again, none is passed over, and no server must remember
- * a question for long. `through` is where it can be taken up again. A server that keeps no order is read as a whole.
+ * Reads a list ordered by `_lastUpdated`. After a few pages it starts a new search from the last position. A record
+ * that changes during the read moves to the end and is read again, so none is missed, and the server need not keep a
+ * search open for long. `through` is the position to resume from. Falls back to an unordered read if the server does
+ * not sort.
  */
 async function* inOrder<T extends Resource, Source>(
   emr: Emr,
@@ -62,7 +63,7 @@ async function* inOrder<T extends Resource, Source>(
   const reading: Reading = { through: from ?? since, in_order: true, newest_from_ms, given: new Map() };
   yield* continueReading(emr, list, reading, since, resolver);
   if (reading.in_order && reading.through !== undefined) {
-    // What was being stored while we passed its time is met here.
+    // Reads the last minutes again, for records whose transactions were still open.
     const newest = new Date(Math.max(newest_from_ms, Date.parse(since ?? '') || 0)).toISOString();
     yield* continueReading(emr, list, { ...reading, through: newest }, newest, resolver);
   } else {
@@ -72,14 +73,14 @@ async function* inOrder<T extends Resource, Source>(
   if (since !== undefined) yield* readDependents(emr, list, since, resolver);
 }
 
-/** How long after its own time a record may come to be seen, and by how much the server's clock may differ from ours. */
+/** How long a record may take to become visible, including the difference between the clocks. */
 const storing_ms = 2 * 60_000;
-/** Each page is followed by about six questions for what it refers to. */
+/** Each page is followed by about six searches for referenced records. */
 const pages_per_question = 4;
-/** Some 400 KB of patients. A server that gives fewer at a time gives fewer. */
+/** About 400 KB of patients. Servers may return fewer. */
 const page_size = 200;
 
-/** Reads on until a question brings nothing new: a server may also cut its list without a word. */
+/** Continues until a search returns nothing new, because a server may cut off its results silently. */
 async function* continueReading<T extends Resource, Source>(
   emr: Emr,
   list: List<T, Source>,
@@ -94,7 +95,7 @@ async function* continueReading<T extends Resource, Source>(
     let pages = 0;
     for await (const { matches } of emr.client.search<T>(list.type, asked)) {
       const reached = latestUpdate(matches, reading.through);
-      // The record that we came to is met again: a server that gives none does not know what it is asked for.
+      // The last record must be found again. A server that returns nothing does not support the search.
       const forgot = pages === 0 && matches.length === 0 && from !== since;
       if (reached === 'out of order' || forgot) {
         reading.in_order = false;
@@ -104,14 +105,14 @@ async function* continueReading<T extends Resource, Source>(
       const sources = await list.sources(unseen, emr, resolver);
       reading.through = reached;
       yield reached === undefined ? sources : Object.assign(sources, { through: reached });
-      // Many records may have been stored at one instant: those are read to their end.
+      // Many records may have the same timestamp: those are read to the end.
       if (++pages >= pages_per_question && reached !== from) break;
     }
     moved = reading.through !== from;
   }
 }
 
-/** The last change on a page that comes after `before`. */
+/** The last update time on a page, which must not be before `before`. */
 function latestUpdate(page: readonly Resource[], before: string | undefined): string | undefined | 'out of order' {
   let last = before;
   for (const { meta } of page) {
@@ -122,7 +123,7 @@ function latestUpdate(page: readonly Resource[], before: string | undefined): st
   return last;
 }
 
-/** Of the newest records it is kept in mind which have been given: only they are met a second time. */
+/** Only the newest records are read twice, so only those are remembered. */
 function isNew({ id = '', meta }: Resource, { newest_from_ms, given }: Reading): boolean {
   const time = meta?.lastUpdated ?? '';
   if (given.get(id) === time) return false;
@@ -146,7 +147,7 @@ async function* unordered<T extends Resource, Source>(
   }
 }
 
-/** The records of which something beside them has changed. */
+/** Reads the owners of changed dependent records. */
 async function* readDependents<T extends Resource, Source>(
   emr: Emr,
   { type, dependents = [], sources }: List<T, Source>,
@@ -157,7 +158,7 @@ async function* readDependents<T extends Resource, Source>(
   for (const beside of dependents) {
     if (!canSearch(emr.client, beside.type, ['_lastUpdated'])) continue;
     for await (const { matches } of emr.client.search<Resource>(beside.type, { _lastUpdated: `ge${since}` })) {
-      // `owner` is declared beside the type that it reads.
+      // `owner` is declared together with its type.
       const owners = matches.map((each) => beside.owner(each as never)).filter((id) => id !== null);
       for (const chunk of inChunks([...new Set(owners)])) {
         yield await sources(await emr.client.searchAll<T>(type, { _id: chunk.join(',') }), emr, resolver);

@@ -3,10 +3,10 @@ import { addDays, dayOf, daysAround, todayIn, wallTime } from '../clock.ts';
 import { canSearch, type Emr, findReferencing, inChunks, refId } from '../references.ts';
 import { groupBy, list, text } from '../values.ts';
 
-/** Whose a schedule is, and where it is kept. */
+/** The provider and the location of a schedule. */
 export type ScheduleOwner = { provider_ehr_id: string; facility_ehr_id: string | null };
 
-/** Time in a diary, by the clock of the practice. `minutes` never reaches into the next day. */
+/** The part of a slot on one day, in local time. It never extends past midnight. */
 export type SlotPart = ScheduleOwner & {
   slot_id: string;
   status: string;
@@ -15,13 +15,15 @@ export type SlotPart = ScheduleOwner & {
   minutes: number;
 };
 
-/** The first day and the last, both included. */
+/** First and last date, inclusive. */
 export type DateRange = [from: string, to: string];
 
-/** Availability is asked for at most 92 days together; what lies further ahead is read when its time comes. */
+/** Availability covers at most 92 days. */
 const ahead_days = 92;
 
-/** The diaries of these people, by the schedule's id. A schedule may be kept for a person or for one of their roles. */
+/**
+ * The owners of these practitioners' schedules, by schedule id. A schedule may belong to a practitioner or to a role.
+ */
 export async function loadScheduleOwners(
   { client }: Emr,
   practitioner_ids: readonly string[],
@@ -38,7 +40,7 @@ export async function loadScheduleOwners(
   return new Map(pairs.filter((pair): pair is [string, ScheduleOwner] => pair[1] !== undefined));
 }
 
-/** One that is kept for several people would be everybody's time and nobody's: only the first is taken. */
+/** A schedule of several practitioners is assigned to the first one only. */
 function scheduleOwner({ actor }: fhir.Schedule, roles: readonly fhir.PractitionerRole[]): ScheduleOwner | undefined {
   const actors = list(actor);
   const role_id = actors.map((each) => refId(each, 'PractitionerRole')).find((id) => id !== null);
@@ -50,7 +52,7 @@ function scheduleOwner({ actor }: fhir.Schedule, roles: readonly fhir.Practition
   return { provider_ehr_id, facility_ehr_id: place ?? null };
 }
 
-/** The slots of these diaries on some days, page by page. */
+/** The slots of these schedules in a date range, page by page. */
 export async function* readSlots(
   { client, timezone }: Emr,
   owners: ReadonlyMap<string, ScheduleOwner>,
@@ -69,13 +71,13 @@ export async function* readSlots(
   }
 }
 
-/** The days that are looked at: today and as far ahead as availability may be asked for. */
+/** Today and as far ahead as availability can be requested. */
 export function availabilityWindow(timezone: string): DateRange {
   const today = todayIn(timezone);
   return [today, addDays(today, ahead_days)];
 }
 
-/** A slot weighs 300 bytes, and a practice of eight people has some 30,000 of them in a quarter. */
+/** A slot is 300 bytes, and a practice of eight providers has about 30,000 in three months. */
 const slots_per_page = 500;
 
 function toSlotParts(slot: fhir.Slot, owner: ScheduleOwner, timezone: string): SlotPart[] {
@@ -86,7 +88,7 @@ function toSlotParts(slot: fhir.Slot, owner: ScheduleOwner, timezone: string): S
   return splitAtMidnight(starts, minutes).map((part) => ({ ...of, ...part }));
 }
 
-/** Cuts time at midnight: what is asked of a day is read by the day on which it begins. */
+/** Splits at midnight, because availability reads blocks by the day on which they start. */
 function splitAtMidnight(starts: string, minutes: number): { day: string; from_min: number; minutes: number }[] {
   const parts: { day: string; from_min: number; minutes: number }[] = [];
   let [day, from_min, left] = [starts.slice(0, 10), minuteIn(starts), Math.min(minutes, days_max * day_min)];
@@ -98,7 +100,7 @@ function splitAtMidnight(starts: string, minutes: number): { day: string; from_m
   return parts;
 }
 
-/** Those of the days that lie in a period; without an end it goes on. */
+/** The dates of a range that are in a period. A period without an end is open. */
 export function daysInPeriod(period: fhir.Period | undefined, timezone: string, [from, to]: DateRange): string[] {
   const [start, end] = [dayOf(period?.start, timezone) ?? from, dayOf(period?.end, timezone) ?? to];
   const days: string[] = [];
@@ -118,7 +120,7 @@ export function formatMinute(minute: number): string {
   return `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}:00`;
 }
 
-/** What these people do here, by their ids; roles that have ended are passed over. */
+/** The current roles of these practitioners, by practitioner id. */
 export async function loadRoles(
   client: Emr['client'],
   people: readonly fhir.Practitioner[],

@@ -3,12 +3,12 @@ import type { VisitCodeSource } from '../../../model/visitCode.ts';
 import { canSearch, type Emr } from '../references.ts';
 import { list, text } from '../values.ts';
 
-/** FHIR's own statuses of an appointment; one that was entered in error never was, so it is not among them. */
+/** FHIR's appointment statuses, without `entered-in-error`. */
 export async function* listVisitStatuses(): AsyncGenerator<VisitCodeSource[]> {
   yield statuses.map(([code, description]) => ({ ehr_id: code, code, description, minutes: null }));
 }
 
-/** What an appointment can be for: FHIR's own kinds, and what the schedules of this practice are kept for. */
+/** FHIR's appointment types, and the service types of this practice's schedules. */
 export async function* listVisitTypes(emr: Emr): AsyncGenerator<VisitCodeSource[]> {
   const types = await visitTypesOf(emr);
   yield [...types].map(([code, { coding }]) => ({
@@ -19,10 +19,9 @@ export async function* listVisitTypes(emr: Emr): AsyncGenerator<VisitCodeSource[
   }));
 }
 
-/** A kind of visit with the field of an appointment that it stands in. */
+/** A visit type, and the field of an appointment that contains it. */
 export type VisitType = { field: 'appointmentType' | 'serviceType'; coding: fhir.Coding };
 
-/** By their codes. */
 export async function visitTypesOf({ client }: Emr): Promise<Map<string, VisitType>> {
   const types = new Map<string, VisitType>();
   for (const [code, display] of kinds) types.set(code, { field: 'appointmentType', coding: { system, code, display } });

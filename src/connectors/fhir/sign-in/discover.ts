@@ -7,26 +7,23 @@ import { type EmrEndpoint, EmrFailure } from '../../connector.ts';
 import { type Answer, call } from '../transport/call.ts';
 import { urlOf } from '../transport/search.ts';
 
-/** Where a server gives tokens, and on what terms. Kept in the grant, so that a renewal need not look for it again. */
+/** An authorization server. Stored in the grant, so that a renewal does not need discovery. */
 export type Authority = {
   token_endpoint: string;
   authorization_endpoint?: string | undefined;
-  /** Absent where the server does not say who issues its tokens. */
+  /** Absent if the server does not publish its issuer. */
   issuer?: string | undefined;
   scopes?: string[] | undefined;
   auth_methods?: string[] | undefined;
-  /** With which a client may sign, and with which the server signs who a person is. */
+  /** Algorithms for client assertions, and for identity tokens. */
   algorithms?: string[] | undefined;
   identity_algorithms?: string[] | undefined;
 };
 
-/** The server's own statement, or what it said instead when asked without a token. */
+/** The server's capability statement. `closed`: it requires a token. */
 export type Statement = { statement: fhir.CapabilityStatement } | { closed: true };
 
-/**
- * What the server says of itself. Whatever else answers here must not be given a secret. Some servers tell only those
- * who are signed in.
- */
+/** Reads the capability statement. Fails if this is not a FHIR server, because it must not receive a secret. */
 export async function readCapabilityStatement(endpoint: EmrEndpoint, access_token?: string): Promise<Statement> {
   const answer = await call(
     endpoint,
@@ -48,7 +45,7 @@ export function capabilityStatementIn({ status, resource }: Answer): fhir.Capabi
   return resource;
 }
 
-/** SMART's own document first, then what the statement says, then what OpenID Connect and OAuth servers publish. */
+/** Tries the SMART configuration, the capability statement, then the OpenID Connect and OAuth documents. */
 export async function discover(endpoint: EmrEndpoint, said: Statement): Promise<Authority> {
   const base = endpoint.address.replace(/\/$/, '');
   const smart = await readDocument(endpoint, `${base}/.well-known/smart-configuration`);
@@ -96,7 +93,7 @@ async function readDocument(endpoint: EmrEndpoint, address: string): Promise<Aut
   };
 }
 
-/** Undefined where there is no such document; a server that is not there to answer is told from one without it. */
+/** Returns undefined if there is no such document. Throws if the server is unavailable. */
 async function readJson(endpoint: EmrEndpoint, address: string): Promise<unknown> {
   try {
     const { status, body, truncated } = await endpoint.outbound.fetch(address, {

@@ -4,7 +4,7 @@ import { type Authority, discover, readCapabilityStatement } from './discover.ts
 import { scopesFor } from './scopes.ts';
 import { configure, outcomeOf } from './tokens.ts';
 
-/** Authorization code with PKCE: the verifier stays here, and what passes through the browser is of no use without it. */
+/** Authorization code with PKCE. The verifier stays on our side, and the code is useless without it. */
 export const pageSignIn: PageSignIn = {
   start: async (endpoint, credentials, { return_address, state }) => {
     const authority = await discover(endpoint, await readCapabilityStatement(endpoint));
@@ -19,10 +19,10 @@ export const pageSignIn: PageSignIn = {
       state,
       code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
-      // SMART: for which FHIR server the token is meant.
+      // SMART: the FHIR server that the token is for.
       aud: endpoint.address,
     });
-    // The person types a password there: never in the clear, except where the server itself is spoken to so (a sandbox).
+    // A password is entered there, so https is required unless the server itself uses http (a sandbox).
     if (!['https:', new URL(endpoint.address).protocol].includes(url.protocol)) {
       throw new EmrFailure('refused', 'The sign-in page of the server is not protected by https.');
     }
@@ -32,7 +32,7 @@ export const pageSignIn: PageSignIn = {
     // Written by `start` from a value of this type.
     const authority: Authority = JSON.parse(kept.authority ?? '{}');
     const config = await configure(endpoint, authority, credentials);
-    // Without a known issuer there is nothing to compare it with; the state ties the answer to this very server anyway.
+    // Without a known issuer there is nothing to compare it with. The state already ties the response to this server.
     if (!authority.issuer) returned.searchParams.delete('iss');
     const outcome = await outcomeOf(() =>
       oauth.authorizationCodeGrant(config, returned, {
@@ -47,7 +47,7 @@ export const pageSignIn: PageSignIn = {
   },
 };
 
-/** An identity token could not be checked without knowing its issuer, so none is asked for. */
+/** An identity token cannot be verified without knowing its issuer, so none is requested. */
 function withoutIdentity(scope: string): string {
   return scope
     .split(' ')

@@ -11,7 +11,7 @@ import { openSession } from '../transport/session.ts';
 import { capabilityStatementIn } from './discover.ts';
 import { limitToScopes } from './scopes.ts';
 
-/** What the server can do now, with the rights that the account has now: servers are upgraded, and rights taken away. */
+/** What the server supports now, within the account's current scopes: servers are upgraded, and rights are revoked. */
 export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> = async (
   endpoint: EmrEndpoint,
   access: Access,
@@ -19,22 +19,22 @@ export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> 
   const session = openSession(endpoint, access);
   const base = new URL(endpoint.address);
   const statement = capabilityStatementIn(await session.ask({ method: 'GET', url: urlOf(base, 'metadata') }));
-  // Looked at after the request: it may have brought a token with other rights.
+  // Read after the request, which may have renewed the token with other scopes.
   const facts = limitToScopes(toServerFacts(statement), session.grant().scope);
   // Written by signIn, or here, from a value of this type.
   const before: ServerFacts | undefined = access.grant.server && JSON.parse(access.grant.server);
   const tried = await probeServer(base, facts, session.ask, before);
   const grant = session.grant();
   const [server, capabilities] = [JSON.stringify(tried), supportedOperations(toCapabilities(tried))];
-  // A server that can do nothing is one that is being mended: what it could do before is found again tomorrow.
+  // A server that supports nothing is under maintenance: its previous capabilities are kept.
   return server === grant.server || capabilities.length === 0
     ? undefined
     : { grant: { ...grant, server }, capabilities };
 };
 
 /**
- * Adds what no statement says and only trying shows. Where the server is not there to answer, what was known of it
- * `before` holds.
+ * Adds what capability statements do not say and only a test request shows. If the server is unavailable, the result of
+ * the previous probe is kept.
  */
 export async function probeServer(base: URL, facts: ServerFacts, ask: Ask, before?: ServerFacts): Promise<ServerFacts> {
   const searches_by_form = await searchesByForm(base, facts, ask, before?.searches_by_form ?? false);
@@ -44,7 +44,7 @@ export async function probeServer(base: URL, facts: ServerFacts, ask: Ask, befor
     const known = before?.unlisted?.includes(type) ?? false;
     if (able && (await requiresCriteria(base, type, ask, known))) unlisted.push(type);
   }
-  // What was learnt by writing is not unlearnt by looking.
+  // Observed during writes, so a probe does not reset it.
   const { unmarked } = before ?? {};
   return { ...facts, searches_by_form, unlisted, ...(unmarked && { unmarked }) };
 }
@@ -57,15 +57,15 @@ const listed_types = new Set(
 );
 
 /**
- * Whether a server gives these records only to who names a patient, a day or the like, as those of hospitals do. That
- * this account may not see them (403) is another matter, and may be put right tomorrow.
+ * Whether the server returns these records only to searches with a patient, a date or other criteria, as hospital
+ * systems do. A 403 is something else: access may be granted later.
  */
 async function requiresCriteria(base: URL, type: string, ask: Ask, before: boolean): Promise<boolean> {
   const url = urlOf(base, type);
   const one = new URL('?_count=1', url);
   try {
     const { status } = await ask({ method: 'GET', url: one });
-    // Some refuse only to be told how many.
+    // Some servers reject only `_count`.
     const plain = status === 400 ? (await ask({ method: 'GET', url })).status : status;
     return [400, 404, 405, 422, 501].includes(plain);
   } catch (error) {
@@ -75,9 +75,10 @@ async function requiresCriteria(base: URL, type: string, ask: Ask, before: boole
 }
 
 /**
- * Every server should take searches in a body, not all do, and none says so: it is tried with an identifier that nobody
- * has, and with the id of somebody. Whoever finds somebody by the one or nobody by the other did not read the body. A
- * server that is out of order for now is taken for what it was `before`: else a bad minute would put names into addresses.
+ * Whether the server supports searches by POST. All servers should, not all do, and no statement says so. It is tested
+ * with an identifier that does not exist and with the id of an existing patient: a server that ignores the body finds
+ * somebody by the first or nobody by the second. If the server is unavailable, the result of the previous probe is
+ * kept, so that a short outage does not move names into URLs.
  */
 export async function searchesByForm(base: URL, facts: ServerFacts, ask: Ask, before: boolean): Promise<boolean> {
   const capabilities = toCapabilities(facts);
@@ -96,7 +97,7 @@ export async function searchesByForm(base: URL, facts: ServerFacts, ask: Ask, be
   }
 }
 
-/** Undefined where there is nobody, or where the server does not show people to who asks for anybody. */
+/** Returns undefined if there are no patients, or if the server requires search criteria. */
 async function anyId(base: URL, ask: Ask): Promise<string | undefined> {
   const answer = await ask({ method: 'GET', url: new URL('?_count=1', urlOf(base, 'Patient')) });
   return answer.status < 400 ? patientsIn(answer)[0]?.id : undefined;

@@ -1,8 +1,8 @@
 import type { Interaction, ServerFacts } from '../transport/capabilities.ts';
 
 /**
- * What to ask for: everything, in the spelling the server knows. A server that lists its scopes one by one is asked for
- * those of the types it has.
+ * The scopes to request: everything, in the notation the server supports. If the server lists scopes per type, those
+ * are requested.
  */
 export function scopesFor(level: 'system' | 'user', supported: readonly string[] | undefined): string {
   const known = new Set(supported);
@@ -11,12 +11,12 @@ export function scopesFor(level: 'system' | 'user', supported: readonly string[]
   const wanted = whole.find((scopes) => scopes.every((scope) => known.has(scope))) ?? listed;
   const records = wanted.length > 0 ? wanted : [`${level}/*.read`, `${level}/*.write`];
   if (level === 'system') return records.join(' ');
-  // Without a list nothing is asked for but what every SMART server knows.
+  // If the server does not list its scopes, only the one that every SMART server supports is added.
   const more = ['openid', 'fhirUser', 'offline_access'].filter((scope) => known.has(scope));
   return [...(supported ? more : ['offline_access']), ...records].join(' ');
 }
 
-/** What is left of a server's abilities under the scopes that were granted. Scopes that name no records limit nothing. */
+/** Restricts the server's capabilities to the granted scopes. Scopes that name no records are ignored. */
 export function limitToScopes(facts: ServerFacts, granted: string | undefined): ServerFacts {
   const scopes = (granted ?? '').split(/\s+/).flatMap(parseScope);
   if (scopes.length === 0) return facts;
@@ -34,7 +34,7 @@ const words: Record<string, Interaction[]> = {
   write: ['create', 'update'],
 };
 
-/** `user/Patient.read` of SMART 1 and `user/Patient.rs?…` of SMART 2. */
+/** `user/Patient.read` in SMART 1, `user/Patient.rs?…` in SMART 2. */
 function parseScope(scope: string): { type: string; may: Interaction[] }[] {
   const [, type, right = ''] = /^(?:system|user|patient)\/(\*|[A-Za-z]+)\.(\*|[a-z]+)(?:\?.*)?$/.exec(scope) ?? [];
   if (type === undefined) return [];

@@ -11,7 +11,7 @@ import { limitToScopes } from './scopes.ts';
 import { zoneOfState } from './stateZones.ts';
 import { requestTokens, type TokenOutcome, type Tokens, toGrant } from './tokens.ts';
 
-/** Signs in by the way that was chosen, and finds out what this server, with these rights, can do. */
+/** Signs in the chosen way and reads what the server supports within the granted scopes. */
 export async function signIn(
   endpoint: EmrEndpoint,
   credentials: Credentials,
@@ -46,7 +46,7 @@ async function tokensFor(
 ): Promise<{ outcome: TokenOutcome; authority?: Authority }> {
   const { way, bearer_token = '' } = credentials;
   if (way === 'bearer_token') {
-    // Pasted, often with a line break behind it.
+    // Pasted tokens often end with a line break.
     return { outcome: { tokens: { access_token: bearer_token.trim() } } };
   }
   if (way === 'authorization_code') {
@@ -59,7 +59,7 @@ async function tokensFor(
   return { outcome: await requestTokens(endpoint, authority, credentials), authority };
 }
 
-/** A token is not known to be good until the server has taken it. */
+/** A token is only known to be valid once the server has accepted it. */
 async function isAccepted(endpoint: EmrEndpoint, facts: ServerFacts, access_token: string): Promise<boolean> {
   const capabilities = toCapabilities(facts);
   const type = ['Patient', 'Practitioner', 'Organization', 'Location', ...Object.keys(facts.types)].find((each) =>
@@ -71,7 +71,7 @@ async function isAccepted(endpoint: EmrEndpoint, facts: ServerFacts, access_toke
   return status !== 401;
 }
 
-/** The name that the person has in the EMR, where the server tells who it is; else the client we are to the EMR. */
+/** The person's name in the EMR if the server identifies them, else our client id. */
 async function userOf(
   endpoint: EmrEndpoint,
   tokens: Tokens,
@@ -93,9 +93,8 @@ async function userOf(
 const zone_extension = 'http://hl7.org/fhir/StructureDefinition/timezone';
 
 /**
- * FHIR has no field for a practice's time zone; where places carry the standard extension, it is theirs, else that of the
- * state they are in. Weekly hours are told without a zone, so that UTC would offer them at night. Undefined where this
- * account is told neither.
+ * The time zone of the practice: the standard extension on a Location, else the zone of its state. Weekly hours have no
+ * zone, so UTC would offer them at night. Returns undefined if neither is known.
  */
 async function zoneOf(endpoint: EmrEndpoint, facts: ServerFacts, access_token: string): Promise<string | undefined> {
   if (!toCapabilities(facts).interactions('Location').has('search-type')) return undefined;

@@ -1,6 +1,6 @@
 import type { CredentialField, SignInWay } from '../../connector.ts';
 
-/** The fields of all ways. A client ID is no password, but browsers must not offer a user name for it either. */
+/** The fields of all ways. `off` keeps browsers from suggesting a user name as client ID. */
 export const credential_fields: readonly CredentialField[] = [
   { name: 'client_id', label: 'Client ID', secret: false, autocomplete: 'off' },
   { name: 'client_secret', label: 'Client secret', secret: true, autocomplete: 'off' },
@@ -8,7 +8,7 @@ export const credential_fields: readonly CredentialField[] = [
   { name: 'bearer_token', label: 'Bearer token', secret: true, autocomplete: 'off' },
 ];
 
-/** In the order in which a practice should consider them: the first two go on without a person. */
+/** In order of preference: the first two need no person to renew. */
 export const sign_in_ways: readonly SignInWay[] = [
   {
     name: 'backend_services',

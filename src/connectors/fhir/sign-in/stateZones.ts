@@ -1,6 +1,6 @@
 /**
- * The zone of a US state, for practices of whom nothing better is known. Thirteen states have two: then it is that of
- * most of their people, and the standard extension on a Location is how a practice in the other part says so.
+ * The time zone of a US state, used if a practice does not publish its zone. Thirteen states have two zones: this is
+ * the one of most inhabitants. A practice in the other one can set the standard extension on a Location.
  */
 export function zoneOfState(state: string | null): string | undefined {
   const code = state?.toUpperCase() ?? '';

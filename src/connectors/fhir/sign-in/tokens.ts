@@ -6,20 +6,20 @@ import { type Credentials, type EmrEndpoint, EmrFailure, type Grant } from '../.
 import type { Authority } from './discover.ts';
 import { scopesFor } from './scopes.ts';
 
-/** Tokens, or that the server does not give them to whoever asked so. */
+/** The tokens, or the error code of a rejection. */
 export type TokenOutcome = { tokens: Tokens } | { refused: string };
 export type Tokens = {
   access_token: string;
-  /** Milliseconds since 1970; absent where the server does not say. */
+  /** Milliseconds since 1970. Absent if the server does not say. */
   expires_at?: string;
   refresh_token?: string;
   scope?: string;
-  /** Who signed in, where the server said so: a reference to a record of theirs. */
+  /** A reference to the person's record, if the server sent one. */
   fhir_user?: string;
   user_name?: string;
 };
 
-/** A token for ourselves: by a secret, or by a statement signed with our key. */
+/** Requests a token for the service itself, by secret or by an assertion signed with our key. */
 export async function requestTokens(
   endpoint: EmrEndpoint,
   authority: Authority,
@@ -40,7 +40,7 @@ export async function refreshTokens(
   return outcomeOf(() => oauth.refreshTokenGrant(config, refresh_token));
 }
 
-/** openid-client's view of the server, which it reaches through our guarded door alone. */
+/** openid-client's configuration. All its requests pass the outbound guard. */
 export async function configure(
   endpoint: EmrEndpoint,
   authority: Authority,
@@ -58,13 +58,13 @@ export async function configure(
     undefined,
     await authenticationOf(endpoint, authority, credentials),
   );
-  // Which addresses may be called, and whether without TLS, is the guard's to say, here as everywhere.
+  // The outbound guard decides which addresses may be called and whether plain http is allowed.
   oauth.allowInsecureRequests(config);
   config[oauth.customFetch] = guardedFetch(endpoint);
   return config;
 }
 
-/** Runs an exchange of openid-client and tells a refusal by the server from a server that is not there to answer. */
+/** Runs a token request. Returns the code of a rejection; throws if the server is unavailable. */
 export async function outcomeOf(
   exchange: () => Promise<oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers>,
 ): Promise<TokenOutcome> {
@@ -77,21 +77,21 @@ export async function outcomeOf(
   }
 }
 
-/** OAuth's words for "not now", which some servers send with the status of a refusal. */
+/** OAuth error codes for "not now", which some servers send with a 4xx status. */
 const passing = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 
 function rejectionCode(error: unknown): string | undefined {
   const told = error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError;
   const away = error instanceof oauth.ResponseBodyError && (error.status >= 500 || error.status === 429);
   if (told) return away || passing.has(error.error) ? undefined : error.error;
-  // A plain 401 says enough, whatever stands in its body.
+  // A plain 401 is a rejection, whatever its body.
   const plain = [error, Object(error).cause].some((each) => Object(each).status === 401);
   return plain ? 'invalid_client' : undefined;
 }
 
 /**
- * Kept beside the tokens: where they come from, without which a refresh would not know where to go, and the rights they
- * carry, without which the server's abilities could not be looked at again.
+ * The grant contains the authorization server, needed for renewal, and the scope, needed to read the capabilities
+ * again.
  */
 export function toGrant(tokens: Tokens, authority: Authority | undefined, server: string): Grant {
   const { access_token, expires_at, refresh_token, scope = '' } = tokens;
@@ -113,7 +113,7 @@ async function authenticationOf(
   if (way === 'backend_services') return signedAssertion(endpoint, authority);
   const secret = client_secret || app_secret;
   if (!secret) return oauth.None();
-  // Basic is what every OAuth server must know; those that list only the other get the other.
+  // Every OAuth server must support Basic. Servers that list only `client_secret_post` get that.
   const methods = authority.auth_methods ?? ['client_secret_basic'];
   const basic = methods.includes('client_secret_basic') || !methods.includes('client_secret_post');
   return basic ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret);
@@ -128,7 +128,7 @@ async function signedAssertion(endpoint: EmrEndpoint, authority: Authority): Pro
     { kid, key },
     {
       [oauth.modifyAssertion]: (_header, payload) => {
-        // SMART: the audience is the address the statement is sent to, not the issuer.
+        // SMART: the audience is the token endpoint, not the issuer.
         payload.aud = authority.token_endpoint;
       },
     },
@@ -167,7 +167,10 @@ function toTokens(answer: oauth.TokenEndpointResponse & oauth.TokenEndpointRespo
   };
 }
 
-/** openid-client wraps what our door threw; its own errors carry the answer, which may hold a token: they stay here. */
+/**
+ * openid-client wraps the outbound failure. Its own errors contain the response, which may hold a token, so they are
+ * dropped.
+ */
 function failureOf(error: unknown): unknown {
   const cause = error instanceof Error && error.cause instanceof OutboundFailure ? error.cause : error;
   if (cause instanceof OutboundFailure) return noResponse('The EMR', cause, 'unavailable');

@@ -8,11 +8,11 @@ export type Page<T> = { matches: T[]; included: fhir.FhirResource[] };
 export function toBundle(answer: Answer): Bundle {
   if (answer.status >= 400) throw rejection(answer);
   if (answer.resource?.resourceType !== 'Bundle') throw new EmrFailure('unavailable', unreadable);
-  // Its entries are looked at one by one.
+  // Each entry is checked in `toPage`.
   return answer.resource as Bundle;
 }
 
-/** Entries of a server that marks none (`type: collection`) are told apart by their type. */
+/** Servers that do not mark their entries (`type: collection`) are read by resource type. */
 export function toPage<T extends fhir.FhirResource>(bundle: Bundle, type: T['resourceType']): Page<T> {
   const page: Page<T> = { matches: [], included: [] };
   for (const entry of Array.isArray(bundle.entry) ? bundle.entry : []) {
@@ -20,7 +20,7 @@ export function toPage<T extends fhir.FhirResource>(bundle: Bundle, type: T['res
     if (!resource) continue;
     if (resource.resourceType === 'OperationOutcome') throwOnError(resource);
     else if (resource.resourceType === type && entry.search?.mode !== 'include') {
-      // The type that was asked for names the shape: T is the resource of that resourceType.
+      // T is the resource of this resourceType.
       page.matches.push(resource as T);
     } else page.included.push(resource);
   }
@@ -28,8 +28,8 @@ export function toPage<T extends fhir.FhirResource>(bundle: Bundle, type: T['res
 }
 
 /**
- * The next page, always at the address that was linked: the token goes nowhere else. A server behind a proxy may name
- * itself by an inner host; with our path that is the same list.
+ * The next page, always at the linked address, so that the token goes nowhere else. A server behind a proxy may use an
+ * internal host name; the same path on our host is the same list.
  */
 export function nextUrl(base: URL, bundle: Bundle): URL | undefined {
   const links = Array.isArray(bundle.link) ? bundle.link : [];
@@ -45,7 +45,7 @@ export function nextUrl(base: URL, bundle: Bundle): URL | undefined {
   return new URL(url.pathname + url.search, base.origin);
 }
 
-/** Hints are passed over; that something of the search was left out is not a hint. */
+/** Hints are ignored. An unsupported or incomplete search is an error. */
 function throwOnError(outcome: fhir.OperationOutcome): void {
   const issues = Array.isArray(outcome.issue) ? outcome.issue : [];
   const failed = issues.some(

@@ -7,13 +7,13 @@ export type FhirRequest = {
   method: 'GET' | 'POST' | 'PUT';
   url: URL;
   headers?: Record<string, string>;
-  /** A resource, or the form of a search. */
+  /** A resource, or the parameters of a search. */
   body?: fhir.FhirResource | URLSearchParams;
-  /** Whether it changes a chart: then a lost answer leaves the outcome unknown. */
+  /** Whether it changes a chart. A lost response then leaves the outcome unknown. */
   writes?: boolean;
 };
 
-/** An answer of the server itself. `resource` is absent where the body was empty or nothing of FHIR. */
+/** `resource` is absent if the body was empty or not a FHIR resource. */
 export type Answer = {
   status: number;
   headers: Record<string, string>;
@@ -22,8 +22,8 @@ export type Answer = {
 };
 
 /**
- * One exchange with a FHIR server. Throws when the server is not there to answer: out of reach, too slow, too busy, out
- * of order, or with something before it that speaks in its place. 401 and the other 4xx are answers.
+ * Sends one request to a FHIR server. Throws if the server is unreachable, too slow, overloaded or out of order, or if
+ * a proxy responds in its place. 401 and other 4xx responses are returned.
  */
 export async function call(
   endpoint: EmrEndpoint,
@@ -35,28 +35,28 @@ export async function call(
   const { status, headers } = response;
   if (response.truncated) throw new EmrFailure(lost, 'The EMR gave an answer that is too large to be read.');
   if (status === 429 || (status === 503 && 'retry-after' in headers)) throw tooBusy('The EMR', response);
-  // Never followed: where it leads was not chosen by the organization, and it would be handed the token.
+  // Never followed: the organization did not choose the target, and it would receive the token.
   if (status >= 300 && status < 400 && status !== 304) {
     throw new EmrFailure(lost, `The EMR sends us to another address (${status}), which is not followed.`);
   }
-  // 501 is a plain no.
+  // 501 is a definite "not supported".
   if ((status >= 500 && status !== 501) || status === 408)
     throw new EmrFailure(lost, `The EMR answered with an error (${status}).`);
   const resource = resourceOf(response);
   const empty = response.body.length === 0;
-  // A proxy's page must not pass for "there is no such record", nor for a refusal.
+  // A proxy's error page does not mean "no such record" or a rejection.
   if (status >= 400 && status !== 401 && isPage(response)) throw new EmrFailure(lost, unreadable);
   return { status, headers, resource, empty };
 }
 
-/** What a 4xx means to a caller who knows no better. */
+/** The default meaning of a 4xx response. */
 export function rejection({ status, resource }: Answer): EmrFailure {
   const outcome = resource?.resourceType === 'OperationOutcome' ? resource : undefined;
   const codes = (outcome?.issue ?? []).map((issue) => issue?.code);
   if (status === 404 || status === 410) return new EmrFailure('not_found', 'The EMR has no such record.');
   if (status === 501 || status === 405) return new EmrFailure('refused', 'The EMR does not offer this.');
   if (status === 403) return new EmrFailure('refused', 'The EMR does not allow this account to do this.');
-  // Some servers fail so when two requests meet; nothing was stored, and the next try finds the way free.
+  // Some servers fail this way when two requests collide. Nothing was stored, and a retry succeeds.
   if (codes.some((code) => passing.has(code ?? ''))) {
     return new EmrFailure('unavailable', 'The EMR was busy with another change. It is tried again.');
   }
@@ -66,11 +66,11 @@ export function rejection({ status, resource }: Answer): EmrFailure {
 
 export const unreadable = 'The EMR gave an answer that could not be read.';
 
-/** Issue types by which a server says that the same request may do later. */
+/** Issue types that mean the same request may succeed later. */
 const passing = new Set(['lock-error', 'transient', 'throttled', 'timeout', 'no-store']);
-/** FHIR servers search while the caller waits; 10 s are not enough for a first page of claims. */
+/** 10 s is not enough for the first page of claims on some servers. */
 const timeout_ms = 30_000;
-/** A page of 100 claims with everything contained takes about 1 MB. */
+/** A page of 100 claims with contained resources is about 1 MB. */
 export const response_bytes_max = 16_000_000;
 const fhir_json = 'application/fhir+json';
 
@@ -86,7 +86,7 @@ async function exchange(
       method,
       headers: {
         accept: `${fhir_json}, application/json;q=0.9`,
-        // Some servers answer a search from memory: a record that was just stored would not be found.
+        // Some servers cache searches: a record that was just stored would not be found.
         'cache-control': 'no-cache',
         ...(body && { 'content-type': form ? 'application/x-www-form-urlencoded' : fhir_json }),
         ...(access_token && { authorization: `Bearer ${access_token}` }),
@@ -103,12 +103,15 @@ async function exchange(
   }
 }
 
-/** Undefined when it is not JSON to its last byte, or not of FHIR. The parser's error quotes the answer: it stays here. */
+/**
+ * Returns undefined if the body is not a FHIR resource in valid JSON. The parser's error quotes the body, so it is
+ * dropped.
+ */
 function resourceOf({ body }: OutboundResponse): fhir.FhirResource | undefined {
   try {
-    // Strict, because a replaced byte would be a changed name in a chart.
+    // Fatal, because a replacement character would change a name in a chart.
     const json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-    // FHIR's own mark of a resource. Every field of it is still a stranger's word, and the readers treat it so.
+    // Identifies a resource. Its fields are still unchecked, and the mappings treat them so.
     return typeof json?.resourceType === 'string' ? (json as fhir.FhirResource) : undefined;
   } catch {
     return undefined;
@@ -120,10 +123,7 @@ function isPage({ headers, body }: OutboundResponse): boolean {
   return body.length > 0 && (/\bhtml\b/i.test(type) || body.subarray(0, 200).toString('latin1').trimStart()[0] === '<');
 }
 
-/**
- * What a server says of a refusal, in its own words, where they are words: not the trace of a program, not a page, not
- * an address. Undefined where nothing fit to be shown is left.
- */
+/** The server's own explanation of a rejection, if it is readable text: no stack trace, no HTML, no URL. */
 export function outcomeMessage(outcome: fhir.OperationOutcome | undefined): string | undefined {
   const issues = Array.isArray(outcome?.issue) ? outcome.issue : [];
   const said = issues

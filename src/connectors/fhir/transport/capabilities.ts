@@ -3,33 +3,33 @@ import type * as fhir from 'fhir/r4.js';
 export const interactions = ['read', 'search-type', 'create', 'update'] as const;
 export type Interaction = (typeof interactions)[number];
 
-/** What a server says of itself. Nothing is assumed from its name. */
+/** What a server supports, as stated and as observed. */
 export type Capabilities = {
   fhir_version: string;
   software: string;
   interactions(type: string): ReadonlySet<Interaction>;
-  /** Whether it gives all records of a type to who asks for nothing more particular. */
+  /** Whether a search without criteria returns all records of the type. */
   lists(type: string): boolean;
   searchParams(type: string): ReadonlySet<string>;
-  /** Whether a create can be made to happen once (`If-None-Exist`). */
+  /** `If-None-Exist` */
   conditionalCreate(type: string): boolean;
-  /** Whether an update can be tied to the version it was made from (`If-Match`). */
+  /** `If-Match` */
   versionedUpdate(type: string): boolean;
-  /** Whether a search can be sent in a body (`POST Patient/_search`), where no address tells what was asked for. */
+  /** Whether a search can be sent in a body (`POST Patient/_search`), so that criteria do not appear in URLs. */
   searches_by_form: boolean;
-  /** Whether a record of ours keeps the identifier by which a lost create is found. */
+  /** Whether the server keeps our marker, by which a lost create is found. */
   keepsMarkers(type: string): boolean;
 };
 
-/** What is kept of a CapabilityStatement: of all 145 types some 60 KB, where the statement may be a megabyte. */
+/** The stored part of a CapabilityStatement: about 60 KB for all 145 types, where the statement may be a megabyte. */
 export type ServerFacts = {
   fhir_version: string;
   software: string;
   types: Record<string, TypeFacts>;
-  /** No statement says these two: they were tried. `unlisted`: types that must be asked for more narrowly. */
+  /** Both are found by probing. `unlisted`: types that cannot be listed without criteria. */
   searches_by_form?: boolean;
   unlisted?: string[];
-  /** Types of which a record came back without our marker. */
+  /** Types whose records lost our marker. */
   unmarked?: string[];
 };
 type TypeFacts = {
@@ -39,7 +39,7 @@ type TypeFacts = {
   versioned: boolean;
 };
 
-/** The statement comes from outside: whatever is not as the standard has it is as if it were not there. */
+/** Ignores whatever does not conform to the standard. */
 export function toServerFacts(statement: fhir.CapabilityStatement): ServerFacts {
   const types: ServerFacts['types'] = {};
   for (const rest of list(statement.rest)) {
@@ -86,7 +86,6 @@ function namesOf(params: fhir.CapabilityStatementRestResourceSearchParam[] | und
     .filter((name) => typeof name === 'string');
 }
 
-/** The elements of what should be a list: those that are there. */
 function list<T>(value: readonly T[] | undefined): T[] {
   return Array.isArray(value) ? value.filter((each) => each !== null && each !== undefined) : [];
 }

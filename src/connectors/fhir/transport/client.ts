@@ -11,29 +11,29 @@ export { marker_system } from './resources.ts';
 export type { SearchParams } from './search.ts';
 export { searchValue } from './search.ts';
 
-/** A FHIR server, as the person who linked the account may use it. */
+/** A FHIR server, used as the person who linked the account. */
 export type FhirClient = {
-  /** What the server said of itself, and showed, when it was last looked at. */
+  /** As of the last refresh. */
   capabilities: Capabilities;
-  /** Undefined for what is not there (any more). */
+  /** Returns undefined if the record does not exist (any more). */
   read<T extends fhir.FhirResource>(type: T['resourceType'], id: string): Promise<T | undefined>;
-  /** Every match, page by page to the end. What came along (`_include`) is in `included`. */
+  /** All matches, page by page. `included` contains the records added by `_include`. */
   search<T extends fhir.FhirResource>(type: T['resourceType'], params: SearchParams): AsyncIterable<Page<T>>;
-  /** All matches of a search that is known to be small; more than a thousand are refused. */
+  /** All matches of a small search. Fails with `refused` above 1,000. */
   searchAll<T extends fhir.FhirResource>(type: T['resourceType'], params: SearchParams): Promise<T[]>;
   /**
-   * Creates with our marker among its identifiers, at most once where the server can make sure of that. Gives the
-   * stored resource. After the request was sent anything but a definite answer is `unknown_outcome`.
+   * Creates a record with our marker as an identifier, at most once if the server supports conditional creates. Returns
+   * the stored record. Once the request was sent, anything but a definite response is `unknown_outcome`.
    */
   create<T extends fhir.FhirResource>(resource: T, marker: string): Promise<T>;
-  /** The resource that bears our marker, or undefined; `unknown_outcome` where the server cannot be asked. */
+  /** The record with our marker, or undefined. Throws `unknown_outcome` if the server cannot search for it. */
   findByMarker<T extends fhir.FhirResource>(type: T['resourceType'], marker: string): Promise<T | undefined>;
-  /** Whether `findByMarker` can be asked for this type. */
+  /** Whether `findByMarker` works for this type. */
   canFind(type: string): boolean;
   /**
-   * Lets `change` alter the newest version and stores it tied to that version. When others were faster it is read and
-   * changed again, three times at most; `change` throws `refused` where others changed the fields it means to write,
-   * which it tells by comparing `current` with `first`, the version seen first.
+   * Applies `change` to the newest version and stores it with `If-Match`. On a version conflict, reads and applies
+   * again, three attempts in total. `change` compares `current` with `first`, the version read first, and throws
+   * `refused` if somebody else changed the same fields.
    */
   update<T extends fhir.FhirResource>(
     type: T['resourceType'],
@@ -51,7 +51,7 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   const capabilities = toCapabilities(facts);
   const session = openSession(endpoint, access);
   const recordUnmarked = (type: string) => {
-    // The list that `capabilities` looks into: it holds at once.
+    // `capabilities` reads this array, so it applies immediately.
     unmarked.push(type);
     return session.keep({ ...session.grant(), server: JSON.stringify(facts) });
   };

@@ -3,7 +3,7 @@ import { EmrFailure } from '../../connector.ts';
 import { type Answer, rejection, unreadable } from './call.ts';
 import { type Server, search, searchValue, urlOf } from './search.ts';
 
-/** Under this system a record bears our names for the write that made it and for the last ones that changed it. */
+/** Identifier system of our markers: one for the write that created the record, and those of the latest updates. */
 export const marker_system = 'urn:chartwire:marker';
 
 export async function read<T extends fhir.FhirResource>(
@@ -27,25 +27,26 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
     body: withMarker(resource, marker),
     writes: true,
   });
-  // Several records bear the marker already; the first of them is the one.
+  // Several records have the marker already. The first one counts.
   if (answer.status === 412 && conditional) return readBack<T>(server, type, undefined, marker);
   if (answer.status >= 400) throw rejection(answer);
   const given = isRecord<T>(answer.resource, type) ? answer.resource : undefined;
-  // "Created" is said by no proxy. A server that says it and then does not find the record keeps no markers.
+  // No proxy sends 201. A server that sends it and then does not find the record does not keep markers.
   const taken = answer.status === 201;
   const stored = given ?? (await readBack<T>(server, type, refId(answer, type), marker, taken));
-  // Not made now but found: by a server that reads past our condition it may be anybody's.
+  // Found instead of created. If the server ignores our condition, it may be any record.
   if (conditional && answer.status !== 201 && !markersOf(stored).includes(marker)) {
     throw new EmrFailure('unknown_outcome', 'The EMR took another record for ours.');
   }
-  // It stands, whatever becomes of the note: the next one is made in time for the next record.
+  // The record is stored even if this fails. It is then noted with the next record.
   if (!markersOf(stored).includes(marker)) await recordIfUnmarked(server, type, marker).catch(() => {});
   return stored;
 }
 
 /**
- * A server that drops identifiers it does not know: "not found" would be its answer to every lost create, and would be
- * taken for "not made". From then on such a type is one that cannot be asked for. Some only show less than they keep.
+ * Some servers drop identifiers they do not know. They would find nothing after every lost create, which would look
+ * like "not created", so such a type counts as not searchable. Other servers keep the marker but omit it from the
+ * response.
  */
 async function recordIfUnmarked(
   server: Server,
@@ -55,7 +56,7 @@ async function recordIfUnmarked(
   if (canFind(server, type) && !(await findByMarker(server, type, marker))) await server.recordUnmarked(type);
 }
 
-/** Whether a lost create of this type can be asked for. */
+/** Whether a lost create of this type can be found. */
 export function canFind({ capabilities }: Server, type: string): boolean {
   return (
     hasIdentifier(type) &&
@@ -65,7 +66,9 @@ export function canFind({ capabilities }: Server, type: string): boolean {
   );
 }
 
-/** The record that bears our marker. What the server gives is looked at: some leave a parameter out and give everyone. */
+/**
+ * The record with our marker. The results are checked, because some servers ignore a parameter and return everything.
+ */
 export async function findByMarker<T extends fhir.FhirResource>(
   server: Server,
   type: T['resourceType'],
@@ -83,8 +86,8 @@ export async function findByMarker<T extends fhir.FhirResource>(
 }
 
 /**
- * Changes a record without undoing what others changed meanwhile: tied to the version it was made from, and made anew
- * from the newest when that is no longer the last.
+ * Updates a record without overwriting concurrent changes: the update is tied to the version it is based on, and
+ * repeated on the newest version after a conflict.
  */
 export async function update<T extends fhir.FhirResource>(
   server: Server,
@@ -117,7 +120,7 @@ export async function update<T extends fhir.FhirResource>(
     if (answer.status >= 400) throw rejection(answer);
     if (isRecord<T>(answer.resource, type)) return { before: current.resource, after: answer.resource };
     const after = await readBack<T>(server, type, id, marker);
-    // The record was there before: only our mark on it says that the answer was the server's and not a proxy's page.
+    // The record existed before: only our marker shows that the response came from the server and not from a proxy.
     if (markersOf(after).includes(marker)) return { before: current.resource, after };
     throw new EmrFailure('unknown_outcome', 'The EMR did not say what it stored.');
   }
@@ -130,7 +133,7 @@ function unversioned(): EmrFailure {
   return new EmrFailure('refused', 'The EMR keeps no versions: a change of others might be undone.');
 }
 
-/** A version as `If-Match` may name it: as the standard writes it, then as the server's header had it. */
+/** Values for `If-Match`: the standard form first, then the server's own header. */
 type Version<T> = { resource: T; matches: string[] };
 
 async function readVersion<T extends fhir.FhirResource>(
@@ -138,7 +141,7 @@ async function readVersion<T extends fhir.FhirResource>(
   type: T['resourceType'],
   id: string,
 ): Promise<Version<T> | undefined> {
-  // Dots alone would climb up the path, and what no server gives out no server has.
+  // An id of dots would change the path. No server has such an id.
   if (!isId(id)) return undefined;
   const answer = await ask({ method: 'GET', url: urlOf(base, type, id) });
   if (answer.status === 404 || answer.status === 410) return undefined;
@@ -162,14 +165,16 @@ function isRecord<T extends fhir.FhirResource>(
   return resource?.resourceType === type && typeof resource.id === 'string' && resource.id !== '';
 }
 
-/** The id in `Location: [base]/Patient/123/_history/1`; of the address itself no use is made. */
+/** The id in `Location: [base]/Patient/123/_history/1`. The URL itself is not used. */
 function refId({ headers }: Answer, type: string): string | undefined {
   const path = (headers.location ?? headers['content-location'] ?? '').split(/[?#]/)[0] ?? '';
   const id = new RegExp(`(?:^|/)${type}/([A-Za-z0-9.-]{1,64})(?:/_history/[^/]+)?/?$`).exec(path)?.[1];
   return id;
 }
 
-/** The stored record, where the answer to the write did not show it. From here on nothing but its sight is certain. */
+/**
+ * Reads the stored record if the response to the write did not contain it. Until it is read, the outcome is unknown.
+ */
 async function readBack<T extends fhir.FhirResource>(
   server: Server,
   type: T['resourceType'],
@@ -182,15 +187,15 @@ async function readBack<T extends fhir.FhirResource>(
     if (found) return found;
   } catch (error) {
     if (!(error instanceof EmrFailure)) throw error;
-    // Also that a person must sign in first.
+    // Includes login_required.
     throw new EmrFailure('unknown_outcome', error.message, { taken, cause: error });
   }
   throw new EmrFailure('unknown_outcome', 'The EMR did not say what it stored.', { taken });
 }
 
 /**
- * With our marker behind the earlier ones. The first is kept, so that a creation whose answer was lost is found also
- * after somebody changed the record; of the changes, as many as can be under way for one record.
+ * Appends our marker. The first marker is kept, so that a lost create is found even after later changes; of the
+ * updates, as many as can be in progress for one record.
  */
 function withMarker<T extends fhir.FhirResource>(resource: T, marker: string): T {
   if (!hasIdentifier(resource.resourceType)) return resource;
@@ -201,7 +206,7 @@ function withMarker<T extends fhir.FhirResource>(resource: T, marker: string): T
   return { ...resource, identifier: [...others, ...markers.map((value) => ({ system: marker_system, value }))] };
 }
 
-/** Accounts of one practice each have a lane of their own to a record; more than these do not wait at once. */
+/** Each account of a practice has its own lane to a record. More than this are not in progress at once. */
 const markers_max = 6;
 
 function markersOf(resource: fhir.FhirResource): string[] {

@@ -6,24 +6,21 @@ import type { Capabilities } from './capabilities.ts';
 
 export type SearchParams = Record<string, string | readonly string[]>;
 export type Ask = (asked: FhirRequest) => Promise<Answer>;
-/** A server as the person who linked the account sees it. */
+/** A server, used as the person who linked the account. */
 export type Server = {
   base: URL;
   ask: Ask;
   capabilities: Capabilities;
-  /** Keeps with the account that records of this type lose our marker. */
+  /** Stores with the account that records of this type lose our marker. */
   recordUnmarked: (type: string) => Promise<void>;
 };
 
-/** A value as it must stand in a search, so that a comma or bar in it is not taken for FHIR's own. */
+/** Escapes a search value, because FHIR uses comma, bar and dollar as separators. */
 export function searchValue(text: string): string {
   return text.replace(/[\\,|$]/g, (sign) => `\\${sign}`);
 }
 
-/**
- * Every page of a search, to the end. What cannot be a whole list fails rather than ends: a sync takes what it did not
- * see for removed.
- */
+/** All pages of a search. Fails if the result may be incomplete, because a sync deletes what it did not see. */
 export async function* search<T extends fhir.FhirResource>(
   server: Server,
   type: T['resourceType'],
@@ -39,7 +36,7 @@ export async function* search<T extends fhir.FhirResource>(
     matched += page.matches.length;
     const ids = page.matches.map(({ id }) => id).join();
     const next = nextUrl(server.base, bundle);
-    // Against lists that never end: an address seen before, the same records again, more pages than any practice has.
+    // Stops endless lists: a URL that repeats, the same records again, or too many pages.
     if (next && (seen.has(next.href) || (ids !== '' && ids === before) || seen.size >= pages_max)) {
       throw new EmrFailure('unavailable', 'The EMR gave a list that leads back to itself.');
     }
@@ -55,7 +52,7 @@ export async function* search<T extends fhir.FhirResource>(
   }
 }
 
-/** All matches of a search that is known to be small. */
+/** All matches of a small search. */
 export async function searchAll<T extends fhir.FhirResource>(
   server: Server,
   type: T['resourceType'],
@@ -69,7 +66,7 @@ export async function searchAll<T extends fhir.FhirResource>(
   return all;
 }
 
-/** The address of a type, a record, or what lies below it. */
+/** The URL of a type, a record, or a path below it. */
 export function urlOf(base: URL, ...path: string[]): URL {
   return new URL(`${base.href.replace(/\/$/, '')}/${path.map(encodeURIComponent).join('/')}`);
 }
@@ -77,17 +74,17 @@ export function urlOf(base: URL, ...path: string[]): URL {
 const page_size = 100;
 const pages_max = 20_000;
 const search_max = 1000;
-/** No server gives smaller pages of its own accord. */
+/** No server uses smaller pages by default. */
 const page_size_min = 10;
-/** What shapes the answer rather than the matches: understood or not, the list is the same. */
+/** Parameters that affect the form of the response and not which records match. */
 const shaping_params = new Set(['_count', '_sort', '_total', '_include', '_revinclude', '_summary', '_elements']);
 
-/** What identifies a person by itself; what is sought by id may be an MRN. */
+/** Parameters that identify a person. An id may be an MRN. */
 const personal_params = new Set(['_id', 'identifier', 'family', 'given', 'birthdate', 'phone', 'telecom']);
-/** By which a server, or a gateway that was put before it since, says that it knows no searches by form. */
+/** Statuses by which a server, or a new gateway in front of it, rejects searches by POST. */
 const form_search_unsupported = new Set([404, 405, 415, 501]);
 
-/** A parameter that the server does not know may be answered with nobody, or with everyone: both would be believed. */
+/** A server may answer an unknown parameter with no records or with all of them, and either would look valid. */
 function rejectUndeclaredParams(capabilities: Capabilities, type: string, params: SearchParams): void {
   const known = capabilities.searchParams(type);
   const unknown = Object.keys(params).find(
@@ -98,13 +95,13 @@ function rejectUndeclaredParams(capabilities: Capabilities, type: string, params
   }
 }
 
-/** Servers that refuse what only shapes the answer are asked once more without it. */
+/** Some servers reject parameters that only affect the form of the response: the search is repeated without them. */
 async function firstPage(server: Server, type: string, params: SearchParams): Promise<Bundle> {
   const answer = await ask(server, type, { _count: String(page_size), ...params });
   return toBundle(answer.status === 400 ? await ask(server, type, plain(params)) : answer);
 }
 
-/** The server may have forgotten the search by now; that is no answer about any record. */
+/** The server may have dropped the search. That says nothing about any record. */
 async function nextPage(server: Server, url: URL): Promise<Bundle> {
   const answer = await server.ask({ method: 'GET', url });
   if (answer.status >= 400) throw new EmrFailure('unavailable', 'The EMR broke off a list.');
@@ -112,9 +109,10 @@ async function nextPage(server: Server, url: URL): Promise<Bundle> {
 }
 
 /**
- * How many there are, where the answer says neither that nor where it goes on: some servers cut a list without a word.
- * Undefined where nothing was cut as far as anyone can tell. From a server that does not count, exactly as many as were
- * asked for are taken for a part: the odds are a hundred to one, and the rest would be removed on our side.
+ * Counts the matches if the response has neither a total nor a next page, because some servers cut off lists silently.
+ * Returns undefined if nothing seems to be missing. If the server does not count either, a full page is taken as
+ * incomplete: a list has exactly this length in one of a hundred cases, and otherwise the rest would be deleted on our
+ * side.
  */
 async function countMatches(
   server: Server,
@@ -124,7 +122,7 @@ async function countMatches(
 ): Promise<number | undefined> {
   if (matched < page_size_min) return undefined;
   const { status, resource } = await ask(server, type, { ...plain(params), _summary: 'count' });
-  // A page of something before the server is not the server's word that it does not count.
+  // An error page of a proxy does not mean that the server cannot count.
   if (status < 400 && resource === undefined) throw new EmrFailure('unavailable', unreadable);
   const total = resource?.resourceType === 'Bundle' ? resource.total : undefined;
   return total ?? (matched === Number(params._count ?? page_size) ? Number.POSITIVE_INFINITY : undefined);
@@ -136,7 +134,7 @@ function plain(params: SearchParams): SearchParams {
   );
 }
 
-/** Addresses end up in the logs of whatever lies between: what is said of a person goes in the body where it can. */
+/** URLs end up in logs, so criteria that identify a person are sent in the body where possible. */
 async function ask({ base, ask, capabilities }: Server, type: string, params: SearchParams): Promise<Answer> {
   const query = new URLSearchParams(
     Object.entries(params).flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, each])),

@@ -6,15 +6,15 @@ import type { Ask } from './search.ts';
 
 export type Session = {
   ask: Ask;
-  /** The newest grant: asking may have renewed it. */
+  /** The current grant, which a request may have renewed. */
   grant: () => Grant;
-  /** Keeps what was learnt beside the tokens with the account. */
+  /** Stores a grant with changed server facts. */
   keep: (grant: Grant) => Promise<void>;
 };
 
 /**
- * Asks as the person who linked the account. A token that has run out, or is refused before its time, is renewed once
- * without a person; what was refused for it was not carried out, so it is asked again, writes too.
+ * Sends requests as the person who linked the account. An expired or rejected token is renewed once without a person. A
+ * request rejected with 401 was not applied, so it is repeated, including writes.
  */
 export function openSession(endpoint: EmrEndpoint, access: Access): Session {
   const grant = holdGrant(access.grant, (before) => renew(endpoint, access, before));
@@ -38,14 +38,14 @@ export function openSession(endpoint: EmrEndpoint, access: Access): Session {
   };
 }
 
-/** A token that is about to end would end on its way. */
+/** A token that is about to expire might expire in transit. */
 const expiry_margin_ms = 10_000;
 
 function isExpired({ expires_at }: Grant): boolean {
   return expires_at !== undefined && Number(expires_at) - expiry_margin_ms < Date.now();
 }
 
-/** Gives the new grant when it is kept: one that could not be kept is not used, and the next call renews again. */
+/** Returns the new grant after saving it. If saving fails, the grant is not used and the next call renews again. */
 async function renew(endpoint: EmrEndpoint, access: Access, grant: Grant): Promise<Grant> {
   const outcome = await requestNewTokens(endpoint, access, grant);
   if ('refused' in outcome) {
@@ -53,10 +53,10 @@ async function renew(endpoint: EmrEndpoint, access: Access, grant: Grant): Promi
   }
   // Written by signIn from a value of this type.
   const authority = JSON.parse(grant.authority ?? '{}');
-  // Rights that are not named are those of before.
+  // If the response names no scopes, they are unchanged.
   const tokens = { ...(grant.scope !== undefined && { scope: grant.scope }), ...outcome.tokens };
   const renewed = toGrant(tokens, authority, grant.server ?? '');
-  // A server that gives no new refresh token means the old one to be used on.
+  // Without a new refresh token, the old one stays valid.
   const { refresh_token } = grant;
   const whole = renewed.refresh_token || !refresh_token ? renewed : { ...renewed, refresh_token };
   await access.saveGrant(whole);

@@ -9,11 +9,11 @@ import { canSearch, createResolver, type Emr, refIds } from '../references.ts';
 import type { SearchParams } from '../transport/client.ts';
 import { list } from '../values.ts';
 
-/** A time somebody wants; `id` is the appointment that takes it, once there is one. */
+/** A requested time. `id` is the appointment once it exists. */
 export type Booking = {
   id: string | undefined;
   provider_ehr_id: string;
-  /** `2026-03-08T09:30:00` by the clock of the practice. */
+  /** Local time at the practice: `2026-03-08T09:30:00`. */
   starts_at: string;
   from_ms: number;
   to_ms: number;
@@ -21,7 +21,7 @@ export type Booking = {
 
 export type Conflict = { type: 'appointment' | 'block'; details: string; appointment?: fhir.Appointment };
 
-/** What takes a provider's time, the appointments first. */
+/** Everything that occupies the provider at this time, appointments first. */
 export async function findConflicts(emr: Emr, booking: Booking, of?: 'appointments'): Promise<Conflict[]> {
   const appointments = await findOverlapping(emr, booking);
   const conflicts = appointments.map((appointment): Conflict => {
@@ -38,7 +38,7 @@ export function throwOnConflict(conflict: Conflict | undefined): void {
   });
 }
 
-/** The slot of a provider that is free and begins at this very time. */
+/** The provider's free slot that starts at this time. */
 export async function findFreeSlot(
   emr: Emr,
   provider_ehr_id: string,
@@ -67,7 +67,7 @@ async function findOverlapping({ client, timezone }: Emr, booking: Booking): Pro
   });
 }
 
-/** Somebody may take part as themselves or by a role, which a search by `practitioner` does not find. */
+/** A provider may participate directly or through a role, which a search by `practitioner` does not find. */
 async function participantParams(client: Emr['client'], provider_ehr_id: string): Promise<SearchParams> {
   const roles = (await loadRoles(client, [person(provider_ehr_id)])).get(provider_ehr_id) ?? [];
   const self = `Practitioner/${provider_ehr_id}`;

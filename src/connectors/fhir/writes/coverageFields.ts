@@ -16,7 +16,7 @@ import { refId } from '../references.ts';
 import { list, nameOf, number, text } from '../values.ts';
 import type { Field } from './fields.ts';
 
-/** The fields of an insurance, each with its place in a FHIR coverage. */
+/** The fields of an insurance, each with its place in a FHIR Coverage. */
 export const coverage_fields: readonly Field<fhir.Coverage>[] = [
   {
     property: 'insurance_ehr_id',
@@ -96,7 +96,7 @@ export const coverage_fields: readonly Field<fhir.Coverage>[] = [
   },
 ];
 
-/** What a request says of an insurance by itself; the company and the subscriber are records of their own. */
+/** The field values of a request, without company and subscriber, which are separate records. */
 export function coverageValues(
   input: InsuranceFields & { member_id?: string | null | undefined; priority?: 1 | 2 | 3 | undefined },
 ): Record<string, unknown> {
@@ -172,7 +172,7 @@ export const subscriber_fields: readonly Field<fhir.RelatedPerson>[] = [
     'Subscriber, sex',
     ({ gender }) => text(gender),
     (person, value) => {
-      // The interface takes these three, which FHIR has too.
+      // The interface accepts three values, which FHIR has too.
       person.gender = (value ?? undefined) as fhir.RelatedPerson['gender'];
     },
   ),
@@ -199,7 +199,7 @@ export function subscriberValues({ street, ...person }: Subscriber): Record<stri
   return Object.fromEntries(values.map(([name, value]) => [`${prefix}.${name}`, value]));
 }
 
-/** Of whom both stand to each other in the same way is said here too; which of two is the parent is left open. */
+/** Symmetric relationships only (spouse, partner): for the others, FHIR would need to know who is the parent. */
 export function emptySubscriber(
   patient_ehr_id: string,
   relationship: SubscriberRelationship | undefined,
@@ -222,7 +222,7 @@ function subscriberField(
   return { property: `${prefix}.${name}`, label, read, write };
 }
 
-/** FHIR has fewer words for it than insurers have codes: the exact one stands as text beside the code. */
+/** FHIR has fewer codes than insurers, so the exact relationship is added as text. */
 function toRelationship(code: SubscriberRelationship): fhir.CodeableConcept {
   return { coding: [{ system: relationship_system, code: to_fhir[code] }], text: subscriber_relationships[code] };
 }
@@ -239,7 +239,10 @@ const to_fhir: Record<SubscriberRelationship, string> = {
   '19': 'child',
 };
 
-/** A list with one element in the place of those of its kind, or without any; FHIR has no empty lists. */
+/**
+ * Replaces all matching elements with one, or removes them. Returns undefined instead of an empty list, which FHIR does
+ * not allow.
+ */
 function replaced<T>(all: readonly T[], isOne: (each: T) => boolean, one: T | null): T[] | undefined {
   const others = all.filter((each) => !isOne(each));
   const rest = one === null ? others : [...others, one];

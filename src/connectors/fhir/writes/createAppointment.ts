@@ -11,7 +11,7 @@ import { afterCreate, idOf, rejectUnsupported } from './steps.ts';
 type Write = Operations['createAppointment'];
 type Input = Write extends EmrWrite<infer In, infer _Out> ? In : never;
 
-/** FHIR keeps nobody from booking a time twice, so who must not is looked for before the booking and after it. */
+/** FHIR does not prevent double bookings, so conflicts are searched before and after the create. */
 export function createAppointment(emr: Emr): Write {
   const { client } = emr;
   const settle = async (made: fhir.Appointment, input: Input, marker: string) => {
@@ -20,7 +20,7 @@ export function createAppointment(emr: Emr): Write {
   };
   return {
     send: async (input, marker) => {
-      // Else it would stand in its own way.
+      // Otherwise an earlier attempt would conflict with itself.
       const present =
         client.canFind('Appointment') && (await client.findByMarker<fhir.Appointment>('Appointment', marker));
       if (present) return settle(present, input, marker);
@@ -90,8 +90,8 @@ async function throwIfTaken(emr: Emr, input: Input, appointment: fhir.Appointmen
 }
 
 /**
- * Two accounts may have looked at the same time and both found it free. Of two that overlap the one that was stored
- * later gives way; each sees the other, so exactly one stays.
+ * Two accounts may find the same time free and both book it. The appointment that was stored later is cancelled. Each
+ * sees the other, so exactly one remains.
  */
 async function resolveDoubleBooking(emr: Emr, made: fhir.Appointment, input: Input, marker: string): Promise<void> {
   if (!emr.client.capabilities.interactions('Appointment').has('update')) return;
@@ -112,7 +112,7 @@ async function resolveDoubleBooking(emr: Emr, made: fhir.Appointment, input: Inp
   throwOnConflict(earlier ?? { type: 'appointment', details: 'The provider has another appointment at this time.' });
 }
 
-/** When it was stored, as texts that sort; of two at one instant the lower id counts as the first. */
+/** A sort key for the time of storage. At the same instant, the lower id is first. */
 function stored({ meta, id }: fhir.Appointment): string {
   const ms = Date.parse(meta?.lastUpdated ?? '') || 0;
   return `${String(ms).padStart(16, '0')} ${id}`;

@@ -1,7 +1,7 @@
 import { EmrFailure } from '../../connector.ts';
 import type { SavedField } from '../../patientWrites.ts';
 
-/** One field of the interface and its place in a resource. `write` takes null for "nothing". */
+/** One field of the interface and its place in a resource. `write` takes null to clear it. */
 export type Field<Resource> = {
   property: string;
   label: string;
@@ -9,10 +9,10 @@ export type Field<Resource> = {
   write: (resource: Resource, value: string | null) => void;
 };
 
-/** A field with what it is to be. */
+/** A field and its new value. */
 export type Setting<Resource> = { field: Field<Resource>; value: string | null };
 
-/** The settings for those values that are given; an empty text empties the field. */
+/** Settings for the given values. An empty text clears the field. */
 export function toSettings<Resource>(
   fields: readonly Field<Resource>[],
   values: Record<string, unknown>,
@@ -31,8 +31,8 @@ export function put<Resource>(resource: Resource, settings: readonly Setting<Res
 }
 
 /**
- * Sets fields of a record that others change too. `first` is how we saw it first: a field of ours that is something else
- * now was changed by somebody while we were at it, and is not written over.
+ * Sets fields of a record that others may change concurrently. `first` is the version read first: a field that has
+ * changed since then is not overwritten.
  */
 export function merge<Resource>(current: Resource, first: Resource, settings: readonly Setting<Resource>[]): Resource {
   for (const { field, value } of settings) {
@@ -44,7 +44,7 @@ export function merge<Resource>(current: Resource, first: Resource, settings: re
   return put(current, settings);
 }
 
-/** What was changed, from what the server says it had and has; a value it saved differently is marked so. */
+/** The changes between two versions. A value that the server saved differently is marked. */
 export function describeChanges<Resource>(
   before: Resource | undefined,
   after: Resource,
@@ -58,10 +58,7 @@ export function describeChanges<Resource>(
   });
 }
 
-/**
- * The same for a change whose answer was lost and which was found later: what the fields were before is not known any
- * more, and the trail says so.
- */
+/** The changes of an update that was found after a lost response. The previous values are unknown. */
 export function changesWithoutBefore<Resource>(after: Resource, settings: readonly Setting<Resource>[]): SavedField[] {
   const note = 'The answer of the EMR was lost: what stood here before is not known.';
   return settings.map(({ field, value }) => ({

@@ -68,7 +68,7 @@ export function updatePatientInsurance(emr: Emr): Operations['updatePatientInsur
   };
 }
 
-/** Where it is not there, a subscriber may be: a server that cannot be asked for one cannot be sent it again. */
+/** If the coverage does not exist, its subscriber may: a server that cannot search for it must not get it twice. */
 async function findCoverage(
   { client }: Emr,
   { subscriber }: InsuranceFields,
@@ -79,7 +79,7 @@ async function findCoverage(
   return found;
 }
 
-/** An insurance as it is made together with its patient. */
+/** An insurance created together with its patient. */
 export async function initialCoverage(
   emr: Emr,
   patient_ehr_id: string,
@@ -89,7 +89,7 @@ export async function initialCoverage(
   return put(emptyCoverage(patient_ehr_id), toSettings(coverage_fields, values));
 }
 
-/** The company as a coverage refers to it. One that is only named stands there by its name unless just one bears it. */
+/** The values of a coverage's payer. A company given by name is linked only if exactly one has that name. */
 async function resolveCompany(
   { client }: Emr,
   company: PatientCoverage['company'],
@@ -108,14 +108,14 @@ async function resolveCompany(
   return only && more.length === 0 ? { insurance_ehr_id: idOf(only), insurance_name: name } : { insurance_name: name };
 }
 
-/** What the subscriber comes to: fields of the coverage, what was saved of the person, and how to go on after that. */
+/** `before` runs the coverage write and explains its failure when the subscriber already exists. */
 type Subscribed = {
   values: Record<string, unknown>;
   changes: SavedField[];
   before: <T>(was: string, work: () => Promise<T>) => Promise<T>;
 };
 
-/** A new subscriber gets a record of their own: the one there is may stand with other insurances too. */
+/** Always creates a new record, because an existing subscriber may belong to other insurances. */
 async function createSubscriber(
   { client }: Emr,
   patient_ehr_id: string,

@@ -18,7 +18,7 @@ import type { Field } from './fields.ts';
 type Patient = fhir.Patient;
 type Use = fhir.ContactPoint['use'];
 
-/** The demographics of the interface, each with its place in a FHIR patient. What is undefined is not sent. */
+/** The demographics of the interface, each with its place in a FHIR Patient. */
 export const patient_fields: readonly Field<Patient>[] = [
   {
     property: 'first_name',
@@ -86,7 +86,7 @@ export const patient_fields: readonly Field<Patient>[] = [
     read: ({ generalPractitioner: [first] = [] }) => text(first?.reference) ?? text(first?.display),
     write: (patient, value) => {
       const others = list(patient.generalPractitioner).slice(1);
-      // `Practitioner/7`, or the name of somebody whom the server may not know.
+      // `Practitioner/7`, or the name of a person who may not have a record.
       const named = value?.startsWith('Practitioner/') ? { reference: value } : value !== null && { display: value };
       patient.generalPractitioner = nonEmptyList([named || null, ...others]);
     },
@@ -118,7 +118,7 @@ export const patient_fields: readonly Field<Patient>[] = [
   }),
 ];
 
-/** The values of those fields in what the interface asks for. */
+/** The field values of a request. */
 export function patientValues(input: Demographics): Record<string, unknown> {
   const { pcp, emergency_contact: contact, ...values } = input;
   return {
@@ -175,7 +175,7 @@ function addressField(
     write: (patient, value) => {
       const present = currentAddress(patient.address);
       const address: fhir.Address = present ?? { use: 'home' };
-      // What it is in one piece would say the old one.
+      // The full text would still contain the old address.
       address.text = undefined;
       write(address, value);
       if (!present) patient.address = [...list(patient.address), address];
@@ -210,7 +210,7 @@ function editableName(patient: Patient): fhir.HumanName {
   return name;
 }
 
-/** FHIR has no empty lists: what would be one is left out. */
+/** FHIR does not allow empty lists. */
 function nonEmptyList<T>(all: readonly (T | null)[]): T[] | undefined {
   const there = all.filter((each): each is T => each !== null);
   return there.length > 0 ? there : undefined;

@@ -10,7 +10,7 @@ import { initialCoverage } from './insuranceWrites.ts';
 import { patient_fields, patientValues } from './patientFields.ts';
 import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
 
-/** The chart, then its insurances: each bears a marker of its own, so that a try that broke off is gone on with. */
+/** Creates the chart, then its insurances. Each has its own marker, so that an interrupted attempt can be continued. */
 export function createPatient(emr: Emr): Operations['createPatient'] {
   const { client } = emr;
   return {
@@ -24,7 +24,7 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
       await afterCreate(
         `The patient was created with the MRN '${mrnOf(patient)}', but not all that belongs to it.`,
         async () => {
-          // An earlier try may have made it of other values, which its client has put right since.
+          // An earlier attempt may have used values that the client has corrected since.
           const stale = found && describeChanges(patient, patient, settings).length > 0;
           if (stale) await client.update<fhir.Patient>('Patient', id, (now) => put(now, settings), marker);
           for (const [n, coverage] of input.coverages.entries()) {
@@ -39,7 +39,7 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
         const patient = await client.findByMarker<fhir.Patient>('Patient', marker);
         if (!patient) return undefined;
         for (const n of input.coverages.keys()) {
-          // Not whole yet: `send` goes on with what is missing.
+          // Incomplete: `send` creates what is missing.
           if (!(await client.findByMarker('Coverage', `${marker}-coverage-${n + 1}`))) return undefined;
         }
         return { ehr_id: idOf(patient), mrn: mrnOf(patient) };
@@ -72,7 +72,7 @@ export function updatePatient(emr: Emr): Operations['updatePatient'] {
   };
 }
 
-/** The address there was is kept as a former one, as the interface has it unless told otherwise. */
+/** Keeps the previous address as an old one, unless the request says otherwise. */
 function changed(
   current: fhir.Patient,
   first: fhir.Patient,
@@ -92,8 +92,8 @@ function changed(
 }
 
 /**
- * Refuses what a FHIR patient has no place for. Consents and who pays are not said by a client of such an EMR: the
- * service fills them in for those that have them, and here they are passed over.
+ * Rejects fields that a FHIR Patient does not have. Consents and self-pay are ignored: the service fills them in for
+ * EMRs that have them, clients of a FHIR server do not send them.
  */
 function rejectUnsupportedFields(input: Demographics, more: Record<string, unknown> = {}): void {
   rejectUnsupported({

@@ -3,8 +3,8 @@ import { EmrFailure } from '../../connector.ts';
 import type { FhirClient } from '../transport/client.ts';
 
 /**
- * A write of several records must be able to go on where it broke off. So each of them has a marker of its own and is
- * asked for before it is made; `found` says that an earlier try has made it.
+ * A write of several records must be able to continue after an interruption. Each record has its own marker and is
+ * searched before it is created. `found`: an earlier attempt created it.
  */
 export async function findOrCreate<T extends fhir.FhirResource>(
   client: FhirClient,
@@ -18,8 +18,8 @@ export async function findOrCreate<T extends fhir.FhirResource>(
 }
 
 /**
- * What is done after a record was made. When it fails the record stands all the same: a refusal says so (`stands`), and
- * of everything else the outcome is not known until the record is looked for.
+ * Runs work that follows a create. If it fails, the record exists nevertheless: a rejection says so (`message`), and
+ * any other failure leaves the outcome unknown until the record is looked up.
  */
 export async function afterCreate<T>(stands: string, work: () => Promise<T>): Promise<T> {
   try {
@@ -33,7 +33,7 @@ export async function afterCreate<T>(stands: string, work: () => Promise<T>): Pr
   }
 }
 
-/** What FHIR R4 has no place for is refused by its name in the interface, not dropped. */
+/** Fields that FHIR R4 does not have are rejected by their interface name instead of being dropped. */
 export function rejectUnsupported(fields: Record<string, unknown>): void {
   const field = Object.keys(fields).find((name) => {
     const value = fields[name];

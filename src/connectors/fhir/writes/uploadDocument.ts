@@ -7,8 +7,8 @@ type Write = Operations['uploadDocument'];
 type Input = Write extends EmrWrite<infer In, infer _Out> ? In : never;
 
 /**
- * The file stands inside the record that files it, so that both are there or neither. Whoever is to look at it gets a
- * task, which is how FHIR hands work to people.
+ * The file is embedded in the DocumentReference, so that both are stored or neither. A reviewer gets a Task, FHIR's way
+ * of assigning work.
  */
 export function uploadDocument(emr: Emr): Write {
   const { client } = emr;
@@ -32,7 +32,7 @@ export function uploadDocument(emr: Emr): Write {
         const found = await client.findByMarker<fhir.DocumentReference>('DocumentReference', marker);
         if (!found) return undefined;
         const task_wanted = input.assigned_to_ehr_id !== null || input.high_priority;
-        // Not whole yet: `send` goes on with what is missing.
+        // Incomplete: `send` creates what is missing.
         if (task_wanted && !(await client.findByMarker<fhir.Task>('Task', `${marker}-task`))) return undefined;
         return { ehr_id: idOf(found) };
       },
@@ -41,8 +41,8 @@ export function uploadDocument(emr: Emr): Write {
 }
 
 /**
- * A server that does not take files inside a record has a place for them beside it. A file whose record never came to
- * be is in no chart, and is not looked for: FHIR gives it no identifier to be found by.
+ * Falls back to a separate Binary if the server rejects embedded files. A Binary without a DocumentReference is in no
+ * chart and cannot be searched, because FHIR gives it no identifier.
  */
 async function storeDocument(emr: Emr, input: Input, marker: string): Promise<fhir.DocumentReference> {
   const { client } = emr;
@@ -59,11 +59,11 @@ async function storeDocument(emr: Emr, input: Input, marker: string): Promise<fh
       data,
     };
     const stored = await client.create(binary, `${marker}-content`).catch((failure: unknown) => {
-      // As long as nothing refers to it nothing has happened to the chart: the next try may send it anew.
+      // Nothing refers to the file yet, so the chart is unchanged and the next attempt may send it again.
       if (failure instanceof EmrFailure && failure.kind === 'unknown_outcome') {
         throw new EmrFailure('unavailable', failure.message, { cause: failure });
       }
-      // The server takes files in neither way: what it said of the first one is the reason.
+      // The server rejects both forms. Its answer to the first is the reason.
       throw failure instanceof EmrFailure && failure.kind === 'refused' ? error : failure;
     });
     return (await findOrCreate(client, documentFrom(input, { url: `Binary/${idOf(stored)}` }), marker)).resource;
@@ -75,7 +75,7 @@ function documentFrom(input: Input, content: { data: string } | { url: string })
     resourceType: 'DocumentReference',
     status: 'current',
     docStatus: input.reviewed ? 'final' : 'preliminary',
-    // The folder, as the EMR shows documents by their category.
+    // EMRs show documents by category, so the folder goes there.
     category: [{ text: input.folder }],
     subject: { reference: `Patient/${input.patient_ehr_id}` },
     date: new Date().toISOString(),
