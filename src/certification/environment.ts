@@ -139,7 +139,7 @@ async function signInWell(env: Environment): Promise<SignedIn> {
   const { connector, credentials, one_time_code } = env;
   const answer = await env.watch(connector.signIn(env.endpoint().endpoint, credentials, one_time_code?.()));
   if (answer.outcome === 'signed_in') return answer;
-  return fail(`the sign-in ended as ${answer.outcome}${'because' in answer ? ` (${answer.because})` : ''}`);
+  return fail(`the sign-in ended as ${answer.outcome}${'reason' in answer ? ` (${answer.reason})` : ''}`);
 }
 
 /** The product looks at the account's own list first, so what is not on it is not there, whatever `open` gives. */

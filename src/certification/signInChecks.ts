@@ -14,7 +14,7 @@ export const signInChecks: readonly Check[] = [
       if (answer.outcome === 'signed_in') fail('a wrong secret was let in');
       // Asking for the code before it tells whether the password was right: then the code is what is refused.
       if (answer.outcome === 'code_required') return;
-      if (answer.because !== 'credentials' && answer.because !== 'access') fail(`refused because of ${answer.because}`);
+      if (answer.reason !== 'credentials' && answer.reason !== 'access') fail(`refused because of ${answer.reason}`);
     },
   },
   {
@@ -57,7 +57,7 @@ export const signInChecks: readonly Check[] = [
       if (without.outcome === 'signed_in') skip('this EMR asks for no one-time code');
       if (without.outcome !== 'code_required') fail(`without a code the sign-in ended as ${without.outcome}`);
       const answer = await trySignIn(env, env.credentials, '000000');
-      if (answer.outcome !== 'refused' || answer.because !== 'code') fail('a wrong code was not refused as a code');
+      if (answer.outcome !== 'refused' || answer.reason !== 'code') fail('a wrong code was not refused as a code');
     },
   },
 ];

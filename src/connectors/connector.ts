@@ -45,7 +45,7 @@ export type SignInWay = {
   /**
    * What the EMR's administrator must register: the URL of our public keys, or the address the EMR redirects back to.
    */
-  tells?: 'key_set' | 'return_address';
+  setup_value?: 'key_set' | 'return_address';
   /** The person signs in on the EMR's own page, in a separate window. See `PageSignIn`. */
   on_page?: boolean;
 };
@@ -56,11 +56,11 @@ export type PageSignIn = {
     endpoint: EmrEndpoint,
     credentials: Credentials,
     back: { return_address: string; state: string },
-  ) => Promise<{ url: string; kept: Grant }>;
+  ) => Promise<{ url: string; pending: Grant }>;
   /** `returned` is the full redirect URL. `pending` is what `start` returned. */
-  finish: (endpoint: EmrEndpoint, credentials: Credentials, kept: Grant, returned: URL) => Promise<PageOutcome>;
+  finish: (endpoint: EmrEndpoint, credentials: Credentials, pending: Grant, returned: URL) => Promise<PageOutcome>;
 };
-export type PageOutcome = { outcome: 'signed_in'; grant: Grant } | { outcome: 'refused'; because: 'person' | 'access' };
+export type PageOutcome = { outcome: 'signed_in'; grant: Grant } | { outcome: 'refused'; reason: 'person' | 'access' };
 
 export type Credentials = Record<string, string>;
 /** Session and device tokens issued by the EMR, in the connector's own format. Stored encrypted. */
@@ -78,7 +78,7 @@ export type SignIn =
     }
   | { outcome: 'code_required' }
   /** `access`: the rejected credential is neither a user name nor a password (an OAuth client, a token). */
-  | { outcome: 'refused'; because: 'credentials' | 'code' | 'locked' | 'access' };
+  | { outcome: 'refused'; reason: 'credentials' | 'code' | 'locked' | 'access' };
 
 /**
  * A linked account. The connector renews its grant without a person where the EMR allows it and passes it to
@@ -286,20 +286,20 @@ export class EmrFailure extends Error {
   readonly kind: EmrFailureKind;
   readonly retry_after_ms: number | undefined;
   /** For an unknown outcome: the EMR confirmed the write but does not return the record. It is never sent again. */
-  readonly taken: boolean;
+  readonly accepted: boolean;
   /** Details for the event (`conflict_type`, `duplicate_patient_mrn`). */
   readonly details: Record<string, unknown> | undefined;
 
   constructor(
     kind: EmrFailureKind,
     message: string,
-    options: { retry_after_ms?: number; taken?: boolean; details?: Record<string, unknown>; cause?: unknown } = {},
+    options: { retry_after_ms?: number; accepted?: boolean; details?: Record<string, unknown>; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
     this.details = options.details;
     this.name = 'EmrFailure';
     this.kind = kind;
-    this.taken = options.taken ?? false;
+    this.accepted = options.accepted ?? false;
     this.retry_after_ms = options.retry_after_ms;
   }
 }

@@ -135,7 +135,7 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
         if (error.kind !== 'unknown_outcome') {
           await record(name, 'outcome', { [not_applied]: error.kind });
           closeUnapplied(name);
-        } else if (error.taken) await noteTaken(name, marker);
+        } else if (error.accepted) await noteTaken(name, marker);
         throw error;
       }
     },

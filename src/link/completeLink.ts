@@ -86,7 +86,7 @@ async function signIn(
   const emr = connector.display_name;
   if (outcome.outcome === 'signed_in') return outcome;
   if (outcome.outcome === 'code_required') throw apiError('emr_code_required', { emr }, { field: 'one_time_code' });
-  throw apiError(refused[outcome.because], { emr });
+  throw apiError(refused[outcome.reason], { emr });
 }
 
 const refused = {

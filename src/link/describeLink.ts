@@ -23,7 +23,7 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
       known: Boolean(stored[name]),
       value: secret ? null : (stored[name] ?? null),
     })),
-    ways: (connector.sign_in_ways ?? []).map(({ name, label, about, fields, on_page, tells }) => ({
+    ways: (connector.sign_in_ways ?? []).map(({ name, label, about, fields, on_page, setup_value: tells }) => ({
       name,
       label,
       about,
@@ -38,6 +38,6 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   };
 }
 
-function toldOf(ctx: Context, what: NonNullable<SignInWay['tells']>): string {
+function toldOf(ctx: Context, what: NonNullable<SignInWay['setup_value']>): string {
   return what === 'key_set' ? `${ctx.base_url}/.well-known/jwks.json` : returnAddress(ctx);
 }

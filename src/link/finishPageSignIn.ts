@@ -34,5 +34,5 @@ async function exchange(ctx: Context, link_token_hash: Buffer, { credentials, ke
   );
   if (outcome.outcome === 'signed_in') return outcome.grant;
   const emr = connector.display_name;
-  throw apiError(outcome.because === 'person' ? 'emr_page_declined' : 'emr_access_refused', { emr });
+  throw apiError(outcome.reason === 'person' ? 'emr_page_declined' : 'emr_access_refused', { emr });
 }

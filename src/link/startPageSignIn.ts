@@ -38,7 +38,9 @@ export async function startPageSignIn(
   await spendSignIn(ctx, purpose.client_id, link.token);
   const [state, window] = [newToken('page_state'), newToken('page_window')];
   const back = { return_address: returnAddress(ctx), state };
-  const { url, kept } = await askEmr(connector, () => page_sign_in.start(emrEndpoint(ctx, purpose), credentials, back));
+  const { url, pending: kept } = await askEmr(connector, () =>
+    page_sign_in.start(emrEndpoint(ctx, purpose), credentials, back),
+  );
   const page = { credentials, kept };
   await ctx.db.tenant(purpose.client_id, (tx) => addPageSignIn(ctx, tx, link, { state, window, page }));
   return { url, window };

@@ -73,7 +73,7 @@ describe('a job', () => {
     await setFault(place.world.api, 'list_patients', 'error_500', { times: 2 });
     const { body } = await place.world.api.callIn();
     const page = await place.open(`/{client}/jobs/${body.job_id}`);
-    await timeline(page).getByText('Larkspur answered with an error (500). Paused for').first().waitFor();
+    await timeline(page).getByText('Larkspur responded with an error (500). Paused for').first().waitFor();
     await timeline(page).getByText('Try 3 begun.').waitFor();
     await timeline(page).getByText('everything that was asked for is done').waitFor();
     await leave(page);

@@ -74,7 +74,7 @@ describe('the overview', () => {
     await attention(page).getByText(receiver.url).waitFor();
     expect(await attention(page).innerText()).toMatch(/503.*Since/s);
     await expireAccount(world, 'expired-user', 1);
-    await attention(page).getByText('Larkspur asks for a new one-time code.').waitFor();
+    await attention(page).getByText('Larkspur requires a new one-time code.').waitFor();
     await expect.poll(() => now(page).innerText()).toMatch(/Waiting for re-linking\s+[12]\s/);
     await expectSound(page);
     await attention(page).getByRole('link', { name: 'expired-user of sandbox-practice' }).click();

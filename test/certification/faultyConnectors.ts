@@ -104,7 +104,7 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     found_by: 'sign_in.unreachable',
     grow: signingIn(
       (signIn) => (endpoint, credentials, code) =>
-        signIn(endpoint, credentials, code).catch(() => ({ outcome: 'refused', because: 'credentials' })),
+        signIn(endpoint, credentials, code).catch(() => ({ outcome: 'refused', reason: 'credentials' })),
     ),
   },
   {
@@ -112,7 +112,7 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     found_by: 'sign_in.code',
     grow: signingIn((signIn) => async (endpoint, credentials, code) => {
       const answer = await signIn(endpoint, credentials, code);
-      return answer.outcome === 'refused' ? { outcome: 'refused', because: 'credentials' } : answer;
+      return answer.outcome === 'refused' ? { outcome: 'refused', reason: 'credentials' } : answer;
     }),
   },
   {

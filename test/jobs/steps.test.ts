@@ -73,7 +73,7 @@ describe('a step', () => {
   });
 
   test('that the EMR says it took and does not show is asked for, and never sent again', async () => {
-    const place = emr({ answer: new EmrFailure('unknown_outcome', 'Taken.', { taken: true }) });
+    const place = emr({ answer: new EmrFailure('unknown_outcome', 'Taken.', { accepted: true }) });
     await expect((await load()).write('create', place.write, 'x')).rejects.toThrow('Taken.');
     delete place.behavior.answer;
     for (const _try of [1, 2]) {
@@ -108,7 +108,7 @@ describe('a step', () => {
     });
 
     test('is sent once more where the EMR said that it took it, and once only', async () => {
-      const place = emr({ answer: new EmrFailure('unknown_outcome', 'Taken.', { taken: true }) });
+      const place = emr({ answer: new EmrFailure('unknown_outcome', 'Taken.', { accepted: true }) });
       await expect((await load()).write('create', place.write, 'x')).rejects.toThrow('Taken.');
       await reviewed();
       const again = await load();

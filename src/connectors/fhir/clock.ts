@@ -4,29 +4,29 @@ import { text } from './values.ts';
 
 /** The local time in a zone at an instant: `2026-03-08T09:30:00`. Returns null if it is not an instant. */
 export function wallTime(moment: unknown, timezone: string): string | null {
-  const told = text(moment);
-  if (told === null || !/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(told)) return null;
+  const value = text(moment);
+  if (value === null || !/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value)) return null;
   // The standard requires a zone. If a server omits it, the time is taken as the practice's local time.
-  if (!/(Z|[+-]\d\d:\d\d)$/.test(told)) return dayIn(told) && `${told.slice(0, 16)}:00`;
-  const ms = Date.parse(told);
+  if (!/(Z|[+-]\d\d:\d\d)$/.test(value)) return dayIn(value) && `${value.slice(0, 16)}:00`;
+  const ms = Date.parse(value);
   if (Number.isNaN(ms)) return null;
   return new Date(minuteOf(ms) + offsetAt(timezone, ms)).toISOString().slice(0, 19);
 }
 
 /** The local date of a date or an instant. Returns null for a year or a month. */
 export function dayOf(moment: unknown, timezone: string): string | null {
-  const told = text(moment);
-  if (told === null) return null;
-  if (/^\d{4}-\d\d-\d\d$/.test(told)) return dayIn(told);
-  return wallTime(told, timezone)?.slice(0, 10) ?? null;
+  const value = text(moment);
+  if (value === null) return null;
+  if (/^\d{4}-\d\d-\d\d$/.test(value)) return dayIn(value);
+  return wallTime(value, timezone)?.slice(0, 10) ?? null;
 }
 
 /**
  * The instant of a local time `2026-03-08T09:30:00`, in ISO 8601 with offset. Of an ambiguous time the first is used,
  * for a skipped time the moment of the transition, as in availability.
  */
-export function instantAt(shown: string, timezone: string): string {
-  const ms = msAt(shown, timezone);
+export function instantAt(local: string, timezone: string): string {
+  const ms = msAt(local, timezone);
   const offset_ms = offsetAt(timezone, ms);
   const size_min = Math.abs(offset_ms) / 60_000;
   const clock = `${two(Math.floor(size_min / 60))}:${two(size_min % 60)}`;
@@ -34,8 +34,8 @@ export function instantAt(shown: string, timezone: string): string {
 }
 
 /** The same in milliseconds. */
-export function msAt(shown: string, timezone: string): number {
-  const as_utc = Date.parse(`${shown.slice(0, 16)}:00Z`);
+export function msAt(local: string, timezone: string): number {
+  const as_utc = Date.parse(`${local.slice(0, 16)}:00Z`);
   const [before, after] = [-day_ms, day_ms].map((step) => offsetAt(timezone, as_utc + step)) as [number, number];
   const candidates = [as_utc - before, as_utc - after].filter((ms) => offsetAt(timezone, ms) === as_utc - ms);
   if (candidates.length > 0) return Math.min(...candidates);
@@ -61,8 +61,8 @@ export function todayIn(timezone: string): string {
 }
 
 /** JavaScript parses February 30 as March 2. */
-function dayIn(told: string): string | null {
-  const day = told.slice(0, 10);
+function dayIn(value: string): string | null {
+  const day = value.slice(0, 10);
   const ms = Date.parse(`${day}T00:00:00Z`);
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day) ? day : null;
 }

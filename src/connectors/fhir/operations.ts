@@ -10,7 +10,7 @@ import { orders } from './lists/orders.ts';
 import { insuranceProviders, listPatientPharmacies, listPharmacies, locations } from './lists/organizations.ts';
 import { findPatient, patients } from './lists/patients.ts';
 import { providers, referringProviders, staff } from './lists/providers.ts';
-import { incrementalList, whole } from './lists/readList.ts';
+import { incrementalList, readAll } from './lists/readList.ts';
 import { listVisitStatuses, listVisitTypes } from './lists/visitCodes.ts';
 import type { Emr } from './references.ts';
 import type { Capabilities, Interaction } from './transport/capabilities.ts';
@@ -37,12 +37,12 @@ export type Requirement = {
 export const operations: {
   [Name in OperationName]?: { requires: readonly Requirement[]; open: (emr: Emr) => Operations[Name] };
 } = {
-  listProviders: { requires: [list('Practitioner')], open: (emr) => () => whole(emr, providers) },
-  listStaff: { requires: [list('Practitioner')], open: (emr) => () => whole(emr, staff) },
-  listReferringProviders: { requires: [list('Practitioner')], open: (emr) => () => whole(emr, referringProviders) },
-  listLocations: { requires: [list('Location')], open: (emr) => () => whole(emr, locations) },
+  listProviders: { requires: [list('Practitioner')], open: (emr) => () => readAll(emr, providers) },
+  listStaff: { requires: [list('Practitioner')], open: (emr) => () => readAll(emr, staff) },
+  listReferringProviders: { requires: [list('Practitioner')], open: (emr) => () => readAll(emr, referringProviders) },
+  listLocations: { requires: [list('Location')], open: (emr) => () => readAll(emr, locations) },
   listPharmacies: { requires: [list('Organization')], open: (emr) => () => listPharmacies(emr) },
-  listInsuranceProviders: { requires: [list('Organization')], open: (emr) => () => whole(emr, insuranceProviders) },
+  listInsuranceProviders: { requires: [list('Organization')], open: (emr) => () => readAll(emr, insuranceProviders) },
   listPatients: { requires: [list('Patient')], open: (emr) => incrementalList(emr, patients) },
   listVisitTypes: { requires: [search('Appointment')], open: (emr) => () => listVisitTypes(emr) },
   listVisitStatuses: { requires: [search('Appointment')], open: () => listVisitStatuses },
@@ -95,7 +95,9 @@ function meets(capabilities: Capabilities, { type, interactions, params = [], al
   // Without versions an update could overwrite a concurrent change, so updates are not offered.
   const safe = !interactions.includes('update') || capabilities.versionedUpdate(type);
   const searchable = params.every((names) => names.split('|').some((name) => known.has(name)));
-  return safe && searchable && (!all || capabilities.lists(type)) && interactions.every((each) => supported.has(each));
+  return (
+    safe && searchable && (!all || capabilities.listsAll(type)) && interactions.every((each) => supported.has(each))
+  );
 }
 
 function list(type: string): Requirement {

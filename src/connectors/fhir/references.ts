@@ -39,17 +39,17 @@ export type Resolver = {
 };
 
 export function createResolver(client: FhirClient): Resolver {
-  const kept = new Map<string, Map<string, fhir.FhirResource | undefined>>();
+  const cache = new Map<string, Map<string, fhir.FhirResource | undefined>>();
   return {
     async load<T extends fhir.FhirResource>(type: T['resourceType'], ids: readonly string[]) {
-      const known = kept.get(type) ?? new Map<string, T | undefined>();
-      if (known.size > kept_max) known.clear();
-      kept.set(type, known);
+      const known = cache.get(type) ?? new Map<string, T | undefined>();
+      if (known.size > cache_max) known.clear();
+      cache.set(type, known);
       const missing = [...new Set(ids)].filter((id) => !known.has(id));
       for (const [id, found] of await fetchAll<T>(client, type, missing)) known.set(id, found);
-      const asked = ids.map((id): [string, fhir.FhirResource | undefined] => [id, known.get(id)]);
+      const pairs = ids.map((id): [string, fhir.FhirResource | undefined] => [id, known.get(id)]);
       // Each map contains records of one type only.
-      return new Map(asked.filter((pair): pair is [string, T] => pair[1] !== undefined));
+      return new Map(pairs.filter((pair): pair is [string, T] => pair[1] !== undefined));
     },
   };
 }
@@ -63,7 +63,7 @@ export function inChunks<T>(all: readonly T[]): T[][] {
 
 const chunk_size = 100;
 /** Per type. A page refers to a few hundred records, so that most of a practice's people stay cached. */
-const kept_max = 2000;
+const cache_max = 2000;
 
 async function fetchAll<T extends fhir.FhirResource>(
   client: FhirClient,
@@ -72,8 +72,8 @@ async function fetchAll<T extends fhir.FhirResource>(
 ): Promise<Map<string, T | undefined>> {
   const found = new Map<string, T | undefined>(ids.map((id) => [id, undefined]));
   const { capabilities } = client;
-  const together = capabilities.interactions(type).has('search-type') && capabilities.searchParams(type).has('_id');
-  if (together && ids.length > 1) {
+  const searchable = capabilities.interactions(type).has('search-type') && capabilities.searchParams(type).has('_id');
+  if (searchable && ids.length > 1) {
     for (const chunk of inChunks(ids)) {
       for (const each of await client.searchAll<T>(type, { _id: chunk.join(',') })) {
         if (each.id !== undefined && found.has(each.id)) found.set(each.id, each);

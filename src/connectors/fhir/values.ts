@@ -77,9 +77,12 @@ export function nameOf(names: fhir.HumanName[] | undefined): Name {
 
 /** The element itself, for updates. */
 export function currentName(names: fhir.HumanName[] | undefined): fhir.HumanName | undefined {
-  const ranks = ['official', 'usual', undefined];
-  const now = list(names).filter(({ use }) => use !== 'old' && use !== 'maiden');
-  return ranks.map((rank) => now.find(({ use }) => use === rank)).find((each) => each !== undefined) ?? now[0];
+  const preferred_uses = ['official', 'usual', undefined];
+  const current = list(names).filter(({ use }) => use !== 'old' && use !== 'maiden');
+  return (
+    preferred_uses.map((rank) => current.find(({ use }) => use === rank)).find((each) => each !== undefined) ??
+    current[0]
+  );
 }
 
 /** The current contact point of a kind: in the order of `uses`, then by rank. */
@@ -102,7 +105,7 @@ export function contactValue(
   uses: readonly fhir.ContactPoint['use'][] = any_use,
 ): string | null {
   const value = text(telecomOf(telecom, system, uses)?.value);
-  return value === null || system === 'email' ? value : phoneOf(value);
+  return value === null || system === 'email' ? value : formatPhone(value);
 }
 
 const any_use: readonly fhir.ContactPoint['use'][] = ['work', undefined, 'home', 'mobile', 'temp'];
@@ -110,7 +113,7 @@ const any_use: readonly fhir.ContactPoint['use'][] = ['work', undefined, 'home',
 /**
  * `(555) 012-3456`, `+1 555 012 3456` and `tel:5550123456` become `555-012-3456`. Other numbers are left as they are.
  */
-function phoneOf(value: string): string {
+function formatPhone(value: string): string {
   const digits = digitsOf(value);
   return digits.length === 10 ? `${digits.slice(0, 3)}-${digits.slice(3, 6)}-${digits.slice(6)}` : value;
 }
@@ -122,9 +125,9 @@ export function digitsOf(phone: string): string {
 
 /** The current address. A billing address is used only if there is no other. */
 export function currentAddress(addresses: fhir.Address[] | undefined): fhir.Address | undefined {
-  const now = list(addresses).filter(({ use }) => use !== 'old');
-  const ranks: fhir.Address['use'][] = ['home', undefined, 'work', 'temp', 'billing'];
-  return ranks.map((rank) => now.find(({ use }) => use === rank)).find((each) => each !== undefined);
+  const current = list(addresses).filter(({ use }) => use !== 'old');
+  const preferred_uses: fhir.Address['use'][] = ['home', undefined, 'work', 'temp', 'billing'];
+  return preferred_uses.map((rank) => current.find(({ use }) => use === rank)).find((each) => each !== undefined);
 }
 
 export function addressParts(address: fhir.Address | undefined) {

@@ -5,41 +5,41 @@ import { noResponse, tooBusy } from '../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../connector.ts';
 
 /** A compiled schema. A response may contain additional fields. */
-export type Shape<Answer> = { Check(value: unknown): value is Answer };
+export type Shape<Body> = { Check(value: unknown): value is Body };
 
-export type Call<Answer> = {
+export type LarkspurRequest<Body> = {
   method: 'GET' | 'POST';
   path: string;
   body?: Record<string, unknown>;
-  answer: Shape<Answer>;
+  schema: Shape<Body>;
   /** Whether it changes a chart. A lost response then leaves the outcome unknown. */
   writes?: boolean;
 };
 
 /** `failure` is the default meaning of a rejection, for callers that do not handle its `code`. */
-export type Reply<Answer> = { answer: Answer } | Denied;
-export type Denied = { code: string | undefined; failure: EmrFailure };
+export type Reply<Body> = { body: Body } | Rejection;
+export type Rejection = { code: string | undefined; failure: EmrFailure };
 
 /** Sends one request to Larkspur. Throws if Larkspur is unreachable, too slow, overloaded or out of order. */
-export async function call<Answer>(
+export async function call<Body>(
   endpoint: EmrEndpoint,
-  asked: Call<Answer>,
+  request: LarkspurRequest<Body>,
   session_token?: string,
-): Promise<Reply<Answer>> {
-  const lost = asked.writes ? 'unknown_outcome' : 'unavailable';
-  const response = await exchange(endpoint, asked, session_token, lost);
+): Promise<Reply<Body>> {
+  const kind_if_sent = request.writes ? 'unknown_outcome' : 'unavailable';
+  const response = await exchange(endpoint, request, session_token, kind_if_sent);
   const { status } = response;
   if (status === 429 || status === 503) throw tooBusy('Larkspur', response);
-  if (status >= 500) throw new EmrFailure(lost, `Larkspur answered with an error (${status}).`);
+  if (status >= 500) throw new EmrFailure(kind_if_sent, `Larkspur responded with an error (${status}).`);
   const json = jsonOf(response);
-  if (status < 300 && asked.answer.Check(json)) return { answer: json };
-  if (status >= 400 && rejection.Check(json)) return denied(status, json);
+  if (status < 300 && request.schema.Check(json)) return { body: json };
+  if (status >= 400 && errorBody.Check(json)) return toRejection(status, json);
   // Includes a 404 that is not in Larkspur's format: a proxy's error page does not mean "no such record".
-  return { code: undefined, failure: new EmrFailure(lost, unreadable) };
+  return { code: undefined, failure: new EmrFailure(kind_if_sent, unreadable_response) };
 }
 
-export function answerOf<Answer>(reply: Reply<Answer>): Answer {
-  if ('answer' in reply) return reply.answer;
+export function bodyOf<Body>(reply: Reply<Body>): Body {
+  if ('body' in reply) return reply.body;
   throw reply.failure;
 }
 
@@ -48,7 +48,7 @@ export function path(parts: TemplateStringsArray, ...values: string[]): string {
   return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
 }
 
-export const unreadable = 'Larkspur gave an answer that could not be read.';
+export const unreadable_response = 'Larkspur sent an unreadable response.';
 
 const timeout_ms = 10_000;
 /** The largest response, a page of 200 providers with their hours, is 0.6 MB. */
@@ -56,21 +56,21 @@ const response_bytes_max = 8_000_000;
 /** Long enough for a list of the values that a practice accepts. */
 const error_text_max = 1000;
 
-const Denial = Type.Object({
+const ErrorBody = Type.Object({
   errorCode: Type.String(),
   errorText: Type.String(),
   conflictType: Type.Optional(Type.String()),
   conflictDetails: Type.Optional(Type.String()),
   mrn: Type.Optional(Type.String()),
 });
-type Denial = Static<typeof Denial>;
-const rejection = Compile(Denial);
+type ErrorBody = Static<typeof ErrorBody>;
+const errorBody = Compile(ErrorBody);
 
 async function exchange(
   endpoint: EmrEndpoint,
-  { method, path, body }: Call<unknown>,
+  { method, path, body }: LarkspurRequest<unknown>,
   session_token: string | undefined,
-  lost: EmrFailureKind,
+  kind_if_sent: EmrFailureKind,
 ): Promise<OutboundResponse> {
   try {
     return await endpoint.outbound.fetch(endpoint.address.replace(/\/$/, '') + path, {
@@ -87,7 +87,7 @@ async function exchange(
     });
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
-    throw noResponse('Larkspur', error, lost);
+    throw noResponse('Larkspur', error, kind_if_sent);
   }
 }
 
@@ -102,26 +102,29 @@ function jsonOf({ body, truncated }: OutboundResponse): unknown {
   }
 }
 
-function denied(status: number, rejection: Denial): Denied {
-  const { errorCode, errorText } = rejection;
-  const plain = `Larkspur did not accept the request (${status}).`;
+function toRejection(status: number, errorBody: ErrorBody): Rejection {
+  const { errorCode, errorText } = errorBody;
+  const fallback = `Larkspur did not accept the request (${status}).`;
   // Only these texts are about the record. The others are about our request and mean nothing to the reader.
-  const spoken = status === 404 || status === 422 || errorCode === 'CONFLICT';
-  const words = errorCode === 'DUPLICATE_PATIENT' ? duplicate_patient : (spoken && shown(errorText)) || plain;
-  const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', words, detailsOf(rejection));
+  const about_record = status === 404 || status === 422 || errorCode === 'CONFLICT';
+  const message =
+    errorCode === 'DUPLICATE_PATIENT' ? duplicate_patient : (about_record && printable(errorText)) || fallback;
+  const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', message, detailsOf(errorBody));
   return { code: errorCode, failure };
 }
 
-const duplicate_patient = 'This is a duplicate: Larkspur has a patient of this name, date of birth and sex.';
+const duplicate_patient = 'This is a duplicate: Larkspur already has a patient with this name, date of birth and sex.';
 
-function detailsOf({ errorCode, conflictType, conflictDetails, mrn }: Denial): { details?: Record<string, unknown> } {
+function detailsOf({ errorCode, conflictType, conflictDetails, mrn }: ErrorBody): {
+  details?: Record<string, unknown>;
+} {
   if (errorCode === 'DUPLICATE_PATIENT' && mrn) return { details: { duplicate_patient_mrn: mrn } };
   if (!conflictType) return {};
-  const conflict_details = shown(conflictDetails ?? '');
+  const conflict_details = printable(conflictDetails ?? '');
   return { details: { conflict_type: conflictType.toLowerCase(), conflict_details } };
 }
 
-function shown(text: string): string {
+function printable(text: string): string {
   const clean = text.replace(/\p{Cc}+/gu, ' ').trim();
   return [...clean].slice(0, error_text_max).join('');
 }

@@ -1,6 +1,6 @@
 import type { SavedField } from '../patientWrites.ts';
+import type { Receipt } from './defineWrite.ts';
 import { isoDate } from './values.ts';
-import type { Receipt } from './writeCall.ts';
 
 /** Interface names of Larkspur's fields, by kind of record. Fields that are not listed are not reported. */
 export type Properties = Record<string, Record<string, string>>;
@@ -77,13 +77,13 @@ export const insurance_properties: Properties = {
 
 /** What a write changed, in interface names. Includes fields that Larkspur reset to their previous value. */
 export function toChanges({ changes, corrections }: Receipt, properties: Properties): SavedField[] {
-  const main = Object.keys(properties)[0] ?? '';
+  const main_record = Object.keys(properties)[0] ?? '';
   const unchanged = corrections
     .filter(({ field }) => !changes.some((change) => change.field === field))
     .map(({ field, saved }) => ({
-      record: main,
+      record: main_record,
       field,
-      label: labelOf(field),
+      label: defaultLabel(field),
       before: toText(saved),
       after: toText(saved),
     }));
@@ -91,13 +91,15 @@ export function toChanges({ changes, corrections }: Receipt, properties: Propert
     const property = properties[record]?.[field];
     if (property === undefined) return [];
     const correction = corrections.find((each) => each.field === field);
-    const corrected = correction && { corrected: { sent: shown(toText(correction.sent)), note: correction.note } };
-    return [{ field_label: label, before: shown(before), after: shown(after), property, ...corrected }];
+    const corrected = correction && {
+      corrected: { sent: formatValue(toText(correction.sent)), note: correction.note },
+    };
+    return [{ field_label: label, before: formatValue(before), after: formatValue(after), property, ...corrected }];
   });
 }
 
 /** A label for a field without one: `groupNumber` becomes 'Group number'. */
-function labelOf(field: string): string {
+function defaultLabel(field: string): string {
   const words = field.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
@@ -107,6 +109,6 @@ function toText(value: unknown): string | null {
 }
 
 /** Converts dates to ISO 8601 and leaves other values as they are. */
-function shown(value: string | null): string | null {
+function formatValue(value: string | null): string | null {
   return value === null ? null : (isoDate(value) ?? value);
 }

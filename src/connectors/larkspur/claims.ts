@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { ClaimSource } from '../../model/claim.ts';
 import { Insurance, LineItem, Payment, toInsurance, toLineItem, toPayment } from './claimParts.ts';
-import { list } from './lists.ts';
+import { defineList } from './lists.ts';
 import { blankToNull, dollars, flag, id, isoDate, money, requiredDate, text, textOrNull } from './values.ts';
 
 const SubmissionHistory = Type.Object({
@@ -59,10 +59,10 @@ const Row = Type.Object({
 });
 type Row = Static<typeof Row>;
 
-export const claims = list({
+export const claims = defineList({
   path: '/api/claims',
   row: Compile(Row),
-  source: (row): ClaimSource => ({
+  toSource: (row): ClaimSource => ({
     ehr_id: row.claimId,
     patient_mrn: blankToNull(row.mrn),
     emr_appointment_id: blankToNull(row.appointmentId),

@@ -2,15 +2,15 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { CodeLists } from '../../model/settings.ts';
 import type { VisitCodeSource } from '../../model/visitCode.ts';
-import { answerOf } from './call.ts';
-import { list } from './lists.ts';
-import type { Ask } from './session.ts';
+import { bodyOf } from './call.ts';
+import { defineList } from './lists.ts';
+import type { SendRequest } from './session.ts';
 import { id, text } from './values.ts';
 
-export const visitTypes = list({
+export const visitTypes = defineList({
   path: '/api/visit-types',
   row: Compile(Type.Object({ code: id, description: text, defaultMinutes: Type.Integer() })),
-  source: ({ code, description, defaultMinutes }): VisitCodeSource => ({
+  toSource: ({ code, description, defaultMinutes }): VisitCodeSource => ({
     ehr_id: code,
     code,
     description,
@@ -18,10 +18,10 @@ export const visitTypes = list({
   }),
 });
 
-export const visitStatuses = list({
+export const visitStatuses = defineList({
   path: '/api/visit-statuses',
   row: Compile(Type.Object({ code: id, description: text })),
-  source: ({ code, description }): VisitCodeSource => ({ ehr_id: code, code, description, minutes: null }),
+  toSource: ({ code, description }): VisitCodeSource => ({ ehr_id: code, code, description, minutes: null }),
 });
 
 const codes = Type.Array(Type.Object({ code: text, name: text }));
@@ -29,23 +29,23 @@ const code_lists = Compile(
   Type.Object({ languages: codes, races: codes, ethnicities: codes, requiredPatientFields: Type.Array(text) }),
 );
 
-export async function getCodeLists(ask: Ask): Promise<CodeLists> {
-  const lists = answerOf(await ask({ method: 'GET', path: '/api/code-lists', answer: code_lists }));
-  const plain = (of: typeof lists.languages) => of.map(({ code, name }) => ({ code, name }));
+export async function getCodeLists(request: SendRequest): Promise<CodeLists> {
+  const lists = bodyOf(await request({ method: 'GET', path: '/api/code-lists', schema: code_lists }));
+  const toCodes = (entries: typeof lists.languages) => entries.map(({ code, name }) => ({ code, name }));
   return {
-    languages: plain(lists.languages),
-    races: plain(lists.races),
-    ethnicities: plain(lists.ethnicities),
-    required_patient_fields: lists.requiredPatientFields.map(fieldOf),
+    languages: toCodes(lists.languages),
+    races: toCodes(lists.races),
+    ethnicities: toCodes(lists.ethnicities),
+    required_patient_fields: lists.requiredPatientFields.map(toFieldName),
   };
 }
 
 /** The interface name of a Larkspur patient field. Names not listed differ only in case style. */
-function fieldOf(name: string): string {
-  return other_names.get(name) ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+function toFieldName(name: string): string {
+  return irregular_names.get(name) ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-const other_names = new Map([
+const irregular_names = new Map([
   ['birthDate', 'dob'],
   ['sexCode', 'sex'],
   ['homePhone', 'phone'],

@@ -4,7 +4,7 @@ import { findPatient, listMedications, listPatientPharmacies } from './charts.ts
 import { claims } from './claims.ts';
 import { getCodeLists, visitStatuses, visitTypes } from './codeLists.ts';
 import { addPatientInsurance, updatePatientInsurance } from './insuranceWrites.ts';
-import { type List, pages } from './lists.ts';
+import { type List, readPages } from './lists.ts';
 import {
   getAlerts,
   getBalances,
@@ -25,7 +25,7 @@ import {
 } from './patientWrites.ts';
 import { providers, referringProviders, staff } from './providers.ts';
 import { appointments, getAppointment, scheduleBlocks } from './schedule.ts';
-import { type Ask, openSession } from './session.ts';
+import { openSession, type SendRequest } from './session.ts';
 import { signIn } from './signIn.ts';
 import {
   addPatientPharmacy,
@@ -36,7 +36,7 @@ import {
   uploadDocument,
 } from './writes.ts';
 
-const operations: Implementations<Ask> = {
+const operations: Implementations<SendRequest> = {
   listProviders: listing(providers),
   listStaff: listing(staff),
   listLocations: listing(locations),
@@ -50,7 +50,7 @@ const operations: Implementations<Ask> = {
   listScheduleBlocks: listing(scheduleBlocks),
   listClaims: listing(claims),
   listOrders: listing(orders),
-  getCodeLists: (ask) => () => getCodeLists(ask),
+  getCodeLists: (request) => () => getCodeLists(request),
   getAppointment: reading(getAppointment),
   findPatient: reading(findPatient),
   listMedications: reading(listMedications),
@@ -93,10 +93,10 @@ export const larkspur: Connector = {
   open: (endpoint, access) => bindOperations(operations, openSession(endpoint, access)),
 };
 
-function listing<Row, Source extends { ehr_id: string }>(list: List<Row, Source>) {
-  return (ask: Ask) => () => pages(ask, list);
+function listing<Row, Source extends { ehr_id: string }>(defineList: List<Row, Source>) {
+  return (request: SendRequest) => () => readPages(request, defineList);
 }
 
-function reading<Key, Result>(read: (ask: Ask, key: Key) => Promise<Result>) {
-  return (ask: Ask) => (key: Key) => read(ask, key);
+function reading<Key, Result>(read: (request: SendRequest, key: Key) => Promise<Result>) {
+  return (request: SendRequest) => (key: Key) => read(request, key);
 }

@@ -3,10 +3,10 @@ import { Compile } from 'typebox/compile';
 import type { InsuranceProviderSource } from '../../model/insuranceProvider.ts';
 import type { LocationSource } from '../../model/location.ts';
 import type { PharmacySource } from '../../model/pharmacy.ts';
-import { list } from './lists.ts';
+import { defineList } from './lists.ts';
 import { addressOneLine, blankToNull, flag, id, isoInstant, text, textOrNull, toStatus } from './values.ts';
 
-export const locations = list({
+export const locations = defineList({
   path: '/api/facilities',
   row: Compile(
     Type.Object({
@@ -18,7 +18,7 @@ export const locations = list({
       fax: textOrNull,
     }),
   ),
-  source: (row): LocationSource => ({
+  toSource: (row): LocationSource => ({
     ehr_id: row.facilityId,
     name: row.name,
     status: toStatus(row.activeFlag),
@@ -34,7 +34,7 @@ export const locations = list({
   }),
 });
 
-export const pharmacies = list({
+export const pharmacies = defineList({
   path: '/api/pharmacies',
   row: Compile(
     Type.Object({
@@ -46,7 +46,7 @@ export const pharmacies = list({
       email: textOrNull,
     }),
   ),
-  source: (row): PharmacySource => ({
+  toSource: (row): PharmacySource => ({
     ehr_id: row.pharmacyId,
     name: row.name,
     address: {
@@ -61,7 +61,7 @@ export const pharmacies = list({
   }),
 });
 
-export const insuranceProviders = list({
+export const insuranceProviders = defineList({
   path: '/api/insurance-companies',
   row: Compile(
     Type.Object({
@@ -74,7 +74,7 @@ export const insuranceProviders = list({
       createdAt: textOrNull,
     }),
   ),
-  source: (row): InsuranceProviderSource => ({
+  toSource: (row): InsuranceProviderSource => ({
     ehr_id: row.companyId,
     name: row.name,
     payer_id: blankToNull(row.payerId),

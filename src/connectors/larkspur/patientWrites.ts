@@ -1,17 +1,17 @@
 import type { ResponsibleParty } from '../../model/patientRequest.ts';
 import { EmrFailure, type Operations } from '../connector.ts';
 import type { Demographics, EmrDoctor, Payer } from '../patientWrites.ts';
-import { path, unreadable } from './call.ts';
+import { path, unreadable_response } from './call.ts';
 import { patient_properties, toChanges } from './changes.ts';
+import { defineWrite, toWritten } from './defineWrite.ts';
 import { defined, sexCode, usDate } from './values.ts';
-import { toWritten, write } from './writeCall.ts';
 
-export const createPatient = write<Operations['createPatient']>(
+export const createPatient = defineWrite<Operations['createPatient']>(
   'create_patient',
   (input) => ({
     path: '/api/patients',
     body: {
-      ...demographics(input),
+      ...toDemographics(input),
       ...(input.payer && {
         responsiblePartyCode: party_codes[input.payer.relationship],
         responsibleParty: toPerson(input.payer),
@@ -26,21 +26,21 @@ export const createPatient = write<Operations['createPatient']>(
     },
   }),
   ({ recordId, mrn }) => {
-    if (mrn === undefined) throw new EmrFailure('unknown_outcome', unreadable);
+    if (mrn === undefined) throw new EmrFailure('unknown_outcome', unreadable_response);
     return { ehr_id: recordId, mrn };
   },
 );
 
-export const updatePatient = write<Operations['updatePatient']>(
+export const updatePatient = defineWrite<Operations['updatePatient']>(
   'update_patient',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/demographics`,
-    body: { ...demographics(input), keepAddressHistory: yesNo(input.save_previous_address) },
+    body: { ...toDemographics(input), keepAddressHistory: yesNo(input.save_previous_address) },
   }),
   (receipt) => ({ ehr_id: receipt.recordId, changes: toChanges(receipt, patient_properties) }),
 );
 
-export const addGuarantor = write<Operations['addGuarantor']>(
+export const addGuarantor = defineWrite<Operations['addGuarantor']>(
   'add_guarantor',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/guarantors`,
@@ -49,7 +49,7 @@ export const addGuarantor = write<Operations['addGuarantor']>(
   toWritten,
 );
 
-export const setResponsibleParty = write<Operations['setResponsibleParty']>(
+export const setResponsibleParty = defineWrite<Operations['setResponsibleParty']>(
   'set_responsible_party',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/responsible-party`,
@@ -58,7 +58,7 @@ export const setResponsibleParty = write<Operations['setResponsibleParty']>(
   toWritten,
 );
 
-export const requestEligibility = write<Operations['requestEligibility']>(
+export const requestEligibility = defineWrite<Operations['requestEligibility']>(
   'request_eligibility',
   (input) => ({ path: path`/api/patients/${input.patient_ehr_id}/eligibility-checks`, body: {} }),
   toWritten,
@@ -90,7 +90,7 @@ const party_codes: Record<ResponsibleParty, string> = {
 };
 
 /** Undefined fields are omitted from the body, and Larkspur leaves them unchanged. */
-function demographics(input: Demographics): Record<string, unknown> {
+function toDemographics(input: Demographics): Record<string, unknown> {
   const address = defined({
     line1: input.address_street,
     line2: input.address_line2,
@@ -116,8 +116,8 @@ function demographics(input: Demographics): Record<string, unknown> {
     selfPayFlag: input.self_pay === undefined ? undefined : yesNo(input.self_pay),
     releaseOfInfoFlag: input.release_of_info === undefined ? undefined : yesNo(input.release_of_info),
     rxConsentFlag: input.rx_history_consent === undefined ? undefined : yesNo(input.rx_history_consent),
-    ...doctor('referring', input.referring),
-    ...doctor('pcp', input.pcp),
+    ...toDoctor('referring', input.referring),
+    ...toDoctor('pcp', input.pcp),
     renderingProviderId: input.rendering_provider_ehr_id,
     defaultFacilityId: input.default_facility_ehr_id,
     emergencyContact: contact && {
@@ -129,7 +129,7 @@ function demographics(input: Demographics): Record<string, unknown> {
   });
 }
 
-function doctor(role: 'referring' | 'pcp', given: EmrDoctor | undefined): Record<string, string> {
+function toDoctor(role: 'referring' | 'pcp', given: EmrDoctor | undefined): Record<string, string> {
   if (given === undefined) return {};
   if ('ehr_id' in given) return { [`${role}Id`]: given.ehr_id };
   return { [`${role}FirstName`]: given.first_name, [`${role}LastName`]: given.last_name };

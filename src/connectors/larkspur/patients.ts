@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { PatientSource } from '../../model/patient.ts';
-import { list } from './lists.ts';
+import { defineList } from './lists.ts';
 import { blankToNull, id, isoDate, text, textOrNull, toSex } from './values.ts';
 
-export const patients = list({
+export const patients = defineList({
   path: '/api/patients',
   row: Compile(
     Type.Object({
@@ -29,7 +29,7 @@ export const patients = list({
       primarySubscriberNumber: textOrNull,
     }),
   ),
-  source: (row): PatientSource => ({
+  toSource: (row): PatientSource => ({
     ehr_id: row.patientId,
     mrn: row.mrn,
     first_name: row.firstName,

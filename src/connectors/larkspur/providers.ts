@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 import type { ProviderSource } from '../../model/provider.ts';
 import type { ReferringProviderSource } from '../../model/referringProvider.ts';
 import type { StaffMemberSource } from '../../model/staff.ts';
-import { list } from './lists.ts';
+import { defineList } from './lists.ts';
 import { addressOneLine, blankToNull, flag, id, isoDate, text, textOrNull, toStatus } from './values.ts';
 
 const time = Type.String({ pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' });
@@ -26,7 +26,7 @@ const Shift = Type.Object({
 type Shift = Static<typeof Shift>;
 type ShiftSource = ProviderSource['hours'][number]['shifts'][number];
 
-export const providers = list({
+export const providers = defineList({
   path: '/api/providers',
   row: Compile(
     Type.Object({
@@ -38,7 +38,7 @@ export const providers = list({
       weeklyHours: Type.Array(Type.Object({ dayName: text, shifts: Type.Array(Shift) })),
     }),
   ),
-  source: (row): ProviderSource => ({
+  toSource: (row): ProviderSource => ({
     ehr_id: row.providerId,
     name: row.displayName,
     npi: blankToNull(row.npi),
@@ -95,10 +95,10 @@ function toVisitTypeRule(rule: Shift['visitRules'][number]) {
   };
 }
 
-export const staff = list({
+export const staff = defineList({
   path: '/api/staff',
   row: Compile(Type.Object({ staffId: id, displayName: text, role: textOrNull, activeFlag: flag })),
-  source: (row): StaffMemberSource => ({
+  toSource: (row): StaffMemberSource => ({
     ehr_id: row.staffId,
     name: row.displayName,
     role: blankToNull(row.role),
@@ -106,7 +106,7 @@ export const staff = list({
   }),
 });
 
-export const referringProviders = list({
+export const referringProviders = defineList({
   path: '/api/referring-providers',
   row: Compile(
     Type.Object({
@@ -122,7 +122,7 @@ export const referringProviders = list({
       address: addressOneLine,
     }),
   ),
-  source: (row): ReferringProviderSource => ({
+  toSource: (row): ReferringProviderSource => ({
     ehr_id: row.referringId,
     name: [row.firstName, blankToNull(row.middleInitial), row.lastName].filter(Boolean).join(' '),
     first_name: row.firstName,

@@ -2,10 +2,10 @@ import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { AppointmentSource } from '../../model/appointment.ts';
 import type { ScheduleBlockSource } from '../../model/scheduleBlock.ts';
-import { answerOf, path } from './call.ts';
-import { list } from './lists.ts';
-import type { Ask } from './session.ts';
-import { blankToNull, id, isoDate, isoInstant, isoLocalTime, text, textOrNull, toSex, wallTime } from './values.ts';
+import { bodyOf, path } from './call.ts';
+import { defineList } from './lists.ts';
+import type { SendRequest } from './session.ts';
+import { blankToNull, id, isoDate, isoInstant, isoLocalTime, localTime, text, textOrNull, toSex } from './values.ts';
 
 /** Cancelled, no-show, rescheduled: Larkspur books the time again. */
 const free_statuses = new Set(['CAN', 'NOS', 'RSC']);
@@ -25,7 +25,7 @@ const Appointment = Type.Object({
   providerId: id,
   secondaryProviderId: textOrNull,
   facilityId: id,
-  startsAt: wallTime,
+  startsAt: localTime,
   minutes: Type.Integer({ minimum: 1 }),
   statusCode: text,
   visitTypeCode: text,
@@ -48,10 +48,10 @@ const Appointment = Type.Object({
   medications: Type.Array(Type.Object({ name: textOrNull, strength: textOrNull, frequency: textOrNull })),
 });
 
-export const appointments = list({
+export const appointments = defineList({
   path: '/api/appointments',
   row: Compile(Appointment),
-  source: (row): AppointmentSource => ({
+  toSource: (row): AppointmentSource => ({
     ehr_id: row.appointmentId,
     starts: isoLocalTime(row.startsAt),
     minutes: row.minutes,
@@ -85,25 +85,25 @@ export const appointments = list({
   }),
 });
 
-export async function getAppointment(ask: Ask, ehr_id: string): Promise<AppointmentSource | undefined> {
-  const reply = await ask({ method: 'GET', path: path`/api/appointments/${ehr_id}`, answer: appointments.row });
-  if (!('answer' in reply) && reply.failure.kind === 'not_found') return undefined;
-  return appointments.source(answerOf(reply));
+export async function getAppointment(request: SendRequest, ehr_id: string): Promise<AppointmentSource | undefined> {
+  const reply = await request({ method: 'GET', path: path`/api/appointments/${ehr_id}`, schema: appointments.row });
+  if (!('body' in reply) && reply.failure.kind === 'not_found') return undefined;
+  return appointments.toSource(bodyOf(reply));
 }
 
-export const scheduleBlocks = list({
+export const scheduleBlocks = defineList({
   path: '/api/blocks',
   row: Compile(
     Type.Object({
       blockId: id,
       providerId: id,
       facilityId: textOrNull,
-      startsAt: wallTime,
+      startsAt: localTime,
       minutes: Type.Integer({ minimum: 1 }),
       reason: textOrNull,
     }),
   ),
-  source: (row): ScheduleBlockSource => ({
+  toSource: (row): ScheduleBlockSource => ({
     ehr_id: row.blockId,
     starts: isoLocalTime(row.startsAt),
     minutes: row.minutes,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type Credentials, type EmrEndpoint, EmrFailure, type SignIn } from '../connector.ts';
-import { call, type Denied } from './call.ts';
+import { call, type Rejection } from './call.ts';
 import { signedIn, toGrant } from './session.ts';
 
 /**
@@ -12,7 +12,8 @@ export async function signIn(endpoint: EmrEndpoint, credentials: Credentials, on
   // Authenticator apps show '123 456', and people copy the space.
   const code = one_time_code?.replace(/\s/g, '');
   // A challenge is valid for five minutes. If it expires anyway, a new one is requested once.
-  const outcome = (await trySignIn(endpoint, credentials, code)) ?? (await trySignIn(endpoint, credentials, code));
+  const outcome =
+    (await attemptSignIn(endpoint, credentials, code)) ?? (await attemptSignIn(endpoint, credentials, code));
   if (!outcome) throw new EmrFailure('unavailable', 'Larkspur ended the sign-in before it was complete.');
   return outcome;
 }
@@ -24,12 +25,12 @@ const challenge = Compile(
 
 /** The password must not be sent to any other software. */
 async function checkProduct(endpoint: EmrEndpoint): Promise<void> {
-  const reply = await call(endpoint, { method: 'GET', path: '/api/practice', answer: practice });
-  if (!('answer' in reply)) throw new EmrFailure('refused', 'This address is not a Larkspur EMR.');
+  const reply = await call(endpoint, { method: 'GET', path: '/api/practice', schema: practice });
+  if (!('body' in reply)) throw new EmrFailure('refused', 'This address is not a Larkspur EMR.');
 }
 
 /** Returns undefined if the challenge expired. */
-async function trySignIn(
+async function attemptSignIn(
   endpoint: EmrEndpoint,
   credentials: Credentials,
   code: string | undefined,
@@ -39,31 +40,31 @@ async function trySignIn(
     method: 'POST',
     path: '/api/login',
     body: { userName, password },
-    answer: challenge,
+    schema: challenge,
   });
-  if (!('answer' in first)) return apiError(first, 'credentials');
+  if (!('body' in first)) return toRefusal(first, 'credentials');
   if (!code) return { outcome: 'code_required' };
 
-  const { challengeId } = first.answer;
+  const { challengeId } = first.body;
   const second = await call(endpoint, {
     method: 'POST',
     path: '/api/login/code',
     body: { challengeId, code, rememberDevice: 'Y' },
-    answer: signedIn,
+    schema: signedIn,
   });
-  if ('answer' in second) {
-    const { staffId, staffName, timeZone } = second.answer;
+  if ('body' in second) {
+    const { staffId, staffName, timeZone } = second.body;
     const user = { ehr_id: staffId, name: staffName };
-    return { outcome: 'signed_in', grant: toGrant(second.answer), user, timezone: timeZone };
+    return { outcome: 'signed_in', grant: toGrant(second.body), user, timezone: timeZone };
   }
-  return second.code === 'CHALLENGE_EXPIRED' ? undefined : apiError(second, 'code');
+  return second.code === 'CHALLENGE_EXPIRED' ? undefined : toRefusal(second, 'code');
 }
 
 /** BAD_REQUEST: the input is empty or longer than any valid value, so it is wrong. */
-function apiError({ code, failure }: Denied, typed: 'credentials' | 'code'): SignIn {
-  if (code === 'LOCKED') return { outcome: 'refused', because: 'locked' };
+function toRefusal({ code, failure }: Rejection, input: 'credentials' | 'code'): SignIn {
+  if (code === 'LOCKED') return { outcome: 'refused', reason: 'locked' };
   if (code === 'BAD_CREDENTIALS' || code === 'BAD_CODE' || code === 'BAD_REQUEST') {
-    return { outcome: 'refused', because: typed };
+    return { outcome: 'refused', reason: input };
   }
   throw failure;
 }

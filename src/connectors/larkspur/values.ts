@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { EmrFailure } from '../connector.ts';
-import { unreadable } from './call.ts';
+import { unreadable_response } from './call.ts';
 
 /** Larkspur's value formats and their conversion. */
 export const id = Type.String({ minLength: 1 });
@@ -11,7 +11,7 @@ export const flag = Type.Enum(['Y', 'N']);
 export const money = Type.String({ pattern: '^-?[0-9]+([.][0-9]+)?$' });
 export const moneyOrNull = Type.Union([money, Type.Null()]);
 /** Local time at the practice. */
-export const wallTime = Type.String({ pattern: '^[0-9/]{10} ([01][0-9]|2[0-3]):[0-5][0-9]$' });
+export const localTime = Type.String({ pattern: '^[0-9/]{10} ([01][0-9]|2[0-3]):[0-5][0-9]$' });
 export const addressOneLine = Type.Object({ line1: textOrNull, city: textOrNull, state: textOrNull, zip: textOrNull });
 
 export function blankToNull(value: string | null): string | null {
@@ -39,7 +39,7 @@ export function usDate(iso: string): string {
 /** Throws if the date is invalid. */
 export function requiredDate(date: string): string {
   const iso = isoDate(date);
-  if (iso === null) throw new EmrFailure('unavailable', unreadable);
+  if (iso === null) throw new EmrFailure('unavailable', unreadable_response);
   return iso;
 }
 

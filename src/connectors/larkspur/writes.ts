@@ -1,9 +1,9 @@
 import type { Operations } from '../connector.ts';
 import { path } from './call.ts';
+import { defineWrite, toWritten } from './defineWrite.ts';
 import { usDate } from './values.ts';
-import { toWritten, write } from './writeCall.ts';
 
-export const addPatientPharmacy = write<Operations['addPatientPharmacy']>(
+export const addPatientPharmacy = defineWrite<Operations['addPatientPharmacy']>(
   'add_patient_pharmacy',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/pharmacies`,
@@ -12,7 +12,7 @@ export const addPatientPharmacy = write<Operations['addPatientPharmacy']>(
   toWritten,
 );
 
-export const createTelephoneEncounter = write<Operations['createTelephoneEncounter']>(
+export const createTelephoneEncounter = defineWrite<Operations['createTelephoneEncounter']>(
   'create_telephone_encounter',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/telephone-encounters`,
@@ -31,7 +31,7 @@ export const createTelephoneEncounter = write<Operations['createTelephoneEncount
   toWritten,
 );
 
-export const addRefill = write<Operations['addRefill']>(
+export const addRefill = defineWrite<Operations['addRefill']>(
   'add_refill',
   (input) => ({
     path: path`/api/telephone-encounters/${input.encounter_ehr_id}/refills`,
@@ -40,7 +40,7 @@ export const addRefill = write<Operations['addRefill']>(
   toWritten,
 );
 
-export const addTelephoneAction = write<Operations['addTelephoneAction']>(
+export const addTelephoneAction = defineWrite<Operations['addTelephoneAction']>(
   'add_telephone_action',
   (input) => ({
     path: path`/api/telephone-encounters/${input.encounter_ehr_id}/actions`,
@@ -49,7 +49,7 @@ export const addTelephoneAction = write<Operations['addTelephoneAction']>(
   toWritten,
 );
 
-export const createAppointment = write<Operations['createAppointment']>(
+export const createAppointment = defineWrite<Operations['createAppointment']>(
   'create_appointment',
   (input) => ({
     path: '/api/appointments',
@@ -70,7 +70,7 @@ export const createAppointment = write<Operations['createAppointment']>(
   toWritten,
 );
 
-export const uploadDocument = write<Operations['uploadDocument']>(
+export const uploadDocument = defineWrite<Operations['uploadDocument']>(
   'upload_document',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/documents`,

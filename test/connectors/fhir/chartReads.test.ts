@@ -181,7 +181,7 @@ describe('a list that can be asked for what changed', () => {
   };
   const ids = {
     type: 'Patient' as const,
-    sources: async (page: fhir.Patient[]) => page.map(({ id = '' }) => id),
+    toSources: async (page: fhir.Patient[]) => page.map(({ id = '' }) => id),
   };
 
   test('is read as a whole where the server does not keep the order', async () => {

@@ -197,7 +197,7 @@ test.each([
   async (field, more) => {
     const marker = newMarker();
     const failure = await failureOf(charts.emr.createPatient.send({ ...nobody, ...more }, marker));
-    expect(failure).toMatchObject({ kind: 'refused', message: `This EMR has no place for '${field}'.` });
+    expect(failure).toMatchObject({ kind: 'refused', message: `This EMR does not support '${field}'.` });
     expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
   },
 );
@@ -260,7 +260,7 @@ describe('a change that others make while we write', () => {
     const failure = await failureOf(charts.emr.updatePatient.send({ ...update, patient_ehr_id: ehr_id }, newMarker()));
     expect(failure).toMatchObject({
       kind: 'refused',
-      message: 'Cell phone was changed in the EMR at the same time. Nothing was changed.',
+      message: 'Cell phone was changed in the EMR at the same time. Nothing was saved.',
     });
     expect(await charts.emr.findPatient(ehr_id)).toMatchObject({ cell_phone: '315-555-0103' });
   });
@@ -476,6 +476,6 @@ describe('a document', () => {
     server.faults.withheld = { Task: 'all' };
     const { emr } = await openCharts(server);
     const failure = await failureOf(emr.uploadDocument.send(document, newMarker()));
-    expect(failure).toMatchObject({ kind: 'refused', message: "This EMR has no place for 'emr_assigned_to_id'." });
+    expect(failure).toMatchObject({ kind: 'refused', message: "This EMR does not support 'emr_assigned_to_id'." });
   });
 });

@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
 import type { OperationName } from '../../../src/connectors/connector.ts';
 import { operations, type Requirement, supportedOperations } from '../../../src/connectors/fhir/operations.ts';
-import { discover, readCapabilityStatement } from '../../../src/connectors/fhir/sign-in/discover.ts';
+import { discoverAuthorization, readCapabilityStatement } from '../../../src/connectors/fhir/sign-in/discover.ts';
 import { limitToScopes, scopesFor } from '../../../src/connectors/fhir/sign-in/scopes.ts';
 import { toCapabilities, toServerFacts } from '../../../src/connectors/fhir/transport/capabilities.ts';
 import { type FakeResponse, failureOf, lie, openEndpoint } from '../larkspur/fixture.ts';
@@ -53,7 +53,7 @@ describe('where tokens are given', () => {
   /** A server of the documents it is given, by path. */
   async function found(documents: Record<string, FakeResponse>, said: fhir.CapabilityStatement = statement) {
     const fake = await lie(({ url = '' }) => documents[url] ?? { status: 404, raw: '' });
-    const outcome = await discover(openEndpoint(`${fake.url}/r4`), { statement: said }).catch(
+    const outcome = await discoverAuthorization(openEndpoint(`${fake.url}/r4`), { statement: said }).catch(
       (error: unknown) => error,
     );
     await fake.close();
@@ -94,7 +94,7 @@ describe('where tokens are given', () => {
   test('else it is said that a bearer token can be used instead', async () => {
     expect(await found({})).toMatchObject({
       kind: 'refused',
-      message: 'The server does not say where it gives tokens. A bearer token can be used instead.',
+      message: 'The server does not publish its token endpoint. Use a bearer token instead.',
     });
   });
 

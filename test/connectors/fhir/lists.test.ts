@@ -75,7 +75,7 @@ describe('a list that was cut fails, because what is missing from it would be ta
   test.each([true, false])('whether it says how many there are (%s) or not', async (total) => {
     Object.assign(server.faults, { paging: 'cut', total });
     const failure = await failureOf(idsOf());
-    expect(failure).toMatchObject({ kind: 'unavailable', message: 'The EMR gave only a part of a list.' });
+    expect(failure).toMatchObject({ kind: 'unavailable', message: 'The EMR returned an incomplete list.' });
   });
 
   test('where it tells how many there are only when asked for that', async () => {
@@ -85,7 +85,7 @@ describe('a list that was cut fails, because what is missing from it would be ta
         ? { json: { ...bundle(), entry: [], total: 21 } }
         : { json: { ...bundle(), entry } },
     );
-    expect(await failureOf(idsOf(fake.client))).toMatchObject({ message: 'The EMR gave only a part of a list.' });
+    expect(await failureOf(idsOf(fake.client))).toMatchObject({ message: 'The EMR returned an incomplete list.' });
     await fake.close();
   });
 

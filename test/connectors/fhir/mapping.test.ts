@@ -46,11 +46,11 @@ const nobody: ClaimSurroundings & OrderSurroundings = {
   encounters: none,
   coverages: none,
   companies: none,
-  answers: none,
+  adjudications: none,
   reports: none,
   observations: none,
 };
-const people = { practitioners: none, roles: none, places: none };
+const people = { practitioners: none, roles: none, locations: none };
 const id = 'x-1';
 const patient: fhir.Patient = { resourceType: 'Patient', id: 'p1' };
 const known = { ...nobody, patients: new Map([['p1', patient]]) };
@@ -454,7 +454,7 @@ test('a claim adds up what insurers answered, to the cent', () => {
       identifier: { value: 'CHK-1' },
     },
   };
-  expect(toClaim(claim, { ...known, answers: new Map([['c1', [answer]]]) }, timezone)).toMatchObject({
+  expect(toClaim(claim, { ...known, adjudications: new Map([['c1', [answer]]]) }, timezone)).toMatchObject({
     service_date: '2026-01-14',
     claim_date: '2026-01-20',
     claim_status: 'active',

@@ -49,7 +49,7 @@ describe('too many requests', () => {
     for (const failure of [read, create]) {
       expect(failure).toMatchObject({
         kind: 'unavailable',
-        message: 'The EMR asks for fewer requests.',
+        message: 'The EMR is receiving too many requests.',
         retry_after_ms,
       });
     }
@@ -134,7 +134,7 @@ describe('an answer of the server', () => {
   test('too large is cut off and not believed', async () => {
     const raw = Buffer.alloc(17_000_000, ' ');
     const { read, create } = await asked({ raw });
-    const message = 'The EMR gave an answer that is too large to be read.';
+    const message = 'The EMR sent a response that is too large.';
     expect(read).toMatchObject({ kind: 'unavailable', message });
     expect(create).toMatchObject({ kind: 'unknown_outcome', message });
   });
@@ -143,7 +143,7 @@ describe('an answer of the server', () => {
     const words = async (diagnostics: string) => (await asked({ status: 422, json: outcome(diagnostics) })).create;
     expect(await words('Patient.birthDate must not be in the future')).toMatchObject({
       kind: 'refused',
-      message: 'The EMR refused: Patient.birthDate must not be in the future',
+      message: 'The EMR rejected the request: Patient.birthDate must not be in the future',
     });
     for (const trace of [
       'java.lang.NullPointerException: null',

@@ -136,7 +136,7 @@ describe('who signed in on the EMR’s page', () => {
     });
     const page = await fetch(started.url, { method: 'POST', body: form, redirect: 'manual' });
     const returned = new URL(required(page.headers.get('location') ?? undefined));
-    const outcome = await pageSignIn.finish(endpoint, credentials, started.kept, returned);
+    const outcome = await pageSignIn.finish(endpoint, credentials, started.pending, returned);
     if (outcome.outcome !== 'signed_in') throw new Error('not signed in');
     const { grant } = await signedIn(endpoint, credentials, outcome.grant);
     return openClient(endpoint, { credentials, grant, saveGrant: async (renewed) => void kept.push(renewed) });

@@ -55,20 +55,20 @@ describe('each way signs in', () => {
   test('on the EMR’s own page, by a code that is good with our verifier alone', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
     const endpoint = openEndpoint(server.url);
-    const { url, kept } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'state-1' });
-    expect(url).not.toContain(kept.verifier);
+    const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'state-1' });
+    expect(url).not.toContain(pending.verifier);
     expect(new URL(url).searchParams.get('code_challenge_method')).toBe('S256');
     const returned = await allowed(url);
     // With another verifier the code is worth nothing, and it is spent.
     const other = await pageSignIn.finish(
       endpoint,
       credentials,
-      { ...kept, verifier: 'x'.repeat(43) },
+      { ...pending, verifier: 'x'.repeat(43) },
       new URL(returned),
     );
-    expect(other).toEqual({ outcome: 'refused', because: 'access' });
+    expect(other).toEqual({ outcome: 'refused', reason: 'access' });
 
-    const outcome = await pageSignIn.finish(endpoint, credentials, kept, await allowed(url));
+    const outcome = await pageSignIn.finish(endpoint, credentials, pending, await allowed(url));
     if (outcome.outcome !== 'signed_in') throw new Error('not signed in');
     const { grant, user } = await signedIn(endpoint, credentials, outcome.grant);
     expect(grant).toMatchObject({ refresh_token: expect.any(String), access_token: expect.any(String) });
@@ -78,20 +78,20 @@ describe('each way signs in', () => {
   test('on the EMR’s own page, and a state that is not ours is not taken', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
     const endpoint = openEndpoint(server.url);
-    const { url, kept } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
+    const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
     const returned = await allowed(url);
     returned.searchParams.set('state', 'theirs');
-    const failure = await failureOf(pageSignIn.finish(endpoint, credentials, kept, returned));
+    const failure = await failureOf(pageSignIn.finish(endpoint, credentials, pending, returned));
     expect(failure.kind).toBe('unavailable');
-    expectNoSecret(failure, { password: kept.verifier ?? '' });
+    expectNoSecret(failure, { password: pending.verifier ?? '' });
   });
 
   test('on the EMR’s own page, where the person may decline', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
     const endpoint = openEndpoint(server.url);
-    const { url, kept } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
-    const outcome = await pageSignIn.finish(endpoint, credentials, kept, await allowed(url, 'deny'));
-    expect(outcome).toEqual({ outcome: 'refused', because: 'person' });
+    const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
+    const outcome = await pageSignIn.finish(endpoint, credentials, pending, await allowed(url, 'deny'));
+    expect(outcome).toEqual({ outcome: 'refused', reason: 'person' });
   });
 });
 
@@ -106,7 +106,7 @@ describe('what is refused', () => {
     const credentials = required(wrong[name])();
     expect(await fhir.signIn(openEndpoint(server.url), credentials, undefined)).toEqual({
       outcome: 'refused',
-      because: 'access',
+      reason: 'access',
     });
   });
 
@@ -116,7 +116,7 @@ describe('what is refused', () => {
     const { keys } = await newKeys();
     const endpoint = { ...openEndpoint(server.url), keys };
     const credentials = { way: 'backend_services', client_id: 'other-keys' };
-    expect(await fhir.signIn(endpoint, credentials, undefined)).toEqual({ outcome: 'refused', because: 'access' });
+    expect(await fhir.signIn(endpoint, credentials, undefined)).toEqual({ outcome: 'refused', reason: 'access' });
   });
 
   test('a server that lets the account read no patients says so at linking', async () => {

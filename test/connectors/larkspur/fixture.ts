@@ -119,10 +119,10 @@ export type Expected = { kind: EmrFailureKind; message: string; retry_after_ms?:
 
 /** What the faults of Larkspur are to a read. */
 export const met = {
-  error_500: { kind: 'unavailable', message: 'Larkspur answered with an error (500).' },
-  error_429: { kind: 'unavailable', message: 'Larkspur asks for fewer requests.', retry_after_ms: 1000 },
-  broke_off: { kind: 'unavailable', message: 'The connection to Larkspur broke off.' },
-  unreadable: { kind: 'unavailable', message: 'Larkspur gave an answer that could not be read.' },
+  error_500: { kind: 'unavailable', message: 'Larkspur responded with an error (500).' },
+  error_429: { kind: 'unavailable', message: 'Larkspur is receiving too many requests.', retry_after_ms: 1000 },
+  broke_off: { kind: 'unavailable', message: 'The connection to Larkspur was lost.' },
+  unreadable: { kind: 'unavailable', message: 'Larkspur sent an unreadable response.' },
 } satisfies Record<string, Expected>;
 
 export function expectNoSecret(error: unknown, { password = '' }: Credentials, grant: Grant = {}): void {

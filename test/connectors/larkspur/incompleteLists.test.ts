@@ -66,7 +66,7 @@ describe('a list that is not whole', () => {
     ],
   ])('%s: unavailable', async (_, answers) => {
     const failure = await failureOf(listFrom(answers));
-    expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur gave an incomplete list.' });
+    expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur returned an incomplete list.' });
   });
 
   test.each<[string, unknown]>([
@@ -78,7 +78,7 @@ describe('a list that is not whole', () => {
     ['a list', []],
   ])('an answer with %s cannot be read', async (_, answer) => {
     const failure = await failureOf(listFrom([answer]));
-    expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur gave an answer that could not be read.' });
+    expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur sent an unreadable response.' });
   });
 
   test('a search that gives somebody else finds nobody', async () => {

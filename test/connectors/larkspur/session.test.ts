@@ -112,7 +112,7 @@ describe('a session that has ended', () => {
     const { emr } = openOperations(openEndpoint(place.emr.url), { ...credentials, password: other.password }, grant);
     await place.control('POST', '/sessions/expire', { mode: 'session' });
     const failure = await failureOf(collect(emr.listStaff()));
-    expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur has locked this user for a while.' });
+    expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur has temporarily locked this user.' });
   });
 
   test('whose grant cannot be kept passes that error on, and the next call renews and keeps it', async () => {
@@ -146,7 +146,7 @@ describe('a link that has ended', () => {
     ]);
     failures.push(await failureOf(emr.findPatient('LK100001')));
     for (const failure of failures) {
-      expect(failure).toMatchObject({ kind: 'login_required', message: 'Larkspur asks for a new one-time code.' });
+      expect(failure).toMatchObject({ kind: 'login_required', message: 'Larkspur requires a new one-time code.' });
       expectNoSecret(failure, place.credentials, grant);
     }
     expect(endpoint.calls.filter((call) => call === renewal)).toHaveLength(1);

@@ -48,7 +48,7 @@ describe('signing in', () => {
   });
 
   test('with a wrong password, an unknown name or nothing typed is refused for the credentials', async () => {
-    const refused = { outcome: 'refused', because: 'credentials' };
+    const refused = { outcome: 'refused', reason: 'credentials' };
     expect(await signIn({ ...place.credentials, password: 'wrong' }, place.code())).toEqual(refused);
     expect(await signIn({ username: 'nobody', password: 'x' })).toEqual(refused);
     expect(await signIn({ username: '', password: '' })).toEqual(refused);
@@ -58,17 +58,17 @@ describe('signing in', () => {
 
   test('with a wrong code is refused for the code', async () => {
     const wrong = place.code() === '000000' ? '000001' : '000000';
-    expect(await signIn(place.credentials, wrong)).toEqual({ outcome: 'refused', because: 'code' });
-    expect(await signIn(place.credentials, 'x'.repeat(201))).toEqual({ outcome: 'refused', because: 'code' });
+    expect(await signIn(place.credentials, wrong)).toEqual({ outcome: 'refused', reason: 'code' });
+    expect(await signIn(place.credentials, 'x'.repeat(201))).toEqual({ outcome: 'refused', reason: 'code' });
   });
 
   test('tried wrongly too often is locked, then also with the right password', async () => {
     const { username, password } = required(place.emr.staff[4]);
     const outcomes = [];
     for (let tries = 0; tries < 5; tries++) outcomes.push(await signIn({ username, password: 'wrong' }));
-    expect(outcomes[0]).toEqual({ outcome: 'refused', because: 'credentials' });
-    expect(outcomes[4]).toEqual({ outcome: 'refused', because: 'locked' });
-    expect(await signIn({ username, password })).toEqual({ outcome: 'refused', because: 'locked' });
+    expect(outcomes[0]).toEqual({ outcome: 'refused', reason: 'credentials' });
+    expect(outcomes[4]).toEqual({ outcome: 'refused', reason: 'locked' });
+    expect(await signIn({ username, password })).toEqual({ outcome: 'refused', reason: 'locked' });
   });
 
   test.each(['error_500', 'error_429', 'reset', 'truncate', 'html', 'empty'])(

@@ -104,8 +104,8 @@ describe('an EMR that does not answer', () => {
     await place.fault('list_staff', 'delay', { delay_ms: 11_000 });
     await place.fault('create_telephone_encounter', 'delay', { delay_ms: 15_000 });
     const [read, write] = await Promise.all([failureOf(collect(emr.listStaff())), failureOf(send())]);
-    expect(read).toMatchObject({ kind: 'unavailable', message: 'Larkspur did not answer in time.' });
-    expect(write).toMatchObject({ kind: 'unknown_outcome', message: 'Larkspur did not answer in time.' });
+    expect(read).toMatchObject({ kind: 'unavailable', message: 'Larkspur did not respond in time.' });
+    expect(write).toMatchObject({ kind: 'unknown_outcome', message: 'Larkspur did not respond in time.' });
     // The write is still on its way inside Larkspur: it is not there yet, and sent again it is not doubled.
     expect(await find()).toBeUndefined();
     const again = await resend();

@@ -25,30 +25,30 @@ export async function loadCoverages(
   const references = patient_ids.map((id) => `Patient/${id}`);
   const found = await findReferencing<fhir.Coverage>(client, 'Coverage', ['beneficiary', 'patient'], references);
   const today = todayIn(timezone);
-  const insured = await named(
+  const coverages = await withPayerNames(
     found.filter((each) => isActive(each, today, timezone)),
     resolver,
   );
-  const by_patient = groupBy(insured, ({ coverage }) => refId(coverage.beneficiary, 'Patient') ?? '');
+  const by_patient = groupBy(coverages, ({ coverage }) => refId(coverage.beneficiary, 'Patient') ?? '');
   for (const each of by_patient.values()) each.sort(byPriority);
   return by_patient;
 }
 
 export async function listPatientInsurances(emr: Emr, patient_ehr_id: string): Promise<LiveInsurance[]> {
   const found = await loadCoverages(emr, [patient_ehr_id], createResolver(emr.client));
-  const insured = found.get(patient_ehr_id) ?? [];
-  return insured.map((each, n) => toInsurance(each, priorityOf(insured, n), emr.timezone));
+  const coverages = found.get(patient_ehr_id) ?? [];
+  return coverages.map((each, n) => toInsurance(each, priorityOf(coverages, n), emr.timezone));
 }
 
 /** Adds the payer's name, from the reference itself or from the payer's record. */
-export async function named(coverages: fhir.Coverage[], resolver: Resolver): Promise<NamedCoverage[]> {
+export async function withPayerNames(coverages: fhir.Coverage[], resolver: Resolver): Promise<NamedCoverage[]> {
   const payers = coverages.map((each) => list(each.payor)[0]);
   const unnamed = payers.filter((payer) => text(payer?.display) === null);
   const companies = await resolver.load<fhir.Organization>('Organization', refIds(unnamed, 'Organization'));
   return coverages.map((coverage) => {
     const payer = list(coverage.payor)[0];
-    const held = containedResource<fhir.Organization>(coverage, payer, 'Organization');
-    const company = held ?? companies.get(refId(payer, 'Organization') ?? '');
+    const contained = containedResource<fhir.Organization>(coverage, payer, 'Organization');
+    const company = contained ?? companies.get(refId(payer, 'Organization') ?? '');
     return { coverage, payer_name: text(payer?.display) ?? text(company?.name) };
   });
 }
@@ -100,10 +100,10 @@ export function isCopay({ type }: fhir.CoverageCostToBeneficiary): boolean {
  * The insurers' code for the patient's relationship to the subscriber. FHIR has fewer codes, so its text is read first.
  */
 export function relationshipOf(relationship: fhir.CodeableConcept | undefined): SubscriberRelationship | null {
-  const words = text(relationship?.text)?.toLowerCase();
+  const text_lower = text(relationship?.text)?.toLowerCase();
   const pairs = Object.entries(subscriber_relationships) as [SubscriberRelationship, string][];
-  const said = pairs.find(([, name]) => name === words)?.[0];
-  return said ?? from_fhir.get(codeOf(relationship, relationship_system)?.toLowerCase() ?? '') ?? null;
+  const by_text = pairs.find(([, name]) => name === text_lower)?.[0];
+  return by_text ?? from_fhir.get(codeOf(relationship, relationship_system)?.toLowerCase() ?? '') ?? null;
 }
 
 export const class_system = 'http://terminology.hl7.org/CodeSystem/coverage-class';
@@ -136,8 +136,9 @@ function byPriority({ coverage: a }: NamedCoverage, { coverage: b }: NamedCovera
 }
 
 /** The server's order, or the position after the ordered ones. */
-function priorityOf(insured: NamedCoverage[], n: number): number {
+function priorityOf(coverages: NamedCoverage[], n: number): number {
   return (
-    number(insured[n]?.coverage.order) ?? Math.max(n, ...insured.map((each) => number(each.coverage.order) ?? 0)) + 1
+    number(coverages[n]?.coverage.order) ??
+    Math.max(n, ...coverages.map((each) => number(each.coverage.order) ?? 0)) + 1
   );
 }

@@ -8,15 +8,15 @@ import { codeOf, hasCode, labelOf, list, nameOf, notesOf, number, text } from '.
 
 /** Prescriptions, without proposals, options, "do not take" requests and entries made in error. */
 export async function listMedications({ client, timezone }: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
-  const asked = { patient: `Patient/${patient_ehr_id}` };
-  const found = await client.searchAll<fhir.MedicationRequest>('MedicationRequest', asked);
-  const meant = found.filter(
+  const params = { patient: `Patient/${patient_ehr_id}` };
+  const found = await client.searchAll<fhir.MedicationRequest>('MedicationRequest', params);
+  const relevant = found.filter(
     ({ status, intent, doNotPerform }) =>
       status !== 'entered-in-error' && doNotPerform !== true && intent !== 'proposal' && intent !== 'option',
   );
-  const references = meant.map(({ medicationReference }) => medicationReference);
+  const references = relevant.map(({ medicationReference }) => medicationReference);
   const known = await createResolver(client).load<fhir.Medication>('Medication', refIds(references, 'Medication'));
-  return meant.map((each) => toMedication(each, known, timezone));
+  return relevant.map((each) => toMedication(each, known, timezone));
 }
 
 export function toMedication(
@@ -25,8 +25,8 @@ export function toMedication(
   timezone: string,
 ): EmrMedication {
   const { medicationReference: reference, dispenseRequest } = request;
-  const held = containedResource<fhir.Medication>(request, reference, 'Medication');
-  const medication = held ?? known.get(refId(reference, 'Medication') ?? '');
+  const contained = containedResource<fhir.Medication>(request, reference, 'Medication');
+  const medication = contained ?? known.get(refId(reference, 'Medication') ?? '');
   const [dosage] = list(request.dosageInstruction);
   const repeats = number(dispenseRequest?.numberOfRepeatsAllowed);
   return {
@@ -53,28 +53,34 @@ function strengthOf(medication: fhir.Medication | undefined): string | null {
 /** Visits, and appointments that have no visit yet. */
 export async function listEncounters(emr: Emr, patient_ehr_id: string): Promise<LiveEncounter[]> {
   const { client, timezone } = emr;
-  const asked = { patient: `Patient/${patient_ehr_id}` };
-  const visits = await client.searchAll<fhir.Encounter>('Encounter', asked);
+  const params = { patient: `Patient/${patient_ehr_id}` };
+  const visits = await client.searchAll<fhir.Encounter>('Encounter', params);
   const booked = canSearch(client, 'Appointment', ['patient'])
-    ? await client.searchAll<fhir.Appointment>('Appointment', asked)
+    ? await client.searchAll<fhir.Appointment>('Appointment', params)
     : [];
-  const held = new Set(visits.flatMap(({ appointment }) => refIds(list(appointment), 'Appointment')));
-  const ahead = booked.filter(({ id, status }) => !held.has(id ?? '') && status !== 'entered-in-error');
-  const people = await peopleOf(visits, ahead, createResolver(client));
+  const contained = new Set(visits.flatMap(({ appointment }) => refIds(list(appointment), 'Appointment')));
+  const upcoming = booked.filter(({ id, status }) => !contained.has(id ?? '') && status !== 'entered-in-error');
+  const participants = await loadParticipants(visits, upcoming, createResolver(client));
   return [
-    ...visits.filter(({ status }) => status !== 'entered-in-error').map((each) => toEncounter(each, people, timezone)),
-    ...ahead.map((each) => appointmentToEncounter(each, people, timezone)),
+    ...visits
+      .filter(({ status }) => status !== 'entered-in-error')
+      .map((each) => toEncounter(each, participants, timezone)),
+    ...upcoming.map((each) => appointmentToEncounter(each, participants, timezone)),
   ];
 }
 
 /** The providers and locations of a patient's visits. */
-export type People = {
+export type Participants = {
   practitioners: ReadonlyMap<string, fhir.Practitioner>;
   roles: ReadonlyMap<string, fhir.PractitionerRole>;
-  places: ReadonlyMap<string, fhir.Location>;
+  locations: ReadonlyMap<string, fhir.Location>;
 };
 
-async function peopleOf(visits: fhir.Encounter[], booked: fhir.Appointment[], resolver: Resolver): Promise<People> {
+async function loadParticipants(
+  visits: fhir.Encounter[],
+  booked: fhir.Appointment[],
+  resolver: Resolver,
+): Promise<Participants> {
   const actors = [
     ...visits.flatMap(({ participant }) => list(participant).map(({ individual }) => individual)),
     ...visits.flatMap(({ location }) => list(location).map((each) => each.location)),
@@ -85,13 +91,13 @@ async function peopleOf(visits: fhir.Encounter[], booked: fhir.Appointment[], re
   return {
     roles,
     practitioners: await resolver.load<fhir.Practitioner>('Practitioner', refIds(named, 'Practitioner')),
-    places: await resolver.load<fhir.Location>('Location', refIds(actors, 'Location')),
+    locations: await resolver.load<fhir.Location>('Location', refIds(actors, 'Location')),
   };
 }
 
-export function toEncounter(encounter: fhir.Encounter, people: People, timezone: string): LiveEncounter {
-  const [seen] = list(encounter.participant).flatMap(({ individual }) => {
-    const role = people.roles.get(refId(individual, 'PractitionerRole') ?? '');
+export function toEncounter(encounter: fhir.Encounter, participants: Participants, timezone: string): LiveEncounter {
+  const [provider] = list(encounter.participant).flatMap(({ individual }) => {
+    const role = participants.roles.get(refId(individual, 'PractitionerRole') ?? '');
     const id = refId(individual, 'Practitioner') ?? refId(role?.practitioner, 'Practitioner');
     return id === null ? [] : [id];
   });
@@ -101,22 +107,26 @@ export function toEncounter(encounter: fhir.Encounter, people: People, timezone:
     ...timesOf(encounter.period?.start, timezone),
     visit_type: codeOf(list(encounter.type)[0]) ?? text(encounter.class?.code) ?? '',
     status: text(encounter.status),
-    ...whoAndWhere(seen, place, people),
+    ...whoAndWhere(provider, place, participants),
     reason: labelOf(list(encounter.reasonCode)[0]),
     // FHIR has no lock. A finished visit is closed.
     locked: encounter.status === 'finished' ? 'true' : 'false',
   };
 }
 
-export function appointmentToEncounter(appointment: fhir.Appointment, people: People, timezone: string): LiveEncounter {
-  const [provider] = providersOf(appointment, people.roles);
+export function appointmentToEncounter(
+  appointment: fhir.Appointment,
+  participants: Participants,
+  timezone: string,
+): LiveEncounter {
+  const [provider] = providersOf(appointment, participants.roles);
   const place = list(appointment.participant).find(({ actor }) => refId(actor, 'Location') !== null)?.actor;
   return {
     id: appointment.id ?? '',
     ...timesOf(appointment.start, timezone),
     visit_type: visitTypeOf(appointment) ?? '',
     status: text(appointment.status),
-    ...whoAndWhere(provider, place, people),
+    ...whoAndWhere(provider, place, participants),
     reason: labelOf(list(appointment.reasonCode)[0]) ?? text(appointment.description),
     locked: 'false',
   };
@@ -126,14 +136,14 @@ function timesOf(moment: string | undefined, timezone: string) {
   return { date: dayOf(moment, timezone), start_time: wallTime(moment, timezone)?.slice(11, 16) ?? null };
 }
 
-function whoAndWhere(provider_id: string | undefined, place: fhir.Reference | undefined, people: People) {
-  const name = nameOf(people.practitioners.get(provider_id ?? '')?.name);
+function whoAndWhere(provider_id: string | undefined, place: fhir.Reference | undefined, participants: Participants) {
+  const name = nameOf(participants.practitioners.get(provider_id ?? '')?.name);
   const facility_id = refId(place, 'Location');
   return {
     provider_ehr_id: provider_id ?? null,
     provider_first_name: name.first,
     provider_last_name: name.last,
-    facility_name: text(people.places.get(facility_id ?? '')?.name) ?? text(place?.display),
+    facility_name: text(participants.locations.get(facility_id ?? '')?.name) ?? text(place?.display),
     facility_id,
   };
 }
@@ -141,19 +151,19 @@ function whoAndWhere(provider_id: string | undefined, place: fhir.Reference | un
 /** Flags and allergies. FHIR has no billing alerts. */
 export async function getAlerts(emr: Emr, patient_ehr_id: string): Promise<LiveAlerts> {
   const { client, timezone } = emr;
-  const asked = { patient: `Patient/${patient_ehr_id}` };
-  const flags = await client.searchAll<fhir.Flag>('Flag', asked);
+  const params = { patient: `Patient/${patient_ehr_id}` };
+  const flags = await client.searchAll<fhir.Flag>('Flag', params);
   const allergies = canSearch(client, 'AllergyIntolerance', ['patient'])
-    ? await client.searchAll<fhir.AllergyIntolerance>('AllergyIntolerance', asked)
+    ? await client.searchAll<fhir.AllergyIntolerance>('AllergyIntolerance', params)
     : [];
   const today = todayIn(timezone);
-  const open = flags.filter(({ status, period }) => {
+  const active = flags.filter(({ status, period }) => {
     const ends = dayOf(period?.end, timezone);
     return (status ?? 'active') === 'active' && (ends === null || ends >= today);
   });
   const global_alerts = [
-    ...open.map((flag) => flagToAlert(flag, timezone)),
-    ...allergies.filter(isKnown).map(allergyToAlert),
+    ...active.map((flag) => flagToAlert(flag, timezone)),
+    ...allergies.filter(isRelevant).map(allergyToAlert),
   ];
   return { billing_alert: false, billing_notes: null, global_alerts };
 }
@@ -171,10 +181,10 @@ export function flagToAlert(flag: fhir.Flag, timezone: string): Alert {
 }
 
 export function allergyToAlert(allergy: fhir.AllergyIntolerance): Alert {
-  const shown = list(allergy.reaction)
+  const reactions = list(allergy.reaction)
     .flatMap(({ manifestation }) => list(manifestation).map(labelOf))
     .filter((words) => words !== null);
-  const notes = [shown.join(', '), notesOf(allergy.note) ?? ''].filter((words) => words !== '');
+  const notes = [reactions.join(', '), notesOf(allergy.note) ?? ''].filter((words) => words !== '');
   return {
     name: labelOf(allergy.code) ?? '',
     alert_type: 'allergy',
@@ -185,7 +195,7 @@ export function allergyToAlert(allergy: fhir.AllergyIntolerance): Alert {
 }
 
 /** Excludes allergies that are inactive, resolved, refuted or entered in error. */
-function isKnown({ clinicalStatus, verificationStatus }: fhir.AllergyIntolerance): boolean {
+function isRelevant({ clinicalStatus, verificationStatus }: fhir.AllergyIntolerance): boolean {
   const systems = 'http://terminology.hl7.org/CodeSystem';
   return (
     !hasCode(clinicalStatus, `${systems}/allergyintolerance-clinical`, ['INACTIVE', 'RESOLVED']) &&

@@ -11,26 +11,26 @@ import { digitsOf, list, text } from '../values.ts';
 export async function searchPatients(emr: Emr, search: PatientSearch): Promise<PatientSource[]> {
   const found =
     search.mrn === undefined
-      ? await emr.client.searchAll<fhir.Patient>('Patient', paramsOf(emr, search))
+      ? await emr.client.searchAll<fhir.Patient>('Patient', toParams(emr, search))
       : await patientsWithMrn(emr.client, search.mrn);
-  const fitting = found.filter((patient) => fits(patient, search, emr.timezone));
-  return toSources(fitting, emr, createResolver(emr.client));
+  const matching = found.filter((patient) => matches(patient, search, emr.timezone));
+  return toSources(matching, emr, createResolver(emr.client));
 }
 
-function paramsOf({ client }: Emr, { dob, first_name, last_name, phone }: PatientSearch): SearchParams {
+function toParams({ client }: Emr, { dob, first_name, last_name, phone }: PatientSearch): SearchParams {
   return {
     // Some servers store instants, which a plain date does not match.
     ...(dob !== undefined && { birthdate: [`ge${dob}`, `le${dob}`] }),
     ...(first_name !== undefined && { given: searchValue(first_name) }),
     ...(last_name !== undefined && { family: searchValue(last_name) }),
     ...(phone !== undefined && {
-      [canSearch(client, 'Patient', ['phone']) ? 'phone' : 'telecom']: spellingsOf(phone).map(searchValue).join(','),
+      [canSearch(client, 'Patient', ['phone']) ? 'phone' : 'telecom']: phoneFormats(phone).map(searchValue).join(','),
     }),
   };
 }
 
 /** Servers compare phone numbers as text, and every EMR formats them differently. */
-function spellingsOf(phone: string): string[] {
+function phoneFormats(phone: string): string[] {
   const digits = digitsOf(phone);
   const [area, exchange, line] = [digits.slice(0, 3), digits.slice(3, 6), digits.slice(6)];
   return [
@@ -50,20 +50,20 @@ function spellingsOf(phone: string): string[] {
   ];
 }
 
-function fits(patient: fhir.Patient, search: PatientSearch, timezone: string): boolean {
+function matches(patient: fhir.Patient, search: PatientSearch, timezone: string): boolean {
   const names = list(patient.name);
-  const begins = (said: (string | undefined)[], asked: string) =>
-    said.some((each) => fold(text(each) ?? '').startsWith(fold(asked)));
+  const startsWithAny = (values: (string | undefined)[], prefix: string) =>
+    values.some((each) => fold(text(each) ?? '').startsWith(fold(prefix)));
   const phones = list(patient.telecom).filter(({ system }) => system !== 'email');
   return (
     (search.dob === undefined || dayOf(patient.birthDate, timezone) === search.dob) &&
     (search.first_name === undefined ||
-      begins(
+      startsWithAny(
         names.flatMap(({ given }) => list(given)),
         search.first_name,
       )) &&
     (search.last_name === undefined ||
-      begins(
+      startsWithAny(
         names.map(({ family }) => family),
         search.last_name,
       )) &&

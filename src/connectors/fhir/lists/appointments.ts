@@ -6,7 +6,7 @@ import { codeOf, contactValue, hasCode, labelOf, list, nameOf, number, text, toS
 import { home_uses, isReplaced, mrnOf } from './patients.ts';
 import type { List } from './readList.ts';
 
-export const appointments: List<fhir.Appointment, AppointmentSource> = { type: 'Appointment', sources: toSources };
+export const appointments: List<fhir.Appointment, AppointmentSource> = { type: 'Appointment', toSources: toSources };
 
 export async function getAppointment(emr: Emr, ehr_id: string): Promise<AppointmentSource | undefined> {
   const found = await emr.client.read<fhir.Appointment>('Appointment', ehr_id);
@@ -14,7 +14,7 @@ export async function getAppointment(emr: Emr, ehr_id: string): Promise<Appointm
 }
 
 /** Records that an appointment refers to. */
-export type Named = {
+export type RelatedRecords = {
   patients: ReadonlyMap<string, fhir.Patient>;
   roles: ReadonlyMap<string, fhir.PractitionerRole>;
 };
@@ -22,16 +22,16 @@ export type Named = {
 /** Skips appointments without a time (requests) and those entered in error. */
 async function toSources(page: fhir.Appointment[], emr: Emr, resolver: Resolver): Promise<AppointmentSource[]> {
   const actors = page.flatMap(actorsOf);
-  const named: Named = {
+  const related: RelatedRecords = {
     patients: await resolver.load<fhir.Patient>('Patient', refIds(actors, 'Patient')),
     roles: await resolver.load<fhir.PractitionerRole>('PractitionerRole', refIds(actors, 'PractitionerRole')),
   };
-  return page.map((each) => toAppointment(each, named, emr.timezone)).filter((each) => each !== undefined);
+  return page.map((each) => toAppointment(each, related, emr.timezone)).filter((each) => each !== undefined);
 }
 
 export function toAppointment(
   appointment: fhir.Appointment,
-  { patients, roles }: Named,
+  { patients, roles }: RelatedRecords,
   timezone: string,
 ): AppointmentSource | undefined {
   const starts = wallTime(appointment.start, timezone);
@@ -41,8 +41,8 @@ export function toAppointment(
     ehr_id: appointment.id ?? '',
     starts,
     minutes: minutesOf(appointment),
-    facility_ehr_id: placeOf(appointment) ?? '',
-    cancelled: isFree(appointment),
+    facility_ehr_id: locationOf(appointment) ?? '',
+    cancelled: leavesTimeFree(appointment),
     status: text(appointment.status) ?? '',
     appointment_mode: null,
     appointment_type: visitTypeOf(appointment) ?? '',
@@ -65,17 +65,17 @@ export function toAppointment(
 }
 
 /** Whether the appointment does not occupy its time: cancelled, missed, or not confirmed yet. */
-export function isFree({ status }: fhir.Appointment): boolean {
+export function leavesTimeFree({ status }: fhir.Appointment): boolean {
   return free_statuses.has(status);
 }
 const free_statuses: ReadonlySet<string> = new Set(['proposed', 'cancelled', 'noshow', 'entered-in-error', 'waitlist']);
 
 /** EMR ids of the providers, the primary one first. */
-export function providersOf(appointment: fhir.Appointment, roles: Named['roles']): string[] {
+export function providersOf(appointment: fhir.Appointment, roles: RelatedRecords['roles']): string[] {
   const seen = list(appointment.participant).flatMap(({ actor, type }) => {
     const role = roles.get(refId(actor, 'PractitionerRole') ?? '');
     const id = refId(actor, 'Practitioner') ?? refId(role?.practitioner, 'Practitioner');
-    const secondary = list(type).some((each) => hasCode(each, participation, ['SPRF']));
+    const secondary = list(type).some((each) => hasCode(each, participation_system, ['SPRF']));
     return id === null ? [] : [{ id, secondary }];
   });
   return seen.sort((a, b) => Number(a.secondary) - Number(b.secondary)).map(({ id }) => id);
@@ -83,8 +83,8 @@ export function providersOf(appointment: fhir.Appointment, roles: Named['roles']
 
 export function minutesOf({ start, end, minutesDuration }: fhir.Appointment): number {
   const between = Math.round((Date.parse(end ?? '') - Date.parse(start ?? '')) / 60_000);
-  const told = number(minutesDuration) ?? 0;
-  return between > 0 ? between : Math.max(0, Math.round(told));
+  const declared = number(minutesDuration) ?? 0;
+  return between > 0 ? between : Math.max(0, Math.round(declared));
 }
 
 /** FHIR has two fields for the kind of visit. */
@@ -93,17 +93,17 @@ export function visitTypeOf({ appointmentType, serviceType }: fhir.Appointment):
 }
 
 /** Codes for primary (`PPRF`) and secondary (`SPRF`) performers. */
-export const participation = 'http://terminology.hl7.org/CodeSystem/v3-ParticipationType';
+export const participation_system = 'http://terminology.hl7.org/CodeSystem/v3-ParticipationType';
 
 function actorsOf({ participant }: fhir.Appointment): (fhir.Reference | undefined)[] {
   return list(participant).map(({ actor }) => actor);
 }
 
-function placeOf(appointment: fhir.Appointment): string | undefined {
+function locationOf(appointment: fhir.Appointment): string | undefined {
   return refIds(actorsOf(appointment), 'Location')[0];
 }
 
-function toPatient(appointment: fhir.Appointment, patients: Named['patients']) {
+function toPatient(appointment: fhir.Appointment, patients: RelatedRecords['patients']) {
   const reference = actorsOf(appointment).find((actor) => refId(actor, 'Patient') !== null);
   const id = refId(reference, 'Patient');
   const patient = patients.get(id ?? '');

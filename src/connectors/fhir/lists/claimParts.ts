@@ -16,19 +16,19 @@ export type RelatedRecords = {
   encounters: ReadonlyMap<string, fhir.Encounter>;
   coverages: ReadonlyMap<string, NamedCoverage>;
   companies: ReadonlyMap<string, fhir.Organization>;
-  answers: ReadonlyMap<string, Adjudication[]>;
+  adjudications: ReadonlyMap<string, Adjudication[]>;
 };
 
 export function toInsurances({ insurance }: fhir.Claim, related: RelatedRecords): ClaimSource['insurances'] {
   const { coverages, companies } = related;
   return list(insurance).map(({ sequence, coverage: reference }) => {
-    const insured = coverages.get(refId(reference, 'Coverage') ?? '');
-    const coverage = insured?.coverage;
+    const named_coverage = coverages.get(refId(reference, 'Coverage') ?? '');
+    const coverage = named_coverage?.coverage;
     const company = companies.get(refId(list(coverage?.payor)[0], 'Organization') ?? '');
     const address = addressParts(currentAddress(company?.address));
     return {
       insurance_id: refId(reference, 'Coverage'),
-      insurance_name: insured?.payer_name ?? text(reference?.display),
+      insurance_name: named_coverage?.payer_name ?? text(reference?.display),
       insurance_type: codeOf(coverage?.type),
       claim_indicator: null,
       claim_indicator_description: null,
@@ -54,13 +54,13 @@ export function toInsurances({ insurance }: fhir.Claim, related: RelatedRecords)
 
 export function toLineItems(
   claim: fhir.Claim,
-  answers: readonly Adjudication[],
+  adjudications: readonly Adjudication[],
   related: RelatedRecords,
   timezone: string,
 ): ClaimSource['line_items'] {
   return list(claim.item).map((item, n) => {
     const line_number = number(item.sequence) ?? n + 1;
-    const npi = (roles: readonly string[]) => npiIn(claim, item, roles, related);
+    const npi = (roles: readonly string[]) => npiForRole(claim, item, roles, related);
     const start = dayOf(item.servicedDate, timezone) ?? dayOf(item.servicedPeriod?.start, timezone);
     return {
       id: `${claim.id ?? ''}-${line_number}`,
@@ -72,7 +72,7 @@ export function toLineItems(
         .filter((code) => code !== null),
       units: number(item.quantity?.value),
       billed_amount: number(item.net?.value),
-      allowed_amount: allowedFor(line_number, answers),
+      allowed_amount: allowedFor(line_number, adjudications),
       billed_unit_fee: number(item.unitPrice?.value),
       icd_pointers: list(item.diagnosisSequence).map(String),
       place_of_service: codeOf(item.locationCodeableConcept),
@@ -87,14 +87,14 @@ export function toLineItems(
 }
 
 export function toPayment(
-  answer: Adjudication,
+  adjudication: Adjudication,
   { companies }: RelatedRecords,
   timezone: string,
 ): ClaimSource['payments'] {
-  const { payment, insurer } = answer;
+  const { payment, insurer } = adjudication;
   const amount = number(payment?.amount?.value);
   if (payment === undefined || amount === null) return [];
-  const id = answer.id ?? '';
+  const id = adjudication.id ?? '';
   const payer_name = text(insurer?.display) ?? text(companies.get(refId(insurer, 'Organization') ?? '')?.name);
   const adjustment = number(payment.adjustment?.value);
   const reason = codeOf(payment.adjustmentReason);
@@ -103,20 +103,20 @@ export function toPayment(
       id,
       emr_payment_id: id,
       check_number: text(payment.identifier?.value),
-      payment_date: dayOf(payment.date, timezone) ?? dayOf(answer.created, timezone),
+      payment_date: dayOf(payment.date, timezone) ?? dayOf(adjudication.created, timezone),
       amount,
       payment_type: codeOf(payment.type),
       payer_name,
       // Adjudications come from insurers. FHIR stores patients' payments elsewhere.
       payer_type: 'insurance',
       adjustment,
-      deductible: totalOf([answer], ['deductible']),
-      coinsurance: totalOf([answer], ['coinsurance']),
-      allowed: totalOf([answer], ['eligible']),
-      member_balance: totalOf([answer], ['memberliability', 'patientpay']),
+      deductible: totalOf([adjudication], ['deductible']),
+      coinsurance: totalOf([adjudication], ['coinsurance']),
+      allowed: totalOf([adjudication], ['eligible']),
+      member_balance: totalOf([adjudication], ['memberliability', 'patientpay']),
       withheld: null,
-      era_claim_status: text(answer.disposition),
-      era_claim_status_code: text(answer.outcome),
+      era_claim_status: text(adjudication.disposition),
+      era_claim_status_code: text(adjudication.outcome),
       era_payer_name: payer_name,
       era_check_amount: null,
       era_adjustment_codes: reason === null || adjustment === null ? null : { [reason]: adjustment },
@@ -125,12 +125,14 @@ export function toPayment(
 }
 
 /** The total of an amount over the claim, or the sum over its lines if the adjudications have no totals. */
-export function totalOf(answers: readonly Adjudication[], categories: readonly string[]): number | null {
+export function totalOf(adjudications: readonly Adjudication[], categories: readonly string[]): number | null {
   return sumOf(
-    answers.flatMap((answer) => {
-      const totals: Amount[] = list<Amount>(answer.total).filter(isOf(categories));
-      const lines: Amount[] = list<Line>(answer.item).flatMap((item) => list(item.adjudication));
-      return (totals.length > 0 ? totals : lines.filter(isOf(categories))).map(({ amount }) => number(amount?.value));
+    adjudications.flatMap((adjudication) => {
+      const totals: Amount[] = list<Amount>(adjudication.total).filter(inCategories(categories));
+      const lines: Amount[] = list<Line>(adjudication.item).flatMap((item) => list(item.adjudication));
+      return (totals.length > 0 ? totals : lines.filter(inCategories(categories))).map(({ amount }) =>
+        number(amount?.value),
+      );
     }),
   );
 }
@@ -145,29 +147,29 @@ export function sumOf(amounts: readonly (number | null)[]): number | null {
 type Line = { adjudication?: Amount[] | undefined };
 type Amount = { category: fhir.CodeableConcept; amount?: fhir.Money | undefined };
 
-function isOf(categories: readonly string[]) {
+function inCategories(categories: readonly string[]) {
   return ({ category }: Amount) => categories.includes(codeOf(category)?.toLowerCase() ?? '');
 }
 
-function allowedFor(line_number: number, answers: readonly Adjudication[]): number | null {
-  const lines = answers.flatMap((answer): Line[] => {
-    if (answer.resourceType === 'ClaimResponse') {
-      return list(answer.item).filter(({ itemSequence }) => itemSequence === line_number);
+function allowedFor(line_number: number, adjudications: readonly Adjudication[]): number | null {
+  const lines = adjudications.flatMap((adjudication): Line[] => {
+    if (adjudication.resourceType === 'ClaimResponse') {
+      return list(adjudication.item).filter(({ itemSequence }) => itemSequence === line_number);
     }
-    return list(answer.item).filter(({ sequence }) => sequence === line_number);
+    return list(adjudication.item).filter(({ sequence }) => sequence === line_number);
   });
-  const amounts = lines.flatMap(({ adjudication }) => list<Amount>(adjudication).filter(isOf(['eligible'])));
+  const amounts = lines.flatMap(({ adjudication }) => list<Amount>(adjudication).filter(inCategories(['eligible'])));
   return number(amounts.at(-1)?.amount?.value);
 }
 
 /**
  * The NPI of the care team member with one of these roles. For the rendering role, falls back to the claim's provider.
  */
-function npiIn(
+function npiForRole(
   claim: fhir.Claim,
   { careTeamSequence }: fhir.ClaimItem,
   roles: readonly string[],
-  { practitioners, roles: held }: RelatedRecords,
+  { practitioners, roles: practitioner_roles }: RelatedRecords,
 ): string | null {
   const sequences = list(careTeamSequence);
   const member = list(claim.careTeam).find(
@@ -175,7 +177,7 @@ function npiIn(
       roles.includes(codeOf(role)?.toLowerCase() ?? '') && (sequences.length === 0 || sequences.includes(sequence)),
   );
   const reference = member?.provider ?? (roles.includes('rendering') ? claim.provider : undefined);
-  const role = held.get(refId(reference, 'PractitionerRole') ?? '');
+  const role = practitioner_roles.get(refId(reference, 'PractitionerRole') ?? '');
   const id = refId(reference, 'Practitioner') ?? refId(role?.practitioner, 'Practitioner');
   return npiOf(practitioners.get(id ?? '')?.identifier) ?? npiOf(reference?.identifier ? [reference.identifier] : []);
 }

@@ -8,7 +8,7 @@ import type { List } from './readList.ts';
 
 export const orders: List<fhir.ServiceRequest, OrderSource> = {
   type: 'ServiceRequest',
-  sources: toSources,
+  toSources: toSources,
   dependents: [
     {
       type: 'DiagnosticReport',
@@ -28,13 +28,13 @@ export type RelatedRecords = {
 };
 
 async function toSources(page: fhir.ServiceRequest[], emr: Emr, resolver: Resolver): Promise<OrderSource[]> {
-  const meant = page.filter(({ status, doNotPerform }) => status !== 'entered-in-error' && doNotPerform !== true);
-  const people = meant.flatMap(({ requester, performer }) => [requester, ...list(performer)]);
+  const relevant = page.filter(({ status, doNotPerform }) => status !== 'entered-in-error' && doNotPerform !== true);
+  const people = relevant.flatMap(({ requester, performer }) => [requester, ...list(performer)]);
   const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', refIds(people, 'PractitionerRole'));
   const named = [...people, ...[...roles.values()].map(({ practitioner }) => practitioner)];
-  const subjects = meant.map(({ subject }) => subject);
-  const visits = meant.map(({ encounter }) => encounter);
-  const refs = meant.map(({ id }) => `ServiceRequest/${id}`);
+  const subjects = relevant.map(({ subject }) => subject);
+  const visits = relevant.map(({ encounter }) => encounter);
+  const refs = relevant.map(({ id }) => `ServiceRequest/${id}`);
   const reports = await findReferencing<fhir.DiagnosticReport>(emr.client, 'DiagnosticReport', ['based-on'], refs);
   const results = reports.flatMap(({ result }) => list(result));
   const related: RelatedRecords = {
@@ -45,7 +45,7 @@ async function toSources(page: fhir.ServiceRequest[], emr: Emr, resolver: Resolv
     reports: groupBy(reports, ({ basedOn }) => refIds(list(basedOn), 'ServiceRequest')[0] ?? ''),
     observations: await resolver.load<fhir.Observation>('Observation', refIds(results, 'Observation')),
   };
-  return meant.map((each) => toOrder(each, related, emr.timezone)).filter((each) => each !== undefined);
+  return relevant.map((each) => toOrder(each, related, emr.timezone)).filter((each) => each !== undefined);
 }
 
 /** Returns undefined for an order without a patient or a date, because orders are listed by both. */

@@ -16,31 +16,31 @@ import {
   text,
   toStatus,
 } from '../values.ts';
-import { type List, whole } from './readList.ts';
+import { type List, readAll } from './readList.ts';
 
 /** Locations where patients are seen, without location kinds and pharmacies. */
 export const locations: List<fhir.Location, LocationSource> = {
   type: 'Location',
-  sources: async (page) => page.filter((each) => each.mode !== 'kind' && !isPharmacyLocation(each)).map(toLocation),
+  toSources: async (page) => page.filter((each) => each.mode !== 'kind' && !isPharmacyLocation(each)).map(toLocation),
 };
 
 export const insuranceProviders: List<fhir.Organization, InsuranceProviderSource> = {
   type: 'Organization',
-  sources: async (page) => page.filter(isInsurer).map(toInsuranceProvider),
+  toSources: async (page) => page.filter(isInsurer).map(toInsuranceProvider),
 };
 
 /** Pharmacies are stored as Organization or as Location, depending on the server. */
 export async function* listPharmacies(emr: Emr): AsyncGenerator<PharmacySource[]> {
   const organizations: List<fhir.Organization, PharmacySource> = {
     type: 'Organization',
-    sources: async (page) => page.filter(isPharmacy).map(toPharmacy),
+    toSources: async (page) => page.filter(isPharmacy).map(toPharmacy),
   };
-  yield* whole(emr, organizations);
+  yield* readAll(emr, organizations);
   const places: List<fhir.Location, PharmacySource> = {
     type: 'Location',
-    sources: async (page) => page.filter(isPharmacyLocation).map(locationToPharmacy),
+    toSources: async (page) => page.filter(isPharmacyLocation).map(locationToPharmacy),
   };
-  if (canSearch(emr.client, 'Location')) yield* whole(emr, places);
+  if (canSearch(emr.client, 'Location')) yield* readAll(emr, places);
 }
 
 /** The pharmacies of a patient's prescriptions: FHIR has no pharmacy list per patient. */

@@ -10,7 +10,7 @@ import type { List } from './readList.ts';
 
 export const patients: List<fhir.Patient, PatientSource> = {
   type: 'Patient',
-  sources: toSources,
+  toSources: toSources,
   dependents: [{ type: 'Coverage', owner: (coverage: fhir.Coverage) => refId(coverage.beneficiary, 'Patient') }],
 };
 
@@ -18,11 +18,15 @@ export const patients: List<fhir.Patient, PatientSource> = {
 export async function toSources(page: fhir.Patient[], emr: Emr, resolver: Resolver): Promise<PatientSource[]> {
   const current = page.filter((patient) => !isReplaced(patient) && text(patient.id) !== null);
   const ids = current.map(({ id }) => id ?? '');
-  const insured = await loadCoverages(emr, ids, resolver);
-  return current.map((patient) => toPatient(patient, insured.get(patient.id ?? '')?.[0], emr.timezone));
+  const coverages = await loadCoverages(emr, ids, resolver);
+  return current.map((patient) => toPatient(patient, coverages.get(patient.id ?? '')?.[0], emr.timezone));
 }
 
-export function toPatient(patient: fhir.Patient, insured: NamedCoverage | undefined, timezone: string): PatientSource {
+export function toPatient(
+  patient: fhir.Patient,
+  coverages: NamedCoverage | undefined,
+  timezone: string,
+): PatientSource {
   const name = nameOf(patient.name);
   const address = addressParts(currentAddress(patient.address));
   return {
@@ -42,8 +46,8 @@ export function toPatient(patient: fhir.Patient, insured: NamedCoverage | undefi
     address_city: address.city,
     address_state: address.state,
     address_zip: address.zip,
-    insurance_name: insured?.payer_name ?? null,
-    insurance_subscriber_number: insured ? memberIdOf(insured.coverage) : null,
+    insurance_name: coverages?.payer_name ?? null,
+    insurance_subscriber_number: coverages ? memberIdOf(coverages.coverage) : null,
   };
 }
 
@@ -71,8 +75,8 @@ export async function patientsWithMrn(client: FhirClient, mrn: string): Promise<
   if (mrn.length > mrn_max) return [];
   const by_number = await client.searchAll<fhir.Patient>('Patient', { identifier: searchValue(mrn) });
   const by_id = /^[A-Za-z0-9.-]{1,64}$/.test(mrn) ? await patientsWithId(client, mrn) : [];
-  const fitting = [...by_number, ...by_id].filter((patient) => mrnOf(patient) === mrn && !isReplaced(patient));
-  return [...new Map(fitting.map((patient) => [patient.id, patient])).values()];
+  const matching = [...by_number, ...by_id].filter((patient) => mrnOf(patient) === mrn && !isReplaced(patient));
+  return [...new Map(matching.map((patient) => [patient.id, patient])).values()];
 }
 
 /** The id may be an MRN. It is sent in a body rather than in a URL where possible. */

@@ -23,11 +23,11 @@ import { availabilityWindow, loadRoles, loadScheduleOwners, readSlots, type Slot
  * FHIR does not separate providers, staff and referring providers. All three lists contain every practitioner;
  * availability offers only those with hours or slots.
  */
-export const providers: List<fhir.Practitioner, ProviderSource> = { type: 'Practitioner', sources: providersOf };
+export const providers: List<fhir.Practitioner, ProviderSource> = { type: 'Practitioner', toSources: providersOf };
 
 export const staff: List<fhir.Practitioner, StaffMemberSource> = {
   type: 'Practitioner',
-  sources: async (page, { client }) => {
+  toSources: async (page, { client }) => {
     const roles = await loadRoles(client, page);
     return page.map((each) => toStaffMember(each, roles.get(each.id ?? '') ?? []));
   },
@@ -35,7 +35,7 @@ export const staff: List<fhir.Practitioner, StaffMemberSource> = {
 
 export const referringProviders: List<fhir.Practitioner, ReferringProviderSource> = {
   type: 'Practitioner',
-  sources: async (page, { client }) => {
+  toSources: async (page, { client }) => {
     const roles = await loadRoles(client, page);
     return page.map((each) => toReferringProvider(each, roles.get(each.id ?? '') ?? []));
   },
@@ -77,28 +77,28 @@ export function toReferringProvider(
 
 /** Reads the slots of a few practitioners at a time, so that those of a large practice need not fit in memory. */
 async function providersOf(page: fhir.Practitioner[], emr: Emr): Promise<ProviderSource[]> {
-  const sources: ProviderSource[] = [];
-  for (let n = 0; n < page.length; n += at_once) {
-    const few = page.slice(n, n + at_once);
-    const roles = await loadRoles(emr.client, few);
+  const toSources: ProviderSource[] = [];
+  for (let n = 0; n < page.length; n += batch_size) {
+    const batch = page.slice(n, n + batch_size);
+    const roles = await loadRoles(emr.client, batch);
     const owners = await loadScheduleOwners(
       emr,
-      few.map(({ id }) => id ?? ''),
+      batch.map(({ id }) => id ?? ''),
       [...roles.values()].flat(),
     );
     const slots = groupBy(
       await collect(readSlots(emr, owners, availabilityWindow(emr.timezone))),
       ({ provider_ehr_id }) => provider_ehr_id,
     );
-    for (const each of few) {
+    for (const each of batch) {
       const id = each.id ?? '';
-      sources.push(toProvider(each, roles.get(id) ?? [], slots.get(id) ?? [], emr.timezone));
+      toSources.push(toProvider(each, roles.get(id) ?? [], slots.get(id) ?? [], emr.timezone));
     }
   }
-  return sources;
+  return toSources;
 }
 
-const at_once = 10;
+const batch_size = 10;
 
 export function toProvider(
   practitioner: fhir.Practitioner,

@@ -84,8 +84,8 @@ function toSlotParts(slot: fhir.Slot, owner: ScheduleOwner, timezone: string): S
   const starts = wallTime(slot.start, timezone);
   const minutes = Math.round((Date.parse(slot.end) - Date.parse(slot.start)) / 60_000);
   if (slot.status === 'entered-in-error' || starts === null || !(minutes > 0)) return [];
-  const of = { ...owner, slot_id: slot.id ?? '', status: text(slot.status) ?? 'busy' };
-  return splitAtMidnight(starts, minutes).map((part) => ({ ...of, ...part }));
+  const common = { ...owner, slot_id: slot.id ?? '', status: text(slot.status) ?? 'busy' };
+  return splitAtMidnight(starts, minutes).map((part) => ({ ...common, ...part }));
 }
 
 /** Splits at midnight, because availability reads blocks by the day on which they start. */
@@ -93,9 +93,9 @@ function splitAtMidnight(starts: string, minutes: number): { day: string; from_m
   const parts: { day: string; from_min: number; minutes: number }[] = [];
   let [day, from_min, left] = [starts.slice(0, 10), minuteIn(starts), Math.min(minutes, days_max * day_min)];
   while (left > 0) {
-    const now = Math.min(left, day_min - from_min);
-    parts.push({ day, from_min, minutes: now });
-    [day, from_min, left] = [addDays(day, 1), 0, left - now];
+    const length = Math.min(left, day_min - from_min);
+    parts.push({ day, from_min, minutes: length });
+    [day, from_min, left] = [addDays(day, 1), 0, left - length];
   }
   return parts;
 }

@@ -4,11 +4,11 @@ import { Compile } from 'typebox/compile';
 import { OutboundFailure } from '../../../security/outbound.ts';
 import { noResponse } from '../../callFailures.ts';
 import { type EmrEndpoint, EmrFailure } from '../../connector.ts';
-import { type Answer, call } from '../transport/call.ts';
+import { call, type FhirResponse } from '../transport/call.ts';
 import { urlOf } from '../transport/search.ts';
 
 /** An authorization server. Stored in the grant, so that a renewal does not need discovery. */
-export type Authority = {
+export type AuthorizationServer = {
   token_endpoint: string;
   authorization_endpoint?: string | undefined;
   /** Absent if the server does not publish its issuer. */
@@ -25,16 +25,16 @@ export type Statement = { statement: fhir.CapabilityStatement } | { closed: true
 
 /** Reads the capability statement. Fails if this is not a FHIR server, because it must not receive a secret. */
 export async function readCapabilityStatement(endpoint: EmrEndpoint, access_token?: string): Promise<Statement> {
-  const answer = await call(
+  const response = await call(
     endpoint,
     { method: 'GET', url: urlOf(new URL(endpoint.address), 'metadata') },
     access_token,
   );
-  if (access_token === undefined && (answer.status === 401 || answer.status === 403)) return { closed: true };
-  return { statement: capabilityStatementIn(answer) };
+  if (access_token === undefined && (response.status === 401 || response.status === 403)) return { closed: true };
+  return { statement: capabilityStatementIn(response) };
 }
 
-export function capabilityStatementIn({ status, resource }: Answer): fhir.CapabilityStatement {
+export function capabilityStatementIn({ status, resource }: FhirResponse): fhir.CapabilityStatement {
   if (status !== 200 || resource?.resourceType !== 'CapabilityStatement') {
     throw new EmrFailure('refused', 'There is no FHIR server at this address.');
   }
@@ -46,12 +46,12 @@ export function capabilityStatementIn({ status, resource }: Answer): fhir.Capabi
 }
 
 /** Tries the SMART configuration, the capability statement, then the OpenID Connect and OAuth documents. */
-export async function discover(endpoint: EmrEndpoint, said: Statement): Promise<Authority> {
+export async function discoverAuthorization(endpoint: EmrEndpoint, stated: Statement): Promise<AuthorizationServer> {
   const base = endpoint.address.replace(/\/$/, '');
   const smart = await readDocument(endpoint, `${base}/.well-known/smart-configuration`);
   if (smart) return smart;
-  const stated = 'statement' in said ? oauthUris(said.statement) : undefined;
-  if (stated) return stated;
+  const in_statement = 'statement' in stated ? oauthUris(stated.statement) : undefined;
+  if (in_statement) return in_statement;
   const { origin, pathname } = new URL(base);
   const path = pathname === '/' ? '' : pathname;
   for (const address of [
@@ -62,7 +62,7 @@ export async function discover(endpoint: EmrEndpoint, said: Statement): Promise<
     const found = await readDocument(endpoint, address);
     if (found) return found;
   }
-  throw new EmrFailure('refused', 'The server does not say where it gives tokens. A bearer token can be used instead.');
+  throw new EmrFailure('refused', 'The server does not publish its token endpoint. Use a bearer token instead.');
 }
 
 const text = Type.String({ minLength: 1 });
@@ -79,7 +79,7 @@ const document = Compile(
   }),
 );
 
-async function readDocument(endpoint: EmrEndpoint, address: string): Promise<Authority | undefined> {
+async function readDocument(endpoint: EmrEndpoint, address: string): Promise<AuthorizationServer | undefined> {
   const json = await readJson(endpoint, address);
   if (!document.Check(json)) return undefined;
   return {
@@ -104,7 +104,7 @@ async function readJson(endpoint: EmrEndpoint, address: string): Promise<unknown
       response_bytes_max: 262_144,
     });
     if (status === 429 || status >= 500)
-      throw new EmrFailure('unavailable', `The EMR answered with an error (${status}).`);
+      throw new EmrFailure('unavailable', `The EMR responded with an error (${status}).`);
     return status === 200 && !truncated ? JSON.parse(body.toString('utf8')) : undefined;
   } catch (error) {
     if (error instanceof OutboundFailure) throw noResponse('The EMR', error, 'unavailable');
@@ -115,7 +115,7 @@ async function readJson(endpoint: EmrEndpoint, address: string): Promise<unknown
 
 const oauth_uris = 'http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris';
 
-function oauthUris(statement: fhir.CapabilityStatement): Authority | undefined {
+function oauthUris(statement: fhir.CapabilityStatement): AuthorizationServer | undefined {
   const security = statement.rest?.[0]?.security?.extension?.find((each) => each?.url === oauth_uris)?.extension ?? [];
   const uri = (name: string) => security.find((each) => each?.url === name)?.valueUri;
   const [token_endpoint, authorization_endpoint] = [uri('token'), uri('authorize')];

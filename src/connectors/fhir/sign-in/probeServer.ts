@@ -3,10 +3,10 @@ import type * as fhir from 'fhir/r4.js';
 import { type Access, type Connector, type EmrEndpoint, EmrFailure } from '../../connector.ts';
 import { operations, supportedOperations } from '../operations.ts';
 import { toBundle, toPage } from '../transport/bundles.ts';
-import { type Answer, unreadable } from '../transport/call.ts';
+import { type FhirResponse, unreadable_response } from '../transport/call.ts';
 import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
 import { marker_system } from '../transport/resources.ts';
-import { type Ask, urlOf } from '../transport/search.ts';
+import { type SendRequest, urlOf } from '../transport/search.ts';
 import { openSession } from '../transport/session.ts';
 import { capabilityStatementIn } from './discover.ts';
 import { limitToScopes } from './scopes.ts';
@@ -18,14 +18,14 @@ export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> 
 ) => {
   const session = openSession(endpoint, access);
   const base = new URL(endpoint.address);
-  const statement = capabilityStatementIn(await session.ask({ method: 'GET', url: urlOf(base, 'metadata') }));
+  const statement = capabilityStatementIn(await session.request({ method: 'GET', url: urlOf(base, 'metadata') }));
   // Read after the request, which may have renewed the token with other scopes.
   const facts = limitToScopes(toServerFacts(statement), session.grant().scope);
   // Written by signIn, or here, from a value of this type.
-  const before: ServerFacts | undefined = access.grant.server && JSON.parse(access.grant.server);
-  const tried = await probeServer(base, facts, session.ask, before);
+  const previous: ServerFacts | undefined = access.grant.server && JSON.parse(access.grant.server);
+  const probed = await probeServer(base, facts, session.request, previous);
   const grant = session.grant();
-  const [server, capabilities] = [JSON.stringify(tried), supportedOperations(toCapabilities(tried))];
+  const [server, capabilities] = [JSON.stringify(probed), supportedOperations(toCapabilities(probed))];
   // A server that supports nothing is under maintenance: its previous capabilities are kept.
   return server === grant.server || capabilities.length === 0
     ? undefined
@@ -36,16 +36,21 @@ export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> 
  * Adds what capability statements do not say and only a test request shows. If the server is unavailable, the result of
  * the previous probe is kept.
  */
-export async function probeServer(base: URL, facts: ServerFacts, ask: Ask, before?: ServerFacts): Promise<ServerFacts> {
-  const searches_by_form = await searchesByForm(base, facts, ask, before?.searches_by_form ?? false);
+export async function probeServer(
+  base: URL,
+  facts: ServerFacts,
+  request: SendRequest,
+  previous?: ServerFacts,
+): Promise<ServerFacts> {
+  const searches_by_form = await searchesByForm(base, facts, request, previous?.searches_by_form ?? false);
   const unlisted: string[] = [];
   for (const type of listed_types) {
-    const able = toCapabilities(facts).interactions(type).has('search-type');
-    const known = before?.unlisted?.includes(type) ?? false;
-    if (able && (await requiresCriteria(base, type, ask, known))) unlisted.push(type);
+    const searchable = toCapabilities(facts).interactions(type).has('search-type');
+    const was_unlisted = previous?.unlisted?.includes(type) ?? false;
+    if (searchable && (await requiresCriteria(base, type, request, was_unlisted))) unlisted.push(type);
   }
   // Observed during writes, so a probe does not reset it.
-  const { unmarked } = before ?? {};
+  const { unmarked } = previous ?? {};
   return { ...facts, searches_by_form, unlisted, ...(unmarked && { unmarked }) };
 }
 
@@ -60,16 +65,16 @@ const listed_types = new Set(
  * Whether the server returns these records only to searches with a patient, a date or other criteria, as hospital
  * systems do. A 403 is something else: access may be granted later.
  */
-async function requiresCriteria(base: URL, type: string, ask: Ask, before: boolean): Promise<boolean> {
+async function requiresCriteria(base: URL, type: string, request: SendRequest, previous: boolean): Promise<boolean> {
   const url = urlOf(base, type);
   const one = new URL('?_count=1', url);
   try {
-    const { status } = await ask({ method: 'GET', url: one });
+    const { status } = await request({ method: 'GET', url: one });
     // Some servers reject only `_count`.
-    const plain = status === 400 ? (await ask({ method: 'GET', url })).status : status;
-    return [400, 404, 405, 422, 501].includes(plain);
+    const final_status = status === 400 ? (await request({ method: 'GET', url })).status : status;
+    return [400, 404, 405, 422, 501].includes(final_status);
   } catch (error) {
-    if (error instanceof EmrFailure && error.kind !== 'login_required') return before;
+    if (error instanceof EmrFailure && error.kind !== 'login_required') return previous;
     throw error;
   }
 }
@@ -80,29 +85,34 @@ async function requiresCriteria(base: URL, type: string, ask: Ask, before: boole
  * somebody by the first or nobody by the second. If the server is unavailable, the result of the previous probe is
  * kept, so that a short outage does not move names into URLs.
  */
-export async function searchesByForm(base: URL, facts: ServerFacts, ask: Ask, before: boolean): Promise<boolean> {
+export async function searchesByForm(
+  base: URL,
+  facts: ServerFacts,
+  request: SendRequest,
+  previous: boolean,
+): Promise<boolean> {
   const capabilities = toCapabilities(facts);
   const params = capabilities.searchParams('Patient');
   if (!capabilities.interactions('Patient').has('search-type') || !params.has('identifier')) return false;
   const url = urlOf(base, 'Patient', '_search');
   const find = async (name: string, value: string) =>
-    patientsIn(await ask({ method: 'POST', url, body: new URLSearchParams({ [name]: value, _count: '1' }) }));
+    patientsIn(await request({ method: 'POST', url, body: new URLSearchParams({ [name]: value, _count: '1' }) }));
   try {
     if ((await find('identifier', `${marker_system}|${randomUUID()}`)).length > 0) return false;
-    const known = params.has('_id') ? await anyId(base, ask) : undefined;
-    return known === undefined || (await find('_id', known)).some(({ id }) => id === known);
+    const was_unlisted = params.has('_id') ? await anyId(base, request) : undefined;
+    return was_unlisted === undefined || (await find('_id', was_unlisted)).some(({ id }) => id === was_unlisted);
   } catch (error) {
     if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
-    return error.kind === 'unavailable' && error.message !== unreadable ? before : false;
+    return error.kind === 'unavailable' && error.message !== unreadable_response ? previous : false;
   }
 }
 
 /** Returns undefined if there are no patients, or if the server requires search criteria. */
-async function anyId(base: URL, ask: Ask): Promise<string | undefined> {
-  const answer = await ask({ method: 'GET', url: new URL('?_count=1', urlOf(base, 'Patient')) });
-  return answer.status < 400 ? patientsIn(answer)[0]?.id : undefined;
+async function anyId(base: URL, request: SendRequest): Promise<string | undefined> {
+  const response = await request({ method: 'GET', url: new URL('?_count=1', urlOf(base, 'Patient')) });
+  return response.status < 400 ? patientsIn(response)[0]?.id : undefined;
 }
 
-function patientsIn(answer: Answer): fhir.Patient[] {
-  return toPage<fhir.Patient>(toBundle(answer), 'Patient').matches;
+function patientsIn(response: FhirResponse): fhir.Patient[] {
+  return toPage<fhir.Patient>(toBundle(response), 'Patient').matches;
 }

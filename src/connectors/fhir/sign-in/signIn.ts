@@ -5,7 +5,12 @@ import { call } from '../transport/call.ts';
 import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
 import { urlOf } from '../transport/search.ts';
 import { first, list, text } from '../values.ts';
-import { type Authority, discover, readCapabilityStatement, type Statement } from './discover.ts';
+import {
+  type AuthorizationServer,
+  discoverAuthorization,
+  readCapabilityStatement,
+  type Statement,
+} from './discover.ts';
 import { probeServer } from './probeServer.ts';
 import { limitToScopes } from './scopes.ts';
 import { zoneOfState } from './stateZones.ts';
@@ -18,32 +23,32 @@ export async function signIn(
   _one_time_code?: string,
   page_grant?: Grant,
 ): Promise<SignIn> {
-  const said = await readCapabilityStatement(endpoint);
-  const { outcome, authority } = await tokensFor(endpoint, credentials, said, page_grant);
-  if ('refused' in outcome) return { outcome: 'refused', because: 'access' };
+  const stated = await readCapabilityStatement(endpoint);
+  const { outcome, authority } = await obtainTokens(endpoint, credentials, stated, page_grant);
+  if ('refused' in outcome) return { outcome: 'refused', reason: 'access' };
   const { tokens } = outcome;
-  const opened = 'statement' in said ? said : await readCapabilityStatement(endpoint, tokens.access_token);
-  if (!('statement' in opened)) return { outcome: 'refused', because: 'access' };
-  const facts = limitToScopes(toServerFacts(opened.statement), tokens.scope);
-  if (!(await isAccepted(endpoint, facts, tokens.access_token))) return { outcome: 'refused', because: 'access' };
-  const tried = await probeServer(new URL(endpoint.address), facts, (asked) =>
+  const readable = 'statement' in stated ? stated : await readCapabilityStatement(endpoint, tokens.access_token);
+  if (!('statement' in readable)) return { outcome: 'refused', reason: 'access' };
+  const facts = limitToScopes(toServerFacts(readable.statement), tokens.scope);
+  if (!(await isTokenAccepted(endpoint, facts, tokens.access_token))) return { outcome: 'refused', reason: 'access' };
+  const probed = await probeServer(new URL(endpoint.address), facts, (asked) =>
     call(endpoint, asked, tokens.access_token),
   );
   return {
     outcome: 'signed_in',
-    grant: toGrant(tokens, authority, JSON.stringify(tried)),
-    user: await userOf(endpoint, tokens, credentials),
-    timezone: await zoneOf(endpoint, facts, tokens.access_token),
-    capabilities: supportedOperations(toCapabilities(tried)),
+    grant: toGrant(tokens, authority, JSON.stringify(probed)),
+    user: await toUser(endpoint, tokens, credentials),
+    timezone: await findTimezone(endpoint, facts, tokens.access_token),
+    capabilities: supportedOperations(toCapabilities(probed)),
   };
 }
 
-async function tokensFor(
+async function obtainTokens(
   endpoint: EmrEndpoint,
   credentials: Credentials,
-  said: Statement,
+  stated: Statement,
   page_grant: Grant | undefined,
-): Promise<{ outcome: TokenOutcome; authority?: Authority }> {
+): Promise<{ outcome: TokenOutcome; authority?: AuthorizationServer }> {
   const { way, bearer_token = '' } = credentials;
   if (way === 'bearer_token') {
     // Pasted tokens often end with a line break.
@@ -55,39 +60,39 @@ async function tokensFor(
     // Both were written by pageSignIn from values of these types.
     return { outcome: { tokens: { ...rest, access_token } }, authority: JSON.parse(authority) };
   }
-  const authority = await discover(endpoint, said);
+  const authority = await discoverAuthorization(endpoint, stated);
   return { outcome: await requestTokens(endpoint, authority, credentials), authority };
 }
 
 /** A token is only known to be valid once the server has accepted it. */
-async function isAccepted(endpoint: EmrEndpoint, facts: ServerFacts, access_token: string): Promise<boolean> {
+async function isTokenAccepted(endpoint: EmrEndpoint, facts: ServerFacts, access_token: string): Promise<boolean> {
   const capabilities = toCapabilities(facts);
   const type = ['Patient', 'Practitioner', 'Organization', 'Location', ...Object.keys(facts.types)].find((each) =>
     capabilities.interactions(each).has('search-type'),
   );
-  if (type === undefined) throw new EmrFailure('refused', 'The server lets this account read nothing.');
-  const { status } = await call(endpoint, { method: 'GET', url: searchOf(endpoint, type, 1) }, access_token);
+  if (type === undefined) throw new EmrFailure('refused', 'This account cannot read any records on the server.');
+  const { status } = await call(endpoint, { method: 'GET', url: searchUrl(endpoint, type, 1) }, access_token);
   if (status === 403) throw new EmrFailure('refused', `The server does not let this account read ${type} records.`);
   return status !== 401;
 }
 
 /** The person's name in the EMR if the server identifies them, else our client id. */
-async function userOf(
+async function toUser(
   endpoint: EmrEndpoint,
   tokens: Tokens,
   { client_id }: Credentials,
 ): Promise<{ ehr_id: string; name: string }> {
   const [, type = '', id = ''] = /([A-Z][A-Za-z]+)\/([A-Za-z0-9.-]{1,64})$/.exec(tokens.fhir_user ?? '') ?? [];
-  const nobody = { ehr_id: client_id ?? 'bearer', name: tokens.user_name ?? client_id ?? 'FHIR' };
-  if (id === '') return nobody;
-  const answer = await call(
+  const fallback = { ehr_id: client_id ?? 'bearer', name: tokens.user_name ?? client_id ?? 'FHIR' };
+  if (id === '') return fallback;
+  const response = await call(
     endpoint,
     { method: 'GET', url: urlOf(new URL(endpoint.address), type, id) },
     tokens.access_token,
   );
-  const [name] = (answer.resource as { name?: fhir.HumanName[] } | undefined)?.name ?? [];
-  const spoken = name?.text ?? [...(name?.given ?? []), name?.family].filter(Boolean).join(' ');
-  return { ehr_id: `${type}/${id}`, name: spoken || nobody.name };
+  const [name] = (response.resource as { name?: fhir.HumanName[] } | undefined)?.name ?? [];
+  const full_name = name?.text ?? [...(name?.given ?? []), name?.family].filter(Boolean).join(' ');
+  return { ehr_id: `${type}/${id}`, name: full_name || fallback.name };
 }
 
 const zone_extension = 'http://hl7.org/fhir/StructureDefinition/timezone';
@@ -96,17 +101,21 @@ const zone_extension = 'http://hl7.org/fhir/StructureDefinition/timezone';
  * The time zone of the practice: the standard extension on a Location, else the zone of its state. Weekly hours have no
  * zone, so UTC would offer them at night. Returns undefined if neither is known.
  */
-async function zoneOf(endpoint: EmrEndpoint, facts: ServerFacts, access_token: string): Promise<string | undefined> {
+async function findTimezone(
+  endpoint: EmrEndpoint,
+  facts: ServerFacts,
+  access_token: string,
+): Promise<string | undefined> {
   if (!toCapabilities(facts).interactions('Location').has('search-type')) return undefined;
-  const answer = await call(endpoint, { method: 'GET', url: searchOf(endpoint, 'Location', 50) }, access_token);
-  const entries = answer.resource?.resourceType === 'Bundle' ? (answer.resource.entry ?? []) : [];
+  const response = await call(endpoint, { method: 'GET', url: searchUrl(endpoint, 'Location', 50) }, access_token);
+  const entries = response.resource?.resourceType === 'Bundle' ? (response.resource.entry ?? []) : [];
   const places = entries.map((entry) => (entry?.resource ?? {}) as fhir.Location);
   for (const { extension } of places) {
     const zone = list(extension).find(({ url }) => url === zone_extension)?.valueCode;
     if (zone !== undefined && isZone(zone)) return zone;
   }
-  const open = places.filter(({ status }) => (status ?? 'active') === 'active');
-  return first(open, ({ address }) => zoneOfState(text(address?.state)) ?? null) ?? undefined;
+  const active = places.filter(({ status }) => (status ?? 'active') === 'active');
+  return first(active, ({ address }) => zoneOfState(text(address?.state)) ?? null) ?? undefined;
 }
 
 function isZone(zone: string): boolean {
@@ -117,7 +126,7 @@ function isZone(zone: string): boolean {
   }
 }
 
-function searchOf(endpoint: EmrEndpoint, type: string, count: number): URL {
+function searchUrl(endpoint: EmrEndpoint, type: string, count: number): URL {
   const url = urlOf(new URL(endpoint.address), type);
   url.searchParams.set('_count', String(count));
   return url;

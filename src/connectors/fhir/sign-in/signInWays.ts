@@ -4,7 +4,7 @@ import type { CredentialField, SignInWay } from '../../connector.ts';
 export const credential_fields: readonly CredentialField[] = [
   { name: 'client_id', label: 'Client ID', secret: false, autocomplete: 'off' },
   { name: 'client_secret', label: 'Client secret', secret: true, autocomplete: 'off' },
-  { name: 'app_secret', label: 'Client secret, if there is one', secret: true, autocomplete: 'off', optional: true },
+  { name: 'app_secret', label: 'Client secret (optional)', secret: true, autocomplete: 'off', optional: true },
   { name: 'bearer_token', label: 'Bearer token', secret: true, autocomplete: 'off' },
 ];
 
@@ -12,10 +12,10 @@ export const credential_fields: readonly CredentialField[] = [
 export const sign_in_ways: readonly SignInWay[] = [
   {
     name: 'backend_services',
-    label: 'Signed by key (SMART backend services)',
+    label: 'Signing key (SMART Backend Services)',
     about: 'The EMR knows this service by its public keys. No secret is exchanged.',
     fields: ['client_id'],
-    tells: 'key_set',
+    setup_value: 'key_set',
   },
   {
     name: 'client_secret',
@@ -26,15 +26,15 @@ export const sign_in_ways: readonly SignInWay[] = [
   {
     name: 'authorization_code',
     label: 'Sign in on the EMR’s own page',
-    about: 'A window of the EMR opens, and you sign in there as yourself.',
+    about: 'The EMR’s sign-in page opens in a new window.',
     fields: ['client_id', 'app_secret'],
-    tells: 'return_address',
+    setup_value: 'return_address',
     on_page: true,
   },
   {
     name: 'bearer_token',
     label: 'Bearer token',
-    about: 'A token that the EMR gave out. When it ends, it has to be replaced by hand.',
+    about: 'A token issued by the EMR. It must be replaced by hand when it expires.',
     fields: ['bearer_token'],
   },
 ];

@@ -3,7 +3,7 @@ import { OutboundFailure } from '../../../security/outbound.ts';
 import type { SigningAlgorithm } from '../../../security/signingKeys.ts';
 import { noResponse } from '../../callFailures.ts';
 import { type Credentials, type EmrEndpoint, EmrFailure, type Grant } from '../../connector.ts';
-import type { Authority } from './discover.ts';
+import type { AuthorizationServer } from './discover.ts';
 import { scopesFor } from './scopes.ts';
 
 /** The tokens, or the error code of a rejection. */
@@ -22,28 +22,28 @@ export type Tokens = {
 /** Requests a token for the service itself, by secret or by an assertion signed with our key. */
 export async function requestTokens(
   endpoint: EmrEndpoint,
-  authority: Authority,
+  authority: AuthorizationServer,
   credentials: Credentials,
 ): Promise<TokenOutcome> {
-  const config = await configure(endpoint, authority, credentials);
+  const config = await oauthConfiguration(endpoint, authority, credentials);
   const scope = scopesFor('system', authority.scopes);
-  return outcomeOf(() => oauth.clientCredentialsGrant(config, { scope }));
+  return tokenOutcome(() => oauth.clientCredentialsGrant(config, { scope }));
 }
 
 export async function refreshTokens(
   endpoint: EmrEndpoint,
-  authority: Authority,
+  authority: AuthorizationServer,
   credentials: Credentials,
   refresh_token: string,
 ): Promise<TokenOutcome> {
-  const config = await configure(endpoint, authority, credentials);
-  return outcomeOf(() => oauth.refreshTokenGrant(config, refresh_token));
+  const config = await oauthConfiguration(endpoint, authority, credentials);
+  return tokenOutcome(() => oauth.refreshTokenGrant(config, refresh_token));
 }
 
 /** openid-client's configuration. All its requests pass the outbound guard. */
-export async function configure(
+export async function oauthConfiguration(
   endpoint: EmrEndpoint,
-  authority: Authority,
+  authority: AuthorizationServer,
   credentials: Credentials,
 ): Promise<oauth.Configuration> {
   const { token_endpoint, authorization_endpoint, issuer = endpoint.address, identity_algorithms } = authority;
@@ -65,25 +65,25 @@ export async function configure(
 }
 
 /** Runs a token request. Returns the code of a rejection; throws if the server is unavailable. */
-export async function outcomeOf(
+export async function tokenOutcome(
   exchange: () => Promise<oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers>,
 ): Promise<TokenOutcome> {
   try {
     return { tokens: toTokens(await exchange()) };
   } catch (error) {
     const refused = rejectionCode(error);
-    if (refused === undefined) throw failureOf(error);
+    if (refused === undefined) throw toFailure(error);
     return { refused };
   }
 }
 
 /** OAuth error codes for "not now", which some servers send with a 4xx status. */
-const passing = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
+const transient_codes = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 
 function rejectionCode(error: unknown): string | undefined {
-  const told = error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError;
-  const away = error instanceof oauth.ResponseBodyError && (error.status >= 500 || error.status === 429);
-  if (told) return away || passing.has(error.error) ? undefined : error.error;
+  const has_code = error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError;
+  const unavailable = error instanceof oauth.ResponseBodyError && (error.status >= 500 || error.status === 429);
+  if (has_code) return unavailable || transient_codes.has(error.error) ? undefined : error.error;
   // A plain 401 is a rejection, whatever its body.
   const plain = [error, Object(error).cause].some((each) => Object(each).status === 401);
   return plain ? 'invalid_client' : undefined;
@@ -93,7 +93,7 @@ function rejectionCode(error: unknown): string | undefined {
  * The grant contains the authorization server, needed for renewal, and the scope, needed to read the capabilities
  * again.
  */
-export function toGrant(tokens: Tokens, authority: Authority | undefined, server: string): Grant {
+export function toGrant(tokens: Tokens, authority: AuthorizationServer | undefined, server: string): Grant {
   const { access_token, expires_at, refresh_token, scope = '' } = tokens;
   return {
     access_token,
@@ -107,7 +107,7 @@ export function toGrant(tokens: Tokens, authority: Authority | undefined, server
 
 async function authenticationOf(
   endpoint: EmrEndpoint,
-  authority: Authority,
+  authority: AuthorizationServer,
   { way, client_secret, app_secret }: Credentials,
 ): Promise<oauth.ClientAuth> {
   if (way === 'backend_services') return signedAssertion(endpoint, authority);
@@ -119,7 +119,7 @@ async function authenticationOf(
   return basic ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret);
 }
 
-async function signedAssertion(endpoint: EmrEndpoint, authority: Authority): Promise<oauth.ClientAuth> {
+async function signedAssertion(endpoint: EmrEndpoint, authority: AuthorizationServer): Promise<oauth.ClientAuth> {
   if (!endpoint.keys) throw new Error('A sign-in by key needs keys.');
   const { algorithms = ['RS384'] } = authority;
   const alg: SigningAlgorithm = !algorithms.includes('RS384') && algorithms.includes('ES384') ? 'ES384' : 'RS384';
@@ -153,15 +153,15 @@ function guardedFetch(endpoint: EmrEndpoint): oauth.CustomFetch {
   };
 }
 
-function toTokens(answer: oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers): Tokens {
-  const lives_s = answer.expiresIn();
-  const claims = answer.claims();
+function toTokens(response: oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers): Tokens {
+  const lifetime_s = response.expiresIn();
+  const claims = response.claims();
   const [fhirUser, name] = [claims?.fhirUser, claims?.name];
   return {
-    access_token: answer.access_token,
-    ...(lives_s !== undefined && { expires_at: String(Date.now() + lives_s * 1000) }),
-    ...(answer.refresh_token && { refresh_token: answer.refresh_token }),
-    ...(answer.scope && { scope: answer.scope }),
+    access_token: response.access_token,
+    ...(lifetime_s !== undefined && { expires_at: String(Date.now() + lifetime_s * 1000) }),
+    ...(response.refresh_token && { refresh_token: response.refresh_token }),
+    ...(response.scope && { scope: response.scope }),
     ...(typeof fhirUser === 'string' && { fhir_user: fhirUser }),
     ...(typeof name === 'string' && { user_name: name }),
   };
@@ -171,13 +171,13 @@ function toTokens(answer: oauth.TokenEndpointResponse & oauth.TokenEndpointRespo
  * openid-client wraps the outbound failure. Its own errors contain the response, which may hold a token, so they are
  * dropped.
  */
-function failureOf(error: unknown): unknown {
+function toFailure(error: unknown): unknown {
   const cause = error instanceof Error && error.cause instanceof OutboundFailure ? error.cause : error;
   if (cause instanceof OutboundFailure) return noResponse('The EMR', cause, 'unavailable');
   if (cause instanceof EmrFailure) return cause;
   const kinds = [oauth.ClientError, oauth.ResponseBodyError, oauth.AuthorizationResponseError];
   if ([...kinds, oauth.WWWAuthenticateChallengeError].some((kind) => error instanceof kind)) {
-    return new EmrFailure('unavailable', 'The EMR gave no token that could be read.');
+    return new EmrFailure('unavailable', 'The EMR sent no readable token.');
   }
   return error;
 }

@@ -1,15 +1,15 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
-import { type Answer, outcomeMessage, rejection, unreadable } from './call.ts';
+import { type FhirResponse, outcomeMessage, rejection, unreadable_response } from './call.ts';
 
 export type Bundle = fhir.Bundle<fhir.FhirResource>;
 export type Page<T> = { matches: T[]; included: fhir.FhirResource[] };
 
-export function toBundle(answer: Answer): Bundle {
-  if (answer.status >= 400) throw rejection(answer);
-  if (answer.resource?.resourceType !== 'Bundle') throw new EmrFailure('unavailable', unreadable);
+export function toBundle(response: FhirResponse): Bundle {
+  if (response.status >= 400) throw rejection(response);
+  if (response.resource?.resourceType !== 'Bundle') throw new EmrFailure('unavailable', unreadable_response);
   // Each entry is checked in `toPage`.
-  return answer.resource as Bundle;
+  return response.resource as Bundle;
 }
 
 /** Servers that do not mark their entries (`type: collection`) are read by resource type. */
@@ -36,11 +36,11 @@ export function nextUrl(base: URL, bundle: Bundle): URL | undefined {
   const next = links.find((link) => link?.relation === 'next')?.url;
   if (next === undefined) return undefined;
   const below = `${base.href.replace(/\/$/, '')}/`;
-  if (typeof next !== 'string' || !URL.canParse(next, below)) throw new EmrFailure('unavailable', unreadable);
+  if (typeof next !== 'string' || !URL.canParse(next, below)) throw new EmrFailure('unavailable', unreadable_response);
   const url = new URL(next, below);
   if (url.origin === base.origin) return url;
   if (!`${url.pathname}/`.startsWith(new URL(below).pathname)) {
-    throw new EmrFailure('unavailable', 'The EMR continues a list at another address, which is not followed.');
+    throw new EmrFailure('unavailable', 'The EMR continued a list at another address, which is not followed.');
   }
   return new URL(url.pathname + url.search, base.origin);
 }
@@ -52,5 +52,5 @@ function throwOnError(outcome: fhir.OperationOutcome): void {
     (issue) => ['error', 'fatal'].includes(issue?.severity) || ['not-supported', 'incomplete'].includes(issue?.code),
   );
   if (failed)
-    throw new EmrFailure('refused', outcomeMessage(outcome) ?? 'The EMR did not carry out the search as asked.');
+    throw new EmrFailure('refused', outcomeMessage(outcome) ?? 'The EMR did not perform the search as requested.');
 }

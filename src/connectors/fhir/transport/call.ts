@@ -14,7 +14,7 @@ export type FhirRequest = {
 };
 
 /** `resource` is absent if the body was empty or not a FHIR resource. */
-export type Answer = {
+export type FhirResponse = {
   status: number;
   headers: Record<string, string>;
   resource: fhir.FhirResource | undefined;
@@ -27,47 +27,47 @@ export type Answer = {
  */
 export async function call(
   endpoint: EmrEndpoint,
-  asked: FhirRequest,
+  request: FhirRequest,
   access_token: string | undefined,
-): Promise<Answer> {
-  const lost = asked.writes ? 'unknown_outcome' : 'unavailable';
-  const response = await exchange(endpoint, asked, access_token, lost);
+): Promise<FhirResponse> {
+  const kind_if_sent = request.writes ? 'unknown_outcome' : 'unavailable';
+  const response = await exchange(endpoint, request, access_token, kind_if_sent);
   const { status, headers } = response;
-  if (response.truncated) throw new EmrFailure(lost, 'The EMR gave an answer that is too large to be read.');
+  if (response.truncated) throw new EmrFailure(kind_if_sent, 'The EMR sent a response that is too large.');
   if (status === 429 || (status === 503 && 'retry-after' in headers)) throw tooBusy('The EMR', response);
   // Never followed: the organization did not choose the target, and it would receive the token.
   if (status >= 300 && status < 400 && status !== 304) {
-    throw new EmrFailure(lost, `The EMR sends us to another address (${status}), which is not followed.`);
+    throw new EmrFailure(kind_if_sent, `The EMR sends us to another address (${status}), which is not followed.`);
   }
   // 501 is a definite "not supported".
   if ((status >= 500 && status !== 501) || status === 408)
-    throw new EmrFailure(lost, `The EMR answered with an error (${status}).`);
+    throw new EmrFailure(kind_if_sent, `The EMR responded with an error (${status}).`);
   const resource = resourceOf(response);
   const empty = response.body.length === 0;
   // A proxy's error page does not mean "no such record" or a rejection.
-  if (status >= 400 && status !== 401 && isPage(response)) throw new EmrFailure(lost, unreadable);
+  if (status >= 400 && status !== 401 && isPage(response)) throw new EmrFailure(kind_if_sent, unreadable_response);
   return { status, headers, resource, empty };
 }
 
 /** The default meaning of a 4xx response. */
-export function rejection({ status, resource }: Answer): EmrFailure {
+export function rejection({ status, resource }: FhirResponse): EmrFailure {
   const outcome = resource?.resourceType === 'OperationOutcome' ? resource : undefined;
   const codes = (outcome?.issue ?? []).map((issue) => issue?.code);
   if (status === 404 || status === 410) return new EmrFailure('not_found', 'The EMR has no such record.');
   if (status === 501 || status === 405) return new EmrFailure('refused', 'The EMR does not offer this.');
   if (status === 403) return new EmrFailure('refused', 'The EMR does not allow this account to do this.');
   // Some servers fail this way when two requests collide. Nothing was stored, and a retry succeeds.
-  if (codes.some((code) => passing.has(code ?? ''))) {
-    return new EmrFailure('unavailable', 'The EMR was busy with another change. It is tried again.');
+  if (codes.some((code) => transient_codes.has(code ?? ''))) {
+    return new EmrFailure('unavailable', 'The EMR was busy with another change. The request is retried.');
   }
-  const plain = `The EMR did not accept the request (${status}).`;
-  return new EmrFailure('refused', outcomeMessage(outcome) ?? plain);
+  const fallback = `The EMR did not accept the request (${status}).`;
+  return new EmrFailure('refused', outcomeMessage(outcome) ?? fallback);
 }
 
-export const unreadable = 'The EMR gave an answer that could not be read.';
+export const unreadable_response = 'The EMR sent an unreadable response.';
 
 /** Issue types that mean the same request may succeed later. */
-const passing = new Set(['lock-error', 'transient', 'throttled', 'timeout', 'no-store']);
+const transient_codes = new Set(['lock-error', 'transient', 'throttled', 'timeout', 'no-store']);
 /** 10 s is not enough for the first page of claims on some servers. */
 const timeout_ms = 30_000;
 /** A page of 100 claims with contained resources is about 1 MB. */
@@ -78,7 +78,7 @@ async function exchange(
   endpoint: EmrEndpoint,
   { method, url, headers, body }: FhirRequest,
   access_token: string | undefined,
-  lost: EmrFailureKind,
+  kind_if_sent: EmrFailureKind,
 ): Promise<OutboundResponse> {
   const form = body instanceof URLSearchParams;
   try {
@@ -99,7 +99,7 @@ async function exchange(
     });
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
-    throw noResponse('The EMR', error, lost);
+    throw noResponse('The EMR', error, kind_if_sent);
   }
 }
 
@@ -126,16 +126,18 @@ function isPage({ headers, body }: OutboundResponse): boolean {
 /** The server's own explanation of a rejection, if it is readable text: no stack trace, no HTML, no URL. */
 export function outcomeMessage(outcome: fhir.OperationOutcome | undefined): string | undefined {
   const issues = Array.isArray(outcome?.issue) ? outcome.issue : [];
-  const said = issues
+  const messages = issues
     .filter((issue) => issue?.severity === 'error' || issue?.severity === 'fatal')
-    .map((issue) => shown(issue.details?.text) ?? shown(issue.diagnostics))
+    .map((issue) => printable(issue.details?.text) ?? printable(issue.diagnostics))
     .filter((words) => words !== undefined);
-  return said.length === 0 ? undefined : `The EMR refused: ${[...new Set(said)].slice(0, 3).join('; ')}`;
+  return messages.length === 0
+    ? undefined
+    : `The EMR rejected the request: ${[...new Set(messages)].slice(0, 3).join('; ')}`;
 }
 
-const words_max = 300;
+const message_length_max = 300;
 
-function shown(text: unknown): string | undefined {
+function printable(text: unknown): string | undefined {
   if (
     typeof text !== 'string' ||
     /<\/?\w|\bat [\w$.<>]+\(|\w+(Exception|Error)\b|https?:|\bselect\b.+\bfrom\b/i.test(text)
@@ -143,5 +145,5 @@ function shown(text: unknown): string | undefined {
     return undefined;
   }
   const clean = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
-  return clean === '' ? undefined : [...clean].slice(0, words_max).join('');
+  return clean === '' ? undefined : [...clean].slice(0, message_length_max).join('');
 }

@@ -9,7 +9,7 @@ export type Capabilities = {
   software: string;
   interactions(type: string): ReadonlySet<Interaction>;
   /** Whether a search without criteria returns all records of the type. */
-  lists(type: string): boolean;
+  listsAll(type: string): boolean;
   searchParams(type: string): ReadonlySet<string>;
   /** `If-None-Exist` */
   conditionalCreate(type: string): boolean;
@@ -44,9 +44,9 @@ export function toServerFacts(statement: fhir.CapabilityStatement): ServerFacts 
   const types: ServerFacts['types'] = {};
   for (const rest of list(statement.rest)) {
     if (rest.mode !== 'server') continue;
-    const everywhere = namesOf(rest.searchParam);
+    const common_params = namesOf(rest.searchParam);
     for (const resource of list(rest.resource)) {
-      if (/^[A-Z][A-Za-z]+$/.test(text(resource.type))) types[resource.type] = typeFacts(resource, everywhere);
+      if (/^[A-Z][A-Za-z]+$/.test(text(resource.type))) types[resource.type] = typeFacts(resource, common_params);
     }
   }
   const { name, version } = Object(statement.software) as { name?: unknown; version?: unknown };
@@ -56,25 +56,25 @@ export function toServerFacts(statement: fhir.CapabilityStatement): ServerFacts 
 
 export function toCapabilities(facts: ServerFacts): Capabilities {
   const { fhir_version, software, types, searches_by_form = false, unlisted = [], unmarked = [] } = facts;
-  const of = new Map(Object.entries(types));
+  const by_type = new Map(Object.entries(types));
   return {
     fhir_version,
     software,
-    interactions: (type) => new Set(of.get(type)?.interactions),
-    lists: (type) => (of.get(type)?.interactions.includes('search-type') ?? false) && !unlisted.includes(type),
-    searchParams: (type) => new Set(of.get(type)?.params),
-    conditionalCreate: (type) => of.get(type)?.conditional_create ?? false,
-    versionedUpdate: (type) => of.get(type)?.versioned ?? false,
+    interactions: (type) => new Set(by_type.get(type)?.interactions),
+    listsAll: (type) => (by_type.get(type)?.interactions.includes('search-type') ?? false) && !unlisted.includes(type),
+    searchParams: (type) => new Set(by_type.get(type)?.params),
+    conditionalCreate: (type) => by_type.get(type)?.conditional_create ?? false,
+    versionedUpdate: (type) => by_type.get(type)?.versioned ?? false,
     searches_by_form,
     keepsMarkers: (type) => !unmarked.includes(type),
   };
 }
 
-function typeFacts(resource: fhir.CapabilityStatementRestResource, everywhere: readonly string[]): TypeFacts {
+function typeFacts(resource: fhir.CapabilityStatementRestResource, common_params: readonly string[]): TypeFacts {
   const codes = list(resource.interaction).map(({ code }) => code as string);
   return {
     interactions: interactions.filter((name) => codes.includes(name)),
-    params: [...new Set([...everywhere, ...namesOf(resource.searchParam)])],
+    params: [...new Set([...common_params, ...namesOf(resource.searchParam)])],
     conditional_create: resource.conditionalCreate === true,
     versioned: resource.versioning !== 'no-version',
   };

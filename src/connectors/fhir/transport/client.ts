@@ -45,9 +45,9 @@ export type FhirClient = {
 
 export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   // Written by signIn from a value of this type.
-  const known: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
-  const unmarked = known.unmarked ?? [];
-  const facts = { ...known, unmarked };
+  const stored: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
+  const unmarked = stored.unmarked ?? [];
+  const facts = { ...stored, unmarked };
   const capabilities = toCapabilities(facts);
   const session = openSession(endpoint, access);
   const recordUnmarked = (type: string) => {
@@ -55,7 +55,7 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
     unmarked.push(type);
     return session.keep({ ...session.grant(), server: JSON.stringify(facts) });
   };
-  const server = { base: new URL(endpoint.address), ask: session.ask, capabilities, recordUnmarked };
+  const server = { base: new URL(endpoint.address), request: session.request, capabilities, recordUnmarked };
   return {
     capabilities,
     read: (type, id) => read(server, type, id),

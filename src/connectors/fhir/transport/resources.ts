@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
-import { type Answer, rejection, unreadable } from './call.ts';
+import { type FhirResponse, rejection, unreadable_response } from './call.ts';
 import { type Server, search, searchValue, urlOf } from './search.ts';
 
 /** Identifier system of our markers: one for the write that created the record, and those of the latest updates. */
@@ -17,7 +17,7 @@ export async function read<T extends fhir.FhirResource>(
 export async function create<T extends fhir.FhirResource>(server: Server, resource: T, marker: string): Promise<T> {
   const type = resource.resourceType;
   const conditional = server.capabilities.conditionalCreate(type) && hasIdentifier(type);
-  const answer = await server.ask({
+  const response = await server.request({
     method: 'POST',
     url: urlOf(server.base, type),
     headers: {
@@ -28,15 +28,15 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
     writes: true,
   });
   // Several records have the marker already. The first one counts.
-  if (answer.status === 412 && conditional) return readBack<T>(server, type, undefined, marker);
-  if (answer.status >= 400) throw rejection(answer);
-  const given = isRecord<T>(answer.resource, type) ? answer.resource : undefined;
+  if (response.status === 412 && conditional) return readBack<T>(server, type, undefined, marker);
+  if (response.status >= 400) throw rejection(response);
+  const returned = isRecord<T>(response.resource, type) ? response.resource : undefined;
   // No proxy sends 201. A server that sends it and then does not find the record does not keep markers.
-  const taken = answer.status === 201;
-  const stored = given ?? (await readBack<T>(server, type, refId(answer, type), marker, taken));
+  const accepted = response.status === 201;
+  const stored = returned ?? (await readBack<T>(server, type, refId(response, type), marker, accepted));
   // Found instead of created. If the server ignores our condition, it may be any record.
-  if (conditional && answer.status !== 201 && !markersOf(stored).includes(marker)) {
-    throw new EmrFailure('unknown_outcome', 'The EMR took another record for ours.');
+  if (conditional && response.status !== 201 && !markersOf(stored).includes(marker)) {
+    throw new EmrFailure('unknown_outcome', 'The EMR returned a different record than the one sent.');
   }
   // The record is stored even if this fails. It is then noted with the next record.
   if (!markersOf(stored).includes(marker)) await recordIfUnmarked(server, type, marker).catch(() => {});
@@ -74,7 +74,7 @@ export async function findByMarker<T extends fhir.FhirResource>(
   type: T['resourceType'],
   marker: string,
 ): Promise<T | undefined> {
-  if (!canFind(server, type)) throw new EmrFailure('unknown_outcome', 'The EMR cannot be asked whether it was stored.');
+  if (!canFind(server, type)) throw new EmrFailure('unknown_outcome', 'The EMR cannot be searched for the record.');
   for await (const { matches } of search<T>(server, type, { identifier: markerValue(marker) })) {
     const found = matches.find((match) => markersOf(match).includes(marker));
     if (found) return found;
@@ -106,23 +106,23 @@ export async function update<T extends fhir.FhirResource>(
     const match = current.matches.find((each) => each !== refused) ?? current.matches[0];
     if (match === undefined) throw unversioned();
     const changed = withMarker(change(structuredClone(current.resource), first), marker);
-    const answer = await server.ask({
+    const response = await server.request({
       method: 'PUT',
       url: urlOf(server.base, type, id),
       headers: { prefer: 'return=representation', 'if-match': match },
       body: changed,
       writes: true,
     });
-    if (answer.status === 409 || answer.status === 412) {
+    if (response.status === 409 || response.status === 412) {
       refused = match;
       continue;
     }
-    if (answer.status >= 400) throw rejection(answer);
-    if (isRecord<T>(answer.resource, type)) return { before: current.resource, after: answer.resource };
+    if (response.status >= 400) throw rejection(response);
+    if (isRecord<T>(response.resource, type)) return { before: current.resource, after: response.resource };
     const after = await readBack<T>(server, type, id, marker);
     // The record existed before: only our marker shows that the response came from the server and not from a proxy.
     if (markersOf(after).includes(marker)) return { before: current.resource, after };
-    throw new EmrFailure('unknown_outcome', 'The EMR did not say what it stored.');
+    throw new EmrFailure('unknown_outcome', 'The EMR did not confirm what it stored.');
   }
   throw new EmrFailure('unavailable', 'The record keeps changing in the EMR.');
 }
@@ -130,28 +130,28 @@ export async function update<T extends fhir.FhirResource>(
 const update_attempts_max = 3;
 
 function unversioned(): EmrFailure {
-  return new EmrFailure('refused', 'The EMR keeps no versions: a change of others might be undone.');
+  return new EmrFailure('refused', 'The EMR keeps no versions, so an update could overwrite a concurrent change.');
 }
 
 /** Values for `If-Match`: the standard form first, then the server's own header. */
 type Version<T> = { resource: T; matches: string[] };
 
 async function readVersion<T extends fhir.FhirResource>(
-  { base, ask }: Server,
+  { base, request }: Server,
   type: T['resourceType'],
   id: string,
 ): Promise<Version<T> | undefined> {
   // An id of dots would change the path. No server has such an id.
   if (!isId(id)) return undefined;
-  const answer = await ask({ method: 'GET', url: urlOf(base, type, id) });
-  if (answer.status === 404 || answer.status === 410) return undefined;
-  if (answer.status >= 400) throw rejection(answer);
-  if (!isRecord<T>(answer.resource, type)) throw new EmrFailure('unavailable', unreadable);
-  const { versionId: said = '' } = answer.resource.meta ?? {};
+  const response = await request({ method: 'GET', url: urlOf(base, type, id) });
+  if (response.status === 404 || response.status === 410) return undefined;
+  if (response.status >= 400) throw rejection(response);
+  if (!isRecord<T>(response.resource, type)) throw new EmrFailure('unavailable', unreadable_response);
+  const { versionId: said = '' } = response.resource.meta ?? {};
   const versionId = isId(said) ? said : undefined;
-  const { etag } = answer.headers;
+  const { etag } = response.headers;
   const forms = [versionId && `W/"${versionId}"`, etag, versionId && `"${versionId}"`];
-  return { resource: answer.resource, matches: [...new Set(forms.filter((form) => typeof form === 'string'))] };
+  return { resource: response.resource, matches: [...new Set(forms.filter((form) => typeof form === 'string'))] };
 }
 
 function isId(text: unknown): boolean {
@@ -166,7 +166,7 @@ function isRecord<T extends fhir.FhirResource>(
 }
 
 /** The id in `Location: [base]/Patient/123/_history/1`. The URL itself is not used. */
-function refId({ headers }: Answer, type: string): string | undefined {
+function refId({ headers }: FhirResponse, type: string): string | undefined {
   const path = (headers.location ?? headers['content-location'] ?? '').split(/[?#]/)[0] ?? '';
   const id = new RegExp(`(?:^|/)${type}/([A-Za-z0-9.-]{1,64})(?:/_history/[^/]+)?/?$`).exec(path)?.[1];
   return id;
@@ -180,7 +180,7 @@ async function readBack<T extends fhir.FhirResource>(
   type: T['resourceType'],
   id: string | undefined,
   marker: string,
-  taken = false,
+  accepted = false,
 ): Promise<T> {
   try {
     const found = await (id === undefined ? findByMarker<T>(server, type, marker) : read<T>(server, type, id));
@@ -188,9 +188,9 @@ async function readBack<T extends fhir.FhirResource>(
   } catch (error) {
     if (!(error instanceof EmrFailure)) throw error;
     // Includes login_required.
-    throw new EmrFailure('unknown_outcome', error.message, { taken, cause: error });
+    throw new EmrFailure('unknown_outcome', error.message, { accepted, cause: error });
   }
-  throw new EmrFailure('unknown_outcome', 'The EMR did not say what it stored.', { taken });
+  throw new EmrFailure('unknown_outcome', 'The EMR did not confirm what it stored.', { accepted });
 }
 
 /**

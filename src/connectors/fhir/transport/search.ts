@@ -1,15 +1,15 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
 import { type Bundle, nextUrl, type Page, toBundle, toPage } from './bundles.ts';
-import { type Answer, type FhirRequest, unreadable } from './call.ts';
+import { type FhirRequest, type FhirResponse, unreadable_response } from './call.ts';
 import type { Capabilities } from './capabilities.ts';
 
 export type SearchParams = Record<string, string | readonly string[]>;
-export type Ask = (asked: FhirRequest) => Promise<Answer>;
+export type SendRequest = (asked: FhirRequest) => Promise<FhirResponse>;
 /** A server, used as the person who linked the account. */
 export type Server = {
   base: URL;
-  ask: Ask;
+  request: SendRequest;
   capabilities: Capabilities;
   /** Stores with the account that records of this type lose our marker. */
   recordUnmarked: (type: string) => Promise<void>;
@@ -29,7 +29,7 @@ export async function* search<T extends fhir.FhirResource>(
   rejectUndeclaredParams(server.capabilities, type, params);
   const seen = new Set<string>();
   let matched = 0;
-  let before = '';
+  let previous_ids = '';
   let bundle = await firstPage(server, type, params);
   for (;;) {
     const page = toPage<T>(bundle, type);
@@ -37,18 +37,18 @@ export async function* search<T extends fhir.FhirResource>(
     const ids = page.matches.map(({ id }) => id).join();
     const next = nextUrl(server.base, bundle);
     // Stops endless lists: a URL that repeats, the same records again, or too many pages.
-    if (next && (seen.has(next.href) || (ids !== '' && ids === before) || seen.size >= pages_max)) {
-      throw new EmrFailure('unavailable', 'The EMR gave a list that leads back to itself.');
+    if (next && (seen.has(next.href) || (ids !== '' && ids === previous_ids) || seen.size >= pages_max)) {
+      throw new EmrFailure('unavailable', 'The EMR returned a list that repeats itself.');
     }
     yield page;
     if (!next) break;
     seen.add(next.href);
-    before = ids;
+    previous_ids = ids;
     bundle = await nextPage(server, next);
   }
   const total = bundle.total ?? (seen.size === 0 ? await countMatches(server, type, params, matched) : undefined);
   if (typeof total === 'number' && total > matched) {
-    throw new EmrFailure('unavailable', 'The EMR gave only a part of a list.');
+    throw new EmrFailure('unavailable', 'The EMR returned an incomplete list.');
   }
 }
 
@@ -97,15 +97,15 @@ function rejectUndeclaredParams(capabilities: Capabilities, type: string, params
 
 /** Some servers reject parameters that only affect the form of the response: the search is repeated without them. */
 async function firstPage(server: Server, type: string, params: SearchParams): Promise<Bundle> {
-  const answer = await ask(server, type, { _count: String(page_size), ...params });
-  return toBundle(answer.status === 400 ? await ask(server, type, plain(params)) : answer);
+  const response = await request(server, type, { _count: String(page_size), ...params });
+  return toBundle(response.status === 400 ? await request(server, type, withoutShaping(params)) : response);
 }
 
 /** The server may have dropped the search. That says nothing about any record. */
 async function nextPage(server: Server, url: URL): Promise<Bundle> {
-  const answer = await server.ask({ method: 'GET', url });
-  if (answer.status >= 400) throw new EmrFailure('unavailable', 'The EMR broke off a list.');
-  return toBundle(answer);
+  const response = await server.request({ method: 'GET', url });
+  if (response.status >= 400) throw new EmrFailure('unavailable', 'The EMR interrupted a list.');
+  return toBundle(response);
 }
 
 /**
@@ -121,21 +121,25 @@ async function countMatches(
   matched: number,
 ): Promise<number | undefined> {
   if (matched < page_size_min) return undefined;
-  const { status, resource } = await ask(server, type, { ...plain(params), _summary: 'count' });
+  const { status, resource } = await request(server, type, { ...withoutShaping(params), _summary: 'count' });
   // An error page of a proxy does not mean that the server cannot count.
-  if (status < 400 && resource === undefined) throw new EmrFailure('unavailable', unreadable);
+  if (status < 400 && resource === undefined) throw new EmrFailure('unavailable', unreadable_response);
   const total = resource?.resourceType === 'Bundle' ? resource.total : undefined;
   return total ?? (matched === Number(params._count ?? page_size) ? Number.POSITIVE_INFINITY : undefined);
 }
 
-function plain(params: SearchParams): SearchParams {
+function withoutShaping(params: SearchParams): SearchParams {
   return Object.fromEntries(
     Object.entries(params).filter(([name]) => !shaping_params.has(name) || name.endsWith('include')),
   );
 }
 
 /** URLs end up in logs, so criteria that identify a person are sent in the body where possible. */
-async function ask({ base, ask, capabilities }: Server, type: string, params: SearchParams): Promise<Answer> {
+async function request(
+  { base, request, capabilities }: Server,
+  type: string,
+  params: SearchParams,
+): Promise<FhirResponse> {
   const query = new URLSearchParams(
     Object.entries(params).flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, each])),
   );
@@ -145,10 +149,10 @@ async function ask({ base, ask, capabilities }: Server, type: string, params: Se
     type === 'Patient' &&
     Object.keys(params).some((name) => personal_params.has(name))
   ) {
-    const answer = await ask({ method: 'POST', url: urlOf(base, type, '_search'), headers, body: query });
-    if (!form_search_unsupported.has(answer.status)) return answer;
+    const response = await request({ method: 'POST', url: urlOf(base, type, '_search'), headers, body: query });
+    if (!form_search_unsupported.has(response.status)) return response;
   }
   const url = urlOf(base, type);
   url.search = query.toString();
-  return ask({ method: 'GET', url, headers });
+  return request({ method: 'GET', url, headers });
 }

@@ -2,10 +2,10 @@ import { type Access, type EmrEndpoint, EmrFailure, type Grant } from '../../con
 import { holdGrant } from '../../grantStore.ts';
 import { refreshTokens, requestTokens, type TokenOutcome, toGrant } from '../sign-in/tokens.ts';
 import { call } from './call.ts';
-import type { Ask } from './search.ts';
+import type { SendRequest } from './search.ts';
 
 export type Session = {
-  ask: Ask;
+  request: SendRequest;
   /** The current grant, which a request may have renewed. */
   grant: () => Grant;
   /** Stores a grant with changed server facts. */
@@ -18,18 +18,18 @@ export type Session = {
  */
 export function openSession(endpoint: EmrEndpoint, access: Access): Session {
   const grant = holdGrant(access.grant, (before) => renew(endpoint, access, before));
-  const ask: Ask = async (asked) => {
+  const request: SendRequest = async (asked) => {
     if (isExpired(grant.current())) await grant.renew(grant.current());
     const used = grant.current();
-    const answer = await call(endpoint, asked, used.access_token);
-    if (answer.status !== 401) return answer;
+    const response = await call(endpoint, asked, used.access_token);
+    if (response.status !== 401) return response;
     await grant.renew(used);
     const again = await call(endpoint, asked, grant.current().access_token);
     if (again.status === 401) throw new EmrFailure('login_required', 'The EMR no longer accepts the sign-in.');
     return again;
   };
   return {
-    ask,
+    request,
     grant: grant.current,
     keep: async (learnt) => {
       await access.saveGrant(learnt);
@@ -58,15 +58,15 @@ async function renew(endpoint: EmrEndpoint, access: Access, grant: Grant): Promi
   const renewed = toGrant(tokens, authority, grant.server ?? '');
   // Without a new refresh token, the old one stays valid.
   const { refresh_token } = grant;
-  const whole = renewed.refresh_token || !refresh_token ? renewed : { ...renewed, refresh_token };
-  await access.saveGrant(whole);
-  return whole;
+  const readAll = renewed.refresh_token || !refresh_token ? renewed : { ...renewed, refresh_token };
+  await access.saveGrant(readAll);
+  return readAll;
 }
 
 async function requestNewTokens(endpoint: EmrEndpoint, { credentials }: Access, grant: Grant): Promise<TokenOutcome> {
   if (!grant.authority) throw new EmrFailure('login_required', 'The EMR no longer accepts the bearer token.');
   const authority = JSON.parse(grant.authority);
   if (credentials.way !== 'authorization_code') return requestTokens(endpoint, authority, credentials);
-  if (!grant.refresh_token) throw new EmrFailure('login_required', 'The EMR asks for a new sign-in.');
+  if (!grant.refresh_token) throw new EmrFailure('login_required', 'The EMR requires a new sign-in.');
   return refreshTokens(endpoint, authority, credentials, grant.refresh_token);
 }

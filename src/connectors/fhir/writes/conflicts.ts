@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
 import { collect } from '../../operations.ts';
 import { daysAround, msAt, wallTime } from '../clock.ts';
-import { isFree, minutesOf, providersOf } from '../lists/appointments.ts';
+import { leavesTimeFree, minutesOf, providersOf } from '../lists/appointments.ts';
 import { toAbsences } from '../lists/hours.ts';
 import { formatMinute, loadRoles, loadScheduleOwners, readSlots, type SlotPart } from '../lists/slots.ts';
 import { canSearch, createResolver, type Emr, refIds } from '../references.ts';
@@ -25,8 +25,8 @@ export type Conflict = { type: 'appointment' | 'block'; details: string; appoint
 export async function findConflicts(emr: Emr, booking: Booking, of?: 'appointments'): Promise<Conflict[]> {
   const appointments = await findOverlapping(emr, booking);
   const conflicts = appointments.map((appointment): Conflict => {
-    const shown = [appointment.start, appointment.end].map((at) => wallTime(at, emr.timezone)?.slice(11, 16) ?? '?');
-    return { type: 'appointment', details: `The provider has an appointment from ${shown.join(' to ')}.`, appointment };
+    const times = [appointment.start, appointment.end].map((at) => wallTime(at, emr.timezone)?.slice(11, 16) ?? '?');
+    return { type: 'appointment', details: `The provider has an appointment from ${times.join(' to ')}.`, appointment };
   });
   return of === 'appointments' ? conflicts : [...conflicts, ...(await findBlocks(emr, booking))];
 }
@@ -62,14 +62,20 @@ async function findOverlapping({ client, timezone }: Emr, booking: Booking): Pro
   return found.filter((each) => {
     const from_ms = Date.parse(each.start ?? '');
     const to_ms = from_ms + minutesOf(each) * 60_000;
-    const theirs = providersOf(each, roles).includes(booking.provider_ehr_id);
-    return each.id !== booking.id && theirs && !isFree(each) && from_ms < booking.to_ms && to_ms > booking.from_ms;
+    const has_provider = providersOf(each, roles).includes(booking.provider_ehr_id);
+    return (
+      each.id !== booking.id &&
+      has_provider &&
+      !leavesTimeFree(each) &&
+      from_ms < booking.to_ms &&
+      to_ms > booking.from_ms
+    );
   });
 }
 
 /** A provider may participate directly or through a role, which a search by `practitioner` does not find. */
 async function participantParams(client: Emr['client'], provider_ehr_id: string): Promise<SearchParams> {
-  const roles = (await loadRoles(client, [person(provider_ehr_id)])).get(provider_ehr_id) ?? [];
+  const roles = (await loadRoles(client, [practitionerWithId(provider_ehr_id)])).get(provider_ehr_id) ?? [];
   const self = `Practitioner/${provider_ehr_id}`;
   if (canSearch(client, 'Appointment', ['actor'])) {
     return { actor: [self, ...roles.map(({ id }) => `PractitionerRole/${id}`)].join(',') };
@@ -83,25 +89,25 @@ async function findBlocks(emr: Emr, { provider_ehr_id, starts_at, from_ms, to_ms
     const at_ms = msAt(starts, emr.timezone);
     return at_ms < to_ms && at_ms + minutes * 60_000 > from_ms;
   };
-  const roles = (await loadRoles(emr.client, [person(provider_ehr_id)])).get(provider_ehr_id) ?? [];
+  const roles = (await loadRoles(emr.client, [practitionerWithId(provider_ehr_id)])).get(provider_ehr_id) ?? [];
   const absences = roles.flatMap((role) => toAbsences(role, emr.timezone, [day, day]));
-  const away = absences.find(({ starts, minutes }) => overlaps(starts, minutes));
-  const taken = (await slotsOn(emr, provider_ehr_id, day)).find(
+  const absence = absences.find(({ starts, minutes }) => overlaps(starts, minutes));
+  const blocked_slot = (await slotsOn(emr, provider_ehr_id, day)).find(
     (slot) => slot.status !== 'free' && overlaps(`${slot.day}T${formatMinute(slot.from_min)}`, slot.minutes),
   );
   return [
-    ...(away ? [{ type: 'block' as const, details: 'The provider is not available on this day.' }] : []),
-    ...(taken ? [{ type: 'block' as const, details: 'The provider’s schedule is closed at this time.' }] : []),
+    ...(absence ? [{ type: 'block' as const, details: 'The provider is not available on this day.' }] : []),
+    ...(blocked_slot ? [{ type: 'block' as const, details: 'The provider’s schedule is closed at this time.' }] : []),
   ];
 }
 
 async function slotsOn(emr: Emr, provider_ehr_id: string, day: string): Promise<SlotPart[]> {
-  const roles = (await loadRoles(emr.client, [person(provider_ehr_id)])).get(provider_ehr_id) ?? [];
+  const roles = (await loadRoles(emr.client, [practitionerWithId(provider_ehr_id)])).get(provider_ehr_id) ?? [];
   const owners = await loadScheduleOwners(emr, [provider_ehr_id], roles);
   const found = await collect(readSlots(emr, owners, [day, day]));
   return found.filter((each) => each.provider_ehr_id === provider_ehr_id);
 }
 
-function person(id: string): fhir.Practitioner {
+function practitionerWithId(id: string): fhir.Practitioner {
   return { resourceType: 'Practitioner', id };
 }

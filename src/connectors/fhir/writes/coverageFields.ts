@@ -48,8 +48,8 @@ export const coverage_fields: readonly Field<fhir.Coverage>[] = [
     read: groupOf,
     write: (coverage, value) => {
       const type = { coding: [{ system: class_system, code: 'group' }] };
-      const present = list(coverage.class).find(isGroup) ?? { type };
-      coverage.class = replaced(list(coverage.class), isGroup, value === null ? null : { ...present, value });
+      const existing = list(coverage.class).find(isGroup) ?? { type };
+      coverage.class = replaceMatching(list(coverage.class), isGroup, value === null ? null : { ...existing, value });
     },
   },
   {
@@ -75,7 +75,7 @@ export const coverage_fields: readonly Field<fhir.Coverage>[] = [
     write: (coverage, value) => {
       const type = { coding: [{ system: copay_system, code: 'copay' }] };
       const cost = value === null ? null : { type, valueMoney: { value: Number(value), currency: 'USD' as const } };
-      coverage.costToBeneficiary = replaced(list(coverage.costToBeneficiary), isCopay, cost);
+      coverage.costToBeneficiary = replaceMatching(list(coverage.costToBeneficiary), isCopay, cost);
     },
   },
   {
@@ -243,7 +243,7 @@ const to_fhir: Record<SubscriberRelationship, string> = {
  * Replaces all matching elements with one, or removes them. Returns undefined instead of an empty list, which FHIR does
  * not allow.
  */
-function replaced<T>(all: readonly T[], isOne: (each: T) => boolean, one: T | null): T[] | undefined {
+function replaceMatching<T>(all: readonly T[], isOne: (each: T) => boolean, one: T | null): T[] | undefined {
   const others = all.filter((each) => !isOne(each));
   const rest = one === null ? others : [...others, one];
   return rest.length > 0 ? rest : undefined;

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure, type EmrWrite, type Operations } from '../../connector.ts';
 import { instantAt, msAt } from '../clock.ts';
-import { participation } from '../lists/appointments.ts';
+import { participation_system } from '../lists/appointments.ts';
 import { visitTypesOf } from '../lists/visitCodes.ts';
 import { canSearch, type Emr } from '../references.ts';
 import { text } from '../values.ts';
@@ -14,24 +14,24 @@ type Input = Write extends EmrWrite<infer In, infer _Out> ? In : never;
 /** FHIR does not prevent double bookings, so conflicts are searched before and after the create. */
 export function createAppointment(emr: Emr): Write {
   const { client } = emr;
-  const settle = async (made: fhir.Appointment, input: Input, marker: string) => {
-    if (input.prevent_double_booking) await resolveDoubleBooking(emr, made, input, marker);
-    return { ehr_id: idOf(made) };
+  const confirm = async (created: fhir.Appointment, input: Input, marker: string) => {
+    if (input.prevent_double_booking) await resolveDoubleBooking(emr, created, input, marker);
+    return { ehr_id: idOf(created) };
   };
   return {
     send: async (input, marker) => {
       // Otherwise an earlier attempt would conflict with itself.
       const present =
         client.canFind('Appointment') && (await client.findByMarker<fhir.Appointment>('Appointment', marker));
-      if (present) return settle(present, input, marker);
+      if (present) return confirm(present, input, marker);
       const appointment = await toFhirAppointment(emr, input);
       if (input.prevent_double_booking) await throwIfTaken(emr, input, appointment);
-      return settle(await client.create(appointment, marker), input, marker);
+      return confirm(await client.create(appointment, marker), input, marker);
     },
     ...(client.canFind('Appointment') && {
       find: async (marker, input) => {
-        const made = await client.findByMarker<fhir.Appointment>('Appointment', marker);
-        return made && settle(made, input, marker);
+        const created = await client.findByMarker<fhir.Appointment>('Appointment', marker);
+        return created && confirm(created, input, marker);
       },
     }),
   };
@@ -48,7 +48,7 @@ async function toFhirAppointment(emr: Emr, input: Input): Promise<fhir.Appointme
   const concept = { coding: [type.coding] };
   const minutes = input.minutes ?? (await findFreeSlot(emr, input.provider_ehr_id, input.starts_at))?.minutes;
   if (minutes === undefined) {
-    throw new EmrFailure('refused', 'The EMR has no usual duration for this visit: duration must be sent.');
+    throw new EmrFailure('refused', 'The EMR has no default duration for this visit. Send duration.');
   }
   const start = instantAt(input.starts_at, emr.timezone);
   const end = new Date(Date.parse(start) + minutes * 60_000).toISOString();
@@ -67,24 +67,24 @@ async function toFhirAppointment(emr: Emr, input: Input): Promise<fhir.Appointme
 }
 
 function toParticipants(input: Input): fhir.AppointmentParticipant[] {
-  const taking = (reference: string, code?: string): fhir.AppointmentParticipant => ({
+  const participant = (reference: string, code?: string): fhir.AppointmentParticipant => ({
     actor: { reference },
     required: 'required',
     status: 'accepted',
-    ...(code !== undefined && { type: [{ coding: [{ system: participation, code }] }] }),
+    ...(code !== undefined && { type: [{ coding: [{ system: participation_system, code }] }] }),
   });
-  const second = input.secondary_provider_ehr_id;
+  const secondary = input.secondary_provider_ehr_id;
   return [
-    taking(`Patient/${input.patient_ehr_id}`),
-    taking(`Practitioner/${input.provider_ehr_id}`, 'PPRF'),
-    ...(second === null ? [] : [taking(`Practitioner/${second}`, 'SPRF')]),
-    taking(`Location/${input.location_ehr_id}`),
+    participant(`Patient/${input.patient_ehr_id}`),
+    participant(`Practitioner/${input.provider_ehr_id}`, 'PPRF'),
+    ...(secondary === null ? [] : [participant(`Practitioner/${secondary}`, 'SPRF')]),
+    participant(`Location/${input.location_ehr_id}`),
   ];
 }
 
 async function throwIfTaken(emr: Emr, input: Input, appointment: fhir.Appointment): Promise<void> {
   if (!canSearch(emr.client, 'Appointment', ['date'])) {
-    throw new EmrFailure('refused', 'The EMR cannot be asked whether the provider is free.');
+    throw new EmrFailure('refused', 'The EMR does not support checking whether the provider is free.');
   }
   throwOnConflict((await findConflicts(emr, toBooking(emr, input, appointment)))[0]);
 }
@@ -93,27 +93,27 @@ async function throwIfTaken(emr: Emr, input: Input, appointment: fhir.Appointmen
  * Two accounts may find the same time free and both book it. The appointment that was stored later is cancelled. Each
  * sees the other, so exactly one remains.
  */
-async function resolveDoubleBooking(emr: Emr, made: fhir.Appointment, input: Input, marker: string): Promise<void> {
+async function resolveDoubleBooking(emr: Emr, created: fhir.Appointment, input: Input, marker: string): Promise<void> {
   if (!emr.client.capabilities.interactions('Appointment').has('update')) return;
-  const conflicts = await afterCreate('', () => findConflicts(emr, toBooking(emr, input, made), 'appointments'));
-  const earlier = conflicts.find(({ appointment }) => appointment && stored(appointment) < stored(made));
-  const withdrawn = made.status === 'cancelled';
-  if (!earlier && !withdrawn) return;
-  if (!withdrawn) {
+  const conflicts = await afterCreate('', () => findConflicts(emr, toBooking(emr, input, created), 'appointments'));
+  const earlier = conflicts.find(({ appointment }) => appointment && storageKey(appointment) < storageKey(created));
+  const cancelled = created.status === 'cancelled';
+  if (!earlier && !cancelled) return;
+  if (!cancelled) {
     const cancel = (current: fhir.Appointment): fhir.Appointment => ({
       ...current,
       status: 'cancelled',
-      cancelationReason: { text: 'Booked twice at the same time' },
+      cancelationReason: { text: 'Double booking' },
     });
-    await afterCreate('The appointment overlaps another one and could not be taken back.', () =>
-      emr.client.update<fhir.Appointment>('Appointment', idOf(made), cancel, marker),
+    await afterCreate('The appointment overlaps another one and could not be cancelled.', () =>
+      emr.client.update<fhir.Appointment>('Appointment', idOf(created), cancel, marker),
     );
   }
   throwOnConflict(earlier ?? { type: 'appointment', details: 'The provider has another appointment at this time.' });
 }
 
 /** A sort key for the time of storage. At the same instant, the lower id is first. */
-function stored({ meta, id }: fhir.Appointment): string {
+function storageKey({ meta, id }: fhir.Appointment): string {
   const ms = Date.parse(meta?.lastUpdated ?? '') || 0;
   return `${String(ms).padStart(16, '0')} ${id}`;
 }

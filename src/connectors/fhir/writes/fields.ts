@@ -25,7 +25,7 @@ export function toSettings<Resource>(
     });
 }
 
-export function put<Resource>(resource: Resource, settings: readonly Setting<Resource>[]): Resource {
+export function applySettings<Resource>(resource: Resource, settings: readonly Setting<Resource>[]): Resource {
   for (const { field, value } of settings) field.write(resource, value);
   return resource;
 }
@@ -34,14 +34,18 @@ export function put<Resource>(resource: Resource, settings: readonly Setting<Res
  * Sets fields of a record that others may change concurrently. `first` is the version read first: a field that has
  * changed since then is not overwritten.
  */
-export function merge<Resource>(current: Resource, first: Resource, settings: readonly Setting<Resource>[]): Resource {
+export function mergeSettings<Resource>(
+  current: Resource,
+  first: Resource,
+  settings: readonly Setting<Resource>[],
+): Resource {
   for (const { field, value } of settings) {
     const now = field.read(current);
     if (now !== field.read(first) && now !== value) {
-      throw new EmrFailure('refused', `${field.label} was changed in the EMR at the same time. Nothing was changed.`);
+      throw new EmrFailure('refused', `${field.label} was changed in the EMR at the same time. Nothing was saved.`);
     }
   }
-  return put(current, settings);
+  return applySettings(current, settings);
 }
 
 /** The changes between two versions. A value that the server saved differently is marked. */
@@ -53,14 +57,14 @@ export function describeChanges<Resource>(
   return settings.flatMap(({ field, value }) => {
     const [was, is] = [before === undefined ? null : field.read(before), field.read(after)];
     if (was === is && is === value) return [];
-    const corrected = is === value ? {} : { corrected: { sent: value, note: 'The EMR saved another value.' } };
+    const corrected = is === value ? {} : { corrected: { sent: value, note: 'The EMR saved a different value.' } };
     return [{ field_label: field.label, before: was, after: is, property: field.property, ...corrected }];
   });
 }
 
 /** The changes of an update that was found after a lost response. The previous values are unknown. */
 export function changesWithoutBefore<Resource>(after: Resource, settings: readonly Setting<Resource>[]): SavedField[] {
-  const note = 'The answer of the EMR was lost: what stood here before is not known.';
+  const note = 'The EMR’s response was lost, so the previous value is unknown.';
   return settings.map(({ field, value }) => ({
     field_label: field.label,
     before: null,

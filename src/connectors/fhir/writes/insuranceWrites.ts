@@ -13,7 +13,7 @@ import {
   subscriber_fields,
   subscriberValues,
 } from './coverageFields.ts';
-import { changesWithoutBefore, describeChanges, merge, put, toSettings } from './fields.ts';
+import { applySettings, changesWithoutBefore, describeChanges, mergeSettings, toSettings } from './fields.ts';
 import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
 
 export function addPatientInsurance(emr: Emr): Operations['addPatientInsurance'] {
@@ -24,16 +24,19 @@ export function addPatientInsurance(emr: Emr): Operations['addPatientInsurance']
       const company = await resolveCompany(emr, { ehr_id: input.company_ehr_id });
       const subscriber = await createSubscriber(emr, input.patient_ehr_id, input, marker);
       const settings = toSettings(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
-      const coverage = put(emptyCoverage(input.patient_ehr_id), settings);
-      const { resource: made } = await subscriber.before('added', () => findOrCreate(client, coverage, marker));
-      return { ehr_id: idOf(made), changes: [...describeChanges(undefined, made, settings), ...subscriber.changes] };
+      const coverage = applySettings(emptyCoverage(input.patient_ehr_id), settings);
+      const { resource: created } = await subscriber.before('added', () => findOrCreate(client, coverage, marker));
+      return {
+        ehr_id: idOf(created),
+        changes: [...describeChanges(undefined, created, settings), ...subscriber.changes],
+      };
     },
     ...(client.canFind('Coverage') && {
       find: async (marker, input) => {
-        const made = await findCoverage(emr, input, marker);
-        if (!made) return undefined;
+        const created = await findCoverage(emr, input, marker);
+        if (!created) return undefined;
         const settings = toSettings(coverage_fields, coverageValues(input));
-        return { ehr_id: idOf(made), changes: describeChanges(undefined, made, settings) };
+        return { ehr_id: idOf(created), changes: describeChanges(undefined, created, settings) };
       },
     }),
   };
@@ -53,7 +56,7 @@ export function updatePatientInsurance(emr: Emr): Operations['updatePatientInsur
       const subscriber = await createSubscriber(emr, patient_ehr_id, input, marker);
       const settings = toSettings(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
       const { before, after } = await subscriber.before('changed', () =>
-        client.update<fhir.Coverage>('Coverage', id, (now, first) => merge(now, first, settings), marker),
+        client.update<fhir.Coverage>('Coverage', id, (now, first) => mergeSettings(now, first, settings), marker),
       );
       return { ehr_id: id, changes: [...describeChanges(before, after, settings), ...subscriber.changes] };
     },
@@ -83,10 +86,10 @@ async function findCoverage(
 export async function initialCoverage(
   emr: Emr,
   patient_ehr_id: string,
-  { company, ...said }: PatientCoverage,
+  { company, ...fields }: PatientCoverage,
 ): Promise<fhir.Coverage> {
-  const values = { ...coverageValues(said), ...(await resolveCompany(emr, company)) };
-  return put(emptyCoverage(patient_ehr_id), toSettings(coverage_fields, values));
+  const values = { ...coverageValues(fields), ...(await resolveCompany(emr, company)) };
+  return applySettings(emptyCoverage(patient_ehr_id), toSettings(coverage_fields, values));
 }
 
 /** The values of a coverage's payer. A company given by name is linked only if exactly one has that name. */
@@ -104,12 +107,14 @@ async function resolveCompany(
     ? await client.searchAll<fhir.Organization>('Organization', { name: searchValue(name) })
     : [];
   const same = (each: fhir.Organization) => text(each.name)?.toLowerCase() === name.trim().toLowerCase();
-  const [only, ...more] = found.filter((each) => isInsurer(each) && same(each));
-  return only && more.length === 0 ? { insurance_ehr_id: idOf(only), insurance_name: name } : { insurance_name: name };
+  const [match, ...others] = found.filter((each) => isInsurer(each) && same(each));
+  return match && others.length === 0
+    ? { insurance_ehr_id: idOf(match), insurance_name: name }
+    : { insurance_name: name };
 }
 
 /** `before` runs the coverage write and explains its failure when the subscriber already exists. */
-type Subscribed = {
+type SubscriberResult = {
   values: Record<string, unknown>;
   changes: SavedField[];
   before: <T>(was: string, work: () => Promise<T>) => Promise<T>;
@@ -121,16 +126,16 @@ async function createSubscriber(
   patient_ehr_id: string,
   { relationship, subscriber }: InsuranceFields,
   marker: string,
-): Promise<Subscribed> {
+): Promise<SubscriberResult> {
   if (!subscriber) {
     return { values: relationship === '01' ? { guarantor_id: null } : {}, changes: [], before: (_was, work) => work() };
   }
   const settings = toSettings(subscriber_fields, subscriberValues(subscriber));
-  const person = put(emptySubscriber(patient_ehr_id, relationship), settings);
-  const { resource: made } = await findOrCreate(client, person, `${marker}-subscriber`);
+  const person = applySettings(emptySubscriber(patient_ehr_id, relationship), settings);
+  const { resource: created } = await findOrCreate(client, person, `${marker}-subscriber`);
   return {
-    values: { guarantor_id: idOf(made) },
-    changes: describeChanges(undefined, made, settings),
-    before: (was, work) => afterCreate(`The subscriber was entered, but the insurance was not ${was}.`, work),
+    values: { guarantor_id: idOf(created) },
+    changes: describeChanges(undefined, created, settings),
+    before: (was, work) => afterCreate(`The subscriber was created, but the insurance was not ${was}.`, work),
   };
 }

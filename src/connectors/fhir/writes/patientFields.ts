@@ -154,9 +154,9 @@ function telecomField(
     label,
     read: ({ telecom }) => contactValue(telecom, system, uses),
     write: (patient, value) => {
-      const present = telecomOf(patient.telecom, system, uses);
-      const others = list(patient.telecom).filter((each) => each !== present);
-      const changed = value === null ? null : { ...(present ?? { system, use }), value };
+      const existing = telecomOf(patient.telecom, system, uses);
+      const others = list(patient.telecom).filter((each) => each !== existing);
+      const changed = value === null ? null : { ...(existing ?? { system, use }), value };
       patient.telecom = nonEmptyList([...others, changed]);
     },
   };
@@ -173,12 +173,12 @@ function addressField(
     label,
     read: ({ address }) => addressParts(currentAddress(address))[part],
     write: (patient, value) => {
-      const present = currentAddress(patient.address);
-      const address: fhir.Address = present ?? { use: 'home' };
+      const existing = currentAddress(patient.address);
+      const address: fhir.Address = existing ?? { use: 'home' };
       // The full text would still contain the old address.
       address.text = undefined;
       write(address, value);
-      if (!present) patient.address = [...list(patient.address), address];
+      if (!existing) patient.address = [...list(patient.address), address];
     },
   };
 }
@@ -188,30 +188,30 @@ function contactField(
   label: string,
   { read, write }: Pick<Field<fhir.PatientContact>, 'read' | 'write'>,
 ): Field<Patient> {
-  const present = ({ contact }: Patient) =>
+  const existing = ({ contact }: Patient) =>
     list(contact).find(({ relationship }) => list(relationship).some(isEmergency));
   return {
     property,
     label,
-    read: (patient) => read(present(patient) ?? {}),
+    read: (patient) => read(existing(patient) ?? {}),
     write: (patient, value) => {
-      const contact = present(patient) ?? { relationship: [emergency] };
-      if (!present(patient)) patient.contact = [...list(patient.contact), contact];
+      const contact = existing(patient) ?? { relationship: [emergency] };
+      if (!existing(patient)) patient.contact = [...list(patient.contact), contact];
       write(contact, value);
     },
   };
 }
 
 function editableName(patient: Patient): fhir.HumanName {
-  const present = currentName(patient.name);
-  const name: fhir.HumanName = present ?? { use: 'official' };
+  const existing = currentName(patient.name);
+  const name: fhir.HumanName = existing ?? { use: 'official' };
   name.text = undefined;
-  if (!present) patient.name = [...list(patient.name), name];
+  if (!existing) patient.name = [...list(patient.name), name];
   return name;
 }
 
 /** FHIR does not allow empty lists. */
 function nonEmptyList<T>(all: readonly (T | null)[]): T[] | undefined {
-  const there = all.filter((each): each is T => each !== null);
-  return there.length > 0 ? there : undefined;
+  const present = all.filter((each): each is T => each !== null);
+  return present.length > 0 ? present : undefined;
 }

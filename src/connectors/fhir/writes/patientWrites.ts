@@ -5,7 +5,14 @@ import { todayIn } from '../clock.ts';
 import { mrnOf } from '../lists/patients.ts';
 import type { Emr } from '../references.ts';
 import { currentAddress, list } from '../values.ts';
-import { changesWithoutBefore, describeChanges, merge, put, type Setting, toSettings } from './fields.ts';
+import {
+  applySettings,
+  changesWithoutBefore,
+  describeChanges,
+  mergeSettings,
+  type Setting,
+  toSettings,
+} from './fields.ts';
 import { initialCoverage } from './insuranceWrites.ts';
 import { patient_fields, patientValues } from './patientFields.ts';
 import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
@@ -19,19 +26,16 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
       rejectUnsupportedFields(input, { responsible_party: payer, pharmacy_id: pharmacy_ehr_id, check_eligibility });
       const settings = toSettings(patient_fields, patientValues(input));
       const blank: fhir.Patient = { resourceType: 'Patient', active: true };
-      const { resource: patient, found } = await findOrCreate(client, put(blank, settings), marker);
+      const { resource: patient, found } = await findOrCreate(client, applySettings(blank, settings), marker);
       const id = idOf(patient);
-      await afterCreate(
-        `The patient was created with the MRN '${mrnOf(patient)}', but not all that belongs to it.`,
-        async () => {
-          // An earlier attempt may have used values that the client has corrected since.
-          const stale = found && describeChanges(patient, patient, settings).length > 0;
-          if (stale) await client.update<fhir.Patient>('Patient', id, (now) => put(now, settings), marker);
-          for (const [n, coverage] of input.coverages.entries()) {
-            await findOrCreate(client, await initialCoverage(emr, id, coverage), `${marker}-coverage-${n + 1}`);
-          }
-        },
-      );
+      await afterCreate(`The patient was created with MRN '${mrnOf(patient)}', but not all of its data.`, async () => {
+        // An earlier attempt may have used values that the client has corrected since.
+        const stale = found && describeChanges(patient, patient, settings).length > 0;
+        if (stale) await client.update<fhir.Patient>('Patient', id, (now) => applySettings(now, settings), marker);
+        for (const [n, coverage] of input.coverages.entries()) {
+          await findOrCreate(client, await initialCoverage(emr, id, coverage), `${marker}-coverage-${n + 1}`);
+        }
+      });
       return { ehr_id: id, mrn: mrnOf(patient) };
     },
     ...(client.canFind('Patient') && {
@@ -54,14 +58,14 @@ export function updatePatient(emr: Emr): Operations['updatePatient'] {
   return {
     send: async (input, marker) => {
       rejectUnsupportedFields(input);
-      const wanted = settings(input);
+      const settings_wanted = settings(input);
       const { before, after } = await client.update<fhir.Patient>(
         'Patient',
         input.patient_ehr_id,
-        (current, first) => changed(current, first, wanted, input, timezone),
+        (current, first) => applyUpdate(current, first, settings_wanted, input, timezone),
         marker,
       );
-      return { ehr_id: input.patient_ehr_id, changes: describeChanges(before, after, wanted) };
+      return { ehr_id: input.patient_ehr_id, changes: describeChanges(before, after, settings_wanted) };
     },
     ...(client.canFind('Patient') && {
       find: async (marker, input) => {
@@ -73,22 +77,23 @@ export function updatePatient(emr: Emr): Operations['updatePatient'] {
 }
 
 /** Keeps the previous address as an old one, unless the request says otherwise. */
-function changed(
+function applyUpdate(
   current: fhir.Patient,
   first: fhir.Patient,
-  wanted: readonly Setting<fhir.Patient>[],
+  settings_wanted: readonly Setting<fhir.Patient>[],
   { save_previous_address }: PatientUpdate,
   timezone: string,
 ): fhir.Patient {
-  const moves = wanted.some(
+  const address_changed = settings_wanted.some(
     ({ field, value }) => field.property.startsWith('address_') && field.read(current) !== value,
   );
   const present = currentAddress(current.address);
-  const former = moves && save_previous_address && present && structuredClone({ ...present, use: 'old' as const });
-  const patient = merge(current, first, wanted);
-  if (!former) return patient;
-  former.period = { ...former.period, end: todayIn(timezone) };
-  return { ...patient, address: [...list(patient.address), former] };
+  const previous =
+    address_changed && save_previous_address && present && structuredClone({ ...present, use: 'old' as const });
+  const patient = mergeSettings(current, first, settings_wanted);
+  if (!previous) return patient;
+  previous.period = { ...previous.period, end: todayIn(timezone) };
+  return { ...patient, address: [...list(patient.address), previous] };
 }
 
 /**

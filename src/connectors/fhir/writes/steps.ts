@@ -21,15 +21,15 @@ export async function findOrCreate<T extends fhir.FhirResource>(
  * Runs work that follows a create. If it fails, the record exists nevertheless: a rejection says so (`message`), and
  * any other failure leaves the outcome unknown until the record is looked up.
  */
-export async function afterCreate<T>(stands: string, work: () => Promise<T>): Promise<T> {
+export async function afterCreate<T>(message: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof EmrFailure)) throw error;
     const final = error.kind === 'refused' || error.kind === 'not_found';
     if (final)
-      throw new EmrFailure('refused', `${stands} ${error.message}`, { details: error.details ?? {}, cause: error });
-    throw new EmrFailure('unknown_outcome', error.message, { taken: error.taken, cause: error });
+      throw new EmrFailure('refused', `${message} ${error.message}`, { details: error.details ?? {}, cause: error });
+    throw new EmrFailure('unknown_outcome', error.message, { accepted: error.accepted, cause: error });
   }
 }
 
@@ -39,11 +39,11 @@ export function rejectUnsupported(fields: Record<string, unknown>): void {
     const value = fields[name];
     return value !== undefined && value !== null && value !== false && value !== '';
   });
-  if (field !== undefined) throw new EmrFailure('refused', `This EMR has no place for '${field}'.`);
+  if (field !== undefined) throw new EmrFailure('refused', `This EMR does not support '${field}'.`);
 }
 
 export function idOf(resource: fhir.FhirResource): string {
   const { id } = resource;
-  if (id === undefined || id === '') throw new EmrFailure('unknown_outcome', 'The EMR did not say what it stored.');
+  if (id === undefined || id === '') throw new EmrFailure('unknown_outcome', 'The EMR did not confirm what it stored.');
   return id;
 }

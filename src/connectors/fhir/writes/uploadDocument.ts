@@ -22,8 +22,8 @@ export function uploadDocument(emr: Emr): Write {
       const document = await storeDocument(emr, input, marker);
       const id = idOf(document);
       if (task_wanted) {
-        const stands = 'The document was stored, but nobody was told of it.';
-        await afterCreate(stands, () => findOrCreate(client, taskFor(input, id), `${marker}-task`));
+        const message = 'The document was stored, but the review task was not created.';
+        await afterCreate(message, () => findOrCreate(client, toTask(input, id), `${marker}-task`));
       }
       return { ehr_id: id };
     },
@@ -48,10 +48,10 @@ async function storeDocument(emr: Emr, input: Input, marker: string): Promise<fh
   const { client } = emr;
   const data = input.content.toString('base64');
   try {
-    return (await findOrCreate(client, documentFrom(input, { data }), marker)).resource;
+    return (await findOrCreate(client, toDocument(input, { data }), marker)).resource;
   } catch (error) {
-    const beside = client.capabilities.interactions('Binary').has('create');
-    if (!(error instanceof EmrFailure && error.kind === 'refused' && beside)) throw error;
+    const can_store_binary = client.capabilities.interactions('Binary').has('create');
+    if (!(error instanceof EmrFailure && error.kind === 'refused' && can_store_binary)) throw error;
     const binary: fhir.Binary = {
       resourceType: 'Binary',
       contentType: input.type,
@@ -66,11 +66,11 @@ async function storeDocument(emr: Emr, input: Input, marker: string): Promise<fh
       // The server rejects both forms. Its answer to the first is the reason.
       throw failure instanceof EmrFailure && failure.kind === 'refused' ? error : failure;
     });
-    return (await findOrCreate(client, documentFrom(input, { url: `Binary/${idOf(stored)}` }), marker)).resource;
+    return (await findOrCreate(client, toDocument(input, { url: `Binary/${idOf(stored)}` }), marker)).resource;
   }
 }
 
-function documentFrom(input: Input, content: { data: string } | { url: string }): fhir.DocumentReference {
+function toDocument(input: Input, content: { data: string } | { url: string }): fhir.DocumentReference {
   return {
     resourceType: 'DocumentReference',
     status: 'current',
@@ -90,7 +90,7 @@ const titles = {
   'image/png': 'document.png',
 } as const;
 
-function taskFor(input: Input, document_id: string): fhir.Task {
+function toTask(input: Input, document_id: string): fhir.Task {
   return {
     resourceType: 'Task',
     status: 'requested',

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { EmrFailure, type EmrWrite } from '../connector.ts';
-import { answerOf, path, unreadable } from './call.ts';
-import type { Ask } from './session.ts';
+import { bodyOf, path, unreadable_response } from './call.ts';
+import type { SendRequest } from './session.ts';
 import { id, text, textOrNull } from './values.ts';
 
 const Receipt = Type.Object({
@@ -22,30 +22,30 @@ type OutputOf<Write> = Write extends EmrWrite<never, infer Output> ? Output : ne
  * Larkspur stores our marker as `externalRef` and accepts it once per operation. A write that is still in progress when
  * `find` returns nothing cannot be duplicated: the second request waits for the first and gets its record.
  */
-export function write<Write extends EmrWrite<never, { ehr_id: string }>>(
+export function defineWrite<Write extends EmrWrite<never, { ehr_id: string }>>(
   operation: string,
-  labelOf: (input: InputOf<Write>) => { path: string; body: Record<string, unknown> },
-  outputOf: (receipt: Receipt) => OutputOf<Write>,
+  toRequest: (input: InputOf<Write>) => { path: string; body: Record<string, unknown> },
+  toOutput: (receipt: Receipt) => OutputOf<Write>,
 ) {
-  return (ask: Ask): Required<EmrWrite<InputOf<Write>, OutputOf<Write>>> => {
+  return (request: SendRequest): Required<EmrWrite<InputOf<Write>, OutputOf<Write>>> => {
     const find = async (marker: string): Promise<OutputOf<Write> | undefined> => {
-      const asked = path`/api/receipts/${operation}/${marker}`;
-      const reply = await ask({ method: 'GET', path: asked, answer: receipt });
-      if ('answer' in reply) return outputOf(reply.answer);
+      const url = path`/api/receipts/${operation}/${marker}`;
+      const reply = await request({ method: 'GET', path: url, schema: receipt });
+      if ('body' in reply) return toOutput(reply.body);
       if (reply.code === 'NOT_FOUND') return undefined;
       // Any other failure leaves open whether the write arrived.
       throw new EmrFailure('unavailable', reply.failure.message);
     };
     return {
       send: async (input, marker) => {
-        const { path, body } = labelOf(input);
+        const { path, body } = toRequest(input);
         const sent = { ...body, externalRef: marker };
-        const reply = await ask({ method: 'POST', path, body: sent, answer: receipt, writes: true });
-        if (!('code' in reply) || reply.code !== 'DUPLICATE_REFERENCE') return outputOf(answerOf(reply));
+        const reply = await request({ method: 'POST', path, body: sent, schema: receipt, writes: true });
+        if (!('code' in reply) || reply.code !== 'DUPLICATE_REFERENCE') return toOutput(bodyOf(reply));
         // An earlier attempt arrived. Its receipt has the result; if it cannot be read now, the next attempt reads it.
-        const before = await find(marker).catch(() => undefined);
-        if (!before) throw new EmrFailure('unknown_outcome', unreadable);
-        return before;
+        const earlier = await find(marker).catch(() => undefined);
+        if (!earlier) throw new EmrFailure('unknown_outcome', unreadable_response);
+        return earlier;
       },
       find,
     };
