@@ -1,25 +1,26 @@
-import type { Check } from './check.ts';
-import { fail } from './check.ts';
+import { type Check, fail } from './check.ts';
 import { lists } from './listChecks.ts';
 import { reads } from './readChecks.ts';
 import { samples } from './samples.ts';
 
-/** What a connector says of itself, before anybody is asked. */
+/** What a connector declares, checked before the first request. */
 export const declarationChecks: readonly Check[] = [
   {
     id: 'declaration.named',
-    promise: 'it has a name for the API, a name for people, and a form to sign in with',
+    expectation: 'the connector has a valid name, a display name and sign-in fields',
     run: async ({ connector }) => {
-      if (!/^[a-z][a-z0-9_-]*$/.test(connector.name)) fail('the name is not lower-case letters, digits, - and _');
-      if (!connector.display_name.trim()) fail('there is no name for people');
+      if (!/^[a-z][a-z0-9_-]*$/.test(connector.name))
+        fail('the name must consist of lower-case letters, digits, - and _');
+      if (!connector.display_name.trim()) fail('display_name is empty');
       const names = connector.credential_fields.map(({ name }) => name);
-      if (names.length === 0 || new Set(names).size !== names.length) fail('the sign-in fields are none or double');
-      if (connector.credential_fields.some(({ label }) => !label.trim())) fail('a sign-in field has no label');
+      if (names.length === 0 || new Set(names).size !== names.length)
+        fail('credential_fields is empty or contains duplicates');
+      if (connector.credential_fields.some(({ label }) => !label.trim())) fail('a credential field has no label');
     },
   },
   {
     id: 'declaration.secrets',
-    promise: 'every field that holds a secret is marked, so that it is masked and never shown again',
+    expectation: 'every secret field is marked, so that it is masked and never shown again',
     run: async ({ connector }) => {
       const bare = connector.credential_fields.find(
         ({ name, secret }) => !secret && /password|secret|token|private_key/i.test(name) && !/way|method/i.test(name),
@@ -29,7 +30,7 @@ export const declarationChecks: readonly Check[] = [
   },
   {
     id: 'declaration.limits',
-    promise: 'the number of lanes that may be at work at once is a whole one, from one up',
+    expectation: 'parallel_max is a positive integer',
     run: async ({ connector }) => {
       const { parallel_max } = connector.limits;
       if (!Number.isInteger(parallel_max) || parallel_max < 1) fail(`parallel_max is ${parallel_max}`);
@@ -37,46 +38,48 @@ export const declarationChecks: readonly Check[] = [
   },
   {
     id: 'declaration.address',
-    promise: 'the address in use is one that may be linked',
+    expectation: 'the address is accepted by refuseAddress',
     run: async ({ connector, address }) => {
       const refused = connector.refuseAddress(new URL(address));
       if (refused !== undefined) fail(`the address ${refused}`);
     },
   },
   {
-    id: 'declaration.offers',
-    promise: 'it offers operations of the interface, each once',
+    id: 'declaration.capabilities',
+    expectation: 'capabilities contains known operations, each once',
     run: async ({ connector }) => {
       const known = [...Object.keys(lists), ...Object.keys(reads), ...Object.keys(samples)];
-      const strange = connector.capabilities.find((name) => !known.includes(name));
-      if (strange) fail(`there is no operation ${strange}`);
-      if (new Set(connector.capabilities).size !== connector.capabilities.length) fail('an operation is offered twice');
+      const unknown = connector.capabilities.find((name) => !known.includes(name));
+      if (unknown) fail(`unknown operation ${unknown}`);
+      if (new Set(connector.capabilities).size !== connector.capabilities.length)
+        fail('capabilities contains duplicates');
     },
   },
   {
-    id: 'offers.opened',
-    promise: 'an open account gives exactly the operations it offers: each of them, and none beside them',
+    id: 'capabilities.match',
+    expectation: 'open returns exactly the operations that the account supports',
     run: async (env) => {
       const { grant, timezone } = await env.session();
       const { endpoint } = env.endpoint();
       const access = { credentials: env.credentials, grant, saveGrant: async () => {}, timezone };
-      const given = env.connector.open(endpoint, access);
-      const offered = await env.offers();
-      const missing = offered.filter((name) => given[name] === undefined);
-      if (missing.length > 0) fail(`offered but not given: ${missing.join(', ')}`);
-      const beside = Object.entries(given).filter(([name, each]) => each && !offered.some((one) => one === name));
-      if (beside.length > 0) fail(`given but not offered: ${beside.map(([name]) => name).join(', ')}`);
-      const undeclared = offered.filter((name) => !env.connector.capabilities.includes(name));
-      if (undeclared.length > 0) fail(`the account offers what the connector does not: ${undeclared.join(', ')}`);
+      const operations = env.connector.open(endpoint, access);
+      const supported = await env.capabilities();
+      const missing = supported.filter((name) => operations[name] === undefined);
+      if (missing.length > 0) fail(`supported but not returned by open: ${missing.join(', ')}`);
+      const extra = Object.entries(operations).filter(([name, each]) => each && !supported.some((one) => one === name));
+      if (extra.length > 0) fail(`returned by open but not supported: ${extra.map(([name]) => name).join(', ')}`);
+      const undeclared = supported.filter((name) => !env.connector.capabilities.includes(name));
+      if (undeclared.length > 0)
+        fail(`supported by the account but not declared by the connector: ${undeclared.join(', ')}`);
     },
   },
   {
-    id: 'offers.quiet',
-    promise: 'opening an account asks nothing of the EMR',
+    id: 'capabilities.no_requests',
+    expectation: 'opening an account sends no request',
     run: async (env) => {
       const { calls } = await env.open();
       await new Promise((done) => setImmediate(done));
-      if (calls.length > 0) fail(`${calls.length} calls were made before anything was asked for`);
+      if (calls.length > 0) fail(`${calls.length} requests were sent`);
     },
   },
 ];

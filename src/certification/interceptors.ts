@@ -1,7 +1,7 @@
 import { OutboundFailure, type OutboundResponse } from '../security/outbound.ts';
 import type { Call, Interceptor } from './environment.ts';
 
-const answer = (status: number, body: string, headers: Record<string, string> = {}): OutboundResponse => ({
+const response = (status: number, body: string, headers: Record<string, string> = {}): OutboundResponse => ({
   status,
   headers,
   body: Buffer.from(body),
@@ -9,47 +9,51 @@ const answer = (status: number, body: string, headers: Record<string, string> = 
 });
 const page = '<!doctype html><html><title>Maintenance</title><body><h1>Back soon</h1></body></html>';
 
-/** Answers that tell nothing about what was asked: what servers, proxies and lines really send. */
-export const useless = {
-  'an error (500)': () => answer(500, '{"error":"internal"}', { 'content-type': 'application/json' }),
-  'a page instead of data': () => answer(200, page, { 'content-type': 'text/html' }),
-  'a page with an error (502)': () => answer(502, page, { 'content-type': 'text/html' }),
-  'an empty answer': () => answer(200, ''),
-  'half an answer': () => ({ ...answer(200, '{"resourceType":"Bundle","rows":[{"a', {}), truncated: true }),
-  'JSON of another kind': () => answer(200, '{"hello":"world"}', { 'content-type': 'application/json' }),
-  'a redirect': () => answer(302, '', { location: 'http://198.51.100.1/' }),
+/** Responses that servers and proxies really send and that say nothing about the request. */
+export const unusable_responses = {
+  'an error (500)': () => response(500, '{"error":"internal"}', { 'content-type': 'application/json' }),
+  'an HTML page': () => response(200, page, { 'content-type': 'text/html' }),
+  'an HTML error page (502)': () => response(502, page, { 'content-type': 'text/html' }),
+  'an empty response': () => response(200, ''),
+  'a truncated response': () => ({ ...response(200, '{"resourceType":"Bundle","rows":[{"a', {}), truncated: true }),
+  'unrelated JSON': () => response(200, '{"hello":"world"}', { 'content-type': 'application/json' }),
+  'a redirect': () => response(302, '', { location: 'http://198.51.100.1/' }),
 } satisfies Record<string, () => OutboundResponse>;
 
-export const too_many = answer(429, '', { 'retry-after': '7' });
-
-export const answering =
+export const respondWith =
   (make: () => OutboundResponse): Interceptor =>
   async () =>
     make();
 
-/** Nobody is there: nothing was sent. */
+export const tooManyRequests = respondWith(() => response(429, '', { 'retry-after': '7' }));
+
+/** Nothing was sent. */
 export const unreachable: Interceptor = async () => {
   throw new OutboundFailure('unreachable', 'The address refuses connections.');
 };
 
-/** The connection breaks after the request went out, and the EMR never saw it. */
-export const cut: Interceptor = async () => {
-  throw new OutboundFailure('broken', 'The connection broke off.', { sent: true });
+/** The connection is lost after the request was sent, before it reached the EMR. */
+export const dropConnection: Interceptor = async () => {
+  throw new OutboundFailure('broken', 'The connection was lost.', { sent: true });
 };
 
-/** The EMR does what it was asked, and its answer never arrives. */
-export const losing: Interceptor = async (_, pass) => {
+/** The EMR applies the request, and its response is lost. */
+export const loseResponse: Interceptor = async (_, pass) => {
   await pass();
-  throw new OutboundFailure('broken', 'The connection broke off.', { sent: true });
+  throw new OutboundFailure('broken', 'The connection was lost.', { sent: true });
 };
 
-/** The call with this number (from 0), of those that may write when `of` says so; the others pass. */
-export function at(index: number, intercept: Interceptor, of: (call: Call) => boolean = () => true): Interceptor {
+/** Intercepts the call with this index (from 0) among those that `counts` accepts, and passes the others. */
+export function onCall(
+  index: number,
+  intercept: Interceptor,
+  counts: (call: Call) => boolean = () => true,
+): Interceptor {
   let seen = -1;
-  return (call, pass, request) => (of(call) && ++seen === index ? intercept(call, pass, request) : pass());
+  return (call, pass, request) => (counts(call) && ++seen === index ? intercept(call, pass, request) : pass());
 }
 
-/** A call that changes something. Asking is done by GET, or in FHIR by a form sent to `_search`. */
-export function mayWrite({ method, url }: Call): boolean {
+/** Whether the call may change something. Reads are GET requests or FHIR searches by POST. */
+export function isWrite({ method, url }: Call): boolean {
   return method !== 'GET' && method !== 'HEAD' && !new URL(url).pathname.endsWith('/_search');
 }

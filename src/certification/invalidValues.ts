@@ -1,52 +1,43 @@
-/** What is wrong with the values of a record, in words that hold none of them; undefined where nothing is. */
+/** Describes the first invalid value of a record without quoting it. Returns undefined if all are valid. */
 export function findInvalidValue(value: unknown, name = ''): string | undefined {
-  if (Array.isArray(value)) return firstOf(value.map((each) => () => findInvalidValue(each, name)));
   if (typeof value === 'object' && value !== null) {
-    return firstOf(
-      Object.entries(value).map(
-        ([key, each]) =>
-          () =>
-            findInvalidValue(each, key),
-      ),
-    );
+    for (const [key, each] of Object.entries(value)) {
+      const problem = findInvalidValue(each, Array.isArray(value) ? name : key);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
   }
-  if (typeof value === 'number' && !Number.isFinite(value)) return `a number that is none in ${name}`;
-  if (name === 'minutes' && typeof value === 'number' && value < 0) return 'less than no minutes';
+  if (typeof value === 'number' && !Number.isFinite(value)) return `an invalid number in ${name}`;
+  if (name === 'minutes' && typeof value === 'number' && value < 0) return 'negative minutes';
   if (typeof value !== 'string') return undefined;
-  if (name === 'timezone') return isZone(value) ? undefined : 'a time zone that is not an IANA name';
-  const rule = rules.find(({ of }) => of.test(name));
-  return rule?.holds(value) === false ? `${rule.wrong} in ${name}` : undefined;
+  if (name === 'timezone') return isTimezone(value) ? undefined : 'an invalid time zone';
+  const rule = rules.find(({ fields }) => fields.test(name));
+  return rule?.isValid(value) === false ? `${rule.problem} in ${name}` : undefined;
 }
 
-const rules = [
-  { of: /^starts$/, holds: isLocalTime, wrong: 'no local date and time' },
-  {
-    of: /^(dob|service_date|claim_date|order_date|start_date|plan_begin_date)$/,
-    holds: isDay,
-    wrong: 'no day of a calendar',
-  },
-  {
-    of: /^(start|end)$/,
-    holds: (text: string) => /^T([01]\d|2[0-4]):[0-5]\d:[0-5]\d$/.test(text),
-    wrong: 'no time of a day',
-  },
-  // EMRs that know nothing must say null: an empty text would be stored and searched for as if it were something.
-  {
-    of: /^(mrn|phone|cell_phone|email|npi|patient_mrn)$/,
-    holds: (text: string) => text.trim() !== '',
-    wrong: 'an empty text',
-  },
-] satisfies { of: RegExp; holds: (text: string) => boolean; wrong: string }[];
+type Rule = { fields: RegExp; isValid: (text: string) => boolean; problem: string };
 
-function firstOf(asked: (() => string | undefined)[]): string | undefined {
-  for (const ask of asked) {
-    const fault = ask();
-    if (fault !== undefined) return fault;
-  }
-  return undefined;
-}
+const rules: readonly Rule[] = [
+  { fields: /^starts$/, isValid: isLocalTime, problem: 'an invalid local time' },
+  {
+    fields: /^(dob|service_date|claim_date|order_date|start_date|plan_begin_date)$/,
+    isValid: isDay,
+    problem: 'an invalid date',
+  },
+  {
+    fields: /^(start|end)$/,
+    isValid: (text) => /^T([01]\d|2[0-4]):[0-5]\d:[0-5]\d$/.test(text),
+    problem: 'an invalid time of day',
+  },
+  // Unknown values must be null: an empty text would be stored and found by searches.
+  {
+    fields: /^(mrn|phone|cell_phone|email|npi|patient_mrn)$/,
+    isValid: (text) => text.trim() !== '',
+    problem: 'an empty text',
+  },
+];
 
-/** A day that exists: not the 30th of February, and not year 1. */
+/** An existing date between 1800 and 2199. */
 function isDay(text: string): boolean {
   if (!/^(18|19|20|21)\d\d-\d\d-\d\d$/.test(text)) return false;
   const time = Date.parse(`${text}T00:00:00Z`);
@@ -58,8 +49,7 @@ function isLocalTime(text: string): boolean {
   return isDay(day) && /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/.test(clock);
 }
 
-/** Whether it is the name of a time zone that clocks can go by. */
-export function isZone(zone: string): boolean {
+export function isTimezone(zone: string): boolean {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: zone }).format(0) !== '';
   } catch {

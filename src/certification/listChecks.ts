@@ -14,14 +14,14 @@ import { ReferringProviderSource } from '../model/referringProvider.ts';
 import { StaffMemberSource } from '../model/staff.ts';
 import { VisitCode } from '../model/visitCode.ts';
 import type { OutboundResponse } from '../security/outbound.ts';
-import { type Check, fail, failureOf, skip } from './check.ts';
+import { type Check, expectFailure, fail, skip, skipUnsupported } from './check.ts';
 import type { Environment, ListName } from './environment.ts';
-import { answering, at, useless } from './interceptors.ts';
+import { onCall, respondWith, unusable_responses } from './interceptors.ts';
 import { findInvalidValue } from './invalidValues.ts';
 
 const known = Type.Object({ ehr_id: Type.String({ minLength: 1 }) });
 
-/** What the rows of each list are. */
+/** The schema of each list's rows. */
 export const lists: Record<ListName, TSchema> = {
   listProviders: ProviderSource,
   listStaff: StaffMemberSource,
@@ -38,90 +38,102 @@ export const lists: Record<ListName, TSchema> = {
   listOrders: OrderSource,
 };
 
-/** A page is kept in memory whole; a list never is. */
+/** A page is held in memory, a list is not. */
 const page_rows_max = 1000;
 
-// The keys of the table are the names of lists; TypeScript gives them back as texts.
+// Object.keys loses the type of the keys.
 const names = Object.keys(lists) as ListName[];
 
 export const listChecks: readonly Check[] = names.flatMap((name): Check[] => [
   {
     id: `${name}.rows`,
-    promise: 'every row is what the interface says, with an id of its own, and with dates and times that exist',
+    expectation: 'every row matches its schema, has a unique id and contains valid dates and times',
     run: async (env) => {
       const rows = await env.rows(name);
-      const [right, identified] = [Compile(lists[name]), Compile(known)];
+      const [schema, identified] = [Compile(lists[name]), Compile(known)];
       const ids = new Set<string>();
       for (const [index, row] of rows.entries()) {
         if (!identified.Check(row)) return fail(`row ${index} has no id`);
-        if (ids.has(row.ehr_id)) fail(`row ${index} has the id of an earlier one`);
+        if (ids.has(row.ehr_id)) fail(`row ${index} repeats an id`);
         ids.add(row.ehr_id);
-        if (!right.Check(row)) fail(`row ${index} is wrong at ${right.Errors(row)[0]?.instancePath || '/'}`);
-        const fault = findInvalidValue(row);
-        if (fault) fail(`row ${index} has ${fault}`);
+        if (!schema.Check(row))
+          fail(`row ${index} does not match the schema at ${schema.Errors(row)[0]?.instancePath || '/'}`);
+        const problem = findInvalidValue(row);
+        if (problem) fail(`row ${index} has ${problem}`);
       }
     },
   },
   {
-    id: `${name}.whole`,
-    promise: 'the list is read to its end, page by page, and the same rows come again',
+    id: `${name}.complete`,
+    expectation: 'the list is read to its end, page by page, and a second read returns the same rows',
     run: async (env) => {
       const rows = await env.rows(name);
       const again = await pagesOf(env, name);
       const longest = Math.max(0, ...again.map((page) => page.length));
-      if (longest > page_rows_max) fail(`a page of ${longest} rows`);
+      if (longest > page_rows_max) fail(`a page has ${longest} rows`);
       const [first, second] = [rows, again.flat()].map((all) => all.map(({ ehr_id }) => ehr_id).sort());
-      const grown = first?.some((id) => !second?.includes(id));
-      if (grown) fail('rows of the first reading are missing in the second');
+      const missing = first?.some((id) => !second?.includes(id));
+      if (missing) fail('rows of the first read are missing from the second');
       const expected = env.counts?.[name];
-      if (expected !== undefined && rows.length !== expected) fail(`${rows.length} rows of ${expected}`);
+      if (expected !== undefined && rows.length !== expected) fail(`${rows.length} of ${expected} rows were returned`);
     },
   },
   {
     id: `${name}.since`,
-    promise:
-      'where it can be asked for changes alone, it says where to begin again, and gives no more than the list has',
+    expectation: 'an incremental list returns a position to resume from, and only records of the list',
     run: async (env) => {
       const ids = new Set((await env.rows(name)).map(({ ehr_id }) => ehr_id));
       const { emr } = await env.open();
       const list = listOf(emr, name);
-      if (!list.incremental) skip('it is read as a whole each time');
+      if (!list.incremental) skip('not an incremental list');
       const since = await throughOf(list());
-      if (since === undefined && ids.size > 0) fail('no page says how far it came');
-      const changed = await env.watch(collect(list({ since })));
-      if (changed.some(({ ehr_id }) => !ids.has(ehr_id))) fail('what changed has records that the list has not');
+      if (since === undefined && ids.size > 0) fail('no page has a position (through)');
+      const changed = await env.track(collect(list({ since })));
+      if (changed.some(({ ehr_id }) => !ids.has(ehr_id))) fail('the changes contain records that are not in the list');
     },
   },
   {
-    id: `${name}.broken_off`,
-    promise: 'a list that breaks off in the middle fails; it never ends as if it were whole',
+    id: `${name}.interrupted`,
+    expectation: 'an interrupted list fails instead of returning a part as the whole list',
     run: async (env) => {
-      const calls = await env.callsOf(name);
-      if (calls === 0) skip('it is known without asking the EMR');
-      for (const [what, make] of Object.entries(useless)) await spoil(env, name, Math.min(1, calls - 1), what, make);
-      await spoil(env, name, calls - 1, 'an error (500) at the end', useless['an error (500)']);
+      const calls = await env.callCount(name);
+      if (calls === 0) skip('the list needs no request');
+      for (const [what, make] of Object.entries(unusable_responses))
+        await expectListFailure(env, name, Math.min(1, calls - 1), what, make);
+      await expectListFailure(
+        env,
+        name,
+        calls - 1,
+        'an error (500) in the last response',
+        unusable_responses['an error (500)'],
+      );
     },
   },
 ]);
 
 type AnyList = Listing<{ ehr_id: string }>;
 
-/** Every list gives rows with an id; which, is of no matter here. */
 export function listOf(emr: Partial<Operations>, name: ListName): AnyList {
-  // By the definition of ListName; TypeScript does not follow it through the index.
-  return (emr[name] as AnyList | undefined) ?? skip(`this EMR does not offer ${name}`);
+  // Follows from ListName, but TypeScript loses it in the index access.
+  return (emr[name] as AnyList | undefined) ?? skipUnsupported(name);
 }
 
-/** How far a list that was read to its end came. */
+/** The last position of a complete read. */
 export async function throughOf(list: AsyncIterable<ListPage<unknown>>): Promise<string | undefined> {
   let last: string | undefined;
   for await (const { through } of list) last = through ?? last;
   return last;
 }
 
-async function spoil(env: Environment, name: ListName, index: number, what: string, make: () => OutboundResponse) {
-  const { emr } = await env.open({ intercept: at(index, answering(make)) });
-  await failureOf(env, `${what} to call ${index + 1}`, () => collect(listOf(emr, name)()), ['unavailable']);
+async function expectListFailure(
+  env: Environment,
+  name: ListName,
+  index: number,
+  what: string,
+  make: () => OutboundResponse,
+) {
+  const { emr } = await env.open({ intercept: onCall(index, respondWith(make)) });
+  await expectFailure(env, `${what} in response ${index + 1}`, () => collect(listOf(emr, name)()), ['unavailable']);
 }
 
 async function pagesOf(env: Environment, name: ListName): Promise<{ ehr_id: string }[][]> {

@@ -1,33 +1,33 @@
 import type { EmrWrite, Operations, Written } from '../connectors/connector.ts';
-import { skip } from './check.ts';
-import type { Environment, Interceptor, Opened } from './environment.ts';
+import { skip, skipUnsupported } from './check.ts';
+import type { Environment, Interceptor, OpenedAccount } from './environment.ts';
 import { samples, type WriteName } from './samples.ts';
 
-/** A write and its words, whichever it is. */
-export type Trial = {
+/** A write with its input, independent of its type. */
+export type PreparedWrite = {
   write: EmrWrite<unknown, Written>;
   input: unknown;
   marker: string;
-  /** How often it stands in the chart; undefined where nothing shows it. */
+  /** How often the record exists in the EMR. undefined if no read shows it. */
   count: (written: Written) => Promise<number | undefined>;
-  calls: Opened['calls'];
+  calls: OpenedAccount['calls'];
 };
 
-/** Opens the account anew and makes words for one write. The words are made untouched by the tampering. */
-export async function trial(
+/** Opens the account and creates the input of one write. The interceptor does not affect creating the input. */
+export async function prepareWrite(
   env: Environment,
   name: WriteName,
   intercept?: Interceptor,
   signal?: AbortSignal,
-): Promise<Trial> {
-  if (!env.writes) skip('no synthetic records may be written here');
+): Promise<PreparedWrite> {
+  if (!env.writes) skip('writing synthetic records is not allowed');
   const { emr, calls } = await env.open({ ...(intercept && { intercept }), ...(signal && { signal }) });
-  if (!emr[name]) skip(`this EMR does not offer ${name}`);
+  if (!emr[name]) skipUnsupported(name);
   const sample = samples[name];
   const input = await sample.input(env);
   const untouched = await env.open();
-  // The words are those of this very write: both come from the entry of the same name.
-  const write = emr[name] as unknown as Trial['write'];
+  // The input belongs to this write: both come from the entry of the same name.
+  const write = emr[name] as unknown as PreparedWrite['write'];
   const count = sample.count as
     | ((...of: [Partial<Operations>, unknown, Written, Environment]) => Promise<number>)
     | undefined;
@@ -37,23 +37,8 @@ export async function trial(
     marker: env.marker(),
     calls,
     count: async (written) =>
-      count && shows(untouched.emr, name) ? count(untouched.emr, input, written, env) : undefined,
+      count && sample.shown_by && untouched.emr[sample.shown_by]
+        ? count(untouched.emr, input, written, env)
+        : undefined,
   };
-}
-
-/** The read that shows a write must be offered too. */
-function shows(emr: Partial<Operations>, name: WriteName): boolean {
-  const by: Partial<Record<WriteName, keyof Operations>> = {
-    createPatient: 'searchPatients',
-    updatePatient: 'findPatient',
-    addPatientInsurance: 'listPatientInsurances',
-    updatePatientInsurance: 'listPatientInsurances',
-    createAppointment: 'getAppointment',
-    createTelephoneEncounter: 'listEncounters',
-    addTelephoneAction: 'listEncounters',
-    addPatientPharmacy: 'listPatientPharmacies',
-    addGuarantor: 'listGuarantors',
-  };
-  const read = by[name];
-  return read !== undefined && emr[read] !== undefined;
 }

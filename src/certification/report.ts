@@ -1,57 +1,50 @@
 import type { CheckResult } from './certify.ts';
 
-const signs = { kept: '✓', broken: '✗', not_tried: '–' } as const;
+const symbols = { passed: '✓', failed: '✗', skipped: '–' } as const;
 
-/** What came of every promise, for a person to read: a line for each subject, then what is broken, and why. */
-export function formatReport(name: string, results: readonly CheckResult[]): string {
-  const told = results.filter((result) => !isNotOffered(result));
-  const lines = [...bySubject(told)].map(
-    ([subject, all]) =>
-      `  ${subject.padEnd(26)}${all.map(({ check, outcome }) => `${signs[outcome]} ${check.id.split('.')[1]}`).join('  ')}`,
+/** A readable report: one line per subject, then the reasons for failed and skipped checks. */
+export function formatReport(name: string, all: readonly CheckResult[]): string {
+  const results = all.filter(({ outcome }) => outcome !== 'unsupported');
+  const unsupported = all.filter(({ outcome }) => outcome === 'unsupported');
+  const [passed, failed, skipped] = (['passed', 'failed', 'skipped'] as const).map((outcome) =>
+    results.filter((result) => result.outcome === outcome),
   );
-  const absent = [...bySubject(results.filter(isNotOffered)).keys()];
-  const took_s = results.reduce((sum, { took_ms }) => sum + took_ms, 0) / 1000;
+  const took_s = all.reduce((sum, { took_ms }) => sum + took_ms, 0) / 1000;
   return [
-    `${name}: ${count(told, 'kept')} promises kept, ${count(told, 'broken')} broken, ${count(told, 'not_tried')} not tried (${took_s.toFixed(1)} s)`,
-    ...lines,
-    ...(absent.length > 0 ? [`  not offered: ${absent.join(', ')}`] : []),
-    ...brokenLines(told),
-    ...notTriedLines(told),
+    `${name}: ${passed?.length} passed, ${failed?.length} failed, ${skipped?.length} skipped (${took_s.toFixed(1)} s)`,
+    ...[...bySubject(results)].map(([subject, group]) => `  ${subject.padEnd(26)}${group.map(mark).join('  ')}`),
+    ...(unsupported.length > 0 ? [`  not supported: ${[...bySubject(unsupported).keys()].join(', ')}`] : []),
+    ...failedLines(failed ?? []),
+    ...skippedLines(skipped ?? []),
     '',
   ].join('\n');
 }
 
-function isNotOffered({ outcome, reason }: CheckResult): boolean {
-  return outcome === 'not_tried' && reason.startsWith('this EMR does not offer ');
+function mark({ check, outcome }: CheckResult): string {
+  return `${outcome === 'unsupported' ? '' : symbols[outcome]} ${check.id.split('.')[1]}`;
 }
 
 function bySubject(results: readonly CheckResult[]): Map<string, CheckResult[]> {
-  return groups(results, ({ check }) => check.id.split('.')[0] ?? '');
+  return groupBy(results, ({ check }) => check.id.split('.')[0] ?? '');
 }
 
-function groups(results: readonly CheckResult[], by: (result: CheckResult) => string): Map<string, CheckResult[]> {
-  const found = new Map<string, CheckResult[]>();
-  for (const result of results) found.set(by(result), [...(found.get(by(result)) ?? []), result]);
-  return found;
+function groupBy(results: readonly CheckResult[], key: (result: CheckResult) => string): Map<string, CheckResult[]> {
+  const groups = new Map<string, CheckResult[]>();
+  for (const result of results) groups.set(key(result), [...(groups.get(key(result)) ?? []), result]);
+  return groups;
 }
 
-function count(results: readonly CheckResult[], outcome: CheckResult['outcome']): number {
-  return results.filter((result) => result.outcome === outcome).length;
+function failedLines(results: readonly CheckResult[]): string[] {
+  const lines = results.map(({ check, reason }) => `  ${check.id}: ${reason}\n      (expected: ${check.expectation})`);
+  return lines.length > 0 ? ['Failed', ...lines] : [];
 }
 
-function brokenLines(results: readonly CheckResult[]): string[] {
-  const all = results.filter(({ outcome }) => outcome === 'broken');
-  const lines = all.map(({ check, reason }) => `  ${check.id}: ${reason}\n      (owed: ${check.promise})`);
-  return all.length > 0 ? ['Broken', ...lines] : [];
-}
-
-/** One reason often holds for many: three of them show which. */
-function notTriedLines(results: readonly CheckResult[]): string[] {
-  const all = results.filter(({ outcome }) => outcome === 'not_tried');
-  const lines = [...groups(all, ({ reason }) => reason)].map(([reason, each]) => {
-    const more = each.length > 3 ? ` and ${each.length - 3} more` : '';
-    const ids = each.slice(0, 3).map(({ check }) => check.id);
+/** Many checks may share a reason. Three of them are shown. */
+function skippedLines(results: readonly CheckResult[]): string[] {
+  const lines = [...groupBy(results, ({ reason }) => reason)].map(([reason, group]) => {
+    const more = group.length > 3 ? ` and ${group.length - 3} more` : '';
+    const ids = group.slice(0, 3).map(({ check }) => check.id);
     return `  ${reason}: ${ids.join(', ')}${more}`;
   });
-  return all.length > 0 ? ['Not tried', ...lines] : [];
+  return lines.length > 0 ? ['Skipped', ...lines] : [];
 }

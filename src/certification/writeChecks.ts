@@ -1,47 +1,56 @@
 import { EmrFailure } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
-import { type Check, fail, failureOf, skip } from './check.ts';
+import { type Check, expectFailure, fail, skip } from './check.ts';
 import type { Environment, Interceptor } from './environment.ts';
-import { answering, at, cut, losing, mayWrite, too_many, unreachable, useless } from './interceptors.ts';
+import {
+  dropConnection,
+  isWrite,
+  loseResponse,
+  onCall,
+  respondWith,
+  tooManyRequests,
+  unreachable,
+  unusable_responses,
+} from './interceptors.ts';
 import { listOf, throughOf } from './listChecks.ts';
-import { type Trial, trial } from './prepareWrite.ts';
+import { type PreparedWrite, prepareWrite } from './prepareWrite.ts';
 import { samples, type WriteName } from './samples.ts';
 
-// The keys of the table are the names of writes; TypeScript gives them back as texts.
+// Object.keys loses the type of the keys.
 const names = Object.keys(samples) as WriteName[];
 
 export const writeChecks: readonly Check[] = [
   ...names.flatMap(checksOf),
-  // A new patient stands at the end of a list, so a list that is not read to its end does not have it.
+  // New patients are last in most lists, so this detects lists that are not read to their end.
   {
     id: 'createPatient.listed',
-    promise: 'a patient that was just created stands in the list of patients, and in what has changed since before',
+    expectation: 'a new patient is in the list of patients and among the changes',
     run: async (env) => {
-      const { write, input, marker } = await trial(env, 'createPatient');
+      const { write, input, marker } = await prepareWrite(env, 'createPatient');
       const { emr } = await env.open();
       const list = listOf(emr, 'listPatients');
       const since = list.incremental && (await throughOf(list()));
-      const { ehr_id } = await env.watch(write.send(input, marker));
+      const { ehr_id } = await env.track(write.send(input, marker));
       const isIn = async (rows: AsyncIterable<{ ehr_id: string }[]>) =>
         (await collect(rows)).some((patient) => patient.ehr_id === ehr_id);
-      if (!(await isIn(list()))) fail('it is not in the list');
-      if (since !== undefined && !(await isIn(list({ since })))) fail('it is not among the changes');
+      if (!(await isIn(list()))) fail('the patient is not in the list');
+      if (since !== undefined && !(await isIn(list({ since })))) fail('the patient is not among the changes');
     },
   },
   {
     id: 'createAppointment.conflict',
-    promise: 'of bookings of one time that must not be double, at once and one after the other, exactly one stands',
+    expectation: 'with prevent_double_booking, only one of several bookings of the same time succeeds',
     run: async (env) => {
-      const first = await trial(env, 'createAppointment');
+      const first = await prepareWrite(env, 'createAppointment');
       const input = { ...(await samples.createAppointment.input(env)), prevent_double_booking: true };
       const markers = Array.from({ length: 3 }, () => env.marker());
-      const ends = await Promise.allSettled(markers.map((marker) => env.watch(first.write.send(input, marker))));
-      const made = ends.filter(({ status }) => status === 'fulfilled').length;
-      if (made > 1) fail(`${made} of 3 bookings at once stand`);
-      if (made === 0) await env.watch(first.write.send(input, env.marker()));
+      const outcomes = await Promise.allSettled(markers.map((marker) => env.track(first.write.send(input, marker))));
+      const booked = outcomes.filter(({ status }) => status === 'fulfilled').length;
+      if (booked > 1) fail(`${booked} of 3 concurrent bookings succeeded`);
+      if (booked === 0) await env.track(first.write.send(input, env.marker()));
       const late = () => first.write.send(input, env.marker());
-      const { details } = await failureOf(env, 'a time that is taken', late, ['refused']);
-      if (details?.conflict_type !== 'appointment') fail('the apiError does not say that an appointment is in the way');
+      const { details } = await expectFailure(env, 'a booked time', late, ['refused']);
+      if (details?.conflict_type !== 'appointment') fail('conflict_type is not appointment');
     },
   },
 ];
@@ -50,130 +59,136 @@ function checksOf(name: WriteName): Check[] {
   return [
     {
       id: `${name}.written`,
-      promise: 'what was written has an id, and can be read at once',
+      expectation: 'the write returns an id and can be read immediately',
       run: async (env) => {
-        const { write, input, marker, count } = await trial(env, name);
-        const written = await env.watch(write.send(input, marker));
-        if (!written.ehr_id) fail('what was written has no id');
+        const { write, input, marker, count } = await prepareWrite(env, name);
+        const written = await env.track(write.send(input, marker));
+        if (!written.ehr_id) fail('the write returned no id');
         const times = await count(written);
-        if (times !== undefined && times !== 1) fail(`it stands in the chart ${times} times`);
+        if (times !== undefined && times !== 1) fail(`the record exists ${times} times`);
       },
     },
     {
-      id: `${name}.found`,
-      promise: 'it is found by its marker, and a marker that nobody used finds nothing',
+      id: `${name}.find`,
+      expectation: 'find returns the write by its marker, and nothing for an unused marker',
       run: async (env) => {
-        const { write, input, marker } = await trial(env, name);
-        if (!write.find) return skip('it cannot be asked for: a lost answer needs a person');
-        if ((await env.watch(write.find(marker, input))) !== undefined) fail('it was found before it was written');
-        const written = await env.watch(write.send(input, marker));
-        const found = await env.watch(write.find(marker, input));
-        if (found?.ehr_id !== written.ehr_id) fail(found ? 'another record was found' : 'it was not found');
-        if ((await write.find(env.marker(), input)) !== undefined) fail('a marker that nobody used finds a record');
+        const { write, input, marker } = await prepareWrite(env, name);
+        if (!write.find) return skip('the write has no find');
+        if ((await env.track(write.find(marker, input))) !== undefined)
+          fail('the record was found before it was written');
+        const written = await env.track(write.send(input, marker));
+        const found = await env.track(write.find(marker, input));
+        if (found?.ehr_id !== written.ehr_id) fail(found ? 'another record was found' : 'the record was not found');
+        if ((await write.find(env.marker(), input)) !== undefined) fail('an unused marker finds a record');
       },
     },
     {
-      id: `${name}.once`,
-      promise: 'the same marker twice makes one record',
+      id: `${name}.idempotent`,
+      expectation: 'sending the same marker twice creates one record',
       run: async (env) => {
-        const { write, input, marker, count } = await trial(env, name);
-        const first = await env.watch(write.send(input, marker));
-        const second = await env.watch(write.send(input, marker));
-        // A server that tells nobody: the product never sends such a write twice.
-        if (first.ehr_id !== second.ehr_id && !write.find) skip('it cannot be asked for: a lost answer needs a person');
-        if (first.ehr_id !== second.ehr_id) fail('the second time made a second record');
+        const { write, input, marker, count } = await prepareWrite(env, name);
+        const first = await env.track(write.send(input, marker));
+        const second = await env.track(write.send(input, marker));
+        // The product never sends such a write twice.
+        if (first.ehr_id !== second.ehr_id && !write.find) skip('the write has no find');
+        if (first.ehr_id !== second.ehr_id) fail('the second attempt created another record');
         const times = await count(first);
-        if (times !== undefined && times !== 1) fail(`it stands in the chart ${times} times`);
+        if (times !== undefined && times !== 1) fail(`the record exists ${times} times`);
       },
     },
     {
-      id: `${name}.lost_answer`,
-      promise:
-        'a lost answer leaves the outcome unknown; asked for by its marker and sent again only if absent, it stands once',
+      id: `${name}.lost_response`,
+      expectation:
+        'a lost response is unknown_outcome; after find, and a new attempt if nothing is found, the record exists once',
       run: async (env) => {
-        const { write, input, marker, calls } = await trial(env, name);
-        await env.watch(write.send(input, marker));
-        const writing = calls.filter(mayWrite).length;
-        if (writing === 0) fail('nothing was written');
-        for (let index = 0; index < writing; index++) await loseAnswer(env, name, index, writing);
+        const { write, input, marker, calls } = await prepareWrite(env, name);
+        await env.track(write.send(input, marker));
+        const writes_sent = calls.filter(isWrite).length;
+        if (writes_sent === 0) fail('no write request was sent');
+        for (let index = 0; index < writes_sent; index++) await recoverLostResponse(env, name, index, writes_sent);
       },
     },
     {
       id: `${name}.not_sent`,
-      promise: 'what was never sent is unavailable, so that it is tried again, and is not there',
+      expectation: 'a request that was never sent is unavailable, and the record does not exist',
       run: async (env) => {
-        const tampered = await trial(env, name, unreachable);
-        const { write, input, marker } = tampered;
-        await failureOf(env, 'nobody there', () => write.send(input, marker), ['unavailable']);
-        await expectAbsent(env, name, tampered);
+        const prepared = await prepareWrite(env, name, unreachable);
+        const { write, input, marker } = prepared;
+        await expectFailure(env, 'unreachable', () => write.send(input, marker), ['unavailable']);
+        await expectAbsent(env, name, prepared);
       },
     },
     {
-      id: `${name}.useless_answer`,
-      promise: 'after it was sent, anything but a definite answer is of unknown outcome; too many requests is not',
+      id: `${name}.unusable_response`,
+      expectation: 'an unusable response to a sent request is unknown_outcome; 429 is unavailable',
       run: async (env) => {
-        for (const [what, make] of Object.entries(useless)) await spoilAnswer(env, name, what, answering(make));
-        await spoilAnswer(env, name, 'a broken line', cut);
-        const { write, input, marker } = await trial(
-          env,
-          name,
-          at(
-            0,
-            answering(() => too_many),
-            mayWrite,
-          ),
-        );
-        const failure = await failureOf(env, 'too many requests', () => write.send(input, marker), ['unavailable']);
-        if (failure.retry_after_ms !== 7000) fail('a Retry-After of 7 s was not passed on');
+        for (const [what, make] of Object.entries(unusable_responses))
+          await expectUnknownOutcome(env, name, what, respondWith(make));
+        await expectUnknownOutcome(env, name, 'a lost connection', dropConnection);
+        const { write, input, marker } = await prepareWrite(env, name, onCall(0, tooManyRequests, isWrite));
+        const failure = await expectFailure(env, 'too many requests (429)', () => write.send(input, marker), [
+          'unavailable',
+        ]);
+        if (failure.retry_after_ms !== 7000) fail('Retry-After was not passed on');
       },
     },
     {
-      id: `${name}.nowhere`,
-      promise: 'a record that does not exist cannot be written to: not_found or refused',
+      id: `${name}.unknown_record`,
+      expectation: 'a write to a record that does not exist is not_found or refused',
       run: async (env) => {
-        const { write, input, marker } = await trial(env, name);
-        const misdirected = elsewhere(input);
-        if (!misdirected) return skip('it is written to no other record');
-        await failureOf(env, 'an id that nobody has', () => write.send(misdirected, marker), ['not_found', 'refused']);
+        const { write, input, marker } = await prepareWrite(env, name);
+        const misdirected = misdirect(input);
+        if (!misdirected) return skip('the write refers to no other record');
+        await expectFailure(env, 'an unknown id', () => write.send(misdirected, marker), ['not_found', 'refused']);
       },
     },
   ];
 }
 
-/** Goes on as the product does: unknown, so it asks; absent, so it sends again. */
-async function loseAnswer(env: Environment, name: WriteName, index: number, writing: number): Promise<void> {
-  const { write, input, marker, count } = await trial(env, name, at(index, losing, mayWrite));
-  const which = `the answer to write ${index + 1} of ${writing} lost`;
-  await failureOf(env, which, () => write.send(input, marker), ['unknown_outcome']);
+/** Follows the product: looks the write up, and sends it again if it is absent. */
+async function recoverLostResponse(
+  env: Environment,
+  name: WriteName,
+  index: number,
+  writes_sent: number,
+): Promise<void> {
+  const { write, input, marker, count } = await prepareWrite(env, name, onCall(index, loseResponse, isWrite));
+  const situation = `response ${index + 1} of ${writes_sent} lost`;
+  await expectFailure(env, situation, () => write.send(input, marker), ['unknown_outcome']);
   if (!write.find) return;
-  const found = await env.watch(write.find(marker, input));
-  if (!found && index === writing - 1) fail(`${which}: it is there, but was not found`);
-  const written = found ?? (await env.watch(write.send(input, marker)));
-  const asked = await write.find(marker, input);
-  if (asked?.ehr_id !== written.ehr_id) fail(`${which}: another record is found than was written`);
+  const found = await env.track(write.find(marker, input));
+  if (!found && index === writes_sent - 1) fail(`${situation}: the record exists but was not found`);
+  const written = found ?? (await env.track(write.send(input, marker)));
+  const found_again = await write.find(marker, input);
+  if (found_again?.ehr_id !== written.ehr_id) fail(`${situation}: another record was found`);
   const times = await count(written);
-  if (times !== undefined && times !== 1) fail(`${which}: it stands in the chart ${times} times`);
+  if (times !== undefined && times !== 1) fail(`${situation}: the record exists ${times} times`);
 }
 
-async function spoilAnswer(env: Environment, name: WriteName, what: string, intercept: Interceptor): Promise<void> {
-  const spoilt = await trial(env, name, at(0, intercept, mayWrite));
-  await failureOf(env, what, () => spoilt.write.send(spoilt.input, spoilt.marker), ['unknown_outcome']);
-  await expectAbsent(env, name, spoilt);
+async function expectUnknownOutcome(
+  env: Environment,
+  name: WriteName,
+  what: string,
+  intercept: Interceptor,
+): Promise<void> {
+  const prepared = await prepareWrite(env, name, onCall(0, intercept, isWrite));
+  await expectFailure(env, what, () => prepared.write.send(prepared.input, prepared.marker), ['unknown_outcome']);
+  await expectAbsent(env, name, prepared);
 }
 
-async function expectAbsent(env: Environment, name: WriteName, { input, marker }: Trial): Promise<void> {
+async function expectAbsent(env: Environment, name: WriteName, { input, marker }: PreparedWrite): Promise<void> {
   const { emr } = await env.open();
-  // As in `trial`.
-  const write = emr[name] as unknown as Trial['write'];
+  // As in `prepareWrite`.
+  const write = emr[name] as unknown as PreparedWrite['write'];
   const found = await write.find?.(marker, input).catch((error: unknown) => {
     if (error instanceof EmrFailure && error.kind === 'unknown_outcome') return undefined;
     throw error;
   });
-  if (found) fail('it is found, although it never arrived');
+  if (found) fail('the record was found although it never arrived');
 }
 
-/** The same words about a record that nobody has; undefined where they name none. */
-function elsewhere(input: unknown): unknown {
+/** The same input for a record that does not exist. undefined if the input refers to no record. */
+function misdirect(input: unknown): unknown {
   const keys = ['patient_ehr_id', 'encounter_ehr_id', 'insurance_ehr_id'];
   const key = keys.find((each) => typeof input === 'object' && input !== null && each in input);
   return key && { ...(input as object), [key]: 'no-such-record-0' };

@@ -106,9 +106,7 @@ describe('credentials of several ways', () => {
 });
 
 test('a server that cannot be used is refused at linking, with the reason', async () => {
-  for (const [types, reason] of [
-    [['Patient'], 'The server does not let this account read Patient records.'],
-  ] as const) {
+  for (const [types, reason] of [[['Patient'], 'The server cannot read Patient records on the server.']] as const) {
     server.faults.forbidden = types;
     expectRefusal(await signIn(await tokenFor(), byToken()), 400, `FHIR R4 refused the sign-in: ${reason}`);
   }

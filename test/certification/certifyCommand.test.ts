@@ -33,7 +33,7 @@ afterAll(() => {
 
 type Values = Parameters<typeof certifyCommand>[2];
 
-/** What the command prints, and how it ends. */
+/** The output of the command and its exit code. */
 async function certify(more: Values = {}): Promise<{ printed: string; code: typeof process.exitCode }> {
   const out = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   const config = loadConfig({ SANDBOX: 'on' });
@@ -43,11 +43,11 @@ async function certify(more: Values = {}): Promise<{ printed: string; code: type
   return { printed, code: process.exitCode };
 }
 
-test('a live EMR is read and not written to unless told, and the card shows no value of a record and no secret', async () => {
+test('reads a live EMR without writing to it, and prints no record values or secrets', async () => {
   const { printed, code } = await certify();
   expect(printed).toContain('writes nothing');
-  expect(printed).toMatch(/FHIR R4: \d+ promises kept, 0 broken/);
-  expect(printed).toContain('no synthetic records may be written here');
+  expect(printed).toMatch(/FHIR R4: \d+ passed, 0 failed/);
+  expect(printed).toContain('writing synthetic records is not allowed');
   expect(code).toBeUndefined();
   expect(server.writes()).toEqual([]);
   expect(printed).not.toContain(secret);
@@ -56,42 +56,42 @@ test('a live EMR is read and not written to unless told, and the card shows no v
   }
 });
 
-test('told to write, it says plainly what it writes and where', async () => {
+test('announces what it writes, and where, before writing', async () => {
   const { printed } = await certify({ 'write-synthetic-records': true });
-  expect(printed).toContain(`Writes synthetic records into ${new URL(server.url).host}`);
-  expect(printed).toContain('They stay there.');
+  expect(printed).toContain(`Writes synthetic records to ${new URL(server.url).host}`);
+  expect(printed).toContain('They are not deleted.');
   expect(server.writes('Patient').length).toBeGreaterThan(0);
-  const written = await server.resources<fhir.Patient>('Patient');
-  const made = written.filter(({ id }) => !id?.startsWith('pat-'));
-  expect(made.length).toBeGreaterThan(0);
-  for (const { name } of made) expect(name?.[0]?.family).toBe('Certification-Testpatient');
+  const dependency = await server.resources<fhir.Patient>('Patient');
+  const created = dependency.filter(({ id }) => !id?.startsWith('pat-'));
+  expect(created.length).toBeGreaterThan(0);
+  for (const { name } of created) expect(name?.[0]?.family).toBe('Certification-Testpatient');
 });
 
-test('a broken promise ends it with exit code 1, and the card says which and why', async () => {
+test('exits with code 1 after a failed check and prints the reason', async () => {
   server.faults.forbidden = ['Location'];
   const { printed, code } = await certify();
   expect(code).toBe(1);
-  expect(printed).toMatch(/Broken\n {2}listLocations\.rows: it ended as refused/);
+  expect(printed).toMatch(/Failed\n {2}listLocations\.rows: failed as refused/);
 });
 
-test('an EMR that lets nobody in is one broken promise, not a hundred', async () => {
-  const wrong = join(folder, 'wrong.json');
+test('reports a failed sign-in as one failed check and skips the rest', async () => {
+  const withWrongSecret = join(folder, 'wrong.json');
   await writeFile(
-    wrong,
+    withWrongSecret,
     JSON.stringify({ way: 'client_secret', client_id: 'nobody', client_secret: 'never given out' }),
   );
-  const { printed, code } = await certify({ 'credentials-file': wrong });
+  const { printed, code } = await certify({ 'credentials-file': withWrongSecret });
   expect(code).toBe(1);
-  expect(printed).toMatch(/Broken\n {2}sign_in\.good: the sign-in ended as refused \(access\)\n.*\nNot tried/);
-  expect(printed).toMatch(/nobody could sign in: .* and \d+ more/);
+  expect(printed).toMatch(/Failed\n {2}sign_in\.success: the sign-in returned refused \(access\)\n.*\nSkipped/);
+  expect(printed).toMatch(/the sign-in failed: .* and \d+ more/);
   expect(printed).not.toContain('never given out');
 });
 
 test.for<[string, Values, RegExp]>([
   ['nowhere', {}, /Which connector\? One of: larkspur, fhir/],
   ['fhir', {}, /--address must be/],
-  ['fhir', { address: 'https://emr.example' }, /--credentials-file must name/],
+  ['fhir', { address: 'https://emr.example' }, /--credentials-file must be/],
   ['fhir', { address: 'https://emr.example', 'credentials-file': 'nowhere.json' }, /is not a JSON object/],
-])('what is wrong is one sentence: %s %o', async ([name, values, sentence]) => {
+])('explains invalid arguments in one sentence: %s %o', async ([name, values, sentence]) => {
   await expect(certifyCommand(loadConfig({ SANDBOX: 'on' }), name, values)).rejects.toThrow(sentence);
 });

@@ -9,32 +9,32 @@ import {
   type Written,
 } from '../../src/connectors/connector.ts';
 
-/** One fault in an otherwise good connector, and a check that must find it. */
-export type FaultyConnector = { fault: string; found_by: string; grow: (good: Connector) => Connector };
+/** A fault in an otherwise correct connector, and a check that must detect it. */
+export type FaultyConnector = { fault: string; detected_by: string; inject: (original: Connector) => Connector };
 
 type AnyWrite = EmrWrite<unknown, Written>;
 
-/** Changes what `open` gives. */
-function opened(
+/** Changes the result of `open`. */
+function changeOperations(
   change: (emr: Operations, endpoint: EmrEndpoint, access: Access) => Partial<Operations>,
-): FaultyConnector['grow'] {
-  return (good) => ({
-    ...good,
+): FaultyConnector['inject'] {
+  return (original) => ({
+    ...original,
     open: (endpoint, access) => {
-      // The good connector of these tests offers every operation.
-      const emr = good.open(endpoint, access) as Operations;
+      // The original connector implements every operation.
+      const emr = original.open(endpoint, access) as Operations;
       return { ...emr, ...change(emr, endpoint, access) };
     },
   });
 }
 
 /** Changes every write. */
-function writing(
+function changeWrites(
   change: (write: AnyWrite, emr: Operations, access: Access) => Partial<AnyWrite>,
-): FaultyConnector['grow'] {
-  return opened((emr, _, access) => {
+): FaultyConnector['inject'] {
+  return changeOperations((emr, _, access) => {
     const writes = Object.entries(emr).filter(([, each]) => typeof each === 'object');
-    // What is an object among the operations is a write.
+    // Writes are the only operations that are objects.
     return Object.fromEntries(
       writes.map(([name, write]) => [name, { ...write, ...change(write as AnyWrite, emr, access) }]),
     );
@@ -42,19 +42,19 @@ function writing(
 }
 
 /** Changes every failure of every operation. */
-function failing(change: (failure: EmrFailure, access: Access) => unknown): FaultyConnector['grow'] {
+function changeFailures(change: (failure: EmrFailure, access: Access) => unknown): FaultyConnector['inject'] {
   const guard = (access: Access) => (error: unknown) => {
     throw error instanceof EmrFailure ? change(error, access) : error;
   };
-  return opened((emr, _, access) => {
+  return changeOperations((emr, _, access) => {
     const wrapped = Object.entries(emr).map(([name, each]) => {
       if (typeof each !== 'function') return [name, guardWrite(each as AnyWrite, guard(access))];
-      const call = each as (...given: unknown[]) => Promise<unknown> | AsyncIterable<unknown>;
+      const call = each as (...args: unknown[]) => Promise<unknown> | AsyncIterable<unknown>;
       return [
         name,
-        (...given: unknown[]) => {
-          const answer = call(...given);
-          return answer instanceof Promise ? answer.catch(guard(access)) : guardList(answer, guard(access));
+        (...args: unknown[]) => {
+          const result = call(...args);
+          return result instanceof Promise ? result.catch(guard(access)) : guardList(result, guard(access));
         },
       ];
     });
@@ -77,99 +77,99 @@ async function* guardList(list: AsyncIterable<unknown>, guard: (error: unknown) 
   }
 }
 
-/** Calls through another door. */
-function through(change: (endpoint: EmrEndpoint) => EmrEndpoint): FaultyConnector['grow'] {
-  return (good) => ({ ...good, open: (endpoint, access) => good.open(change(endpoint), access) });
+/** Changes the endpoint. */
+function changeEndpoint(change: (endpoint: EmrEndpoint) => EmrEndpoint): FaultyConnector['inject'] {
+  return (original) => ({ ...original, open: (endpoint, access) => original.open(change(endpoint), access) });
 }
 
-function signingIn(change: (signIn: Connector['signIn']) => Connector['signIn']): FaultyConnector['grow'] {
-  return (good) => ({ ...good, signIn: change(good.signIn) });
+function changeSignIn(change: (signIn: Connector['signIn']) => Connector['signIn']): FaultyConnector['inject'] {
+  return (original) => ({ ...original, signIn: change(original.signIn) });
 }
 
-const kindly = (kind: EmrFailure['kind'], { message, retry_after_ms }: EmrFailure) =>
+const withKind = (kind: EmrFailure['kind'], { message, retry_after_ms }: EmrFailure) =>
   new EmrFailure(kind, message, retry_after_ms === undefined ? {} : { retry_after_ms });
 
 export const faulty_connectors: readonly FaultyConnector[] = [
   {
-    fault: 'lets in whoever the EMR refused',
-    found_by: 'sign_in.wrong_secret',
-    grow: signingIn((signIn) => async (endpoint, credentials, code) => {
-      const answer = await signIn(endpoint, credentials, code);
-      if (answer.outcome !== 'refused') return answer;
+    fault: 'accepts a sign-in that the EMR refused',
+    detected_by: 'sign_in.wrong_secret',
+    inject: changeSignIn((signIn) => async (endpoint, credentials, code) => {
+      const result = await signIn(endpoint, credentials, code);
+      if (result.outcome !== 'refused') return result;
       return { outcome: 'signed_in', grant: {}, user: { ehr_id: '1', name: 'Somebody' }, timezone: 'UTC' };
     }),
   },
   {
-    fault: 'takes an EMR that is away for a wrong password',
-    found_by: 'sign_in.unreachable',
-    grow: signingIn(
+    fault: 'reports an unreachable EMR as a wrong password',
+    detected_by: 'sign_in.unreachable',
+    inject: changeSignIn(
       (signIn) => (endpoint, credentials, code) =>
         signIn(endpoint, credentials, code).catch(() => ({ outcome: 'refused', reason: 'credentials' })),
     ),
   },
   {
-    fault: 'calls a wrong code a wrong password',
-    found_by: 'sign_in.code',
-    grow: signingIn((signIn) => async (endpoint, credentials, code) => {
-      const answer = await signIn(endpoint, credentials, code);
-      return answer.outcome === 'refused' ? { outcome: 'refused', reason: 'credentials' } : answer;
+    fault: 'reports a wrong code as a wrong password',
+    detected_by: 'sign_in.code',
+    inject: changeSignIn((signIn) => async (endpoint, credentials, code) => {
+      const result = await signIn(endpoint, credentials, code);
+      return result.outcome === 'refused' ? { outcome: 'refused', reason: 'credentials' } : result;
     }),
   },
   {
-    fault: 'names a time zone that is none',
-    found_by: 'sign_in.good',
-    grow: signingIn((signIn) => async (endpoint, credentials, code) => {
-      const answer = await signIn(endpoint, credentials, code);
-      return answer.outcome === 'signed_in' ? { ...answer, timezone: 'Eastern' } : answer;
+    fault: 'returns an invalid time zone',
+    detected_by: 'sign_in.success',
+    inject: changeSignIn((signIn) => async (endpoint, credentials, code) => {
+      const result = await signIn(endpoint, credentials, code);
+      return result.outcome === 'signed_in' ? { ...result, timezone: 'Eastern' } : result;
     }),
   },
   {
     fault: 'does not mark the password as a secret',
-    found_by: 'declaration.secrets',
-    grow: (good) => ({
-      ...good,
-      credential_fields: good.credential_fields.map((field) => ({ ...field, secret: false })),
+    detected_by: 'declaration.secrets',
+    inject: (original) => ({
+      ...original,
+      credential_fields: original.credential_fields.map((field) => ({ ...field, secret: false })),
     }),
   },
   {
-    fault: 'declares no lane',
-    found_by: 'declaration.limits',
-    grow: (good) => ({ ...good, limits: { parallel_max: 0 } }),
+    fault: 'declares zero parallel lanes',
+    detected_by: 'declaration.limits',
+    inject: (original) => ({ ...original, limits: { parallel_max: 0 } }),
   },
   {
-    fault: 'offers what it does not give',
-    found_by: 'offers.opened',
-    grow: opened((): Partial<Operations> => Object.fromEntries([['getBalances', undefined]])),
+    fault: 'declares an operation that open does not return',
+    detected_by: 'capabilities.match',
+    inject: changeOperations((): Partial<Operations> => Object.fromEntries([['getBalances', undefined]])),
   },
   {
-    fault: 'gives what it does not offer',
-    found_by: 'offers.opened',
-    grow: (good) => ({
-      ...good,
-      capabilities: good.capabilities.filter((name: OperationName) => name !== 'addRefill'),
+    fault: 'returns an operation that it does not declare',
+    detected_by: 'capabilities.match',
+    inject: (original) => ({
+      ...original,
+      capabilities: original.capabilities.filter((name: OperationName) => name !== 'addRefill'),
     }),
   },
   {
-    fault: 'asks the EMR while it opens',
-    found_by: 'offers.quiet',
-    grow: opened((emr) => {
+    fault: 'sends a request while opening',
+    detected_by: 'capabilities.no_requests',
+    inject: changeOperations((emr) => {
       emr.getCodeLists().catch(() => {});
       return {};
     }),
   },
   {
     fault: 'reads only the first page',
-    found_by: 'createPatient.listed',
-    grow: opened((emr) => ({
+    detected_by: 'createPatient.listed',
+    inject: changeOperations((emr) => ({
       listPatients: async function* () {
         for await (const page of emr.listPatients()) return yield page;
       },
     })),
   },
   {
-    fault: 'ends a list quietly when a page fails',
-    found_by: 'listStaff.broken_off',
-    grow: opened((emr) => ({
+    fault: 'ends a list silently when a page fails',
+    detected_by: 'listStaff.interrupted',
+    inject: changeOperations((emr) => ({
       listStaff: async function* () {
         try {
           yield* emr.listStaff();
@@ -180,9 +180,9 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     })),
   },
   {
-    fault: 'gives a page twice',
-    found_by: 'listLocations.rows',
-    grow: opened((emr) => ({
+    fault: 'returns a page twice',
+    detected_by: 'listLocations.rows',
+    inject: changeOperations((emr) => ({
       listLocations: async function* () {
         for await (const page of emr.listLocations()) {
           yield page;
@@ -192,9 +192,9 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     })),
   },
   {
-    fault: 'gives dates as the EMR writes them',
-    found_by: 'listPatients.rows',
-    grow: opened((emr) => ({
+    fault: 'returns dates in the EMR’s format',
+    detected_by: 'listPatients.rows',
+    inject: changeOperations((emr) => ({
       listPatients: async function* () {
         for await (const page of emr.listPatients()) {
           yield page.map((row) => ({ ...row, dob: row.dob?.replace(/(\d+)-(\d+)-(\d+)/, '$2/$3/$1') ?? null }));
@@ -203,9 +203,9 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     })),
   },
   {
-    fault: 'gives an hour that no clock shows',
-    found_by: 'listAppointments.rows',
-    grow: opened((emr) => ({
+    fault: 'returns an invalid hour',
+    detected_by: 'listAppointments.rows',
+    inject: changeOperations((emr) => ({
       listAppointments: async function* () {
         for await (const page of emr.listAppointments()) {
           yield page.map((row) => ({ ...row, starts: row.starts.replace(/T\d\d/, 'T25') }));
@@ -214,9 +214,9 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     })),
   },
   {
-    fault: 'finds a patient by the beginning of an MRN',
-    found_by: 'findPatient.exact',
-    grow: opened((emr) => ({
+    fault: 'finds a patient by a prefix of the MRN',
+    detected_by: 'findPatient.exact',
+    inject: changeOperations((emr) => ({
       findPatient: async (mrn) => {
         const exact = await emr.findPatient(mrn);
         if (exact) return exact;
@@ -226,9 +226,9 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     })),
   },
   {
-    fault: 'gives the first patient for an MRN that nobody has',
-    found_by: 'findPatient.nothing',
-    grow: opened((emr) => ({
+    fault: 'returns the first patient for an unknown MRN',
+    detected_by: 'findPatient.not_found',
+    inject: changeOperations((emr) => ({
       findPatient: async (mrn) => {
         const found = await emr.findPatient(mrn);
         if (found) return found;
@@ -238,9 +238,9 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     })),
   },
   {
-    fault: 'searches by date of birth without the date',
-    found_by: 'searchPatients.methods',
-    grow: opened((emr) => ({
+    fault: 'ignores the date of birth in searches',
+    detected_by: 'searchPatients.criteria',
+    inject: changeOperations((emr) => ({
       searchPatients: async (search) => {
         if (search.dob === undefined) return emr.searchPatients(search);
         for await (const page of emr.listPatients()) return page;
@@ -249,44 +249,46 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     })),
   },
   {
-    fault: 'takes a record that is not there for an EMR that is away',
-    found_by: 'listMedications.nothing',
-    grow: failing((failure) => (failure.kind === 'not_found' ? kindly('unavailable', failure) : failure)),
+    fault: 'reports a missing record as unavailable',
+    detected_by: 'listMedications.not_found',
+    inject: changeFailures((failure) => (failure.kind === 'not_found' ? withKind('unavailable', failure) : failure)),
   },
   {
-    fault: 'writes with a marker of its own each time',
-    found_by: 'createTelephoneEncounter.once',
-    grow: writing(({ send }) => ({ send: (input, marker) => send(input, `${marker}-${crypto.randomUUID()}`) })),
+    fault: 'uses a new marker for every attempt',
+    detected_by: 'createTelephoneEncounter.idempotent',
+    inject: changeWrites(({ send }) => ({ send: (input, marker) => send(input, `${marker}-${crypto.randomUUID()}`) })),
   },
   {
-    fault: 'never finds what it wrote',
-    found_by: 'uploadDocument.found',
-    grow: writing(() => ({ find: async () => undefined })),
+    fault: 'never finds its writes',
+    detected_by: 'uploadDocument.find',
+    inject: changeWrites(() => ({ find: async () => undefined })),
   },
   {
-    fault: 'finds something for every marker',
-    found_by: 'addGuarantor.found',
-    grow: writing(({ find }) => ({
+    fault: 'finds a record for every marker',
+    detected_by: 'addGuarantor.find',
+    inject: changeWrites(({ find }) => ({
       find: async (marker, input) => (await find?.(marker, input)) ?? { ehr_id: '10001' },
     })),
   },
   {
-    fault: 'says that it has written, and has not',
-    found_by: 'addPatientInsurance.written',
-    grow: writing(() => ({
+    fault: 'reports a write that it did not send',
+    detected_by: 'addPatientInsurance.written',
+    inject: changeWrites(() => ({
       send: async () => ({ ehr_id: '10001', mrn: 'LK100001', changes: [] }),
       find: async () => undefined,
     })),
   },
   {
-    fault: 'takes a lost answer for one that may be tried again blindly',
-    found_by: 'createAppointment.lost_answer',
-    grow: failing((failure) => (failure.kind === 'unknown_outcome' ? kindly('unavailable', failure) : failure)),
+    fault: 'reports a lost response as unavailable',
+    detected_by: 'createAppointment.lost_response',
+    inject: changeFailures((failure) =>
+      failure.kind === 'unknown_outcome' ? withKind('unavailable', failure) : failure,
+    ),
   },
   {
-    fault: 'sends again by itself, under another marker, when an answer is lost',
-    found_by: 'createAppointment.lost_answer',
-    grow: writing(({ send }) => ({
+    fault: 'retries a lost response with another marker',
+    detected_by: 'createAppointment.lost_response',
+    inject: changeWrites(({ send }) => ({
       send: (input, marker) =>
         send(input, marker).catch((error: unknown) => {
           if (!(error instanceof EmrFailure) || error.kind !== 'unknown_outcome') throw error;
@@ -295,19 +297,19 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     })),
   },
   {
-    fault: 'takes what was never sent for something that may have arrived',
-    found_by: 'createPatient.not_sent',
-    grow: writing(({ send }) => ({
+    fault: 'reports an unsent request as unknown_outcome',
+    detected_by: 'createPatient.not_sent',
+    inject: changeWrites(({ send }) => ({
       send: (input, marker) =>
         send(input, marker).catch((error: unknown) => {
-          throw error instanceof EmrFailure ? kindly('unknown_outcome', error) : error;
+          throw error instanceof EmrFailure ? withKind('unknown_outcome', error) : error;
         }),
     })),
   },
   {
     fault: 'books a time that is taken',
-    found_by: 'createAppointment.conflict',
-    grow: opened((emr) => ({
+    detected_by: 'createAppointment.conflict',
+    inject: changeOperations((emr) => ({
       createAppointment: {
         ...emr.createAppointment,
         send: (input, marker) => emr.createAppointment.send({ ...input, prevent_double_booking: false }, marker),
@@ -316,54 +318,58 @@ export const faulty_connectors: readonly FaultyConnector[] = [
   },
   {
     fault: 'drops the Retry-After',
-    found_by: 'findPatient.trouble',
-    grow: failing((failure) => new EmrFailure(failure.kind, failure.message)),
+    detected_by: 'findPatient.outage',
+    inject: changeFailures((failure) => new EmrFailure(failure.kind, failure.message)),
   },
   {
-    fault: 'throws whatever comes up',
-    found_by: 'getBalances.trouble',
-    grow: failing((failure) => new TypeError(failure.message)),
+    fault: 'throws errors other than EmrFailure',
+    detected_by: 'getBalances.outage',
+    inject: changeFailures((failure) => new TypeError(failure.message)),
   },
   {
-    fault: 'does not listen when it is stopped',
-    found_by: 'stop.reading',
-    grow: through((endpoint) => ({ ...endpoint, signal: new AbortController().signal })),
+    fault: 'ignores the abort signal',
+    detected_by: 'stop.read',
+    inject: changeEndpoint((endpoint) => ({ ...endpoint, signal: new AbortController().signal })),
   },
   {
-    fault: 'takes an ended link for a refusal',
-    found_by: 'session.link_ended',
-    grow: failing((failure) => (failure.kind === 'login_required' ? kindly('refused', failure) : failure)),
+    fault: 'reports an ended link as refused',
+    detected_by: 'session.login_required',
+    inject: changeFailures((failure) => (failure.kind === 'login_required' ? withKind('refused', failure) : failure)),
   },
   {
-    fault: 'puts the password into the text of a failure',
-    found_by: 'words.secrets',
-    grow: failing(
+    fault: 'puts the password into a failure message',
+    detected_by: 'errors.no_secrets',
+    inject: changeFailures(
       (failure, { credentials }) => new EmrFailure(failure.kind, `${failure.message} ${credentials.password}`),
     ),
   },
   {
     fault: 'keeps the token in the cause of a failure',
-    found_by: 'words.secrets',
-    grow: failing(({ kind, message }, { grant }) => new EmrFailure(kind, message, { cause: { asked_with: grant } })),
+    detected_by: 'errors.no_secrets',
+    inject: changeFailures(
+      ({ kind, message }, { grant }) => new EmrFailure(kind, message, { cause: { asked_with: grant } }),
+    ),
   },
   {
-    fault: 'sends the token in the address',
-    found_by: 'words.secrets',
-    grow: (good) => ({
-      ...good,
+    fault: 'sends the token in the URL',
+    detected_by: 'errors.no_secrets',
+    inject: (original) => ({
+      ...original,
       open: (endpoint, access) => {
         const fetch: EmrEndpoint['outbound']['fetch'] = (url, request) => {
           const address = new URL(url);
           address.searchParams.set('token', access.grant.session_token ?? '');
           return endpoint.outbound.fetch(address, request);
         };
-        return good.open({ ...endpoint, outbound: { ...endpoint.outbound, fetch } }, access);
+        return original.open({ ...endpoint, outbound: { ...endpoint.outbound, fetch } }, access);
       },
     }),
   },
   {
-    fault: 'shows what the server answered',
-    found_by: 'words.plain',
-    grow: failing(({ kind }) => new EmrFailure(kind, 'The EMR said: <!doctype html><title>Maintenance</title>')),
+    fault: 'quotes the server’s response',
+    detected_by: 'errors.readable',
+    inject: changeFailures(
+      ({ kind }) => new EmrFailure(kind, 'The EMR said: <!doctype html><title>Maintenance</title>'),
+    ),
   },
 ];

@@ -413,9 +413,9 @@ describe('an appointment', () => {
   });
 
   test.each([
-    ['an unknown visit type', { visit_type: 'XYZ' }, /does not know the visit type 'XYZ'/],
-    ['no duration where the schedule says none', { minutes: null }, /duration must be sent/],
-    ['a flag that FHIR has no place for', { new_patient: true }, /no place for 'new_patient'/],
+    ['an unknown visit type', { visit_type: 'XYZ' }, /has no visit type 'XYZ'/],
+    ['no duration where the schedule says none', { minutes: null }, /Send duration/],
+    ['a flag that FHIR has no place for', { new_patient: true }, /not support 'new_patient'/],
   ])('with %s is refused', async (_what, more, message) => {
     const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-05T11:00:00', more), newMarker()));
     expect(failure).toMatchObject({ kind: 'refused', message: expect.stringMatching(message) });

@@ -5,7 +5,7 @@ import { operations, type Requirement, supportedOperations } from '../../../src/
 import { discoverAuthorization, readCapabilityStatement } from '../../../src/connectors/fhir/sign-in/discover.ts';
 import { limitToScopes, scopesFor } from '../../../src/connectors/fhir/sign-in/scopes.ts';
 import { toCapabilities, toServerFacts } from '../../../src/connectors/fhir/transport/capabilities.ts';
-import { type FakeResponse, failureOf, lie, openEndpoint } from '../larkspur/fixture.ts';
+import { type FakeResponse, failureOf, openEndpoint, startFakeServer } from '../larkspur/fixture.ts';
 
 const statement: fhir.CapabilityStatement = {
   resourceType: 'CapabilityStatement',
@@ -52,7 +52,7 @@ describe('where tokens are given', () => {
 
   /** A server of the documents it is given, by path. */
   async function found(documents: Record<string, FakeResponse>, said: fhir.CapabilityStatement = statement) {
-    const fake = await lie(({ url = '' }) => documents[url] ?? { status: 404, raw: '' });
+    const fake = await startFakeServer(({ url = '' }) => documents[url] ?? { status: 404, raw: '' });
     const outcome = await discoverAuthorization(openEndpoint(`${fake.url}/r4`), { statement: said }).catch(
       (error: unknown) => error,
     );
@@ -109,7 +109,7 @@ describe('where tokens are given', () => {
 });
 
 test('a statement that is shown only to who is signed in is read with the token', async () => {
-  const fake = await lie(({ headers }) =>
+  const fake = await startFakeServer(({ headers }) =>
     headers.authorization === 'Bearer good' ? { json: statement } : { status: 401, raw: '' },
   );
   const endpoint = openEndpoint(`${fake.url}/r4`);

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fhir as fhirConnector } from '../../../src/connectors/fhir/fhir.ts';
 import { type FhirClient, openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { type FakeResponse, failureOf, lie, openEndpoint } from '../larkspur/fixture.ts';
+import { type FakeResponse, failureOf, openEndpoint, startFakeServer } from '../larkspur/fixture.ts';
 import { linkedClient, pathsOf, type TestDoor } from './fixture.ts';
 
 let server: FhirServer;
@@ -206,7 +206,7 @@ describe('a search by a parameter that the server does not know', () => {
 
 describe('where a list goes on', () => {
   test('under the server’s inner name, it is read at the address that was linked', async () => {
-    const stranger = await lie(() => ({ json: bundle() }));
+    const stranger = await startFakeServer(() => ({ json: bundle() }));
     server.faults.link_origin = stranger.url;
     expect(await idsOf()).toHaveProperty('size', many);
     expect(pathsOf(endpoint).filter((path) => path === 'GET ')).toHaveLength(2);
@@ -215,7 +215,7 @@ describe('where a list goes on', () => {
 
   test('at another host and path, it is not followed, and the token goes nowhere', async () => {
     const seen: unknown[] = [];
-    const stranger = await lie(({ headers }) => {
+    const stranger = await startFakeServer(({ headers }) => {
       seen.push(headers);
       return { json: bundle() };
     });
@@ -269,7 +269,7 @@ function bundle(next?: string, id = '1') {
 async function lyingServer(answer: (path: string, base: string) => FakeResponse) {
   const paths: string[] = [];
   let base = '';
-  const fake = await lie(({ url = '' }) => {
+  const fake = await startFakeServer(({ url = '' }) => {
     paths.push(url);
     return answer(url, base);
   });

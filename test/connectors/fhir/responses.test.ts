@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
 import { type FhirClient, openClient } from '../../../src/connectors/fhir/transport/client.ts';
-import { expectNoSecret, type FakeResponse, failureOf, lie, openEndpoint } from '../larkspur/fixture.ts';
+import { expectNoSecret, type FakeResponse, failureOf, openEndpoint, startFakeServer } from '../larkspur/fixture.ts';
 
 const access_token = 'a-token-that-nobody-may-see';
 const person: fhir.Patient = { resourceType: 'Patient', name: [{ family: 'Secretname' }] };
@@ -9,7 +9,7 @@ const person: fhir.Patient = { resourceType: 'Patient', name: [{ family: 'Secret
 /** A read and a create of a server that says whatever a test wants, and what the server was sent. */
 async function asked(answer: FakeResponse, signal?: AbortSignal) {
   const sent: string[] = [];
-  const fake = await lie((request) => {
+  const fake = await startFakeServer((request) => {
     sent.push(`${request.method} ${request.url}`);
     return answer;
   });
@@ -102,7 +102,7 @@ test('a record that a server found instead of making one is ours only if it bear
     [{ resourceType: 'Patient', id: 'ours', identifier }, true],
     [{ resourceType: 'Patient', id: 'somebody-else' }, false],
   ] as const) {
-    const fake = await lie(() => ({ status: 200, json: found }));
+    const fake = await startFakeServer(() => ({ status: 200, json: found }));
     const outcome = await clientOf(fake.url, undefined, true)
       .create(person, 'marker')
       .catch((error: unknown) => error);
@@ -183,7 +183,7 @@ describe('an answer of the server', () => {
 
 describe('a server that does not answer', () => {
   test('is told from one that cannot be reached: nothing was sent there', async () => {
-    const gone = await lie(() => ({ json: {} }));
+    const gone = await startFakeServer(() => ({ json: {} }));
     await gone.close();
     const failure = await failureOf(clientOf(gone.url).create(person, 'marker'));
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'The EMR cannot be reached.' });
@@ -192,7 +192,7 @@ describe('a server that does not answer', () => {
   test('is let go of when we are stopped, and a write that was under way is of unknown outcome', async () => {
     const stop = new AbortController();
     // It is stopped by the server's own ear: when the request has arrived.
-    const fake = await lie(() => {
+    const fake = await startFakeServer(() => {
       stop.abort();
       return { json: {} };
     });

@@ -5,7 +5,14 @@ import { operations } from '../../../src/connectors/fhir/operations.ts';
 import { pageSignIn } from '../../../src/connectors/fhir/sign-in/pageSignIn.ts';
 import { requestTokens } from '../../../src/connectors/fhir/sign-in/tokens.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { expectNoSecret, type FakeResponse, failureOf, lie, openEndpoint, required } from '../larkspur/fixture.ts';
+import {
+  expectNoSecret,
+  type FakeResponse,
+  failureOf,
+  openEndpoint,
+  required,
+  startFakeServer,
+} from '../larkspur/fixture.ts';
 import { bySecret, newKeys, signedIn } from './fixture.ts';
 
 const return_address = 'http://127.0.0.1:21001/back';
@@ -124,7 +131,7 @@ describe('what is refused', () => {
     const failure = await failureOf(fhir.signIn(openEndpoint(server.url), byToken(), undefined));
     expect(failure).toMatchObject({
       kind: 'refused',
-      message: 'The server does not let this account read Patient records.',
+      message: 'The server cannot read Patient records on the server.',
     });
   });
 });
@@ -184,7 +191,7 @@ test.each([
 ] as [string, FakeResponse, string][])(
   'a token request answered with %s is told for what it is',
   async (_name, answer, expected) => {
-    const fake = await lie(() => answer);
+    const fake = await startFakeServer(() => answer);
     const outcome = await requestTokens(
       openEndpoint(fake.url),
       { token_endpoint: `${fake.url}/token` },
@@ -203,9 +210,9 @@ describe('what else may answer at the address', () => {
     rest: [{ mode: 'server', resource: [{ type: 'Patient', interaction: [{ code: 'search-type' }] }] }],
   });
   const told: [string, FakeResponse, string][] = [
-    ['another version', { json: statement('5.0.0') }, 'The server speaks FHIR 5.0.0, and FHIR R4 (4.0) is needed.'],
-    ['DSTU2', { json: statement('1.0.2') }, 'The server speaks FHIR 1.0.2, and FHIR R4 (4.0) is needed.'],
-    ['no version', { json: statement(undefined) }, 'The server speaks FHIR unknown, and FHIR R4 (4.0) is needed.'],
+    ['another version', { json: statement('5.0.0') }, 'The server uses FHIR 5.0.0, and FHIR R4 (4.0) is needed.'],
+    ['DSTU2', { json: statement('1.0.2') }, 'The server uses FHIR 1.0.2, and FHIR R4 (4.0) is needed.'],
+    ['no version', { json: statement(undefined) }, 'The server uses FHIR unknown, and FHIR R4 (4.0) is needed.'],
     ['another interface', { json: { ok: true } }, 'There is no FHIR server at this address.'],
     [
       'a web site',
@@ -216,7 +223,7 @@ describe('what else may answer at the address', () => {
   ];
   test.each(told)('%s is refused in plain words, and given no credential', async (_name, answer, message) => {
     const seen: string[] = [];
-    const fake = await lie((request) => {
+    const fake = await startFakeServer((request) => {
       seen.push(`${request.headers.authorization ?? ''}${request.body}`);
       return answer;
     });

@@ -70,7 +70,7 @@ describe('a create', () => {
     // As of a server that keeps none but its own identifiers.
     Object.assign(server.faults, { create_answer: 'empty_without_location', search_by_identifier: false });
     const failure = await failureOf(other.create(patient('Unmarked'), marker));
-    expect(failure).toMatchObject({ kind: 'unknown_outcome', taken: true });
+    expect(failure).toMatchObject({ kind: 'unknown_outcome', accepted: true });
     server.faults.create_answer = 'empty';
     expect(await other.create(patient('Unmarked'), newMarker())).toMatchObject({ id: expect.any(String) });
   });

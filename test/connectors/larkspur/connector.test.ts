@@ -12,11 +12,11 @@ import {
   signedInGrant,
 } from './fixture.ts';
 
-let place: LarkspurFixture;
+let fixture: LarkspurFixture;
 beforeAll(async () => {
-  place = await openFixture();
+  fixture = await openFixture();
 });
-afterAll(() => place.close());
+afterAll(() => fixture.close());
 
 test('is listed by its name', () => {
   expect(connectors.get('larkspur')).toBe(larkspur);
@@ -66,10 +66,10 @@ test.each(['http://127.0.0.1:9', 'http://127.0.0.1:9/'])(
 );
 
 test('a telephone call with a refill at a new pharmacy stands in the chart as it was told', async () => {
-  const endpoint = openEndpoint(place.emr.url);
-  const grant = await signedInGrant(place);
-  const { emr } = openOperations(endpoint, place.credentials, grant);
-  const { example } = place.emr;
+  const endpoint = openEndpoint(fixture.emr.url);
+  const grant = await signedInGrant(fixture);
+  const { emr } = openOperations(endpoint, fixture.credentials, grant);
+  const { example } = fixture.emr;
   const patient = await emr.findPatient(example.patient_mrn);
   const patient_ehr_id = patient?.ehr_id ?? '';
   const [medication] = await emr.listMedications(patient_ehr_id);
@@ -97,7 +97,7 @@ test('a telephone call with a refill at a new pharmacy stands in the chart as it
   const refill = { encounter_ehr_id: encounter.ehr_id, medication_ehr_id: '20001', pharmacy_ehr_id };
   await emr.addRefill.send(refill, 'chart-refill');
 
-  const answer = await fetch(`${place.emr.url}/api/telephone-encounters/${encounter.ehr_id}`, {
+  const answer = await fetch(`${fixture.emr.url}/api/telephone-encounters/${encounter.ehr_id}`, {
     headers: { authorization: `Bearer ${grant.session_token}` },
   });
   expect(await answer.json()).toMatchObject({
@@ -116,7 +116,7 @@ test('a telephone call with a refill at a new pharmacy stands in the chart as it
 });
 
 test('ids are one step of the path, whatever is in them', async () => {
-  const { emr } = openOperations(openEndpoint(place.emr.url), place.credentials, await signedInGrant(place));
+  const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, await signedInGrant(fixture));
   const failure = await failureOf(emr.listMedications('10001/medications?x=#'));
   expect(failure).toMatchObject({ kind: 'not_found', message: "No patient with id '10001/medications?x=#'." });
   expect(await emr.addRefill.find?.('a/b ?', refillInput)).toBeUndefined();

@@ -88,8 +88,8 @@ export function openEndpoint(
   return { address, signal, calls, outbound: { ...outbound, fetch } };
 }
 
-export async function signedInGrant(place: LarkspurFixture): Promise<Grant> {
-  const answer = await larkspur.signIn(openEndpoint(place.emr.url), place.credentials, place.code());
+export async function signedInGrant(fixture: LarkspurFixture): Promise<Grant> {
+  const answer = await larkspur.signIn(openEndpoint(fixture.emr.url), fixture.credentials, fixture.code());
   if (answer.outcome !== 'signed_in') throw new Error(`not signed in: ${JSON.stringify(answer)}`);
   return answer.grant;
 }
@@ -146,7 +146,7 @@ export type FakeResponse = {
 };
 
 /** A server that says whatever a test wants: Larkspur itself is honest. */
-export async function lie(answer: (request: IncomingMessage & { body: string }) => FakeResponse) {
+export async function startFakeServer(answer: (request: IncomingMessage & { body: string }) => FakeResponse) {
   const server: Server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString();
     const { status = 200, headers = {}, json, raw } = answer(Object.assign(request, { body }));

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { collect, failureOf, lie, openEndpoint, openOperations } from './fixture.ts';
+import { collect, failureOf, openEndpoint, openOperations, startFakeServer } from './fixture.ts';
 
 describe('a list that is not whole', () => {
   const closers: (() => Promise<unknown>)[] = [];
@@ -17,7 +17,7 @@ describe('a list that is not whole', () => {
     }));
 
   async function listFrom(answers: unknown[]) {
-    const fake = await lie(({ url }) => {
+    const fake = await startFakeServer(({ url }) => {
       const page = Number(new URL(url ?? '', 'http://liar').searchParams.get('page'));
       // The last one again and again, as a cache would: a list must not go on for ever.
       return { json: answers[page - 1] ?? answers.at(-1) };
@@ -87,7 +87,7 @@ describe('a list that is not whole', () => {
     const address = { line1: '', line2: null, city: '', state: '', zip: '' };
     const row = { ...patient, ...contact, address, primaryInsuranceName: null, primarySubscriberNumber: null };
     const rows = [row, { ...row, patientId: '2' }];
-    const fake = await lie(({ url }) => ({
+    const fake = await startFakeServer(({ url }) => ({
       json: url?.includes('LK1') ? { total: 1, rows: [row] } : { total: 2, rows },
     }));
     closers.push(fake.close);

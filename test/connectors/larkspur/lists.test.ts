@@ -15,16 +15,16 @@ import { CodeLists } from '../../../src/model/settings.ts';
 import { StaffMemberSource } from '../../../src/model/staff.ts';
 import { collect, type LarkspurFixture, openEndpoint, openFixture, openOperations, signedInGrant } from './fixture.ts';
 
-let place: LarkspurFixture;
+let fixture: LarkspurFixture;
 let emr: Operations;
 let calls: string[];
 beforeAll(async () => {
-  place = await openFixture();
-  const endpoint = openEndpoint(place.emr.url);
+  fixture = await openFixture();
+  const endpoint = openEndpoint(fixture.emr.url);
   calls = endpoint.calls;
-  emr = openOperations(endpoint, place.credentials, await signedInGrant(place)).emr;
+  emr = openOperations(endpoint, fixture.credentials, await signedInGrant(fixture)).emr;
 });
-afterAll(() => place.close());
+afterAll(() => fixture.close());
 
 describe('the lists of a practice', () => {
   test.each<[keyof Operations & `list${string}s`, TSchema, number]>([
@@ -70,7 +70,7 @@ describe('the lists of a practice', () => {
       minutes: null,
     });
     const value = ['homePhone', 'birthDate', 'email', 'noEmailReason', 'renderingProviderId'];
-    await place.control('PATCH', '/settings/requiredPatientFields', { value });
+    await fixture.control('PATCH', '/settings/requiredPatientFields', { value });
     const lists = await emr.getCodeLists();
     expect(Compile(CodeLists).Check(lists)).toBe(true);
     expect(lists.languages).toContainEqual({ code: 'ENG', name: 'English' });
@@ -92,7 +92,7 @@ describe('the lists of a practice', () => {
   });
 
   test('go on over as many pages as there are', async () => {
-    for (let n = 0; n < 3; n++) await place.control('POST', '/patients', { lastName: 'Later', firstName: String(n) });
+    for (let n = 0; n < 3; n++) await fixture.control('POST', '/patients', { lastName: 'Later', firstName: String(n) });
     calls.length = 0;
     const sizes: number[] = [];
     for await (const page of emr.listPatients()) sizes.push(page.length);
@@ -101,7 +101,7 @@ describe('the lists of a practice', () => {
   });
 
   test('say null where Larkspur says nothing', async () => {
-    const added = (await place.control('POST', '/patients', {
+    const added = (await fixture.control('POST', '/patients', {
       lastName: 'Blank',
       firstName: 'Ann',
       middleName: '',
@@ -148,7 +148,7 @@ describe('the lists of a practice', () => {
     const open = { effectiveTo: null, recurrence: null, visitRules: [] };
     const recurrence = { startDate: '01/10/2026', intervalType: 'weeks', intervalAmount: 2, description: null };
     const rule = { startTime: '09:00', endTime: '10:00', visits: 2, visitTypeCode: 'NP', visitTypeName: 'New patient' };
-    await place.control('PATCH', '/providers/501', {
+    await fixture.control('PATCH', '/providers/501', {
       weeklyHours: [
         { dayName: 'Monday', shifts: [{ ...shift, ...open }] },
         {

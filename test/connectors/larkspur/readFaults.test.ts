@@ -13,16 +13,16 @@ import {
   signedInGrant,
 } from './fixture.ts';
 
-let place: LarkspurFixture;
+let fixture: LarkspurFixture;
 let grant: Grant;
 let emr: Operations;
 beforeAll(async () => {
-  place = await openFixture();
-  grant = await signedInGrant(place);
-  emr = openOperations(openEndpoint(place.emr.url), place.credentials, grant).emr;
+  fixture = await openFixture();
+  grant = await signedInGrant(fixture);
+  emr = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, grant).emr;
 });
-afterEach(() => place.control('DELETE', '/faults'));
-afterAll(() => place.close());
+afterEach(() => fixture.control('DELETE', '/faults'));
+afterAll(() => fixture.close());
 
 describe('a read', () => {
   test.each<[string, Expected]>([
@@ -33,22 +33,22 @@ describe('a read', () => {
     ['html', met.unreadable],
     ['empty', met.unreadable],
   ])('met by %s is unavailable, and the next one is whole', async (kind, expected) => {
-    await place.fault('list_staff', kind);
+    await fixture.fault('list_staff', kind);
     const failure = await failureOf(collect(emr.listStaff()));
     expect(failure).toMatchObject(expected);
-    expectNoSecret(failure, place.credentials, grant);
+    expectNoSecret(failure, fixture.credentials, grant);
     expect(await collect(emr.listStaff())).toHaveLength(12);
   });
 
   test('met by a delay waits for it', async () => {
-    await place.fault('list_staff', 'delay', { delay_ms: 300 });
+    await fixture.fault('list_staff', 'delay', { delay_ms: 300 });
     expect(await collect(emr.listStaff())).toHaveLength(12);
   });
 
   test.each(['error_500', 'reset', 'html', 'empty', 'truncate'])('of one chart is never empty by %s', async (kind) => {
-    await place.fault('list_medications', kind);
-    await place.fault('list_patient_pharmacies', kind);
-    await place.fault('list_patients', kind);
+    await fixture.fault('list_medications', kind);
+    await fixture.fault('list_patient_pharmacies', kind);
+    await fixture.fault('list_patients', kind);
     expect(await failureOf(emr.listMedications('10001'))).toMatchObject({ kind: 'unavailable' });
     expect(await failureOf(emr.listPatientPharmacies('10001'))).toMatchObject({ kind: 'unavailable' });
     expect(await failureOf(emr.findPatient('LK100001'))).toMatchObject({ kind: 'unavailable' });

@@ -1,5 +1,13 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { collect, type FakeResponse, failureOf, lie, openEndpoint, openOperations, required } from './fixture.ts';
+import {
+  collect,
+  type FakeResponse,
+  failureOf,
+  openEndpoint,
+  openOperations,
+  required,
+  startFakeServer,
+} from './fixture.ts';
 
 /** Answers that Larkspur itself never gives, but that something between us and it may. */
 
@@ -10,7 +18,7 @@ afterEach(async () => {
 
 /** `receipt`: what is answered to the question for one, where that is something else. */
 async function facing(answer: FakeResponse, receipt: FakeResponse = answer) {
-  const fake = await lie(({ url }) => (url?.startsWith('/api/receipts/') ? receipt : answer));
+  const fake = await startFakeServer(({ url }) => (url?.startsWith('/api/receipts/') ? receipt : answer));
   closers.push(fake.close);
   const { emr } = openOperations(openEndpoint(fake.url), {}, {});
   const input = { patient_ehr_id: '1', pharmacy_ehr_id: '2' };

@@ -6,50 +6,50 @@ import {
   expectNoSecret,
   failureOf,
   type LarkspurFixture,
-  lie,
   openEndpoint,
   openFixture,
   openOperations,
   required,
   signedInGrant,
+  startFakeServer,
 } from './fixture.ts';
 
-let place: LarkspurFixture;
+let fixture: LarkspurFixture;
 let grant: Grant;
 beforeAll(async () => {
-  place = await openFixture();
+  fixture = await openFixture();
 });
 beforeEach(async () => {
-  grant = await signedInGrant(place);
+  grant = await signedInGrant(fixture);
 });
 afterEach(async () => {
-  await place.control('DELETE', '/faults');
+  await fixture.control('DELETE', '/faults');
 });
-afterAll(() => place.close());
+afterAll(() => fixture.close());
 
 const renewal = 'POST /api/login/device';
 
 describe('a session that has ended', () => {
   test('is renewed without a person, and the new grant is kept', async () => {
-    const endpoint = openEndpoint(place.emr.url);
-    const { emr, kept } = openOperations(endpoint, place.credentials, grant);
-    await place.control('POST', '/sessions/expire', { mode: 'session' });
+    const endpoint = openEndpoint(fixture.emr.url);
+    const { emr, kept } = openOperations(endpoint, fixture.credentials, grant);
+    await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     expect(await collect(emr.listStaff())).toHaveLength(12);
     expect(endpoint.calls).toEqual(['GET /api/staff', renewal, 'GET /api/staff']);
     expect(kept).toHaveLength(1);
     expect(kept[0]).toMatchObject({ device_token: grant.device_token });
 
     // The kept grant is good, and so is the one in use.
-    const next = openOperations(openEndpoint(place.emr.url), place.credentials, required(kept[0]));
+    const next = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, required(kept[0]));
     expect(await collect(next.emr.listStaff())).toHaveLength(12);
     await collect(emr.listLocations());
     expect(endpoint.calls.filter((call) => call === renewal)).toHaveLength(1);
   });
 
   test('is renewed once for five calls at once, of which one writes', async () => {
-    const endpoint = openEndpoint(place.emr.url);
-    const { emr, kept } = openOperations(endpoint, place.credentials, grant);
-    await place.control('POST', '/sessions/expire', { mode: 'session' });
+    const endpoint = openEndpoint(fixture.emr.url);
+    const { emr, kept } = openOperations(endpoint, fixture.credentials, grant);
+    await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     const input = { patient_ehr_id: '10001', pharmacy_ehr_id: '9003' };
     const [written] = await Promise.all([
       emr.addPatientPharmacy.send(input, 'five-at-once'),
@@ -64,7 +64,7 @@ describe('a session that has ended', () => {
   });
 
   test('is not renewed again for a call that learns of its end after the renewal', async () => {
-    const endpoint = openEndpoint(place.emr.url);
+    const endpoint = openEndpoint(fixture.emr.url);
     const { fetch } = endpoint.outbound;
     let release = () => {};
     const renewed = new Promise<void>((done) => {
@@ -75,8 +75,8 @@ describe('a session that has ended', () => {
       if (String(url).includes('/api/providers') && answer.status === 401) await renewed;
       return answer;
     };
-    const { emr } = openOperations(endpoint, place.credentials, grant);
-    await place.control('POST', '/sessions/expire', { mode: 'session' });
+    const { emr } = openOperations(endpoint, fixture.credentials, grant);
+    await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     const late = collect(emr.listProviders());
     await collect(emr.listStaff());
     release();
@@ -85,19 +85,19 @@ describe('a session that has ended', () => {
   });
 
   test('may end again, and is renewed again', async () => {
-    const { emr, kept } = openOperations(openEndpoint(place.emr.url), place.credentials, grant);
+    const { emr, kept } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, grant);
     for (const renewals of [1, 2]) {
-      await place.control('POST', '/sessions/expire', { mode: 'session' });
+      await fixture.control('POST', '/sessions/expire', { mode: 'session' });
       await collect(emr.listStaff());
       expect(kept).toHaveLength(renewals);
     }
   });
 
   test('fails for now when the renewal is not answered, and is renewed by the next call', async () => {
-    const { emr } = openOperations(openEndpoint(place.emr.url), place.credentials, grant);
-    await place.control('POST', '/sessions/expire', { mode: 'session' });
+    const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, grant);
+    await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     for (const kind of ['error_500', 'error_429', 'reset', 'html', 'empty', 'truncate']) {
-      await place.fault('login_device', kind);
+      await fixture.fault('login_device', kind);
       const input = { patient_ehr_id: '10001', pharmacy_ehr_id: '9004' };
       // Known not to be applied, so never of unknown outcome.
       expect(await failureOf(emr.addPatientPharmacy.send(input, 'no-renewal'))).toMatchObject({ kind: 'unavailable' });
@@ -106,11 +106,12 @@ describe('a session that has ended', () => {
   });
 
   test('fails for now when the user is locked: the lock opens by itself', async () => {
-    const other = required(place.emr.staff[5]);
+    const other = required(fixture.emr.staff[5]);
     const credentials = { username: other.username, password: 'wrong' };
-    for (let tries = 0; tries < 5; tries++) await larkspur.signIn(openEndpoint(place.emr.url), credentials, undefined);
-    const { emr } = openOperations(openEndpoint(place.emr.url), { ...credentials, password: other.password }, grant);
-    await place.control('POST', '/sessions/expire', { mode: 'session' });
+    for (let tries = 0; tries < 5; tries++)
+      await larkspur.signIn(openEndpoint(fixture.emr.url), credentials, undefined);
+    const { emr } = openOperations(openEndpoint(fixture.emr.url), { ...credentials, password: other.password }, grant);
+    await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     const failure = await failureOf(collect(emr.listStaff()));
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur has temporarily locked this user.' });
   });
@@ -122,12 +123,12 @@ describe('a session that has ended', () => {
       if (database_is_gone) throw new Error('database gone');
       kept.push(renewed);
     };
-    const emr = larkspur.open(openEndpoint(place.emr.url), {
-      credentials: place.credentials,
+    const emr = larkspur.open(openEndpoint(fixture.emr.url), {
+      credentials: fixture.credentials,
       grant,
       saveGrant,
     }) as Operations;
-    await place.control('POST', '/sessions/expire', { mode: 'session' });
+    await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     await expect(collect(emr.listStaff())).rejects.toThrow('database gone');
     database_is_gone = false;
     expect(await collect(emr.listStaff())).toHaveLength(12);
@@ -137,9 +138,9 @@ describe('a session that has ended', () => {
 
 describe('a link that has ended', () => {
   test('needs a person, and is not tried again by calls that follow', async () => {
-    const endpoint = openEndpoint(place.emr.url);
-    const { emr, kept } = openOperations(endpoint, place.credentials, grant);
-    await place.control('POST', '/sessions/expire', { mode: 'link' });
+    const endpoint = openEndpoint(fixture.emr.url);
+    const { emr, kept } = openOperations(endpoint, fixture.credentials, grant);
+    await fixture.control('POST', '/sessions/expire', { mode: 'link' });
     const failures = await Promise.all([
       failureOf(collect(emr.listStaff())),
       failureOf(emr.addRefill.send({ encounter_ehr_id: '1', medication_ehr_id: '1', pharmacy_ehr_id: null }, 'm')),
@@ -147,15 +148,15 @@ describe('a link that has ended', () => {
     failures.push(await failureOf(emr.findPatient('LK100001')));
     for (const failure of failures) {
       expect(failure).toMatchObject({ kind: 'login_required', message: 'Larkspur requires a new one-time code.' });
-      expectNoSecret(failure, place.credentials, grant);
+      expectNoSecret(failure, fixture.credentials, grant);
     }
     expect(endpoint.calls.filter((call) => call === renewal)).toHaveLength(1);
     expect(kept).toEqual([]);
   });
 
   test('by a changed password needs a person', async () => {
-    const credentials = { ...place.credentials, password: 'of last year' };
-    const { emr } = openOperations(openEndpoint(place.emr.url), credentials, { ...grant, session_token: 'ended' });
+    const credentials = { ...fixture.credentials, password: 'of last year' };
+    const { emr } = openOperations(openEndpoint(fixture.emr.url), credentials, { ...grant, session_token: 'ended' });
     const failure = await failureOf(collect(emr.listStaff()));
     const message = 'Larkspur no longer accepts the user name and password.';
     expect(failure).toMatchObject({ kind: 'login_required', message });
@@ -163,7 +164,7 @@ describe('a link that has ended', () => {
   });
 
   test('by a grant without a device needs a person', async () => {
-    const { emr } = openOperations(openEndpoint(place.emr.url), place.credentials, { session_token: 'ended' });
+    const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, { session_token: 'ended' });
     expect(await failureOf(collect(emr.listStaff()))).toMatchObject({ kind: 'login_required' });
   });
 });
@@ -171,9 +172,9 @@ describe('a link that has ended', () => {
 test('a session that ends again at once is unavailable, after one renewal', async () => {
   const session = { sessionToken: 's', deviceToken: 'd', staffId: '1', staffName: 'A', timeZone: 'UTC' };
   const expired = { status: 401, json: { errorCode: 'SESSION_EXPIRED', errorText: 'Sign in first.' } };
-  const fake = await lie(({ url }) => (url === '/api/login/device' ? { json: session } : expired));
+  const fake = await startFakeServer(({ url }) => (url === '/api/login/device' ? { json: session } : expired));
   const endpoint = openEndpoint(fake.url);
-  const { emr } = openOperations(endpoint, place.credentials, grant);
+  const { emr } = openOperations(endpoint, fixture.credentials, grant);
   expect(await failureOf(collect(emr.listStaff()))).toMatchObject({ kind: 'unavailable' });
   expect(endpoint.calls).toEqual(['GET /api/staff', renewal, 'GET /api/staff']);
   await fake.close();

@@ -5,29 +5,29 @@ import {
   expectNoSecret,
   failureOf,
   type LarkspurFixture,
-  lie,
   openEndpoint,
   openFixture,
   openOperations,
   required,
+  startFakeServer,
 } from './fixture.ts';
 
-let place: LarkspurFixture;
+let fixture: LarkspurFixture;
 beforeAll(async () => {
-  place = await openFixture();
+  fixture = await openFixture();
 });
 afterEach(async () => {
-  await place.control('DELETE', '/faults');
+  await fixture.control('DELETE', '/faults');
 });
-afterAll(() => place.close());
+afterAll(() => fixture.close());
 
-const signIn = (credentials: Record<string, string>, code?: string, address = place.emr.url) =>
+const signIn = (credentials: Record<string, string>, code?: string, address = fixture.emr.url) =>
   larkspur.signIn(openEndpoint(address), credentials, code);
 
 describe('signing in', () => {
   test('asks for the code when none was given', async () => {
-    expect(await signIn(place.credentials)).toEqual({ outcome: 'code_required' });
-    expect(await signIn(place.credentials, '  ')).toEqual({ outcome: 'code_required' });
+    expect(await signIn(fixture.credentials)).toEqual({ outcome: 'code_required' });
+    expect(await signIn(fixture.credentials, '  ')).toEqual({ outcome: 'code_required' });
   });
 
   test.each<[string, (code: string) => string]>([
@@ -35,7 +35,7 @@ describe('signing in', () => {
     ['with spaces around', (code) => ` ${code}\n`],
     ['in two groups', (code) => `${code.slice(0, 3)} ${code.slice(3)}`],
   ])('with a code %s gives a grant that works, the person and the time zone', async (_, typed) => {
-    const answer = await signIn(place.credentials, typed(place.code()));
+    const answer = await signIn(fixture.credentials, typed(fixture.code()));
     expect(answer).toEqual({
       outcome: 'signed_in',
       grant: { session_token: expect.any(String), device_token: expect.any(String) },
@@ -43,27 +43,27 @@ describe('signing in', () => {
       timezone: 'America/New_York',
     });
     if (answer.outcome !== 'signed_in') return;
-    const { emr } = openOperations(openEndpoint(place.emr.url), place.credentials, answer.grant);
+    const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, answer.grant);
     expect(await collect(emr.listLocations())).toHaveLength(3);
   });
 
   test('with a wrong password, an unknown name or nothing typed is refused for the credentials', async () => {
     const refused = { outcome: 'refused', reason: 'credentials' };
-    expect(await signIn({ ...place.credentials, password: 'wrong' }, place.code())).toEqual(refused);
+    expect(await signIn({ ...fixture.credentials, password: 'wrong' }, fixture.code())).toEqual(refused);
     expect(await signIn({ username: 'nobody', password: 'x' })).toEqual(refused);
     expect(await signIn({ username: '', password: '' })).toEqual(refused);
-    expect(await signIn({ ...place.credentials, password: 'x'.repeat(201) })).toEqual(refused);
+    expect(await signIn({ ...fixture.credentials, password: 'x'.repeat(201) })).toEqual(refused);
     expect(await signIn({})).toEqual(refused);
   });
 
   test('with a wrong code is refused for the code', async () => {
-    const wrong = place.code() === '000000' ? '000001' : '000000';
-    expect(await signIn(place.credentials, wrong)).toEqual({ outcome: 'refused', reason: 'code' });
-    expect(await signIn(place.credentials, 'x'.repeat(201))).toEqual({ outcome: 'refused', reason: 'code' });
+    const wrong = fixture.code() === '000000' ? '000001' : '000000';
+    expect(await signIn(fixture.credentials, wrong)).toEqual({ outcome: 'refused', reason: 'code' });
+    expect(await signIn(fixture.credentials, 'x'.repeat(201))).toEqual({ outcome: 'refused', reason: 'code' });
   });
 
   test('tried wrongly too often is locked, then also with the right password', async () => {
-    const { username, password } = required(place.emr.staff[4]);
+    const { username, password } = required(fixture.emr.staff[4]);
     const outcomes = [];
     for (let tries = 0; tries < 5; tries++) outcomes.push(await signIn({ username, password: 'wrong' }));
     expect(outcomes[0]).toEqual({ outcome: 'refused', reason: 'credentials' });
@@ -75,16 +75,16 @@ describe('signing in', () => {
     'met by %s at either step is unavailable, without a secret in the error',
     async (kind) => {
       for (const step of ['login', 'login_code']) {
-        await place.fault(step, kind);
-        const failure = await failureOf(signIn(place.credentials, place.code()));
+        await fixture.fault(step, kind);
+        const failure = await failureOf(signIn(fixture.credentials, fixture.code()));
         expect(failure.kind).toBe('unavailable');
-        expectNoSecret(failure, place.credentials);
+        expectNoSecret(failure, fixture.credentials);
       }
     },
   );
 
   test('where nobody answers is unavailable', async () => {
-    expect(await failureOf(signIn(place.credentials, undefined, 'http://127.0.0.1:9'))).toMatchObject({
+    expect(await failureOf(signIn(fixture.credentials, undefined, 'http://127.0.0.1:9'))).toMatchObject({
       kind: 'unavailable',
       message: 'Larkspur cannot be reached.',
     });
@@ -97,11 +97,11 @@ describe('signing in', () => {
     ['a way elsewhere', { status: 301, headers: { location: 'https://example.org/' }, raw: '' }],
   ])('at %s gives no password away', async (_, answer) => {
     const asked: string[] = [];
-    const fake = await lie(({ url = '', body }) => {
+    const fake = await startFakeServer(({ url = '', body }) => {
       asked.push(url + body);
       return answer;
     });
-    const failure = await failureOf(signIn(place.credentials, '123456', fake.url));
+    const failure = await failureOf(signIn(fixture.credentials, '123456', fake.url));
     expect(failure).toMatchObject({ kind: 'refused', message: 'This address is not a Larkspur EMR.' });
     expect(asked).toEqual(['/api/practice']);
     await fake.close();
@@ -113,7 +113,7 @@ describe('signing in', () => {
   ])('starts over once when the challenge runs out: %i times gives %s', async (times, expected) => {
     let run_out = 0;
     const challenges: string[] = [];
-    const fake = await lie(({ url, body }) => {
+    const fake = await startFakeServer(({ url, body }) => {
       if (url === '/api/practice') return { json: { product: 'Larkspur' } };
       if (url === '/api/login') return { json: { status: 'CODE_REQUIRED', challengeId: `c${challenges.length}` } };
       challenges.push(JSON.parse(body).challengeId);
@@ -121,7 +121,7 @@ describe('signing in', () => {
         return { status: 410, json: { errorCode: 'CHALLENGE_EXPIRED', errorText: 'Start again.' } };
       return { json: { sessionToken: 's', deviceToken: 'd', staffId: '1', staffName: 'A', timeZone: 'UTC' } };
     });
-    const outcome = await signIn(place.credentials, '123456', fake.url).then(
+    const outcome = await signIn(fixture.credentials, '123456', fake.url).then(
       (answer) => answer.outcome,
       (error) => error.kind,
     );

@@ -14,17 +14,17 @@ import {
   signedInGrant,
 } from './fixture.ts';
 
-let place: LarkspurFixture;
+let fixture: LarkspurFixture;
 let grant: Grant;
 let emr: Operations;
 let marker: string;
 beforeAll(async () => {
-  place = await openFixture();
-  grant = await signedInGrant(place);
-  emr = openOperations(openEndpoint(place.emr.url), place.credentials, grant).emr;
+  fixture = await openFixture();
+  grant = await signedInGrant(fixture);
+  emr = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, grant).emr;
 });
-afterEach(() => place.control('DELETE', '/faults'));
-afterAll(() => place.close());
+afterEach(() => fixture.control('DELETE', '/faults'));
+afterAll(() => fixture.close());
 
 const unknown = (expected: Expected): Expected => ({ ...expected, kind: 'unknown_outcome' });
 
@@ -39,10 +39,10 @@ describe('a write', () => {
     ['lose_answer', unknown(met.broke_off), 'applied'],
     ['refuse', { kind: 'refused', message: 'Larkspur refused this write.' }, 'not applied'],
   ])('met by %s tells what is known, and `find` tells the truth', async (kind, expected, truth) => {
-    await place.fault('create_telephone_encounter', kind);
+    await fixture.fault('create_telephone_encounter', kind);
     const failure = await failureOf(send());
     expect(failure).toMatchObject(expected);
-    expectNoSecret(failure, place.credentials, grant);
+    expectNoSecret(failure, fixture.credentials, grant);
 
     const found = await find();
     expect(found !== undefined).toBe(truth === 'applied');
@@ -56,14 +56,14 @@ describe('a write', () => {
 
   test.each(['delay', 'correct_value'])('met by %s succeeds', async (kind) => {
     const details = kind === 'delay' ? { delay_ms: 300 } : { field: 'reason', value: 'Corrected' };
-    await place.fault('create_telephone_encounter', kind, details);
+    await fixture.fault('create_telephone_encounter', kind, details);
     const written = await send();
     expect(await find()).toEqual(written);
   });
 
   test('a refill that fails is refused in the words of Larkspur, and `find` knows of none', async () => {
     const encounter = await send();
-    await place.fault('add_refill', 'refill_fails');
+    await fixture.fault('add_refill', 'refill_fails');
     const input = { encounter_ehr_id: encounter.ehr_id, medication_ehr_id: '20001', pharmacy_ehr_id: null };
     const failure = await failureOf(emr.addRefill.send(input, `${marker}-refill`));
     expect(failure).toMatchObject({ kind: 'refused', message: 'The refill could not be added.' });
@@ -93,7 +93,7 @@ describe('a write', () => {
     '`find` met by %s does not say that the write is absent',
     async (kind) => {
       await send();
-      await place.fault('find_receipt', kind);
+      await fixture.fault('find_receipt', kind);
       expect(await failureOf(find())).toMatchObject({ kind: 'unavailable' });
     },
   );
@@ -101,8 +101,8 @@ describe('a write', () => {
 
 describe('an EMR that does not answer', () => {
   test('is given up after 10 s: a read is unavailable, a write of unknown outcome', async () => {
-    await place.fault('list_staff', 'delay', { delay_ms: 11_000 });
-    await place.fault('create_telephone_encounter', 'delay', { delay_ms: 15_000 });
+    await fixture.fault('list_staff', 'delay', { delay_ms: 11_000 });
+    await fixture.fault('create_telephone_encounter', 'delay', { delay_ms: 15_000 });
     const [read, write] = await Promise.all([failureOf(collect(emr.listStaff())), failureOf(send())]);
     expect(read).toMatchObject({ kind: 'unavailable', message: 'Larkspur did not respond in time.' });
     expect(write).toMatchObject({ kind: 'unknown_outcome', message: 'Larkspur did not respond in time.' });
@@ -116,14 +116,14 @@ describe('an EMR that does not answer', () => {
 
   test('is left at once when the work is stopped; whether it was sent decides the kind', async () => {
     const stop = new AbortController();
-    const stoppable = openOperations(openEndpoint(place.emr.url, stop.signal), place.credentials, grant).emr;
-    await place.fault('list_staff', 'delay', { delay_ms: 8_000 });
-    await place.fault('create_telephone_encounter', 'delay', { delay_ms: 8_000 });
+    const stoppable = openOperations(openEndpoint(fixture.emr.url, stop.signal), fixture.credentials, grant).emr;
+    await fixture.fault('list_staff', 'delay', { delay_ms: 8_000 });
+    await fixture.fault('create_telephone_encounter', 'delay', { delay_ms: 8_000 });
     const both = Promise.all([
       failureOf(collect(stoppable.listStaff())),
       failureOf(stoppable.createTelephoneEncounter.send(call, 'stopped')),
     ]);
-    await expect.poll(() => place.control('GET', '/faults')).toMatchObject({ faults: [] });
+    await expect.poll(() => fixture.control('GET', '/faults')).toMatchObject({ faults: [] });
     stop.abort();
     // Waited for, both would have ended well.
     const [read, write] = await both;
@@ -167,6 +167,6 @@ async function appliedTimes(): Promise<number> {
 
 /** What Larkspur has noted of the writes with this marker. */
 async function entriesOf(sent: string): Promise<{ marker: string; applied: boolean }[]> {
-  const { entries } = (await place.control('GET', '/ledger')) as { entries: { marker: string; applied: boolean }[] };
+  const { entries } = (await fixture.control('GET', '/ledger')) as { entries: { marker: string; applied: boolean }[] };
   return entries.filter((entry) => entry.marker === sent);
 }

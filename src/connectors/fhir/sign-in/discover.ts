@@ -40,7 +40,7 @@ export function capabilityStatementIn({ status, resource }: FhirResponse): fhir.
   }
   const version = typeof resource.fhirVersion === 'string' ? resource.fhirVersion.slice(0, 20) : 'unknown';
   if (!/^4\.0(\.|$)/.test(version)) {
-    throw new EmrFailure('refused', `The server speaks FHIR ${version}, and FHIR R4 (4.0) is needed.`);
+    throw new EmrFailure('refused', `The server uses FHIR ${version}. FHIR R4 (4.0) is required.`);
   }
   return resource;
 }

@@ -72,7 +72,7 @@ async function isTokenAccepted(endpoint: EmrEndpoint, facts: ServerFacts, access
   );
   if (type === undefined) throw new EmrFailure('refused', 'This account cannot read any records on the server.');
   const { status } = await call(endpoint, { method: 'GET', url: searchUrl(endpoint, type, 1) }, access_token);
-  if (status === 403) throw new EmrFailure('refused', `The server does not let this account read ${type} records.`);
+  if (status === 403) throw new EmrFailure('refused', `This account cannot read ${type} records on the server.`);
   return status !== 401;
 }
 

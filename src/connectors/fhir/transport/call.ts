@@ -37,7 +37,7 @@ export async function call(
   if (status === 429 || (status === 503 && 'retry-after' in headers)) throw tooBusy('The EMR', response);
   // Never followed: the organization did not choose the target, and it would receive the token.
   if (status >= 300 && status < 400 && status !== 304) {
-    throw new EmrFailure(kind_if_sent, `The EMR sends us to another address (${status}), which is not followed.`);
+    throw new EmrFailure(kind_if_sent, `The EMR redirected to another address (${status}), which is not followed.`);
   }
   // 501 is a definite "not supported".
   if ((status >= 500 && status !== 501) || status === 408)

@@ -43,7 +43,7 @@ async function toFhirAppointment(emr: Emr, input: Input): Promise<fhir.Appointme
   const type = types.get(input.visit_type);
   if (!type) {
     const known = [...types.keys()].join(', ');
-    throw new EmrFailure('refused', `The EMR does not know the visit type '${input.visit_type}'. It knows: ${known}.`);
+    throw new EmrFailure('refused', `The EMR has no visit type '${input.visit_type}'. Available: ${known}.`);
   }
   const concept = { coding: [type.coding] };
   const minutes = input.minutes ?? (await findFreeSlot(emr, input.provider_ehr_id, input.starts_at))?.minutes;
