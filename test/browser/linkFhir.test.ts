@@ -14,7 +14,7 @@ beforeAll(async () => {
     redirect_uris: [`${place.world.sandbox.base_url}/link/v1/oauth/callback`],
   });
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(async () => {
   await place.close();
   await server.close();

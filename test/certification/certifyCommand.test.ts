@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   process.exitCode = undefined;
-  server.calm();
+  server.reset();
 });
 afterAll(() => {
   process.exitCode = undefined;

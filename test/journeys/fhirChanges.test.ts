@@ -19,7 +19,7 @@ beforeAll(async () => {
   api = openApi({ ...world.sandbox, access_token });
   await until('the first sync', async () => (await api.call('GET', '/v1/claims')).body.pagination?.total_count);
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(async () => {
   await world.close();
   await server.close();

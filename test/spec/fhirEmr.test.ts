@@ -12,7 +12,7 @@ let server: FhirServer;
 beforeAll(async () => {
   [world, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(async () => {
   await world.close();
   await server.close();
@@ -68,7 +68,7 @@ test('DEC-049 An operation that this very server does not offer (discovered at l
     const lacking = await linkFhir(world, server, { user_id: `lacking-${index}`, org_id: `lacking-${index}` });
     const before = await acceptedWork(world);
     expectRefusal(await ask(lacking), 400, `This EMR does not offer ${operation}.`);
-    server.calm();
+    server.reset();
     const { operations, idempotency_keys } = await acceptedWork(world);
     expect({ operations, idempotency_keys }).toStrictEqual({
       operations: before.operations,

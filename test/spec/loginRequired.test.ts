@@ -152,7 +152,7 @@ test('DEC-293 `login_required` data: access_token_reference_id, user_id, org_id,
     user_id,
     org_id,
     emr_name: 'larkspur',
-    reason: expect.stringMatching(/Larkspur asks for a new one-time code/),
+    reason: expect.stringMatching(/Larkspur requires a new one-time code/),
   });
 });
 

@@ -12,13 +12,13 @@ const zones = [
   'UTC',
 ];
 
-describe('the clock of the practice', () => {
-  test('is read as everywhere else in the service, also in the hours that it skips and shows twice', () => {
+describe('the local time of the practice', () => {
+  test('is converted as in the rest of the service, including skipped and repeated hours', () => {
     const minute = fc.integer({ min: Date.parse('2020-01-01') / 60_000, max: Date.parse('2035-01-01') / 60_000 });
     fc.assert(
       fc.property(fc.constantFrom(...zones), minute, (zone, at) => {
-        const shown = new Date(at * 60_000).toISOString().slice(0, 19);
-        expect(instantAt(shown, zone)).toBe(withOffset(shown, zone));
+        const local = new Date(at * 60_000).toISOString().slice(0, 19);
+        expect(instantAt(local, zone)).toBe(withOffset(local, zone));
       }),
       { numRuns: 3000 },
     );
@@ -30,23 +30,23 @@ describe('the clock of the practice', () => {
           '2026-04-05T00:00:00Z',
           '2026-10-04T00:00:00Z',
         ]) {
-          const shown = new Date(Date.parse(day) + n * 5 * 60_000).toISOString().slice(0, 19);
-          expect(instantAt(shown, zone), `${shown} in ${zone}`).toBe(withOffset(shown, zone));
+          const local = new Date(Date.parse(day) + n * 5 * 60_000).toISOString().slice(0, 19);
+          expect(instantAt(local, zone), `${local} in ${zone}`).toBe(withOffset(local, zone));
         }
       }
     }
   });
 
-  test('shows every instant as it was told', () => {
+  test('round-trips every instant', () => {
     const minute = fc.integer({ min: Date.parse('2020-01-01') / 60_000, max: Date.parse('2035-01-01') / 60_000 });
     fc.assert(
       fc.property(fc.constantFrom(...zones), minute, (zone, at) => {
-        const shown = wallTime(new Date(at * 60_000).toISOString(), zone) ?? '';
-        // An hour that is shown twice is told by its first showing.
-        const told = Date.parse(instantAt(shown, zone));
-        expect(wallTime(new Date(told).toISOString(), zone)).toBe(shown);
-        expect(at * 60_000 - told).toBeGreaterThanOrEqual(0);
-        expect(at * 60_000 - told).toBeLessThanOrEqual(3_600_000);
+        const local = wallTime(new Date(at * 60_000).toISOString(), zone) ?? '';
+        // A repeated hour is represented by its first occurrence.
+        const value = Date.parse(instantAt(local, zone));
+        expect(wallTime(new Date(value).toISOString(), zone)).toBe(local);
+        expect(at * 60_000 - value).toBeGreaterThanOrEqual(0);
+        expect(at * 60_000 - value).toBeLessThanOrEqual(3_600_000);
       }),
       { numRuns: 3000 },
     );
@@ -57,7 +57,7 @@ test.each([
   ['2026-03-08T02:30:00Z', '2026-03-07T21:30:00'],
   ['2026-03-08T02:30:45.123-05:00', '2026-03-08T03:30:00'],
   ['2026-07-01T12:00:00+00:00', '2026-07-01T08:00:00'],
-  // No instant by the standard: the practice's own clock is meant.
+  // Not an instant by the standard: taken as local time of the practice.
   ['2026-07-01T12:00:00', '2026-07-01T12:00:00'],
   ['2026-07-01', null],
   ['2026-02-30T12:00:00', null],
@@ -65,8 +65,8 @@ test.each([
   ['', null],
   [undefined, null],
   [17, null],
-])('the instant %s is shown as %s', (told, shown) => {
-  expect(wallTime(told, 'America/New_York')).toBe(shown);
+])('the instant %s is %s in local time', (value, local) => {
+  expect(wallTime(value, 'America/New_York')).toBe(local);
 });
 
 test.each([
@@ -77,10 +77,10 @@ test.each([
   ['2026', null],
   [undefined, null],
   [{}, null],
-])('%s falls on %s', (told, day) => {
-  expect(dayOf(told, 'America/New_York')).toBe(day);
+])('%s is on %s', (value, day) => {
+  expect(dayOf(value, 'America/New_York')).toBe(day);
 });
 
-test('days are searched for with one to spare on either side, as servers read them in zones of their own', () => {
+test('date ranges are searched with one day to spare on either side, because servers use their own zones', () => {
   expect(daysAround('2026-03-01', '2026-03-01')).toStrictEqual(['ge2026-02-28', 'le2026-03-02']);
 });

@@ -32,7 +32,7 @@ const statement: fhir.CapabilityStatement = {
   ],
 };
 
-describe('where tokens are given', () => {
+describe('the token endpoint', () => {
   const stated = (uris: Record<string, string>): fhir.CapabilityStatement => ({
     ...statement,
     rest: [
@@ -50,8 +50,8 @@ describe('where tokens are given', () => {
     ],
   });
 
-  /** A server of the documents it is given, by path. */
-  async function found(documents: Record<string, FakeResponse>, said: fhir.CapabilityStatement = statement) {
+  /** A server that serves these documents by path. */
+  async function discovered(documents: Record<string, FakeResponse>, said: fhir.CapabilityStatement = statement) {
     const fake = await startFakeServer(({ url = '' }) => documents[url] ?? { status: 404, raw: '' });
     const outcome = await discoverAuthorization(openEndpoint(`${fake.url}/r4`), { statement: said }).catch(
       (error: unknown) => error,
@@ -59,24 +59,27 @@ describe('where tokens are given', () => {
     await fake.close();
     return outcome;
   }
-  const told = (name: string) => ({ json: { token_endpoint: `https://${name}.example/token` } });
+  const documentFor = (name: string) => ({ json: { token_endpoint: `https://${name}.example/token` } });
 
-  test('is said by SMART’s document first', async () => {
-    const authority = await found(
-      { '/r4/.well-known/smart-configuration': told('smart'), '/r4/.well-known/openid-configuration': told('oidc') },
+  test('is read from the SMART configuration first', async () => {
+    const authority = await discovered(
+      {
+        '/r4/.well-known/smart-configuration': documentFor('smart'),
+        '/r4/.well-known/openid-configuration': documentFor('oidc'),
+      },
       stated({ token: 'https://stated.example/token' }),
     );
     expect(authority).toMatchObject({ token_endpoint: 'https://smart.example/token' });
   });
 
-  test('else by the statement, whether the document is absent or of no use', async () => {
+  test('is read from the capability statement if the SMART configuration is missing or unusable', async () => {
     const uris = { token: 'https://stated.example/token', authorize: 'https://stated.example/authorize' };
-    for (const answer of [
+    for (const response of [
       { status: 404, raw: '' },
       { json: { issuer: 'x' } },
       { raw: '<html>', headers: { 'content-type': 'text/html' } },
     ]) {
-      expect(await found({ '/r4/.well-known/smart-configuration': answer }, stated(uris))).toEqual({
+      expect(await discovered({ '/r4/.well-known/smart-configuration': response }, stated(uris))).toEqual({
         token_endpoint: uris.token,
         authorization_endpoint: uris.authorize,
       });
@@ -87,28 +90,30 @@ describe('where tokens are given', () => {
     '/r4/.well-known/openid-configuration',
     '/.well-known/oauth-authorization-server/r4',
     '/.well-known/openid-configuration',
-  ])('else by %s', async (path) => {
-    expect(await found({ [path]: told('oidc') })).toMatchObject({ token_endpoint: 'https://oidc.example/token' });
+  ])('is read from %s otherwise', async (path) => {
+    expect(await discovered({ [path]: documentFor('oidc') })).toMatchObject({
+      token_endpoint: 'https://oidc.example/token',
+    });
   });
 
-  test('else it is said that a bearer token can be used instead', async () => {
-    expect(await found({})).toMatchObject({
+  test('that is not published leads to the advice to use a bearer token', async () => {
+    expect(await discovered({})).toMatchObject({
       kind: 'refused',
       message: 'The server does not publish its token endpoint. Use a bearer token instead.',
     });
   });
 
   test('is not guessed while the server is out of order', async () => {
-    const answer = { status: 500, raw: '' };
+    const response = { status: 500, raw: '' };
     expect(
-      await found({ '/r4/.well-known/smart-configuration': answer }, stated({ token: 'https://x.example' })),
+      await discovered({ '/r4/.well-known/smart-configuration': response }, stated({ token: 'https://x.example' })),
     ).toMatchObject({
       kind: 'unavailable',
     });
   });
 });
 
-test('a statement that is shown only to who is signed in is read with the token', async () => {
+test('a capability statement that requires a token is read with the token', async () => {
   const fake = await startFakeServer(({ headers }) =>
     headers.authorization === 'Bearer good' ? { json: statement } : { status: 401, raw: '' },
   );
@@ -119,8 +124,8 @@ test('a statement that is shown only to who is signed in is read with the token'
   await fake.close();
 });
 
-describe('what a server can do', () => {
-  test('is what its statement says, and nothing else', () => {
+describe('the capabilities of a server', () => {
+  test('are those of its statement', () => {
     const capabilities = toCapabilities(toServerFacts(statement));
     expect(capabilities).toMatchObject({ fhir_version: '4.0.1', software: 'Some EMR 9' });
     expect([...capabilities.interactions('Patient')]).toEqual(['read', 'search-type', 'create']);
@@ -130,7 +135,7 @@ describe('what a server can do', () => {
     expect([...capabilities.interactions('Observation')]).toEqual([]);
   });
 
-  test('is nothing where the statement is not as it should be', () => {
+  test('are empty if the statement is malformed', () => {
     for (const rest of [
       undefined,
       null,
@@ -147,8 +152,8 @@ describe('what a server can do', () => {
     }
   });
 
-  test('decides the operations: each is offered exactly where all it needs is there', () => {
-    // Of two parameters either will do.
+  test('determine the operations: each is supported exactly when all its requirements are met', () => {
+    // Either of two parameters will do.
     for (const choice of [0, 1]) {
       const everything = capabilityStatement(
         Object.values(operations).flatMap(({ requires }) => requires),
@@ -163,7 +168,7 @@ describe('what a server can do', () => {
         for (const interaction of need.interactions) {
           const rest = need.interactions.filter((each) => each !== interaction);
           const less = all.map((each, index) => (index === at ? { ...need, interactions: rest } : each));
-          // Another need of the same operation may ask for the same.
+          // Another requirement of the same operation may need the same.
           if (less.some((each) => each.type === need.type && each.interactions.includes(interaction))) continue;
           expect([
             name,
@@ -179,7 +184,7 @@ describe('what a server can do', () => {
   });
 });
 
-/** A server that can do these things and no more. */
+/** A server that supports exactly these requirements. */
 function capabilityStatement(all: readonly Requirement[], choice = 0): fhir.CapabilityStatement {
   const types = [...new Set(all.map(({ type }) => type))];
   const resource = types.map((type) => {
@@ -196,18 +201,18 @@ function capabilityStatement(all: readonly Requirement[], choice = 0): fhir.Capa
   return { ...statement, rest: [{ mode: 'server', resource: resource as fhir.CapabilityStatementRestResource[] }] };
 }
 
-describe('rights', () => {
+describe('scopes', () => {
   test.each([
     [['system/*.cruds', 'system/*.*', 'user/*.*'], 'system/*.cruds'],
     [['system/*.*'], 'system/*.*'],
     [['system/*.read', 'system/*.write'], 'system/*.read system/*.write'],
     [['system/Patient.read', 'system/Claim.read', 'openid'], 'system/Patient.read system/Claim.read'],
     [undefined, 'system/*.read system/*.write'],
-  ])('are asked for in the spelling that the server knows: %j', (supported, asked) => {
-    expect(scopesFor('system', supported)).toBe(asked);
+  ])('are requested in the notation of the server: %j', (supported, requested) => {
+    expect(scopesFor('system', supported)).toBe(requested);
   });
 
-  test('of a person include to stay signed in, and who it is where the server can say', () => {
+  test('of a person include offline access, and the identity if the server supports it', () => {
     expect(scopesFor('user', ['openid', 'fhirUser', 'offline_access', 'user/*.*'])).toBe(
       'openid fhirUser offline_access user/*.*',
     );
@@ -222,7 +227,7 @@ describe('rights', () => {
     ['system/Claim.*', []],
     ['openid profile', ['read', 'search-type', 'create']],
     [undefined, ['read', 'search-type', 'create']],
-  ])('that were granted narrow what is offered: %s', (granted, left) => {
+  ])('limit the capabilities: %s', (granted, left) => {
     expect(limitToScopes(toServerFacts(statement), granted).types.Patient?.interactions).toEqual(left);
   });
 });

@@ -9,7 +9,7 @@ import { openEndpoint } from '../larkspur/fixture.ts';
 export type SignedIn = Extract<SignIn, { outcome: 'signed_in' }>;
 export type TestDoor = EmrEndpoint & { calls: string[] };
 
-/** Keys as an installation has them, and what it publishes of them. */
+/** The keys of an installation, and their public part. */
 export async function newKeys() {
   const made = new Map<SigningAlgorithm, { kid: string; key: CryptoKey }>();
   const published: object[] = [];
@@ -29,9 +29,9 @@ export async function newKeys() {
 type CryptoKey = Awaited<ReturnType<typeof generateKeyPair>>['privateKey'];
 
 export async function signedIn(endpoint: EmrEndpoint, credentials: Credentials, page_grant?: Grant): Promise<SignedIn> {
-  const answer = await fhir.signIn(endpoint, credentials, undefined, page_grant);
-  if (answer.outcome !== 'signed_in') throw new Error(`not signed in: ${JSON.stringify(answer)}`);
-  return answer;
+  const response = await fhir.signIn(endpoint, credentials, undefined, page_grant);
+  if (response.outcome !== 'signed_in') throw new Error(`not signed in: ${JSON.stringify(response)}`);
+  return response;
 }
 
 export const bySecret = (server: FhirServer): Credentials => ({
@@ -39,20 +39,20 @@ export const bySecret = (server: FhirServer): Credentials => ({
   ...server.clients.confidential,
 });
 
-/** The client of an account that was linked by a secret; `kept` are the grants that were handed back. */
+/** The client of an account linked by secret. `saved` are the saved grants. */
 export async function linkedClient(
   server: FhirServer,
   signal?: AbortSignal,
-): Promise<{ client: FhirClient; endpoint: TestDoor; kept: Grant[]; access: Access }> {
+): Promise<{ client: FhirClient; endpoint: TestDoor; saved: Grant[]; access: Access }> {
   const credentials = bySecret(server);
   const { grant } = await signedIn(openEndpoint(server.url), credentials);
   const endpoint = openEndpoint(server.url, signal);
-  const kept: Grant[] = [];
-  const access = { credentials, grant, saveGrant: async (renewed: Grant) => void kept.push(renewed) };
-  return { client: openClient(endpoint, access), endpoint, kept, access };
+  const saved: Grant[] = [];
+  const access = { credentials, grant, saveGrant: async (renewed: Grant) => void saved.push(renewed) };
+  return { client: openClient(endpoint, access), endpoint, saved, access };
 }
 
-/** The paths below the server's base that a door was used for. */
+/** The called paths below the server's base. */
 export function pathsOf({ calls }: TestDoor): string[] {
   return calls.map((call) => call.replace('/fhir/R4', ''));
 }

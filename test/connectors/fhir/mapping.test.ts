@@ -55,7 +55,7 @@ const id = 'x-1';
 const patient: fhir.Patient = { resourceType: 'Patient', id: 'p1' };
 const known = { ...nobody, patients: new Map([['p1', patient]]) };
 
-/** Each mapping with a resource that holds nothing R4 does not ask for, and with one whose fields are of wrong kinds. */
+/** Each mapping with a resource that has only the fields R4 requires, and with one whose fields have wrong types. */
 const bare: [string, TSchema, (fail: object) => unknown][] = [
   ['patient', PatientSource, (b) => toPatient({ resourceType: 'Patient', id, ...b }, undefined, timezone)],
   ['provider', ProviderSource, (b) => toProvider({ resourceType: 'Practitioner', id, ...b }, [], [], timezone)],
@@ -110,7 +110,7 @@ const bare: [string, TSchema, (fail: object) => unknown][] = [
     ClaimSource,
     (b) => {
       const claim = { resourceType: 'Claim', id, created: '2026-01-02', ...b };
-      // All that is asked for here is that it is mapped; what R4 requires beyond is left out on purpose.
+      // Fields that R4 requires but the mapping does not use are omitted on purpose.
       return toClaim(claim as unknown as fhir.Claim, nobody, timezone);
     },
   ],
@@ -152,18 +152,18 @@ const wrong_kinds = {
 };
 
 describe.each(bare)('a %s', (_name, schema, map) => {
-  test('of which nothing is known is mapped to something valid', () => {
+  test('without any field is mapped to a valid record', () => {
     const mapped = map({});
     expect(mapped).toBeDefined();
     expect([...Compile(schema).Errors(mapped)]).toStrictEqual([]);
   });
 
-  test('whose fields are not of the kinds they should be is mapped to something valid', () => {
+  test('with fields of wrong types is mapped to a valid record', () => {
     expect([...Compile(schema).Errors(map(wrong_kinds))]).toStrictEqual([]);
   });
 });
 
-test('a patient is known by the medical record number, and a name, number and address of today', () => {
+test('a patient is mapped with the medical record number and the current name, phone and address', () => {
   const full: fhir.Patient = {
     resourceType: 'Patient',
     id,
@@ -231,7 +231,7 @@ test('a patient is known by the medical record number, and a name, number and ad
 test.each([
   ['by the server’s id where there is no number', {}, id],
   [
-    'by the number for everyday use where none is said to be the record’s',
+    'by the usual number if none is marked as medical record number',
     { identifier: [{ use: 'usual' as const, value: 'U-1' }] },
     'U-1',
   ],
@@ -240,11 +240,11 @@ test.each([
     { identifier: [{ type: { coding: [{ code: 'SS' }] }, value: '000-00-0000' }] },
     id,
   ],
-])('a patient is known %s', (_how, more, mrn) => {
+])('a patient is identified %s', (_how, more, mrn) => {
   expect(toPatient({ resourceType: 'Patient', id, ...more }, undefined, timezone).mrn).toBe(mrn);
 });
 
-test('a name in one piece is not taken apart, and a year of birth is no day', () => {
+test('a name without parts is not split, and a year of birth is not a date', () => {
   const mapped = toPatient(
     { resourceType: 'Patient', id, name: [{ text: 'Ada B. Testpatient' }], birthDate: '1981' },
     undefined,
@@ -272,7 +272,7 @@ describe('hours', () => {
     ],
   };
 
-  test('are the weekly ones of the roles where there are no slots', () => {
+  test('are the weekly hours of the roles if there are no slots', () => {
     const shift = { start: 'T09:00:00', end: 'T12:30:00', set_start_date: '2026-01-05T00:00:00' };
     const night = { start: 'T00:00:00', end: 'T23:59:00', set_start_date: '2026-01-05T00:00:00' };
     const both = (one: object) => [
@@ -288,7 +288,7 @@ describe('hours', () => {
     );
   });
 
-  test('are the free slots to the day where there are any, those that follow one another as one shift', () => {
+  test('are the free slots per day if there are any, with consecutive slots as one shift', () => {
     const of = { provider_ehr_id: 'prac-1', facility_ehr_id: 'a', slot_id: 's', minutes: 30 };
     const slots = [
       { ...of, status: 'free', day: '2031-03-03', from_min: 570 },
@@ -314,7 +314,7 @@ describe('hours', () => {
     ]);
   });
 
-  test('are closed on each day of an absence', () => {
+  test('are blocked on each day of an absence', () => {
     const blocks = toAbsences(role, timezone, ['2030-12-30', '2031-03-31']);
     expect(blocks.map(({ starts, minutes, reason }) => [starts, minutes, reason])).toStrictEqual([
       ['2031-01-01T00:00:00', 1440, 'Vacation'],
@@ -323,7 +323,7 @@ describe('hours', () => {
   });
 });
 
-test('insurers and pharmacies are told by their codes', () => {
+test('insurers and pharmacies are identified by their codes', () => {
   const typed = (system: string, code: string): fhir.Organization => ({
     resourceType: 'Organization',
     type: [{ coding: [{ system, code }] }],
@@ -340,7 +340,7 @@ test('insurers and pharmacies are told by their codes', () => {
   ).toStrictEqual([true, true, false]);
 });
 
-test('a medication says what, how much, how often, since when and how often again', () => {
+test('a medication has name, strength, frequency, start date and refills', () => {
   const medication: fhir.Medication = {
     resourceType: 'Medication',
     id: 'm',
@@ -401,7 +401,7 @@ test('flags and allergies are alerts', () => {
   expect(allergyToAlert(allergy)).toMatchObject({ name: 'Penicillin', notes: 'Hives, Wheezing', priority: 'high' });
 });
 
-test('a claim adds up what insurers answered, to the cent', () => {
+test('a claim adds up the insurers’ amounts to the cent', () => {
   const claim: fhir.Claim = {
     resourceType: 'Claim',
     id: 'c1',
@@ -478,13 +478,13 @@ test('a claim adds up what insurers answered, to the cent', () => {
   });
 });
 
-test('a claim that nobody has answered says nothing of payments', () => {
+test('a claim without an adjudication has no payments', () => {
   const claim = { resourceType: 'Claim', id: 'c1', status: 'cancelled', created: '2026-01-20', total: { value: 50 } };
   const mapped = toClaim(claim as unknown as fhir.Claim, nobody, timezone);
   expect(mapped).toMatchObject({ total_charge: 50, total_payment: null, balance: null, void_flag: true, payments: [] });
 });
 
-test('an order carries the results of its reports', () => {
+test('an order has the results of its reports', () => {
   const order: fhir.ServiceRequest = {
     resourceType: 'ServiceRequest',
     id: 'o1',
@@ -547,7 +547,7 @@ test('an order carries the results of its reports', () => {
   expect(toOrder(order, nobody, timezone)).toBeUndefined();
 });
 
-test('an appointment tells the clock of the practice, who leads and who assists, and whether the time is free', () => {
+test('an appointment has the local time, both providers, and whether its time is free', () => {
   const participant = (reference: string, code?: string): fhir.AppointmentParticipant => ({
     actor: { reference },
     status: 'accepted',

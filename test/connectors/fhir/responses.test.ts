@@ -6,12 +6,12 @@ import { expectNoSecret, type FakeResponse, failureOf, openEndpoint, startFakeSe
 const access_token = 'a-token-that-nobody-may-see';
 const person: fhir.Patient = { resourceType: 'Patient', name: [{ family: 'Secretname' }] };
 
-/** A read and a create of a server that says whatever a test wants, and what the server was sent. */
-async function asked(answer: FakeResponse, signal?: AbortSignal) {
+/** A read and a create on a server with arbitrary responses, and what the server received. */
+async function exchange(response: FakeResponse, signal?: AbortSignal) {
   const sent: string[] = [];
   const fake = await startFakeServer((request) => {
     sent.push(`${request.method} ${request.url}`);
-    return answer;
+    return response;
   });
   const client = clientOf(fake.url, signal);
   const [read, create] = [
@@ -42,10 +42,10 @@ describe('too many requests', () => {
     ['as a date in the past', 'Wed, 21 Oct 2015 07:28:00 GMT', 0],
     ['not at all', undefined, undefined],
     ['in words', 'soon', undefined],
-  ])('say when to come back %s', async (_name, after, retry_after_ms) => {
+  ])('set the time of the next attempt %s', async (_name, after, retry_after_ms) => {
     const headers = after === undefined ? {} : { 'retry-after': after };
-    const { read, create } = await asked({ status: 429, headers, json: {} });
-    // A definite no, so a write may be tried again without asking.
+    const { read, create } = await exchange({ status: 429, headers, json: {} });
+    // A definite rejection, so a write may be retried without a lookup.
     for (const failure of [read, create]) {
       expect(failure).toMatchObject({
         kind: 'unavailable',
@@ -55,14 +55,14 @@ describe('too many requests', () => {
     }
   });
 
-  test('is what a server says that is away for a known time', async () => {
-    const { create } = await asked({ status: 503, headers: { 'retry-after': '3' }, raw: '' });
+  test('is also the meaning of a 503 with Retry-After', async () => {
+    const { create } = await exchange({ status: 503, headers: { 'retry-after': '3' }, raw: '' });
     expect(create).toMatchObject({ kind: 'unavailable', retry_after_ms: 3000 });
   });
 });
 
-describe('what is not an answer of the server', () => {
-  const answers: [string, FakeResponse][] = [
+describe('a response that is not the server’s', () => {
+  const responses: [string, FakeResponse][] = [
     ['an error page', { status: 500, headers: html, raw: '<h1>Secretname</h1>' }],
     ['a proxy’s page', { status: 502, headers: html, raw: '<h1>Bad gateway</h1>' }],
     ['a page for "not found"', { status: 404, headers: html, raw: '<h1>Not found</h1>' }],
@@ -74,29 +74,33 @@ describe('what is not an answer of the server', () => {
     ['a time-out of a proxy', { status: 504, raw: '' }],
     ['a request that took too long', { status: 408, raw: '' }],
   ];
-  test.each(answers)('%s leaves a read for later and a write unknown', async (_name, answer) => {
-    const { read, create, sent } = await asked(answer);
+  test.each(responses)('%s makes a read unavailable and a write unknown', async (_name, response) => {
+    const { read, create, sent } = await exchange(response);
     expect(read).toMatchObject({ kind: 'unavailable' });
     expect(create).toMatchObject({ kind: 'unknown_outcome' });
     for (const failure of [read, create]) {
       expectNoSecret(failure, { password: access_token }, { name: 'Secretname' });
     }
-    // Nothing was followed.
+    // No redirect was followed.
     expect(sent).toEqual(['GET /r4/Patient/1', 'POST /r4/Patient']);
   });
 });
 
-test('a redirect to a record is not taken for the record that was made', async () => {
+test('a redirect to a record is not accepted as the created record', async () => {
   const headers = { location: '/r4/Patient/somebody-else' };
   for (const status of [301, 302, 303, 307, 308]) {
-    const { create, sent } = await asked({ status, headers, json: { resourceType: 'Patient', id: 'somebody-else' } });
-    const message = `The EMR sends us to another address (${status}), which is not followed.`;
+    const { create, sent } = await exchange({
+      status,
+      headers,
+      json: { resourceType: 'Patient', id: 'somebody-else' },
+    });
+    const message = `The EMR redirected to another address (${status}), which is not followed.`;
     expect(create).toMatchObject({ kind: 'unknown_outcome', message });
     expect(sent).toEqual(['GET /r4/Patient/1', 'POST /r4/Patient']);
   }
 });
 
-test('a record that a server found instead of making one is ours only if it bears our marker', async () => {
+test('a record found instead of created counts only if it has our marker', async () => {
   const identifier = [{ system: 'urn:chartwire:marker', value: 'marker' }];
   for (const [found, ours] of [
     [{ resourceType: 'Patient', id: 'ours', identifier }, true],
@@ -111,37 +115,38 @@ test('a record that a server found instead of making one is ours only if it bear
   }
 });
 
-describe('an answer of the server', () => {
-  test.each([404, 410])('%d says that there is no such record', async (status) => {
-    for (const answer of [{ json: outcome('gone', 'not-found') }, { raw: '' }, { json: {} }]) {
-      expect((await asked({ status, ...answer })).read).toBeUndefined();
+describe('a response of the server', () => {
+  test.each([404, 410])('%d means that the record does not exist', async (status) => {
+    for (const response of [{ json: outcome('gone', 'not-found') }, { raw: '' }, { json: {} }]) {
+      expect((await exchange({ status, ...response })).read).toBeUndefined();
     }
   });
 
-  test('with a body that is no record is unreadable', async () => {
-    for (const answer of [
+  test('with a body that is not a record is unreadable', async () => {
+    for (const response of [
       { json: { ok: true } },
       { raw: '{"resourceType":' },
       { raw: Buffer.from([0x22, 0xff, 0x22]) },
     ]) {
-      expect((await asked(answer)).read).toMatchObject({ kind: 'unavailable' });
+      expect((await exchange(response)).read).toMatchObject({ kind: 'unavailable' });
     }
-    expect((await asked({ json: { resourceType: 'Practitioner', id: '1' } })).read).toMatchObject({
+    expect((await exchange({ json: { resourceType: 'Practitioner', id: '1' } })).read).toMatchObject({
       kind: 'unavailable',
     });
   });
 
-  test('too large is cut off and not believed', async () => {
+  test('that is too large is rejected', async () => {
     const raw = Buffer.alloc(17_000_000, ' ');
-    const { read, create } = await asked({ raw });
+    const { read, create } = await exchange({ raw });
     const message = 'The EMR sent a response that is too large.';
     expect(read).toMatchObject({ kind: 'unavailable', message });
     expect(create).toMatchObject({ kind: 'unknown_outcome', message });
   });
 
-  test('that refuses is passed on in its words, where they are words', async () => {
-    const words = async (diagnostics: string) => (await asked({ status: 422, json: outcome(diagnostics) })).create;
-    expect(await words('Patient.birthDate must not be in the future')).toMatchObject({
+  test('that rejects a request is quoted if it is readable text', async () => {
+    const messageFor = async (diagnostics: string) =>
+      (await exchange({ status: 422, json: outcome(diagnostics) })).create;
+    expect(await messageFor('Patient.birthDate must not be in the future')).toMatchObject({
       kind: 'refused',
       message: 'The EMR rejected the request: Patient.birthDate must not be in the future',
     });
@@ -153,27 +158,27 @@ describe('an answer of the server', () => {
       '<b>bad</b>',
       '',
     ]) {
-      expect(await words(trace)).toMatchObject({
+      expect(await messageFor(trace)).toMatchObject({
         kind: 'refused',
         message: 'The EMR did not accept the request (422).',
       });
     }
-    expect(await words('x'.repeat(5000))).toMatchObject({ message: expect.stringMatching(/^.{300,330}$/) });
+    expect(await messageFor('x'.repeat(5000))).toMatchObject({ message: expect.stringMatching(/^.{300,330}$/) });
   });
 
-  test('that another change was in the way is tried again', async () => {
+  test('that reports a concurrent change is retried', async () => {
     for (const code of ['lock-error', 'transient', 'throttled']) {
-      const { create } = await asked({ status: 409, json: outcome('busy', code) });
+      const { create } = await exchange({ status: 409, json: outcome('busy', code) });
       expect(create).toMatchObject({ kind: 'unavailable' });
     }
-    expect((await asked({ status: 409, json: outcome('duplicate', 'duplicate') })).create).toMatchObject({
+    expect((await exchange({ status: 409, json: outcome('duplicate', 'duplicate') })).create).toMatchObject({
       kind: 'refused',
     });
   });
 
-  test('that it has no such thing is a refusal', async () => {
+  test('that the operation is not supported is a refusal', async () => {
     for (const status of [405, 501]) {
-      expect((await asked({ status, raw: '' })).create).toMatchObject({
+      expect((await exchange({ status, raw: '' })).create).toMatchObject({
         kind: 'refused',
         message: 'The EMR does not offer this.',
       });
@@ -181,17 +186,17 @@ describe('an answer of the server', () => {
   });
 });
 
-describe('a server that does not answer', () => {
-  test('is told from one that cannot be reached: nothing was sent there', async () => {
+describe('a server that does not respond', () => {
+  test('differs from an unreachable one, to which nothing was sent', async () => {
     const gone = await startFakeServer(() => ({ json: {} }));
     await gone.close();
     const failure = await failureOf(clientOf(gone.url).create(person, 'marker'));
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'The EMR cannot be reached.' });
   });
 
-  test('is let go of when we are stopped, and a write that was under way is of unknown outcome', async () => {
+  test('is abandoned when we are stopped, and a write in progress is of unknown outcome', async () => {
     const stop = new AbortController();
-    // It is stopped by the server's own ear: when the request has arrived.
+    // Stopped once the request has arrived at the server.
     const fake = await startFakeServer(() => {
       stop.abort();
       return { json: {} };
@@ -204,7 +209,7 @@ describe('a server that does not answer', () => {
   });
 });
 
-test('an address that we do not call is refused before anything is sent', async () => {
+test('an address that is not allowed is refused before anything is sent', async () => {
   const failure = await failureOf(clientOf('http://169.254.169.254').create(person, 'marker'));
   expect(failure).toMatchObject({ kind: 'refused', message: 'The address of the EMR is not allowed.' });
 });

@@ -20,30 +20,30 @@ let server: FhirServer;
 beforeAll(async () => {
   server = await startFhirServer({ redirect_uris: [return_address], data: 'small' });
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(() => server.close());
 
 const byToken = (bearer_token = server.bearerToken()): Credentials => ({ way: 'bearer_token', bearer_token });
 
-describe('each way signs in', () => {
-  test('by a bearer token, also one with a line break behind it', async () => {
+describe('a sign-in succeeds', () => {
+  test('with a bearer token, even with a trailing line break', async () => {
     const { grant, capabilities } = await signedIn(openEndpoint(server.url), byToken(`${server.bearerToken()}\n`));
     expect(grant.access_token).not.toMatch(/\s/);
     expect(grant).not.toHaveProperty('refresh_token');
     expect([...(capabilities ?? [])].sort()).toEqual(Object.keys(operations).sort());
   });
 
-  test('by client ID and secret', async () => {
+  test('with client ID and secret', async () => {
     const { grant, user } = await signedIn(openEndpoint(server.url), bySecret(server));
     expect(Number(grant.expires_at)).toBeGreaterThan(Date.now());
     expect(user.ehr_id).toBe(server.clients.confidential.client_id);
   });
 
-  test.each(['RS384', 'ES384'] as const)('by a statement signed with our key, %s', async (alg) => {
+  test.each(['RS384', 'ES384'] as const)('with an assertion signed by our key, %s', async (alg) => {
     const { keys, jwks } = await newKeys();
     const client_id = `signed-${alg}`;
     server.register({ client_id, jwks });
-    // A server that takes one kind of signature alone.
+    // A server that accepts one signature algorithm only.
     const endpoint = { ...openEndpoint(server.url), keys };
     const { fetch } = endpoint.outbound;
     endpoint.outbound.fetch = async (url, request) => {
@@ -59,14 +59,14 @@ describe('each way signs in', () => {
     expect(JSON.parse(Buffer.from(head, 'base64url').toString())).toMatchObject({ alg, kid: `key-${alg}` });
   });
 
-  test('on the EMR’s own page, by a code that is good with our verifier alone', async () => {
+  test('on the EMR’s own page, with a code that is valid only with our verifier', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
     const endpoint = openEndpoint(server.url);
     const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'state-1' });
     expect(url).not.toContain(pending.verifier);
     expect(new URL(url).searchParams.get('code_challenge_method')).toBe('S256');
     const returned = await allowed(url);
-    // With another verifier the code is worth nothing, and it is spent.
+    // With another verifier the code is invalid, and it is used up.
     const other = await pageSignIn.finish(
       endpoint,
       credentials,
@@ -82,7 +82,7 @@ describe('each way signs in', () => {
     expect(user).toMatchObject({ ehr_id: 'Practitioner/prac-1', name: expect.stringMatching(/\w/) });
   });
 
-  test('on the EMR’s own page, and a state that is not ours is not taken', async () => {
+  test('on the EMR’s own page, but not with a foreign state', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
     const endpoint = openEndpoint(server.url);
     const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
@@ -93,7 +93,7 @@ describe('each way signs in', () => {
     expectNoSecret(failure, { password: pending.verifier ?? '' });
   });
 
-  test('on the EMR’s own page, where the person may decline', async () => {
+  test('on the EMR’s own page, unless the person declines', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
     const endpoint = openEndpoint(server.url);
     const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
@@ -102,14 +102,14 @@ describe('each way signs in', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('a refused sign-in', () => {
   const wrong: Record<string, () => Credentials> = {
     'a token the server does not know': () => byToken('never-given-out'),
     'a wrong secret': () => ({ ...bySecret(server), client_secret: 'of last year' }),
     'an unknown client': () => ({ ...bySecret(server), client_id: 'nobody' }),
     'a page that nobody was on': () => ({ way: 'authorization_code', client_id: 'x' }),
   };
-  test.each(Object.keys(wrong))('%s is a apiError, not a failure', async (name) => {
+  test.each(Object.keys(wrong))('with %s returns refused and does not throw', async (name) => {
     const credentials = required(wrong[name])();
     expect(await fhir.signIn(openEndpoint(server.url), credentials, undefined)).toEqual({
       outcome: 'refused',
@@ -117,7 +117,7 @@ describe('what is refused', () => {
     });
   });
 
-  test('keys that the EMR does not know', async () => {
+  test('with keys that the EMR does not know', async () => {
     const { jwks } = await newKeys();
     server.register({ client_id: 'other-keys', jwks });
     const { keys } = await newKeys();
@@ -126,41 +126,41 @@ describe('what is refused', () => {
     expect(await fhir.signIn(endpoint, credentials, undefined)).toEqual({ outcome: 'refused', reason: 'access' });
   });
 
-  test('a server that lets the account read no patients says so at linking', async () => {
+  test('explains at linking that the account cannot read patients', async () => {
     server.faults.forbidden = ['Patient'];
     const failure = await failureOf(fhir.signIn(openEndpoint(server.url), byToken(), undefined));
     expect(failure).toMatchObject({
       kind: 'refused',
-      message: 'The server cannot read Patient records on the server.',
+      message: 'This account cannot read Patient records on the server.',
     });
   });
 });
 
-test('lists that a server gives only to who asks for something more particular are not offered, at linking or later', async () => {
+test('lists that require search criteria are not supported, at linking or later', async () => {
   server.faults.narrow = ['Patient', 'Appointment'];
-  const [lost, kept] = [
+  const [lost, saved] = [
     ['listPatients', 'listAppointments'],
     ['findPatient', 'searchPatients', 'getAppointment', 'listLocations'],
   ];
   const { capabilities, grant } = await signedIn(openEndpoint(server.url), bySecret(server));
-  expect(capabilities?.filter((name) => [...lost, ...kept].includes(name)).sort()).toEqual(kept.toSorted());
+  expect(capabilities?.filter((name) => [...lost, ...saved].includes(name)).sort()).toEqual(saved.toSorted());
   const access = { credentials: bySecret(server), grant, saveGrant: async () => {} };
   expect(Object.keys(fhir.open(openEndpoint(server.url), access))).not.toContain('listPatients');
-  // A server that is out of order says nothing of its lists.
-  server.calm();
+  // A server that is out of order says nothing about its lists.
+  server.reset();
   for (const type of ['Patient', 'Appointment']) server.fail({ kind: 'error_500', method: 'GET', path: `/${type}?` });
-  // By which it has something to tell.
+  // Makes the next refresh return a change.
   server.faults.search_by_form = 'unknown';
   const unsure = await fhir.refreshCapabilities?.(openEndpoint(server.url), access);
   expect(unsure?.capabilities).toBeDefined();
   expect(unsure?.capabilities).not.toContain('listPatients');
-  server.calm();
+  server.reset();
   expect((await fhir.refreshCapabilities?.(openEndpoint(server.url), access))?.capabilities).toEqual(
     expect.arrayContaining(lost),
   );
 });
 
-test('a server that is away, too busy or out of order is not there for now, and no secret is told', async () => {
+test('an unreachable, overloaded or malfunctioning server is unavailable, and no secret is revealed', async () => {
   const credentials = bySecret(server);
   for (const kind of ['error_500', 'too_many', 'html_500', 'reset', 'truncated'] as const) {
     for (const path of ['metadata', 'smart-configuration', '/auth/token', 'Patient']) {
@@ -168,7 +168,7 @@ test('a server that is away, too busy or out of order is not there for now, and 
       const failure = await failureOf(fhir.signIn(openEndpoint(server.url), credentials, undefined));
       expect([failure.kind, kind, path]).toEqual(['unavailable', kind, path]);
       expectNoSecret(failure, { password: credentials.client_secret ?? '' });
-      server.calm();
+      server.reset();
     }
   }
 });
@@ -189,7 +189,7 @@ test.each([
   ['no token', { json: { token_type: 'Bearer' } }, 'unavailable'],
   ['not JSON', { raw: '{' }, 'unavailable'],
 ] as [string, FakeResponse, string][])(
-  'a token request answered with %s is told for what it is',
+  'a token request with the response %s is classified',
   async (_name, answer, expected) => {
     const fake = await startFakeServer(() => answer);
     const outcome = await requestTokens(
@@ -203,16 +203,16 @@ test.each([
   },
 );
 
-describe('what else may answer at the address', () => {
+describe('other software at the address', () => {
   const statement = (version: unknown) => ({
     resourceType: 'CapabilityStatement',
     fhirVersion: version,
     rest: [{ mode: 'server', resource: [{ type: 'Patient', interaction: [{ code: 'search-type' }] }] }],
   });
   const told: [string, FakeResponse, string][] = [
-    ['another version', { json: statement('5.0.0') }, 'The server uses FHIR 5.0.0, and FHIR R4 (4.0) is needed.'],
-    ['DSTU2', { json: statement('1.0.2') }, 'The server uses FHIR 1.0.2, and FHIR R4 (4.0) is needed.'],
-    ['no version', { json: statement(undefined) }, 'The server uses FHIR unknown, and FHIR R4 (4.0) is needed.'],
+    ['another version', { json: statement('5.0.0') }, 'The server uses FHIR 5.0.0. FHIR R4 (4.0) is required.'],
+    ['DSTU2', { json: statement('1.0.2') }, 'The server uses FHIR 1.0.2. FHIR R4 (4.0) is required.'],
+    ['no version', { json: statement(undefined) }, 'The server uses FHIR unknown. FHIR R4 (4.0) is required.'],
     ['another interface', { json: { ok: true } }, 'There is no FHIR server at this address.'],
     [
       'a web site',
@@ -221,7 +221,7 @@ describe('what else may answer at the address', () => {
     ],
     ['nothing', { status: 404, json: {} }, 'There is no FHIR server at this address.'],
   ];
-  test.each(told)('%s is refused in plain words, and given no credential', async (_name, answer, message) => {
+  test.each(told)('%s is refused with a readable message and gets no credential', async (_name, answer, message) => {
     const seen: string[] = [];
     const fake = await startFakeServer((request) => {
       seen.push(`${request.headers.authorization ?? ''}${request.body}`);
@@ -234,7 +234,7 @@ describe('what else may answer at the address', () => {
   });
 });
 
-/** Signs in on the page as a person does, and gives the address it leads back to. */
+/** Signs in on the page like a person and returns the redirect URL. */
 async function allowed(url: string, answer: 'allow' | 'deny' = 'allow'): Promise<URL> {
   const [person] = server.people;
   const form = new URLSearchParams({ username: person?.username ?? '', password: person?.password ?? '', answer });

@@ -18,11 +18,11 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-test('is listed by its name', () => {
+test('is registered by its name', () => {
   expect(connectors.get('larkspur')).toBe(larkspur);
 });
 
-test('offers exactly the operations that it gives', () => {
+test('opens exactly the operations that it declares', () => {
   const given = larkspur.open(openEndpoint('https://emr.example'), {
     credentials: {},
     grant: {},
@@ -32,7 +32,7 @@ test('offers exactly the operations that it gives', () => {
 });
 
 test.each(['https://emr.example', 'https://emr.example/', 'http://127.0.0.1:8085'])(
-  'takes the address %s',
+  'accepts the address %s',
   (address) => {
     expect(larkspur.refuseAddress(new URL(address))).toBeUndefined();
   },
@@ -47,7 +47,7 @@ test.each([
   expect(larkspur.refuseAddress(new URL(address))).toBe('must be the address of the practice without a path.');
 });
 
-test('an address that may not be called is refused, not tried again', async () => {
+test('an address that is not allowed is refused and not retried', async () => {
   const endpoint = { ...openEndpoint('http://10.0.0.1'), outbound: createOutbound({ sandbox: false, allow: [] }) };
   const { emr } = openOperations(endpoint, {}, {});
   const failure = await failureOf(collect(emr.listStaff()));
@@ -55,7 +55,7 @@ test('an address that may not be called is refused, not tried again', async () =
 });
 
 test.each(['http://127.0.0.1:9', 'http://127.0.0.1:9/'])(
-  'nobody at %s: unavailable, for a write too',
+  'an unreachable %s is unavailable, for a write too',
   async (address) => {
     const { emr } = openOperations(openEndpoint(address), {}, {});
     const expected = { kind: 'unavailable', message: 'Larkspur cannot be reached.' };
@@ -65,7 +65,7 @@ test.each(['http://127.0.0.1:9', 'http://127.0.0.1:9/'])(
   },
 );
 
-test('a telephone call with a refill at a new pharmacy stands in the chart as it was told', async () => {
+test('a telephone encounter with a refill at a new pharmacy is stored as sent', async () => {
   const endpoint = openEndpoint(fixture.emr.url);
   const grant = await signedInGrant(fixture);
   const { emr } = openOperations(endpoint, fixture.credentials, grant);
@@ -115,7 +115,7 @@ test('a telephone call with a refill at a new pharmacy stands in the chart as it
   });
 });
 
-test('ids are one step of the path, whatever is in them', async () => {
+test('an id is encoded as one path segment', async () => {
   const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, await signedInGrant(fixture));
   const failure = await failureOf(emr.listMedications('10001/medications?x=#'));
   expect(failure).toMatchObject({ kind: 'not_found', message: "No patient with id '10001/medications?x=#'." });

@@ -21,17 +21,17 @@ import { type DatabaseOptions, freshDatabase } from '../../harness/postgres.ts';
 export type LarkspurFixture = {
   emr: Larkspur;
   credentials: { username: string; password: string };
-  /** The code that the person's authenticator shows now. */
+  /** The current code of the person's authenticator. */
   code: () => string;
-  /** Another one of the staff. */
+  /** Another staff member. */
   person: (index: number) => Pick<LarkspurFixture, 'credentials' | 'code'>;
-  /** The tester's side door of Larkspur. */
+  /** Larkspur's test control endpoints. */
   control: (method: string, path: string, body?: object) => Promise<unknown>;
   fault: (operation: string, kind: string, details?: object) => Promise<void>;
   close: () => Promise<void>;
 };
 
-/** `small`: with few claims and appointments, for tests that read all of them often. */
+/** `small`: few claims and appointments, for tests that read all of them often. */
 export async function openFixture(options: { small?: boolean } = {}): Promise<LarkspurFixture> {
   const database = await freshDatabase('larkspur');
   const emr = await startLarkspur({ database: database.options, host: '127.0.0.1', port: 0 });
@@ -43,13 +43,13 @@ export async function openFixture(options: { small?: boolean } = {}): Promise<La
   };
   const control: LarkspurFixture['control'] = async (method, path, body) => {
     const headers = { 'control-token': emr.control_token, ...(body && { 'content-type': 'application/json' }) };
-    const answer = await fetch(`${emr.url}/control${path}`, {
+    const response = await fetch(`${emr.url}/control${path}`, {
       method,
       headers,
       ...(body && { body: JSON.stringify(body) }),
     });
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-    return answer.json();
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return response.json();
   };
   return {
     emr,
@@ -74,7 +74,7 @@ async function thinOut(options: DatabaseOptions): Promise<void> {
   await sql.end({ timeout: 5 });
 }
 
-/** A door that writes down the paths it was used for. */
+/** An endpoint that records the called paths. */
 export function openEndpoint(
   address: string,
   signal = new AbortController().signal,
@@ -89,23 +89,23 @@ export function openEndpoint(
 }
 
 export async function signedInGrant(fixture: LarkspurFixture): Promise<Grant> {
-  const answer = await larkspur.signIn(openEndpoint(fixture.emr.url), fixture.credentials, fixture.code());
-  if (answer.outcome !== 'signed_in') throw new Error(`not signed in: ${JSON.stringify(answer)}`);
-  return answer.grant;
+  const response = await larkspur.signIn(openEndpoint(fixture.emr.url), fixture.credentials, fixture.code());
+  if (response.outcome !== 'signed_in') throw new Error(`not signed in: ${JSON.stringify(response)}`);
+  return response.grant;
 }
 
-/** Everything Larkspur offers, open; `kept` are the grants that were handed back. */
+/** All operations of Larkspur. `saved` are the saved grants. */
 export function openOperations(endpoint: EmrEndpoint, credentials: Access['credentials'], grant: Grant) {
-  const kept: Grant[] = [];
-  const saveGrant = async (renewed: Grant) => void kept.push(renewed);
-  // The connector offers every operation there is; a test in larkspur.test.ts holds it to that.
+  const saved: Grant[] = [];
+  const saveGrant = async (renewed: Grant) => void saved.push(renewed);
+  // Larkspur implements every operation.
   const emr = larkspur.open(endpoint, { credentials, grant, saveGrant }) as Operations;
-  return { emr, kept };
+  return { emr, saved };
 }
 
 export { collect } from '../../../src/connectors/operations.ts';
 
-/** The failure a call ends with. That it ended well is a failure of the test. */
+/** The failure of a call. Throws if the call succeeds. */
 export async function failureOf(work: Promise<unknown>): Promise<EmrFailure> {
   const outcome = await work.then(
     (value) => new Error(`expected a failure, got ${JSON.stringify(value)}`),
@@ -117,8 +117,8 @@ export async function failureOf(work: Promise<unknown>): Promise<EmrFailure> {
 
 export type Expected = { kind: EmrFailureKind; message: string; retry_after_ms?: number };
 
-/** What the faults of Larkspur are to a read. */
-export const met = {
+/** What a read reports for each fault of Larkspur. */
+export const read_failures = {
   error_500: { kind: 'unavailable', message: 'Larkspur responded with an error (500).' },
   error_429: { kind: 'unavailable', message: 'Larkspur is receiving too many requests.', retry_after_ms: 1000 },
   broke_off: { kind: 'unavailable', message: 'The connection to Larkspur was lost.' },
@@ -129,7 +129,7 @@ export function expectNoSecret(error: unknown, { password = '' }: Credentials, g
   for (const secret of [password, ...Object.values(grant)]) expect(everythingOf(error)).not.toContain(secret);
 }
 
-/** All that could ever be written of an error: its fields, its stack, and those of its causes. */
+/** Everything that could be logged of an error: its fields, its stack, and those of its causes. */
 function everythingOf(error: unknown): string {
   const chain: unknown[] = [];
   for (let at = error; at !== undefined && chain.length < 20; at = at instanceof Error ? at.cause : undefined) {
@@ -145,11 +145,11 @@ export type FakeResponse = {
   raw?: string | Buffer;
 };
 
-/** A server that says whatever a test wants: Larkspur itself is honest. */
-export async function startFakeServer(answer: (request: IncomingMessage & { body: string }) => FakeResponse) {
+/** A server with arbitrary responses, which Larkspur itself never sends. */
+export async function startFakeServer(respond: (request: IncomingMessage & { body: string }) => FakeResponse) {
   const server: Server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString();
-    const { status = 200, headers = {}, json, raw } = answer(Object.assign(request, { body }));
+    const { status = 200, headers = {}, json, raw } = respond(Object.assign(request, { body }));
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(raw ?? JSON.stringify(json));
   });

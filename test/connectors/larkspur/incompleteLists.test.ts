@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { collect, failureOf, openEndpoint, openOperations, startFakeServer } from './fixture.ts';
 
-describe('a list that is not whole', () => {
+describe('an incomplete list', () => {
   const closers: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
     await Promise.all(closers.splice(0).map((close) => close()));
   });
 
-  /** Staff from the first to the last number. */
+  /** Staff numbered from first to last. */
   const people = (first: number, last: number) =>
     Array.from({ length: last - first + 1 }, (_, n) => ({
       staffId: String(first + n),
@@ -16,17 +16,17 @@ describe('a list that is not whole', () => {
       activeFlag: 'Y',
     }));
 
-  async function listFrom(answers: unknown[]) {
+  async function listFrom(responses: unknown[]) {
     const fake = await startFakeServer(({ url }) => {
       const page = Number(new URL(url ?? '', 'http://liar').searchParams.get('page'));
-      // The last one again and again, as a cache would: a list must not go on for ever.
-      return { json: answers[page - 1] ?? answers.at(-1) };
+      // Repeats the last page, as a cache would. The list must end nevertheless.
+      return { json: responses[page - 1] ?? responses.at(-1) };
     });
     closers.push(fake.close);
     return collect(openOperations(openEndpoint(fake.url), {}, {}).emr.listStaff());
   }
 
-  test('is told from one that is, and from one that is empty', async () => {
+  test('differs from a complete one and from an empty one', async () => {
     const whole = [
       { total: 201, rows: people(1, 200) },
       { total: 201, rows: people(201, 201) },
@@ -64,8 +64,8 @@ describe('a list that is not whole', () => {
         { total: 401, rows: people(202, 401) },
       ],
     ],
-  ])('%s: unavailable', async (_, answers) => {
-    const failure = await failureOf(listFrom(answers));
+  ])('%s: unavailable', async (_, responses) => {
+    const failure = await failureOf(listFrom(responses));
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur returned an incomplete list.' });
   });
 
@@ -76,12 +76,12 @@ describe('a list that is not whole', () => {
     ['an empty id', { total: 1, rows: [{ ...people(1, 1)[0], staffId: '' }] }],
     ['a text', 'null'],
     ['a list', []],
-  ])('an answer with %s cannot be read', async (_, answer) => {
-    const failure = await failureOf(listFrom([answer]));
+  ])('a response with %s is unreadable', async (_, response) => {
+    const failure = await failureOf(listFrom([response]));
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur sent an unreadable response.' });
   });
 
-  test('a search that gives somebody else finds nobody', async () => {
+  test('a search that returns another patient finds nobody', async () => {
     const patient = { patientId: '1', mrn: 'LK2', firstName: '', middleName: null, lastName: '', birthDate: null };
     const contact = { sexCode: 'U', homePhone: null, cellPhone: null, email: null };
     const address = { line1: '', line2: null, city: '', state: '', zip: '' };

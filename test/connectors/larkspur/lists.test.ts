@@ -36,14 +36,14 @@ describe('the lists of a practice', () => {
     ['listReferringProviders', ReferringProviderSource, 12],
     ['listOrders', OrderSource, 240],
     ['listClaims', ClaimSource, 3000],
-  ])('%s gives every record in our own shape', async (name, schema, count) => {
+  ])('%s returns every record in the interface’s format', async (name, schema, count) => {
     const records = await collect((emr[name] as () => AsyncIterable<unknown[]>)());
     const shape = Compile(schema);
     expect(records.filter((record) => !shape.Check(record))).toEqual([]);
     expect(records).toHaveLength(count);
   });
 
-  test('appointments come in our own shape, by the clock of the practice', async () => {
+  test('appointments are returned in the interface’s format and in local time', async () => {
     const appointments = await collect(emr.listAppointments());
     expect(appointments.length).toBeGreaterThan(1000);
     const shape = Compile(AppointmentSource);
@@ -56,7 +56,7 @@ describe('the lists of a practice', () => {
     }
   });
 
-  test('codes come as they are, and required fields by our names', async () => {
+  test('codes are returned unchanged, and required fields by their interface names', async () => {
     expect(await collect(emr.listVisitTypes())).toContainEqual({
       ehr_id: 'NP',
       code: 'NP',
@@ -83,7 +83,7 @@ describe('the lists of a practice', () => {
     ]);
   });
 
-  test('staff have their role and whether they still work there', async () => {
+  test('staff have a role and a status', async () => {
     const staff = await collect(emr.listStaff());
     expect(staff).toHaveLength(12);
     expect(staff.every((one) => Compile(StaffMemberSource).Check(one))).toBe(true);
@@ -91,7 +91,7 @@ describe('the lists of a practice', () => {
     expect(staff.at(-1)).toMatchObject({ ehr_id: '712', status: 'inactive' });
   });
 
-  test('go on over as many pages as there are', async () => {
+  test('are read over all pages', async () => {
     for (let n = 0; n < 3; n++) await fixture.control('POST', '/patients', { lastName: 'Later', firstName: String(n) });
     calls.length = 0;
     const sizes: number[] = [];
@@ -100,7 +100,7 @@ describe('the lists of a practice', () => {
     expect(calls).toHaveLength(2);
   });
 
-  test('say null where Larkspur says nothing', async () => {
+  test('return null for values that Larkspur leaves empty', async () => {
     const added = (await fixture.control('POST', '/patients', {
       lastName: 'Blank',
       firstName: 'Ann',
@@ -130,14 +130,14 @@ describe('the lists of a practice', () => {
     });
   });
 
-  test('a patient is found by the whole MRN alone', async () => {
+  test('a patient is found only by the complete MRN', async () => {
     expect(await emr.findPatient('LK100001')).toMatchObject({ ehr_id: '10001', mrn: 'LK100001' });
     for (const mrn of ['LK10000', 'lk100001', 'LK100001 ', '%', '', 'LK1&mrn=LK100001']) {
       expect(await emr.findPatient(mrn)).toBeUndefined();
     }
   });
 
-  test('hours come with their dates, recurrence and visit rules', async () => {
+  test('hours have their dates, recurrence and visit rules', async () => {
     const shift = {
       startTime: '09:00',
       endTime: '12:30',
@@ -155,7 +155,7 @@ describe('the lists of a practice', () => {
           dayName: 'Saturday',
           shifts: [
             { ...shift, effectiveTo: '12/31/2026', description: 'Clinic', recurrence, visitRules: [rule] },
-            // No such day: a shift whose end is unknown is not offered.
+            // An invalid date: a shift with an unknown end is not offered.
             { ...shift, ...open, effectiveTo: '02/30/2026' },
           ],
         },

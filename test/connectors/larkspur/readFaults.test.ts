@@ -6,10 +6,10 @@ import {
   expectNoSecret,
   failureOf,
   type LarkspurFixture,
-  met,
   openEndpoint,
   openFixture,
   openOperations,
+  read_failures,
   signedInGrant,
 } from './fixture.ts';
 
@@ -26,13 +26,13 @@ afterAll(() => fixture.close());
 
 describe('a read', () => {
   test.each<[string, Expected]>([
-    ['error_500', met.error_500],
-    ['error_429', met.error_429],
-    ['reset', met.broke_off],
-    ['truncate', met.broke_off],
-    ['html', met.unreadable],
-    ['empty', met.unreadable],
-  ])('met by %s is unavailable, and the next one is whole', async (kind, expected) => {
+    ['error_500', read_failures.error_500],
+    ['error_429', read_failures.error_429],
+    ['reset', read_failures.broke_off],
+    ['truncate', read_failures.broke_off],
+    ['html', read_failures.unreadable],
+    ['empty', read_failures.unreadable],
+  ])('with the fault %s is unavailable, and the next one is complete', async (kind, expected) => {
     await fixture.fault('list_staff', kind);
     const failure = await failureOf(collect(emr.listStaff()));
     expect(failure).toMatchObject(expected);
@@ -40,21 +40,24 @@ describe('a read', () => {
     expect(await collect(emr.listStaff())).toHaveLength(12);
   });
 
-  test('met by a delay waits for it', async () => {
+  test('with a delay waits', async () => {
     await fixture.fault('list_staff', 'delay', { delay_ms: 300 });
     expect(await collect(emr.listStaff())).toHaveLength(12);
   });
 
-  test.each(['error_500', 'reset', 'html', 'empty', 'truncate'])('of one chart is never empty by %s', async (kind) => {
-    await fixture.fault('list_medications', kind);
-    await fixture.fault('list_patient_pharmacies', kind);
-    await fixture.fault('list_patients', kind);
-    expect(await failureOf(emr.listMedications('10001'))).toMatchObject({ kind: 'unavailable' });
-    expect(await failureOf(emr.listPatientPharmacies('10001'))).toMatchObject({ kind: 'unavailable' });
-    expect(await failureOf(emr.findPatient('LK100001'))).toMatchObject({ kind: 'unavailable' });
-  });
+  test.each(['error_500', 'reset', 'html', 'empty', 'truncate'])(
+    'of one chart never returns an empty list on %s',
+    async (kind) => {
+      await fixture.fault('list_medications', kind);
+      await fixture.fault('list_patient_pharmacies', kind);
+      await fixture.fault('list_patients', kind);
+      expect(await failureOf(emr.listMedications('10001'))).toMatchObject({ kind: 'unavailable' });
+      expect(await failureOf(emr.listPatientPharmacies('10001'))).toMatchObject({ kind: 'unavailable' });
+      expect(await failureOf(emr.findPatient('LK100001'))).toMatchObject({ kind: 'unavailable' });
+    },
+  );
 
-  test('of a patient that does not exist says so', async () => {
+  test('of a patient that does not exist is not_found', async () => {
     expect(await emr.findPatient('LK999999')).toBeUndefined();
     const failure = await failureOf(emr.listMedications('1'));
     expect(failure).toMatchObject({ kind: 'not_found', message: "No patient with id '1'." });

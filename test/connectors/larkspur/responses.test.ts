@@ -9,16 +9,16 @@ import {
   startFakeServer,
 } from './fixture.ts';
 
-/** Answers that Larkspur itself never gives, but that something between us and it may. */
+/** Responses that Larkspur itself never sends, but a proxy may. */
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   await Promise.all(closers.splice(0).map((close) => close()));
 });
 
-/** `receipt`: what is answered to the question for one, where that is something else. */
-async function facing(answer: FakeResponse, receipt: FakeResponse = answer) {
-  const fake = await startFakeServer(({ url }) => (url?.startsWith('/api/receipts/') ? receipt : answer));
+/** `receipt`: a different response to the lookup of a receipt. */
+async function againstResponse(response: FakeResponse, receipt: FakeResponse = response) {
+  const fake = await startFakeServer(({ url }) => (url?.startsWith('/api/receipts/') ? receipt : response));
   closers.push(fake.close);
   const { emr } = openOperations(openEndpoint(fake.url), {}, {});
   const input = { patient_ehr_id: '1', pharmacy_ehr_id: '2' };
@@ -33,7 +33,7 @@ const rejection = (errorCode: string, errorText = 'In words.', more = {}) => ({
   json: { errorCode, errorText, ...more },
 });
 
-describe('an answer', () => {
+describe('a response', () => {
   test.each<[string, FakeResponse, read: string, write: string, find: string]>([
     ['400', { status: 400, ...rejection('BAD_REQUEST') }, 'refused', 'refused', 'unavailable'],
     ['403', { status: 403, ...rejection('FORBIDDEN') }, 'refused', 'refused', 'unavailable'],
@@ -61,8 +61,8 @@ describe('an answer', () => {
       'unknown_outcome',
       'unavailable',
     ],
-  ])('%s decides by its kind what may happen next', async (_, answer, read, write, find) => {
-    const calls = await facing(answer);
+  ])('%s is classified by kind', async (_, response, read, write, find) => {
+    const calls = await againstResponse(response);
     const failures = [await failureOf(calls.read()), await failureOf(calls.write()), await failureOf(calls.find())];
     expect(failures.map((failure) => failure.kind)).toEqual([read, write, find]);
     for (const { message, cause } of failures) {
@@ -71,40 +71,42 @@ describe('an answer', () => {
     }
   });
 
-  test('that our marker was used before is the write we asked for', async () => {
+  test('that our marker was used before returns the earlier write', async () => {
     const json = { recordId: '77', corrections: [], changes: [] };
-    const { write } = await facing({ status: 409, ...rejection('DUPLICATE_REFERENCE', '') }, { json });
+    const { write } = await againstResponse({ status: 409, ...rejection('DUPLICATE_REFERENCE', '') }, { json });
     expect(await write()).toEqual({ ehr_id: '77' });
   });
 
-  test('that our marker was used before, but not for what, leaves the outcome unknown', async () => {
+  test('that our marker was used before, without a receipt, leaves the outcome unknown', async () => {
     const used = { status: 409, ...rejection('DUPLICATE_REFERENCE', '') };
     for (const receipt of [used, { status: 404, ...rejection('NOT_FOUND') }, { status: 500, raw: '' }]) {
-      const { write } = await facing(used, receipt);
+      const { write } = await againstResponse(used, receipt);
       expect(await failureOf(write())).toMatchObject({ kind: 'unknown_outcome' });
     }
   });
 
-  test.each([429, 503])('%i says when to come back, in seconds or by the clock', async (status) => {
-    const seconds = await facing({ status, headers: { 'retry-after': '7' }, raw: '' });
+  test.each([429, 503])('%i sets the time of the next attempt, in seconds or as a date', async (status) => {
+    const seconds = await againstResponse({ status, headers: { 'retry-after': '7' }, raw: '' });
     expect(await failureOf(seconds.write())).toMatchObject({ kind: 'unavailable', retry_after_ms: 7000 });
     const date = new Date(Date.now() + 60_000).toUTCString();
-    const clock = await failureOf((await facing({ status, headers: { 'retry-after': date }, raw: '' })).read());
+    const clock = await failureOf(
+      (await againstResponse({ status, headers: { 'retry-after': date }, raw: '' })).read(),
+    );
     expect(clock.retry_after_ms).toBeGreaterThan(50_000);
     expect(clock.retry_after_ms).toBeLessThanOrEqual(60_000);
     for (const headers of [{ 'retry-after': 'soon' }, {}]) {
-      const failure = await failureOf((await facing({ status, headers, raw: '' })).read());
+      const failure = await failureOf((await againstResponse({ status, headers, raw: '' })).read());
       expect(failure.retry_after_ms).toBeUndefined();
     }
   });
 
-  test('in the words of Larkspur is cut at 1000 characters and freed of control characters', async () => {
+  test('with Larkspur’s own text is cut at 1000 characters and stripped of control characters', async () => {
     const errorText = `No\u0000 such\r\nrecord\u001b[31m ${'😀'.repeat(1100)}`;
-    const { write } = await facing({ status: 422, ...rejection('REFUSED', errorText) });
+    const { write } = await againstResponse({ status: 422, ...rejection('REFUSED', errorText) });
     const { message } = await failureOf(write());
     expect(message).toMatch(/^No {2}such record \[31m 😀+$/u);
     expect([...message]).toHaveLength(1000);
-    const silent = await facing({ status: 422, ...rejection('REFUSED', ' \n') });
+    const silent = await againstResponse({ status: 422, ...rejection('REFUSED', ' \n') });
     expect((await failureOf(silent.write())).message).toBe('Larkspur did not accept the request (422).');
   });
 });

@@ -29,26 +29,26 @@ afterAll(() => fixture.close());
 
 const renewal = 'POST /api/login/device';
 
-describe('a session that has ended', () => {
-  test('is renewed without a person, and the new grant is kept', async () => {
+describe('an expired session', () => {
+  test('is renewed without a person, and the new grant is saved', async () => {
     const endpoint = openEndpoint(fixture.emr.url);
-    const { emr, kept } = openOperations(endpoint, fixture.credentials, grant);
+    const { emr, saved } = openOperations(endpoint, fixture.credentials, grant);
     await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     expect(await collect(emr.listStaff())).toHaveLength(12);
     expect(endpoint.calls).toEqual(['GET /api/staff', renewal, 'GET /api/staff']);
-    expect(kept).toHaveLength(1);
-    expect(kept[0]).toMatchObject({ device_token: grant.device_token });
+    expect(saved).toHaveLength(1);
+    expect(saved[0]).toMatchObject({ device_token: grant.device_token });
 
-    // The kept grant is good, and so is the one in use.
-    const next = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, required(kept[0]));
+    // The saved grant is valid, and so is the one in use.
+    const next = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, required(saved[0]));
     expect(await collect(next.emr.listStaff())).toHaveLength(12);
     await collect(emr.listLocations());
     expect(endpoint.calls.filter((call) => call === renewal)).toHaveLength(1);
   });
 
-  test('is renewed once for five calls at once, of which one writes', async () => {
+  test('is renewed once for five concurrent calls, including a write', async () => {
     const endpoint = openEndpoint(fixture.emr.url);
-    const { emr, kept } = openOperations(endpoint, fixture.credentials, grant);
+    const { emr, saved } = openOperations(endpoint, fixture.credentials, grant);
     await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     const input = { patient_ehr_id: '10001', pharmacy_ehr_id: '9003' };
     const [written] = await Promise.all([
@@ -60,10 +60,10 @@ describe('a session that has ended', () => {
     ]);
     expect(await required(emr.addPatientPharmacy.find)('five-at-once', input)).toEqual(written);
     expect(endpoint.calls.filter((call) => call === renewal)).toHaveLength(1);
-    expect(kept).toHaveLength(1);
+    expect(saved).toHaveLength(1);
   });
 
-  test('is not renewed again for a call that learns of its end after the renewal', async () => {
+  test('is not renewed again for a call that was rejected before the renewal', async () => {
     const endpoint = openEndpoint(fixture.emr.url);
     const { fetch } = endpoint.outbound;
     let release = () => {};
@@ -71,9 +71,9 @@ describe('a session that has ended', () => {
       release = done;
     });
     endpoint.outbound.fetch = async (url, request) => {
-      const answer = await fetch(url, request);
-      if (String(url).includes('/api/providers') && answer.status === 401) await renewed;
-      return answer;
+      const response = await fetch(url, request);
+      if (String(url).includes('/api/providers') && response.status === 401) await renewed;
+      return response;
     };
     const { emr } = openOperations(endpoint, fixture.credentials, grant);
     await fixture.control('POST', '/sessions/expire', { mode: 'session' });
@@ -84,16 +84,16 @@ describe('a session that has ended', () => {
     expect(endpoint.calls.filter((call) => call === renewal)).toHaveLength(1);
   });
 
-  test('may end again, and is renewed again', async () => {
-    const { emr, kept } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, grant);
+  test('can expire and be renewed again', async () => {
+    const { emr, saved } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, grant);
     for (const renewals of [1, 2]) {
       await fixture.control('POST', '/sessions/expire', { mode: 'session' });
       await collect(emr.listStaff());
-      expect(kept).toHaveLength(renewals);
+      expect(saved).toHaveLength(renewals);
     }
   });
 
-  test('fails for now when the renewal is not answered, and is renewed by the next call', async () => {
+  test('fails as unavailable when the renewal gets no response, and is renewed by the next call', async () => {
     const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, grant);
     await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     for (const kind of ['error_500', 'error_429', 'reset', 'html', 'empty', 'truncate']) {
@@ -105,7 +105,7 @@ describe('a session that has ended', () => {
     expect(await collect(emr.listStaff())).toHaveLength(12);
   });
 
-  test('fails for now when the user is locked: the lock opens by itself', async () => {
+  test('fails as unavailable while the user is locked, because the lock expires by itself', async () => {
     const other = required(fixture.emr.staff[5]);
     const credentials = { username: other.username, password: 'wrong' };
     for (let tries = 0; tries < 5; tries++)
@@ -116,12 +116,12 @@ describe('a session that has ended', () => {
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur has temporarily locked this user.' });
   });
 
-  test('whose grant cannot be kept passes that error on, and the next call renews and keeps it', async () => {
-    const kept: Grant[] = [];
+  test('whose grant cannot be saved passes that error on, and the next call renews and saves it', async () => {
+    const saved: Grant[] = [];
     let database_is_gone = true;
     const saveGrant: Access['saveGrant'] = async (renewed) => {
       if (database_is_gone) throw new Error('database gone');
-      kept.push(renewed);
+      saved.push(renewed);
     };
     const emr = larkspur.open(openEndpoint(fixture.emr.url), {
       credentials: fixture.credentials,
@@ -132,14 +132,14 @@ describe('a session that has ended', () => {
     await expect(collect(emr.listStaff())).rejects.toThrow('database gone');
     database_is_gone = false;
     expect(await collect(emr.listStaff())).toHaveLength(12);
-    expect(kept).toHaveLength(1);
+    expect(saved).toHaveLength(1);
   });
 });
 
 describe('a link that has ended', () => {
-  test('needs a person, and is not tried again by calls that follow', async () => {
+  test('needs a person, and later calls do not try again', async () => {
     const endpoint = openEndpoint(fixture.emr.url);
-    const { emr, kept } = openOperations(endpoint, fixture.credentials, grant);
+    const { emr, saved } = openOperations(endpoint, fixture.credentials, grant);
     await fixture.control('POST', '/sessions/expire', { mode: 'link' });
     const failures = await Promise.all([
       failureOf(collect(emr.listStaff())),
@@ -151,10 +151,10 @@ describe('a link that has ended', () => {
       expectNoSecret(failure, fixture.credentials, grant);
     }
     expect(endpoint.calls.filter((call) => call === renewal)).toHaveLength(1);
-    expect(kept).toEqual([]);
+    expect(saved).toEqual([]);
   });
 
-  test('by a changed password needs a person', async () => {
+  test('after a password change needs a person', async () => {
     const credentials = { ...fixture.credentials, password: 'of last year' };
     const { emr } = openOperations(openEndpoint(fixture.emr.url), credentials, { ...grant, session_token: 'ended' });
     const failure = await failureOf(collect(emr.listStaff()));
@@ -163,13 +163,13 @@ describe('a link that has ended', () => {
     expectNoSecret(failure, credentials, grant);
   });
 
-  test('by a grant without a device needs a person', async () => {
+  test('with a grant without a device needs a person', async () => {
     const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, { session_token: 'ended' });
     expect(await failureOf(collect(emr.listStaff()))).toMatchObject({ kind: 'login_required' });
   });
 });
 
-test('a session that ends again at once is unavailable, after one renewal', async () => {
+test('a new session that expires immediately is unavailable, after one renewal', async () => {
   const session = { sessionToken: 's', deviceToken: 'd', staffId: '1', staffName: 'A', timeZone: 'UTC' };
   const expired = { status: 401, json: { errorCode: 'SESSION_EXPIRED', errorText: 'Sign in first.' } };
   const fake = await startFakeServer(({ url }) => (url === '/api/login/device' ? { json: session } : expired));

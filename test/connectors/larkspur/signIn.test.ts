@@ -25,7 +25,7 @@ const signIn = (credentials: Record<string, string>, code?: string, address = fi
   larkspur.signIn(openEndpoint(address), credentials, code);
 
 describe('signing in', () => {
-  test('asks for the code when none was given', async () => {
+  test('returns code_required if no code was sent', async () => {
     expect(await signIn(fixture.credentials)).toEqual({ outcome: 'code_required' });
     expect(await signIn(fixture.credentials, '  ')).toEqual({ outcome: 'code_required' });
   });
@@ -34,20 +34,20 @@ describe('signing in', () => {
     ['as it is', (code) => code],
     ['with spaces around', (code) => ` ${code}\n`],
     ['in two groups', (code) => `${code.slice(0, 3)} ${code.slice(3)}`],
-  ])('with a code %s gives a grant that works, the person and the time zone', async (_, typed) => {
-    const answer = await signIn(fixture.credentials, typed(fixture.code()));
-    expect(answer).toEqual({
+  ])('with a code %s returns a valid grant, the user and the time zone', async (_, input) => {
+    const response = await signIn(fixture.credentials, input(fixture.code()));
+    expect(response).toEqual({
       outcome: 'signed_in',
       grant: { session_token: expect.any(String), device_token: expect.any(String) },
       user: { ehr_id: '701', name: 'Avery Deskwell' },
       timezone: 'America/New_York',
     });
-    if (answer.outcome !== 'signed_in') return;
-    const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, answer.grant);
+    if (response.outcome !== 'signed_in') return;
+    const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, response.grant);
     expect(await collect(emr.listLocations())).toHaveLength(3);
   });
 
-  test('with a wrong password, an unknown name or nothing typed is refused for the credentials', async () => {
+  test('with a wrong password, an unknown name or empty fields is refused for the credentials', async () => {
     const refused = { outcome: 'refused', reason: 'credentials' };
     expect(await signIn({ ...fixture.credentials, password: 'wrong' }, fixture.code())).toEqual(refused);
     expect(await signIn({ username: 'nobody', password: 'x' })).toEqual(refused);
@@ -62,7 +62,7 @@ describe('signing in', () => {
     expect(await signIn(fixture.credentials, 'x'.repeat(201))).toEqual({ outcome: 'refused', reason: 'code' });
   });
 
-  test('tried wrongly too often is locked, then also with the right password', async () => {
+  test('with too many wrong attempts is locked, even with the correct password', async () => {
     const { username, password } = required(fixture.emr.staff[4]);
     const outcomes = [];
     for (let tries = 0; tries < 5; tries++) outcomes.push(await signIn({ username, password: 'wrong' }));
@@ -72,7 +72,7 @@ describe('signing in', () => {
   });
 
   test.each(['error_500', 'error_429', 'reset', 'truncate', 'html', 'empty'])(
-    'met by %s at either step is unavailable, without a secret in the error',
+    'with the fault %s at either step is unavailable, without a secret in the error',
     async (kind) => {
       for (const step of ['login', 'login_code']) {
         await fixture.fault(step, kind);
@@ -83,7 +83,7 @@ describe('signing in', () => {
     },
   );
 
-  test('where nobody answers is unavailable', async () => {
+  test('at an unreachable address is unavailable', async () => {
     expect(await failureOf(signIn(fixture.credentials, undefined, 'http://127.0.0.1:9'))).toMatchObject({
       kind: 'unavailable',
       message: 'Larkspur cannot be reached.',
@@ -95,11 +95,11 @@ describe('signing in', () => {
     ['a web page', { raw: '<!doctype html><p>Welcome</p>' }],
     ['a page that is not there', { status: 404, raw: '<h1>Not found</h1>' }],
     ['a way elsewhere', { status: 301, headers: { location: 'https://example.org/' }, raw: '' }],
-  ])('at %s gives no password away', async (_, answer) => {
+  ])('at %s does not reveal the password', async (_, response) => {
     const asked: string[] = [];
     const fake = await startFakeServer(({ url = '', body }) => {
       asked.push(url + body);
-      return answer;
+      return response;
     });
     const failure = await failureOf(signIn(fixture.credentials, '123456', fake.url));
     expect(failure).toMatchObject({ kind: 'refused', message: 'This address is not a Larkspur EMR.' });
@@ -110,7 +110,7 @@ describe('signing in', () => {
   test.each([
     [1, 'signed_in'],
     [2, 'unavailable'],
-  ])('starts over once when the challenge runs out: %i times gives %s', async (times, expected) => {
+  ])('starts over once when the challenge expires: %i times returns %s', async (times, expected) => {
     let run_out = 0;
     const challenges: string[] = [];
     const fake = await startFakeServer(({ url, body }) => {
@@ -122,7 +122,7 @@ describe('signing in', () => {
       return { json: { sessionToken: 's', deviceToken: 'd', staffId: '1', staffName: 'A', timeZone: 'UTC' } };
     });
     const outcome = await signIn(fixture.credentials, '123456', fake.url).then(
-      (answer) => answer.outcome,
+      (response) => response.outcome,
       (error) => error.kind,
     );
     expect(outcome).toBe(expected);

@@ -9,17 +9,17 @@ import {
   SignJWT,
 } from 'jose';
 import type { Authorize, Person, RegisteredClient } from './authorize.ts';
-import type { Answer } from './faults.ts';
+import type { HttpResponse } from './faults.ts';
 import type { Tokens } from './tokens.ts';
 
 export type AuthServer = {
-  /** Undefined for a path that is not of the authorization server. */
-  answer(asked: {
+  /** Returns undefined for a path that does not belong to the authorization server. */
+  answer(request: {
     method: string;
     url: URL;
     headers: Record<string, string | undefined>;
     body: string;
-  }): Promise<Answer | undefined>;
+  }): Promise<HttpResponse | undefined>;
   discovery: Record<string, unknown>;
 };
 
@@ -30,14 +30,14 @@ type Parts = {
   authorize: Authorize;
 };
 
-/** The EMR's authorization server: discovery, the authorize page, tokens by secret, by signed assertion, by code. */
+/** The EMR's authorization server: discovery, the authorize page, and tokens by secret, signed assertion and code. */
 export async function openAuthServer({ issuer, clients, tokens, authorize }: Parts): Promise<AuthServer> {
   const key = await generateKeyPair('ES384');
   const jwk = { ...(await exportJWK(key.publicKey)), kid: 'emr-1', alg: 'ES384', use: 'sig' };
   const spent = new Set<string>();
   const discovery = discoveryOf(issuer);
 
-  /** The client that a token request comes from; undefined where it cannot show that. */
+  /** The authenticated client of a token request. */
   async function clientOf(
     form: URLSearchParams,
     authorization: string | undefined,
@@ -56,7 +56,7 @@ export async function openAuthServer({ issuer, clients, tokens, authorize }: Par
       if (!client) return undefined;
       const keys = client.jwks_url
         ? createRemoteJWKSet(new URL(client.jwks_url))
-        : // Registered by a test, with the public half of keys that jose made.
+        : // Registered by a test with public keys made by jose.
           createLocalJWKSet((client.jwks ?? { keys: [] }) as JSONWebKeySet);
       const { payload } = await jwtVerify(assertion, keys, {
         algorithms: ['RS384', 'ES384'],
@@ -74,7 +74,7 @@ export async function openAuthServer({ issuer, clients, tokens, authorize }: Par
     }
   }
 
-  async function token(form: URLSearchParams, authorization: string | undefined): Promise<Answer> {
+  async function token(form: URLSearchParams, authorization: string | undefined): Promise<HttpResponse> {
     const client = await clientOf(form, authorization);
     if (!client) return plain(401, { error: 'invalid_client' });
     const { client_id } = client;
@@ -124,11 +124,11 @@ export async function openAuthServer({ issuer, clients, tokens, authorize }: Par
   return {
     discovery,
     answer: async ({ method, url, headers, body }) => {
-      const asked = `${method} ${url.pathname.replace(pathname, '')}`;
+      const request = `${method} ${url.pathname.replace(pathname, '')}`;
       if (!url.pathname.startsWith(`${pathname}/`)) return undefined;
-      if (asked === 'GET /.well-known/openid-configuration') return plain(200, discovery);
-      if (asked === 'GET /jwks') return plain(200, { keys: [jwk] });
-      if (asked === 'POST /token') return token(new URLSearchParams(body), headers.authorization);
+      if (request === 'GET /.well-known/openid-configuration') return plain(200, discovery);
+      if (request === 'GET /jwks') return plain(200, { keys: [jwk] });
+      if (request === 'POST /token') return token(new URLSearchParams(body), headers.authorization);
       if (url.pathname.endsWith('/authorize'))
         return authorize.answer(method, url.searchParams, new URLSearchParams(body));
       return undefined;
@@ -169,11 +169,11 @@ function basicOf(authorization: string | undefined): [string, string] | undefine
   return [decodeURIComponent(id), decodeURIComponent(secret)];
 }
 
-function granted(issued: object, scope: string): Answer {
+function granted(issued: object, scope: string): HttpResponse {
   return plain(200, { token_type: 'Bearer', scope, ...issued });
 }
 
-function plain(status: number, body: object): Answer {
+function plain(status: number, body: object): HttpResponse {
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
   return { status, headers, body: JSON.stringify(body) };
 }

@@ -2,7 +2,7 @@ import { getSearchParameters } from '@medplum/core';
 import type { CapabilityStatement, CapabilityStatementRestResource, SearchParameter } from '@medplum/fhirtypes';
 import type { FaultSwitches, Interaction } from './faults.ts';
 
-/** What an EMR of a practice has; the rest of FHIR's 145 types is not known here. */
+/** The types of a practice's EMR. The rest of FHIR's 145 types is not supported. */
 const types = [
   'AllergyIntolerance',
   'Appointment',
@@ -38,7 +38,7 @@ const types = [
 
 const interactions: readonly Interaction[] = ['read', 'search-type', 'create', 'update'];
 
-/** The interactions with a type that this server has now. */
+/** The interactions that are currently supported for a type. */
 export function interactionsOf(type: string, faults: FaultSwitches): readonly Interaction[] {
   const withheld = faults.withheld[type] ?? [];
   if (withheld === 'all' || !types.some((known) => known === type)) return [];
@@ -46,7 +46,7 @@ export function interactionsOf(type: string, faults: FaultSwitches): readonly In
   return all.filter((one) => !withheld.includes(one));
 }
 
-/** The parameters a type can be searched by: those of R4 whose kind Medplum's matcher knows. */
+/** The search parameters of a type: those of R4 that Medplum's matcher supports. */
 export function parametersOf(type: string, faults: FaultSwitches): SearchParameter[] {
   return Object.values(getSearchParameters(type) ?? {}).filter(
     ({ code, type: kind }) =>
@@ -56,7 +56,7 @@ export function parametersOf(type: string, faults: FaultSwitches): SearchParamet
   );
 }
 
-/** The server's `metadata`: the same switches that decide what it does decide what it says. */
+/** The server's `metadata`, derived from the same switches as its behavior. */
 export function capabilityStatement(
   faults: FaultSwitches,
   oauth: { authorize: string; token: string },

@@ -3,7 +3,7 @@ import { FhirRouter, type FhirRequest as RouterRequest } from '@medplum/fhir-rou
 import type { OperationOutcome, Resource } from '@medplum/fhirtypes';
 
 import { interactionsOf } from './capabilityStatement.ts';
-import type { Answer, FaultSwitches, Interaction } from './faults.ts';
+import type { FaultSwitches, HttpResponse, Interaction } from './faults.ts';
 import type { CheckedRepository } from './repository.ts';
 import type { Searches } from './searches.ts';
 
@@ -20,35 +20,36 @@ export type Store = {
   searches: Searches;
   faults: FaultSwitches;
   base: string;
-  /** Creates under way now. */
+  /** Creates in progress. */
   creating: number;
 };
 
 const router = new FhirRouter();
 
-/** Answers one authorized FHIR request: what is done is Medplum's, what HTTP makes of it is ours. */
-export async function answerFhir(store: Store, asked: FhirRequest): Promise<Answer> {
-  const url = new URL(asked.path, `${store.base}/`);
-  const [type = '', id] = asked.path.split('?')[0]?.split('/') ?? [];
-  if (type === '' && url.searchParams.has('_getpages')) return answerPage(store, url.searchParams);
-  const interaction = interactionOf(asked.method, id);
+/** Handles one authorized FHIR request. Medplum performs it; this folder implements HTTP. */
+export async function handleFhirRequest(store: Store, request: FhirRequest): Promise<HttpResponse> {
+  const url = new URL(request.path, `${store.base}/`);
+  const [type = '', id] = request.path.split('?')[0]?.split('/') ?? [];
+  if (type === '' && url.searchParams.has('_getpages')) return pageResponse(store, url.searchParams);
+  const interaction = interactionOf(request.method, id);
   if (id === '_search' && store.faults.search_by_form === 'unknown') return outcome(405, 'not-supported');
   if (id === '_search' && store.faults.search_by_form === 'unheard') {
     return json(200, { resourceType: 'Bundle', type: 'searchset', total: 0 });
   }
-  if (interaction === 'search-type' && isTooWide(store.faults, type, searchOf(store, asked, url)))
+  if (interaction === 'search-type' && lacksCriteria(store.faults, type, searchOf(store, request, url)))
     return outcome(400, 'required');
   if (!interaction || !interactionsOf(type, store.faults).includes(interaction)) return outcome(405, 'not-supported');
   try {
-    if (interaction === 'search-type') return json(200, await store.searches.first(type, searchOf(store, asked, url)));
-    if (interaction === 'read') return readAnswer(store, asked, type, id ?? '');
-    return await write(store, asked, type, interaction);
+    if (interaction === 'search-type')
+      return json(200, await store.searches.first(type, searchOf(store, request, url)));
+    if (interaction === 'read') return readResponse(store, request, type, id ?? '');
+    return await write(store, request, type, interaction);
   } catch (error) {
     return refused(normalizeOperationOutcome(error));
   }
 }
 
-export function json(status: number, body: object, headers: Record<string, string> = {}): Answer {
+export function json(status: number, body: object, headers: Record<string, string> = {}): HttpResponse {
   return {
     status,
     headers: { 'content-type': 'application/fhir+json; charset=utf-8', ...headers },
@@ -56,11 +57,11 @@ export function json(status: number, body: object, headers: Record<string, strin
   };
 }
 
-export function outcome(status: number, code: string): Answer {
+export function outcome(status: number, code: string): HttpResponse {
   return json(status, { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code }] });
 }
 
-async function answerPage({ searches }: Store, query: URLSearchParams): Promise<Answer> {
+async function pageResponse({ searches }: Store, query: URLSearchParams): Promise<HttpResponse> {
   const page = await searches.further(query);
   return page ? json(200, page) : outcome(410, 'deleted');
 }
@@ -71,7 +72,7 @@ function interactionOf(method: string, id: string | undefined): Interaction | un
   return method === 'PUT' && id !== undefined ? 'update' : undefined;
 }
 
-function isTooWide({ narrow }: FaultSwitches, type: string, params: URLSearchParams): boolean {
+function lacksCriteria({ narrow }: FaultSwitches, type: string, params: URLSearchParams): boolean {
   return narrow.includes(type) && ![...params.keys()].some((name) => !name.startsWith('_'));
 }
 
@@ -80,10 +81,10 @@ function searchOf({ faults }: Store, { method, body }: FhirRequest, url: URL): U
   return read ? new URLSearchParams(body.toString()) : url.searchParams;
 }
 
-async function readAnswer(store: Store, asked: FhirRequest, type: string, id: string): Promise<Answer> {
+async function readResponse(store: Store, request: FhirRequest, type: string, id: string): Promise<HttpResponse> {
   const { status, resource, said } = await route(store, { method: 'GET', url: `${type}/${id}`, body: undefined });
   if (!resource) return refused(said);
-  const wanted = asked.headers.accept ?? '';
+  const wanted = request.headers.accept ?? '';
   if (resource.resourceType === 'Binary' && resource.data && !/json|\*\/\*/.test(wanted)) {
     return {
       status: 200,
@@ -94,7 +95,12 @@ async function readAnswer(store: Store, asked: FhirRequest, type: string, id: st
   return json(status, resource, versionHeaders(store, resource));
 }
 
-async function write(store: Store, asked: FhirRequest, type: string, interaction: Interaction): Promise<Answer> {
+async function write(
+  store: Store,
+  request: FhirRequest,
+  type: string,
+  interaction: Interaction,
+): Promise<HttpResponse> {
   const alone = interaction === 'create' && store.faults.one_create_at_a_time;
   if (alone) {
     if (store.creating > 0) return outcome(500, 'lock-error');
@@ -102,18 +108,18 @@ async function write(store: Store, asked: FhirRequest, type: string, interaction
     await new Promise((done) => setTimeout(done, 50));
   }
   try {
-    const body = resourceIn(asked, type);
+    const body = resourceIn(request, type);
     if (!body) return refused(badRequest('The body is not a resource.'));
-    return interaction === 'create' ? await create(store, asked, body) : await update(store, asked, body);
+    return interaction === 'create' ? await create(store, request, body) : await update(store, request, body);
   } finally {
     if (alone) store.creating--;
   }
 }
 
-async function create(store: Store, asked: FhirRequest, { id, meta, ...resource }: Resource): Promise<Answer> {
+async function create(store: Store, request: FhirRequest, { id, meta, ...resource }: Resource): Promise<HttpResponse> {
   const { versionId, lastUpdated, ...rest } = meta ?? {};
-  // A server without conditional create reads past the header.
-  const condition = store.faults.conditional_create ? asked.headers['if-none-exist'] : undefined;
+  // A server without conditional create ignores the header.
+  const condition = store.faults.conditional_create ? request.headers['if-none-exist'] : undefined;
   const {
     status,
     resource: stored,
@@ -136,7 +142,7 @@ function ownIdentifiers({ foreign_identifiers }: FaultSwitches, resource: object
   return { ...resource, identifier: identifier.filter(({ system }) => !system?.startsWith('urn:')) };
 }
 
-type CreateAnswer = (status: number, stored: Resource, headers: Record<string, string>) => Answer;
+type CreateAnswer = (status: number, stored: Resource, headers: Record<string, string>) => HttpResponse;
 
 const createAnswers: Record<FaultSwitches['create_answer'], CreateAnswer> = {
   resource: json,
@@ -156,10 +162,10 @@ const createAnswers: Record<FaultSwitches['create_answer'], CreateAnswer> = {
   }),
 };
 
-async function update(store: Store, asked: FhirRequest, resource: Resource): Promise<Answer> {
+async function update(store: Store, request: FhirRequest, resource: Resource): Promise<HttpResponse> {
   const { etag, versioning } = store.faults;
-  const [type = '', id = ''] = asked.path.split('/');
-  const if_match = asked.headers['if-match'];
+  const [type = '', id = ''] = request.path.split('/');
+  const if_match = request.headers['if-match'];
   if (versioning === 'versioned-update' && if_match === undefined) return refused(preconditionFailed);
   if (etag === 'strong' && if_match?.startsWith('W/')) return refused(preconditionFailed);
   const stored = await route(store, { method: 'GET', url: `${type}/${id}`, body: undefined });
@@ -175,16 +181,16 @@ async function update(store: Store, asked: FhirRequest, resource: Resource): Pro
     : refused(answer.said);
 }
 
-/** A document may be sent as it is; anything else is a resource of the type that the address names. */
-function resourceIn(asked: FhirRequest, type: string): Resource | undefined {
-  const media_type = asked.headers['content-type'] ?? '';
+/** A Binary may be sent raw. Anything else is a resource of the type in the URL. */
+function resourceIn(request: FhirRequest, type: string): Resource | undefined {
+  const media_type = request.headers['content-type'] ?? '';
   if (type === 'Binary' && !media_type.includes('json')) {
-    return { resourceType: 'Binary', contentType: media_type, data: asked.body.toString('base64') };
+    return { resourceType: 'Binary', contentType: media_type, data: request.body.toString('base64') };
   }
   try {
-    const parsed: unknown = JSON.parse(asked.body.toString());
+    const parsed: unknown = JSON.parse(request.body.toString());
     const named = typeof parsed === 'object' && parsed !== null && 'resourceType' in parsed;
-    // Of which type it is was just checked; that it is a whole one the repository checks.
+    // The type was just checked. The repository checks the rest.
     return named && parsed.resourceType === type ? (parsed as Resource) : undefined;
   } catch {
     return undefined;
@@ -192,8 +198,8 @@ function resourceIn(asked: FhirRequest, type: string): Resource | undefined {
 }
 
 async function route(store: Store, request: Pick<RouterRequest, 'method' | 'url' | 'body' | 'headers'>) {
-  const asked: RouterRequest = { pathname: '', params: {}, query: {}, ...request };
-  const [said, resource] = await router.handleRequest(asked, store.repo);
+  const routed: RouterRequest = { pathname: '', params: {}, query: {}, ...request };
+  const [said, resource] = await router.handleRequest(routed, store.repo);
   return { status: getStatus(said), resource, said };
 }
 
@@ -203,6 +209,6 @@ function versionHeaders({ faults }: Store, { meta }: Resource): Record<string, s
   return { etag: faults.etag === 'weak' ? `W/${version}` : version };
 }
 
-function refused(said: OperationOutcome): Answer {
+function refused(said: OperationOutcome): HttpResponse {
   return json(said === notFound ? 404 : getStatus(said), said);
 }

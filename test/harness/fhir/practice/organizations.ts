@@ -1,12 +1,12 @@
 import type * as fhir from 'fhir/r4.js';
-import { type Making, times } from './sizes.ts';
+import { type SeedContext, times } from './sizes.ts';
 
 export const payers = 8;
 export const pharmacies = 12;
 export const locations = 3;
 
-/** The practice, its sites, the insurers it bills and the pharmacies around it; the last of each says nothing it need not. */
-export function placesOf(_: Making): fhir.FhirResource[] {
+/** The practice, its locations, its payers and pharmacies. The last of each has only the required fields. */
+export function makeOrganizations(_: SeedContext): fhir.FhirResource[] {
   const address = (number: number): fhir.Address => ({
     line: [`${100 + number} Placeholder Street`],
     city: 'Exampleton',

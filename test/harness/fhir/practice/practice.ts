@@ -1,19 +1,21 @@
 import type * as fhir from 'fhir/r4.js';
 import { seededChance } from '../../../../larkspur/seed/random.ts';
 import type { CheckedRepository } from '../repository.ts';
-import { billingOf } from './billing.ts';
-import { chartsOf } from './charts.ts';
-import { placesOf } from './organizations.ts';
-import { patientsOf, practitionersOf } from './people.ts';
-import { scheduleOf } from './schedule.ts';
-import { type Making, type PracticeSize, sizes } from './sizes.ts';
+import { makeBilling } from './billing.ts';
+import { makeCharts } from './charts.ts';
+import { makeOrganizations } from './organizations.ts';
+import { makePatients, makePractitioners } from './people.ts';
+import { makeSchedules } from './schedule.ts';
+import { type PracticeSize, type SeedContext, sizes } from './sizes.ts';
 
-/** Meadowbrook: a practice that does not exist, the same every time but for the day it is dated from. */
-export function practiceOf(size: Exclude<PracticeSize, 'none'>): fhir.FhirResource[] {
-  const making: Making = { chance: seededChance(20260115), today: new Date(), size: sizes[size] };
-  const all = [placesOf, practitionersOf, patientsOf, scheduleOf, billingOf, chartsOf].flatMap((make) => make(making));
-  // Entered one a minute, as by people: records are listed in the order of their changes.
-  const first_ms = making.today.getTime() - all.length * minute_ms - 30 * 24 * 60 * minute_ms;
+/** Meadowbrook: a fictitious practice, the same every time except for its dates. */
+export function makePractice(size: Exclude<PracticeSize, 'none'>): fhir.FhirResource[] {
+  const seed: SeedContext = { chance: seededChance(20260115), today: new Date(), size: sizes[size] };
+  const all = [makeOrganizations, makePractitioners, makePatients, makeSchedules, makeBilling, makeCharts].flatMap(
+    (make) => make(seed),
+  );
+  // One record per minute, because records are listed in the order of their changes.
+  const first_ms = seed.today.getTime() - all.length * minute_ms - 30 * 24 * 60 * minute_ms;
   return all.map((resource, index) => ({
     ...resource,
     meta: { lastUpdated: new Date(first_ms + index * minute_ms).toISOString() },
@@ -22,7 +24,7 @@ export function practiceOf(size: Exclude<PracticeSize, 'none'>): fhir.FhirResour
 
 const minute_ms = 60_000;
 
-export async function layPractice(repo: CheckedRepository, size: PracticeSize): Promise<void> {
+export async function seedPractice(repo: CheckedRepository, size: PracticeSize): Promise<void> {
   if (size === 'none') return;
-  for (const resource of practiceOf(size)) await repo.lay(resource);
+  for (const resource of makePractice(size)) await repo.storeUnchecked(resource);
 }
