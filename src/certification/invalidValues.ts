@@ -1,3 +1,6 @@
+import { isDate } from '../time/days.ts';
+import { isZone } from '../time/zones.ts';
+
 /** Describes the first invalid value of a record without quoting it. Returns undefined if all are valid. */
 export function findInvalidValue(value: unknown, name = ''): string | undefined {
   if (typeof value === 'object' && value !== null) {
@@ -10,7 +13,7 @@ export function findInvalidValue(value: unknown, name = ''): string | undefined 
   if (typeof value === 'number' && !Number.isFinite(value)) return `an invalid number in ${name}`;
   if (name === 'minutes' && typeof value === 'number' && value < 0) return 'negative minutes';
   if (typeof value !== 'string') return undefined;
-  if (name === 'timezone') return isTimezone(value) ? undefined : 'an invalid time zone';
+  if (name === 'timezone') return isZone(value) ? undefined : 'an invalid time zone';
   const rule = rules.find(({ fields }) => fields.test(name));
   return rule?.isValid(value) === false ? `${rule.problem} in ${name}` : undefined;
 }
@@ -37,22 +40,12 @@ const rules: readonly Rule[] = [
   },
 ];
 
-/** An existing date between 1800 and 2199. */
+/** A date that exists, in a year that a record can have. */
 function isDay(text: string): boolean {
-  if (!/^(18|19|20|21)\d\d-\d\d-\d\d$/.test(text)) return false;
-  const time = Date.parse(`${text}T00:00:00Z`);
-  return !Number.isNaN(time) && new Date(time).toISOString().slice(0, 10) === text;
+  return /^(18|19|20|21)/.test(text) && isDate(text);
 }
 
 function isLocalTime(text: string): boolean {
   const [day = '', clock = ''] = text.split('T');
   return isDay(day) && /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/.test(clock);
-}
-
-export function isTimezone(zone: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: zone }).format(0) !== '';
-  } catch {
-    return false;
-  }
 }

@@ -1,9 +1,9 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { OperationName, Operations, PatientSearch } from '../connectors/connector.ts';
-import { AppointmentSource } from '../model/appointment.ts';
 import { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../model/liveChart.ts';
-import { PatientSource } from '../model/patient.ts';
+import { AppointmentSource } from '../model/records/appointments.ts';
+import { PatientSource } from '../model/records/patients.ts';
 import { CodeLists } from '../model/settings.ts';
 import { type Check, expectFailure, fail, skip, skipUnsupported } from './check.ts';
 import type { Environment, Interceptor, OpenedAccount } from './environment.ts';

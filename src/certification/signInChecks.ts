@@ -1,8 +1,8 @@
 import type { Credentials, SignIn } from '../connectors/connector.ts';
+import { isZone } from '../time/zones.ts';
 import { type Check, expectFailure, fail, skip } from './check.ts';
 import type { Environment } from './environment.ts';
 import { respondWith, unreachable, unusable_responses } from './interceptors.ts';
-import { isTimezone } from './invalidValues.ts';
 
 /** Successful and refused sign-ins. */
 export const signInChecks: readonly Check[] = [
@@ -42,7 +42,7 @@ export const signInChecks: readonly Check[] = [
     run: async (env) => {
       const { user, timezone, grant } = await env.signIn();
       if (!user.ehr_id.trim() || !user.name.trim()) fail('the user has no id or no name');
-      if (timezone !== undefined && !isTimezone(timezone)) fail('the time zone is not an IANA name');
+      if (timezone !== undefined && !isZone(timezone)) fail('the time zone is not an IANA name');
       if (Object.values(grant).some((value) => typeof value !== 'string'))
         fail('the grant contains a value that is not a string');
       const repeats = JSON.stringify(grant).includes(JSON.stringify(env.credentials).slice(1, -1));

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from '../context.ts';
-import { judgeWebhook } from '../security/signatures.ts';
+import { verifyWebhook } from '../security/signatures.ts';
 import { readLiveSecrets } from '../webhooks/secrets.ts';
 import { addRequest } from './receivedRequests.ts';
 import { takeAnswer } from './receivers.ts';
@@ -9,7 +9,7 @@ export type Arrived = { method: string; headers: IncomingHttpHeaders; body: Buff
 
 /** Keeps what came to a client's receiver with a verdict on its signature, and says how it is to be answered. */
 export async function receive(
-  ctx: Pick<Context, 'db' | 'vault' | 'bell'>,
+  ctx: Pick<Context, 'db' | 'vault' | 'notifications'>,
   client_id: string,
   { method, headers, body }: Arrived,
 ): Promise<{ status: number | null; delay_ms: number } | undefined> {
@@ -22,14 +22,14 @@ export async function receive(
     await addRequest(tx, {
       ...{ client_id, method, body: text, body_bytes: body.length, ...answer },
       headers: plain(headers),
-      verdict: judgeWebhook(headers, body, { secrets, now_s: Date.now() / 1000 }),
+      verdict: verifyWebhook(headers, body, { secrets, now_s: Date.now() / 1000 }),
       event_id: headerOf(headers, 'webhook-id'),
       event_type: typeOf(text),
       attempt: headerOf(headers, 'webhook-attempt'),
     });
     return answer;
   });
-  if (answer) ctx.bell.ring('chartwire_live', 'events');
+  if (answer) ctx.notifications.notify('chartwire_live', 'events');
   return answer;
 }
 

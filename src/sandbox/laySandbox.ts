@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
 import { bindings, readAccount } from '../accounts/accounts.ts';
 import { addSecret, authenticateClient, type Client, createClient } from '../clients/clients.ts';
-import { keepSandboxOwner, newPassword } from '../clients/makeOperator.ts';
+import { ensureSandboxOwner, newPassword } from '../clients/createOperator.ts';
 import type { AuditEntry, Context } from '../context.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
@@ -52,7 +52,7 @@ export async function laySandbox(ctx: Context, base_url: string, larkspur: Larks
   const { client, client_secret } = await keepClient(ctx, before);
   const { access_token, reference_id } = await keepAccount(ctx, client, larkspur);
   const password = before.dashboard?.password ?? newPassword();
-  await keepSandboxOwner(ctx, names.email, password);
+  await ensureSandboxOwner(ctx, names.email, password);
   const { example, ...emr } = larkspur;
   const sandbox: Sandbox = {
     base_url,

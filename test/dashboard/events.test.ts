@@ -29,7 +29,7 @@ async function register(answer: Answer) {
   return { receiver, webhook_id: body.webhook_id as string };
 }
 
-/** Events that failed: their receiver answered 500, and their ladders, three days long, are brought to an end here. */
+/** Events that failed: their receiver responded with 500, and their ladders, three days long, are brought to an end here. */
 async function failOnce(count = 1) {
   const { receiver, webhook_id } = await register(answering(500, {}, 'no'));
   const ids = [];
@@ -107,7 +107,7 @@ describe('an event', () => {
     const [delivery] = event.deliveries;
     expect(delivery).toMatchObject({ status: 'pending', next_try_at: expect.any(String) });
     const [first] = delivery.tries.slice(-1);
-    expect(first).toMatchObject({ attempt: 1, status_code: 500, problem: 'The receiver answered 500.' });
+    expect(first).toMatchObject({ attempt: 1, status_code: 500, problem: 'The receiver responded with 500.' });
     expect(first.duration_ms).toBeGreaterThanOrEqual(0);
     expect(first.snippet).toHaveLength(500);
     expect(first.snippet).toMatch(/^first line\nsecond \ufffdxxx/);

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { ClaimSource } from '../../model/claim.ts';
+import type { ClaimSource } from '../../model/records/claims.ts';
 import { Insurance, LineItem, Payment, toInsurance, toLineItem, toPayment } from './claimParts.ts';
 import { defineList } from './lists.ts';
 import { blankToNull, dollars, flag, id, isoDate, money, requiredDate, text, textOrNull } from './values.ts';

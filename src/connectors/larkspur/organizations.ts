@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { InsuranceProviderSource } from '../../model/insuranceProvider.ts';
-import type { LocationSource } from '../../model/location.ts';
-import type { PharmacySource } from '../../model/pharmacy.ts';
+import type { InsuranceProviderSource } from '../../model/records/insuranceProviders.ts';
+import type { LocationSource } from '../../model/records/locations.ts';
+import type { PharmacySource } from '../../model/records/pharmacies.ts';
 import { defineList } from './lists.ts';
 import { addressOneLine, blankToNull, flag, id, isoInstant, text, textOrNull, toStatus } from './values.ts';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { PatientSource } from '../../model/patient.ts';
+import type { PatientSource } from '../../model/records/patients.ts';
 import { defineList } from './lists.ts';
 import { blankToNull, id, isoDate, text, textOrNull, toSex } from './values.ts';
 

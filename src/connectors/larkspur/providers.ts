@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { ProviderSource } from '../../model/provider.ts';
-import type { ReferringProviderSource } from '../../model/referringProvider.ts';
-import type { StaffMemberSource } from '../../model/staff.ts';
+import type { ProviderSource } from '../../model/records/providers.ts';
+import type { ReferringProviderSource } from '../../model/records/referringProviders.ts';
+import type { StaffMemberSource } from '../../model/records/staff.ts';
 import { defineList } from './lists.ts';
 import { addressOneLine, blankToNull, flag, id, isoDate, text, textOrNull, toStatus } from './values.ts';
 

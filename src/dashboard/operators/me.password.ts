@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { changePassword } from '../../clients/makeOperator.ts';
+import { changePassword } from '../../clients/createOperator.ts';
 import { checkPassword } from '../../clients/signInOperator.ts';
 import { readSessionCookie } from '../../http/authenticateOperator.ts';
 import { endpoint } from '../../http/endpoint.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { keepSecondFactor } from '../../clients/operators.ts';
-import { keepProven, newSecondFactor } from '../../clients/secondFactor.ts';
+import { setSecondFactor } from '../../clients/operators.ts';
+import { enableSecondFactor, newSecondFactor } from '../../clients/secondFactor.ts';
 import { checkPassword } from '../../clients/signInOperator.ts';
 import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -34,7 +34,7 @@ export const secondFactorOn = endpoint({
   handle: async ({ ctx, operator, body, recordInTransaction }) => {
     await checkPassword(ctx, operator.email, body.password);
     await ctx.db.system.begin(async (tx) => {
-      if (!(await keepProven(ctx, tx, operator.id, body))) throw apiError('operator_code_wrong');
+      if (!(await enableSecondFactor(ctx, tx, operator.id, body))) throw apiError('operator_code_wrong');
       await recordInTransaction(tx);
     });
     return { success: true };
@@ -52,7 +52,7 @@ export const secondFactorOff = endpoint({
   handle: async ({ ctx, operator, body, recordInTransaction }) => {
     await checkPassword(ctx, operator.email, body.password);
     await ctx.db.system.begin(async (tx) => {
-      await keepSecondFactor(tx, operator.id, null);
+      await setSecondFactor(tx, operator.id, null);
       await recordInTransaction(tx);
     });
     return { success: true };

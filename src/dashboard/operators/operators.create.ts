@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { makeOperator } from '../../clients/makeOperator.ts';
+import { createOperator } from '../../clients/createOperator.ts';
 import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { role } from '../../model/dashboard/settings.ts';
@@ -20,7 +20,7 @@ export default endpoint({
   response: Type.Object({ success, id: Type.String(), password: Type.String() }),
   errors: ['operator_exists'],
   handle: async ({ ctx, body, auditSubject, recordInTransaction }) => {
-    const made = await makeOperator(ctx, body, (tx, id) => {
+    const made = await createOperator(ctx, body, (tx, id) => {
       auditSubject({ subject: id, detail: { role: body.role } });
       return recordInTransaction(tx);
     });

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { resetOperator } from '../../clients/makeOperator.ts';
+import { resetOperator } from '../../clients/createOperator.ts';
 import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';

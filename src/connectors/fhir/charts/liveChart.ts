@@ -1,7 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import type { LiveAlerts, LiveEncounter } from '../../../model/liveChart.ts';
+import { todayIn } from '../../../time/zones.ts';
 import type { EmrMedication } from '../../connector.ts';
-import { dayOf, todayIn, wallTime } from '../clock.ts';
+import { dayOf, wallTime } from '../clock.ts';
 import { providersOf, visitTypeOf } from '../lists/appointments.ts';
 import { canSearch, containedResource, createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
 import { codeOf, hasCode, labelOf, list, nameOf, notesOf, number, text } from '../values.ts';

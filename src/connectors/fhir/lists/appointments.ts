@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { AppointmentSource } from '../../../model/appointment.ts';
+import type { AppointmentSource } from '../../../model/records/appointments.ts';
 import { wallTime } from '../clock.ts';
 import { createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
 import { codeOf, contactValue, hasCode, labelOf, list, nameOf, number, text, toSex } from '../values.ts';

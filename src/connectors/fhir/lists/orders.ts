@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { OrderSource } from '../../../model/order.ts';
+import type { OrderSource } from '../../../model/records/orders.ts';
 import { dayOf } from '../clock.ts';
 import { containedResource, type Emr, findReferencing, type Resolver, refId, refIds } from '../references.ts';
 import { codeOf, first, groupBy, labelOf, list, nameOf, number, text } from '../values.ts';

@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { PatientSource } from '../../../model/patient.ts';
+import type { PatientSource } from '../../../model/records/patients.ts';
 import { EmrFailure } from '../../connector.ts';
 import { loadCoverages, memberIdOf, type NamedCoverage } from '../charts/coverage.ts';
 import { dayOf } from '../clock.ts';

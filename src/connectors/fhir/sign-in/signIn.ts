@@ -1,4 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
+import { isZone } from '../../../time/zones.ts';
 import { type Credentials, type EmrEndpoint, EmrFailure, type Grant, type SignIn } from '../../connector.ts';
 import { supportedOperations } from '../operations.ts';
 import { call } from '../transport/call.ts';
@@ -116,14 +117,6 @@ async function findTimezone(
   }
   const active = places.filter(({ status }) => (status ?? 'active') === 'active');
   return first(active, ({ address }) => zoneOfState(text(address?.state)) ?? null) ?? undefined;
-}
-
-function isZone(zone: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: zone }).format(0) !== '';
-  } catch {
-    return false;
-  }
 }
 
 function searchUrl(endpoint: EmrEndpoint, type: string, count: number): URL {

@@ -15,7 +15,7 @@ export const sign_in_ways: readonly SignInWay[] = [
     label: 'Signing key (SMART Backend Services)',
     about: 'The EMR knows this service by its public keys. No secret is exchanged.',
     fields: ['client_id'],
-    setup_value: 'key_set',
+    must_register: 'key_set',
   },
   {
     name: 'client_secret',
@@ -28,7 +28,7 @@ export const sign_in_ways: readonly SignInWay[] = [
     label: 'Sign in on the EMR’s own page',
     about: 'The EMR’s sign-in page opens in a new window.',
     fields: ['client_id', 'app_secret'],
-    setup_value: 'return_address',
+    must_register: 'return_address',
     on_page: true,
   },
   {

@@ -1,7 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
+import { instantOf } from '../../../time/zones.ts';
 import { EmrFailure } from '../../connector.ts';
 import { collect } from '../../operations.ts';
-import { daysAround, msAt, wallTime } from '../clock.ts';
+import { daysAround, wallTime } from '../clock.ts';
 import { leavesTimeFree, minutesOf, providersOf } from '../lists/appointments.ts';
 import { toAbsences } from '../lists/hours.ts';
 import { formatMinute, loadRoles, loadScheduleOwners, readSlots, type SlotPart } from '../lists/slots.ts';
@@ -86,7 +87,7 @@ async function participantParams(client: Emr['client'], provider_ehr_id: string)
 async function findBlocks(emr: Emr, { provider_ehr_id, starts_at, from_ms, to_ms }: Booking): Promise<Conflict[]> {
   const day = starts_at.slice(0, 10);
   const overlaps = (starts: string, minutes: number) => {
-    const at_ms = msAt(starts, emr.timezone);
+    const at_ms = instantOf(starts, emr.timezone);
     return at_ms < to_ms && at_ms + minutes * 60_000 > from_ms;
   };
   const roles = (await loadRoles(emr.client, [practitionerWithId(provider_ehr_id)])).get(provider_ehr_id) ?? [];

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
+import { todayIn } from '../../../time/zones.ts';
 import type { Operations } from '../../connector.ts';
 import type { Demographics, PatientUpdate } from '../../patientWrites.ts';
-import { todayIn } from '../clock.ts';
 import { mrnOf } from '../lists/patients.ts';
 import type { Emr } from '../references.ts';
 import { currentAddress, list } from '../values.ts';
