@@ -126,7 +126,7 @@ describe('accounts page', () => {
     const { access_token, api } = await expireAccount(world, 'expired-user', 3);
     const page = await fixture.open('/{client}/accounts');
     await row(page, 'expired-user').getByText('Needs re-linking').waitFor();
-    expect(await row(page, 'expired-user').innerText()).toContain('Larkspur asks for a new one-time code.');
+    expect(await row(page, 'expired-user').innerText()).toContain('Larkspur requires a new one-time code.');
     await row(page, 'expired-user')
       .getByText(/^\d+ waiting jobs?$/)
       .waitFor();

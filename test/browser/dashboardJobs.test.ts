@@ -73,7 +73,7 @@ describe('job page', () => {
     await setFault(fixture.world.api, 'list_patients', 'error_500', { times: 2 });
     const { body } = await fixture.world.api.callIn();
     const page = await fixture.open(`/{client}/jobs/${body.job_id}`);
-    await timeline(page).getByText('Larkspur answered with an error (500). Retrying in').first().waitFor();
+    await timeline(page).getByText('Larkspur responded with an error (500). Retrying in').first().waitFor();
     await timeline(page).getByText('Attempt 3 started').waitFor();
     await timeline(page).getByText('Completed', { exact: true }).waitFor();
     await leave(page);

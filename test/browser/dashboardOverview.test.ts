@@ -75,7 +75,7 @@ describe('overview page', () => {
     await attention(page).getByText(receiver.url).waitFor();
     expect(await attention(page).innerText()).toMatch(/503.*Since/s);
     await expireAccount(world, 'expired-user', 1);
-    await attention(page).getByText('Larkspur asks for a new one-time code.').waitFor();
+    await attention(page).getByText('Larkspur requires a new one-time code.').waitFor();
     await expect.poll(() => numbers(page).innerText()).toMatch(/Waiting for re-linking\s+[12]\s/);
     await expectAccessible(page);
     await attention(page).getByRole('link', { name: 'sandbox-practice · expired-user' }).click();

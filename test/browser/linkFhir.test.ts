@@ -14,7 +14,7 @@ beforeAll(async () => {
     redirect_uris: [`${fixture.world.sandbox.base_url}/link/v1/oauth/callback`],
   });
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(async () => {
   await fixture.close();
   await server.close();
