@@ -21,20 +21,20 @@ import { writes } from './writes/writes.ts';
 
 export type Workers = { alive(): boolean; stop(): Promise<void> };
 
-/** Every kind of job there is. */
+/** All job types. */
 const kinds: ReadonlyMap<string, JobKind> = new Map([
   [sync_type, sync],
   ...writes.map((write) => [write.type, performWrite(write)] as const),
 ]);
 
-/** Shutting down takes at most 25 s: 20 for what runs, 3 to hand the rest back, 2 for everything else. */
+/** A shutdown takes at most 25 s: 20 for running work, 3 to release the rest, 2 for everything else. */
 const grace_ms = 20_000;
 
-/** Tells the workers which work there is: the lanes of jobs, the deliveries of events, and what needs looking after. */
+/** Starts the workers for jobs and deliveries, and the scheduled tasks. */
 export async function startWorkers(ctx: Context): Promise<Workers> {
   const owner = `${hostname()}:${process.pid}:${newId().slice(-8)}`;
   const lease_ms = ctx.config.lease_seconds * 1000;
-  const failed = (error: unknown) => ctx.log.error({ err: error }, 'a worker failed; the work is tried again');
+  const failed = (error: unknown) => ctx.log.error({ err: error }, 'worker failed; the work will be retried');
   const runLane = laneRunner(kinds, expireAccount);
   const waiting = (table: LeasedTable, perform: WaitingWork['perform']): WaitingWork => ({
     claim: (count) => claimLeases(ctx.db.system, table, { owner, count, lease_ms }),
@@ -68,7 +68,7 @@ function choresOf(ctx: Context): Chore[] {
   return [
     { name: 'sync', every_ms: minute_ms / 4, run: () => requestDueSyncs(ctx) },
     { name: 'parked', every_ms: 10 * minute_ms, run: () => wakeLongParked(ctx) },
-    // A record that has its place in the chain can no longer be removed unseen, so it gets it soon.
+    // A record cannot be removed unnoticed once it is in the chain, so it is added soon.
     { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx) },
     { name: 'purge', every_ms: 60 * minute_ms, run: () => purge(ctx) },
   ];
@@ -83,7 +83,7 @@ async function purge({ db: { system }, config }: Context): Promise<void> {
   ]);
 }
 
-/** Jobs parked for too long take their place once more; their next try ends them. */
+/** Wakes jobs that have been parked too long. Their next attempt fails them. */
 export async function wakeLongParked(ctx: Context): Promise<void> {
   for (const { id, client_id, connector } of await findExpired(ctx.db.system, 500)) {
     const { parallel_max } = connectorOf(ctx, connector).limits;

@@ -3,6 +3,7 @@ import type { OperationName } from '../connectors/connector.ts';
 import { patientsOf } from '../events.ts';
 import { type Endpoint, endpoint, JsonText } from '../http/endpoint.ts';
 import { pagination, paging, success } from '../model/fields.ts';
+import type { Group } from '../model/groups.ts';
 import { listRecords } from '../records/list.ts';
 import { type Paged, readPage } from '../records/page.ts';
 
@@ -10,6 +11,7 @@ import { type Paged, readPage } from '../records/page.ts';
 export function listEndpoint(table: Parameters<typeof listRecords>[2], schema: TSchema, summary: string): Endpoint {
   return endpoint({
     ...named(table),
+    group: 'Practice',
     summary,
     // The practice itself: its people, places and codes, and nothing of a patient.
     audited: false,
@@ -23,6 +25,7 @@ export function pageEndpoint<Filters extends TProperties>(
   list: Paged<Static<TObject<Filters>>>,
   options: {
     schema: TSchema;
+    group: Group;
     summary: string;
     filters: Filters;
     page_size_max: number;
@@ -32,6 +35,7 @@ export function pageEndpoint<Filters extends TProperties>(
 ): Endpoint {
   return endpoint({
     ...named(list.table),
+    group: options.group,
     summary: options.summary,
     // Insurance companies and referring providers are reference lists like those above.
     audited: list.mrn !== undefined,
@@ -54,5 +58,5 @@ function named(table: string) {
   const operation = `list${table.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}`;
   // Every list is filled by an operation that is called so; a test holds the names to it.
   const needs = { operation: operation as OperationName, label: table.replaceAll('_', ' ') };
-  return { id: `${name}.list`, method: 'GET', path: `/v1/${name}`, auth: 'account', needs } as const;
+  return { id: `${name}.list`, surface: 'api', method: 'GET', path: `/v1/${name}`, auth: 'account', needs } as const;
 }

@@ -9,7 +9,7 @@ import { verification } from '../../src/docs/verification.ts';
 import { newWebhookSecret } from '../../src/ids.ts';
 import { startService } from '../../src/main.ts';
 import { examples } from '../../src/model/examples.ts';
-import { addressOf } from '../../src/openapi/curl.ts';
+import { urlPath } from '../../src/openapi/curl.ts';
 import { examplesOf } from '../../src/openapi/describeOperation.ts';
 import { openApi } from '../../src/openapi/openApi.ts';
 import { signWebhook } from '../../src/security/signatures.ts';
@@ -129,7 +129,7 @@ describe('/docs/sandbox.json', () => {
           .slice(1)
           .reduce((at, part) => at?.[part], found.body);
       }
-      const accepted = await world.api.call(endpoint.method, addressOf(endpoint.path, params, {}), { body });
+      const accepted = await world.api.call(endpoint.method, urlPath(endpoint.path, params, {}), { body });
       expect([accepted.status, accepted.body.message]).toStrictEqual([200, expect.any(String)]);
       const event = await world.api.untilEvent(accepted.body.job_id);
       expect(event.type, JSON.stringify(event.data)).toBe(endpoint.events?.[0]);

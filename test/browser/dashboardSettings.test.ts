@@ -92,7 +92,7 @@ describe('the settings page', () => {
     await page.getByText('keys are under the new master key').waitFor();
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('tab', { name: 'Retention' }).click();
-    await page.getByRole('cell', { name: 'The audit trail' }).waitFor();
+    await page.getByRole('cell', { name: 'Audit trail' }).waitFor();
     await expectSound(page);
     await page.context().close();
   });

@@ -140,7 +140,7 @@ describe('told to fail', () => {
     const { event } = (await world.operator.get(`clients/{client}/events/${id}`)).body;
     expect(event.deliveries[0].tries[0]).toMatchObject({
       status_code: 500,
-      snippet: 'The built-in receiver was told to answer 500.',
+      snippet: 'The built-in receiver is configured to respond with 500.',
     });
   });
 

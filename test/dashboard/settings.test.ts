@@ -165,5 +165,5 @@ describe('encryption', () => {
 
 test('retention is told with the settings it follows', async () => {
   const { retention } = (await owner.get('retention')).body;
-  expect(retention).toContainEqual({ what: 'The log of requests', days: 7, setting: 'REQUESTS_DAYS' });
+  expect(retention).toContainEqual({ what: 'Request log', days: 7, setting: 'REQUESTS_DAYS' });
 });

@@ -69,7 +69,7 @@ describe('an endpoint', () => {
     const { id, receiver } = await register(answering(500));
     const event_id = await writeUntil(world, 'pending');
     expect((await post(`/${id}/disable`)).status).toBe(200);
-    expect(await list()).toMatchObject([{ status: 'disabled', disabled_reason: 'An operator disabled it.' }]);
+    expect(await list()).toMatchObject([{ status: 'disabled', disabled_reason: 'Disabled by an operator.' }]);
     const event = await world.operator.get(`clients/{client}/events/${event_id}`);
     expect(event.body.event).toMatchObject({
       delivery_status: 'failed',

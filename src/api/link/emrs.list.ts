@@ -6,6 +6,8 @@ import { success } from '../../model/fields.ts';
 
 export default endpoint({
   id: 'link.emrs.list',
+  surface: 'api',
+  group: 'Link',
   method: 'GET',
   path: '/link/emrs',
   auth: 'client',
@@ -29,7 +31,7 @@ export default endpoint({
       }),
     ),
   }),
-  example: { answer: answer(connectors) },
+  example: { response: answer(connectors) },
   handle: async ({ ctx }) => answer(ctx.connectors),
 });
 

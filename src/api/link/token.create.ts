@@ -4,6 +4,8 @@ import { LinkTokenRequest, TokenAnswer } from '../../model/link.ts';
 
 export default endpoint({
   id: 'link.token.create',
+  surface: 'api',
+  group: 'Link',
   method: 'POST',
   path: '/link/token/create',
   auth: 'client',
@@ -21,7 +23,7 @@ export default endpoint({
     'callback_url_unregistered',
     'update_mode_user_not_found',
   ],
-  example: { answer: { success: true, token: 'lt_EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXA' } },
+  example: { response: { success: true, token: 'lt_EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXA' } },
   handle: ({ ctx, client, body, inTransaction }) =>
     inTransaction(async (tx) => ({ success: true, token: await createLinkToken(ctx, tx, client, body) })),
 });

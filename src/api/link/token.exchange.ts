@@ -6,6 +6,8 @@ import { TokenAnswer } from '../../model/link.ts';
 
 export default endpoint({
   id: 'link.token.exchange',
+  surface: 'api',
+  group: 'Link',
   method: 'GET',
   path: '/link/token/exchange',
   auth: 'client',

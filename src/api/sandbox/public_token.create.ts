@@ -6,6 +6,8 @@ import { credential_max, success, text } from '../../model/fields.ts';
 /** Link without a browser, so that a customer's tests can link an account. The EMR sign-in is the real one. */
 export default endpoint({
   id: 'sandbox.public_token.create',
+  surface: 'api',
+  group: 'Sandbox',
   method: 'POST',
   path: '/sandbox/public_token/create',
   auth: 'client',

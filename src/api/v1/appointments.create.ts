@@ -7,6 +7,7 @@ const ids = { appointment_id: Type.String(), job_id: Type.Integer() };
 
 export default writeEndpoint(createAppointment, {
   id: 'appointments.create',
+  group: 'Appointments',
   method: 'POST',
   path: '/v1/appointments',
   summary: 'Book an appointment for a patient',

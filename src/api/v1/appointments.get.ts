@@ -8,6 +8,8 @@ import { readAppointment } from '../../records/appointments.ts';
 
 export default endpoint({
   id: 'appointments.get',
+  surface: 'api',
+  group: 'Appointments',
   method: 'GET',
   path: '/v1/appointments/{id}',
   auth: 'account',

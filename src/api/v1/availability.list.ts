@@ -4,6 +4,8 @@ import { askAvailability } from '../../records/askAvailability.ts';
 
 export default endpoint({
   id: 'availability.list',
+  surface: 'api',
+  group: 'Appointments',
   method: 'GET',
   path: '/v1/availability',
   auth: 'account',

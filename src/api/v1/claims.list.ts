@@ -7,6 +7,7 @@ import { pageEndpoint } from '../listEndpoint.ts';
 
 export default pageEndpoint(claimPages, {
   schema: Claim,
+  group: 'Claims and orders',
   summary: 'List the claims of the organization, as of its last sync, latest service date first',
   filters: {
     ...days('service date'),

@@ -5,6 +5,7 @@ import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(uploadDocument, {
   id: 'documents.create',
+  group: 'Documents',
   method: 'POST',
   path: '/v1/documents',
   summary: 'Upload a document into a folder of a patient’s chart',

@@ -6,6 +6,7 @@ import { pageEndpoint } from '../listEndpoint.ts';
 
 export default pageEndpoint(insuranceProviderPages, {
   schema: InsuranceProvider,
+  group: 'Practice',
   summary: 'List the insurance companies of the EMR instance, as of its last sync',
   filters: {
     name: Type.Optional(text({ minLength: 1, description: 'Any part of the name, in any case' })),

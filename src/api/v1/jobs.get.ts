@@ -7,6 +7,8 @@ import { Job } from '../../model/job.ts';
 
 export default endpoint({
   id: 'jobs.get',
+  surface: 'api',
+  group: 'Jobs',
   method: 'GET',
   path: '/v1/jobs/{job_id}',
   auth: 'account',

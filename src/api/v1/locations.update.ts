@@ -8,6 +8,8 @@ import { readStatus } from '../../records/readStatus.ts';
 
 export default endpoint({
   id: 'locations.update',
+  surface: 'api',
+  group: 'Practice',
   method: 'PATCH',
   path: '/v1/locations/{id}',
   auth: 'account',

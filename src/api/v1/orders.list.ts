@@ -7,6 +7,8 @@ import { listOrders, orders_max } from '../../records/orders.ts';
 
 export default endpoint({
   id: 'orders.list',
+  surface: 'api',
+  group: 'Claims and orders',
   method: 'GET',
   path: '/v1/orders',
   auth: 'account',

@@ -5,6 +5,7 @@ import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(fetchPatients, {
   id: 'patients.fetch',
+  group: 'Patients',
   method: 'POST',
   path: '/v1/patients/fetch',
   summary: 'Read patients live from the EMR, with their charts; the result arrives as an event',

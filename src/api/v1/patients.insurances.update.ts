@@ -5,6 +5,7 @@ import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(updatePatientInsurance, {
   id: 'patients.insurances.update',
+  group: 'Patient insurance',
   method: 'PATCH',
   path: '/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}',
   summary: 'Change an insurance of a patient',

@@ -6,6 +6,7 @@ import { pageEndpoint } from '../listEndpoint.ts';
 
 export default pageEndpoint(patientPages, {
   schema: Patient,
+  group: 'Patients',
   summary: 'List the patients of the organization, as of its last sync',
   filters: {
     dob: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),

@@ -7,6 +7,8 @@ import { ProviderSettingsRequest } from '../../model/providerSettings.ts';
 import { patchProvider } from '../../records/patchProvider.ts';
 
 const declared = {
+  surface: 'api',
+  group: 'Practice',
   method: 'PATCH',
   auth: 'account',
   body: ProviderSettingsRequest,

@@ -6,6 +6,7 @@ import { pageEndpoint } from '../listEndpoint.ts';
 
 export default pageEndpoint(referringProviderPages, {
   schema: ReferringProvider,
+  group: 'Practice',
   summary: 'List the referring providers of the EMR instance, as of its last sync',
   filters: {
     first_name: Type.Optional(text({ minLength: 1, description: 'Any part of the name, in any case' })),

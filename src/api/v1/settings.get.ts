@@ -7,6 +7,8 @@ import { readSettings } from '../../records/settings.ts';
 
 export default endpoint({
   id: 'settings.get',
+  surface: 'api',
+  group: 'Practice',
   method: 'GET',
   path: '/v1/settings',
   auth: 'account',

@@ -6,6 +6,8 @@ import { requestSync } from '../../records/requestSync.ts';
 
 export default endpoint({
   id: 'sync.create',
+  surface: 'api',
+  group: 'Practice',
   method: 'POST',
   path: '/v1/sync',
   auth: 'account',

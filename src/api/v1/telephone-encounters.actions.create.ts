@@ -5,6 +5,7 @@ import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(createTelephoneEncounterAction, {
   id: 'telephone-encounters.actions.create',
+  group: 'Telephone encounters',
   method: 'POST',
   path: '/v1/telephone-encounters/actions',
   summary: 'Append an action to the action log of a telephone encounter',

@@ -5,6 +5,7 @@ import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(createTelephoneEncounter, {
   id: 'telephone-encounters.create',
+  group: 'Telephone encounters',
   method: 'POST',
   path: '/v1/telephone-encounters',
   summary: 'Record a telephone call in a patient’s chart, with an optional refill request',

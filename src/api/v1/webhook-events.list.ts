@@ -6,6 +6,8 @@ import { listEvents } from '../../webhooks/events.ts';
 
 export default endpoint({
   id: 'webhook-events.list',
+  surface: 'api',
+  group: 'Events',
   method: 'GET',
   path: '/v1/webhook-events',
   auth: 'account',

@@ -6,6 +6,8 @@ import { resendEvent } from '../../webhooks/resend.ts';
 
 export default endpoint({
   id: 'webhook-events.resend',
+  surface: 'api',
+  group: 'Events',
   method: 'POST',
   path: '/v1/webhook-events/{id}/resend',
   auth: 'account',

@@ -4,6 +4,8 @@ import { addEndpoint } from '../../webhooks/addEndpoint.ts';
 
 export default endpoint({
   id: 'webhook.create',
+  surface: 'api',
+  group: 'Webhooks',
   method: 'POST',
   path: '/v1/webhook',
   auth: 'client',

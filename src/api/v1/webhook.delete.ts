@@ -6,6 +6,8 @@ import { removeEndpoint } from '../../webhooks/removeEndpoint.ts';
 
 export default endpoint({
   id: 'webhook.delete',
+  surface: 'api',
+  group: 'Webhooks',
   method: 'DELETE',
   path: '/v1/webhook/{id}',
   auth: 'client',

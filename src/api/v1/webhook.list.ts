@@ -5,6 +5,8 @@ import { newestSecretOfOldestEndpoint } from '../../webhooks/rotateSecret.ts';
 
 export default endpoint({
   id: 'webhook.list',
+  surface: 'api',
+  group: 'Webhooks',
   method: 'GET',
   path: '/v1/webhook',
   auth: 'client',

@@ -6,6 +6,8 @@ import { listEndpoints } from '../../webhooks/endpoints.ts';
 import { rotateSecret } from '../../webhooks/rotateSecret.ts';
 
 const declared = {
+  surface: 'api',
+  group: 'Webhooks',
   method: 'POST',
   auth: 'client',
   response: Type.Object({

@@ -6,6 +6,7 @@ import { organization_params, organization_path } from './organizationPath.ts';
 
 export default endpoint({
   id: 'dashboard.availability.list',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/availability`,
   auth: 'operator_in_client',

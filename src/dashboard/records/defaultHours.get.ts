@@ -8,6 +8,7 @@ import { organization_params, organization_path } from './organizationPath.ts';
 
 export default endpoint({
   id: 'dashboard.default-hours.get',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/default-hours`,
   auth: 'operator_in_client',

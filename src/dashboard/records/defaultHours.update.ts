@@ -9,6 +9,7 @@ import { organization_params, organization_path } from './organizationPath.ts';
 
 export default endpoint({
   id: 'dashboard.default-hours.update',
+  surface: 'dashboard',
   method: 'PATCH',
   path: `${organization_path}/default-hours`,
   auth: 'operator_in_client',

@@ -9,6 +9,7 @@ import { organization_path, record_params } from './organizationPath.ts';
 
 export default endpoint({
   id: 'dashboard.locations.update',
+  surface: 'dashboard',
   method: 'PATCH',
   path: `${organization_path}/locations/{id}`,
   auth: 'operator_in_client',

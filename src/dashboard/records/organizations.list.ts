@@ -6,6 +6,7 @@ import { success } from '../../model/fields.ts';
 
 export default endpoint({
   id: 'dashboard.organizations.list',
+  surface: 'dashboard',
   method: 'GET',
   path: '/dashboard/api/clients/{client_id}/organizations',
   auth: 'operator_in_client',

@@ -10,6 +10,7 @@ import { organization_path, record_params } from './organizationPath.ts';
 
 export default endpoint({
   id: 'dashboard.providers.get',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/providers/{id}`,
   auth: 'operator_in_client',

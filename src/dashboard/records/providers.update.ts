@@ -10,6 +10,7 @@ import { organization_path, record_params } from './organizationPath.ts';
 
 export default endpoint({
   id: 'dashboard.providers.update',
+  surface: 'dashboard',
   method: 'PATCH',
   path: `${organization_path}/providers/{id}`,
   auth: 'operator_in_client',

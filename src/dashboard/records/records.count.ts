@@ -8,6 +8,7 @@ import { organization_params, organization_path } from './organizationPath.ts';
 
 export default endpoint({
   id: 'dashboard.records.count',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/records`,
   auth: 'operator_in_client',

@@ -9,6 +9,7 @@ import { organization_path, record_params } from './organizationPath.ts';
 
 export default endpoint({
   id: 'dashboard.records.get',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/records/{kind}/{id}`,
   auth: 'operator_in_client',

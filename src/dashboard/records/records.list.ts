@@ -11,6 +11,7 @@ const short_kinds = ['providers', 'locations', 'staff', 'pharmacies', 'visit_typ
 
 export default endpoint({
   id: 'dashboard.records.list',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/records/{kind}`,
   auth: 'operator_in_client',

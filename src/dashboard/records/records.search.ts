@@ -48,6 +48,7 @@ function searchEndpoint<Filters extends TProperties>(
 ): Endpoint {
   return endpoint({
     id: `dashboard.${list.table.replaceAll('_', '-')}.search`,
+    surface: 'dashboard',
     method: 'POST',
     path: `${organization_path}/records/${list.table}/search`,
     auth: 'operator_in_client',
