@@ -16,8 +16,8 @@ type Values = {
 };
 
 /**
- * Tries a connector on a live EMR and prints a score card. It reads; it writes only where it was told to, and then only
- * records that are plainly synthetic. Neither the card nor the progress shows a value of a record.
+ * Tests a connector against a live EMR and prints a score card. It writes only with --write-synthetic-records, and then
+ * only clearly synthetic records. The output contains no values of records.
  */
 export async function certifyCommand(config: Config, name: string | undefined, values: Values): Promise<void> {
   const { connector, address, credentials } = await readValues(name, values);
@@ -42,10 +42,10 @@ export async function certifyCommand(config: Config, name: string | undefined, v
 }
 
 function announcement(host: string, writes: boolean, patient_mrn: string | undefined): string {
-  if (!writes) return `Reads from ${host} and writes nothing. To try writes too: --write-synthetic-records\n`;
-  const chart = patient_mrn === undefined ? 'charts of their own' : 'the chart that was named';
-  return `Writes synthetic records into ${host}: patients called Certification-Testpatient, and appointments, insurances,
-documents and calls in ${chart}. They stay there. Not for an EMR in which people are treated.\n`;
+  if (!writes) return `Reading from ${host}. Nothing is written; to test writes too, use --write-synthetic-records.\n`;
+  const chart = patient_mrn === undefined ? 'their charts' : 'the given chart';
+  return `Writing synthetic records to ${host}: patients named Certification-Testpatient, and appointments, insurances,
+documents and calls in ${chart}. They are not removed. Do not use this with a production EMR.\n`;
 }
 
 async function readValues(
@@ -54,25 +54,25 @@ async function readValues(
 ): Promise<{ connector: Connector; address: string; credentials: Credentials }> {
   const connector = connectors.get(name ?? '');
   if (!connector) {
-    throw new StartFailure(`Which connector? One of: ${[...connectors.keys()].join(', ')}. See: chartwire help`);
+    throw new StartFailure(`Name a connector: ${[...connectors.keys()].join(', ')}. See: chartwire help`);
   }
   const { address, 'credentials-file': file } = values;
   if (address === undefined || !URL.canParse(address)) {
-    throw new StartFailure('--address must be the address of the EMR, with https://.');
+    throw new StartFailure('--address must be the URL of the EMR, starting with https://.');
   }
   if (file === undefined)
-    throw new StartFailure('--credentials-file must name a JSON file with what is signed in with.');
+    throw new StartFailure('--credentials-file must be a JSON file with the sign-in credentials.');
   return { connector, address, credentials: await readCredentials(file) };
 }
 
-/** From a file, because what stands in a command line is seen by everybody on the machine. */
+/** From a file, because every user of the machine can see command lines. */
 async function readCredentials(file: string): Promise<Credentials> {
   try {
     const parsed: unknown = JSON.parse(await readFile(file, 'utf8'));
     const texts = Object.entries(parsed ?? {}).filter((pair): pair is [string, string] => typeof pair[1] === 'string');
     if (texts.length > 0) return Object.fromEntries(texts);
   } catch {
-    // The parser's error would quote what stands in the file.
+    // The parser's error would quote the file's content.
   }
-  throw new StartFailure(`--credentials-file: ${file} is not a JSON object of texts, such as {"username":"…"}.`);
+  throw new StartFailure(`--credentials-file: ${file} is not a JSON object of strings, such as {"username":"…"}.`);
 }

@@ -51,7 +51,7 @@ test('new signing keys are made from the command line, and published at once', a
 });
 
 test.each([
-  [{}, /needs a name/],
+  [{}, /A name is required/],
   [{ name: 'X', mode: 'demo' }, /--mode must be live or test/],
   [{ name: 'X', 'frame-origin': ['https://app.example.org/path'] }, /--frame-origin must be origins/],
   [{ name: 'X', 'frame-origin': ['*'] }, /--frame-origin must be origins/],
@@ -59,7 +59,7 @@ test.each([
   [{ name: 'X', 'callback-url': ['javascript:alert(1)'] }, /--callback-url must be addresses/],
   [{ name: 'X', colour: 'red' }, /--colour must be written as #rrggbb/],
   [{ name: 'X', logo: 'logo.gif' }, /--logo must be a/],
-  [{ name: 'X', logo: 'nowhere.png' }, /cannot be read/],
+  [{ name: 'X', logo: 'nowhere.png' }, /cannot read the file/],
 ])('what is wrong is one sentence, and no client is made: %o', async (values, sentence) => {
   await expect(create(values)).rejects.toThrow(sentence);
   expect(await world.owner`SELECT FROM clients WHERE name = 'X'`).toHaveLength(0);

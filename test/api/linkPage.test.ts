@@ -195,7 +195,7 @@ describe('what a browser is served', () => {
       expect(headers.get('cache-control')).toBe('no-store');
       expect(headers.get('referrer-policy')).toBe('no-referrer');
       expect(headers.get('set-cookie')).toBeNull();
-      const policy = headers.get('content-security-policy')?.split('; ') ?? [];
+      const policy = headers.get('content-security-policy')?.split(';') ?? [];
       expect(policy).toEqual(expect.arrayContaining(["default-src 'none'", "script-src 'self'", "base-uri 'none'"]));
       expect(body).not.toContain(token);
       expect(body).not.toMatch(/<script(?![^>]* src=)/);

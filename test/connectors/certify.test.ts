@@ -58,8 +58,8 @@ test('a live EMR is read and not written to unless told, and the card shows no v
 
 test('told to write, it says plainly what it writes and where', async () => {
   const { printed } = await certify({ 'write-synthetic-records': true });
-  expect(printed).toContain(`Writes synthetic records into ${new URL(server.url).host}`);
-  expect(printed).toContain('They stay there.');
+  expect(printed).toContain(`Writing synthetic records to ${new URL(server.url).host}`);
+  expect(printed).toContain('They are not removed.');
   expect(server.writes('Patient').length).toBeGreaterThan(0);
   const written = await server.resources<fhir.Patient>('Patient');
   const made = written.filter(({ id }) => !id?.startsWith('pat-'));
@@ -88,9 +88,9 @@ test('an EMR that lets nobody in is one broken promise, not a hundred', async ()
 });
 
 test.for<[string, Values, RegExp]>([
-  ['nowhere', {}, /Which connector\? One of: larkspur, fhir/],
+  ['nowhere', {}, /Name a connector: larkspur, fhir/],
   ['fhir', {}, /--address must be/],
-  ['fhir', { address: 'https://emr.example' }, /--credentials-file must name/],
+  ['fhir', { address: 'https://emr.example' }, /--credentials-file must be/],
   ['fhir', { address: 'https://emr.example', 'credentials-file': 'nowhere.json' }, /is not a JSON object/],
 ])('what is wrong is one sentence: %s %o', async ([name, values, sentence]) => {
   await expect(certifyCommand(loadConfig({ SANDBOX: 'on' }), name, values)).rejects.toThrow(sentence);

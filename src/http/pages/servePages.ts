@@ -38,7 +38,6 @@ export type PagePolicy = {
 /** Sends an HTML page with its Content-Security-Policy. Pages are never cached. */
 export async function sendPage(reply: FastifyReply, html: string, policy: PagePolicy): Promise<FastifyReply> {
   await reply.helmet({
-    ...no_headers,
     ...page_headers,
     ...(policy.isolated ? isolation_headers : {}),
     contentSecurityPolicy: { useDefaults: false, directives: { ...directives, ...policy.directives } },
@@ -48,7 +47,7 @@ export async function sendPage(reply: FastifyReply, html: string, policy: PagePo
 
 /** Sends JSON to one of our own pages only: no other site's page can read it. */
 export async function sendPageData(reply: FastifyReply, data: unknown): Promise<FastifyReply> {
-  await reply.helmet({ ...no_headers, ...isolation_headers, xContentTypeOptions: true });
+  await reply.helmet({ ...isolation_headers, xContentTypeOptions: true });
   return reply.header('cache-control', 'no-store').send(data);
 }
 
@@ -69,24 +68,34 @@ type FileOptions = {
 export function servePageFiles(pages: FastifyInstance, folder: string, options: FileOptions): void {
   const { prefix, only, cross_origin = [], cacheControl } = options;
   const root = fileURLToPath(new URL(folder, built_files));
-  pages.register(fastifyStatic, {
-    root,
-    prefix,
-    preCompressed: true,
-    allowedPath: (path) => /\.(css|js|svg)$/.test(path) && (only?.includes(path.slice(1)) ?? true),
-    setHeaders: (response, path) => {
-      const name = basename(path).replace(/\.gz$/, '');
-      response.setHeader('cache-control', cacheControl(relative(root, path)));
-      response.setHeader('cross-origin-resource-policy', cross_origin.includes(name) ? 'cross-origin' : 'same-origin');
-      response.setHeader('referrer-policy', 'no-referrer');
-      response.setHeader('vary', 'accept-encoding');
-      response.setHeader('x-content-type-options', 'nosniff');
-    },
-    decorateReply: false,
-    index: false,
-    cacheControl: false,
-    acceptRanges: false,
-    lastModified: false,
+  pages.register(async (files) => {
+    // The library sends application/javascript, which is obsolete (RFC 9239).
+    files.addHook('onSend', async (_request, reply) => {
+      const type = String(reply.getHeader('content-type'));
+      reply.header('content-type', type.replace('application/javascript', 'text/javascript'));
+    });
+    await files.register(fastifyStatic, {
+      root,
+      prefix,
+      preCompressed: true,
+      allowedPath: (path) => /\.(css|js|svg)$/.test(path) && (only?.includes(path.slice(1)) ?? true),
+      setHeaders: (response, path) => {
+        const name = basename(path).replace(/\.gz$/, '');
+        response.setHeader('cache-control', cacheControl(relative(root, path)));
+        response.setHeader(
+          'cross-origin-resource-policy',
+          cross_origin.includes(name) ? 'cross-origin' : 'same-origin',
+        );
+        response.setHeader('referrer-policy', 'no-referrer');
+        response.setHeader('vary', 'accept-encoding');
+        response.setHeader('x-content-type-options', 'nosniff');
+      },
+      decorateReply: false,
+      index: false,
+      cacheControl: false,
+      acceptRanges: false,
+      lastModified: false,
+    });
   });
 }
 
