@@ -71,8 +71,9 @@ export function servePageFiles(pages: FastifyInstance, folder: string, options: 
   pages.register(async (files) => {
     // The library sends application/javascript, which is obsolete (RFC 9239).
     files.addHook('onSend', async (_request, reply) => {
-      const type = String(reply.getHeader('content-type'));
-      reply.header('content-type', type.replace('application/javascript', 'text/javascript'));
+      if (reply.getHeader('content-type') === 'application/javascript; charset=utf-8') {
+        reply.type('text/javascript; charset=utf-8');
+      }
     });
     await files.register(fastifyStatic, {
       root,
