@@ -37,7 +37,7 @@ import { rotateById, rotateOldest } from './v1/webhook.rotate-secret.ts';
 import webhookEventsList from './v1/webhook-events.list.ts';
 import webhookEventsResend from './v1/webhook-events.resend.ts';
 
-/** Every endpoint there is, in the order of the reference. */
+/** The public API. Within a group, the reference has the same order. */
 export const endpoints: readonly Endpoint[] = [
   linkTokenCreate,
   linkTokenExchange,

@@ -12,7 +12,7 @@ export default endpoint({
   path: '/link/emrs',
   auth: 'client',
   audited: false,
-  summary: 'List the supported EMRs with their credential fields and capabilities',
+  summary: 'List supported EMRs',
   response: Type.Object({
     success,
     emrs: Type.Array(
@@ -24,7 +24,7 @@ export default endpoint({
         ),
         sign_in_ways: Type.Optional(
           Type.Array(Type.Object({ name: Type.String(), label: Type.String(), fields: Type.Array(Type.String()) }), {
-            description: 'Where there are several: `credentials.way` names the one that is used, with its fields',
+            description: 'Sign-in methods. If there are several, `credentials.way` names the one to use',
           }),
         ),
         capabilities: Type.Array(Type.String()),

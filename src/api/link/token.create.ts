@@ -9,9 +9,9 @@ export default endpoint({
   method: 'POST',
   path: '/link/token/create',
   auth: 'client',
-  summary: 'Make the token with which Link is opened, for a first link or (with access_token) to link again',
+  summary: 'Create a link token',
   description:
-    'The first user of a new organization also needs `emr_name` and `emr_instance_domain`. The token is good for one use within 30 minutes.',
+    'Opens Link for a new account or, with `access_token`, to re-link an existing one. `emr_name` and `emr_instance_domain` are required for the first user of an organization. The token can be used once, within 30 minutes.',
   body: LinkTokenRequest,
   response: TokenAnswer,
   errors: [

@@ -11,7 +11,7 @@ export default endpoint({
   method: 'GET',
   path: '/link/token/exchange',
   auth: 'client',
-  summary: 'Exchange the public token that Link gave for the permanent access token, once',
+  summary: 'Exchange a public token for an access token',
   query: Type.Object({ public_token: text() }),
   response: TokenAnswer,
   errors: ['public_token_invalid'],

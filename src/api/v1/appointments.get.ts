@@ -14,7 +14,7 @@ export default endpoint({
   path: '/v1/appointments/{id}',
   auth: 'account',
   needs: { operation: 'listAppointments', label: 'appointments' },
-  summary: 'Read an appointment by the service’s id, as of the last sync',
+  summary: 'Retrieve an appointment',
   params: Type.Object({ id: Type.String() }),
   response: Type.Object({ success, appointment: Appointment }),
   errors: ['record_not_found'],

@@ -8,11 +8,11 @@ import { pageEndpoint } from '../listEndpoint.ts';
 export default pageEndpoint(claimPages, {
   schema: Claim,
   group: 'Claims and orders',
-  summary: 'List the claims of the organization, as of its last sync, latest service date first',
+  summary: 'List claims, latest service date first',
   filters: {
     ...days('service date'),
     patient_mrn: Type.Optional(text({ minLength: 1, examples: ['LK100001'] })),
-    claim_status: Type.Optional(text({ minLength: 1, description: 'The EMR’s status code, to the letter' })),
+    claim_status: Type.Optional(text({ minLength: 1, description: 'Status code of the EMR, exact match' })),
   },
   page_size_max: 1000,
   check: checkRange,

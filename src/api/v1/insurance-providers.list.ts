@@ -7,9 +7,9 @@ import { pageEndpoint } from '../listEndpoint.ts';
 export default pageEndpoint(insuranceProviderPages, {
   schema: InsuranceProvider,
   group: 'Practice',
-  summary: 'List the insurance companies of the EMR instance, as of its last sync',
+  summary: 'List insurance providers',
   filters: {
-    name: Type.Optional(text({ minLength: 1, description: 'Any part of the name, in any case' })),
+    name: Type.Optional(text({ minLength: 1, description: 'Part of the name, case-insensitive' })),
     active: Type.Optional(Type.Boolean()),
   },
   page_size_max: 100,

@@ -1,4 +1,4 @@
 import { Location } from '../../model/location.ts';
 import { listEndpoint } from '../listEndpoint.ts';
 
-export default listEndpoint('locations', Location, 'List the locations of the organization, as of its last sync');
+export default listEndpoint('locations', Location, 'List locations');

@@ -13,8 +13,10 @@ export default endpoint({
   method: 'PATCH',
   path: '/v1/locations/{id}',
   auth: 'account',
-  summary: 'Set a location’s status',
-  body: Type.Object({ status: text({ description: '`active` or `inactive`, in any case', examples: ['active'] }) }),
+  summary: 'Update a location',
+  body: Type.Object({
+    status: text({ description: '`active` or `inactive`, case-insensitive', examples: ['active'] }),
+  }),
   params: Type.Object({ id: Type.String() }),
   response: Type.Object({
     success,

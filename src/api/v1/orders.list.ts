@@ -13,7 +13,7 @@ export default endpoint({
   path: '/v1/orders',
   auth: 'account',
   needs: { operation: 'listOrders', label: 'orders' },
-  summary: `List a patient’s orders, as of the last sync, newest first and at most ${orders_max}`,
+  summary: `List a patient’s orders, newest first, at most ${orders_max}`,
   query: Type.Object({ patient_mrn: text({ minLength: 1 }), ...days('order date') }),
   response: Type.Object({ success, orders: Type.Array(Order) }),
   handle: async ({ ctx, account, query, auditPatients }) => {

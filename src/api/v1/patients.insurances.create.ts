@@ -8,7 +8,7 @@ export default writeEndpoint(addPatientInsurance, {
   group: 'Patient insurance',
   method: 'POST',
   path: '/v1/patients/{patient_mrn}/insurances',
-  summary: 'Add an insurance to a patient',
+  summary: 'Add an insurance',
   response: Type.Object({
     success,
     message: Type.String(),

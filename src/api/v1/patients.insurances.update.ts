@@ -8,7 +8,7 @@ export default writeEndpoint(updatePatientInsurance, {
   group: 'Patient insurance',
   method: 'PATCH',
   path: '/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}',
-  summary: 'Change an insurance of a patient',
+  summary: 'Update an insurance',
   response: Type.Object({
     success,
     message: Type.String(),

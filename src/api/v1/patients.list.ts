@@ -7,12 +7,12 @@ import { pageEndpoint } from '../listEndpoint.ts';
 export default pageEndpoint(patientPages, {
   schema: Patient,
   group: 'Patients',
-  summary: 'List the patients of the organization, as of its last sync',
+  summary: 'List patients',
   filters: {
     dob: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
-    first_name: Type.Optional(text({ minLength: 1, description: 'Any part of the name, in any case' })),
+    first_name: Type.Optional(text({ minLength: 1, description: 'Part of the name, case-insensitive' })),
     last_name: Type.Optional(
-      text({ minLength: 1, description: 'Any part of the name, in any case', examples: ['Testpatient'] }),
+      text({ minLength: 1, description: 'Part of the name, case-insensitive', examples: ['Testpatient'] }),
     ),
     mrn: Type.Optional(text({ minLength: 1 })),
     ehr_id: Type.Optional(text({ minLength: 1 })),

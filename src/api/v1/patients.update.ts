@@ -13,13 +13,13 @@ export default endpoint({
   method: 'PATCH',
   path: '/v1/patients/{id}',
   auth: 'account',
-  summary: 'Change a patient',
-  params: Type.Object({ id: Type.String({ description: 'The service’s id of the patient' }) }),
+  summary: 'Update a patient',
+  params: Type.Object({ id: Type.String({ description: 'The patient’s id' }) }),
   body: PatientChanges,
   response: Type.Object({
     success,
     message: Type.String({ examples: ['Patient update queued. A webhook event follows on completion.'] }),
-    job_id: Type.Optional(Type.Integer({ description: 'Where a job was queued' })),
+    job_id: Type.Optional(Type.Integer({ description: 'Only if a job was queued' })),
   }),
   errors: [
     'operation_not_offered',

@@ -7,10 +7,10 @@ import { pageEndpoint } from '../listEndpoint.ts';
 export default pageEndpoint(referringProviderPages, {
   schema: ReferringProvider,
   group: 'Practice',
-  summary: 'List the referring providers of the EMR instance, as of its last sync',
+  summary: 'List referring providers',
   filters: {
-    first_name: Type.Optional(text({ minLength: 1, description: 'Any part of the name, in any case' })),
-    last_name: Type.Optional(text({ minLength: 1, description: 'Any part of the name, in any case' })),
+    first_name: Type.Optional(text({ minLength: 1, description: 'Part of the name, case-insensitive' })),
+    last_name: Type.Optional(text({ minLength: 1, description: 'Part of the name, case-insensitive' })),
     phone: Type.Optional(text({ minLength: 1 })),
     fax: Type.Optional(text({ minLength: 1 })),
     npi: Type.Optional(text({ minLength: 1 })),

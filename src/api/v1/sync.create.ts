@@ -11,7 +11,7 @@ export default endpoint({
   method: 'POST',
   path: '/v1/sync',
   auth: 'account',
-  summary: 'Read the organization’s records anew from the EMR; ends in sync.completed or sync.failed',
+  summary: 'Sync the organization’s records',
   body: Type.Object({}),
   response: Type.Object({
     success,

@@ -12,7 +12,7 @@ export default endpoint({
   path: '/v1/webhook-events/{id}/resend',
   auth: 'account',
   while_expired: true,
-  summary: 'Send an event of the last 30 days again to every webhook address that wants it',
+  summary: 'Resend an event',
   body: Type.Object({}),
   params: Type.Object({ id: Type.String() }),
   response: Type.Object({

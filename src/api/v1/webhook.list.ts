@@ -10,7 +10,7 @@ export default endpoint({
   method: 'GET',
   path: '/v1/webhook',
   auth: 'client',
-  summary: 'List the registered webhook addresses',
+  summary: 'List webhook endpoints',
   response: WebhookList,
   handle: ({ ctx, client }) =>
     ctx.db.tenant(client.id, async (tx) => {
