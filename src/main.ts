@@ -161,7 +161,7 @@ async function listen(
   closers.push(close);
   try {
     const address = await http.listen({ port, host });
-    // Port 0 stands for any free port.
+    // Port 0 means any free port.
     if (port === 0) ctx.base_url = address;
     return { base_url: ctx.base_url, close };
   } catch (error) {

@@ -131,7 +131,7 @@ function addRoute(
       const expired = caller.account?.status === 'login_required';
       if (expired && endpoint.auth === 'account' && !endpoint.while_expired) throw apiError('login_required');
       const { needs } = endpoint;
-      // Null stands for everything the connector supports. A list it does not support at all is empty, not an error.
+      // Null means everything the connector supports. A list it does not support at all is empty, not an error.
       if (needs && caller.account?.offers?.includes(needs.operation) === false) {
         throw apiError('operation_not_offered', { operation: needs.label });
       }

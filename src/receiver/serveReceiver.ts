@@ -9,7 +9,7 @@ import { findOwner } from './receivers.ts';
 const body_bytes_max = 1_048_576;
 
 /**
- * Serves the built-in receiver, which stands in for an application's webhook server. It is not a declared endpoint,
+ * Serves the built-in receiver, a webhook server for users who do not have one yet. It is not a declared endpoint,
  * because it accepts any body and responds as configured, including with errors.
  */
 export function serveReceiver(ctx: Context, server: FastifyInstance): void {

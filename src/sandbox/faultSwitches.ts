@@ -4,7 +4,7 @@ export type SwitchedFault = { operation: string; kind: string; reason?: string; 
 };
 export type Switch = { id: string; label: string; description: string; fault: SwitchedFault };
 
-/** The faults an operator can turn on. The operation `*` stands for every write. */
+/** The faults an operator can turn on. The operation `*` means every write. */
 export const fault_switches: readonly Switch[] = [
   {
     id: 'slow',

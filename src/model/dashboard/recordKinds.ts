@@ -1,4 +1,4 @@
-/** The kinds of record that the dashboard shows, in the order of its page. */
+/** The record kinds on the Records page, in its order. */
 export const shown_kinds = [
   'patients',
   'appointments',

@@ -14,11 +14,11 @@ export type OrganizationChoice = Static<typeof organization_choice>;
 export const kind_row = Type.Object({
   kind: Type.Enum([...shown_kinds]),
   total: Type.Integer(),
-  /** When the kind last came in whole; null where no sync has brought it. */
+  /** The last complete sync of the kind; null if there was none. */
   synced_at: nullable(date_time),
 });
 
-/** A provider for who edits it: as it stands, what of it is set in the service, and what the EMR says. */
+/** A provider for the edit form: the effective values, what is overridden in the service, and the EMR's values. */
 export const edited_provider = Type.Object({
   provider: Provider,
   set: Type.Object({ status: nullable(activity), hours: Type.Boolean() }),
