@@ -1,15 +1,15 @@
-/** What Link ended with. Your server exchanges the public token for the permanent access token. */
+/** The result of Link. Your server exchanges the public token for the permanent access token. */
 export type LinkOutcome = { outcome: 'linked'; public_token: string } | { outcome: 'exited'; reason: string };
 
 export type OpenLinkOptions = {
-  /** The link token that your server got from `POST /link/token/create`. */
+  /** The link token from `POST /link/token/create`. */
   token: string;
-  /** Where the service stands: `https://chartwire.example.org`. Or say where its script is. */
+  /** The service's URL, such as `https://chartwire.example.org`, or the URL of its script. */
   baseUrl?: string;
   scriptUrl?: string;
-  /** A step was reached; never with anything that a person typed. */
+  /** Called at each step. Never contains anything the person typed. */
   onEvent?: (name: string, details: { code?: string }) => void;
-  /** Takes Link away; the promise is then rejected with the signal's reason. */
+  /** Removes Link and rejects the promise with the signal's reason. */
   signal?: AbortSignal;
 };
 
@@ -23,10 +23,10 @@ type CobaltLink = {
   }): Handle;
 };
 
-/** Only one Link is shown at a time: who waits for the one before is told that it was replaced. */
+/** Only one Link is shown at a time: opening another resolves the previous promise with `replaced`. */
 let replace: (() => void) | undefined;
 
-/** Opens Link over the page and waits for its end. Rejected only when the script cannot be loaded, or when aborted. */
+/** Opens Link over the page and waits until it closes. Rejects only if the script cannot be loaded or on abort. */
 export async function openLink(options: OpenLinkOptions): Promise<LinkOutcome> {
   const { token, onEvent, signal } = options;
   signal?.throwIfAborted();
@@ -59,7 +59,7 @@ function addressOf({ scriptUrl, baseUrl }: OpenLinkOptions): string {
   return `${baseUrl.replace(/\/+$/, '')}/link/v1/link.js`;
 }
 
-/** One load per address, however often Link is opened. A load that failed is tried again the next time. */
+/** The script is loaded once per URL. A failed load is repeated the next time. */
 const loads = new Map<string, Promise<CobaltLink>>();
 
 function loadScript(address: string): Promise<CobaltLink> {
@@ -74,12 +74,12 @@ function loadScript(address: string): Promise<CobaltLink> {
     };
     script.src = address;
     script.onload = () => {
-      // The script defines this name, or it is not our script.
+      // Another script at this URL does not define it.
       const { CobaltLink } = window as unknown as { CobaltLink?: CobaltLink };
       if (CobaltLink) resolve(CobaltLink);
-      else fail(`${address} is not the script of Link.`);
+      else fail(`${address} is not the Link script.`);
     };
-    script.onerror = () => fail(`The script of Link could not be loaded from ${address}.`);
+    script.onerror = () => fail(`The Link script could not be loaded from ${address}.`);
     document.head.append(script);
   });
   loads.set(address, load);

@@ -3,7 +3,7 @@ import { startLarkspur } from '../larkspur/start.ts';
 import { endpoints } from './api/endpoints.ts';
 import { openAudit } from './audit/openAudit.ts';
 import { openRequestLog } from './audit/openRequestLog.ts';
-import { makeFirstOwner } from './clients/makeOperator.ts';
+import { createFirstOwner } from './clients/createOperator.ts';
 import type { Config } from './config.ts';
 import { connectors } from './connectors/index.ts';
 import type { Context } from './context.ts';
@@ -88,7 +88,7 @@ async function start(
     closers.push(() => Promise.all([running.stop(), http?.close()]));
   }
   if (config.sandbox && role === 'all') sandbox = await openSandbox(ctx, server, base_url, closers);
-  const owner = config.sandbox || role === 'worker' ? undefined : await makeFirstOwner(ctx);
+  const owner = config.sandbox || role === 'worker' ? undefined : await createFirstOwner(ctx);
   started = true;
   if (owner) print(ownerNotice(base_url, owner));
   if (sandbox) print(banner(sandbox, join(config.data_dir, 'sandbox.json')));

@@ -1,8 +1,8 @@
 import type { Query } from '../database/open.ts';
 
 /**
- * Thousands of rows in one statement and one parameter: the usual way has a parameter for each value, and PostgreSQL
- * takes no more than 65,535 of them.
+ * Inserts any number of rows with one statement and one parameter. A parameter per value would exceed PostgreSQL's limit
+ * of 65,535 parameters.
  */
 export async function insertMany(sql: Query, table: string, rows: object[]): Promise<void> {
   const [first] = rows;
@@ -13,7 +13,7 @@ export async function insertMany(sql: Query, table: string, rows: object[]): Pro
     select ${sql(columns)} from json_populate_recordset(null::${sql(table)}, ${asJson(rows)}::text::json)`;
 }
 
-/** Gives rows that exist new values, found by `key`. */
+/** Updates existing rows, matched by `key`. */
 export async function updateMany(sql: Query, table: string, key: string, rows: object[]): Promise<void> {
   const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== key);
   if (columns.length === 0) return;
@@ -24,7 +24,7 @@ export async function updateMany(sql: Query, table: string, key: string, rows: o
     where kept.${sql(key)} = given.${sql(key)}`;
 }
 
-/** Only the names of columns become snake_case; what stands inside a JSON column keeps its words. */
+/** Converts column names to snake_case. Keys inside JSON columns stay as they are. */
 function asJson(rows: object[]): string {
   return JSON.stringify(
     rows.map((row) => Object.fromEntries(Object.entries(row).map(([key, value]) => [snake(key), value]))),

@@ -4,10 +4,10 @@ import type { Account } from './accounts.ts';
 import { offersOf } from './offersOf.ts';
 import { connectorOf } from './openAccount.ts';
 
-/** A sync that ended early has read the first kinds only; the rest is found in those before it. */
+/** A sync that stopped early has read only the first kinds; the others are looked up in the syncs before it. */
 const syncs_looked_at = 10;
 
-/** The organizations of a client with their accounts and when each kind of record was last read, for an operator. */
+/** A client's organizations with their accounts and the last sync of each record kind, for the dashboard. */
 export async function describeOrganizations(ctx: Context, client_id: string): Promise<OrganizationRow[]> {
   const rows = await ctx.db.read<StoredRow>(
     client_id,

@@ -1,4 +1,4 @@
-import { resetOperator } from '../clients/makeOperator.ts';
+import { resetOperator } from '../clients/createOperator.ts';
 import { findOperator } from '../clients/operators.ts';
 import type { Config } from '../config.ts';
 import { StartFailure } from '../errors.ts';

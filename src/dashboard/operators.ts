@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { makeOperator, resetOperator } from '../clients/makeOperator.ts';
+import { createOperator, resetOperator } from '../clients/createOperator.ts';
 import { endSessionsOf } from '../clients/operatorSessions.ts';
 import { changeOperator, hasOwner, listOperators } from '../clients/operators.ts';
 import { apiError } from '../errors.ts';
@@ -35,7 +35,7 @@ export const operatorsCreate = endpoint({
   response: Type.Object({ success, id: Type.String(), password: Type.String() }),
   errors: ['operator_exists'],
   handle: async ({ ctx, body, auditSubject, recordInTransaction }) => {
-    const created = await makeOperator(ctx, body, (tx, id) => {
+    const created = await createOperator(ctx, body, (tx, id) => {
       auditSubject({ subject: id, detail: { role: body.role } });
       return recordInTransaction(tx);
     });

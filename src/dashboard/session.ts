@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { changePassword } from '../clients/makeOperator.ts';
+import { changePassword } from '../clients/createOperator.ts';
 import { endSession, findSession } from '../clients/operatorSessions.ts';
-import { keepSecondFactor, type Operator } from '../clients/operators.ts';
-import { keepProven, newSecondFactor } from '../clients/secondFactor.ts';
+import { type Operator, setSecondFactor } from '../clients/operators.ts';
+import { enableSecondFactor, newSecondFactor } from '../clients/secondFactor.ts';
 import { checkPassword, signInOperator } from '../clients/signInOperator.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
@@ -132,7 +132,7 @@ export const secondFactorOn = endpoint({
   handle: async ({ ctx, operator, body, recordInTransaction }) => {
     await checkPassword(ctx, operator.email, body.password);
     await ctx.db.system.begin(async (tx) => {
-      if (!(await keepProven(ctx, tx, operator.id, body))) throw apiError('operator_code_wrong');
+      if (!(await enableSecondFactor(ctx, tx, operator.id, body))) throw apiError('operator_code_wrong');
       await recordInTransaction(tx);
     });
     return { success: true };
@@ -153,7 +153,7 @@ export const secondFactorOff = endpoint({
   handle: async ({ ctx, operator, body, recordInTransaction }) => {
     await checkPassword(ctx, operator.email, body.password);
     await ctx.db.system.begin(async (tx) => {
-      await keepSecondFactor(tx, operator.id, null);
+      await setSecondFactor(tx, operator.id, null);
       await recordInTransaction(tx);
     });
     return { success: true };

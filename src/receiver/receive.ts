@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from '../context.ts';
-import { judgeWebhook } from '../security/signatures.ts';
+import { verifyWebhook } from '../security/signatures.ts';
 import { readLiveSecrets } from '../webhooks/secrets.ts';
 import { addRequest } from './receivedRequests.ts';
 import { takeResponse } from './receivers.ts';
@@ -22,7 +22,7 @@ export async function receive(
     await addRequest(tx, {
       ...{ client_id, method, body: text, body_bytes: body.length, ...settings },
       headers: storableHeaders(headers),
-      verdict: judgeWebhook(headers, body, { secrets, now_s: Date.now() / 1000 }),
+      verdict: verifyWebhook(headers, body, { secrets, now_s: Date.now() / 1000 }),
       event_id: headerOf(headers, 'webhook-id'),
       event_type: typeOf(text),
       attempt: headerOf(headers, 'webhook-attempt'),

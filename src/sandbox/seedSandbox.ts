@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
 import { bindings, findAccountByToken, readAccount } from '../accounts/accounts.ts';
 import { addSecret, authenticateClient, type Client, createClient } from '../clients/clients.ts';
-import { keepSandboxOwner, newPassword } from '../clients/makeOperator.ts';
+import { ensureSandboxOwner, newPassword } from '../clients/createOperator.ts';
 import type { AuditEntry, Context } from '../context.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
@@ -53,7 +53,7 @@ export async function seedSandbox(ctx: Context, base_url: string, larkspur: Lark
   const { client, client_secret } = await ensureClient(ctx, previous);
   const { access_token, reference_id } = await ensureAccount(ctx, client, larkspur);
   const password = previous.dashboard?.password ?? newPassword();
-  await keepSandboxOwner(ctx, names.email, password);
+  await ensureSandboxOwner(ctx, names.email, password);
   const { example, ...emr } = larkspur;
   const sandbox: Sandbox = {
     base_url,

@@ -113,7 +113,7 @@ describe('the same key with the same request', () => {
 
 describe('the same key with another request', () => {
   test('is refused with 422, whatever differs: a field, the endpoint, the path', async () => {
-    const message = 'This Idempotency-Key was used with another request. Use a new key for a new request.';
+    const message = 'This Idempotency-Key was already used with a different request. Use a new key for each request.';
     const key = randomUUID();
     expect((await world.api.callIn({ reason: 'One' }, keyed(key))).status).toBe(200);
     expectRefusal(await world.api.callIn({ reason: 'Two' }, keyed(key)), 422, message);

@@ -89,8 +89,8 @@ describe('GET /link/v1/session', () => {
   test('is not in the reference and requires a link token', async () => {
     const { body } = await world.api.call('GET', '/openapi.json');
     expect(Object.keys(body.paths).filter((path) => path.startsWith('/link/v1'))).toStrictEqual([]);
-    expectRefusal(await world.api.call('GET', '/link/v1/session'), 404, 'There is no such link_token.');
-    expectRefusal(await session('lt_nonsense'), 404, 'There is no such link_token.');
+    expectRefusal(await world.api.call('GET', '/link/v1/session'), 404, 'link_token not found.');
+    expectRefusal(await session('lt_nonsense'), 404, 'link_token not found.');
     const in_address = await world.api.call('GET', `/link/v1/session?token=${await steps.linkToken()}`);
     expect(in_address.status).toBe(404);
   });
@@ -109,7 +109,7 @@ describe('a link token that is no longer valid', () => {
     const token = await steps.linkToken({ org_id: `gone-${state}` });
     await end(token, `gone-${state}`);
     for (const answer of [await session(token), await signIn(token, 1)]) {
-      expectRefusal(answer, status, /Make a new one/);
+      expectRefusal(answer, status, /Create a new one/);
       expect(answer.body.code).toBe(`link_${state}`);
     }
     const shown = await page(token);
@@ -127,7 +127,7 @@ describe('a link token that is no longer valid', () => {
     expect(codes.filter((code) => code === 'emr_credentials_wrong')).toHaveLength(sign_ins_max);
     expect(new Set(codes.filter((code) => code !== 'emr_credentials_wrong'))).toContain('link_exhausted');
     const right = await signIn(token, 1);
-    expectRefusal(right, 410, 'Too many sign-ins were tried with this link_token. Make a new one.');
+    expectRefusal(right, 410, 'Too many sign-in attempts with this link_token. Create a new one.');
     expect((await page(token)).body).toContain('data-state="exhausted"');
     expect((await steps.signIn(token, 1)).status).toBe(400);
   });

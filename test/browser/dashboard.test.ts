@@ -16,7 +16,7 @@ describe('the dashboard', () => {
     await page.getByLabel('E-mail').fill(place.world.sandbox.dashboard.email);
     await page.locator('input[name="password"]').fill('not this one');
     await page.keyboard.press('Enter');
-    await expect.poll(() => page.getByRole('alert').innerText()).toContain('do not belong together');
+    await expect.poll(() => page.getByRole('alert').innerText()).toContain('Incorrect email or password');
     await expectSound(page);
     await page.locator('input[name="password"]').fill(place.world.sandbox.dashboard.password);
     await page.keyboard.press('Enter');

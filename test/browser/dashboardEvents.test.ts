@@ -57,7 +57,7 @@ describe('events and the built-in receiver', () => {
     await expectSound(page);
     await event.getByRole('link').click();
     await page.getByText('The built-in receiver is configured to respond with 500.').first().waitFor();
-    await page.getByText('The receiver answered 500.').first().waitFor();
+    await page.getByText('The receiver responded with 500.').first().waitFor();
     await page.getByText(place.world.sandbox.example.patient_mrn).waitFor();
     await page.getByRole('link', { name: /^Job \d+$/ }).waitFor();
     await expectSound(page);
@@ -155,7 +155,7 @@ describe('endpoints', () => {
     await button(page, 'Send test event').click();
     await button(page, 'Send').click();
     await dialog.getByText('short and stout').waitFor();
-    await dialog.getByText('The receiver answered 418.').waitFor();
+    await dialog.getByText('The receiver responded with 418.').waitFor();
     await expectSound(page);
     await button(page, 'Done').click();
 

@@ -73,7 +73,7 @@ describe('the settings page', () => {
     await expectSound(theirs);
     await field.fill('000000');
     await theirs.keyboard.press('Enter');
-    await expect.poll(() => theirs.getByRole('alert').innerText()).toContain('This code is not right');
+    await expect.poll(() => theirs.getByRole('alert').innerText()).toContain('Incorrect code');
     await field.fill(code(1));
     await theirs.keyboard.press('Enter');
     await theirs.getByRole('navigation', { name: 'Pages' }).waitFor();

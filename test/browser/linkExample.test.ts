@@ -47,11 +47,11 @@ describe('the application in examples/lightbox', () => {
     await expect.poll(() => told(window.page)).toBe('Not linked (closed).');
     // An address that is not registered is refused before anybody leaves the page.
     await window.page.click('#hosted');
-    await expect.poll(() => told(window.page)).toMatch(/^That did not work: .*callback_url/);
+    await expect.poll(() => told(window.page)).toMatch(/^Error: .*callback_url/);
     await window.page.context().close();
   });
 
-  test('links on a page of its own, and takes people back', async () => {
+  test('links on the hosted page and returns to the application', async () => {
     const { owner, ctx } = place.world;
     await owner`UPDATE clients SET callback_urls = array_append(callback_urls, ${`${address}/callback`})`;
     ctx.lookups.clear();

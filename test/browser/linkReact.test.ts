@@ -68,7 +68,7 @@ describe('useLink in a React application under StrictMode', () => {
     const page = await place.browser.newPage();
     await page.goto(`${origin}/?service=${encodeURIComponent('http://127.0.0.1:9')}#lt_none`);
     await page.getByRole('button', { name: 'Connect' }).click();
-    await expect.poll(() => page.locator('#error').innerText()).toMatch(/script of Link could not be loaded/);
+    await expect.poll(() => page.locator('#error').innerText()).toMatch(/Link script could not be loaded/);
     expect(await page.locator('#state').innerText()).toBe('closed');
     await page.close();
   });

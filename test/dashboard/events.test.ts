@@ -107,7 +107,7 @@ describe('an event', () => {
     const [delivery] = event.deliveries;
     expect(delivery).toMatchObject({ status: 'pending', next_try_at: expect.any(String) });
     const [first] = delivery.tries.slice(-1);
-    expect(first).toMatchObject({ attempt: 1, status_code: 500, problem: 'The receiver answered 500.' });
+    expect(first).toMatchObject({ attempt: 1, status_code: 500, problem: 'The receiver responded with 500.' });
     expect(first.duration_ms).toBeGreaterThanOrEqual(0);
     expect(first.snippet).toHaveLength(500);
     expect(first.snippet).toMatch(/^first line\nsecond \ufffdxxx/);

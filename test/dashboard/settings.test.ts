@@ -77,7 +77,7 @@ describe('operators', () => {
     expect((await second.get('session')).body.session.operator).toMatchObject({ password_temporary: true });
     expect((await second.post('operators', { ...credentials, email: 'third@example.org' })).body).toMatchObject({
       code: 'operator_role_lacking',
-      message: 'This takes the role owner.',
+      message: 'This requires the owner role.',
     });
     expect((await owner.patch(`operators/${id}`, { role: 'read_only' })).status).toBe(200);
     expect((await second.get('clients')).body.code).toBe('operator_session_over');

@@ -85,7 +85,7 @@ test('an owner of another client gets nothing sealed, and a data key moved to an
   await sql`UPDATE data_keys SET client_id = ${newId()}`;
   await expect(unseal(openVault(before), sealed)).rejects.toThrow(SealFailure);
   await sql`DELETE FROM data_keys`;
-  await expect(unseal(openVault(before), sealed)).rejects.toThrow(/not there, or not for this client/);
+  await expect(unseal(openVault(before), sealed)).rejects.toThrow(/does not exist or belongs to another client/);
 });
 
 test('the memory of keys is bounded and forgets the least recently used', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runTwin } from '../api/runTwin.ts';
 import { expectRefusal } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 import { quietSyncs } from './quietSyncs.ts';
@@ -23,7 +24,7 @@ const waiting = () =>
     return rows.length > 0;
   });
 
-test('DEC-057 A request with the same `Idempotency-Key` as one still running waits 5 s for its twin and is then 409.', async () => {
+test(row('DEC-057'), async () => {
   const key = randomUUID();
   const before = await acceptedWork(world);
   const twin = await runTwin(world, key);
@@ -43,8 +44,8 @@ test('DEC-057 A request with the same `Idempotency-Key` as one still running wai
   expect((await request).status).toBe(200);
 });
 
-test('DEC-058 A request with the same `Idempotency-Key` and another body is 422.', async () => {
-  const message = 'This Idempotency-Key was used with another request. Use a new key for a new request.';
+test(row('DEC-058'), async () => {
+  const message = 'This Idempotency-Key was already used with a different request. Use a new key for each request.';
   const key = randomUUID();
   expect((await world.api.callIn({ reason: 'One' }, keyed(key))).status).toBe(200);
   const before = await acceptedWork(world);
