@@ -1,11 +1,14 @@
+import { PassThrough } from 'node:stream';
 import type { TObject } from 'typebox';
 import { Value } from 'typebox/value';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
+import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import { errors } from '../../src/errors.ts';
 import { type EventType, event_types } from '../../src/events.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { readQuery, validator } from '../../src/http/validate.ts';
+import { link_endpoints } from '../../src/linkpage/endpoints.ts';
 import { unnamed_text } from '../../src/openapi/composeExample.ts';
 import { envelopeOf } from '../../src/openapi/describeEvent.ts';
 import type { Operation, Schema } from '../../src/openapi/document.ts';
@@ -120,6 +123,15 @@ describe('examples', () => {
 });
 
 describe('the document', () => {
+  test('contains the public API only', () => {
+    const live = { open: () => new PassThrough(), close: () => {} };
+    const page_endpoints = [...link_endpoints, ...dashboardEndpoints({ live, clinic: () => undefined })];
+    const info = { version: '0.0.0', base_url: 'http://127.0.0.1:4000' };
+    expect(openApi([...endpoints, ...page_endpoints], info)).toStrictEqual(document);
+    const dashboard = page_endpoints.filter(({ path }) => path.startsWith('/dashboard/'));
+    expect(new Set(dashboard.map(({ surface }) => surface))).toStrictEqual(new Set(['dashboard']));
+  });
+
   test('is valid OpenAPI 3.1: all required fields, no unknown ones', () => {
     expect(document.openapi).toBe('3.1.0');
     const ids = named.map(([, , operation]) => operation.operationId);
