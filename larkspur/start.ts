@@ -50,11 +50,11 @@ export async function startLarkspur(options: LarkspurOptions): Promise<Larkspur>
       example,
       close: async () => {
         await app.close();
-        await sql.end({ timeout: 5 });
+        await sql.end({ timeout_ms: 5_000 });
       },
     };
   } catch (error) {
-    await sql.end({ timeout: 5 });
+    await sql.end({ timeout_ms: 5_000 });
     throw error;
   }
 }

@@ -19,7 +19,7 @@ import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
 
 const dist = join(root, 'dist');
 const stamp_file = join(dist, '.stamp');
-const source_folders = ['src', 'larkspur', 'scripts', 'bench', 'web', 'sdk'];
+const source_folders = ['src', 'sql', 'larkspur', 'scripts', 'bench', 'web', 'sdk'];
 // Code for the browser has its own project: other globals are available there.
 const projects = ['tsconfig.build.json', 'web/tsconfig.json', 'sdk/tsconfig.json'];
 // Link's script is loaded by other sites: one file, one global. Its own page loads with one request as well.

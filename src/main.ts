@@ -11,10 +11,10 @@ import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { openLive } from './dashboard/live.ts';
 import { serveDashboard } from './dashboard/serveDashboard.ts';
 import { parseDatabaseUrl } from './db/address.ts';
-import { openBell } from './db/bell.ts';
 import { openDatabase } from './db/database.ts';
 import { openFolders } from './db/embedded/folders.ts';
 import { openLookups } from './db/lookups.ts';
+import { openNotifications } from './db/notifications.ts';
 import { type DatabaseServer, openServer } from './db/openServer.ts';
 import { serveDocs, type TryItValues } from './docs/serveDocs.ts';
 import { StartFailure } from './errors.ts';
@@ -104,14 +104,15 @@ async function openContext(
 ): Promise<Context> {
   await openFolders(config.data_dir);
   const log = openLog(config.log_level);
-  const db = openDatabase(server.address, config.database_pool);
+  const db = openDatabase(server.roles, config.database_pool);
   closers.push(db.close);
+  await db.checkRoles();
   const keys = await openKeys(config, db.system, print);
   const outbound = createOutbound({ sandbox: config.sandbox, allow: config.outbound_allow });
   closers.push(outbound.close);
   const lookups = openLookups();
-  const bell = openBell(db.system, (error) => log.warn({ err: error }, 'notification not sent'));
-  await bell.hear('chartwire_access', (payload) => {
+  const notifications = openNotifications(db, (error) => log.warn({ err: error }, 'notification not sent'));
+  await notifications.listen('chartwire_access', (payload) => {
     lookups.clear();
     if (payload !== 'keys') return;
     keys.key_ring.reload().catch((error) => log.error({ err: error }, 'key file not read'));
@@ -124,7 +125,20 @@ async function openContext(
   const { base_url } = config;
   // A copy, so that a connector added to this service is not visible to another one in the same process (tests).
   const own = new Map(connectors);
-  return { config, base_url, log, metrics, db, bell, lookups, ...keys, audit, request_log, outbound, connectors: own };
+  return {
+    config,
+    base_url,
+    log,
+    metrics,
+    db,
+    notifications,
+    lookups,
+    ...keys,
+    audit,
+    request_log,
+    outbound,
+    connectors: own,
+  };
 }
 
 /** What the pages show in sandbox mode. Functions, because the sandbox starts after the server listens. */
@@ -172,7 +186,7 @@ async function listen(
 /** Starts Larkspur in this process and seeds the sandbox. Its database is on the same server as ours. */
 async function openSandbox(ctx: Context, server: DatabaseServer, base_url: string, closers: Closers): Promise<Sandbox> {
   const { larkspur_port: port, larkspur_database_url: url, host } = ctx.config;
-  const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.beside('larkspur');
+  const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.sibling('larkspur');
   const larkspur = await startLarkspur({ database, host, port }).catch((error: unknown) => {
     throw listenFailure(error, 'LARKSPUR_PORT', port, host);
   });
@@ -185,7 +199,7 @@ async function openSandbox(ctx: Context, server: DatabaseServer, base_url: strin
   }));
   const { control_token, example } = larkspur;
   const sandbox = await seedSandbox(ctx, base_url, { url: larkspur.url, control_token, staff, example });
-  ctx.bell.ring('chartwire_jobs');
+  ctx.notifications.notify('chartwire_jobs');
   await waitForFirstSync(ctx, sandbox.access_token);
   return sandbox;
 }

@@ -23,7 +23,7 @@ export async function addDocument(
   document: Omit<Document, 'documentId'> & { content: Buffer },
 ): Promise<string> {
   const [added] = await sql<{ documentId: string }[]>`
-    insert into documents ${sql(document)} returning document_id`;
+    insert into documents ${sql.values(document)} returning document_id`;
   return added?.documentId ?? '';
 }
 

@@ -40,7 +40,7 @@ export async function addPreviousAddress(
 ): Promise<RecordChange> {
   const row = { patientId, ...previous, address: sql.json(previous.address) };
   const [added] = await sql<{ previousAddressId: string }[]>`
-    insert into previous_addresses ${sql(row)} returning previous_address_id`;
+    insert into previous_addresses ${sql.values(row)} returning previous_address_id`;
   return {
     record: 'previous address',
     record_id: added?.previousAddressId ?? '',

@@ -38,13 +38,13 @@ export async function addTelephoneEncounter(
   encounter: Omit<TelephoneEncounter, 'encounterId' | 'mrn'>,
 ): Promise<string> {
   const [added] = await sql<{ encounterId: string }[]>`
-    insert into telephone_encounters ${sql(encounter)} returning encounter_id`;
+    insert into telephone_encounters ${sql.values(encounter)} returning encounter_id`;
   return added?.encounterId ?? '';
 }
 
 export async function addRefill(sql: Query, encounterId: string, refill: Refill): Promise<string> {
   const [added] = await sql<{ refillId: string }[]>`
-    insert into refills ${sql({ encounterId, ...refill })} returning refill_id`;
+    insert into refills ${sql.values({ encounterId, ...refill })} returning refill_id`;
   return added?.refillId ?? '';
 }
 
@@ -54,7 +54,7 @@ export async function addAction(
   action: Action & { priority: 'H' | 'N' | null },
 ): Promise<string> {
   const [added] = await sql<{ actionId: string }[]>`
-    insert into actions ${sql({ encounterId, ...action })} returning action_id`;
+    insert into actions ${sql.values({ encounterId, ...action })} returning action_id`;
   return added?.actionId ?? '';
 }
 

@@ -34,8 +34,8 @@ export interface Fault {
 }
 
 export async function addFault(sql: Query, fault: Omit<Fault, 'faultId'>): Promise<number> {
-  const row = { ...fault, value: sql.json(fault.value as string | null) };
-  const [added] = await sql<{ faultId: number }[]>`insert into faults ${sql(row)} returning fault_id`;
+  const row = { ...fault, value: sql.json(fault.value ?? null) };
+  const [added] = await sql<{ faultId: number }[]>`insert into faults ${sql.values(row)} returning fault_id`;
   return added?.faultId ?? 0;
 }
 

@@ -53,7 +53,7 @@ export interface ReceivedWrite {
 }
 
 export async function addLedgerEntry(sql: Query, received: ReceivedWrite, applied: boolean): Promise<void> {
-  await sql`insert into ledger ${sql({ ...received, applied })}`;
+  await sql`insert into ledger ${sql.values({ ...received, applied })}`;
 }
 
 export async function listLedger(sql: Query): Promise<(ReceivedWrite & { applied: boolean })[]> {

@@ -1,3 +1,4 @@
+import { insertMany } from '../database/insertMany.ts';
 import type { Query } from '../database/open.ts';
 
 /** A record's values before and after a change. `before` is absent for a new record, `after` for a deleted one. */
@@ -36,7 +37,11 @@ export function fieldChanges(changes: RecordChange[]): FieldChange[] {
 }
 
 export async function addHistory(sql: Query, by: string, at: Date, changes: FieldChange[]): Promise<void> {
-  if (changes.length > 0) await sql`insert into history ${sql(changes.map((change) => ({ at, by, ...change })))}`;
+  await insertMany(
+    sql,
+    'history',
+    changes.map((change) => ({ at, by, ...change })),
+  );
 }
 
 export async function listHistory(sql: Query, patientId: string, limit: number): Promise<HistoryEntry[]> {

@@ -92,7 +92,7 @@ export async function createRecord(sql: Query, kind: RecordKind, values: object,
   const created = kind.created_column ? { [kind.created_column]: at } : {};
   const row = withUpdateTime(kind, { ...created, ...merge(kind.defaults, values) }, at);
   const [after] = await sql<object[]>`
-    insert into ${sql(kind.table)} ${sql(parameters(sql, row))} returning ${sql(columns(kind))}`;
+    insert into ${sql(kind.table)} ${sql.values(parameters(sql, row))} returning ${sql(columns(kind))}`;
   return recordChange(kind, undefined, after);
 }
 
@@ -107,7 +107,7 @@ export async function updateRecord(
   const row = withUpdateTime(kind, pick(merge(before, values), Object.keys(values)), at);
   if (Object.keys(row).length === 0) throw new EmrError('BAD_REQUEST', 'No fields to change.');
   const [after] = await sql<object[]>`
-    update ${sql(kind.table)} set ${sql(parameters(sql, row))} where ${sql(kind.id)} = ${id}
+    update ${sql(kind.table)} set ${sql.set(parameters(sql, row))} where ${sql(kind.id)} = ${id}
     returning ${sql(columns(kind))}`;
   return recordChange(kind, before, after);
 }
@@ -156,10 +156,10 @@ function pick(values: Record<string, unknown>, fields: string[]): Record<string,
   return Object.fromEntries(fields.map((field) => [field, values[field]]));
 }
 
-function parameters(sql: Query, values: Record<string, unknown>): Record<string, string> {
+function parameters(sql: Query, values: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(values).map(([field, value]) => [field, isJson(value) ? sql.json(value) : value]),
-  ) as Record<string, string>; // the driver takes strings, dates and its own JSON parameters alike
+  );
 }
 
 function isJson(value: unknown): value is Record<string, string> {

@@ -1,4 +1,5 @@
 import { areChartsSeeded, markChartsSeeded, seedCopyDate, setSeedCopyDate } from '../control/control.ts';
+import { insertMany, updateMany } from '../database/insertMany.ts';
 import type { Query } from '../database/open.ts';
 import { claimRows } from './claims.ts';
 import { codeRows, visitStatusRows, visitTypeRows } from './codeLists.ts';
@@ -6,7 +7,6 @@ import { companyRows, referringRows } from './companies.ts';
 import { coverageRows } from './coverage.ts';
 import { usDay } from './days.ts';
 import { documentRows } from './documents.ts';
-import { insertMany, updateMany } from './insertMany.ts';
 import { orderRows } from './orders.ts';
 import { alertRows, balanceRows, demographicRows, previousAddressRows } from './patientDetails.ts';
 import { readSeededPatients } from './patients.ts';

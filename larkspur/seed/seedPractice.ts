@@ -1,4 +1,5 @@
 import { isPracticeSeeded, markPracticeSeeded } from '../control/control.ts';
+import { insertMany } from '../database/insertMany.ts';
 import type { Query } from '../database/open.ts';
 import { usDay } from './days.ts';
 import { medicationRows } from './medications.ts';
@@ -28,16 +29,16 @@ export async function seedPractice(sql: Query, control_token: string, now: Date)
 async function insertPractice(sql: Query, control_token: string, now: Date): Promise<void> {
   const chance = seededChance(20_260_101);
   const { encounters, actions } = telephoneEncounterRows(seededChance(20_260_102), now);
-  await insertAll(sql, 'practice', [{ practiceName: 'Larkspur Family Practice', timeZone: 'America/New_York' }]);
-  await insertAll(sql, 'staff', await staffRows(control_token));
-  await insertAll(sql, 'providers', providerRows(now));
-  await insertAll(sql, 'facilities', facilityRows());
-  await insertAll(sql, 'pharmacies', pharmacyRows());
-  await insertAll(sql, 'patients', patientRows(chance, now));
-  await insertAll(sql, 'medications', medicationRows(chance, now));
-  await insertAll(sql, 'patient_pharmacies', patientPharmacyRows(chance));
-  await insertAll(sql, 'telephone_encounters', encounters);
-  await insertAll(sql, 'actions', actions);
+  await insertMany(sql, 'practice', [{ practiceName: 'Larkspur Family Practice', timeZone: 'America/New_York' }]);
+  await insertMany(sql, 'staff', await staffRows(control_token));
+  await insertMany(sql, 'providers', providerRows(now));
+  await insertMany(sql, 'facilities', facilityRows());
+  await insertMany(sql, 'pharmacies', pharmacyRows());
+  await insertMany(sql, 'patients', patientRows(chance, now));
+  await insertMany(sql, 'medications', medicationRows(chance, now));
+  await insertMany(sql, 'patient_pharmacies', patientPharmacyRows(chance));
+  await insertMany(sql, 'telephone_encounters', encounters);
+  await insertMany(sql, 'actions', actions);
   for (const [sequence, last] of sequences) await sql`select setval(${sequence}, ${last})`;
   await markPracticeSeeded(sql, usDay(now));
 }
@@ -56,7 +57,3 @@ const sequences: [sequence: string, last: number][] = [
   ['action_ids', 59999],
   ['refill_ids', 60000],
 ];
-
-async function insertAll(sql: Query, table: string, rows: object[]): Promise<void> {
-  await sql`insert into ${sql(table)} ${sql(rows as Record<string, string>[])}`;
-}

@@ -100,7 +100,7 @@ async function addChallenge(sql: Query, { staffId, userName }: Challenge, now: D
   const challengeId = newToken();
   const expiresAt = new Date(now.getTime() + CHALLENGE_LIFETIME_MS);
   await sql`delete from challenges where expires_at < ${now}`;
-  await sql`insert into challenges ${sql({ challengeHash: hashToken(challengeId), staffId, userName, expiresAt })}`;
+  await sql`insert into challenges ${sql.values({ challengeHash: hashToken(challengeId), staffId, userName, expiresAt })}`;
   return challengeId;
 }
 

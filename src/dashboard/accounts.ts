@@ -105,7 +105,7 @@ export const accountsSync = endpoint({
       auditSubject({ subject: id, job_id });
       return { success: true, job_id };
     });
-    ctx.bell.ring('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs');
     return response;
   },
 });
@@ -128,7 +128,7 @@ export const accountsRevoke = endpoint({
       waiting_jobs: await revokeAccount(ctx, tx, params.account_id),
     }));
     ctx.lookups.clear();
-    ctx.bell.ring('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs');
     return response;
   },
 });

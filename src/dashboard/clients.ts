@@ -42,7 +42,7 @@ export const clientsCreate = endpoint({
       auditSubject({ client_id: id, subject: id });
       return recordInTransaction(tx);
     });
-    ctx.bell.ring('chartwire_access');
+    ctx.notifications.notify('chartwire_access');
     return { success: true, client_id, client_secret };
   },
 });

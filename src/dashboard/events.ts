@@ -93,7 +93,7 @@ export const eventsResend = endpoint({
       auditPatients(resent.mrns);
       return { success: true, deliveries: resent.deliveries };
     });
-    ctx.bell.ring('chartwire_deliveries');
+    ctx.notifications.notify('chartwire_deliveries');
     return response;
   },
 });
@@ -133,7 +133,7 @@ export const failedEventsResend = endpoint({
       auditSubject({ detail: { since, resent: batch.resent } });
       return { success: true, ...batch };
     });
-    ctx.bell.ring('chartwire_deliveries');
+    ctx.notifications.notify('chartwire_deliveries');
     return response;
   },
 });

@@ -4,9 +4,9 @@ import { apiError } from '../errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../ids.ts';
 import { describeJob } from '../jobs/describeJob.ts';
+import { reviewJob } from '../jobs/jobs.ts';
 import { type JobFilters, listJobs } from '../jobs/listJobs.ts';
-import { readPastJob } from '../jobs/readPastJob.ts';
-import { reviewJob } from '../jobs/reviewJob.ts';
+import { readRerunCandidate } from '../jobs/rerunCandidate.ts';
 import {
   type JobEvent,
   type JobStep,
@@ -17,14 +17,13 @@ import {
 } from '../model/dashboard/jobs.ts';
 import { review_outcomes } from '../model/dashboard/jobWords.ts';
 import { nullable, success, text } from '../model/fields.ts';
-import { readRecord } from '../records/readRecord.ts';
+import { patients } from '../model/records/patients.ts';
+import { readRecord } from '../records/readRecords.ts';
 import { describeEvent } from '../webhooks/describeEvent.ts';
 import { auditTrail, savedFields } from '../writes/auditTrail.ts';
-import { jobsOfPatient } from '../writes/jobsOfPatient.ts';
-import { runAgain } from '../writes/runAgain.ts';
-import { whyNotAgain } from '../writes/whyNotAgain.ts';
-import { openOrganization } from './records/openOrganization.ts';
-import { organization_path, record_params } from './records/organizationPath.ts';
+import { jobsOfPatient } from '../writes/patients/jobsOfPatient.ts';
+import { findRerunBlocker, rerunJob } from '../writes/rerunJob.ts';
+import { openOrganization, organization_path, record_params } from './records/organization.ts';
 
 export const jobsList = endpoint({
   id: 'dashboard.jobs.list',
@@ -79,8 +78,8 @@ export const jobsGet = endpoint({
     const job_id = readJobId(params.job_id);
     const described = await describeJob(ctx.db, client.id, job_id);
     const not_again = await ctx.db.tenant(client.id, async (tx) => {
-      const past = await readPastJob(tx, job_id, { lock: false });
-      return past && (await whyNotAgain(tx, past));
+      const candidate = await readRerunCandidate(tx, job_id, { lock: false });
+      return candidate && (await findRerunBlocker(tx, candidate));
     });
     if (!described) throw apiError('record_not_found', { noun: 'Job', id: params.job_id });
     auditPatients([described.patient_mrn]);
@@ -111,11 +110,11 @@ export const jobsRunAgain = endpoint({
   errors: ['record_not_found', 'job_not_repeatable'],
   handle: async ({ ctx, params, inTransaction, auditPatients }) => {
     const response = await inTransaction(async (tx) => {
-      const { job_id, patient_mrn } = await runAgain(ctx, tx, readJobId(params.job_id));
+      const { job_id, patient_mrn } = await rerunJob(ctx, tx, readJobId(params.job_id));
       auditPatients([patient_mrn]);
       return { success: true, job_id };
     });
-    ctx.bell.ring('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs');
     return response;
   },
 });
@@ -136,7 +135,7 @@ export const jobsReview = endpoint({
       auditPatients([await reviewJob(tx, readJobId(params.job_id), { ...body, by: operator.email })]);
       return { success: true };
     });
-    ctx.bell.ring('chartwire_live', 'jobs');
+    ctx.notifications.notify('chartwire_live', 'jobs');
     return response;
   },
 });
@@ -154,7 +153,7 @@ export const patientsJobs = endpoint({
   handle: async ({ ctx, client, params, auditPatients }) => {
     const scope = await openOrganization(ctx, client, params);
     const id = parseId(params.id);
-    const patient = id && (await readRecord(ctx.db, scope, 'patients', id));
+    const patient = id && (await readRecord(ctx.db, scope, patients, id));
     if (!patient) throw apiError('record_not_found', { noun: 'Patient', id: params.id });
     auditPatients([patient.mrn]);
     // A patient who does not exist in the EMR yet has no MRN and only the jobs of the creation.

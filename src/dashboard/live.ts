@@ -24,12 +24,12 @@ export async function openLive(ctx: Context): Promise<Live> {
   const announce = (topic: LiveTopic) => {
     for (const stream of streams) stream.write(`event: changed\ndata: ${topic}\n\n`);
   };
-  await ctx.bell.hear('chartwire_live', (payload) => {
+  await ctx.notifications.listen('chartwire_live', (payload) => {
     for (const topic of live_topics) if (payload === undefined || payload === topic) announce(topic);
   });
-  await ctx.bell.hear('chartwire_jobs', () => announce('jobs'));
-  await ctx.bell.hear('chartwire_deliveries', () => announce('events'));
-  await ctx.bell.hear('chartwire_access', () => announce('accounts'));
+  await ctx.notifications.listen('chartwire_jobs', () => announce('jobs'));
+  await ctx.notifications.listen('chartwire_deliveries', () => announce('events'));
+  await ctx.notifications.listen('chartwire_access', () => announce('accounts'));
   return {
     open: (isAllowed) => {
       const stream = new PassThrough();

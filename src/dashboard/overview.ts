@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { listLoginRequired } from '../accounts/accounts.ts';
 import { endpoint } from '../http/endpoint.ts';
-import { describeHistory } from '../jobs/describeHistory.ts';
-import { describeLoads, listReviews } from '../jobs/describeLoads.ts';
+import { listOpenReviews, readClientLoads } from '../jobs/clientLoads.ts';
+import { readJobHistory } from '../jobs/jobHistory.ts';
 import { history_bin, overview } from '../model/dashboard/overview.ts';
 import { type Range, ranges } from '../model/dashboard/ranges.ts';
 import { success } from '../model/fields.ts';
@@ -21,10 +21,10 @@ export const overviewGet = endpoint({
   response: Type.Object({ success, overview }),
   handle: async ({ ctx, client }) => {
     const [clients, accounts, endpoints, reviews] = await Promise.all([
-      describeLoads(ctx),
+      readClientLoads(ctx),
       listLoginRequired(ctx.db, client.id),
       listFailing(ctx.db, client.id),
-      listReviews(ctx.db, client.id),
+      listOpenReviews(ctx.db, client.id),
     ]);
     return { success: true, overview: { clients, attention: { accounts, endpoints, reviews } } };
   },
@@ -46,6 +46,6 @@ export const overviewHistory = endpoint({
   response: Type.Object({ success, bins: Type.Array(history_bin) }),
   handle: async ({ ctx, client, query }) => ({
     success: true,
-    bins: await describeHistory(ctx.db, client.id, query.range),
+    bins: await readJobHistory(ctx.db, client.id, query.range),
   }),
 });

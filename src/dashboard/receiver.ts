@@ -42,7 +42,7 @@ export const receiverCreate = endpoint({
       auditSubject({ subject: opened.endpoint_id });
       return { success: true, receiver: describeReceiver(opened) };
     });
-    ctx.bell.ring('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', 'events');
     return response;
   },
 });
@@ -68,7 +68,7 @@ export const receiverUpdate = endpoint({
       if (!found) throw apiError('record_not_found', { noun: 'Receiver', id: client.public_id });
       return { success: true };
     });
-    ctx.bell.ring('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', 'events');
     return response;
   },
 });
@@ -124,7 +124,7 @@ export const receivedClear = endpoint({
   response: Type.Object({ success, cleared: Type.Integer() }),
   handle: async ({ ctx, inTransaction }) => {
     const response = await inTransaction(async (tx) => ({ success: true, cleared: await clearRequests(tx) }));
-    ctx.bell.ring('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', 'events');
     return response;
   },
 });

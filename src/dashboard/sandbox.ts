@@ -7,7 +7,7 @@ import { sandbox_state } from '../model/dashboard/sandbox.ts';
 import { success } from '../model/fields.ts';
 import type { Clinic } from '../sandbox/openClinic.ts';
 import { requestWrite } from '../writes/requestWrite.ts';
-import { createTelephoneEncounter } from '../writes/telephoneEncounter.create.ts';
+import { createTelephoneEncounter } from '../writes/telephone-encounters/telephoneEncounter.create.ts';
 
 /** The sandbox's EMR, or undefined before it is up and in processes that only serve the API. */
 export type FindClinic = () => Clinic | undefined;
@@ -120,7 +120,7 @@ export const sandboxEndpoints = (findClinic: FindClinic): readonly Endpoint[] =>
         const client = account && (await findClient(ctx, account.client_id));
         if (!client || account.status !== 'active') throw apiError('login_required');
         auditPatients([call.patient_mrn]);
-        const queued = await requestWrite(ctx, account, createTelephoneEncounter, call, undefined);
+        const queued = await requestWrite(ctx, { account, write: createTelephoneEncounter, body: call });
         if (!queued) throw new Error('A write without an idempotency key was not queued.');
         return { success: true, client_id: client.public_id, job_id: queued.job_id };
       },

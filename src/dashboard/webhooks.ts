@@ -45,7 +45,7 @@ export const webhooksCreate = endpoint({
       auditSubject({ subject: id });
       return { success: true, webhook_id: id, webhook_secret: secret };
     });
-    ctx.bell.ring('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', 'events');
     return response;
   },
 });
@@ -154,7 +154,7 @@ function changeWebhook<Body extends TObject>({ change, ...declared }: Change<Bod
         if (!changed) throw apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
         return { success: true, ...changed };
       });
-      ctx.bell.ring('chartwire_live', 'events');
+      ctx.notifications.notify('chartwire_live', 'events');
       return response;
     },
   });

@@ -9,7 +9,7 @@ export type ReceivedMessage = { method: string; headers: IncomingHttpHeaders; bo
 
 /** Stores a request to a client's receiver with the result of its signature check, and returns how to respond. */
 export async function receive(
-  ctx: Pick<Context, 'db' | 'vault' | 'bell'>,
+  ctx: Pick<Context, 'db' | 'vault' | 'notifications'>,
   client_id: string,
   { method, headers, body }: ReceivedMessage,
 ): Promise<{ status: number | null; delay_ms: number } | undefined> {
@@ -29,7 +29,7 @@ export async function receive(
     });
     return settings;
   });
-  if (response) ctx.bell.ring('chartwire_live', 'events');
+  if (response) ctx.notifications.notify('chartwire_live', 'events');
   return response;
 }
 

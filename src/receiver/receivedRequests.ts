@@ -58,5 +58,5 @@ export async function clearRequests(tx: Tx): Promise<number> {
 
 /** Deletes the expired requests of all clients. */
 export async function purgeReceived(system: Sql): Promise<void> {
-  await system`DELETE FROM received_requests WHERE at < now() - make_interval(hours => ${kept_hours})`;
+  await system.pooled`DELETE FROM received_requests WHERE at < now() - make_interval(hours => ${kept_hours})`;
 }

@@ -74,7 +74,7 @@ export async function openClinic(): Promise<Clinic> {
       clock.at = new Date(clock.at.getTime() + ms);
     },
   };
-  const larkspur = await startLarkspur({ database: database.options, host: '127.0.0.1', port: 0, now: () => clock.at });
+  const larkspur = await startLarkspur({ database: database.address, host: '127.0.0.1', port: 0, now: () => clock.at });
   const person = (staff = 0) => larkspur.staff[staff] ?? Promise.reject(new Error('no such staff member'));
   const clinic: Clinic = {
     larkspur,

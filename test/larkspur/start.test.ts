@@ -1,6 +1,6 @@
-import postgres from 'postgres';
 import { afterAll, expect, test } from 'vitest';
 import { startLarkspur } from '../../larkspur/start.ts';
+import { connect } from '../../sql/connect.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 import { type Clinic, openClinic } from './clinic.ts';
 
@@ -12,7 +12,7 @@ afterAll(async () => {
 async function database() {
   const fresh = await freshDatabase('larkspur');
   closing.push(fresh.drop);
-  return { database: fresh.options, host: '127.0.0.1', port: 0 };
+  return { database: fresh.address, host: '127.0.0.1', port: 0 };
 }
 
 test('a second start keeps the control token and credentials', async () => {
@@ -37,7 +37,7 @@ test('the action log is append-only', async () => {
   const options = await database();
   const larkspur = await startLarkspur(options);
   closing.push(larkspur.close);
-  const sql = postgres({ ...options.database, max: 1 });
+  const sql = connect(options.database, { max: 1 });
   closing.push(() => sql.end());
   await expect(sql`update actions set text = 'rewritten'`).rejects.toThrow('actions is only ever appended to');
 });
@@ -45,7 +45,7 @@ test('the action log is append-only', async () => {
 test('a practice seeded without charts gets them at the next start, for its existing patients', async () => {
   const options = await database();
   await (await startLarkspur(options)).close();
-  const sql = postgres({ ...options.database, max: 1 });
+  const sql = connect(options.database, { max: 1 });
   closing.push(() => sql.end());
   const late = `settings, codes, visit_types, visit_statuses, insurance_companies, referring_providers, appointments,
     blocks, claims, orders, guarantors, patient_insurances, eligibility_checks, balances, alerts, previous_addresses,
@@ -124,3 +124,11 @@ async function readLists(clinic: Clinic): Promise<unknown[]> {
     paths.map(async (path) => (await clinic.api('GET', `/api/${path}`, undefined, sessionToken)).body),
   );
 }
+
+test('a database from before the baseline is refused', async () => {
+  const options = await database();
+  const sql = connect(options.database, { max: 1 });
+  closing.push(() => sql.end());
+  await sql`create table migrations (position int primary key, applied_at timestamptz default now())`;
+  await expect(startLarkspur(options)).rejects.toThrow('created by a version before 0.1.0');
+});

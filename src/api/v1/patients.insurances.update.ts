@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { updatePatientInsurance } from '../../writes/patientInsurance.update.ts';
+import { updatePatientInsurance } from '../../writes/insurance/patientInsurance.update.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(updatePatientInsurance, {
@@ -24,5 +24,4 @@ export default writeEndpoint(updatePatientInsurance, {
     'record_unnamed',
   ],
   events: ['patient.insurance.updated', 'patient.insurance.failed'],
-  example: { body: { group_id: 'GRP8404', copayment: 25 } },
 });

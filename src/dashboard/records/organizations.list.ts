@@ -11,7 +11,7 @@ export default endpoint({
   path: '/dashboard/api/clients/{client_id}/organizations',
   auth: 'operator_in_client',
   audited: false,
-  summary: 'Organizations to choose from',
+  summary: 'List organizations',
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, organizations: Type.Array(organization_choice) }),
   handle: async ({ ctx, client }) => ({ success: true, organizations: await listOrganizations(ctx, client.id) }),

@@ -1,5 +1,5 @@
 import { Stack, Title } from '@mantine/core';
-import type { Appointment as Record } from '../../../../src/model/appointment.ts';
+import type { Appointment as Record } from '../../../../src/model/records/appointments.ts';
 import { Answer } from '../../parts/Answer.tsx';
 import { Moment } from '../../parts/Moment.tsx';
 import { useAnswer } from '../../service/useService.ts';

@@ -1,6 +1,6 @@
 import { Title } from '@mantine/core';
-import type { Appointment } from '../../../../src/model/appointment.ts';
-import type { Provider } from '../../../../src/model/provider.ts';
+import type { Appointment } from '../../../../src/model/records/appointments.ts';
+import type { Provider } from '../../../../src/model/records/providers.ts';
 import { Moment } from '../../parts/Moment.tsx';
 import { type Column, PagedRows } from '../../parts/Rows.tsx';
 import { usePages } from '../../service/usePages.ts';

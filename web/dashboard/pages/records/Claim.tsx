@@ -1,5 +1,5 @@
 import { Stack, Title } from '@mantine/core';
-import type { Claim as Record } from '../../../../src/model/claim.ts';
+import type { Claim as Record } from '../../../../src/model/records/claims.ts';
 import { Answer } from '../../parts/Answer.tsx';
 import { useAnswer } from '../../service/useService.ts';
 import { useOrganization } from './organization.tsx';

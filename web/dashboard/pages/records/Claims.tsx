@@ -1,5 +1,5 @@
 import { Title } from '@mantine/core';
-import type { Claim } from '../../../../src/model/claim.ts';
+import type { Claim } from '../../../../src/model/records/claims.ts';
 import { type Column, PagedRows } from '../../parts/Rows.tsx';
 import { usePages } from '../../service/usePages.ts';
 import { DayFilters, useDayFilters } from './DayFilters.tsx';

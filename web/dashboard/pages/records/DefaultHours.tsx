@@ -1,7 +1,7 @@
 import { Group, NativeSelect, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import type { DefaultHours as Kept } from '../../../../src/model/dashboard/records.ts';
-import type { Provider } from '../../../../src/model/provider.ts';
+import type { Provider } from '../../../../src/model/records/providers.ts';
 import { ActButton } from '../../parts/ActButton.tsx';
 import { Answer } from '../../parts/Answer.tsx';
 import { Empty } from '../../parts/Empty.tsx';

@@ -1,9 +1,9 @@
 import { Button, Group, TextInput, Title } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
-import type { InsuranceProvider } from '../../../../src/model/insuranceProvider.ts';
-import type { Pharmacy } from '../../../../src/model/pharmacy.ts';
-import type { ReferringProvider } from '../../../../src/model/referringProvider.ts';
-import type { StaffMember } from '../../../../src/model/staff.ts';
+import type { InsuranceProvider } from '../../../../src/model/records/insuranceProviders.ts';
+import type { Pharmacy } from '../../../../src/model/records/pharmacies.ts';
+import type { ReferringProvider } from '../../../../src/model/records/referringProviders.ts';
+import type { StaffMember } from '../../../../src/model/records/staff.ts';
 import { Answer } from '../../parts/Answer.tsx';
 import { type Column, PagedRows, Rows } from '../../parts/Rows.tsx';
 import { Status } from '../../parts/Status.tsx';

@@ -1,5 +1,5 @@
 import { Title } from '@mantine/core';
-import type { Location } from '../../../../src/model/location.ts';
+import type { Location } from '../../../../src/model/records/locations.ts';
 import { ActButton } from '../../parts/ActButton.tsx';
 import { Answer } from '../../parts/Answer.tsx';
 import { type Column, Rows } from '../../parts/Rows.tsx';

@@ -1,5 +1,5 @@
 import { Title } from '@mantine/core';
-import type { Order } from '../../../../src/model/order.ts';
+import type { Order } from '../../../../src/model/records/orders.ts';
 import { type Column, PagedRows } from '../../parts/Rows.tsx';
 import { usePages } from '../../service/usePages.ts';
 import { DayFilters, useDayFilters } from './DayFilters.tsx';

@@ -1,10 +1,10 @@
 import { Group, Paper, Stack, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type { Appointment } from '../../../../src/model/appointment.ts';
-import type { Claim } from '../../../../src/model/claim.ts';
 import type { JobRow } from '../../../../src/model/dashboard/jobs.ts';
-import type { Order } from '../../../../src/model/order.ts';
-import type { Patient as Record } from '../../../../src/model/patient.ts';
+import type { Appointment } from '../../../../src/model/records/appointments.ts';
+import type { Claim } from '../../../../src/model/records/claims.ts';
+import type { Order } from '../../../../src/model/records/orders.ts';
+import type { Patient as Record } from '../../../../src/model/records/patients.ts';
 import { Answer } from '../../parts/Answer.tsx';
 import { Copyable } from '../../parts/Copyable.tsx';
 import { Fields } from '../../parts/Fields.tsx';

@@ -1,6 +1,6 @@
 import { Button, Group, TextInput, Title } from '@mantine/core';
 import { type FormEvent, useRef } from 'react';
-import type { Patient } from '../../../../src/model/patient.ts';
+import type { Patient } from '../../../../src/model/records/patients.ts';
 import { type Column, PagedRows } from '../../parts/Rows.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { usePages } from '../../service/usePages.ts';

@@ -1,5 +1,5 @@
 import { Title } from '@mantine/core';
-import type { Provider } from '../../../../src/model/provider.ts';
+import type { Provider } from '../../../../src/model/records/providers.ts';
 import { Answer } from '../../parts/Answer.tsx';
 import { type Column, Rows } from '../../parts/Rows.tsx';
 import { Status } from '../../parts/Status.tsx';

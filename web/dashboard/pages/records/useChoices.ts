@@ -1,5 +1,5 @@
-import type { Location } from '../../../../src/model/location.ts';
-import type { VisitCode } from '../../../../src/model/visitCode.ts';
+import type { Location } from '../../../../src/model/records/locations.ts';
+import type { VisitCode } from '../../../../src/model/records/visitTypes.ts';
 import { useAnswer } from '../../service/useService.ts';
 import { useOrganization } from './organization.tsx';
 

@@ -1,4 +1,4 @@
-import type { Provider } from '../../../../../src/model/provider.ts';
+import type { Provider } from '../../../../../src/model/records/providers.ts';
 import { weekdays } from '../../../../../src/model/weekdays.ts';
 
 export type Hours = Provider['hours'];

@@ -1,4 +1,0 @@
-import { VisitCode } from '../../model/visitCode.ts';
-import { listEndpoint } from '../listEndpoint.ts';
-
-export default listEndpoint('visit_statuses', VisitCode, 'List visit statuses');
