@@ -27,7 +27,7 @@ const handlers: ReadonlyMap<string, JobHandler> = new Map([
   ...writes.map((write) => [write.type, write.job_handler] as const),
 ]);
 
-/** Shutting down takes at most 25 s: 20 for what runs, 3 to hand the rest back, 2 for everything else. */
+/** A shutdown takes at most 25 s: 20 for running work, 3 to release the rest, 2 for everything else. */
 const grace_ms = 20_000;
 
 /** Starts the workers for jobs and webhook deliveries, and the scheduled tasks. */
@@ -68,7 +68,7 @@ function scheduledTasks(ctx: Context): ScheduledTask[] {
   return [
     { name: 'sync', every_ms: minute_ms / 4, run: () => requestDueSyncs(ctx) },
     { name: 'parked', every_ms: 10 * minute_ms, run: () => unparkExpiredJobs(ctx) },
-    // A record that has its place in the chain can no longer be removed unseen, so it gets it soon.
+    // A record cannot be removed unnoticed once it is in the chain, so it is added soon.
     { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx) },
     { name: 'purge', every_ms: 60 * minute_ms, run: () => purge(ctx) },
   ];

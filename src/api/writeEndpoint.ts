@@ -3,10 +3,11 @@ import type { OperationName } from '../connectors/connector.ts';
 import { patientsOf } from '../events.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../http/endpoint.ts';
 import { acceptOnce } from '../http/idempotency.ts';
+import type { Group } from '../model/groups.ts';
 import { requestWrite } from '../writes/requestWrite.ts';
 import type { Write } from '../writes/write.ts';
 
-type WriteEndpointOptions = Pick<
+type WriteEndpointOptions = { group: Group } & Pick<
   EndpointOptions<'account', TObject, undefined, undefined>,
   'id' | 'method' | 'path' | 'summary' | 'description' | 'response' | 'errors' | 'events' | 'found_in'
 >;
@@ -21,13 +22,14 @@ export function writeEndpoint<Body extends TObject, Lookups, Needs extends Opera
   const sample = Object.entries(write.sample);
   return endpoint({
     ...options,
+    surface: 'api',
     auth: 'account',
     body: Type.Omit(schema, [...path_fields]) as TObject,
     ...(path_fields.length > 0 ? { params: Type.Pick(schema, [...path_fields]) as TObject } : {}),
     example: {
       body: Object.fromEntries(sample.filter(([name]) => !path_fields.includes(name))),
       params: Object.fromEntries(sample.filter(([name]) => path_fields.includes(name))),
-      answer: write.acceptedResponse({ id: '01a1c5f0a4e87b21b3d94c6f7a8e9012', job_id: 1042 }),
+      response: write.acceptedResponse({ id: '01a1c5f0a4e87b21b3d94c6f7a8e9012', job_id: 1042 }),
     },
     ...(write.file_field === undefined ? {} : { file_field: write.file_field }),
     handle: ({ ctx, account, body, params, file, idempotency, auditPatients, auditSubject, auditStatement }) => {

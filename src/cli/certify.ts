@@ -54,11 +54,11 @@ async function readValues(
 ): Promise<{ connector: Connector; address: string; credentials: Credentials }> {
   const connector = connectors.get(name ?? '');
   if (!connector) {
-    throw new StartFailure(`Which connector? One of: ${[...connectors.keys()].join(', ')}. See: chartwire help`);
+    throw new StartFailure(`Name a connector: ${[...connectors.keys()].join(', ')}. See: chartwire help`);
   }
   const { address, 'credentials-file': file } = values;
   if (address === undefined || !URL.canParse(address)) {
-    throw new StartFailure('--address must be the address of the EMR, with https://.');
+    throw new StartFailure('--address must be the URL of the EMR, starting with https://.');
   }
   if (file === undefined) throw new StartFailure('--credentials-file must be a JSON file with the credentials.');
   return { connector, address, credentials: await readCredentials(file) };

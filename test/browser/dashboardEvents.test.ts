@@ -56,7 +56,7 @@ describe('events and the built-in receiver', () => {
     await event.getByText('Pending').waitFor();
     await expectAccessible(page);
     await event.getByRole('link').click();
-    await page.getByText('The built-in receiver was told to answer 500.').first().waitFor();
+    await page.getByText('The built-in receiver is configured to respond with 500.').first().waitFor();
     await page.getByText('The receiver responded with 500.').first().waitFor();
     await page.getByText(fixture.world.sandbox.example.patient_mrn).waitFor();
     await page.getByRole('link', { name: /^Job \d+$/ }).waitFor();
@@ -173,7 +173,7 @@ describe('endpoints', () => {
 
     await button(page, 'Disable').click();
     await dialog.getByRole('button', { name: 'Disable' }).click();
-    await page.getByText('An operator disabled it.').waitFor();
+    await page.getByText('Disabled by an operator.').waitFor();
     await expectAccessible(page);
     await button(page, 'Enable').click();
     await page.getByText('Enabled').waitFor();

@@ -95,7 +95,7 @@ describe('settings page', () => {
     await page.getByText('data keys re-encrypted').waitFor();
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('tab', { name: 'Retention' }).click();
-    await page.getByRole('cell', { name: 'The audit trail' }).waitFor();
+    await page.getByRole('cell', { name: 'Audit trail' }).waitFor();
     await expectAccessible(page);
     await page.context().close();
   });

@@ -62,7 +62,7 @@ describe('reading', () => {
       await filled(page);
       for (const { id } of endpoints) expect(await page.locator(`[id="${id}"] h3`).count(), id).toBe(1);
       const article = await openForm(page, 'documents.create');
-      for (const part of await article.locator('.told > details > summary').all()) await part.click();
+      for (const part of await article.locator('.definition > details > summary').all()) await part.click();
       expect(await page.evaluate(overflows)).toBe(false);
       // Checking the whole page takes seconds, so the other modes check only one operation.
       const others = colorScheme === 'light' && width > 320 ? 'nothing' : '.operation:not([id="documents.create"])';
@@ -167,7 +167,7 @@ describe('trying requests', () => {
     await article.locator('.send').click();
     const dialog = page.locator('#confirm');
     await dialog.waitFor();
-    expect(await dialog.innerText()).toContain('removes a webhook address');
+    expect(await dialog.innerText()).toContain('deletes a webhook endpoint');
     await page.keyboard.press('Escape');
     await soon(() => dialog.isVisible()).toBe(false);
     expect(await status(article)).toBe('');

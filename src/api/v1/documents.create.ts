@@ -5,11 +5,12 @@ import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(uploadDocument, {
   id: 'documents.create',
+  group: 'Documents',
   method: 'POST',
   path: '/v1/documents',
-  summary: 'Upload a document into a folder of a patient’s chart',
+  summary: 'Upload a document',
   description:
-    'A multipart form. The file type is detected from the content, not from the name: PDF, JPEG or PNG, at most 5 MB. Missing folders are created. The response has no `job_id`; the event contains the `document_id`.',
+    'Send a multipart form. The file must be a PDF, JPEG or PNG of at most 5 MB; its content decides, not its name. Missing folders are created. The response has no `job_id`; the event contains the `document_id`.',
   response: Type.Object({ success, message: Type.String(), document_id: Type.String() }),
   errors: [
     'form_malformed',

@@ -7,6 +7,7 @@ const ids = { patient_id: Type.String(), job_id: Type.Integer() };
 
 export default writeEndpoint(createPatient, {
   id: 'patients.create',
+  group: 'Patients',
   method: 'POST',
   path: '/v1/patients',
   summary: 'Create a patient',

@@ -5,11 +5,12 @@ import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(fetchPatients, {
   id: 'patients.fetch',
+  group: 'Patients',
   method: 'POST',
   path: '/v1/patients/fetch',
-  summary: 'Read patients and their charts live from the EMR; the result is sent as an event',
+  summary: 'Fetch patients live from the EMR',
   description:
-    '`search_by` determines which other fields are required; every further field narrows the search. If no patient matches, the event contains an empty list. `include` accepts `insurances`.',
+    'The result, with the patients’ charts, is sent as an event. `search_by` determines which other fields are required; additional ones narrow the search. No match is a success with an empty list. `include` can contain `insurances`.',
   response: Type.Object({ success, message: Type.String(), job_id: Type.Integer() }),
   errors: ['operation_not_offered', 'restricted_field'],
   events: ['patient.live_fetch_completed', 'patient.live_fetch_failed'],

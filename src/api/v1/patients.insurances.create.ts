@@ -5,9 +5,10 @@ import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(addPatientInsurance, {
   id: 'patients.insurances.create',
+  group: 'Patient insurance',
   method: 'POST',
   path: '/v1/patients/{patient_mrn}/insurances',
-  summary: 'Add an insurance to a patient',
+  summary: 'Add an insurance',
   response: Type.Object({
     success,
     message: Type.String(),

@@ -5,9 +5,10 @@ import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(updatePatientInsurance, {
   id: 'patients.insurances.update',
+  group: 'Patient insurance',
   method: 'PATCH',
   path: '/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}',
-  summary: 'Update a patient’s insurance',
+  summary: 'Update an insurance',
   response: Type.Object({
     success,
     message: Type.String(),

@@ -8,6 +8,8 @@ import { patchPatient } from '../../writes/patients/patchPatient.ts';
 
 export default endpoint({
   id: 'patients.update',
+  surface: 'api',
+  group: 'Patients',
   method: 'PATCH',
   path: '/v1/patients/{id}',
   auth: 'account',

@@ -13,10 +13,11 @@ const about_a_patient = record_kinds
 
 export default endpoint({
   id: 'dashboard.records.get',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/records/{kind}/{id}`,
   auth: 'operator_in_client',
-  summary: 'One record about a patient',
+  summary: 'Retrieve a record about a patient',
   params: Type.Object({ ...record_params.properties, kind: Type.String() }),
   response: Type.Object({ success, record: Type.Union(about_a_patient) }),
   errors: ['record_not_found'],

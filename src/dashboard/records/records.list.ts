@@ -15,11 +15,12 @@ const complete_lists = Object.fromEntries(
 
 export default endpoint({
   id: 'dashboard.records.list',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/records/{kind}`,
   auth: 'operator_in_client',
   audited: false,
-  summary: 'All records of a kind that the API returns in one response',
+  summary: 'List the records of a kind that is returned in one response',
   params: Type.Object({ ...organization_params.properties, kind: Type.String() }),
   response: Type.Object({ success, ...complete_lists }),
   errors: ['record_not_found'],
