@@ -30,7 +30,7 @@ export interface Larkspur {
 /** Opens the reference EMR on a database that exists: lays what is missing, listens, and says who may sign in. */
 export async function startLarkspur(options: LarkspurOptions): Promise<Larkspur> {
   const { now = () => new Date(), log = () => {} } = options;
-  const sql = openDatabase(options.database);
+  const sql = await openDatabase(options.database);
   try {
     let control_token = '';
     await migrate(sql, async (tx) => {
