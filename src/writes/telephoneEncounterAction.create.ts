@@ -1,4 +1,4 @@
-import { TelephoneEncounterActionRequest } from '../model/telephoneEncounterAction.ts';
+import { TelephoneEncounterActionRequest } from '../model/telephoneEncounter.ts';
 import { failureOf, type Write } from './write.ts';
 
 /** An action is appended to the log of a telephone encounter, signed with the name of the linked EMR user. */

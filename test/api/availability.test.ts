@@ -1,6 +1,6 @@
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AvailabilityAnswer } from '../../src/model/availability.ts';
+import { AvailabilityResponse } from '../../src/model/availability.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let world: TestSandbox;
@@ -32,7 +32,7 @@ describe('availability', () => {
   test('follows the hours that were set, in the zone of the EMR instance', async () => {
     await patch(nine_to_twelve);
     const answer = await ask({ ...on(monday), provider_ids: '501' });
-    expect([...Compile(AvailabilityAnswer).Errors(answer.body)]).toStrictEqual([]);
+    expect([...Compile(AvailabilityResponse).Errors(answer.body)]).toStrictEqual([]);
     expect(answer.body.timezone).toBe('America/New_York');
     expect(answer.body.results.availability).toMatchObject([
       {

@@ -1,6 +1,6 @@
 import { endpoint } from '../../http/endpoint.ts';
 import { createLinkToken } from '../../link/createLinkToken.ts';
-import { LinkTokenRequest, TokenAnswer } from '../../model/link.ts';
+import { LinkTokenRequest, TokenResponse } from '../../model/link.ts';
 
 export default endpoint({
   id: 'link.token.create',
@@ -11,7 +11,7 @@ export default endpoint({
   description:
     'The first user of a new organization also needs `emr_name` and `emr_instance_domain`. The token is good for one use within 30 minutes.',
   body: LinkTokenRequest,
-  response: TokenAnswer,
+  response: TokenResponse,
   errors: [
     'personal_user_id',
     'emr_name_unknown',

@@ -1,5 +1,5 @@
 import { endpoint } from '../../http/endpoint.ts';
-import { AvailabilityAnswer, AvailabilityQuery } from '../../model/availability.ts';
+import { AvailabilityQuery, AvailabilityResponse } from '../../model/availability.ts';
 import { readAvailability } from '../../records/readAvailability.ts';
 
 export default endpoint({
@@ -11,7 +11,7 @@ export default endpoint({
   description:
     '`gaps` gives the longest free ranges within shifts, `slots` the places that are left in the shifts’ visit-type rules, `equal_slots` ranges cut into pieces of exactly `max_slot_duration` minutes. Providers that are inactive or hidden are left out.',
   query: AvailabilityQuery,
-  response: AvailabilityAnswer,
+  response: AvailabilityResponse,
   errors: ['provider_not_found', 'location_not_found'],
   handle: ({ ctx, account, query }) => readAvailability(ctx.db, account, query),
 });

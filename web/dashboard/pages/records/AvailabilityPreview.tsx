@@ -1,13 +1,13 @@
 import { Checkbox, Group, NativeSelect, Paper, Text, Title } from '@mantine/core';
 import { useState } from 'react';
-import type { AvailabilityAnswer } from '../../../../src/model/availability.ts';
+import type { AvailabilityResponse } from '../../../../src/model/availability.ts';
 import { Answer } from '../../parts/Answer.tsx';
 import { Empty } from '../../parts/Empty.tsx';
 import { useAnswer } from '../../service/useService.ts';
 import { useOrganization } from './organization.tsx';
 import type { Choices } from './week/draft.ts';
 
-type Offer = AvailabilityAnswer['results']['availability'][number];
+type Offer = AvailabilityResponse['results']['availability'][number];
 
 /** What applications are told of a provider's free time, as of what is saved. */
 export function AvailabilityPreview({
@@ -33,7 +33,7 @@ export function AvailabilityPreview({
     ...(location === '' ? {} : { location_ids: location }),
     ...(defaults ? { fallback_to_default_hours: 'true' } : {}),
   });
-  const asked = useAnswer<AvailabilityAnswer>(of(`availability?${query}`), { live: ['jobs'] });
+  const asked = useAnswer<AvailabilityResponse>(of(`availability?${query}`), { live: ['jobs'] });
   return (
     <Paper withBorder p="md" component="section" aria-label="Availability">
       <Title order={3} size="h5">
