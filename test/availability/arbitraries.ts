@@ -9,7 +9,7 @@ import type {
 } from '../../src/availability/types.ts';
 import { plusDays, startOfDay, weekdayName } from './oracleClock.ts';
 
-/** Zones, and days on which something happens in them. */
+/** Time zones, with days on which their clocks change or that are otherwise special. */
 const places: { zone: string; days: string[] }[] = [
   { zone: 'America/New_York', days: ['2026-03-08', '2026-11-01', '2026-02-28', '2028-02-29'] },
   { zone: 'Europe/London', days: ['2026-03-29', '2026-10-25', '2026-12-31'] },
@@ -28,11 +28,11 @@ const visit_types = ['OV', 'NP', 'TEL'];
 
 const two = (value: number) => String(value).padStart(2, '0');
 const oneOf = <const T>(...values: T[]) => fc.constantFrom(...values);
-/** Once in `n`: wishes that leave little to offer must leave most schedules alone. */
+/** Defined once in `n` times: for options that leave little free time. */
 const onceIn = <T>(n: number, value: fc.Arbitrary<T>) =>
   fc.oneof({ weight: n - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value });
 
-/** Mostly quarters of an hour, many of them in the night, where clocks change. */
+/** Mostly quarters of an hour, many of them at night, when clocks change. */
 const time = fc.oneof(
   { weight: 4, arbitrary: fc.nat(16).map((quarter) => `${two(quarter >> 2)}:${two((quarter & 3) * 15)}:00`) },
   { weight: 4, arbitrary: fc.nat(95).map((quarter) => `${two(quarter >> 2)}:${two((quarter & 3) * 15)}:00`) },
@@ -40,7 +40,7 @@ const time = fc.oneof(
   { weight: 1, arbitrary: oneOf('24:00:00', '23:59:59', '02:30:30', '00:00:00') },
 );
 
-/** Ordered nine times in ten. */
+/** Start and end are in order nine times out of ten. */
 const times = fc
   .tuple(time, time, fc.nat(9))
   .map(([a, b, luck]): [string, string] => (luck > 0 && b < a ? [b, a] : [a, b]));
@@ -95,7 +95,7 @@ const hours = (day: string, shifts_max: number): fc.Arbitrary<Hours> =>
     { maxLength: 4, size: 'max' },
   );
 
-/** Anywhere from the day before on; often around midnight, where days meet, and where shifts and rules begin and end. */
+/** Any time from the day before on; often around midnight and where shifts and rules start and end. */
 const entry = (midnight_ms: number) =>
   fc.record({
     starts_at: fc

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { findAvailability } from '../../src/availability/findAvailability.ts';
 import type { Appointment, AvailabilityInput, Block, HoursShift, Options } from '../../src/availability/types.ts';
 
-/** Dr Grey in New York, on Monday 2026-06-01 unless said otherwise, asked for free time without further wishes. */
+/** Defaults: Dr Grey in New York on Monday 2026-06-01, working 9:00 to 12:00, without options. */
 export type Case = {
   timezone?: string;
   start_date?: string;
   end_date?: string;
-  /** On every day of the week. */
+  /** Worked on every day of the week. */
   shifts?: HoursShift[];
   hours?: AvailabilityInput['providers'][number]['hours'];
   appointments?: Appointment[];
@@ -17,7 +17,7 @@ export type Case = {
 
 const week = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
-export function ask(given: Case) {
+export function availabilityFor(given: Case) {
   const start_date = given.start_date ?? '2026-06-01';
   return findAvailability({
     start_date,
@@ -46,30 +46,30 @@ export function ask(given: Case) {
   });
 }
 
-export type Example = [title: string, given: Case, offers: string[], explanations?: string[]];
+export type Example = [title: string, given: Case, free: string[], explanations?: string[]];
 
-/** A table that reads as the specification: what is given, what is offered, and why the rest is not. */
+/** A table of inputs, the free time found for them, and why the rest is not free. */
 export function examples(title: string, list: Example[]) {
   describe(title, () => {
-    test.each(list)('%s', (_title, given, offers, explanations) => {
-      expect(offered(given)).toStrictEqual(offers);
+    test.each(list)('%s', (_title, given, free, explanations) => {
+      expect(freeTime(given)).toStrictEqual(free);
       if (explanations) expect(explained(given)).toStrictEqual(explanations);
     });
   });
 }
 
-/** `06-01 09:00–12:00`, the clock times as the answer tells them; further facts behind. */
-function offered(given: Case): string[] {
-  return ask(given).availability.map((offer) => {
+/** `06-01 09:00–12:00` in local time, then the facility and the visits, if any. */
+function freeTime(given: Case): string[] {
+  return availabilityFor(given).availability.map((range) => {
     const visits =
-      offer.max_visits === null ? '' : ` ${offer.visit_type} ${offer.available_appointments}/${offer.max_visits}`;
-    return `${offer.date.slice(5)} ${span(offer)}${offer.facility_id ? ` ${offer.facility_id}` : ''}${visits}`;
+      range.max_visits === null ? '' : ` ${range.visit_type} ${range.available_appointments}/${range.max_visits}`;
+    return `${range.date.slice(5)} ${span(range)}${range.facility_id ? ` ${range.facility_id}` : ''}${visits}`;
   });
 }
 
 /** `06-01 10:00–10:30 appointment` */
 function explained(given: Case): string[] {
-  const { explanations = [] } = ask(given);
+  const { explanations = [] } = availabilityFor(given);
   return explanations.map((each) => `${each.date.slice(5)} ${span(each)} ${each.reason}`);
 }
 
