@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { job_states, job_transitions } from '../../src/jobs/states.ts';
-import { patient_moves, patient_statuses } from '../../src/model/patient.ts';
+import { patient_moves, patient_statuses } from '../../src/model/records/patients.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let world: TestSandbox;

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { Type } from 'typebox';
 import { verifyAudit } from '../../audit/verifyAudit.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
-import type { AuditVerifyLine } from '../../model/dashboard/audit.ts';
+import { type AuditVerifyLine, audit_verify_line } from '../../model/dashboard/audit.ts';
 
 /** A long walk, so it tells how far it is: one JSON text a line, the last one with the verdict. */
 export default endpoint({
@@ -13,7 +13,7 @@ export default endpoint({
   role: 'read_only',
   summary: 'Check every record of the audit trail',
   body: Type.Object({}),
-  response: Type.String(),
+  response: audit_verify_line,
   handle: async ({ ctx }) => {
     const stream = new PassThrough();
     const tell = (line: AuditVerifyLine) => {

@@ -74,4 +74,5 @@ export const audit_verdict = Type.Object({
   faults: Type.Array(audit_fault),
 });
 export type AuditVerdict = Static<typeof audit_verdict>;
-export type AuditVerifyLine = AuditProgress | { verdict: AuditVerdict };
+export const audit_verify_line = Type.Union([audit_progress, Type.Object({ verdict: audit_verdict })]);
+export type AuditVerifyLine = Static<typeof audit_verify_line>;

@@ -5,9 +5,9 @@ import { apiError } from '../../errors.ts';
 import type { EventOf } from '../../events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import { AppointmentRequest } from '../../model/appointmentRequest.ts';
-import { appointments } from '../../records/appointments.ts';
-import { keepOwn } from '../../records/recordKind.ts';
-import { withOffset } from '../../records/withOffset.ts';
+import { appointments } from '../../model/records/appointments.ts';
+import { storeOwnRecord } from '../../records/storeRecords.ts';
+import { withOffset } from '../../time/zones.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
 import { failureFields } from '../write.ts';
@@ -50,7 +50,7 @@ export const createAppointment = defineWrite({
     return {
       event: created(id, input, booked),
       store: async (tx) => {
-        if (appointment) await keepOwn(tx, appointments, scope, id, appointment);
+        if (appointment) await storeOwnRecord(tx, appointments, scope, id, appointment);
       },
     };
   },

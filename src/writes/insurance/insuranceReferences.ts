@@ -3,13 +3,13 @@ import type { Subscriber } from '../../connectors/patientWrites.ts';
 import type { Context } from '../../context.ts';
 import { apiError } from '../../errors.ts';
 import { parseId } from '../../ids.ts';
+import { fold } from '../../model/fold.ts';
 import {
   type InsuranceChanges,
   type InsuranceRequest,
   type SubscriberRelationship,
   subscriber_relationships,
 } from '../../model/insuranceRequest.ts';
-import { fold } from '../../records/fold.ts';
 import { patientIdByMrn } from '../patients/patientLane.ts';
 
 type Request = InsuranceRequest | InsuranceChanges;

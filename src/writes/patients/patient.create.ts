@@ -3,8 +3,8 @@ import type { EventOf } from '../../events.ts';
 import { newId } from '../../ids.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import { PatientRequest } from '../../model/patientRequest.ts';
-import { insertPending, lockPatient, savePatient } from '../../records/patientRow.ts';
-import { removeTwin } from '../../records/recordKind.ts';
+import { insertPending, lockPatient, savePatient } from '../../records/patients.ts';
+import { removeSyncedDuplicate } from '../../records/storeRecords.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { type FinishedWrite, failureFields } from '../write.ts';
 import { checkPatient, restrictedFields } from './checkPatient.ts';
@@ -101,7 +101,7 @@ async function storeCreation({ tx, ctx, job, ...steps }: FinishedWrite<PatientIn
   const sent = sentPatient(steps);
   if (!sent) throw new Error('A created patient has no stored intent.');
   const ehr_id = String(outcome.ehr_id);
-  await removeTwin(tx, 'patients', organization_id, id, ehr_id);
+  await removeSyncedDuplicate(tx, 'patients', organization_id, id, ehr_id);
   const chart = { ...toPatientRecord(sent), ehr_id, mrn: String(outcome.mrn) };
   const active = await savePatient(tx, of, row, { ...chart, status: 'active' });
   const [latest] = await tx<{ input: PatientInput; connector: string }[]>`

@@ -2,7 +2,8 @@ import { EmrFailure, type Operations } from '../../connectors/connector.ts';
 import { apiError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
 import { type LiveEncounter, PatientFetchRequest } from '../../model/liveChart.ts';
-import type { PatientSource } from '../../model/patient.ts';
+import type { PatientSource } from '../../model/records/patients.ts';
+import { todayIn } from '../../time/zones.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { failureFields } from '../write.ts';
 
@@ -117,7 +118,7 @@ async function orElse<T, U>(lookup: Promise<T> | undefined, otherwise: U): Promi
 
 /** The date of the most recent past encounter that is not a telephone call. */
 function lastVisit(encounters: LiveEncounter[], timezone: string): string | null {
-  const today = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' }).format(new Date());
+  const today = todayIn(timezone);
   const days = encounters.flatMap(({ date, visit_type }) => (date !== null && visit_type !== 'TEL' ? [date] : []));
   return (
     days

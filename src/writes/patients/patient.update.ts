@@ -1,8 +1,8 @@
 import { EmrFailure, type OperationName, type Operations } from '../../connectors/connector.ts';
 import type { EventOf } from '../../events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
-import type { Patient } from '../../model/patient.ts';
-import { lockPatient, savePatient } from '../../records/patientRow.ts';
+import type { Patient } from '../../model/records/patients.ts';
+import { lockPatient, savePatient } from '../../records/patients.ts';
 import { auditTrail, savedFields } from '../auditTrail.ts';
 import { defineWriteHandler } from '../defineWrite.ts';
 import { type FinishedWrite, failureFields } from '../write.ts';

@@ -1,6 +1,6 @@
 import type { Coverage, Demographics, EmrDoctor, NewPatient, Payer } from '../../connectors/patientWrites.ts';
-import type { PatientSource } from '../../model/patient.ts';
 import type { PatientChanges, PatientRequest } from '../../model/patientRequest.ts';
+import type { PatientSource } from '../../model/records/patients.ts';
 
 /** What the request's references resolved to when it was accepted. */
 export type PatientLookups = {

@@ -1,8 +1,8 @@
 import type { Fragment, Query } from '../../db/database.ts';
 import { apiError } from '../../errors.ts';
 import { parseId } from '../../ids.ts';
+import { fold } from '../../model/fold.ts';
 import type { PatientChanges } from '../../model/patientRequest.ts';
-import { fold } from '../../records/fold.ts';
 
 /** What the ids and names in a patient request refer to, according to the synced records. */
 export type References = {

@@ -1,6 +1,6 @@
 import { apiError } from '../../errors.ts';
-import type { PatientStatus } from '../../model/patient.ts';
-import { lockPatient, type PatientRow, readPatient, savePatient } from '../../records/patientRow.ts';
+import type { PatientStatus } from '../../model/records/patients.ts';
+import { lockPatient, type PatientRow, readPatient, savePatient } from '../../records/patients.ts';
 import type { RerunJob, RerunRules } from '../write.ts';
 
 type Transition = { status: PatientStatus; open_updates: number };

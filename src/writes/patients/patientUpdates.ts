@@ -4,9 +4,9 @@ import type { Coverage, Demographics, Payer } from '../../connectors/patientWrit
 import type { Tx } from '../../db/database.ts';
 import { newId } from '../../ids.ts';
 import { enqueue } from '../../jobs/enqueue.ts';
-import type { Patient } from '../../model/patient.ts';
-import { fold } from '../../records/fold.ts';
-import { type PatientRow, savePatient } from '../../records/patientRow.ts';
+import { fold } from '../../model/fold.ts';
+import type { Patient } from '../../model/records/patients.ts';
+import { type PatientRow, savePatient } from '../../records/patients.ts';
 import { newJob } from '../requestWrite.ts';
 import { type PatientInput, requestedCoverages, toNewPatient, toPatientRecord } from './patientInput.ts';
 import { patientLane } from './patientLane.ts';
