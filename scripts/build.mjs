@@ -18,7 +18,7 @@ import { ensureInstalled, Refusal, root, runScript } from './install.mjs';
 
 const dist = join(root, 'dist');
 const stamp_file = join(dist, '.stamp');
-const source_folders = ['src', 'larkspur', 'scripts', 'bench', 'web', 'sdk'];
+const source_folders = ['src', 'sql', 'larkspur', 'scripts', 'bench', 'web', 'sdk'];
 // What runs in a browser is compiled apart: it has a document and no process.
 const projects = ['tsconfig.build.json', 'web/tsconfig.json', 'sdk/tsconfig.json'];
 // Other people's pages load the script of Link as one file that leaves one name; its own page wants one request.

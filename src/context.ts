@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Connector } from './connectors/connector.ts';
-import type { Bell } from './db/bell.ts';
 import type { Database, Fragment, Sql, Tx } from './db/database.ts';
 import type { Lookups } from './db/lookups.ts';
+import type { Notifications } from './db/notifications.ts';
 import type { Metrics } from './metrics.ts';
 import type { AuditRecord } from './model/dashboard/audit.ts';
 import type { KeyRing } from './security/openKeys.ts';
@@ -20,7 +20,7 @@ export type Context = {
   log: Logger;
   metrics: Metrics;
   db: Database;
-  bell: Bell;
+  notifications: Notifications;
   lookups: Lookups;
   vault: Vault;
   system_keys: SystemKeys;

@@ -11,10 +11,10 @@ import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { openLive } from './dashboard/overview/live.ts';
 import { serveDashboard } from './dashboard/serveDashboard.ts';
 import { parseDatabaseUrl } from './db/address.ts';
-import { openBell } from './db/bell.ts';
 import { openDatabase } from './db/database.ts';
 import { openFolders } from './db/embedded/folders.ts';
 import { openLookups } from './db/lookups.ts';
+import { openNotifications } from './db/notifications.ts';
 import { type DatabaseServer, openServer } from './db/openServer.ts';
 import { serveDocs, type TryItValues } from './docs/serveDocs.ts';
 import { StartFailure } from './errors.ts';
@@ -100,16 +100,17 @@ async function openContext(
 ): Promise<Context> {
   await openFolders(config.data_dir);
   const log = openLog(config.log_level);
-  const db = openDatabase(server.address, config.database_pool);
+  const db = openDatabase(server.roles, config.database_pool);
   doors.push(db.close);
+  await db.checkRoles();
   const keys = await openKeys(config, db.system, print);
   const outbound = createOutbound({ sandbox: config.sandbox, allow: config.outbound_allow });
   doors.push(outbound.close);
   const lookups = openLookups();
-  const bell = openBell(db.system, (error) => log.warn({ err: error }, 'a bell was not rung'));
-  await bell.hear('chartwire_access', (word) => {
+  const notifications = openNotifications(db, (error) => log.warn({ err: error }, 'a notification was not sent'));
+  await notifications.listen('chartwire_access', (payload) => {
     lookups.clear();
-    if (word === 'keys')
+    if (payload === 'keys')
       keys.key_ring.reload().catch((error) => log.error({ err: error }, 'the key file was not read'));
   });
   const metrics = openMetrics();
@@ -120,7 +121,20 @@ async function openContext(
   const { base_url } = config;
   // A table of this service's own: what is added to it, another service in the same process does not see.
   const own = new Map(connectors);
-  return { config, base_url, log, metrics, db, bell, lookups, ...keys, audit, request_log, outbound, connectors: own };
+  return {
+    config,
+    base_url,
+    log,
+    metrics,
+    db,
+    notifications,
+    lookups,
+    ...keys,
+    audit,
+    request_log,
+    outbound,
+    connectors: own,
+  };
 }
 
 /** What the pages of a sandbox know of it; it opens after they do. */
@@ -165,7 +179,7 @@ async function openSandbox(
   doors: (() => Promise<unknown>)[],
 ): Promise<Sandbox> {
   const { larkspur_port: port, larkspur_database_url: url, host } = ctx.config;
-  const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.beside('larkspur');
+  const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.sibling('larkspur');
   const larkspur = await startLarkspur({ database, host, port }).catch((error: unknown) => {
     throw listenFailure(error, 'LARKSPUR_PORT', port, host);
   });
@@ -178,7 +192,7 @@ async function openSandbox(
   }));
   const { control_token, example } = larkspur;
   const sandbox = await laySandbox(ctx, base_url, { url: larkspur.url, control_token, staff, example });
-  ctx.bell.ring('chartwire_jobs');
+  ctx.notifications.notify('chartwire_jobs');
   await untilSynced(ctx, sandbox.access_token);
   return sandbox;
 }

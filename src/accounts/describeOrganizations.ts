@@ -9,7 +9,7 @@ const syncs_looked_at = 10;
 
 /** A client's organizations with their accounts and the last sync of each record kind, for the dashboard. */
 export async function describeOrganizations(ctx: Context, client_id: string): Promise<OrganizationRow[]> {
-  const rows = await ctx.db.read<StoredRow>(
+  const rows = await ctx.db.search<StoredRow>(
     client_id,
     (sql) => sql`
       SELECT replace(organization.id::text, '-', '') AS id, org_id, connector AS emr, emr_address, timezone,

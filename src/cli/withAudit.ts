@@ -16,8 +16,9 @@ export async function withAudit<T>(
   work: (db: Database, audit: Audit, keys: Keys) => Promise<T>,
 ): Promise<T> {
   const server = await openServer(config, () => {});
-  const db = openDatabase(server.address, 2);
+  const db = openDatabase(server.roles, 2);
   try {
+    await db.checkRoles();
     const keys = await openKeys(config, db.system, (text) => void process.stderr.write(text));
     return await work(db, await openAudit(db, keys.system_keys), keys);
   } finally {

@@ -1,17 +1,8 @@
-import type { AppointmentSource } from '../model/appointment.ts';
-import type { ClaimSource } from '../model/claim.ts';
-import type { InsuranceProviderSource } from '../model/insuranceProvider.ts';
 import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance, LivePharmacy } from '../model/liveChart.ts';
-import type { LocationSource } from '../model/location.ts';
-import type { OrderSource } from '../model/order.ts';
-import type { PatientSource } from '../model/patient.ts';
-import type { PharmacySource } from '../model/pharmacy.ts';
-import type { ProviderSource } from '../model/provider.ts';
-import type { ReferringProviderSource } from '../model/referringProvider.ts';
-import type { ScheduleBlockSource } from '../model/scheduleBlock.ts';
+import type { AppointmentSource } from '../model/records/appointments.ts';
+import type { Kind, SourceOf } from '../model/records/kinds.ts';
+import type { PatientSource } from '../model/records/patients.ts';
 import type { CodeLists } from '../model/settings.ts';
-import type { StaffMemberSource } from '../model/staff.ts';
-import type { VisitCodeSource } from '../model/visitCode.ts';
 import type { Outbound } from '../security/outbound.ts';
 import type { SigningKeys } from '../security/signingKeys.ts';
 import type { InsuranceUpdate, NewInsurance, NewPatient, PatientUpdate, Payer, Saved } from './patientWrites.ts';
@@ -134,21 +125,11 @@ export type Listing<Source> = {
   incremental?: true;
 };
 
+/** One operation per record kind: `listPharmacies: Listing<PharmacySource>`. */
+export type ListOperations = { [K in Kind as K['operation']]: Listing<SourceOf<K>> };
+
 /** Everything an EMR may offer. What a connector leaves out is a capability its EMR does not have. */
-export type Operations = {
-  listProviders: Listing<ProviderSource>;
-  listStaff: Listing<StaffMemberSource>;
-  listLocations: Listing<LocationSource>;
-  listPharmacies: Listing<PharmacySource>;
-  listPatients: Listing<PatientSource>;
-  listInsuranceProviders: Listing<InsuranceProviderSource>;
-  listReferringProviders: Listing<ReferringProviderSource>;
-  listVisitTypes: Listing<VisitCodeSource>;
-  listVisitStatuses: Listing<VisitCodeSource>;
-  listAppointments: Listing<AppointmentSource>;
-  listScheduleBlocks: Listing<ScheduleBlockSource>;
-  listClaims: Listing<ClaimSource>;
-  listOrders: Listing<OrderSource>;
+export type Operations = ListOperations & {
   getCodeLists: () => Promise<CodeLists>;
   getAppointment: (ehr_id: string) => Promise<AppointmentSource | undefined>;
   findPatient: (mrn: string) => Promise<PatientSource | undefined>;

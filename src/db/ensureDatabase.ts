@@ -1,5 +1,4 @@
-import type { DatabaseAddress } from './address.ts';
-import { connect } from './database.ts';
+import { connect, type DatabaseAddress } from './database.ts';
 
 /** Creates the database of an address where it does not exist yet. */
 export async function ensureDatabase(address: DatabaseAddress): Promise<void> {
@@ -15,9 +14,9 @@ export async function ensureDatabase(address: DatabaseAddress): Promise<void> {
       // Another process may have made it at the same moment.
       if (!['42P04', '23505'].includes((created as { code?: string }).code ?? '')) throw created;
     } finally {
-      await maintenance.end({ timeout: 5 });
+      await maintenance.end({ timeout_ms: 5_000 });
     }
   } finally {
-    await sql.end({ timeout: 5 });
+    await sql.end({ timeout_ms: 5_000 });
   }
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { isMigrated } from '../db/migrate.ts';
+import { readQueueDepth } from '../jobs/queueDepth.ts';
 import type { Document } from '../openapi/document.ts';
 
 /** What the process says of itself beyond its database: whether its start is over and its workers look for work. */
@@ -47,18 +48,10 @@ function forgetQueues(ctx: Context): void {
 }
 
 async function measureQueues(ctx: Context): Promise<void> {
-  const [row] = await ctx.db.system<Record<'queued' | 'parked' | 'deliveries' | 'job_lag' | 'delivery_lag', number>[]>`
-    SELECT (SELECT count(*) FROM jobs WHERE state IN ('queued', 'running') AND NOT parked) AS queued,
-           (SELECT count(*) FROM jobs WHERE parked) AS parked,
-           (SELECT count(*) FROM deliveries WHERE ready_at IS NOT NULL) AS deliveries,
-           (SELECT coalesce(extract(epoch FROM now() - min(ready_at)), 0)::float8 FROM lanes
-             WHERE ready_at <= now() AND (locked_until IS NULL OR locked_until <= now())) AS job_lag,
-           (SELECT coalesce(extract(epoch FROM now() - min(ready_at)), 0)::float8 FROM deliveries
-             WHERE ready_at <= now() AND (locked_until IS NULL OR locked_until <= now())) AS delivery_lag`;
-  if (!row) return;
-  ctx.metrics.waiting.set({ queue: 'jobs' }, row.queued);
-  ctx.metrics.waiting.set({ queue: 'parked' }, row.parked);
-  ctx.metrics.waiting.set({ queue: 'deliveries' }, row.deliveries);
-  ctx.metrics.lag.set({ queue: 'jobs' }, row.job_lag);
-  ctx.metrics.lag.set({ queue: 'deliveries' }, row.delivery_lag);
+  const depth = await readQueueDepth(ctx.db);
+  ctx.metrics.waiting.set({ queue: 'jobs' }, depth.queued);
+  ctx.metrics.waiting.set({ queue: 'parked' }, depth.parked);
+  ctx.metrics.waiting.set({ queue: 'deliveries' }, depth.deliveries);
+  ctx.metrics.lag.set({ queue: 'jobs' }, depth.job_lag);
+  ctx.metrics.lag.set({ queue: 'deliveries' }, depth.delivery_lag);
 }

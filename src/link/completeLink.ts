@@ -8,7 +8,7 @@ import { requestSync } from '../records/requestSync.ts';
 import { callEmr, doorTo } from './callEmr.ts';
 import { checkCredentials, mergeCredentials } from './checkCredentials.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
-import { findLinkToken, type LinkPurpose, useLinkToken } from './linkTokens.ts';
+import { consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
 import { addPublicToken } from './publicTokens.ts';
 import { storedCredentials } from './storedCredentials.ts';
@@ -56,7 +56,8 @@ export async function completeLink(
   link_token: string,
   { purpose, credentials, signed_in }: SignedInPerson,
 ): Promise<string> {
-  if (!(await useLinkToken(tx, link_token))) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
+  if (!(await consumeLinkToken(tx, link_token)))
+    throw apiError('link_token_invalid', undefined, { field: 'link_token' });
   await removePageSignIn(tx, link_token);
   const { account_id, organization_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
   await requestSync(ctx, tx, { ...purpose, organization_id, account_id }, { announce: false });

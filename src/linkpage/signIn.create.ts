@@ -27,7 +27,7 @@ export default endpoint({
     const person = await signInForLink(ctx, client.id, link.token, given);
     const token = await ctx.db.tenant(client.id, (tx) => completeLink(ctx, tx, link.token, person));
     ctx.lookups.clear();
-    ctx.bell.ring('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs');
     const public_token = link.purpose.made_in === 'dashboard' ? null : token;
     return { success: true, public_token, return_to: returnTo(link.purpose, public_token) };
   },

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { VisitCode } from './visitCode.ts';
+import { VisitCode } from './records/visitTypes.ts';
 
 const Code = Type.Object({ code: Type.String({ examples: ['ENG'] }), name: Type.String({ examples: ['English'] }) });
 

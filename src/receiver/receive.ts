@@ -9,7 +9,7 @@ export type Arrived = { method: string; headers: IncomingHttpHeaders; body: Buff
 
 /** Keeps what came to a client's receiver with a verdict on its signature, and says how it is to be answered. */
 export async function receive(
-  ctx: Pick<Context, 'db' | 'vault' | 'bell'>,
+  ctx: Pick<Context, 'db' | 'vault' | 'notifications'>,
   client_id: string,
   { method, headers, body }: Arrived,
 ): Promise<{ status: number | null; delay_ms: number } | undefined> {
@@ -29,7 +29,7 @@ export async function receive(
     });
     return answer;
   });
-  if (answer) ctx.bell.ring('chartwire_live', 'events');
+  if (answer) ctx.notifications.notify('chartwire_live', 'events');
   return answer;
 }
 

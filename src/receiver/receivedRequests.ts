@@ -58,5 +58,5 @@ export async function clearRequests(tx: Tx): Promise<number> {
 
 /** Deletes what any client's receiver got more than a day ago. */
 export async function purgeReceived(system: Sql): Promise<void> {
-  await system`DELETE FROM received_requests WHERE at < now() - make_interval(hours => ${kept_hours})`;
+  await system.pooled`DELETE FROM received_requests WHERE at < now() - make_interval(hours => ${kept_hours})`;
 }

@@ -102,11 +102,11 @@ describe('the access token', () => {
   });
 });
 
-/** Without a bell a process keeps what it knows of a caller for 30 s. */
+/** Without a notification a process caches what it knows of a caller for 30 s. */
 const before_forgotten = { timeout: 20_000 };
 
 describe('a revoked token', () => {
-  test('dies within a second, in every process, once the bell rings', async () => {
+  test('dies within a second, in every process, after a notification', async () => {
     const access_token = await world.api.link({ user_id: 'soon-revoked', staff: 2 });
     const config = loadConfig({ ...world.env, PORT: '0' });
     const second = await startService(config, { role: 'api', print: () => {} });

@@ -35,7 +35,8 @@ test('a client is made with its origins, return addresses, logo and colour', asy
     colour: '#b4235a',
   });
   expect(printed).toContain(row?.public_id);
-  const records = await world.owner`SELECT action, actor_kind, actor FROM audit_records WHERE client_id = ${row?.id}`;
+  const records =
+    await world.owner`SELECT action, actor_kind, actor FROM audit_records WHERE client_id = ${String(row?.id)}`;
   expect([...records]).toStrictEqual([{ action: 'client.create', actor_kind: 'system', actor: 'command line' }]);
 });
 

@@ -90,7 +90,7 @@ describe('an account whose link has expired', () => {
     await world.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = 'expiring'`;
     await world.owner`SELECT pg_notify('chartwire_access', '')`;
     const api = apiOf(world, { access_token });
-    // Without a bell a process keeps what it knows of an account for 30 s.
+    // Without a notification a process caches what it knows of an account for 30 s.
     await expect.poll(async () => (await api.call('GET', '/v1/providers')).status, { timeout: 20_000 }).toBe(403);
     for (const [method, path] of [
       ['GET', '/v1/providers'],

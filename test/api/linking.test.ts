@@ -221,7 +221,7 @@ describe('a linked account', () => {
     await world.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = 'updated'`;
     await world.owner`SELECT pg_notify('chartwire_access', '')`;
     const api = apiOf(world, { access_token });
-    // Without a bell a process keeps what it knows of an account for 30 s.
+    // Without a notification a process caches what it knows of an account for 30 s.
     await expect.poll(async () => (await api.call('GET', '/v1/providers')).status, { timeout: 20_000 }).toBe(403);
     const token = await linkToken({ user_id: 'updated', org_id: 'updated-org', access_token });
     const answer = await signIn(token, 8, { credentials: undefined });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Order } from '../../src/model/order.ts';
+import { Order } from '../../src/model/records/orders.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { apiOf, expectRefusal, expectSchema } from './support.ts';
 

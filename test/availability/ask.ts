@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findAvailability } from '../../src/availability/findAvailability.ts';
-import type { Appointment, Block, HoursShift, Options, Question } from '../../src/availability/question.ts';
+import type { Appointment, AvailabilityInput, Block, HoursShift, Options } from '../../src/availability/types.ts';
 
 /** Dr Grey in New York, on Monday 2026-06-01 unless said otherwise, asked for free time without further wishes. */
 export type Case = {
@@ -9,7 +9,7 @@ export type Case = {
   end_date?: string;
   /** On every day of the week. */
   shifts?: HoursShift[];
-  hours?: Question['providers'][number]['hours'];
+  hours?: AvailabilityInput['providers'][number]['hours'];
   appointments?: Appointment[];
   blocks?: Block[];
   options?: Partial<Options>;

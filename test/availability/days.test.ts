@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { HoursShift } from '../../src/availability/question.ts';
+import type { HoursShift } from '../../src/availability/types.ts';
 import { ask, examples, shift, visit } from './ask.ts';
 
 examples('daily limit: a day is not offered once it holds that many of that type', [

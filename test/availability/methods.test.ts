@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { HoursShift } from '../../src/availability/question.ts';
+import type { HoursShift } from '../../src/availability/types.ts';
 import { ask, type Case, examples, rule, shift, visit } from './ask.ts';
 
 test('an offer says when, with whom and where, in the zone of the EMR instance', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { findAvailability } from '../../src/availability/findAvailability.ts';
-import { type Question, reasons } from '../../src/availability/question.ts';
+import { type AvailabilityInput, reasons } from '../../src/availability/types.ts';
 import { askOracle } from './oracle.ts';
 import { schedules } from './schedules.ts';
 
@@ -33,7 +33,7 @@ test(`${runs} generated schedules (seed ${seed}) are answered as the minute-by-m
 test('the order of providers, appointments and blocks changes no offer, and neither do the providers’ own zones', () => {
   fc.assert(
     fc.property(schedules, (question) => {
-      const turned: Question = {
+      const turned: AvailabilityInput = {
         ...question,
         providers: question.providers.toReversed().map((provider) => ({ ...provider, timezone: 'Europe/Paris' })),
         appointments: question.appointments.toReversed(),

@@ -1,14 +1,21 @@
-import type { Appointment, Block, Explanation, HoursShift, Offer, Question } from '../../src/availability/question.ts';
+import type {
+  Appointment,
+  AvailabilityInput,
+  Block,
+  Explanation,
+  FreeRange,
+  HoursShift,
+} from '../../src/availability/types.ts';
 import { isoAt, type Minute, minute_ms, minutesOfDay, plusDays, startOfDay, weekdayName } from './oracleClock.ts';
 
 /** The slow way: every minute is asked whether it is worked, taken, offered. Shares types with the engine, no code. */
-export type OracleOffer = Omit<Offer, 'duration_string' | 'provider_name' | 'facility_name' | 'timezone_abbr'>;
+export type OracleOffer = Omit<FreeRange, 'duration_string' | 'provider_name' | 'facility_name' | 'timezone_abbr'>;
 export type OracleAnswer = { offers: OracleOffer[]; explanations: Explanation[] };
 
 type ShiftToday = { shift: HoursShift; on: boolean[]; why_not: string | undefined };
 /** One provider at one facility on one day. */
 type Scene = {
-  question: Question;
+  question: AvailabilityInput;
   date: string;
   minutes: Minute[];
   shifts: ShiftToday[];
@@ -22,7 +29,7 @@ type Run = { first: number; length: number; visit_type: string; left: number | n
 
 const week = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
-export function askOracle(question: Question): OracleAnswer {
+export function askOracle(question: AvailabilityInput): OracleAnswer {
   const answer: OracleAnswer = { offers: [], explanations: [] };
   for (let date = question.start_date; date <= question.end_date; date = plusDays(date, 1)) {
     for (const provider of question.providers) answerDay(question, provider, date, answer);
@@ -30,7 +37,12 @@ export function askOracle(question: Question): OracleAnswer {
   return answer;
 }
 
-function answerDay(question: Question, provider: Question['providers'][number], date: string, answer: OracleAnswer) {
+function answerDay(
+  question: AvailabilityInput,
+  provider: AvailabilityInput['providers'][number],
+  date: string,
+  answer: OracleAnswer,
+) {
   const { options, timezone } = question;
   const minutes = minutesOfDay(timezone, date);
   const tell = (facility_id: string | null, from: number, to: number, reason: string) => {
@@ -225,7 +237,7 @@ function placeInMonth(date: string): number {
   return week_before.slice(0, 7) === date.slice(0, 7) ? placeInMonth(week_before) + 1 : 1;
 }
 
-function countsFor(appointment: Appointment, { options }: Question): string | null {
+function countsFor(appointment: Appointment, { options }: AvailabilityInput): string | null {
   return options.provider_type === 'secondary' ? appointment.secondary_provider_ehr_id : appointment.provider_ehr_id;
 }
 
@@ -239,7 +251,7 @@ function takes(entry: Appointment | Block, minute: Minute): boolean {
   return meets(start, start + entry.minutes * minute_ms, minute);
 }
 
-function keepsFree(each: Appointment, minute: Minute, { options }: Question): boolean {
+function keepsFree(each: Appointment, minute: Minute, { options }: AvailabilityInput): boolean {
   const end = new Date(each.starts_at).getTime() + Math.max(0, each.minutes) * minute_ms;
   const wanted = [each.visit_type, 'all'].includes(options.visit_type);
   return wanted && meets(end, end + options.buffer_min * minute_ms, minute);

@@ -1,5 +1,12 @@
 import fc from 'fast-check';
-import type { Appointment, Block, Hours, HoursShift, Options, Question } from '../../src/availability/question.ts';
+import type {
+  Appointment,
+  AvailabilityInput,
+  Block,
+  Hours,
+  HoursShift,
+  Options,
+} from '../../src/availability/types.ts';
 import { plusDays, startOfDay, weekdayName } from './oracleClock.ts';
 
 /** Zones, and days on which something happens in them. */
@@ -146,7 +153,7 @@ const options = (day: string): fc.Arbitrary<Options> =>
       explain: true,
     }));
 
-export const schedules: fc.Arbitrary<Question> = fc
+export const schedules: fc.Arbitrary<AvailabilityInput> = fc
   .record({ place: oneOf(...places), pick: fc.nat(9), before: fc.nat(2), length: fc.nat(2) })
   .chain(({ place, pick, before, length }) => {
     const day = place.days[pick % place.days.length] ?? '2026-01-01';

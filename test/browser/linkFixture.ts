@@ -63,7 +63,7 @@ export async function startLink(): Promise<LinkFixture> {
     close: async () => {
       await browser.close();
       await host.close();
-      await larkspur.end({ timeout: 5 });
+      await larkspur.end({ timeout_ms: 5_000 });
       await world.close();
     },
   };

@@ -61,10 +61,11 @@ describe('hosted page', () => {
 
   test('of a dashboard link returns no public token, and the access token works', async () => {
     const { ctx, sandbox, api, owner } = fixture.world;
-    const [client] =
-      await owner`SELECT id, public_id, name, mode, callback_urls FROM clients WHERE public_id = ${sandbox.client_id}`;
+    const [client] = await owner<
+      { id: string }[]
+    >`SELECT id, public_id, name, mode, callback_urls FROM clients WHERE public_id = ${sandbox.client_id}`;
     const request = { user_id: 'by-mail', org_id: sandbox.org_id };
-    const token = await ctx.db.tenant(client?.id, (tx) =>
+    const token = await ctx.db.tenant(client?.id ?? '', (tx) =>
       createLinkToken(ctx, tx, client as never, request, 'dashboard'),
     );
     const window = await fixture.openHosted(token);
@@ -77,7 +78,7 @@ describe('hosted page', () => {
     expect(await window.page.innerText('main')).toMatch(/account is linked.*close this window/s);
     expect((await Promise.all(responses)).join()).not.toContain('pt_');
     const [row] = await owner<{ id: string }[]>`SELECT id FROM accounts WHERE user_id = 'by-mail'`;
-    const access_token = await ctx.db.tenant(client?.id, async (tx) => {
+    const access_token = await ctx.db.tenant(client?.id ?? '', async (tx) => {
       const account = await readAccount(tx, row?.id ?? '');
       return ctx.vault.unseal(tx, account?.token_sealed ?? Buffer.alloc(0), bindings.token(account?.id ?? ''));
     });

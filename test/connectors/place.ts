@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { inspect } from 'node:util';
 import { Secret, TOTP } from 'otpauth';
-import postgres from 'postgres';
 import { expect } from 'vitest';
 import { type Larkspur, startLarkspur } from '../../larkspur/start.ts';
+import type { DatabaseAddress } from '../../sql/address.ts';
 import {
   type Access,
   type Credentials,
@@ -16,7 +16,7 @@ import {
 } from '../../src/connectors/connector.ts';
 import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { createOutbound, type Outbound } from '../../src/security/outbound.ts';
-import { type DatabaseOptions, freshDatabase } from '../harness/postgres.ts';
+import { freshDatabase, onDatabase } from '../harness/postgres.ts';
 
 export type Place = {
   emr: Larkspur;
@@ -34,8 +34,8 @@ export type Place = {
 /** `small`: with few claims and appointments, for tests that read all of them often. */
 export async function openPlace(options: { small?: boolean } = {}): Promise<Place> {
   const database = await freshDatabase('larkspur');
-  const emr = await startLarkspur({ database: database.options, host: '127.0.0.1', port: 0 });
-  if (options.small) await thinOut(database.options);
+  const emr = await startLarkspur({ database: database.address, host: '127.0.0.1', port: 0 });
+  if (options.small) await thinOut(database.address);
   const person: Place['person'] = (index) => {
     const { username, password, totp_secret } = required(emr.staff[index % emr.staff.length]);
     const totp = new TOTP({ secret: Secret.fromBase32(totp_secret) });
@@ -66,12 +66,12 @@ export async function openPlace(options: { small?: boolean } = {}): Promise<Plac
   };
 }
 
-async function thinOut(options: DatabaseOptions): Promise<void> {
-  const sql = postgres({ ...options, max: 1, onnotice: () => {} });
-  await sql`DELETE FROM claims WHERE claim_id NOT IN (SELECT claim_id FROM claims ORDER BY claim_id LIMIT 60)`;
-  await sql`DELETE FROM appointments
-    WHERE appointment_id NOT IN (SELECT appointment_id FROM appointments ORDER BY appointment_id LIMIT 60)`;
-  await sql.end({ timeout: 5 });
+async function thinOut(address: DatabaseAddress): Promise<void> {
+  await onDatabase(address, async (sql) => {
+    await sql`DELETE FROM claims WHERE claim_id NOT IN (SELECT claim_id FROM claims ORDER BY claim_id LIMIT 60)`;
+    await sql`DELETE FROM appointments
+      WHERE appointment_id NOT IN (SELECT appointment_id FROM appointments ORDER BY appointment_id LIMIT 60)`;
+  });
 }
 
 /** A door that writes down the paths it was used for. */

@@ -157,10 +157,12 @@ describe('revoking', () => {
       const open = await world.owner`SELECT FROM jobs WHERE account_id = ${id} AND finished_at IS NULL`;
       return open.length === 0;
     });
-    const [job] = await world.owner`SELECT state, error->>'message' AS message, event_id FROM jobs
+    const [job] = await world.owner<
+      { event_id: string }[]
+    >`SELECT state, error->>'message' AS message, event_id FROM jobs
       WHERE account_id = ${id} AND type <> 'sync'`;
     expect(job).toMatchObject({ state: 'failed', message: 'The account link was revoked.' });
-    const [event] = await world.owner`SELECT type, body FROM events WHERE id = ${job?.event_id}`;
+    const [event] = await world.owner`SELECT type, body FROM events WHERE id = ${job?.event_id ?? null}`;
     expect(event?.type).toBe('patient.live_fetch_failed');
     expect(event?.body).toContain('The account link was revoked.');
     expect((await api.call('GET', '/v1/providers')).body.message).toBe('User not found.');
@@ -199,7 +201,9 @@ describe('revoking', () => {
       await operator.post('clients/{client}/links', { org_id: world.sandbox.org_id, user_id: 'forgotten' })
     ).body.link.url;
     await operator.post(`${accounts}/${id}/revoke`);
-    const [row] = await world.owner`SELECT credentials_sealed, grant_sealed FROM accounts WHERE id = ${id}`;
+    const [row] = await world.owner<
+      { credentials_sealed: Buffer; grant_sealed: Buffer }[]
+    >`SELECT credentials_sealed, grant_sealed FROM accounts WHERE id = ${id}`;
     expect([row?.credentials_sealed.length, row?.grant_sealed.length]).toStrictEqual([0, 0]);
     for (const url of [relink, first]) {
       const link_token = new URL(url).searchParams.get('token') ?? '';

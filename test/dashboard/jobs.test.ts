@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { JobRow } from '../../src/model/dashboard/jobs.ts';
 import { job_types } from '../../src/model/dashboard/jobWords.ts';
-import { sync_type } from '../../src/records/requestSync.ts';
-import { writes } from '../../src/writes/writes.ts';
+import { job_labels } from '../../src/writes/jobLabels.ts';
 import { newClient } from '../api/support.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { answering, startReceiver } from '../harness/receiver.ts';
@@ -24,8 +23,8 @@ const search = async (body: object) => (await operator.post('clients/{client}/jo
 const ids = (page: { rows: JobRow[] }) => page.rows.map(({ job_id }) => job_id);
 const whole = async (job_id: number) => (await operator.get(`clients/{client}/jobs/${job_id}`)).body.job;
 
-test('every kind of job has a name', () => {
-  expect(Object.keys(job_types).sort()).toStrictEqual([sync_type, ...writes.map(({ type }) => type)].sort());
+test('the dashboard has the label of every job type', () => {
+  expect(job_types).toStrictEqual(job_labels);
 });
 
 describe('the list of jobs', () => {
@@ -69,7 +68,7 @@ describe('the list of jobs', () => {
     await until('the job to be parked', async () => ids(await list('?state=parked')).includes(body.job_id));
     expect(ids(await list('?state=queued'))).not.toContain(body.job_id);
     const job = await whole(body.job_id);
-    expect(job).toMatchObject({ state: 'parked', not_again: 'The job has not ended yet.' });
+    expect(job).toMatchObject({ state: 'parked', not_again: 'The job has not finished yet.' });
     expect(job.parked_since).toEqual(expect.any(String));
     expect(job.account_reason).toEqual(expect.any(String));
     await world.api.link({ user_id: 'parked-user', staff: 2, access_token });
@@ -190,7 +189,7 @@ describe('a job', () => {
     expect(job).toMatchObject({
       state: 'needs_review',
       review: { ...review, by: world.sandbox.dashboard.email },
-      not_again: 'The review found it done in the EMR.',
+      not_again: 'The review found that it was saved in the EMR.',
     });
     expect((await operator.post(`clients/{client}/jobs/${job_id}/review`, review)).status).toBe(409);
     const events = await world.owner`SELECT FROM events WHERE job_id = ${job_id}`;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addOperator } from '../../src/clients/operators.ts';
 import { recordSearches } from '../../src/dashboard/records/records.search.ts';
 import { newId } from '../../src/ids.ts';
-import { kind_row } from '../../src/model/dashboard/records.ts';
+import { kind_row } from '../../src/model/dashboard/recordKinds.ts';
 import { hashPassword } from '../../src/security/passwords.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

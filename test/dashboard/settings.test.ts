@@ -139,7 +139,7 @@ describe('operators', () => {
     const next = code(1);
     const tries = await Promise.all([1, 2].map(() => signIn(world, { email, password, code: next })));
     expect(tries.map((each) => each.status).sort(), 'the same code twice at once').toStrictEqual([200, 401]);
-    const [stored] = await world.owner`SELECT totp_sealed FROM operators WHERE id = ${id}`;
+    const [stored] = await world.owner<{ totp_sealed: Buffer }[]>`SELECT totp_sealed FROM operators WHERE id = ${id}`;
     expect(stored?.totp_sealed.toString('latin1')).not.toContain(secret);
     expect((await me.post('me/second-factor/off', { password })).status).toBe(200);
     expect((await signIn(world, { email, password })).status).toBe(200);

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import postgres from 'postgres';
 import { onTestFinished } from 'vitest';
+import { connect } from '../../sql/connect.ts';
 import { type EmbeddedServer, startEmbedded } from '../../src/db/embedded/start.ts';
 
 const settings = { fsync: 'off' };
@@ -25,11 +25,11 @@ export const start = (data_dir: string) => startEmbedded({ data_dir, settings })
 
 export async function query<Row extends object>(server: EmbeddedServer | Launched, text: string): Promise<Row[]> {
   const { host, port, user, password } = server;
-  const sql = postgres({ host, port, user, password, database: 'postgres', max: 1, onnotice: () => {} });
+  const sql = connect({ host, port, user, password, database: 'postgres', ssl: false }, { max: 1 });
   try {
-    return Array.from(await sql.unsafe<Row[]>(text));
+    return await sql.unsafe<Row[]>(text);
   } finally {
-    await sql.end({ timeout: 1 });
+    await sql.end({ timeout_ms: 1_000 });
   }
 }
 

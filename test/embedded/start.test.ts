@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
+import { connect } from '../../sql/connect.ts';
 import { startEmbedded } from '../../src/db/embedded/start.ts';
 import { killed, launcher, newDataDir, processesIn, query, serverPid, start } from './place.ts';
 
@@ -89,14 +89,14 @@ test('stopping leaves no process, also with clients connected', async () => {
   const data_dir = await newDataDir();
   const server = await start(data_dir);
   const { host, port, user, password } = server;
-  const sql = postgres({ host, port, user, password, database: 'postgres', max: 3 });
+  const sql = connect({ host, port, user, password, database: 'postgres', ssl: false }, { max: 3 });
   const busy = sql`select pg_sleep(60)`.catch(() => 'cut off');
   await sql`select 1`;
   await server.stop();
   expect(await busy).toBe('cut off');
   expect(await processesIn(data_dir)).toEqual([]);
   await server.stop();
-  await sql.end({ timeout: 1 });
+  await sql.end({ timeout_ms: 1_000 });
 });
 
 test('no value of a failing statement reaches the log', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runTwin } from '../api/runTwin.ts';
+import { holdKey } from '../api/holdKey.ts';
 import { expectRefusal } from '../api/support.ts';
 import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -27,20 +27,20 @@ const waiting = () =>
 test(row('DEC-057'), async () => {
   const key = randomUUID();
   const before = await acceptedWork(world);
-  const twin = await runTwin(world, key);
+  const running = await holdKey(world, key);
   const began = performance.now();
   const answer = await world.api.callIn({}, keyed(key));
   // It may be later on a busy machine, never earlier.
   expect(performance.now() - began).toBeGreaterThan(4900);
-  await twin.letGo();
+  await running.release();
   const message = 'A request with this Idempotency-Key is still running. Try again in a moment.';
   expectRefusal(answer, 409, message);
   expect(await acceptedWork(world)).toStrictEqual(before);
-  // A twin that ends while the other waits lets it through.
-  const again = await runTwin(world, key);
+  // When the first request ends while the second waits, the second is accepted.
+  const again = await holdKey(world, key);
   const request = world.api.callIn({}, keyed(key));
   await waiting();
-  await again.letGo();
+  await again.release();
   expect((await request).status).toBe(200);
 });
 

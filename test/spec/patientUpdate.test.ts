@@ -247,7 +247,7 @@ test(row('PAU-25'), async () => {
   const own = await charts.created({ phone: '518-555-0100' });
   const shown = await charts.listed(own.id);
   const good = { referring_provider_first_name: 'Umber', referring_provider_last_name: 'Consultson' };
-  await charts.refuses(404, /No referring provider is called 'Nobody Known'/, [
+  await charts.refuses(404, /No referring provider is named 'Nobody Known'/, [
     () => charts.patch(own.id, { phone: '518-555-0125', pcp_first_name: 'Nobody', pcp_last_name: 'Known' }),
     () => charts.patch(own.id, { ...good, pcp_first_name: 'Nobody', pcp_last_name: 'Known' }),
     () =>

@@ -34,9 +34,11 @@ const book = (fields: object) => {
 };
 async function appointmentOf(api: Api): Promise<string | undefined> {
   const reference = (await api.call('GET', '/v1/settings')).body.data.access_token_reference_id;
-  const [row] = await world.owner`SELECT appointments.id FROM appointments JOIN accounts USING (organization_id)
+  const [row] = await world.owner<
+    { id: string }[]
+  >`SELECT appointments.id FROM appointments JOIN accounts USING (organization_id)
     WHERE reference_id = ${reference} LIMIT 1`;
-  return row?.id.replaceAll('-', '');
+  return row?.id;
 }
 const patch = (path: string) => world.api.call('PATCH', path, { body: { status: 'active' } });
 

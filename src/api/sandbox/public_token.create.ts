@@ -49,7 +49,7 @@ export default endpoint({
       return { success: true, public_token: await completeLink(ctx, tx, body.link_token, person) };
     });
     ctx.lookups.clear();
-    ctx.bell.ring('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs');
     return answer;
   },
 });

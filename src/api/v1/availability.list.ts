@@ -1,6 +1,6 @@
 import { endpoint } from '../../http/endpoint.ts';
 import { AvailabilityAnswer, AvailabilityQuery } from '../../model/availability.ts';
-import { askAvailability } from '../../records/askAvailability.ts';
+import { readAvailability } from '../../records/readAvailability.ts';
 
 export default endpoint({
   id: 'availability.list',
@@ -13,5 +13,5 @@ export default endpoint({
   query: AvailabilityQuery,
   response: AvailabilityAnswer,
   errors: ['provider_not_found', 'location_not_found'],
-  handle: ({ ctx, account, query }) => askAvailability(ctx.db, account, query),
+  handle: ({ ctx, account, query }) => readAvailability(ctx.db, account, query),
 });

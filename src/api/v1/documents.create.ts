@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { uploadDocument } from '../../writes/document.upload.ts';
+import { uploadDocument } from '../../writes/documents/document.upload.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(uploadDocument, {
@@ -9,7 +9,7 @@ export default writeEndpoint(uploadDocument, {
   path: '/v1/documents',
   summary: 'Upload a document into a folder of a patient’s chart',
   description:
-    'A multipart form. What the file is shows in its content, not by its name: PDF, JPEG or PNG, at most 5 MB. Folders that do not exist are made. There is no `job_id`; the event carries the `document_id`.',
+    'A multipart form. The file type is detected from the content, not from the name: PDF, JPEG or PNG, at most 5 MB. Missing folders are created. The response has no `job_id`; the event contains the `document_id`.',
   response: Type.Object({ success, message: Type.String(), document_id: Type.String() }),
   errors: [
     'form_malformed',

@@ -3,8 +3,7 @@ import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success, text } from '../../model/fields.ts';
-import { setLocationStatus } from '../../records/locations.ts';
-import { readStatus } from '../../records/readStatus.ts';
+import { parseStatus, setLocationStatus } from '../../records/locations.ts';
 
 export default endpoint({
   id: 'locations.update',
@@ -24,7 +23,7 @@ export default endpoint({
   handle: ({ account, body, params, inTransaction }) =>
     inTransaction(async (tx) => {
       const id = parseId(params.id);
-      const status = readStatus(body.status);
+      const status = parseStatus(body.status);
       if (!id || !(await setLocationStatus(tx, account.organization_id, id, status))) {
         throw apiError('record_not_found', { noun: 'Location', id: params.id }, { field: 'id' });
       }

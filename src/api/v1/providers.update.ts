@@ -4,7 +4,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success } from '../../model/fields.ts';
 import { ProviderSettingsRequest } from '../../model/providerSettings.ts';
-import { patchProvider } from '../../records/patchProvider.ts';
+import { updateProviderSettings } from '../../records/providers.ts';
 
 const declared = {
   method: 'PATCH',
@@ -26,9 +26,9 @@ export const updateByEhrId = endpoint({
   errors: ['no_field', 'provider_not_found', 'location_not_found'],
   handle: ({ account, body, params, inTransaction }) =>
     inTransaction(async (tx) => {
-      const id = await patchProvider(tx, account, { ehr_id: params.ehr_id }, body);
+      const id = await updateProviderSettings(tx, account, { ehr_id: params.ehr_id }, body);
       if (!id) throw apiError('provider_not_found', { id: params.ehr_id }, { field: 'ehr_id' });
-      return answer(id);
+      return updated(id);
     }),
 });
 
@@ -42,13 +42,13 @@ export const updateById = endpoint({
   found_in: { id: 'GET /v1/providers#/providers/0/id' },
   handle: ({ account, body, params, inTransaction }) =>
     inTransaction(async (tx) => {
-      const asked = parseId(params.id);
-      const id = asked && (await patchProvider(tx, account, { id: asked }, body));
+      const parsed = parseId(params.id);
+      const id = parsed && (await updateProviderSettings(tx, account, { id: parsed }, body));
       if (!id) throw apiError('record_not_found', { noun: 'Provider', id: params.id }, { field: 'id' });
-      return answer(id);
+      return updated(id);
     }),
 });
 
-function answer(provider_id: string) {
+function updated(provider_id: string) {
   return { success: true, message: 'Provider updated.', provider_id };
 }

@@ -24,14 +24,15 @@ export default endpoint({
       idempotency,
       async () => {
         const of = { ...account, account_id: account.id };
-        const { id, job_id } = await requestSync(ctx, ctx.db.service, of, {
+        const sql = idempotency ? ctx.db.service.pooled : ctx.db.service;
+        const { id, job_id } = await requestSync(ctx, sql, of, {
           announce: true,
           idempotency,
           auditStatement,
         });
         if (job_id === undefined) return undefined;
         auditStatement?.committed();
-        ctx.bell.ring('chartwire_jobs');
+        ctx.notifications.notify('chartwire_jobs');
         return { id, job_id };
       },
       ({ id, job_id }) => {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { createTelephoneEncounter } from '../../writes/telephoneEncounter.create.ts';
+import { createTelephoneEncounter } from '../../writes/telephone-encounters/telephoneEncounter.create.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(createTelephoneEncounter, {
@@ -9,7 +9,7 @@ export default writeEndpoint(createTelephoneEncounter, {
   path: '/v1/telephone-encounters',
   summary: 'Record a telephone call in a patient’s chart, with an optional refill request',
   description:
-    'With `refill_medication_name` the patient’s active medications are searched, in any case and by parts of the name; if none or several match, nothing is written and the event lists what there is. A pharmacy given with a refill is added to the patient’s list if it is not there yet.',
+    'With `refill_medication_name`, the patient’s active medications are searched by full or partial name, ignoring case. If none or several match, nothing is written and the event lists the available medications. A pharmacy sent with a refill is added to the patient’s list if it is not there yet.',
   response: Type.Object({
     success,
     message: Type.String(),

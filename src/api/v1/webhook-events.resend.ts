@@ -29,7 +29,7 @@ export default endpoint({
       auditPatients(mrns);
       return { success: true, message: 'Event queued for delivery.', event_id: params.id, deliveries };
     });
-    ctx.bell.ring('chartwire_deliveries');
+    ctx.notifications.notify('chartwire_deliveries');
     return answer;
   },
 });

@@ -1,4 +1,5 @@
-import { isZone } from './isZone.ts';
+import { isDate } from '../../time/days.ts';
+import { isZone } from '../../time/zones.ts';
 
 /** What is wrong with the values of a record, in words that hold none of them; undefined where nothing is. */
 export function faultOfValues(value: unknown, name = ''): string | undefined {
@@ -48,11 +49,9 @@ function firstOf(asked: (() => string | undefined)[]): string | undefined {
   return undefined;
 }
 
-/** A day that exists: not the 30th of February, and not year 1. */
+/** A date that exists, in a year that a record can have. */
 function isDay(text: string): boolean {
-  if (!/^(18|19|20|21)\d\d-\d\d-\d\d$/.test(text)) return false;
-  const time = Date.parse(`${text}T00:00:00Z`);
-  return !Number.isNaN(time) && new Date(time).toISOString().slice(0, 10) === text;
+  return /^(18|19|20|21)/.test(text) && isDate(text);
 }
 
 function isLocalTime(text: string): boolean {

@@ -1,16 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { AppointmentSource } from '../../model/appointment.ts';
-import { ClaimSource } from '../../model/claim.ts';
-import { InsuranceProviderSource } from '../../model/insuranceProvider.ts';
-import { LocationSource } from '../../model/location.ts';
-import { OrderSource } from '../../model/order.ts';
-import { PatientSource } from '../../model/patient.ts';
-import { PharmacySource } from '../../model/pharmacy.ts';
-import { ProviderSource } from '../../model/provider.ts';
-import { ReferringProviderSource } from '../../model/referringProvider.ts';
-import { StaffMemberSource } from '../../model/staff.ts';
-import { VisitCode } from '../../model/visitCode.ts';
+import { record_kinds } from '../../model/records/kinds.ts';
 import type { OutboundResponse } from '../../security/outbound.ts';
 import type { Listing, ListPage, Operations } from '../connector.ts';
 import { broken, notTried } from './broken.ts';
@@ -22,22 +12,11 @@ import { answering, at, useless } from './tampers.ts';
 
 const known = Type.Object({ ehr_id: Type.String({ minLength: 1 }) });
 
-/** What the rows of each list are. */
-export const lists: Record<ListName, TSchema> = {
-  listProviders: ProviderSource,
-  listStaff: StaffMemberSource,
-  listLocations: LocationSource,
-  listPharmacies: PharmacySource,
-  listPatients: PatientSource,
-  listInsuranceProviders: InsuranceProviderSource,
-  listReferringProviders: ReferringProviderSource,
-  listVisitTypes: VisitCode,
-  listVisitStatuses: VisitCode,
-  listAppointments: AppointmentSource,
-  listScheduleBlocks: Type.Object({ starts: Type.String(), minutes: Type.Integer(), provider_ehr_id: Type.String() }),
-  listClaims: ClaimSource,
-  listOrders: OrderSource,
-};
+/** The schema of the rows of each list. */
+export const lists = Object.fromEntries<TSchema>(record_kinds.map((kind) => [kind.operation, kind.source])) as Record<
+  ListName,
+  TSchema
+>;
 
 /** A page is kept in memory whole; a list never is. */
 const page_rows_max = 1000;

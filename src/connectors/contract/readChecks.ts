@@ -1,8 +1,8 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { AppointmentSource } from '../../model/appointment.ts';
 import { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../../model/liveChart.ts';
-import { PatientSource } from '../../model/patient.ts';
+import { AppointmentSource } from '../../model/records/appointments.ts';
+import { PatientSource } from '../../model/records/patients.ts';
 import { CodeLists } from '../../model/settings.ts';
 import type { OperationName, Operations, PatientSearch } from '../connector.ts';
 import { broken, notTried } from './broken.ts';

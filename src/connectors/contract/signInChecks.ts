@@ -1,7 +1,7 @@
+import { isZone } from '../../time/zones.ts';
 import type { Credentials, SignIn } from '../connector.ts';
 import { broken, notTried } from './broken.ts';
 import { type Check, failureOf } from './check.ts';
-import { isZone } from './isZone.ts';
 import type { Stand } from './stand.ts';
 import { answering, unreachable, useless } from './tampers.ts';
 

@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { AppointmentSource } from '../../model/appointment.ts';
+import type { AppointmentSource } from '../../model/records/appointments.ts';
 import { wallTime } from './clock.ts';
 import type { List } from './lists.ts';
 import { home_uses, isReplaced, mrnOf } from './patients.ts';

@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { ClaimSource } from '../../model/claim.ts';
+import type { ClaimSource } from '../../model/records/claims.ts';
 import {
   type ClaimAnswer,
   insurancesOf,

@@ -1,8 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
+import { instantOf } from '../../time/zones.ts';
 import { EmrFailure } from '../connector.ts';
 import { isFree, minutesOf, providersOf } from './appointments.ts';
 import type { SearchParams } from './client.ts';
-import { daysAround, msAt, wallTime } from './clock.ts';
+import { daysAround, wallTime } from './clock.ts';
 import { absencesOf } from './hours.ts';
 import { gather } from './lists.ts';
 import { canSearch, type Emr, idsIn, resolverOf } from './references.ts';
@@ -77,7 +78,7 @@ async function takingPart(client: Emr['client'], provider_ehr_id: string): Promi
 async function blocksOf(emr: Emr, { provider_ehr_id, starts_at, from_ms, to_ms }: Booking): Promise<Conflict[]> {
   const day = starts_at.slice(0, 10);
   const overlaps = (starts: string, minutes: number) => {
-    const at_ms = msAt(starts, emr.timezone);
+    const at_ms = instantOf(starts, emr.timezone);
     return at_ms < to_ms && at_ms + minutes * 60_000 > from_ms;
   };
   const roles = (await rolesOf(emr.client, [person(provider_ehr_id)])).get(provider_ehr_id) ?? [];

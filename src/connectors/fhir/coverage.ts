@@ -1,7 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import { type SubscriberRelationship, subscriber_relationships } from '../../model/insuranceRequest.ts';
 import type { LiveInsurance } from '../../model/liveChart.ts';
-import { dayOf, todayIn } from './clock.ts';
+import { todayIn } from '../../time/zones.ts';
+import { dayOf } from './clock.ts';
 import { containedIn, type Emr, idIn, idsIn, type Resolver, referringTo, resolverOf } from './references.ts';
 import { codeOf, grouped, identifierOf, isCoded, list, number, text } from './values.ts';
 

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
+import { instantOf, withOffset } from '../../time/zones.ts';
 import { EmrFailure, type EmrWrite, type Operations } from '../connector.ts';
 import { participation } from './appointments.ts';
-import { instantAt, msAt } from './clock.ts';
 import { type Booking, conflictsOf, refuseConflict, slotAt } from './conflicts.ts';
 import { afterwards, idOf, refuseUnplaced } from './parts.ts';
 import { canSearch, type Emr } from './references.ts';
@@ -50,7 +50,7 @@ async function appointmentFrom(emr: Emr, input: Input): Promise<fhir.Appointment
   if (minutes === undefined) {
     throw new EmrFailure('refused', 'The EMR has no usual duration for this visit: duration must be sent.');
   }
-  const start = instantAt(input.starts_at, emr.timezone);
+  const start = withOffset(input.starts_at, emr.timezone);
   const end = new Date(Date.parse(start) + minutes * 60_000).toISOString();
   return {
     resourceType: 'Appointment',
@@ -123,7 +123,7 @@ function bookingOf({ timezone }: Emr, input: Input, { id, end }: fhir.Appointmen
     id,
     provider_ehr_id: input.provider_ehr_id,
     starts_at: input.starts_at,
-    from_ms: msAt(input.starts_at, timezone),
+    from_ms: instantOf(input.starts_at, timezone),
     to_ms: Date.parse(end ?? ''),
   };
 }

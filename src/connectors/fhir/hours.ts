@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
-import type { ProviderSource } from '../../model/provider.ts';
-import type { ScheduleBlockSource } from '../../model/scheduleBlock.ts';
+import type { ProviderSource } from '../../model/records/providers.ts';
+import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
 import { weekdays } from '../../model/weekdays.ts';
 import { dayOf } from './clock.ts';
 import { type Emr, idIn } from './references.ts';

@@ -1,8 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
 import type { LiveAlerts, LiveEncounter } from '../../model/liveChart.ts';
+import { todayIn } from '../../time/zones.ts';
 import type { EmrMedication } from '../connector.ts';
 import { providersOf, visitTypeOf } from './appointments.ts';
-import { dayOf, todayIn, wallTime } from './clock.ts';
+import { dayOf, wallTime } from './clock.ts';
 import { canSearch, containedIn, type Emr, idIn, idsIn, type Resolver, resolverOf } from './references.ts';
 import { codeOf, isCoded, list, nameOf, notesOf, number, text, wordsOf } from './values.ts';
 

@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { OrderSource } from '../../model/order.ts';
+import type { OrderSource } from '../../model/records/orders.ts';
 import { dayOf } from './clock.ts';
 import type { List } from './lists.ts';
 import { isReplaced, mrnOf } from './patients.ts';

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
+import { todayIn } from '../../time/zones.ts';
 import type { Operations } from '../connector.ts';
 import type { Demographics, PatientUpdate } from '../patientWrites.ts';
-import { todayIn } from './clock.ts';
 import { changesOf, foundChanges, merge, put, type Setting, settingsOf } from './fields.ts';
 import { firstCoverage } from './insuranceWrites.ts';
 import { afterwards, ensure, idOf, refuseUnplaced } from './parts.ts';

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
-import type { InsuranceProviderSource } from '../../model/insuranceProvider.ts';
-import type { LocationSource } from '../../model/location.ts';
-import type { PharmacySource } from '../../model/pharmacy.ts';
+import type { InsuranceProviderSource } from '../../model/records/insuranceProviders.ts';
+import type { LocationSource } from '../../model/records/locations.ts';
+import type { PharmacySource } from '../../model/records/pharmacies.ts';
 import type { EmrPatientPharmacy } from '../connector.ts';
 import { marker_system } from './client.ts';
 import { type List, whole } from './lists.ts';

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
-import type { ProviderSource } from '../../model/provider.ts';
-import type { ReferringProviderSource } from '../../model/referringProvider.ts';
-import type { StaffMemberSource } from '../../model/staff.ts';
+import type { ProviderSource } from '../../model/records/providers.ts';
+import type { ReferringProviderSource } from '../../model/records/referringProviders.ts';
+import type { StaffMemberSource } from '../../model/records/staff.ts';
 import { hoursOf } from './hours.ts';
 import { gather, type List } from './lists.ts';
 import type { Emr } from './references.ts';

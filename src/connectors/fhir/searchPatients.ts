@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { PatientSource } from '../../model/patient.ts';
+import type { PatientSource } from '../../model/records/patients.ts';
 import type { PatientSearch } from '../connector.ts';
 import { type SearchParams, searchValue } from './client.ts';
 import { dayOf } from './clock.ts';

@@ -1,4 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
+import { isZone } from '../../time/zones.ts';
 import { type Credentials, type Door, EmrFailure, type Grant, type SignIn } from '../connector.ts';
 import { call } from './call.ts';
 import { capabilitiesOf, factsOf, type ServerFacts } from './capabilities.ts';
@@ -102,14 +103,6 @@ async function zoneOf(door: Door, facts: ServerFacts, access_token: string): Pro
   }
   const open = places.filter(({ status }) => (status ?? 'active') === 'active');
   return first(open, ({ address }) => zoneOfState(text(address?.state)) ?? null) ?? undefined;
-}
-
-function isZone(zone: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: zone }).format(0) !== '';
-  } catch {
-    return false;
-  }
 }
 
 function searchOf(door: Door, type: string, count: number): URL {

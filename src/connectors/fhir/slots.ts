@@ -1,5 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
-import { addDays, dayOf, daysAround, todayIn, wallTime } from './clock.ts';
+import { addDays } from '../../time/days.ts';
+import { todayIn } from '../../time/zones.ts';
+import { dayOf, daysAround, wallTime } from './clock.ts';
 import { canSearch, type Emr, idIn, inChunks, referringTo } from './references.ts';
 import { list, text } from './values.ts';
 

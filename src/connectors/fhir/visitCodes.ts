@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { VisitCodeSource } from '../../model/visitCode.ts';
+import type { VisitCodeSource } from '../../model/records/visitTypes.ts';
 import { canSearch, type Emr } from './references.ts';
 import { list, text } from './values.ts';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { PatientSource } from '../../model/patient.ts';
+import type { PatientSource } from '../../model/records/patients.ts';
 import { EmrFailure, type EmrMedication, type EmrPatientPharmacy } from '../connector.ts';
 import { answerOf, path, unreadable } from './call.ts';
 import { pages } from './lists.ts';

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { ClaimSource } from '../../model/claim.ts';
+import type { ClaimSource } from '../../model/records/claims.ts';
 import { blankToNull, dollars, id, isoDate, money, moneyOrNull, text, textOrNull } from './values.ts';
 
 /** What a claim holds inside itself. */

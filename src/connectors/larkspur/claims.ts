@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { ClaimSource } from '../../model/claim.ts';
+import type { ClaimSource } from '../../model/records/claims.ts';
 import { Insurance, insuranceOf, LineItem, lineItemOf, Payment, paymentOf } from './claimParts.ts';
 import { list } from './lists.ts';
 import { blankToNull, dollars, flag, id, isoDate, money, requiredDate, text, textOrNull } from './values.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../../model/liveChart.ts';
-import type { PatientSource } from '../../model/patient.ts';
+import type { PatientSource } from '../../model/records/patients.ts';
 import type { PatientSearch } from '../connector.ts';
 import { answerOf, path } from './call.ts';
 import { type List, list, pages } from './lists.ts';

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { OrderSource } from '../../model/order.ts';
+import type { OrderSource } from '../../model/records/orders.ts';
 import { list } from './lists.ts';
 import { blankToNull, id, isoDate, requiredDate, text, textOrNull } from './values.ts';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { PatientSource } from '../../model/patient.ts';
+import type { PatientSource } from '../../model/records/patients.ts';
 import { list } from './lists.ts';
 import { blankToNull, id, isoDate, sexOf, text, textOrNull } from './values.ts';
 

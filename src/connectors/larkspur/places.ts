@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { LocationSource } from '../../model/location.ts';
-import type { PharmacySource } from '../../model/pharmacy.ts';
+import type { LocationSource } from '../../model/records/locations.ts';
+import type { PharmacySource } from '../../model/records/pharmacies.ts';
 import { list } from './lists.ts';
 import { activity, addressOneLine, blankToNull, flag, id, text, textOrNull } from './values.ts';
 

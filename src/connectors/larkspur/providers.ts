@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { ProviderSource } from '../../model/provider.ts';
+import type { ProviderSource } from '../../model/records/providers.ts';
 import { list } from './lists.ts';
 import { activity, blankToNull, flag, id, isoDate, text, textOrNull } from './values.ts';
 

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { InsuranceProviderSource } from '../../model/insuranceProvider.ts';
-import type { ReferringProviderSource } from '../../model/referringProvider.ts';
+import type { InsuranceProviderSource } from '../../model/records/insuranceProviders.ts';
+import type { ReferringProviderSource } from '../../model/records/referringProviders.ts';
+import type { VisitCodeSource } from '../../model/records/visitTypes.ts';
 import type { CodeLists } from '../../model/settings.ts';
-import type { VisitCodeSource } from '../../model/visitCode.ts';
 import { answerOf } from './call.ts';
 import { list } from './lists.ts';
 import type { Ask } from './session.ts';

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { AppointmentSource } from '../../model/appointment.ts';
-import type { ScheduleBlockSource } from '../../model/scheduleBlock.ts';
+import type { AppointmentSource } from '../../model/records/appointments.ts';
+import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
 import { answerOf, path } from './call.ts';
 import { list } from './lists.ts';
 import type { Ask } from './session.ts';

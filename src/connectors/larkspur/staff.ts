@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { StaffMemberSource } from '../../model/staff.ts';
+import type { StaffMemberSource } from '../../model/records/staff.ts';
 import { list } from './lists.ts';
 import { activity, blankToNull, flag, id, text, textOrNull } from './values.ts';
 

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { isDate } from '../../time/days.ts';
 import { EmrFailure } from '../connector.ts';
 import { unreadable } from './call.ts';
 
@@ -26,9 +27,7 @@ export function activity(activeFlag: 'Y' | 'N'): 'active' | 'inactive' {
 export function isoDate(date: string | null): string | null {
   const [, month, day, year] = /^(\d\d)\/(\d\d)\/(\d{4})$/.exec(date ?? '') ?? [];
   const iso = `${year}-${month}-${day}`;
-  const parsed = new Date(`${iso}T00:00:00Z`);
-  // JavaScript takes February 30th for March 1st or 2nd.
-  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(iso) ? iso : null;
+  return isDate(iso) ? iso : null;
 }
 
 /** `2026-03-08…` as Larkspur writes it, `03/08/2026`. */

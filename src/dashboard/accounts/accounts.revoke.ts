@@ -20,7 +20,7 @@ export default endpoint({
       waiting_jobs: await revokeAccount(ctx, tx, params.account_id),
     }));
     ctx.lookups.clear();
-    ctx.bell.ring('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs');
     return answer;
   },
 });

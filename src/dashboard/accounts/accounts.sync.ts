@@ -24,7 +24,7 @@ export default endpoint({
       auditSubject({ subject: id, job_id });
       return { success: true, job_id };
     });
-    ctx.bell.ring('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs');
     return answer;
   },
 });

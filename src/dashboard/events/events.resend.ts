@@ -25,7 +25,7 @@ export default endpoint({
       auditPatients(resent.mrns);
       return { success: true, deliveries: resent.deliveries };
     });
-    ctx.bell.ring('chartwire_deliveries');
+    ctx.notifications.notify('chartwire_deliveries');
     return answer;
   },
 });

@@ -21,7 +21,7 @@ export default endpoint({
       auditSubject({ detail: { since, resent: batch.resent } });
       return { success: true, ...batch };
     });
-    ctx.bell.ring('chartwire_deliveries');
+    ctx.notifications.notify('chartwire_deliveries');
     return answer;
   },
 });

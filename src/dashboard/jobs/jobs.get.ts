@@ -3,12 +3,12 @@ import { connectorOf } from '../../accounts/openAccount.ts';
 import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { describeJob } from '../../jobs/describeJob.ts';
-import { readPastJob } from '../../jobs/readPastJob.ts';
+import { readRerunCandidate } from '../../jobs/rerunCandidate.ts';
 import { type JobEvent, type JobStep, type JobWhole, job_whole } from '../../model/dashboard/jobs.ts';
 import { success } from '../../model/fields.ts';
 import { describeEvent } from '../../webhooks/describeEvent.ts';
 import { auditTrail, savedFields } from '../../writes/auditTrail.ts';
-import { whyNotAgain } from '../../writes/whyNotAgain.ts';
+import { findRerunBlocker } from '../../writes/rerunJob.ts';
 import { readJobId } from './readJobId.ts';
 
 export default endpoint({
@@ -24,8 +24,8 @@ export default endpoint({
     const job_id = readJobId(params.job_id);
     const described = await describeJob(ctx.db, client.id, job_id);
     const not_again = await ctx.db.tenant(client.id, async (tx) => {
-      const past = await readPastJob(tx, job_id, { lock: false });
-      return past && (await whyNotAgain(tx, past));
+      const candidate = await readRerunCandidate(tx, job_id, { lock: false });
+      return candidate && (await findRerunBlocker(tx, candidate));
     });
     if (!described) throw apiError('record_not_found', { noun: 'Job', id: params.job_id });
     auditPatients([described.patient_mrn]);

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
-import { reviewJob } from '../../jobs/reviewJob.ts';
+import { reviewJob } from '../../jobs/jobs.ts';
 import { review_outcomes } from '../../model/dashboard/jobWords.ts';
 import { success, text } from '../../model/fields.ts';
 import { readJobId } from './readJobId.ts';
@@ -20,7 +20,7 @@ export default endpoint({
       auditPatients([await reviewJob(tx, readJobId(params.job_id), { ...body, by: operator.email })]);
       return { success: true };
     });
-    ctx.bell.ring('chartwire_live', 'jobs');
+    ctx.notifications.notify('chartwire_live', 'jobs');
     return answer;
   },
 });

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
-import { runAgain } from '../../writes/runAgain.ts';
+import { rerunJob } from '../../writes/rerunJob.ts';
 import { readJobId } from './readJobId.ts';
 
 export default endpoint({
@@ -16,11 +16,11 @@ export default endpoint({
   errors: ['record_not_found', 'job_not_repeatable'],
   handle: async ({ ctx, params, inTransaction, auditPatients }) => {
     const answer = await inTransaction(async (tx) => {
-      const { job_id, patient_mrn } = await runAgain(ctx, tx, readJobId(params.job_id));
+      const { job_id, patient_mrn } = await rerunJob(ctx, tx, readJobId(params.job_id));
       auditPatients([patient_mrn]);
       return { success: true, job_id };
     });
-    ctx.bell.ring('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs');
     return answer;
   },
 });

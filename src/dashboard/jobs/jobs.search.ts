@@ -3,7 +3,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { listJobs } from '../../jobs/listJobs.ts';
 import { job_filter_fields, job_row } from '../../model/dashboard/jobs.ts';
 import { nullable, success } from '../../model/fields.ts';
-import { jobsOfPatient } from '../../writes/jobsOfPatient.ts';
+import { jobsOfPatient } from '../../writes/patients/jobsOfPatient.ts';
 import { readJobFilters } from './readJobFilters.ts';
 
 /** By POST although it only reads: an MRN does not stand in an address. */

@@ -5,10 +5,10 @@ import { parseId } from '../../ids.ts';
 import { listJobs } from '../../jobs/listJobs.ts';
 import { job_row } from '../../model/dashboard/jobs.ts';
 import { success } from '../../model/fields.ts';
-import { readRecord } from '../../records/readRecord.ts';
-import { jobsOfPatient } from '../../writes/jobsOfPatient.ts';
-import { openOrganization } from '../records/openOrganization.ts';
-import { organization_path, record_params } from '../records/organizationPath.ts';
+import { patients } from '../../model/records/patients.ts';
+import { readRecord } from '../../records/readRecords.ts';
+import { jobsOfPatient } from '../../writes/patients/jobsOfPatient.ts';
+import { openOrganization, organization_path, record_params } from '../records/organization.ts';
 
 export default endpoint({
   id: 'dashboard.patients.jobs',
@@ -22,7 +22,7 @@ export default endpoint({
   handle: async ({ ctx, client, params, auditPatients }) => {
     const scope = await openOrganization(ctx, client, params);
     const id = parseId(params.id);
-    const patient = id && (await readRecord(ctx.db, scope, 'patients', id));
+    const patient = id && (await readRecord(ctx.db, scope, patients, id));
     if (!patient) throw apiError('record_not_found', { noun: 'Patient', id: params.id });
     auditPatients([patient.mrn]);
     // A patient whom the EMR does not have yet has no MRN, and no jobs but those of the creation.

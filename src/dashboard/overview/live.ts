@@ -21,12 +21,12 @@ export async function openLive(ctx: Context): Promise<Live> {
   const tell = (topic: LiveTopic) => {
     for (const stream of streams) stream.write(`event: changed\ndata: ${topic}\n\n`);
   };
-  await ctx.bell.hear('chartwire_live', (word) => {
+  await ctx.notifications.listen('chartwire_live', (word) => {
     for (const topic of live_topics) if (word === undefined || word === topic) tell(topic);
   });
-  await ctx.bell.hear('chartwire_jobs', () => tell('jobs'));
-  await ctx.bell.hear('chartwire_deliveries', () => tell('events'));
-  await ctx.bell.hear('chartwire_access', () => tell('accounts'));
+  await ctx.notifications.listen('chartwire_jobs', () => tell('jobs'));
+  await ctx.notifications.listen('chartwire_deliveries', () => tell('events'));
+  await ctx.notifications.listen('chartwire_access', () => tell('accounts'));
   return {
     open: (still) => {
       const stream = new PassThrough();

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { listLoginRequired } from '../../accounts/accounts.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { describeLoads, listReviews } from '../../jobs/describeLoads.ts';
+import { listOpenReviews, readClientLoads } from '../../jobs/clientLoads.ts';
 import { overview } from '../../model/dashboard/overview.ts';
 import { success } from '../../model/fields.ts';
 import { listFailing } from '../../webhooks/endpoints.ts';
@@ -18,10 +18,10 @@ export default endpoint({
   response: Type.Object({ success, overview }),
   handle: async ({ ctx, client }) => {
     const [clients, accounts, endpoints, reviews] = await Promise.all([
-      describeLoads(ctx),
+      readClientLoads(ctx),
       listLoginRequired(ctx.db, client.id),
       listFailing(ctx.db, client.id),
-      listReviews(ctx.db, client.id),
+      listOpenReviews(ctx.db, client.id),
     ]);
     return { success: true, overview: { clients, attention: { accounts, endpoints, reviews } } };
   },

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
-import { describeHistory } from '../../jobs/describeHistory.ts';
+import { readJobHistory } from '../../jobs/jobHistory.ts';
 import { history_bin } from '../../model/dashboard/overview.ts';
 import { type Range, ranges } from '../../model/dashboard/ranges.ts';
 import { success } from '../../model/fields.ts';
@@ -21,6 +21,6 @@ export default endpoint({
   response: Type.Object({ success, bins: Type.Array(history_bin) }),
   handle: async ({ ctx, client, query }) => ({
     success: true,
-    bins: await describeHistory(ctx.db, client.id, query.range),
+    bins: await readJobHistory(ctx.db, client.id, query.range),
   }),
 });

@@ -14,7 +14,7 @@ export default endpoint({
   response: Type.Object({ success, cleared: Type.Integer() }),
   handle: async ({ ctx, inTransaction }) => {
     const answer = await inTransaction(async (tx) => ({ success: true, cleared: await clearRequests(tx) }));
-    ctx.bell.ring('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', 'events');
     return answer;
   },
 });

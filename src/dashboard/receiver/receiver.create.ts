@@ -21,7 +21,7 @@ export default endpoint({
       auditSubject({ subject: opened.endpoint_id });
       return { success: true, receiver: describeReceiver(opened) };
     });
-    ctx.bell.ring('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', 'events');
     return answer;
   },
 });

@@ -24,7 +24,7 @@ export default endpoint({
       if (!told) throw apiError('record_not_found', { noun: 'Receiver', id: client.public_id });
       return { success: true };
     });
-    ctx.bell.ring('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', 'events');
     return answer;
   },
 });

@@ -4,8 +4,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { activity, success } from '../../model/fields.ts';
 import { setLocationStatus } from '../../records/locations.ts';
-import { openOrganization } from './openOrganization.ts';
-import { organization_path, record_params } from './organizationPath.ts';
+import { openOrganization, organization_path, record_params } from './organization.ts';
 
 export default endpoint({
   id: 'dashboard.locations.update',

@@ -5,7 +5,7 @@ import { apiError } from '../../errors.ts';
 import { type Endpoint, endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
 import { requestWrite } from '../../writes/requestWrite.ts';
-import { createTelephoneEncounter } from '../../writes/telephoneEncounter.create.ts';
+import { createTelephoneEncounter } from '../../writes/telephone-encounters/telephoneEncounter.create.ts';
 import { type FindClinic, findClinic } from './findClinic.ts';
 
 export const sandboxFirstWrite = (find: FindClinic): Endpoint =>
@@ -25,7 +25,7 @@ export const sandboxFirstWrite = (find: FindClinic): Endpoint =>
       const client = account && (await findClient(ctx, account.client_id));
       if (!client || account.status !== 'active') throw apiError('login_required');
       auditPatients([call.patient_mrn]);
-      const queued = await requestWrite(ctx, account, createTelephoneEncounter, call, undefined);
+      const queued = await requestWrite(ctx, { account, write: createTelephoneEncounter, body: call });
       if (!queued) throw new Error('A write without a key was not queued.');
       return { success: true, client_id: client.public_id, job_id: queued.job_id };
     },

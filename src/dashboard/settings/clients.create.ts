@@ -18,7 +18,7 @@ export default endpoint({
       auditSubject({ client_id: id, subject: id });
       return recordInTransaction(tx);
     });
-    ctx.bell.ring('chartwire_access');
+    ctx.notifications.notify('chartwire_access');
     return { success: true, client_id, client_secret };
   },
 });

@@ -16,7 +16,7 @@ export default endpoint({
   handle: async ({ ctx, auditSubject }) => {
     const rewrapped = await ctx.key_ring.rotate();
     if (rewrapped === undefined) throw apiError('master_key_in_settings');
-    ctx.bell.ring('chartwire_access', 'keys');
+    ctx.notifications.notify('chartwire_access', 'keys');
     auditSubject({ detail: { rewrapped } });
     return { success: true, rewrapped };
   },

@@ -31,7 +31,7 @@ export function changeWebhook<Body extends TObject>({ change, ...declared }: Cha
         if (!changed) throw apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
         return { success: true, ...changed };
       });
-      ctx.bell.ring('chartwire_live', 'events');
+      ctx.notifications.notify('chartwire_live', 'events');
       return answer;
     },
   });

@@ -22,7 +22,7 @@ export default endpoint({
       auditSubject({ subject: id });
       return { success: true, webhook_id: id, webhook_secret: secret };
     });
-    ctx.bell.ring('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', 'events');
     return answer;
   },
 });

@@ -19,17 +19,17 @@ import {
   pharmacyPlaceOf,
 } from '../../../src/connectors/fhir/places.ts';
 import { providerOf, referringProviderOf, staffMemberOf } from '../../../src/connectors/fhir/providers.ts';
-import { AppointmentSource } from '../../../src/model/appointment.ts';
-import { ClaimSource } from '../../../src/model/claim.ts';
-import { InsuranceProviderSource } from '../../../src/model/insuranceProvider.ts';
 import { LiveEncounter, LiveInsurance } from '../../../src/model/liveChart.ts';
-import { LocationSource } from '../../../src/model/location.ts';
-import { OrderSource } from '../../../src/model/order.ts';
-import { PatientSource } from '../../../src/model/patient.ts';
-import { PharmacySource } from '../../../src/model/pharmacy.ts';
-import { ProviderSource } from '../../../src/model/provider.ts';
-import { ReferringProviderSource } from '../../../src/model/referringProvider.ts';
-import { StaffMemberSource } from '../../../src/model/staff.ts';
+import { AppointmentSource } from '../../../src/model/records/appointments.ts';
+import { ClaimSource } from '../../../src/model/records/claims.ts';
+import { InsuranceProviderSource } from '../../../src/model/records/insuranceProviders.ts';
+import { LocationSource } from '../../../src/model/records/locations.ts';
+import { OrderSource } from '../../../src/model/records/orders.ts';
+import { PatientSource } from '../../../src/model/records/patients.ts';
+import { PharmacySource } from '../../../src/model/records/pharmacies.ts';
+import { ProviderSource } from '../../../src/model/records/providers.ts';
+import { ReferringProviderSource } from '../../../src/model/records/referringProviders.ts';
+import { StaffMemberSource } from '../../../src/model/records/staff.ts';
 import { timezone } from './charts.ts';
 
 const none = new Map<string, never>();

@@ -573,6 +573,10 @@ export type JobWhole = {
 
 export type KindRow = {
   kind: "patients" | "appointments" | "orders" | "claims" | "providers" | "locations" | "staff" | "pharmacies" | "insurance_providers" | "referring_providers";
+  label: string;
+  reads: "all" | "search";
+  filters: Array<string>;
+  columns: Array<string>;
   total: number;
   synced_at: string | null;
 };
@@ -1041,20 +1045,22 @@ export type Endpoints = {
       staff?: Array<StaffMember>;
       pharmacies?: Array<Pharmacy>;
       visit_types?: Array<VisitCode>;
+      visit_statuses?: Array<VisitCode>;
     };
   };
   'records.get': {
     params: { client_id: string; organization_id: string; id: string; kind: string };
-    response: { success: true; record: Patient | Appointment | Claim };
+    response: { success: true; record: Patient | Appointment | Order | Claim };
   };
   'patients.search': {
     params: { client_id: string; organization_id: string };
     body: {
+      dob?: string;
       first_name?: string;
       last_name?: string;
       mrn?: string;
+      ehr_id?: string;
       phone?: string;
-      dob?: string;
       before?: string;
       page_size?: number;
     };
@@ -1075,9 +1081,9 @@ export type Endpoints = {
   'orders.search': {
     params: { client_id: string; organization_id: string };
     body: {
+      patient_mrn?: string;
       start_date?: string;
       end_date?: string;
-      patient_mrn?: string;
       before?: string;
       page_size?: number;
     };
@@ -1097,7 +1103,7 @@ export type Endpoints = {
   };
   'insurance-providers.search': {
     params: { client_id: string; organization_id: string };
-    body: { name?: string; before?: string; page_size?: number };
+    body: { name?: string; active?: boolean; before?: string; page_size?: number };
     response: { success: true; rows: Array<InsuranceProvider>; next: string | null; total: number };
   };
   'referring-providers.search': {
@@ -1105,6 +1111,8 @@ export type Endpoints = {
     body: {
       first_name?: string;
       last_name?: string;
+      phone?: string;
+      fax?: string;
       npi?: string;
       before?: string;
       page_size?: number;
