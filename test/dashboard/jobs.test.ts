@@ -21,17 +21,8 @@ const search = async (body: object) => (await operator.post('clients/{client}/jo
 const ids = (page: { rows: JobRow[] }) => page.rows.map(({ job_id }) => job_id);
 const whole = async (job_id: number) => (await operator.get(`clients/{client}/jobs/${job_id}`)).body.job;
 
-<<<<<<< HEAD
-test('the dashboard has the label of every job type', () => {
-  expect(job_types).toStrictEqual(job_labels);
-});
-
 describe('the jobs list', () => {
   test('is paginated, newest first, and contains no patient data', async () => {
-=======
-describe('the list of jobs', () => {
-  test('shows the newest first, page by page, without a word of any patient', async () => {
->>>>>>> bc065147199782b048a4513887a357292bd695a6
     const made: number[] = [];
     for (let n = 0; n < 3; n += 1) made.push((await endedCall(world, { reason: `list ${n}` })).job_id);
     const first = await list('?type=telephone_encounter.create&page_size=2');

@@ -1,22 +1,4 @@
-<<<<<<< HEAD
-/** The label of each job type. A test checks that all types have one. */
-export const job_types: Readonly<Record<string, string>> = {
-  'telephone_encounter.create': 'Telephone encounter',
-  'telephone_encounter_action.create': 'Telephone encounter action',
-  'document.upload': 'Document',
-  'appointment.create': 'Appointment',
-  'patient.create': 'New patient',
-  'patient.update': 'Patient update',
-  'patient.insurance.add': 'New insurance',
-  'patient.insurance.update': 'Insurance update',
-  'patient.fetch': 'Live patient fetch',
-  sync: 'Sync',
-};
-
 /** State filters. A parked job is a queued job that waits for its account to be re-linked. */
-=======
-/** The states by which jobs can be filtered: a parked job is queued and waits for its account to be re-linked. */
->>>>>>> bc065147199782b048a4513887a357292bd695a6
 export const job_filters = [
   'queued',
   'running',
