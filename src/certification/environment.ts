@@ -11,7 +11,7 @@ import type {
 } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
 import type { Outbound, OutboundRequest, OutboundResponse } from '../security/outbound.ts';
-import { fail, skip, skipUnsupported } from './check.ts';
+import { fail, skip, skipUnsupported } from './outcomes.ts';
 
 /** The connector under test, its EMR, and what is allowed there. */
 export type CertificationTarget = {
