@@ -38,8 +38,7 @@ export async function requestWrite<Body extends TObject, Needs extends Operation
         if (queued !== undefined) await place({ tx, account, id, body: input });
         return queued;
       })
-    : // A second request with the same key waits for the first, which must not hold up a pipeline.
-      await enqueue(idempotency ? ctx.db.service.pooled : ctx.db.service, {
+    : await enqueue(ctx.db.service.pooled, {
         ...job,
         upload: file,
         idempotency,
