@@ -8,12 +8,12 @@ export type JobFilters = {
   account_id?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
-  /** The job after which the page begins. */
+  /** The last job of the previous page. */
   before?: string | undefined;
   page_size?: number | undefined;
 };
 
-/** A page of a client's jobs, newest first; `among` gives the ids to which the list is narrowed. */
+/** A page of a client's jobs, newest first. `among` selects the ids to which the list is limited. */
 export async function listJobs(
   db: Database,
   client_id: string,
@@ -41,7 +41,7 @@ export async function listJobs(
   return { rows: page, next: rows.length > page_size ? String(page.at(-1)?.job_id) : null };
 }
 
-/** Only what was asked for stands in the statement, so that each combination gets the plan of its own index. */
+/** Contains only the filters in use, so that each combination is planned with its own index. */
 function matching(sql: Query, client_id: string, { type, state, account_id, from, to, before }: JobFilters): Fragment {
   return sql`client_id = ${client_id}
     ${type === undefined ? sql`` : sql`AND type = ${type}`}
@@ -56,14 +56,14 @@ function matching(sql: Query, client_id: string, { type, state, account_id, from
     }`;
 }
 
-/** The lists of states are those of the partial indexes, to the letter: by them the planner knows that it may use one. */
+/** The state lists repeat the predicates of the partial indexes literally, or the planner would not use the indexes. */
 function inState(sql: Query, state: JobFilter): Fragment {
   if (state === 'succeeded') return sql`state = 'succeeded'`;
   if (state === 'parked') return sql`parked`;
   if (state === 'queued' || state === 'running') {
     return sql`state IN ('queued', 'running') AND state = ${state} AND NOT parked`;
   }
-  const in_trouble = sql`state IN ('partial', 'failed', 'needs_review')`;
-  if (state === 'unresolved') return sql`${in_trouble} AND state = 'needs_review' AND review_outcome IS NULL`;
-  return sql`${in_trouble} AND state = ${state}`;
+  const unsuccessful = sql`state IN ('partial', 'failed', 'needs_review')`;
+  if (state === 'unresolved') return sql`${unsuccessful} AND state = 'needs_review' AND review_outcome IS NULL`;
+  return sql`${unsuccessful} AND state = ${state}`;
 }

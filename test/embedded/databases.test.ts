@@ -3,7 +3,7 @@ import type { DatabaseAddress } from '../../sql/address.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { freshDatabase, onDatabase, template } from '../harness/postgres.ts';
 
-test('a fresh database is empty, reached by its options and its URL, and gone after drop', async () => {
+test('a new database is empty, reachable by its options and its URL, and gone after drop', async () => {
   const database = await freshDatabase();
   expect(parseDatabaseUrl('DATABASE_URL', database.url)).toMatchObject(database.address);
   const [row] = await onDatabase(database.address, (sql) => sql`select current_database() as name`);
@@ -12,7 +12,7 @@ test('a fresh database is empty, reached by its options and its URL, and gone af
   await expect(onDatabase(database.address, (sql) => sql`select 1`)).rejects.toThrow('does not exist');
 });
 
-test('a template is laid once however many ask, and its clones are apart', async () => {
+test('a template is created once for parallel requests, and its clones are independent', async () => {
   let laid = 0;
   const lay = async (address: DatabaseAddress) => {
     laid += 1;
@@ -28,7 +28,7 @@ test('a template is laid once however many ask, and its clones are apart', async
   await Promise.all([one.drop(), two.drop()]);
 });
 
-test('a template that could not be laid is laid anew by the next who asks', async () => {
+test('a template that failed is created again by the next request', async () => {
   const name = `broken_${process.pid}`;
   await expect(template(name, () => Promise.reject(new Error('not today')))).rejects.toThrow('not today');
   expect(await template(name, async () => {})).toBe(`template_${name}`);

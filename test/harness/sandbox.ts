@@ -12,7 +12,7 @@ import type { Context } from '../../src/context.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { connect, type Sql } from '../../src/db/database.ts';
 import { startService } from '../../src/main.ts';
-import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
+import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { type Api, openApi } from './api.ts';
 import { freshDatabase, onDatabase, onServer, template, urlOf } from './postgres.ts';
 

@@ -6,10 +6,12 @@ import { requestSync } from '../../records/requestSync.ts';
 
 export default endpoint({
   id: 'sync.create',
+  surface: 'api',
+  group: 'Practice',
   method: 'POST',
   path: '/v1/sync',
   auth: 'account',
-  summary: 'Read the organization’s records anew from the EMR; ends in sync.completed or sync.failed',
+  summary: 'Sync the organization’s records',
   body: Type.Object({}),
   response: Type.Object({
     success,
