@@ -29,7 +29,7 @@ export interface Larkspur {
 /** Starts the reference EMR on an existing database: migrates and seeds it if needed, then listens. */
 export async function startLarkspur(options: LarkspurOptions): Promise<Larkspur> {
   const { now = () => new Date(), log = () => {} } = options;
-  const sql = openDatabase(options.database);
+  const sql = await openDatabase(options.database);
   try {
     let control_token = '';
     await migrate(sql, async (tx) => {

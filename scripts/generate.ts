@@ -4,6 +4,7 @@ import { endpoints } from '../src/api/endpoints.ts';
 import { openApi } from '../src/openapi/openApi.ts';
 import { version } from '../src/version.ts';
 import { conformancePage } from './conformance.ts';
+import { dashboardApi } from './dashboardApi.ts';
 import { emrsPage } from './pages/emrs.ts';
 import { errorsPage } from './pages/errors.ts';
 import { eventsPage } from './pages/events.ts';
@@ -21,6 +22,7 @@ const files: Record<string, string> = {
   'docs/reference/emrs.md': emrsPage(),
   'docs/reference/schema.md': await schemaPage(),
   'docs/reference/conformance.md': conformancePage(root),
+  'web/dashboard/service/api.gen.ts': await dashboardApi(),
   'docs/reference/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
 };
 

@@ -106,6 +106,26 @@ export function connect(address: DatabaseAddress, options: ConnectOptions): Sql 
   });
 }
 
+/**
+ * Decides what `sslmode=prefer` means for this server, which node-postgres cannot do: encrypted if the server supports
+ * it. Other addresses are returned as they are.
+ */
+export async function resolveSsl(address: DatabaseAddress): Promise<DatabaseAddress> {
+  if (address.ssl !== 'prefer') return address;
+  const client = new pg.Client(clientConfig(address, {}));
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return { ...address, ssl: 'require' };
+  } catch (error) {
+    // Whatever else is wrong with the server shows when it is used.
+    const unsupported = /does not support SSL/.test((error as Error).message);
+    return { ...address, ssl: unsupported ? false : 'require' };
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
 export function clientConfig(
   address: DatabaseAddress,
   options: Omit<ConnectOptions, 'max' | 'pipelined' | 'naming'>,

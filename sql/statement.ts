@@ -122,8 +122,14 @@ export class Statement<T extends readonly object[]> implements Promise<Rows<T>> 
   async #send(): Promise<Rows<T>> {
     const values: unknown[] = [];
     const text = this.write(values);
-    // The caller names the columns it selects; PostgreSQL has no types to check them against.
-    return (await this.#run({ text, values, ...nameOf(text) })) as unknown as Rows<T>;
+    try {
+      // The caller names the columns it selects; PostgreSQL has no types to check them against.
+      return (await this.#run({ text, values, ...nameOf(text) })) as unknown as Rows<T>;
+    } catch (error) {
+      // The driver creates errors where it reads the socket; the stack should lead to the caller.
+      if (error instanceof Error) Error.captureStackTrace(error);
+      throw error;
+    }
   }
 }
 

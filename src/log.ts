@@ -46,10 +46,13 @@ export function openLog(level: string, destination?: { write(line: string): void
   );
 }
 
+/** Frames of Node, of packages and of the database layer, which all statements pass through. */
+const foreign_frame = /node_modules|node:|\/sql\//;
+
 /** The first line of a stack is the message, which may quote data. The frames only name our code. */
 function errorFields(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { problem: typeof error };
-  const frame = error.stack?.split('\n').find((line) => /^\s+at /.test(line) && !line.includes('node_modules'));
+  const frame = error.stack?.split('\n').find((line) => /^\s+at /.test(line) && !foreign_frame.test(line));
   const code = (error as { code?: unknown }).code;
   return {
     problem: error.name,

@@ -1,5 +1,5 @@
 import { type DatabaseAddress as Address, parseAddress } from '../../sql/address.ts';
-import { connect, type Sql } from '../../sql/connect.ts';
+import { connect, resolveSsl, type Sql } from '../../sql/connect.ts';
 
 export type { Sql } from '../../sql/connect.ts';
 export type { Fragment, Query } from '../../sql/statement.ts';
@@ -10,8 +10,9 @@ export type DatabaseAddress = string | (Omit<Address, 'ssl'> & { ssl?: Address['
  * Columns are snake_case in the tables and camelCase everywhere else. Dates are MM/DD/YYYY, and times of the practice's
  * clock MM/DD/YYYY HH:MM, everywhere but in the tables.
  */
-export function openDatabase(address: DatabaseAddress): Sql {
-  return connect(typeof address === 'string' ? parseAddress(address) : { ssl: false, ...address }, {
+export async function openDatabase(address: DatabaseAddress): Promise<Sql> {
+  const parsed = typeof address === 'string' ? parseAddress(address) : { ssl: false as const, ...address };
+  return connect(await resolveSsl(parsed), {
     max: 10,
     application_name: 'larkspur',
     // How PostgreSQL reads MM/DD/YYYY; it writes YYYY-MM-DD.

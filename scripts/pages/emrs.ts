@@ -12,15 +12,15 @@ export function emrsPage(): string {
   const needs = writes.map(({ type, needs }) => [
     code(type),
     needs.map(code).join(', '),
-    ...perEmr((emr) => needs.every((name) => emr.offers.includes(name))),
+    ...perEmr((emr) => needs.every((name) => emr.capabilities.includes(name))),
   ]);
   const restricted = restrictedFields().map(([request, field]) => [
     request,
     code(field),
     ...perEmr((emr) => emr.restricted_fields),
   ]);
-  const operations = [...new Set(emrs.flatMap((each) => each.offers))].sort();
-  const offers = operations.map((name) => [code(name), ...perEmr((emr) => emr.offers.includes(name))]);
+  const operations = [...new Set(emrs.flatMap((each) => each.capabilities))].sort();
+  const offers = operations.map((name) => [code(name), ...perEmr((emr) => emr.capabilities.includes(name))]);
   const facts = emrs.map((emr) => [emr.display_name, code(emr.name), signInOf(emr), String(emr.limits.parallel_max)]);
   return page('EMRs', [
     'What each supported EMR can do. A request that needs something the EMR lacks is rejected immediately (`restricted_operation`, `operation_not_offered`, `restricted_field`). `GET /link/emrs` returns the same information.',

@@ -34,7 +34,7 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
            FROM accounts AS account WHERE account.organization_id = organization.id) AS accounts
         FROM organizations AS organization ORDER BY organization.created_at, organization.id`,
   );
-  const known = [...new Set([...ctx.connectors.values()].flatMap((connector) => connector.offers))];
+  const known = [...new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities))];
   return rows.map((row) => ({
     ...row,
     emr_name: connectorOf(ctx, row.emr).display_name,

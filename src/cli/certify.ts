@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { certify } from '../certification/certify.ts';
+import { formatReport } from '../certification/report.ts';
 import type { Config } from '../config.ts';
 import type { Connector, Credentials } from '../connectors/connector.ts';
-import { scoreCard } from '../connectors/contract/scoreCard.ts';
-import { certify } from '../connectors/contract.ts';
 import { connectors } from '../connectors/index.ts';
 import { StartFailure } from '../errors.ts';
 import { createOutbound } from '../security/outbound.ts';
@@ -16,8 +16,8 @@ type Values = {
 };
 
 /**
- * Tests a connector against a live EMR and prints a score card. It writes only with --write-synthetic-records, and then
- * only clearly synthetic records. The output contains no values of records.
+ * Runs the certification checks against a live EMR and prints a report. It only reads unless told to write, and then
+ * writes only synthetic records. The report contains no value of a record.
  */
 export async function certifyCommand(config: Config, name: string | undefined, values: Values): Promise<void> {
   const { connector, address, credentials } = await readValues(name, values);
@@ -25,7 +25,7 @@ export async function certifyCommand(config: Config, name: string | undefined, v
   process.stdout.write(announcement(new URL(address).host, writes, values['patient-mrn']));
   const outbound = createOutbound({ sandbox: config.sandbox, allow: config.outbound_allow });
   try {
-    const verdicts = await certify({
+    const results = await certify({
       connector,
       address,
       credentials,
@@ -34,18 +34,18 @@ export async function certifyCommand(config: Config, name: string | undefined, v
       writes,
       patient_mrn: values['patient-mrn'],
     });
-    process.stdout.write(`\n${scoreCard(connector.display_name, verdicts)}`);
-    if (verdicts.some(({ outcome }) => outcome === 'broken')) process.exitCode = 1;
+    process.stdout.write(`\n${formatReport(connector.display_name, results)}`);
+    if (results.some(({ outcome }) => outcome === 'failed')) process.exitCode = 1;
   } finally {
     await outbound.close();
   }
 }
 
 function announcement(host: string, writes: boolean, patient_mrn: string | undefined): string {
-  if (!writes) return `Reading from ${host}. Nothing is written; to test writes too, use --write-synthetic-records.\n`;
+  if (!writes) return `Reads from ${host} and writes nothing. To check writes too, add --write-synthetic-records.\n`;
   const chart = patient_mrn === undefined ? 'their charts' : 'the given chart';
-  return `Writing synthetic records to ${host}: patients named Certification-Testpatient, and appointments, insurances,
-documents and calls in ${chart}. They are not removed. Do not use this with a production EMR.\n`;
+  return `Writes synthetic records to ${host}: patients named Certification-Testpatient, with appointments, insurances,
+documents and calls in ${chart}. They are not deleted. Do not use this on an EMR with real patients.\n`;
 }
 
 async function readValues(
@@ -60,19 +60,18 @@ async function readValues(
   if (address === undefined || !URL.canParse(address)) {
     throw new StartFailure('--address must be the URL of the EMR, starting with https://.');
   }
-  if (file === undefined)
-    throw new StartFailure('--credentials-file must be a JSON file with the sign-in credentials.');
+  if (file === undefined) throw new StartFailure('--credentials-file must be a JSON file with the credentials.');
   return { connector, address, credentials: await readCredentials(file) };
 }
 
-/** From a file, because every user of the machine can see command lines. */
+/** From a file, because command lines are visible to every user of the machine. */
 async function readCredentials(file: string): Promise<Credentials> {
   try {
     const parsed: unknown = JSON.parse(await readFile(file, 'utf8'));
     const texts = Object.entries(parsed ?? {}).filter((pair): pair is [string, string] => typeof pair[1] === 'string');
     if (texts.length > 0) return Object.fromEntries(texts);
   } catch {
-    // The parser's error would quote the file's content.
+    // The parser's error would quote the file.
   }
   throw new StartFailure(`--credentials-file: ${file} is not a JSON object of strings, such as {"username":"…"}.`);
 }

@@ -1,6 +1,6 @@
 import { connect, type DatabaseAddress } from './database.ts';
 
-/** Creates the database of an address where it does not exist yet. */
+/** Creates the database of an address if it does not exist. */
 export async function ensureDatabase(address: DatabaseAddress): Promise<void> {
   const sql = connect(address, { max: 1 });
   try {
@@ -11,7 +11,7 @@ export async function ensureDatabase(address: DatabaseAddress): Promise<void> {
     try {
       await maintenance`CREATE DATABASE ${maintenance(address.database)}`;
     } catch (created) {
-      // Another process may have made it at the same moment.
+      // Another process may have created it at the same moment.
       if (!['42P04', '23505'].includes((created as { code?: string }).code ?? '')) throw created;
     } finally {
       await maintenance.end({ timeout_ms: 5_000 });

@@ -1,3 +1,4 @@
+import { resolveSsl } from '../../sql/connect.ts';
 import type { Config } from '../config.ts';
 import { parseDatabaseUrl } from './address.ts';
 import { connect, type DatabaseAddress } from './database.ts';
@@ -19,7 +20,7 @@ export type DatabaseServer = {
 
 /** Finds or starts the server and applies the migrations. */
 export async function openServer(config: Config, log: (line: string) => void): Promise<DatabaseServer> {
-  const server = config.database_url ? external(config.database_url) : await embedded(config, log);
+  const server = config.database_url ? await external(config.database_url) : await embedded(config, log);
   const { owner } = server;
   try {
     if (!config.database_url) await ensureDatabase(owner);
@@ -32,8 +33,8 @@ export async function openServer(config: Config, log: (line: string) => void): P
 
 type Started = Pick<DatabaseServer, 'owner' | 'release'>;
 
-function external(url: string): Started {
-  return { owner: parseDatabaseUrl('DATABASE_URL', url), release: async () => {} };
+async function external(url: string): Promise<Started> {
+  return { owner: await resolveSsl(parseDatabaseUrl('DATABASE_URL', url)), release: async () => {} };
 }
 
 async function embedded(config: Config, log: (line: string) => void): Promise<Started> {

@@ -101,7 +101,7 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
           await record({ name, kind: 'outcome', detail: { [not_applied]: error.kind } });
           open.delete(name);
           intent_data.delete(name);
-        } else if (error.taken) {
+        } else if (error.accepted) {
           accepted.add(name);
           await commit((tx) => markAccepted(tx, job, name, marker));
         }

@@ -81,7 +81,7 @@ export function requireOffered(
   write: { plural_label: string; needs: readonly OperationName[]; restricted?: boolean },
 ): void {
   const connector = connectorOf(ctx, account.connector);
-  if (write.restricted && write.needs.some((name) => !connector.offers.includes(name))) {
+  if (write.restricted && write.needs.some((name) => !connector.capabilities.includes(name))) {
     throw apiError('restricted_operation', { operation: write.plural_label, emr: emrsOffering(ctx, write.needs) });
   }
   const offers = offersOf(ctx, account);
@@ -99,7 +99,7 @@ export function rejectRestrictedFields(ctx: Context, connector: Connector, field
 
 /** Only the products for which the interface defines restricted writes: single servers of others may offer them too. */
 function emrsOffering(ctx: Context, needs: readonly OperationName[]): string {
-  const able = [...ctx.connectors.values()].filter((each) => needs.every((name) => each.offers.includes(name)));
+  const able = [...ctx.connectors.values()].filter((each) => needs.every((name) => each.capabilities.includes(name)));
   return namesOf(able.filter((each) => each.restricted_fields));
 }
 

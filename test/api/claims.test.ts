@@ -20,9 +20,9 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 async function get(query = '') {
-  const answer = await world.api.call('GET', `/v1/claims?${query}`);
-  expectSchema('claims.list', answer);
-  return answer;
+  const response = await world.api.call('GET', `/v1/claims?${query}`);
+  expectSchema('claims.list', response);
+  return response;
 }
 
 async function ids(query: string): Promise<string[]> {
@@ -31,21 +31,21 @@ async function ids(query: string): Promise<string[]> {
   return body.claims.map((claim: Listed) => claim.id);
 }
 
-const refused = async (query: string, message: string, field: string) =>
+const expectRejected = async (query: string, message: string, field: string) =>
   expectRefusal(await world.api.call('GET', `/v1/claims?${query}`), 400, message, field);
 
 describe('claims', () => {
-  test('are listed whole: a few thousand, each once, every element with every field', async () => {
+  test('are all listed, each once and with every field', async () => {
     expect(total).toBeGreaterThan(1000);
     expect(all).toHaveLength(total);
     expect(new Set(all.map(({ id }) => id)).size).toBe(total);
     const fields = Object.keys(Claim.properties).sort();
     for (const claim of all) expect(Object.keys(claim).sort()).toStrictEqual(fields);
-    const [kept] = await world.owner<{ n: number }[]>`SELECT count(*) AS n FROM claims`;
-    expect(kept?.n).toBe(total);
+    const [stored] = await world.owner<{ n: number }[]>`SELECT count(*) AS n FROM claims`;
+    expect(stored?.n).toBe(total);
   });
 
-  test('come 100 to a page unless told, latest service date first, then by id', async () => {
+  test('are 100 to a page by default, latest service date first, then by id', async () => {
     const { body } = await get();
     expect(Object.keys(body)).toStrictEqual(['success', 'claims', 'pagination']);
     expect(body.pagination).toStrictEqual({
@@ -60,13 +60,13 @@ describe('claims', () => {
     expect(all.map(({ id }) => id)).toStrictEqual(sorted.map(({ id }) => id));
   });
 
-  test('beyond the last page are none', async () => {
+  test('a page after the last one is empty', async () => {
     const { body } = await get('page=1000000');
     expect(body.claims).toStrictEqual([]);
     expect(body.pagination).toMatchObject({ page: 1_000_000, total_count: total });
   });
 
-  test('carry money as numbers, and as decimal strings in their balances', async () => {
+  test('have amounts as numbers, and as decimal strings in balances', async () => {
     for (const claim of all as (Listed & Record<string, unknown>)[]) {
       for (const name of ['total_charge', 'total_payment', 'net_payment', 'balance', 'net_adjustment']) {
         expect(claim[name]).toBeTypeOf('number');
@@ -77,7 +77,7 @@ describe('claims', () => {
     }
   });
 
-  test('hold payments with ERA data and without, lines, insurances and an activity log', async () => {
+  test('have payments with and without ERA data, line items, insurances and an activity log', async () => {
     const parts = (name: string) =>
       (all as unknown as Record<string, Record<string, unknown>[]>[]).flatMap((claim) => claim[name] ?? []);
     for (const name of ['insurances', 'line_items', 'payments', 'billing_activity_log']) {
@@ -88,7 +88,7 @@ describe('claims', () => {
     expect(codes.some((each) => each !== null && Object.keys(each as object).length > 0)).toBe(true);
   });
 
-  test('are narrowed by days of service, the named days included', async () => {
+  test('are filtered by service date, both days inclusive', async () => {
     const days = [...new Set(all.map(({ service_date }) => service_date))].sort();
     const [before = '', day = '', after = ''] = days.slice(days.length - 5);
     const on = (from: string, to: string) =>
@@ -102,7 +102,7 @@ describe('claims', () => {
     expect(await ids('start_date=2999-01-01')).toStrictEqual([]);
   });
 
-  test('are narrowed by patient, by status, and by both', async () => {
+  test('are filtered by patient, by status, and by both', async () => {
     const [sample] = await world.owner<{ patient_mrn: string; claim_status: string }[]>`
       SELECT patient_mrn, claim_status FROM claims ORDER BY service_date DESC LIMIT 1`;
     const { patient_mrn = '', claim_status = '' } = sample ?? {};
@@ -122,32 +122,36 @@ describe('claims', () => {
     expect(await ids(`patient_mrn=${patient_mrn.slice(0, -1)}`)).toStrictEqual([]);
   });
 
-  test('1000 to a page are taken, 1001 are not', async () => {
+  test('accepts page_size=1000 and rejects 1001', async () => {
     expect((await get('page_size=1000')).body.claims).toHaveLength(Math.min(1000, total));
-    await refused('page_size=1001', 'page_size must be at most 1000', 'page_size');
-    await refused('page_size=0', 'page_size must be at least 1', 'page_size');
-    await refused('page=0', 'page must be at least 1', 'page');
+    await expectRejected('page_size=1001', 'page_size must be at most 1000', 'page_size');
+    await expectRejected('page_size=0', 'page_size must be at least 1', 'page_size');
+    await expectRejected('page=0', 'page must be at least 1', 'page');
   });
 
   test.each(['2026-02-30', '02/01/2026', '2026-2-1', 'yesterday', '2026-02-01T00:00:00Z', ''])(
-    'start_date=%s and end_date=%s are refused',
+    'rejects %s as start_date and end_date',
     async (day) => {
       const rule = 'must be a date that exists, in the form YYYY-MM-DD';
-      await refused(`start_date=${encodeURIComponent(day)}`, `start_date ${rule}`, 'start_date');
-      await refused(`end_date=${encodeURIComponent(day)}`, `end_date ${rule}`, 'end_date');
+      await expectRejected(`start_date=${encodeURIComponent(day)}`, `start_date ${rule}`, 'start_date');
+      await expectRejected(`end_date=${encodeURIComponent(day)}`, `end_date ${rule}`, 'end_date');
     },
   );
 
-  test('a range that ends before it starts is refused, one of a day is not', async () => {
-    await refused('start_date=2026-02-02&end_date=2026-02-01', 'end_date must not be before start_date', 'end_date');
+  test('rejects a range that ends before it starts, and accepts a single day', async () => {
+    await expectRejected(
+      'start_date=2026-02-02&end_date=2026-02-01',
+      'end_date must not be before start_date',
+      'end_date',
+    );
     expect((await get('start_date=2026-02-01&end_date=2026-02-01')).status).toBe(200);
   });
 
-  test('an unknown parameter is refused: a mistyped filter must not return everyone', async () => {
-    await refused('mrn=LK100001', 'Unexpected query parameters: mrn', 'mrn');
+  test('rejects an unknown parameter: a misspelled filter must not return all claims', async () => {
+    await expectRejected('mrn=LK100001', 'Unexpected query parameters: mrn', 'mrn');
   });
 
-  test('of another organization are not among them', async () => {
+  test('do not include those of another organization', async () => {
     const access_token = await world.api.link({ user_id: 'elsewhere', org_id: 'elsewhere', staff: 1 });
     const elsewhere = apiOf(world, { ...world.sandbox, access_token });
     await expect.poll(async () => (await elsewhere.call('GET', '/v1/claims')).body.pagination.total_count).toBe(total);
@@ -158,13 +162,13 @@ describe('claims', () => {
   });
 });
 
-describe('a sync', () => {
+describe('a sync of claims', () => {
   const sync = async () => {
     const { job_id } = (await world.api.call('POST', '/v1/sync')).body;
     expect((await world.api.untilEvent(job_id)).event_type).toBe('sync.completed');
   };
 
-  test('brings a changed claim, leaves the others as they are, and takes away what was removed', async () => {
+  test('updates a changed claim, removes a deleted one and leaves the others unchanged', async () => {
     const [changed, removed] = all.slice(0, 2) as [Listed, Listed];
     const control = (method: string, id: string, body?: object) =>
       world.api.control(method, `/control/claims/${id}`, body);

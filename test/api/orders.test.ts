@@ -19,14 +19,14 @@ afterAll(() => world.close());
 const get = (query: string) => world.api.call('GET', `/v1/orders?${query}`);
 
 async function orders(query: string): Promise<Listed[]> {
-  const answer = await get(query);
-  expectSchema('orders.list', answer);
-  expect(Object.keys(answer.body)).toStrictEqual(['success', 'orders']);
-  return answer.body.orders;
+  const response = await get(query);
+  expectSchema('orders.list', response);
+  expect(Object.keys(response.body)).toStrictEqual(['success', 'orders']);
+  return response.body.orders;
 }
 
 describe('orders', () => {
-  test('are listed for every patient that has some, whole and with every field, newest first', async () => {
+  test('of a patient are all listed, with every field, newest first', async () => {
     const counts = await world.owner<{ patient_mrn: string; n: number }[]>`
       SELECT patient_mrn, count(*) AS n FROM orders GROUP BY 1`;
     expect(counts.length).toBeGreaterThan(1);
@@ -46,7 +46,7 @@ describe('orders', () => {
     expect(all.some(({ lab_results }) => lab_results !== null)).toBe(true);
   });
 
-  test('are narrowed by days, the named days included', async () => {
+  test('are filtered by order date, both days inclusive', async () => {
     const all = await orders(`patient_mrn=${mrn}`);
     const days = [...new Set(all.map(({ order_date }) => order_date))].sort();
     expect(days.length).toBeGreaterThan(1);
@@ -61,18 +61,18 @@ describe('orders', () => {
     expect(await orders(`patient_mrn=${mrn}&start_date=2999-01-01`)).toStrictEqual([]);
   });
 
-  test('of an unknown patient are none', async () => {
+  test('of an unknown patient are an empty list', async () => {
     expect(await orders('patient_mrn=nobody')).toStrictEqual([]);
     expect(await orders(`patient_mrn=${mrn.slice(0, -1)}`)).toStrictEqual([]);
   });
 
-  test('need a patient', async () => {
+  test('require patient_mrn', async () => {
     expectRefusal(await get(''), 400, 'Missing required field: patient_mrn', 'patient_mrn');
     expectRefusal(await get('patient_mrn='), 400, 'Missing required field: patient_mrn', 'patient_mrn');
     expectRefusal(await get('start_date=2026-01-01'), 400, 'Missing required field: patient_mrn', 'patient_mrn');
   });
 
-  test.each(['2026-02-30', '01/02/2026', 'today'])('on %s are refused: there is no such date', async (day) => {
+  test.each(['2026-02-30', '01/02/2026', 'today'])('rejects %s, which is not a date', async (day) => {
     const rule = 'must be a date that exists, in the form YYYY-MM-DD';
     for (const field of ['start_date', 'end_date']) {
       const query = `patient_mrn=${mrn}&${field}=${encodeURIComponent(day)}`;
@@ -80,17 +80,17 @@ describe('orders', () => {
     }
   });
 
-  test('from a day to an earlier one are refused', async () => {
-    const answer = await get(`patient_mrn=${mrn}&start_date=2026-02-02&end_date=2026-02-01`);
-    expectRefusal(answer, 400, 'end_date must not be before start_date', 'end_date');
+  test('rejects a range that ends before it starts', async () => {
+    const response = await get(`patient_mrn=${mrn}&start_date=2026-02-02&end_date=2026-02-01`);
+    expectRefusal(response, 400, 'end_date must not be before start_date', 'end_date');
   });
 
-  test('an unknown parameter is refused', async () => {
-    const answer = await get(`patient_mrn=${mrn}&status=done`);
-    expectRefusal(answer, 400, 'Unexpected query parameters: status', 'status');
+  test('rejects an unknown parameter', async () => {
+    const response = await get(`patient_mrn=${mrn}&status=done`);
+    expectRefusal(response, 400, 'Unexpected query parameters: status', 'status');
   });
 
-  test('follow the EMR at a sync, and stay within their organization', async () => {
+  test('are updated by a sync, and only in their organization', async () => {
     const [before] = await orders(`patient_mrn=${mrn}`);
     await world.api.control('PATCH', `/control/orders/${before?.order_id}`, { name: 'Renamed order' });
     const { job_id } = (await world.api.call('POST', '/v1/sync')).body;

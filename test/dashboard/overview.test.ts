@@ -63,7 +63,7 @@ describe('what needs attention', () => {
     await expireAccount(world, 'expired', 1);
     const { attention } = await overview();
     expect(attention.accounts).toMatchObject([
-      { user_id: 'expired', org_id: world.sandbox.org_id, reason: 'Larkspur asks for a new one-time code.' },
+      { user_id: 'expired', org_id: world.sandbox.org_id, reason: 'Larkspur requires a new one-time code.' },
     ]);
     await until('its jobs to be parked', async () => (await own()).parked > 0);
     expect(await own()).toMatchObject({ relink: 1 });

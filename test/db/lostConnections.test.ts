@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { connect, type Sql, type Tx } from '../../sql/connect.ts';
+import { connect, resolveSsl, type Sql, type Tx } from '../../sql/connect.ts';
 import { openListener } from '../../sql/listen.ts';
 import { reconnectPause } from '../../sql/pipelines.ts';
 import { startDatabaseProxy } from '../api/databaseProxy.ts';
@@ -247,4 +247,9 @@ test('a lost listener listens to every channel again, once, and tells that notif
 
 test('the pause before a connection is opened again does not grow', () => {
   for (let n = 0; n < 100; n++) expect(reconnectPause()).toBeLessThanOrEqual(300);
+});
+
+test('sslmode=prefer connects to a server without TLS', async () => {
+  const { address } = database;
+  await expect(resolveSsl({ ...address, ssl: 'prefer' })).resolves.toStrictEqual(address);
 });

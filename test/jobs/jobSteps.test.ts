@@ -73,7 +73,7 @@ describe('a step', () => {
   });
 
   test('that the EMR accepted but does not return is looked up and never sent again', async () => {
-    const emr = fakeEmr({ response: new EmrFailure('unknown_outcome', 'Accepted.', { taken: true }) });
+    const emr = fakeEmr({ response: new EmrFailure('unknown_outcome', 'Accepted.', { accepted: true }) });
     await expect((await load()).write('create', emr.write, 'x')).rejects.toThrow('Accepted.');
     delete emr.behavior.response;
     for (const _attempt of [1, 2]) {
@@ -108,7 +108,7 @@ describe('a step', () => {
     });
 
     test('is sent exactly once more if the EMR had accepted it', async () => {
-      const emr = fakeEmr({ response: new EmrFailure('unknown_outcome', 'Accepted.', { taken: true }) });
+      const emr = fakeEmr({ response: new EmrFailure('unknown_outcome', 'Accepted.', { accepted: true }) });
       await expect((await load()).write('create', emr.write, 'x')).rejects.toThrow('Accepted.');
       await reviewed();
       const again = await load();

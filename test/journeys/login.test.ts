@@ -81,7 +81,7 @@ describe('a link that has expired', () => {
       user_id: sandbox.user_id,
       org_id: sandbox.org_id,
       emr_name: 'larkspur',
-      reason: 'Larkspur asks for a new one-time code.',
+      reason: 'Larkspur requires a new one-time code.',
     });
 
     const refused = [

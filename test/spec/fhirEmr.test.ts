@@ -13,7 +13,7 @@ let server: FhirServer;
 beforeAll(async () => {
   [world, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(async () => {
   await world.close();
   await server.close();
@@ -69,7 +69,7 @@ test(row('DEC-049'), async () => {
     const lacking = await linkFhir(world, server, { user_id: `lacking-${index}`, org_id: `lacking-${index}` });
     const before = await acceptedWork(world);
     expectRefusal(await ask(lacking), 400, `This EMR does not offer ${operation}.`);
-    server.calm();
+    server.reset();
     const { operations, idempotency_keys } = await acceptedWork(world);
     expect({ operations, idempotency_keys }).toStrictEqual({
       operations: before.operations,

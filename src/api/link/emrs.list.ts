@@ -45,7 +45,7 @@ function answer(known: Context['connectors']) {
       ...(connector.sign_in_ways && {
         sign_in_ways: connector.sign_in_ways.map(({ name, label, fields }) => ({ name, label, fields: [...fields] })),
       }),
-      capabilities: [...connector.offers],
+      capabilities: [...connector.capabilities],
     })),
   };
 }

@@ -1,6 +1,6 @@
 import { endpoint } from '../../http/endpoint.ts';
 import { createLinkToken } from '../../link/createLinkToken.ts';
-import { LinkTokenRequest, TokenAnswer } from '../../model/link.ts';
+import { LinkTokenRequest, TokenResponse } from '../../model/link.ts';
 
 export default endpoint({
   id: 'link.token.create',
@@ -13,7 +13,7 @@ export default endpoint({
   description:
     'Opens Link for a new account or, with `access_token`, to re-link an existing one. `emr_name` and `emr_instance_domain` are required for the first user of an organization. The token can be used once, within 30 minutes.',
   body: LinkTokenRequest,
-  response: TokenAnswer,
+  response: TokenResponse,
   errors: [
     'personal_user_id',
     'emr_name_unknown',

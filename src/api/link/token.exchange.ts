@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
 import { exchangePublicToken } from '../../link/exchangePublicToken.ts';
 import { text } from '../../model/fields.ts';
-import { TokenAnswer } from '../../model/link.ts';
+import { TokenResponse } from '../../model/link.ts';
 
 export default endpoint({
   id: 'link.token.exchange',
@@ -13,7 +13,7 @@ export default endpoint({
   auth: 'client',
   summary: 'Exchange a public token for an access token',
   query: Type.Object({ public_token: text() }),
-  response: TokenAnswer,
+  response: TokenResponse,
   errors: ['public_token_invalid'],
   found_in: { public_token: 'POST /sandbox/public_token/create#/public_token' },
   handle: async ({ ctx, client, query }) => ({

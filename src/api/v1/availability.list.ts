@@ -1,5 +1,5 @@
 import { endpoint } from '../../http/endpoint.ts';
-import { AvailabilityAnswer, AvailabilityQuery } from '../../model/availability.ts';
+import { AvailabilityQuery, AvailabilityResponse } from '../../model/availability.ts';
 import { readAvailability } from '../../records/readAvailability.ts';
 
 export default endpoint({
@@ -13,7 +13,7 @@ export default endpoint({
   description:
     'Returns when providers are free, based on their hours and schedule. `gaps` returns the longest free ranges within shifts, `slots` the openings left in the visit-type rules of the shifts, and `equal_slots` ranges of exactly `max_slot_duration` minutes. Inactive and hidden providers are excluded.',
   query: AvailabilityQuery,
-  response: AvailabilityAnswer,
+  response: AvailabilityResponse,
   errors: ['provider_not_found', 'location_not_found'],
   handle: ({ ctx, account, query }) => readAvailability(ctx.db, account, query),
 });

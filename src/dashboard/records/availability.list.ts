@@ -1,5 +1,5 @@
 import { endpoint } from '../../http/endpoint.ts';
-import { AvailabilityAnswer, AvailabilityQuery } from '../../model/availability.ts';
+import { AvailabilityQuery, AvailabilityResponse } from '../../model/availability.ts';
 import { readAvailability } from '../../records/readAvailability.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 
@@ -13,7 +13,7 @@ export default endpoint({
   summary: 'List availability, as the API returns it',
   params: organization_params,
   query: AvailabilityQuery,
-  response: AvailabilityAnswer,
+  response: AvailabilityResponse,
   errors: ['record_not_found', 'provider_not_found', 'location_not_found'],
   handle: async ({ ctx, client, params, query }) =>
     readAvailability(ctx.db, await openOrganization(ctx, client, params), query),

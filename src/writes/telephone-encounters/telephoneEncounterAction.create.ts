@@ -1,5 +1,5 @@
 import type { EventOf } from '../../events.ts';
-import { TelephoneEncounterActionRequest } from '../../model/telephoneEncounterAction.ts';
+import { TelephoneEncounterActionRequest } from '../../model/telephoneEncounter.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { failureFields } from '../write.ts';
 
