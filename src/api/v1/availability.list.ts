@@ -7,9 +7,9 @@ export default endpoint({
   method: 'GET',
   path: '/v1/availability',
   auth: 'account',
-  summary: 'Say when providers are free, by their hours and the schedule',
+  summary: 'Find out when providers are free, according to their hours and schedule',
   description:
-    '`gaps` gives the longest free ranges within shifts, `slots` the places that are left in the shifts’ visit-type rules, `equal_slots` ranges cut into pieces of exactly `max_slot_duration` minutes. Providers that are inactive or hidden are left out.',
+    '`gaps` returns the longest free ranges within shifts, `slots` the visits left in the shifts’ visit-type rules, and `equal_slots` pieces of exactly `max_slot_duration` minutes. Inactive and hidden providers are left out.',
   query: AvailabilityQuery,
   response: AvailabilityResponse,
   errors: ['provider_not_found', 'location_not_found'],

@@ -12,7 +12,7 @@ export default endpoint({
   auth: 'account',
   audited: false,
   summary:
-    'Read what the EMR instance accepts: its zone, visit types and statuses, languages, required patient fields, and what it can do',
+    'Read the settings of the EMR instance: time zone, visit types and statuses, languages, required patient fields and capabilities',
   response: Type.Object({ success, data: Settings }),
   handle: async ({ ctx, account }) =>
     new JsonText(await readSettings(ctx.db, { ...account, capabilities: offersOf(ctx, account) })),

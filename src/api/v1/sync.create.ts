@@ -9,7 +9,7 @@ export default endpoint({
   method: 'POST',
   path: '/v1/sync',
   auth: 'account',
-  summary: 'Read the organization’s records anew from the EMR; ends in sync.completed or sync.failed',
+  summary: 'Sync the organization’s records from the EMR; finishes with sync.completed or sync.failed',
   body: Type.Object({}),
   response: Type.Object({
     success,
@@ -23,8 +23,8 @@ export default endpoint({
       account.client_id,
       idempotency,
       async () => {
-        const of = { ...account, account_id: account.id };
-        const { id, job_id } = await requestSync(ctx, ctx.db.service, of, {
+        const target = { ...account, account_id: account.id };
+        const { id, job_id } = await requestSync(ctx, ctx.db.service, target, {
           announce: true,
           idempotency,
           auditStatement,
