@@ -24,8 +24,8 @@ async function main(): Promise<void> {
   const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-bench-'));
   const config = loadConfig({ LOG_LEVEL: 'silent', DATA_DIR: data_dir });
   const server = await openServer(config, () => {});
-  const owner = connect(server.address, { max: 1 });
-  const db = openDatabase(server.address, 2);
+  const owner = connect(server.owner, { max: 1 });
+  const db = openDatabase(server.roles, 2);
   try {
     const client_id = newId();
     await owner`INSERT INTO clients (id, public_id, name, mode) VALUES (${client_id}, 'bench', 'Bench', 'test')`;

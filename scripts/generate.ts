@@ -3,16 +3,15 @@ import { dirname, join } from 'node:path';
 import { endpoints } from '../src/api/endpoints.ts';
 import { openApi } from '../src/openapi/openApi.ts';
 import { version } from '../src/version.ts';
-import { conformancePage, readConformance } from './conformance.ts';
+import { conformancePage } from './conformance.ts';
+import { dashboardApi } from './dashboardApi.ts';
 import { emrsPage } from './pages/emrs.ts';
 import { errorsPage } from './pages/errors.ts';
 import { eventsPage } from './pages/events.ts';
+import { schemaPage } from './pages/schema.ts';
 import { envExample, settingsPage } from './pages/settings.ts';
 
-/**
- * Writes every file that is derived from the catalogues; with --check it only says which of them are out of date.
- * Run by `npm run generate` and, as a check, by `npm test`.
- */
+/** Writes every generated file. With --check (run by `npm test`) it only reports which files are out of date. */
 const root = process.cwd();
 const document = openApi(endpoints, { version, base_url: 'http://127.0.0.1:4000' });
 const files: Record<string, string> = {
@@ -21,7 +20,9 @@ const files: Record<string, string> = {
   'docs/reference/errors.md': errorsPage(document),
   'docs/reference/events.md': eventsPage(document),
   'docs/reference/emrs.md': emrsPage(),
-  'docs/reference/conformance.md': conformancePage(await readConformance(root)),
+  'docs/reference/schema.md': await schemaPage(),
+  'docs/reference/conformance.md': conformancePage(root),
+  'web/dashboard/service/api.gen.ts': await dashboardApi(),
   'docs/reference/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
 };
 
@@ -40,5 +41,5 @@ if (checking && stale.length > 0) {
   process.stderr.write(`Out of date: ${stale.join(', ')}. Run: npm run generate\n`);
   process.exitCode = 1;
 } else if (!checking) {
-  process.stdout.write(stale.length > 0 ? `Written: ${stale.join(', ')}\n` : 'Everything was up to date.\n');
+  process.stdout.write(stale.length > 0 ? `Written: ${stale.join(', ')}\n` : 'Everything is up to date.\n');
 }

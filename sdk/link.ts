@@ -1,15 +1,15 @@
-/** What Link ended with. Your server exchanges the public token for the permanent access token. */
+/** Link's result. Your server exchanges the public token for the permanent access token. */
 export type LinkOutcome = { outcome: 'linked'; public_token: string } | { outcome: 'exited'; reason: string };
 
 export type OpenLinkOptions = {
   /** The link token that your server got from `POST /link/token/create`. */
   token: string;
-  /** Where the service stands: `https://chartwire.example.org`. Or say where its script is. */
+  /** The URL of the service, `https://chartwire.example.org`, or of its script. */
   baseUrl?: string;
   scriptUrl?: string;
-  /** A step was reached; never with anything that a person typed. */
+  /** Reports a step, without any input. */
   onEvent?: (name: string, details: { code?: string }) => void;
-  /** Takes Link away; the promise is then rejected with the signal's reason. */
+  /** Removes Link and rejects the promise with the signal's reason. */
   signal?: AbortSignal;
 };
 
@@ -23,65 +23,65 @@ type CobaltLink = {
   }): Handle;
 };
 
-/** Only one Link is shown at a time: who waits for the one before is told that it was replaced. */
+/** Ends the open Link with the reason `replaced`, because only one Link is open at a time. */
 let replace: (() => void) | undefined;
 
-/** Opens Link over the page and waits for its end. Rejected only when the script cannot be loaded, or when aborted. */
+/** Opens Link over the page and waits for its result. Rejects only if the script cannot be loaded or the signal aborts. */
 export async function openLink(options: OpenLinkOptions): Promise<LinkOutcome> {
   const { token, onEvent, signal } = options;
   signal?.throwIfAborted();
-  const link = await loadScript(addressOf(options));
+  const link = await loadScript(scriptUrlOf(options));
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const handle = link.init({
       token,
-      onSuccess: (public_token) => settle(() => resolve({ outcome: 'linked', public_token })),
-      onExit: (reason) => settle(() => resolve({ outcome: 'exited', reason })),
+      onSuccess: (public_token) => finish(() => resolve({ outcome: 'linked', public_token })),
+      onExit: (reason) => finish(() => resolve({ outcome: 'exited', reason })),
       ...(onEvent && { onEvent }),
     });
     const abort = () => {
       handle.destroy();
-      settle(() => reject(signal?.reason));
+      finish(() => reject(signal?.reason));
     };
-    const settle = (end: () => void) => {
+    const finish = (end: () => void) => {
       signal?.removeEventListener('abort', abort);
       end();
     };
     signal?.addEventListener('abort', abort);
     replace?.();
-    replace = () => settle(() => resolve({ outcome: 'exited', reason: 'replaced' }));
+    replace = () => finish(() => resolve({ outcome: 'exited', reason: 'replaced' }));
   });
 }
 
-function addressOf({ scriptUrl, baseUrl }: OpenLinkOptions): string {
+function scriptUrlOf({ scriptUrl, baseUrl }: OpenLinkOptions): string {
   if (scriptUrl !== undefined) return scriptUrl;
   if (baseUrl === undefined) throw new TypeError('openLink needs baseUrl or scriptUrl.');
   return `${baseUrl.replace(/\/+$/, '')}/link/v1/link.js`;
 }
 
-/** One load per address, however often Link is opened. A load that failed is tried again the next time. */
+/** Each script is loaded once. A failed load is retried the next time. */
 const loads = new Map<string, Promise<CobaltLink>>();
 
-function loadScript(address: string): Promise<CobaltLink> {
-  const known = loads.get(address);
-  if (known) return known;
+function loadScript(url: string): Promise<CobaltLink> {
+  const loading = loads.get(url);
+  if (loading) return loading;
   const load = new Promise<CobaltLink>((resolve, reject) => {
     const script = document.createElement('script');
     const fail = (message: string) => {
-      loads.delete(address);
+      loads.delete(url);
       script.remove();
       reject(new Error(message));
     };
-    script.src = address;
+    script.src = url;
     script.onload = () => {
-      // The script defines this name, or it is not our script.
+      // Defined by Link's script.
       const { CobaltLink } = window as unknown as { CobaltLink?: CobaltLink };
       if (CobaltLink) resolve(CobaltLink);
-      else fail(`${address} is not the script of Link.`);
+      else fail(`${url} is not the Link script.`);
     };
-    script.onerror = () => fail(`The script of Link could not be loaded from ${address}.`);
+    script.onerror = () => fail(`The Link script could not be loaded from ${url}.`);
     document.head.append(script);
   });
-  loads.set(address, load);
+  loads.set(url, load);
   return load;
 }

@@ -2,28 +2,28 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import { type OpenLinkOptions, openLink } from './link.ts';
 
 export type UseLinkOptions = Pick<OpenLinkOptions, 'baseUrl' | 'scriptUrl' | 'onEvent'> & {
-  /** The clinic's account is linked: send the public token to your server. */
+  /** The account is linked. Send the public token to your server. */
   onSuccess: (public_token: string) => void;
-  /** The person left Link, and why. */
+  /** Link closed without success. */
   onExit?: (reason: string) => void;
 };
 
 export type UseLink = {
-  /** Opens Link with a fresh link token. While it is open another call does nothing. */
+  /** Opens Link with a new link token. Does nothing while Link is open. */
   open: (token: string) => void;
   isOpen: boolean;
-  /** Why Link could not be opened at all: its script was not loaded. */
+  /** Link's script could not be loaded. */
   error: Error | null;
 };
 
-/** Link for React. Link closes with the component that opened it; no callback comes after that. */
+/** Link for React. Link closes when the component unmounts; no callback is called after that. */
 export function useLink(options: UseLinkOptions): UseLink {
   const [isOpen, setOpen] = useState(false);
   const [error, setError] = useState<Error | null>(null);
-  // The callbacks of the newest render are called, and a new function does not open Link anew.
-  const newest = useRef(options);
+  // Always calls the callbacks of the latest render, without making `open` depend on them.
+  const latest = useRef(options);
   useEffect(() => {
-    newest.current = options;
+    latest.current = options;
   });
   const running = useRef<AbortController | null>(null);
   useEffect(
@@ -39,7 +39,7 @@ export function useLink(options: UseLinkOptions): UseLink {
     running.current = controller;
     setOpen(true);
     setError(null);
-    const { baseUrl, scriptUrl } = newest.current;
+    const { baseUrl, scriptUrl } = latest.current;
     const leave = () => {
       running.current = null;
       setOpen(false);
@@ -48,19 +48,19 @@ export function useLink(options: UseLinkOptions): UseLink {
       token,
       ...(baseUrl === undefined ? {} : { baseUrl }),
       ...(scriptUrl === undefined ? {} : { scriptUrl }),
-      onEvent: (name, details) => newest.current.onEvent?.(name, details),
+      onEvent: (name, details) => latest.current.onEvent?.(name, details),
       signal: controller.signal,
     }).then(
       (end) => {
         if (controller.signal.aborted) return;
         leave();
-        if (end.outcome === 'linked') newest.current.onSuccess(end.public_token);
-        else newest.current.onExit?.(end.reason);
+        if (end.outcome === 'linked') latest.current.onSuccess(end.public_token);
+        else latest.current.onExit?.(end.reason);
       },
       (cause: unknown) => {
         if (controller.signal.aborted) return;
         leave();
-        setError(cause instanceof Error ? cause : new Error('Link could not be opened.', { cause }));
+        setError(cause instanceof Error ? cause : new Error('Could not open Link.', { cause }));
       },
     );
   }, []);

@@ -3,7 +3,7 @@ import { nullable } from './model/fields.ts';
 
 type EventKind = {
   summary: string;
-  /** Whether the envelope carries `job_id`, and whether it carries `access_token_reference_id`. */
+  /** Whether the envelope carries `job_id` and `access_token_reference_id`. */
   names_job: boolean;
   names_account: boolean;
   data: TSchema;
@@ -27,10 +27,10 @@ const action = {
 
 const document = { document_id: Type.String(), patient_mrn: Type.String(), folder_name: Type.String() };
 
-/** Why something failed, for programs (`code`) and for people. */
+/** Why something failed: `code` for programs, `description` for people. */
 const reasons = Type.Array(Type.Object({ code: Type.String(), description: Type.String() }));
 
-/** What a write changed in the EMR, field by field; `note` only where the EMR saved something else than it was sent. */
+/** What a write changed in the EMR, field by field. `note` is present only if the EMR saved a different value. */
 const audit_trail = Type.Array(
   Type.Object({
     field_label: Type.String(),
@@ -56,16 +56,16 @@ const synced = Type.Record(Type.String(), Type.Integer(), {
   examples: [{ locations: 3, providers: 8, patients: 200 }],
 });
 
-/** Every event the service sends, with exactly its data fields. The reference page is generated from this table. */
+/** The event catalogue, with exactly the data fields of each. `docs/reference/events.md` is generated from it. */
 export const events = {
   'telephone_encounter.created': {
-    summary: 'The telephone encounter stands in the EMR, with its refill where one was requested.',
+    summary: 'The telephone encounter was created in the EMR, including the refill if one was requested.',
     names_job: true,
     names_account: true,
     data: Type.Object({ ...encounter, refill_medication_name: Type.Optional(Type.String()) }),
   },
   'telephone_encounter.created_partial': {
-    summary: 'The telephone encounter stands in the EMR, but the refill could not be added to it.',
+    summary: 'The telephone encounter was created in the EMR, but the refill could not be added.',
     names_job: true,
     names_account: true,
     data: Type.Object({
@@ -75,7 +75,7 @@ export const events = {
     }),
   },
   'telephone_encounter.failed': {
-    summary: 'The telephone encounter was not created, or its outcome could not be established.',
+    summary: 'The telephone encounter was not created, or its outcome is unknown.',
     names_job: true,
     names_account: true,
     data: Type.Object({
@@ -86,7 +86,7 @@ export const events = {
     }),
   },
   'telephone_encounter_action.created': {
-    summary: 'The action was appended to the action log of the telephone encounter.',
+    summary: 'The action was added to the telephone encounter’s action log.',
     names_job: true,
     names_account: true,
     data: Type.Object(action),
@@ -103,13 +103,13 @@ export const events = {
     }),
   },
   'patient.created': {
-    summary: 'The patient has a chart in the EMR.',
+    summary: 'The patient was created in the EMR.',
     names_job: true,
     names_account: true,
     data: Type.Object({ patient_id: Type.String(), mrn: Type.String() }),
   },
   'patient.failed': {
-    summary: 'The patient was not created; of a duplicate, the MRN of the patient there is.',
+    summary: 'The patient was not created. For a duplicate, the event carries the MRN of the existing patient.',
     names_job: true,
     names_account: true,
     data: Type.Object({
@@ -120,37 +120,37 @@ export const events = {
     }),
   },
   'patient.updated': {
-    summary: 'The changes of a patient stand in the EMR.',
+    summary: 'The patient was updated in the EMR.',
     names_job: true,
     names_account: true,
     data: Type.Object({ patient_id: Type.String(), mrn: Type.String(), audit_trail }),
   },
   'patient.update_failed': {
-    summary: 'The changes of a patient were not made; the patient keeps the values there were.',
+    summary: 'The patient was not updated and keeps the previous values.',
     names_job: true,
     names_account: true,
     data: Type.Object({ patient_id: Type.String(), mrn: Type.String(), failure_reason: Type.String(), reasons }),
   },
   'patient.insurance.added': {
-    summary: 'The insurance stands in the patient’s chart.',
+    summary: 'The insurance was added to the patient’s chart.',
     names_job: true,
     names_account: true,
     data: Type.Object(insurance),
   },
   'patient.insurance.updated': {
-    summary: 'The changes of an insurance stand in the patient’s chart.',
+    summary: 'The insurance was updated in the patient’s chart.',
     names_job: true,
     names_account: true,
     data: Type.Object(insurance),
   },
   'patient.insurance.failed': {
-    summary: 'The insurance was not added or changed.',
+    summary: 'The insurance was not added or updated.',
     names_job: true,
     names_account: true,
     data: Type.Object({ patient_insurance_id: Type.String(), patient_mrn: Type.String(), error: Type.String() }),
   },
   'patient.live_fetch_completed': {
-    summary: 'Patients were read live from the EMR. With exactly one, its fields also stand directly in data.',
+    summary: 'The live fetch finished. If exactly one patient was found, its fields are also placed directly in data.',
     names_job: true,
     names_account: true,
     data: Type.Object(
@@ -181,13 +181,13 @@ export const events = {
     ),
   },
   'patient.live_fetch_failed': {
-    summary: 'Patients could not be read from the EMR.',
+    summary: 'The live fetch failed.',
     names_job: true,
     names_account: true,
     data: Type.Object({ failure_reason: Type.String(), reasons }),
   },
   'appointment.created': {
-    summary: 'The appointment stands in the EMR’s schedule.',
+    summary: 'The appointment was booked in the EMR.',
     names_job: true,
     names_account: true,
     data: Type.Object({
@@ -202,7 +202,7 @@ export const events = {
     }),
   },
   'appointment.failed': {
-    summary: 'The appointment was not booked; on a conflict, what stands in its way.',
+    summary: 'The appointment was not booked. For a conflict, the event says what it conflicts with.',
     names_job: true,
     names_account: true,
     data: Type.Object({
@@ -217,7 +217,7 @@ export const events = {
     }),
   },
   'document.uploaded': {
-    summary: 'The document stands in the patient’s chart.',
+    summary: 'The document was uploaded to the patient’s chart.',
     names_job: false,
     names_account: false,
     data: Type.Object(document),
@@ -229,13 +229,13 @@ export const events = {
     data: Type.Object({ ...document, failure_reason: Type.String() }),
   },
   'sync.completed': {
-    summary: 'A sync asked for with POST /v1/sync has finished: how many records of each kind the EMR holds.',
+    summary: 'A sync started with POST /v1/sync finished. The event carries the number of records of each kind.',
     names_job: true,
     names_account: true,
     data: Type.Object({ org_id: Type.String(), records: synced }),
   },
   'sync.failed': {
-    summary: 'A sync asked for with POST /v1/sync could not be finished.',
+    summary: 'A sync started with POST /v1/sync failed.',
     names_job: true,
     names_account: true,
     data: Type.Object({
@@ -245,7 +245,7 @@ export const events = {
     }),
   },
   login_required: {
-    summary: 'The link to an EMR account has expired. Run Link in update mode; its waiting jobs then go on.',
+    summary: 'The link to an EMR account has expired. Run Link in update mode; waiting jobs then resume.',
     names_job: false,
     names_account: true,
     data: Type.Object({
@@ -260,18 +260,18 @@ export const events = {
 
 export type EventType = keyof typeof events;
 export type EventData<T extends EventType> = Static<(typeof events)[T]['data']>;
-/** One event as a pair of its type and exactly its data. */
+/** An event type paired with its data. */
 export type EventOf<T extends EventType = EventType> = { [K in T]: { type: K; data: EventData<K> } }[T];
 
 export const event_types = Object.keys(events) as EventType[];
 
-/** MRNs of the patients that an event's data, a job's input or a request is about, as far as it says. */
-export function patientsOf(said: unknown): string[] {
-  if (typeof said !== 'object' || said === null) return [];
-  const { patient_mrn, mrn, duplicate_patient_mrn, patients } = said as Record<string, unknown>;
-  const of_each = Array.isArray(patients) ? patients.map((each) => (each as { mrn?: unknown } | null)?.mrn) : [];
-  return [patient_mrn, mrn, duplicate_patient_mrn, ...of_each].filter(
-    // What PostgreSQL cannot store is nobody's MRN.
-    (value): value is string => typeof value === 'string' && value !== '' && !value.includes('\0'),
+/** The MRNs found in an event's data, a job's input or a request. */
+export function patientsOf(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const { patient_mrn, mrn, duplicate_patient_mrn, patients } = value as Record<string, unknown>;
+  const from_patients = Array.isArray(patients) ? patients.map((each) => (each as { mrn?: unknown } | null)?.mrn) : [];
+  return [patient_mrn, mrn, duplicate_patient_mrn, ...from_patients].filter(
+    // PostgreSQL cannot store a NUL character.
+    (each): each is string => typeof each === 'string' && each !== '' && !each.includes('\0'),
   );
 }

@@ -1,4 +1,4 @@
-/** A small application that links EMR accounts: `node examples/lightbox/server.mjs`, beside `npm start`. */
+/** A small application that links EMR accounts. Run `npm start` first, then `node examples/lightbox/server.mjs`. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const page = readFileSync(new URL('index.html', import.meta.url), 'utf8').replac
 
 const routes = {
   'GET /': () => ({ type: 'text/html; charset=utf-8', body: page }),
-  // Step 1: our server makes a link token, with credentials that no browser ever sees.
+  // Step 1: create a link token. The credentials never reach the browser.
   'POST /link-token': async (_url, { hosted }) => {
     const body = {
       user_id: 'example-user',
@@ -21,7 +21,7 @@ const routes = {
     };
     return json(await call('/link/token/create', { method: 'POST', body: JSON.stringify(body) }));
   },
-  // Step 3: our server exchanges the public token, and keeps the access token for itself.
+  // Step 3: exchange the public token. The access token stays on the server.
   'POST /linked': async (_url, { public_token }) => json(await exchange(public_token)),
   'GET /callback': async (url) => {
     const { providers } = await exchange(url.searchParams.get('token'));
@@ -33,8 +33,8 @@ createServer(async (request, response) => {
   const url = new URL(request.url, `http://127.0.0.1:${port}`);
   try {
     const body = request.method === 'POST' ? JSON.parse(Buffer.concat(await request.toArray())) : {};
-    const answer = await routes[`${request.method} ${url.pathname}`]?.(url, body);
-    response.writeHead(answer ? 200 : 404, { 'content-type': answer?.type ?? 'text/plain' }).end(answer?.body);
+    const result = await routes[`${request.method} ${url.pathname}`]?.(url, body);
+    response.writeHead(result ? 200 : 404, { 'content-type': result?.type ?? 'text/plain' }).end(result?.body);
   } catch (error) {
     response.writeHead(502, { 'content-type': 'application/json' }).end(JSON.stringify({ message: error.message }));
   }
@@ -46,18 +46,18 @@ createServer(async (request, response) => {
 
 async function exchange(public_token) {
   const { token } = await call(`/link/token/exchange?public_token=${encodeURIComponent(public_token ?? '')}`);
-  // The first sync is under way; in an application of your own the access token goes to your database now.
+  // Your application stores the access token here. The first sync is still running.
   const { providers } = await call('/v1/providers', { headers: { access_token: token } });
   return { linked: true, providers: providers.length };
 }
 
 async function call(path, options = {}) {
-  const answer = await fetch(sandbox.base_url + path, {
+  const response = await fetch(sandbox.base_url + path, {
     ...options,
     headers: { ...headers, ...options.headers, ...(options.body && { 'content-type': 'application/json' }) },
   });
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(body.message);
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.message);
   return body;
 }
 

@@ -4,7 +4,7 @@ import type { Document } from '../../src/openapi/document.ts';
 import { errorsOf } from '../../src/openapi/openApi.ts';
 import { code, json, page, table } from './markdown.ts';
 
-/** Beyond this many endpoints a list of them tells less than their number. */
+/** Above this number of endpoints the page shows the number instead of a list. */
 const listed_max = 8;
 
 export function errorsPage(document: Document): string {
@@ -13,14 +13,14 @@ export function errorsPage(document: Document): string {
     return [String(status), code(name), message, where(name as ErrorCode)];
   });
   const { post } = document.paths['/v1/telephone-encounters'] ?? {};
-  const shown = (status: string) =>
+  const example = (status: string) =>
     Object.values(post?.responses[status]?.content?.['application/json']?.examples ?? {})[0]?.value;
   return page('Errors', [
-    'Every apiError has an HTTP status and this body. `message` is for people, `code` for programs; it never changes. `field` is there where one field is at fault. `request_id` is also in the header `x-request-id`: quote it when you ask for help.',
-    json(shown('404')),
-    '`login_required` alone has exactly these three fields. The account’s link has expired: run Link in update mode, and waiting work goes on.',
-    json(shown('403')),
-    'Try again later: 408, 409 `idempotency_key_running`, 429 (after `retry-after` seconds), 500 and 503. Everything else stays refused until the request or its surroundings change. `{…}` marks what differs from case to case.',
+    'Every error has an HTTP status and this body. `message` is for people and may change. `code` is for programs and never changes. `field` is present if one field is at fault. `request_id` is also sent in the `x-request-id` header; include it when you ask for help.',
+    json(example('404')),
+    '`login_required` has exactly these three fields. It means that the account’s link has expired. Run Link in update mode; waiting jobs then resume.',
+    json(example('403')),
+    'Retry these after a pause: 408, 409 `idempotency_key_running`, 429 (after `retry-after` seconds), 500 and 503. Other errors recur until the request, or the data it refers to, changes. `{…}` is a placeholder.',
     table(['Status', 'Code', 'Message', 'Endpoints'], rows),
   ]);
 }
@@ -28,15 +28,15 @@ export function errorsPage(document: Document): string {
 function where(name: ErrorCode): string {
   const users = endpoints.filter((each) => errorsOf(each).includes(name));
   if (users.length === endpoints.length) return 'all';
-  if (users.length === 0) return apartFromEndpoints(name);
+  if (users.length === 0) return placeOf(name);
   return users.length > listed_max ? `${users.length} endpoints` : users.map((each) => code(each.id)).join(', ');
 }
 
-/** Errors that no endpoint of the reference answers with, and where they are met instead. */
-const apart: Record<string, readonly ErrorCode[]> = {
-  'any address': ['request_malformed', 'route_not_found', 'request_timeout', 'headers_too_large'],
-  'Link’s page': ['emr_page_declined', 'page_sign_in_unknown', 'link_unknown', 'link_expired', 'link_used'],
-  'the reference page': ['sandbox_values_refused'],
+/** Errors that no documented endpoint returns, and where they occur instead. */
+const undocumented: Record<string, readonly ErrorCode[]> = {
+  'any URL': ['request_malformed', 'route_not_found', 'request_timeout', 'headers_too_large'],
+  'the Link page': ['emr_page_declined', 'page_sign_in_unknown', 'link_unknown', 'link_expired', 'link_used'],
+  'the docs page': ['sandbox_values_refused'],
   'the dashboard': [
     'operator_credentials_wrong',
     'operator_code_required',
@@ -54,8 +54,8 @@ const apart: Record<string, readonly ErrorCode[]> = {
   ],
 };
 
-function apartFromEndpoints(name: ErrorCode): string {
-  const place = Object.keys(apart).find((each) => apart[each]?.includes(name));
-  if (!place) throw new Error(`No endpoint answers with ${name}: say in scripts/pages/errors.ts where it is met.`);
+function placeOf(name: ErrorCode): string {
+  const place = Object.keys(undocumented).find((each) => undocumented[each]?.includes(name));
+  if (!place) throw new Error(`No endpoint returns ${name}: add it to the list in scripts/pages/errors.ts.`);
   return place;
 }

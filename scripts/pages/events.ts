@@ -2,17 +2,17 @@ import { endpoints } from '../../src/api/endpoints.ts';
 import { fieldsOf, typeOf } from '../../src/docs/fieldTable.ts';
 import { type EventType, event_types } from '../../src/events.ts';
 import type { Document } from '../../src/openapi/document.ts';
-import { ladder_ms } from '../../src/webhooks/ladder.ts';
+import { retry_delays_ms } from '../../src/webhooks/retrySchedule.ts';
 import { retry } from '../../src/worker/backoff.ts';
 import { code, json, page, table } from './markdown.ts';
 
 export function eventsPage(document: Document): string {
-  const steps = ladder_ms.map((ms) => (ms === 0 ? 'at once' : duration(ms)));
+  const steps = retry_delays_ms.map((ms) => (ms === 0 ? 'immediately' : duration(ms)));
   return page('Events', [
-    'Every event is a POST to the registered addresses that want its type, with the body `{ id, object: "event", created, type, job_id, access_token_reference_id, data }`. It is signed as Standard Webhooks prescribe (`webhook-id`, `webhook-timestamp`, `webhook-signature`) and with `cobalt-verification`, the hex HMAC-SHA256 of the raw body keyed with the newest secret. The reference page at `/docs` shows how to verify one.',
-    `A delivery that fails is tried ${steps.join(', ')} after the try before it, each moved by up to 20 % either way; a receiver's \`Retry-After\` is honored. Jobs whose EMR cannot be reached are tried again after ${duration(retry.first_ms)}, doubling to ${duration(retry.longest_ms)}, for ${duration(retry.total_ms)}.`,
+    'Every event is sent as a POST request to each webhook endpoint that subscribes to its type. The body is `{ id, object: "event", created, type, job_id, access_token_reference_id, data }`. Requests are signed according to [Standard Webhooks](https://www.standardwebhooks.com) (`webhook-id`, `webhook-timestamp`, `webhook-signature`) and with `cobalt-verification`, the hex HMAC-SHA256 of the raw body keyed with the newest secret. The page at `/docs` shows how to verify a signature.',
+    `A delivery is attempted up to ${steps.length} times: ${steps.join(', ')} after the previous attempt, with ±20 % jitter. A \`Retry-After\` header from the receiver is honored. If the EMR of a job is unreachable, the job is retried after ${duration(retry.first_ms)}, doubling to ${duration(retry.longest_ms)}, for ${duration(retry.total_ms)}.`,
     table(
-      ['Type', 'What has happened', 'After'],
+      ['Type', 'Meaning', 'Sent after'],
       event_types.map((type) => summary(document, type)),
     ),
     ...event_types.map((type) => section(document, type)),
@@ -35,14 +35,14 @@ function section(document: Document, type: EventType): string {
   const rows = fieldsOf(envelope.data ?? {}).map((field) => [
     code(field.name),
     typeOf(field.schema),
-    field.required ? 'always' : 'only when it applies',
+    field.required ? 'always' : 'if applicable',
     field.schema.description ?? '',
   ]);
   return [
     `## ${type}`,
     summary,
-    ...(absent.length > 0 ? [`Carries no ${absent.map(code).join(' and no ')}.`] : []),
-    table(['Field of data', 'Type', 'Present', 'Meaning'], rows),
+    ...(absent.length > 0 ? [`The envelope has no ${absent.map(code).join(' and no ')}.`] : []),
+    table(['Field of `data`', 'Type', 'Present', 'Description'], rows),
     json(content?.example),
   ].join('\n\n');
 }

@@ -3,20 +3,21 @@ import { code, page, table } from './markdown.ts';
 
 export function envExample(): string {
   const lines = Object.entries(settings).map(
-    ([name, { about, example, default: fallback }]) => `# ${about}\n# Default: ${fallback}\n#${name}=${example}\n`,
+    ([name, { description, example, default: fallback }]) =>
+      `# ${description}\n# Default: ${fallback}\n#${name}=${example}\n`,
   );
-  return `# Settings of Chartwire. Copy this file to .env and uncomment what you change; the environment wins over the file.\n\n${lines.join('\n')}`;
+  return `# Chartwire settings. Copy this file to .env and uncomment what you change. Environment variables override the file.\n\n${lines.join('\n')}`;
 }
 
 export function settingsPage(): string {
-  const rows = Object.entries(settings).map(([name, { about, default: fallback, example }]) => [
+  const rows = Object.entries(settings).map(([name, { description, default: fallback, example }]) => [
     code(name),
-    about,
+    description,
     fallback,
     example === '' || example === fallback ? '' : code(example),
   ]);
   return page('Settings', [
-    'Read from the environment, or from `.env` beside `package.json`; the environment wins. A malformed one stops the start with one sentence that says what to write instead.',
-    table(['Setting', 'What it does', 'Default', 'For example'], rows),
+    'Settings come from environment variables or from a `.env` file next to `package.json`; environment variables take precedence. If a setting is invalid, the service does not start and prints what to change.',
+    table(['Setting', 'Description', 'Default', 'Example'], rows),
   ]);
 }

@@ -16,11 +16,11 @@ export type Account = {
   connector: string;
   reference_id: string;
   status: 'active' | 'login_required' | 'revoked';
-  /** What its server can do, as found out when it was linked; null: all that the connector offers. See offersOf. */
+  /** The operations its server supports, as discovered at linking; null: all operations of the connector. */
   offers: readonly OperationName[] | null;
 };
 
-/** The account an access token opens. A revoked one is as unknown as one that never was. */
+/** The account of an access token. A revoked account is treated as unknown. */
 export function findAccountByToken(ctx: Context, access_token: string): Promise<Account | undefined> {
   const hash = hashToken(access_token);
   return ctx.lookups.find(`account ${hash.toString('hex')}`, async () => {
@@ -53,7 +53,7 @@ export async function readAccount(tx: Tx, account_id: string): Promise<StoredAcc
   return row;
 }
 
-/** The account that an address names, or the refusal that there is none. */
+/** Reads an account by the id in a path, or throws record_not_found. */
 export async function getAccount(tx: Tx, account_id: string): Promise<StoredAccount> {
   const id = parseId(account_id);
   const account = id && (await readAccount(tx, id));
@@ -61,16 +61,16 @@ export async function getAccount(tx: Tx, account_id: string): Promise<StoredAcco
   return account;
 }
 
-/** What each sealed value of an account is bound to: moved to another row or column it does not open. */
+/** The bindings of an account's sealed values: moved to another row or column they cannot be decrypted. */
 export const bindings = {
   token: (account_id: string) => `access_token:${account_id}`,
   credentials: (account_id: string) => `credentials:${account_id}`,
   grant: (account_id: string) => `grant:${account_id}`,
 };
 
-/** The accounts of a client that need a person, and why. */
+/** A client's accounts that must be linked again, and why. */
 export function listLoginRequired(db: Database, client_id: string): Promise<Attention['accounts']> {
-  return db.read<Attention['accounts'][number]>(
+  return db.search<Attention['accounts'][number]>(
     client_id,
     (sql) => sql`SELECT accounts.id, user_id, org_id, status_reason AS reason
       FROM accounts JOIN organizations ON organizations.id = organization_id

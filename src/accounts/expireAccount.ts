@@ -5,8 +5,9 @@ import { emitEvent } from '../webhooks/emitEvent.ts';
 import { readAccount } from './accounts.ts';
 
 /**
- * The EMR wants a person: marks the account, tells the client once, and sets its waiting jobs aside, all in one
- * transaction. An account that was linked after this job's try began, or revoked, is left alone. Says whether it needs a person.
+ * Marks an account as `login_required`, sends the event once and parks the account's queued jobs, in one transaction.
+ * An account that was linked again after this job's attempt started, or revoked, is left alone. Returns whether the
+ * account must be linked again.
  */
 export async function expireAccount(ctx: Context, job: Job, reason: string): Promise<boolean> {
   const { client_id, account_id } = job;
@@ -35,6 +36,6 @@ export async function expireAccount(ctx: Context, job: Job, reason: string): Pro
     return true;
   });
   ctx.lookups.clear();
-  ctx.bell.ring('chartwire_deliveries');
+  ctx.notifications.notify('chartwire_deliveries');
   return needed;
 }

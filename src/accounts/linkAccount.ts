@@ -19,15 +19,15 @@ export type NewLink = {
 };
 
 /**
- * Stores an account after its sign-in succeeded, and its organization with the first one. Linked again, it is the
- * same account with the same access token, its new credentials take over, and its parked jobs go on.
+ * Stores an account after a successful sign-in, and its organization with the first account. Linking again keeps the
+ * account and its access token, replaces the credentials and resumes parked jobs.
  */
 export async function linkAccount(
   ctx: Context,
   tx: Tx,
   link: NewLink,
 ): Promise<{ account_id: string; organization_id: string }> {
-  const organization_id = await layOrganization(tx, link);
+  const organization_id = await ensureOrganization(tx, link);
   const [known] = await tx<{ id: string; status: string }[]>`
     SELECT id, status FROM accounts WHERE organization_id = ${organization_id} AND user_id = ${link.user_id} FOR UPDATE`;
   const account_id = known?.id ?? newId();
@@ -36,11 +36,11 @@ export async function linkAccount(
   const credentials = await seal(bindings.credentials(account_id), JSON.stringify(link.credentials));
   const grant = await seal(bindings.grant(account_id), JSON.stringify(link.signed_in.grant));
   const { user } = link.signed_in;
-  const offers = link.signed_in.offers ? [...link.signed_in.offers] : null;
+  const offers = link.signed_in.capabilities ? [...link.signed_in.capabilities] : null;
   const token = newToken('access_token');
   const token_sealed = await seal(bindings.token(account_id), token);
   if (known) {
-    // A token that was revoked stays dead: the account comes back with another one.
+    // A revoked token stays invalid: the account gets a new one.
     if (known.status === 'revoked') {
       await tx`UPDATE accounts SET token_hash = ${hashToken(token)}, token_sealed = ${token_sealed}
                 WHERE id = ${account_id}`;
@@ -61,8 +61,8 @@ export async function linkAccount(
   return { account_id, organization_id };
 }
 
-async function layOrganization(tx: Tx, link: NewLink): Promise<string> {
-  // One account may see less of the EMR than another: that it is told no zone must not move the practice's clock.
+async function ensureOrganization(tx: Tx, link: NewLink): Promise<string> {
+  // One account may see less of the EMR than another: if it cannot read the time zone, the practice keeps its zone.
   const zone = link.signed_in.timezone ?? null;
   const [row] = await tx<{ id: string; connector: string; emr_address: string }[]>`
     INSERT INTO organizations AS present (id, client_id, org_id, connector, emr_address, timezone)
@@ -71,7 +71,7 @@ async function layOrganization(tx: Tx, link: NewLink): Promise<string> {
     ON CONFLICT (client_id, org_id) DO UPDATE SET timezone = coalesce(${zone}::text, present.timezone)
     RETURNING id, connector, emr_address`;
   if (!row) throw new Error('An upsert returned no row.');
-  // Two first links of one organization may be under way at once; the one that ends second must be to the same EMR.
+  // Two first links of one organization may run at once; the second to finish must be to the same EMR.
   if (row.connector !== link.connector) throw apiError('emr_name_mismatch');
   if (row.emr_address !== link.emr_address) throw apiError('emr_domain_mismatch');
   return row.id;

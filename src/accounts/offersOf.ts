@@ -3,9 +3,9 @@ import type { Context } from '../context.ts';
 import type { Account } from './accounts.ts';
 import { connectorOf } from './openAccount.ts';
 
-/** What can be asked of the EMR behind an account: what its connector knows, less what this very server lacks. */
+/** The operations available for an account: those of its connector, minus those its server lacks. */
 export function offersOf(ctx: Context, account: Pick<Account, 'connector' | 'offers'>): readonly OperationName[] {
-  const { offers } = connectorOf(ctx, account.connector);
+  const { capabilities } = connectorOf(ctx, account.connector);
   const found = account.offers;
-  return found === null ? offers : offers.filter((name) => found.includes(name));
+  return found === null ? capabilities : capabilities.filter((name) => found.includes(name));
 }

@@ -8,21 +8,21 @@ import {
 import type { Context } from '../context.ts';
 import { bindings, readAccount, type StoredAccount } from './accounts.ts';
 
-/** An account whose EMR can be spoken to. */
+/** An account with its credentials unsealed, ready for EMR calls. */
 export type OpenAccount = {
   account: StoredAccount;
   connector: Connector;
   operations: Partial<Operations>;
   /**
-   * Asks the server anew what it can do, and keeps it. The account must be opened anew after that: the sign-in may have
-   * been renewed with it, and `operations` would renew once more by what is no longer good.
+   * Discovers the server's capabilities again and stores them. Open the account again afterwards: this may have renewed
+   * the session, and `operations` would try to renew it with a refresh token that is no longer valid.
    */
   lookAgain: () => Promise<void>;
 };
 
 /**
- * Opens a linked account with its sealed credentials. One that needs a person fails with `login_required`, one
- * that was revoked with `refused`, which is final.
+ * Opens a linked account with its sealed credentials. Throws `login_required` if it must be linked again, and `refused`,
+ * which is final, if it was revoked.
  */
 export async function openAccount(
   ctx: Context,
@@ -31,7 +31,6 @@ export async function openAccount(
 ): Promise<OpenAccount> {
   const opened = await ctx.db.tenant(who.client_id, async (tx) => {
     const account = await readAccount(tx, who.account_id);
-    // Nobody will link it again: whatever still waits for it has come to its end.
     if (account?.status === 'revoked') throw new EmrFailure('refused', 'The account link was revoked.');
     if (account?.status !== 'active') return undefined;
     return {
@@ -43,25 +42,25 @@ export async function openAccount(
   if (!opened) throw new EmrFailure('login_required', 'The account link has expired.');
   const { account } = opened;
   const connector = connectorOf(ctx, account.connector);
-  let kept = account.grant_sealed;
-  const door = { address: account.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys };
+  let stored_grant = account.grant_sealed;
+  const endpoint = { address: account.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys };
   const access = {
     // Both were sealed by linkAccount from values of these types.
     credentials: JSON.parse(opened.credentials),
     grant: JSON.parse(opened.grant),
     timezone: account.timezone,
-    keepGrant: async (grant: Grant) => {
-      kept = await keepGrant(ctx, account, kept, grant);
+    saveGrant: async (grant: Grant) => {
+      stored_grant = await storeGrant(ctx, account, stored_grant, grant);
     },
   };
   return {
     account,
     connector,
-    operations: connector.open(door, access),
+    operations: connector.open(endpoint, access),
     lookAgain: async () => {
-      const found = await connector.discover?.(door, access);
+      const found = await connector.refreshCapabilities?.(endpoint, access);
       if (!found) return;
-      kept = await keepGrant(ctx, account, kept, found.grant, found.offers);
+      stored_grant = await storeGrant(ctx, account, stored_grant, found.grant, found.capabilities);
       ctx.lookups.clear();
     },
   };
@@ -74,10 +73,10 @@ export function connectorOf(ctx: Pick<Context, 'connectors'>, name: string): Con
 }
 
 /**
- * A renewed session takes the place of the one it was made from. Another lane may have renewed it too, or a person may
- * have linked the account anew: then theirs stands, and this one serves only whoever made it.
+ * Replaces a stored session with its renewal. If another lane has renewed it too, or the account was linked again
+ * meanwhile, the stored one is kept and this one is used by its caller only.
  */
-async function keepGrant(
+async function storeGrant(
   ctx: Context,
   account: StoredAccount,
   before: Buffer,
@@ -89,7 +88,7 @@ async function keepGrant(
     const sealed = await ctx.vault.seal(tx, owner, bindings.grant(account.id), JSON.stringify(grant));
     const rows = await tx`UPDATE accounts SET grant_sealed = ${sealed} ${offers ? tx`, offers = ${[...offers]}` : tx``}
                            WHERE id = ${account.id} AND grant_sealed = ${before} RETURNING id`;
-    // Requests are refused by what was looked up.
+    // Requests are checked against cached capabilities.
     if (offers) await tx`SELECT pg_notify('chartwire_access', '')`;
     return rows.length > 0 ? sealed : before;
   });

@@ -3,7 +3,7 @@ import { parseId } from '../ids.ts';
 import type { OrganizationChoice } from '../model/dashboard/records.ts';
 import { connectorOf } from './openAccount.ts';
 
-/** The organizations of a client, first linked first, for an operator to choose from. */
+/** A client's organizations in the order they were linked, for the dashboard's selection. */
 export async function listOrganizations(ctx: Context, client_id: string): Promise<OrganizationChoice[]> {
   const rows = await ctx.db.read<Omit<OrganizationChoice, 'emr_name'> & { connector: string }>(
     client_id,
@@ -12,17 +12,17 @@ export async function listOrganizations(ctx: Context, client_id: string): Promis
   return rows.map(({ connector, ...row }) => ({ ...row, emr_name: connectorOf(ctx, connector).display_name }));
 }
 
-/** An organization of a client by its id, in whatever spelling; undefined when the client has none of it. */
+/** A client's organization by its id, with or without hyphens; undefined if the client has none with this id. */
 export async function findOrganization(
   ctx: Context,
   client_id: string,
   id: string,
 ): Promise<{ id: string; timezone: string } | undefined> {
-  const asked = parseId(id);
-  if (!asked) return undefined;
+  const parsed = parseId(id);
+  if (!parsed) return undefined;
   const [row] = await ctx.db.read<{ id: string; timezone: string }>(
     client_id,
-    (sql) => sql`SELECT id, timezone FROM organizations WHERE id = ${asked}`,
+    (sql) => sql`SELECT id, timezone FROM organizations WHERE id = ${parsed}`,
   );
   return row;
 }

@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { bindings, getAccount } from './accounts.ts';
 
-/** The access token of an account, for a person who will put it to use. A revoked one opens nothing any more. */
+/** An account's access token, for display to an operator. */
 export async function revealToken(ctx: Context, client_id: string, account_id: string): Promise<string> {
   return ctx.db.tenant(client_id, async (tx) => {
     const account = await getAccount(tx, account_id);

@@ -5,14 +5,13 @@ import { getAccount } from './accounts.ts';
 import { connectorOf } from './openAccount.ts';
 
 /**
- * Ends an account for good: its access token dies, what the EMR gave us to come back with is forgotten, and links that
- * were made for it no longer open. Jobs that wait are woken and not removed: each ends by its own next try as failed
- * (or for review, where a write may have arrived unseen), so that its event is sent and its record settled.
- * Gives how many wait.
+ * Revokes an account: its access token stops working, its credentials and session are deleted, and its open links become
+ * invalid. Queued jobs are woken rather than removed: each fails in its next attempt (or goes to review if a write may
+ * have arrived), so that its event is sent and its record updated. Returns how many jobs are unfinished.
  */
 export async function revokeAccount(ctx: Pick<Context, 'connectors'>, tx: Tx, account_id: string): Promise<number> {
   const { id } = await getAccount(tx, account_id);
-  // Whoever parks a job or links the account locks this row first.
+  // Parking jobs and linking lock this row first, too.
   await tx`SELECT FROM accounts WHERE id = ${id} FOR NO KEY UPDATE`;
   const account = await getAccount(tx, id);
   if (account.status === 'revoked') return 0;

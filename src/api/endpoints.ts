@@ -27,7 +27,7 @@ import { rotateById, rotateOldest } from './v1/webhook.rotate-secret.ts';
 import webhookEventsList from './v1/webhook-events.list.ts';
 import webhookEventsResend from './v1/webhook-events.resend.ts';
 
-/** Every endpoint of the public API, in the order of the reference. */
+/** The public API, in the order of the reference within each group. */
 export const endpoints: readonly Endpoint[] = byResource([
   linkTokenCreate,
   linkTokenExchange,

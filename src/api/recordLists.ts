@@ -14,6 +14,8 @@ export const recordLists: readonly Endpoint[] = record_kinds.flatMap((kind) =>
 function listEndpoint(kind: Kind, list: RecordList): Endpoint {
   const declared = {
     id: `${kind.name.replaceAll('_', '-')}.list`,
+    surface: 'api',
+    group: kind.group,
     method: 'GET',
     path: pathOf(kind),
     auth: 'account',

@@ -1,70 +1,74 @@
-import type { Fragment, Sql, Tx } from '../db/database.ts';
+import type { Fragment, Query, Row, Statement, Tx } from '../db/database.ts';
 import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
 import type { AuditRow } from './stamp.ts';
 
-/** A record with its place in the chain. */
+/** A record with its position in the chain. */
 export type SealedRow = AuditRow & { position: number; chain: Buffer };
 
 export type Link = { id: string; position: number; chain: Buffer };
 
-/** Adds records in one statement, which is the same one for any number of them. */
-export function insertRecords(sql: Sql | Tx, rows: readonly AuditRow[], condition: Fragment = sql`true`): Fragment {
-  const told = rows.map((row) => ({ ...row, mac: row.mac.toString('hex') }));
+/** Inserts records with a statement whose text does not depend on their number. */
+export function insertRecords(
+  sql: Query,
+  rows: readonly AuditRow[],
+  condition: Fragment = sql`true`,
+): Statement<Row[]> {
+  const values = rows.map((row) => ({ ...row, mac: row.mac.toString('hex') }));
   return sql`
     INSERT INTO audit_records (id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id,
                                subject, patients, detail, mac)
     SELECT id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id, subject, patients,
            detail::json, decode(mac, 'hex')
-      FROM json_to_recordset(${JSON.stringify(told)}::text::json) AS told (id uuid, at timestamptz, client_id uuid,
+      FROM json_to_recordset(${JSON.stringify(values)}::text::json) AS entry (id uuid, at timestamptz, client_id uuid,
              actor_kind text, actor text, account_id uuid, action text, outcome text, request_id uuid, job_id bigint,
              subject text, patients bigint[], detail text, mac text)
      WHERE ${condition}`;
 }
 
-/** Records that have no place in the chain yet, oldest first. */
-export function findUnsealed(sql: Sql | Tx, limit: number): Promise<{ id: string; mac: Buffer }[]> {
+/** Records that are not part of the chain yet, oldest first. */
+export function findUnsealed(sql: Query, limit: number): Promise<{ id: string; mac: Buffer }[]> {
   return sql<{ id: string; mac: Buffer }[]>`
     SELECT id, mac FROM audit_records WHERE position IS NULL ORDER BY id LIMIT ${limit}`;
 }
 
 export async function linkRecords(tx: Tx, links: readonly Link[]): Promise<void> {
-  const told = links.map((link) => ({ ...link, chain: link.chain.toString('hex') }));
+  const values = links.map((link) => ({ ...link, chain: link.chain.toString('hex') }));
   await tx`
-    UPDATE audit_records SET position = told.position, chain = decode(told.chain, 'hex')
-      FROM json_to_recordset(${JSON.stringify(told)}::text::json) AS told (id uuid, position bigint, chain text)
-     WHERE audit_records.id = told.id`;
+    UPDATE audit_records SET position = link.position, chain = decode(link.chain, 'hex')
+      FROM json_to_recordset(${JSON.stringify(values)}::text::json) AS link (id uuid, position bigint, chain text)
+     WHERE audit_records.id = link.id`;
 }
 
-/** The next records of the chain, in its order. */
-export function readChain(sql: Sql, range: { after: number; up_to: number; limit: number }): Promise<SealedRow[]> {
-  return sql<SealedRow[]>`SELECT ${whole(sql)}, position, chain FROM audit_records
+/** The next records of the chain, in order. */
+export function readChain(sql: Query, range: { after: number; up_to: number; limit: number }): Promise<SealedRow[]> {
+  return sql<SealedRow[]>`SELECT ${coveredColumns(sql)}, position, chain FROM audit_records
     WHERE position > ${range.after} AND position <= ${range.up_to} ORDER BY position LIMIT ${range.limit}`;
 }
 
-/** The next records that have no place in the chain, by id. */
-export function readUnsealed(sql: Sql, after: string, limit: number): Promise<AuditRow[]> {
-  return sql<AuditRow[]>`SELECT ${whole(sql)} FROM audit_records
+/** The next records that are not part of the chain yet, by id. */
+export function readUnsealed(sql: Query, after: string, limit: number): Promise<AuditRow[]> {
+  return sql<AuditRow[]>`SELECT ${coveredColumns(sql)} FROM audit_records
     WHERE position IS NULL AND id > ${after} ORDER BY id LIMIT ${limit}`;
 }
 
-/** How many records there are about, for somebody who waits for all of them to be read. */
-export async function lastPosition(sql: Sql | Tx): Promise<number> {
+/** The position of the last sealed record; used as the total in progress reports. */
+export async function lastPosition(sql: Query): Promise<number> {
   const [row] = await sql<{ last: number | null }[]>`SELECT max(position) AS last FROM audit_records`;
   return row?.last ?? 0;
 }
 
-/** What records are looked for by. The clients are all there are, or the one that was asked for. */
+/** Search criteria. Without client_id, records of all clients match. */
 export type AuditQuery = Omit<AuditSearch, 'client_id' | 'patient_mrn' | 'page_size'> & {
   client_id?: string | undefined;
-  /** Marks of the patient, one for each client who may have such a patient. */
+  /** Patient marks, one for each client that may have the patient. */
   patients?: string[] | undefined;
   limit: number;
 };
 
-/** Records as the dashboard shows them, newest first. Ids hold the time, so days are ranges of ids. */
-export function findRecords(sql: Sql, query: AuditQuery): Promise<AuditRecord[]> {
+/** Records for the dashboard, newest first. Ids contain the time, so days are ranges of ids. */
+export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[]> {
   const { client_id, actor_kind, actor, action, from, to, before, patients, limit } = query;
-  const asked = [
+  const conditions = [
     client_id === undefined ? undefined : sql`record.client_id = ${client_id}`,
     actor_kind === undefined ? undefined : sql`actor_kind = ${actor_kind}`,
     actor === undefined ? undefined : sql`actor = ${actor}`,
@@ -72,7 +76,7 @@ export function findRecords(sql: Sql, query: AuditQuery): Promise<AuditRecord[]>
     from === undefined ? undefined : sql`record.id >= ${firstIdOf(from)}`,
     to === undefined ? undefined : sql`record.id < ${firstIdOf(to)}`,
     before === undefined ? undefined : sql`record.id < ${before}`,
-    // OFFSET 0: by itself the planner walks all records from the newest, to find the few of one patient.
+    // OFFSET 0: without it the planner scans all records from the newest to find the few of one patient.
     patients === undefined
       ? undefined
       : sql`record.id IN (SELECT id FROM audit_records WHERE patients && ${patients}::bigint[] OFFSET 0)`,
@@ -83,17 +87,17 @@ export function findRecords(sql: Sql, query: AuditQuery): Promise<AuditRecord[]>
            cardinality(patients) AS patients, detail, position
       FROM audit_records AS record LEFT JOIN clients ON clients.id = record.client_id
            LEFT JOIN accounts ON accounts.id = record.account_id
-     WHERE ${asked.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
+     WHERE ${conditions.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
      ORDER BY record.id DESC LIMIT ${limit}`;
 }
 
-/** No id of this moment or a later one is smaller. */
+/** The smallest possible id of this time. */
 function firstIdOf(moment: string): string {
   return Date.parse(moment).toString(16).padStart(12, '0').padEnd(32, '0');
 }
 
-/** Every column that the mac covers, and the mac. */
-function whole(sql: Sql): Fragment {
+/** Every column covered by the MAC, and the MAC. */
+function coveredColumns(sql: Query): Fragment {
   return sql`id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id, subject,
     patients::text[] AS patients, detail::text AS detail, mac`;
 }

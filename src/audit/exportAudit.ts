@@ -20,7 +20,7 @@ const columns = [
   'id',
 ] as const satisfies (keyof AuditRecord)[];
 
-/** The records that a search finds as the text of a CSV file, newest first, some at a time. */
+/** Yields the records of a search as CSV text, newest first, page by page. */
 export async function* exportAudit(
   ctx: Pick<Context, 'db' | 'system_keys'>,
   search: Omit<AuditSearch, 'before' | 'page_size'>,
@@ -38,7 +38,7 @@ function lineOf(values: readonly string[]): string {
   return `${values.map(cell).join(',')}\r\n`;
 }
 
-/** A spreadsheet takes what begins so for a formula; with a quote before it, it is a text. */
+/** Spreadsheets treat a value with such a start as a formula; a leading quote makes it text. */
 function cell(value: string): string {
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return `"${text.replaceAll('"', '""')}"`;

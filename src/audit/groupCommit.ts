@@ -1,9 +1,9 @@
-/** Entries that may wait for the insert that is on its way; and as many as one insert takes. */
+/** Entries per insert. */
 const batch_max = 500;
 
 /**
- * Writes entries in as few inserts as there is time for: while one is on its way, the entries that come gather for the
- * next. Alone, an entry waits for nothing; under load hundreds share a synced commit. Each is told when its own is in.
+ * Group commit: entries that arrive while an insert is running are written together by the next one. A single entry does
+ * not wait; under load hundreds share one synced commit. `add` resolves when the entry is committed.
  */
 export function groupCommit<Entry>(write: (entries: readonly Entry[]) => Promise<unknown>) {
   type Waiting = { entry: Entry; resolve: () => void; reject: (error: unknown) => void };
@@ -29,10 +29,10 @@ export function groupCommit<Entry>(write: (entries: readonly Entry[]) => Promise
         waiting.push({ entry, resolve, reject });
         writing ??= drain();
       }),
-    /** How many wait for the insert after the present one. */
+    /** How many entries wait for the next insert. */
     waiting: () => waiting.length,
-    /** Resolves when everything that was added is written, or was refused. */
-    settled: async (): Promise<void> => {
+    /** Resolves when all added entries are written or have failed. */
+    flushed: async (): Promise<void> => {
       await writing;
     },
   };

@@ -1,25 +1,25 @@
 import type { Audit } from '../context.ts';
 import type { Database } from '../db/database.ts';
 import type { SystemKeys } from '../security/systemKeys.ts';
-import { layHead } from './auditHead.ts';
+import { createHead } from './auditHead.ts';
 import { insertRecords } from './auditRecords.ts';
 import { groupCommit } from './groupCommit.ts';
 import { type AuditRow, openStamp } from './stamp.ts';
 
 /**
- * Opens the audit trail. A record is inserted without its place in the chain: chaining inside each transaction made
- * them wait for one another and cut accepted writes to a third. One sealer links them a second later (sealAudit.ts).
+ * Opens the audit trail. Records are inserted unchained: chaining inside each transaction serialized them and cut the
+ * rate of accepted writes to a third. A sealer links them a second later (sealAudit.ts).
  */
 export async function openAudit(db: Database, keys: SystemKeys): Promise<Audit & { close(): Promise<void> }> {
-  await layHead(db.system, keys.key('audit.chain'));
+  await createHead(db.system, keys.key('audit.chain'));
   const { stamp } = openStamp(keys);
-  const group = groupCommit<AuditRow>((rows) => insertRecords(db.system, rows));
+  const group = groupCommit<AuditRow>((rows) => insertRecords(db.system.pooled, rows));
   return {
     record: (entry) => group.add(stamp(entry)),
     recordInTransaction: async (tx, entry) => {
       await insertRecords(tx, [stamp(entry)]);
     },
     recordStatement: (sql, entry, condition) => insertRecords(sql, [stamp(entry)], condition),
-    close: group.settled,
+    close: group.flushed,
   };
 }

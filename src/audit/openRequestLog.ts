@@ -2,18 +2,18 @@ import type { Context, LoggedRequest, RequestLog } from '../context.ts';
 import { groupCommit } from './groupCommit.ts';
 import { insertRequests } from './requests.ts';
 
-/** Requests that wait to be stored: some seconds of a busy process, two megabytes. */
+/** Requests waiting to be stored: a few seconds of a busy process, two megabytes. */
 const waiting_max = 10_000;
-/** Anybody can send requests without being known; more than this of them in a second tell nothing new. */
-const strangers_per_second = 20;
+/** Unauthenticated requests beyond this rate are not logged: anyone can send them, and more of them add no information. */
+const unauthenticated_per_second = 20;
 
-/** Opens the log of requests. With the database away it forgets and counts: answers do not wait for it. */
+/** Opens the request log. If the database is unavailable, requests are dropped and counted; responses never wait for it. */
 export function openRequestLog(
   { db, metrics }: Pick<Context, 'db' | 'metrics'>,
   now: () => number = () => Date.now(),
 ): RequestLog & { close(): Promise<void> } {
-  const group = groupCommit<LoggedRequest>((requests) => insertRequests(db.system, requests));
-  const admit = strangerLimit(now);
+  const group = groupCommit<LoggedRequest>((requests) => insertRequests(db.system.pooled, requests));
+  const admit = unauthenticatedLimit(now);
   return {
     add: (request) => {
       if (group.waiting() >= waiting_max || (request.client_id === null && !admit())) {
@@ -22,20 +22,20 @@ export function openRequestLog(
       }
       group.add(request).catch(() => metrics.requests_unlogged.inc());
     },
-    close: group.settled,
+    close: group.flushed,
   };
 }
 
-function strangerLimit(now: () => number): () => boolean {
+function unauthenticatedLimit(now: () => number): () => boolean {
   let second = 0;
   let admitted = 0;
   return () => {
-    const present = Math.floor(now() / 1000);
-    if (present !== second) {
-      second = present;
+    const current = Math.floor(now() / 1000);
+    if (current !== second) {
+      second = current;
       admitted = 0;
     }
     admitted += 1;
-    return admitted <= strangers_per_second;
+    return admitted <= unauthenticated_per_second;
   };
 }

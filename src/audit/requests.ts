@@ -1,14 +1,14 @@
 import type { Context, LoggedRequest } from '../context.ts';
-import type { Sql } from '../db/database.ts';
+import type { Query, Sql } from '../db/database.ts';
 import type { RequestRow, RequestSearch } from '../model/dashboard/requests.ts';
 
-export async function insertRequests(system: Sql, requests: readonly LoggedRequest[]): Promise<void> {
-  // The id holds the time at which the request came.
-  const told = requests.map((each) => ({ ...each, at: new Date(Number.parseInt(each.id.slice(0, 12), 16)) }));
+export async function insertRequests(system: Query, requests: readonly LoggedRequest[]): Promise<void> {
+  // The id contains the time of arrival.
+  const values = requests.map((each) => ({ ...each, at: new Date(Number.parseInt(each.id.slice(0, 12), 16)) }));
   await system`
     INSERT INTO requests (id, at, client_id, account_id, endpoint, method, status, duration_ms, code)
     SELECT id, at, client_id, account_id, endpoint, method, status, duration_ms, code
-      FROM json_to_recordset(${JSON.stringify(told)}::text::json) AS told (id uuid, at timestamptz, client_id uuid,
+      FROM json_to_recordset(${JSON.stringify(values)}::text::json) AS entry (id uuid, at timestamptz, client_id uuid,
              account_id uuid, endpoint text, method text, status integer, duration_ms integer, code text)
     ON CONFLICT DO NOTHING`;
 }
@@ -25,16 +25,16 @@ export async function listRequests(
   ctx: Pick<Context, 'db'>,
   search: RequestSearch,
 ): Promise<{ rows: RequestRow[]; next: string | null }> {
-  const { system: sql } = ctx.db;
+  const sql = ctx.db.system.pooled;
   const { id, client_id, endpoint, status, duration_ms_min, before, page_size = 50 } = search;
   const [at_least, below] = statuses[status ?? 'failed'];
-  const asked = [
+  const conditions = [
     id === undefined ? undefined : sql`requests.id = ${id}`,
     client_id === undefined
       ? undefined
       : sql`requests.client_id = (SELECT id FROM clients WHERE public_id = ${client_id})`,
     endpoint === undefined ? undefined : sql`endpoint = ${endpoint}`,
-    // Written out, not as a parameter: so the planner sees that the index of failures serves.
+    // A literal rather than a parameter, so that the planner can use the partial index on failures.
     status === undefined || status === '2xx' ? undefined : sql`requests.status >= 400`,
     status === undefined ? undefined : sql`requests.status >= ${at_least} AND requests.status < ${below}`,
     duration_ms_min === undefined ? undefined : sql`duration_ms >= ${duration_ms_min}`,
@@ -45,17 +45,17 @@ export async function listRequests(
            accounts.reference_id AS account, endpoint, method, requests.status, duration_ms, code
       FROM requests LEFT JOIN clients ON clients.id = requests.client_id
            LEFT JOIN accounts ON accounts.id = requests.account_id
-     WHERE ${asked.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
+     WHERE ${conditions.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
      ORDER BY requests.id DESC LIMIT ${page_size + 1}`;
   const rows = found.slice(0, page_size);
   return { rows, next: found.length > page_size ? (rows.at(-1)?.id ?? null) : null };
 }
 
-/** Deletes what is past its days, a batch per statement. */
+/** Deletes expired requests, one batch per statement. */
 export async function purgeRequests(system: Sql, days: number, batch = 10_000): Promise<number> {
   let total = 0;
   for (let deleted = batch; deleted === batch; total += deleted) {
-    const gone = await system`
+    const gone = await system.pooled`
       DELETE FROM requests WHERE id IN (
         SELECT id FROM requests WHERE at < now() - make_interval(days => ${days}) ORDER BY id LIMIT ${batch})`;
     deleted = gone.count;

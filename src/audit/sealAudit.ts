@@ -3,16 +3,16 @@ import { type Head, linkOf, moveHead, readHead } from './auditHead.ts';
 import { findUnsealed, type Link, linkRecords } from './auditRecords.ts';
 
 /**
- * Gives records that have none their places in the chain, in batches, each a transaction. Of several processes one
- * does it at a time: two would link to the same head. Returns how many it linked.
+ * Appends unchained records to the chain, in batches, each in a transaction. One process at a time: two would link to
+ * the same head. Returns how many records were linked.
  */
 export async function sealAudit(ctx: Pick<Context, 'db' | 'system_keys'>, batch = 2_000): Promise<number> {
   const { system } = ctx.db;
   const key = ctx.system_keys.key('audit.chain');
   let total = 0;
   for (let sealed = batch; sealed === batch; total += sealed) {
-    // The common look, at an empty index, needs neither transaction nor lock.
-    if ((await findUnsealed(system, 1)).length === 0) break;
+    // The usual case, an empty index, needs neither a transaction nor a lock.
+    if ((await findUnsealed(system.pooled, 1)).length === 0) break;
     sealed = await system.begin(async (tx) => {
       const [lock] = await tx<{ mine: boolean }[]>`
         SELECT pg_try_advisory_xact_lock(hashtextextended('chartwire.audit', 0)) AS mine`;

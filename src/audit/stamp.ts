@@ -3,7 +3,7 @@ import type { AuditEntry } from '../context.ts';
 import { newId } from '../ids.ts';
 import type { SystemKeys } from '../security/systemKeys.ts';
 
-/** A record as the table holds it, but for its place in the chain. */
+/** A record as stored, except for its position in the chain. */
 export type AuditRow = Required<
   Omit<AuditEntry, 'mrns' | 'detail' | 'account_id' | 'request_id' | 'job_id' | 'subject'>
 > & {
@@ -13,19 +13,19 @@ export type AuditRow = Required<
   request_id: string | null;
   job_id: number | null;
   subject: string | null;
-  /** Marks, as decimal digits: a number of JavaScript does not hold 64 bits. */
+  /** Patient marks as decimal digits: JavaScript numbers cannot represent 64 bits. */
   patients: string[];
-  /** The JSON text, to the letter. */
+  /** The exact JSON text. */
   detail: string | null;
   mac: Buffer;
 };
 
 export type Stamp = {
-  /** Makes an entry a record, with an id, the time, the patients' marks and the mac over all of it. */
+  /** Turns an entry into a record with id, time, patient marks and a MAC over all of it. */
   stamp(entry: AuditEntry): AuditRow;
-  /** Whether a record says what it said when it was made. */
+  /** Whether a record is unchanged since it was created. */
   isGenuine(row: AuditRow): boolean;
-  /** The patient of a client, as records name it. */
+  /** The mark that stands for a client's patient in records. */
   mark(client_id: string, mrn: string): string;
 };
 
@@ -42,7 +42,7 @@ export function openStamp(keys: SystemKeys): Stamp {
       const patients = client_id === null ? [] : [...new Set(mrns)].map((mrn) => mark(client_id, mrn));
       const row = {
         id,
-        // The id holds its time; taken from there, the two cannot disagree.
+        // Taken from the id, so that the two always agree.
         at: new Date(Number.parseInt(id.slice(0, 12), 16)),
         client_id,
         actor_kind: entry.actor_kind,
@@ -61,7 +61,7 @@ export function openStamp(keys: SystemKeys): Stamp {
   };
 }
 
-/** One spelling of everything that a record says; a list in JSON cannot be cut at another place. */
+/** The canonical text of a record. A JSON array leaves no ambiguity about where a field ends. */
 function canonical(row: Omit<AuditRow, 'mac'>): string {
   return JSON.stringify([
     row.id,
@@ -80,10 +80,10 @@ function canonical(row: Omit<AuditRow, 'mac'>): string {
   ]);
 }
 
-/** Marks that are kept; a mark takes 5 µs to make and 0.5 to find, and a page of a list has a hundred of them. */
+/** Cached marks. Computing a mark takes 5 µs, a cache hit 0.5 µs, and a list page has a hundred of them. */
 const marks_max = 50_000;
 
-/** The first 64 bits of a keyed hash: enough that two patients of a client never meet, and nothing to read. */
+/** The first 64 bits of a keyed hash: practically free of collisions within a client, and irreversible without the key. */
 function openMarks(key: Buffer): (client_id: string, mrn: string) => string {
   let known = new Map<string, Map<string, string>>();
   let count = 0;

@@ -5,13 +5,13 @@ import { type Head, HeadBroken, linkOf, readHead } from './auditHead.ts';
 import { lastPosition, readChain, readUnsealed } from './auditRecords.ts';
 import { openStamp } from './stamp.ts';
 
-/** Faults that are told; one cause may show at many records, and the first ones say where it begins. */
+/** Faults reported: one cause can affect many records, and the first ones show where it starts. */
 const faults_max = 100;
 
 /**
- * Walks the whole trail, recomputes every record's mac and link, and tells what does not fit: a changed field, a
- * record that is missing, moved or made up, an end that was cut off. Read in batches, so a trail of any length needs
- * little memory, and each batch on its own: no transaction stays open for as long as it takes.
+ * Walks the whole trail, recomputes every record's MAC and link, and reports what does not match: a changed field, a
+ * missing, moved or forged record, a truncated end. Reads in batches, each on its own, so that a trail of any length
+ * needs little memory and no long transaction.
  */
 export async function verifyAudit(
   ctx: Pick<Context, 'db' | 'system_keys'>,
@@ -30,12 +30,12 @@ export async function verifyAudit(
 
   const head = await intactHead(system, key);
   if (!head) fault('head_broken', null, null);
-  const end = head?.position ?? (await lastPosition(system));
+  const end = head?.position ?? (await lastPosition(system.pooled));
   let before: Head = { position: 0, chain: Buffer.alloc(0) };
   for (;;) {
-    const rows = await readChain(system, { after: before.position, up_to: end, limit: batch });
+    const rows = await readChain(system.pooled, { after: before.position, up_to: end, limit: batch });
     for (const row of rows) {
-      // After a gap the link before is not known; that there is a gap is told already.
+      // After a gap the previous link is unknown; the gap itself is reported.
       if (row.position > before.position + 1) fault('missing', before.position + 1, null);
       else if (!row.chain?.equals(linkOf(key, before, row.mac).chain)) fault('not_linked', row.position, row.id);
       if (!isGenuine(row)) fault('changed', row.position, row.id);
@@ -50,7 +50,7 @@ export async function verifyAudit(
   if (await reachesBeyond(ctx, key)) fault('beyond_head', end + 1, null);
 
   for (let after = '0'.repeat(32); ; ) {
-    const rows = await readUnsealed(system, after, batch);
+    const rows = await readUnsealed(system.pooled, after, batch);
     for (const row of rows) if (!isGenuine(row)) fault('changed', null, row.id);
     unsealed += rows.length;
     after = rows.at(-1)?.id ?? after;
@@ -59,9 +59,9 @@ export async function verifyAudit(
   return { ok: found === 0, checked, unsealed, faults };
 }
 
-/** In one snapshot: the sealer moves both together. */
+/** Whether sealed records exist beyond the head. One snapshot, because the sealer changes both together. */
 async function reachesBeyond(ctx: Pick<Context, 'db'>, key: Buffer): Promise<boolean> {
-  return ctx.db.system.begin('isolation level repeatable read', async (tx) => {
+  return ctx.db.system.begin('BEGIN ISOLATION LEVEL REPEATABLE READ', async (tx) => {
     const head = await intactHead(tx, key);
     return head !== undefined && (await lastPosition(tx)) > head.position;
   });

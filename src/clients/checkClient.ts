@@ -1,7 +1,7 @@
 import { apiError } from '../errors.ts';
 import type { ClientChanges } from '../model/dashboard/settings.ts';
 
-/** What no schema says of a client's settings; the first fault is told. Gives them in the spelling they are kept in. */
+/** Validates what the schema cannot express and throws on the first error. Returns the settings in canonical form. */
 export function checkClient(changes: ClientChanges): ClientChanges {
   const checked = { ...changes };
   if (changes.callback_urls) checked.callback_urls = changes.callback_urls.map(checkCallback);
@@ -13,10 +13,10 @@ export function checkClient(changes: ClientChanges): ClientChanges {
 
 function checkCallback(url: string): string {
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
-  throw invalid('callback_urls', `must be addresses that start with https:// or http://, not '${url}'`);
+  throw invalid('callback_urls', `must be URLs that start with https:// or http://, not '${url}'`);
 }
 
-/** An origin is a scheme, a host and a port; a browser compares nothing more. */
+/** An origin consists of scheme, host and port, which is all that browsers compare. */
 function readOrigin(text: string): string {
   const origin = URL.canParse(text) ? new URL(text).origin : 'null';
   if (origin !== 'null' && [origin, `${origin}/`].includes(text.toLowerCase())) return origin;

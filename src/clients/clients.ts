@@ -4,13 +4,13 @@ import { newId, newReference, newToken } from '../ids.ts';
 import type { ClientChanges, ClientSettings } from '../model/dashboard/settings.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
 
-/** An application that may call: the tenant. */
+/** An application that calls the API: the tenant. */
 export type Client = { id: string; public_id: string; name: string; mode: 'live' | 'test'; callback_urls: string[] };
 
-/** How Link looks for a client's people, and whose pages may show it. */
+/** Branding of Link for a client, and the pages that may embed it. */
 export type ClientPage = {
   name: string;
-  /** A `data:` address. */
+  /** A `data:` URL. */
   logo: string | null;
   /** `#rrggbb` */
   colour: string | null;
@@ -21,7 +21,7 @@ export type NewClient = { name: string; mode: 'live' | 'test'; callback_urls?: s
 
 type Known = Client & { secret_hashes: Buffer[] };
 
-/** The client of a pair of credentials, or undefined: which of the two is wrong is nobody's business. */
+/** The client with these credentials. Undefined if either is wrong: the caller must not learn which one. */
 export async function authenticateClient(
   ctx: Context,
   public_id: string | undefined,
@@ -40,7 +40,7 @@ export async function authenticateClient(
   return known?.secret_hashes.some((candidate) => sameHash(candidate, hash)) ? known : undefined;
 }
 
-/** A client that is known by other means than its credentials: by a link token of its own. */
+/** A client identified by other means than its credentials, such as a link token. */
 export function findClient(ctx: Context, id: string): Promise<(Client & ClientPage) | undefined> {
   return ctx.lookups.find(`client by id ${id}`, async () => {
     const [row] = await ctx.db.system<(Client & ClientPage)[]>`
@@ -49,7 +49,7 @@ export function findClient(ctx: Context, id: string): Promise<(Client & ClientPa
   });
 }
 
-/** A client by the id that stands in addresses of the dashboard. */
+/** A client by its public id, as used in dashboard paths. */
 export function findClientByPublicId(ctx: Context, public_id: string): Promise<Client | undefined> {
   return ctx.lookups.find(`client by public id ${public_id}`, async () => {
     const [row] = await ctx.db.system<Client[]>`
@@ -63,7 +63,7 @@ export async function listClients(ctx: Context): Promise<{ client_id: string; na
     SELECT public_id AS client_id, name, mode FROM clients ORDER BY created_at, id`;
 }
 
-/** Makes a client with one secret, which is shown now and never again. `record` leaves word of it, in its transaction. */
+/** Creates a client with one secret, which is only shown now. `record` writes the audit record in the same transaction. */
 export async function createClient(
   db: Database,
   client: NewClient,
@@ -81,7 +81,7 @@ export async function createClient(
   return { id, client_id: public_id, client_secret };
 }
 
-/** At most two secrets are active, so that one can be replaced without a pause: a third ends the oldest. */
+/** Adds a secret. Two can be active, so that a secret can be replaced without downtime; a third revokes the oldest. */
 export async function addSecret(tx: Tx, client_id: string, mode: 'live' | 'test'): Promise<string> {
   const secret = newToken(mode === 'live' ? 'live_client_secret' : 'test_client_secret');
   await tx`INSERT INTO client_secrets (id, client_id, secret_hash) VALUES (${newId()}, ${client_id}, ${hashToken(secret)})`;
@@ -92,7 +92,7 @@ export async function addSecret(tx: Tx, client_id: string, mode: 'live' | 'test'
   return secret;
 }
 
-/** Ends a secret. False when there is no such active one. */
+/** Revokes a secret. Returns false if there is no such active secret. */
 export async function revokeSecret(tx: Tx, client_id: string, id: string): Promise<boolean> {
   const ended = await tx`
     UPDATE client_secrets SET revoked_at = now() WHERE id = ${id} AND client_id = ${client_id} AND revoked_at IS NULL`;
@@ -107,12 +107,12 @@ export async function readClientSettings(tx: Tx, client_id: string): Promise<Cli
                                      ORDER BY id), '[]')
               FROM client_secrets WHERE client_secrets.client_id = clients.id AND revoked_at IS NULL) AS keys
       FROM clients WHERE id = ${client_id}`;
-  if (!row) throw new Error('A client that was just found is not there.');
+  if (!row) throw new Error('The client no longer exists.');
   return row;
 }
 
-/** Changes what is given and leaves the rest. */
+/** Updates the given settings and leaves the others unchanged. */
 export async function changeClient(tx: Tx, client_id: string, changes: ClientChanges): Promise<void> {
-  if (Object.keys(changes).length > 0) await tx`UPDATE clients SET ${tx(changes)} WHERE id = ${client_id}`;
+  if (Object.keys(changes).length > 0) await tx`UPDATE clients SET ${tx.set(changes)} WHERE id = ${client_id}`;
   await tx`SELECT pg_notify('chartwire_access', '')`;
 }

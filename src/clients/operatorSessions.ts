@@ -4,11 +4,11 @@ import { newToken } from '../ids.ts';
 import { hashToken } from '../security/hash.ts';
 import type { Operator } from './operators.ts';
 
-/** A session ends so long after the last thing the person did, and so long after it began. */
+/** Sessions expire after inactivity, and at the latest after `hours`. */
 const session_limits = { idle_minutes: 15, hours: 12 };
 
-/** Begins a session; its token is told once, to the browser that signed in. */
-export async function beginSession(ctx: Pick<Context, 'db'>, operator_id: string): Promise<string> {
+/** Starts a session and returns its token. */
+export async function startSession(ctx: Pick<Context, 'db'>, operator_id: string): Promise<string> {
   const token = newToken('operator_session');
   await ctx.db.system`
     INSERT INTO operator_sessions (token_hash, operator_id) VALUES (${hashToken(token)}, ${operator_id})`;
@@ -16,8 +16,8 @@ export async function beginSession(ctx: Pick<Context, 'db'>, operator_id: string
 }
 
 /**
- * Whose session a token is, while it lasts. `active` is a person's own doing and moves the idle end on (written at
- * most every 30 s); what a page fetches by itself leaves it.
+ * The operator of an unexpired session. `active` requests are user actions and extend the idle timeout (written at most
+ * every 30 s); background requests of a page do not.
  */
 export async function findSession(
   ctx: Pick<Context, 'db'>,
@@ -42,8 +42,8 @@ export async function endSession(ctx: Pick<Context, 'db'>, token: string): Promi
   await ctx.db.system`DELETE FROM operator_sessions WHERE token_hash = ${hashToken(token)}`;
 }
 
-/** Ends the sessions of an operator whose password or role changed; `but` is the one that changed it. */
-export async function endSessionsOf(sql: Sql | Tx, operator_id: string, but?: string): Promise<void> {
-  const kept = hashToken(but ?? '');
+/** Ends an operator's sessions after a password or role change; `except` is the session that made the change. */
+export async function endSessionsOf(sql: Sql | Tx, operator_id: string, except?: string): Promise<void> {
+  const kept = hashToken(except ?? '');
   await sql`DELETE FROM operator_sessions WHERE operator_id = ${operator_id} AND token_hash <> ${kept}`;
 }

@@ -4,14 +4,14 @@ import { newId } from '../ids.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
 import type { OperatorRow } from '../model/dashboard/settings.ts';
 
-/** A person who runs the installation. Operators stand above the tenants, so these rows belong to none. */
+/** A person who runs the installation. Operators belong to no tenant. */
 export type Operator = {
   id: string;
   email: string;
   name: string;
   role: OperatorRole;
   totp: boolean;
-  /** Somebody else has seen the password. */
+  /** The password was generated and shown to someone else. */
   password_temporary: boolean;
 };
 
@@ -23,11 +23,11 @@ export type NewOperator = {
   password_temporary: boolean;
 };
 
-/** Undefined when somebody has this e-mail address already. */
+/** Returns undefined if the email address is taken. */
 export async function addOperator(sql: Sql | Tx, operator: NewOperator): Promise<string | undefined> {
   const id = newId();
   const added = await sql`
-    INSERT INTO operators ${sql({ ...operator, id, email: operator.email.toLowerCase() })}
+    INSERT INTO operators ${sql.values({ ...operator, id, email: operator.email.toLowerCase() })}
     ON CONFLICT (email) DO NOTHING`;
   return added.count > 0 ? id : undefined;
 }
@@ -60,7 +60,7 @@ export type OperatorChanges = {
   disabled?: boolean | undefined;
 };
 
-/** Changes what is given. False when there is no such operator. */
+/** Updates the given fields. Returns false if there is no such operator. */
 export async function changeOperator(tx: Tx, id: string, { name, role, disabled }: OperatorChanges): Promise<boolean> {
   const changed = await tx`
     UPDATE operators SET name = coalesce(${name ?? null}, name), role = coalesce(${role ?? null}, role),
@@ -70,13 +70,13 @@ export async function changeOperator(tx: Tx, id: string, { name, role, disabled 
   return changed.count > 0;
 }
 
-/** Whether somebody is left who may decide about operators. The lock makes two that resign at once see each other. */
+/** Whether an active owner remains. The lock prevents two owners from stepping down at the same time. */
 export async function hasOwner(tx: Tx): Promise<boolean> {
   const owners = await tx`SELECT id FROM operators WHERE role = 'owner' AND disabled_at IS NULL ORDER BY id FOR UPDATE`;
   return owners.length > 0;
 }
 
-export async function keepPassword(
+export async function setPassword(
   sql: Sql | Tx,
   id: string,
   { hash, temporary }: { hash: string; temporary: boolean },
@@ -86,13 +86,13 @@ export async function keepPassword(
   return kept.count > 0;
 }
 
-/** The sealed secret of the operator's one-time codes; null for none. */
-export async function keepSecondFactor(sql: Sql | Tx, id: string, sealed: Buffer | null): Promise<void> {
+/** Stores the sealed TOTP secret; null removes it. */
+export async function setSecondFactor(sql: Sql | Tx, id: string, sealed: Buffer | null): Promise<void> {
   await sql`UPDATE operators SET totp_sealed = ${sealed}, totp_step = 0 WHERE id = ${id}`;
 }
 
-/** Takes a time step of one-time codes for used. False when it, or a later one, was used already. */
-export async function spendStep(sql: Sql | Tx, id: string, step: number): Promise<boolean> {
+/** Marks a TOTP time step as used. Returns false if it or a later one was already used. */
+export async function consumeTotpStep(sql: Sql | Tx, id: string, step: number): Promise<boolean> {
   const spent = await sql`UPDATE operators SET totp_step = ${step} WHERE id = ${id} AND totp_step < ${step}`;
   return spent.count > 0;
 }

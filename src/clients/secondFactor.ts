@@ -1,18 +1,18 @@
 import { Secret, TOTP } from 'otpauth';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { keepSecondFactor, spendStep } from './operators.ts';
+import { consumeTotpStep, setSecondFactor } from './operators.ts';
 
 const period_s = 30;
 
-/** A secret for an authenticator app, and the address that such apps read from a picture. Kept only once proven. */
+/** A TOTP secret and its otpauth URI for the QR code. Stored only after the operator has entered a valid code. */
 export function newSecondFactor(email: string): { secret: string; uri: string } {
   const totp = new TOTP({ issuer: 'Chartwire', label: email, secret: new Secret({ size: 20 }), period: period_s });
   return { secret: totp.secret.base32, uri: totp.toString() };
 }
 
-/** Turns one-time codes on for an operator whose app shows the right one. False when the code is not of the secret. */
-export async function keepProven(
+/** Enables TOTP for an operator who has entered a valid code. Returns false if the code does not match the secret. */
+export async function enableSecondFactor(
   ctx: Pick<Context, 'system_keys'>,
   tx: Tx,
   operator_id: string,
@@ -20,17 +20,17 @@ export async function keepProven(
 ): Promise<boolean> {
   const step = stepOf(secret, code);
   if (step === undefined) return false;
-  await keepSecondFactor(tx, operator_id, ctx.system_keys.seal('operators', bindingOf(operator_id), secret));
-  return spendStep(tx, operator_id, step);
+  await setSecondFactor(tx, operator_id, ctx.system_keys.seal('operators', bindingOf(operator_id), secret));
+  return consumeTotpStep(tx, operator_id, step);
 }
 
-/** Whether a code is right and was not used before: seen over a shoulder it opens nothing. */
-export async function takeCode(ctx: Context, operator_id: string, sealed: Buffer, code: string): Promise<boolean> {
+/** Checks a code and marks it as used, so that an observed code is useless. */
+export async function consumeCode(ctx: Context, operator_id: string, sealed: Buffer, code: string): Promise<boolean> {
   const step = stepOf(ctx.system_keys.unseal('operators', bindingOf(operator_id), sealed), code);
-  return step !== undefined && spendStep(ctx.db.system, operator_id, step);
+  return step !== undefined && consumeTotpStep(ctx.db.system, operator_id, step);
 }
 
-/** The time step whose code this is: the present one, or one beside it for clocks that differ. */
+/** The time step of a code: the current one, or a neighbor to allow for clock skew. */
 function stepOf(secret: string, code: string): number | undefined {
   const digits = code.replaceAll(/\s/g, '');
   const parsed = /^[A-Z2-7]{16,}$/.test(secret) ? Secret.fromBase32(secret) : undefined;

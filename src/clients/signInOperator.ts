@@ -2,30 +2,30 @@ import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { hashToken } from '../security/hash.ts';
 import { verifyPassword } from '../security/passwords.ts';
-import { beginSession } from './operatorSessions.ts';
+import { startSession } from './operatorSessions.ts';
 import { findOperator, type KnownOperator } from './operators.ts';
-import { takeCode } from './secondFactor.ts';
+import { consumeCode } from './secondFactor.ts';
 
-/** How many passwords are really checked for one account in so many minutes; whoever asks more is told to wait. */
+/** Password checks per account in this many minutes; further attempts must wait. */
 const password_checks = { max: 10, minutes: 15 };
 
 type Given = { email: string; password: string; code?: string | undefined };
 
-/** Signs an operator in and gives the token of the new session. Which of the two was wrong is nobody's business. */
+/** Signs an operator in and returns the session token. Errors do not say whether the email or the password was wrong. */
 export async function signInOperator(ctx: Context, { email, password, code }: Given): Promise<string> {
   const known = await checkPassword(ctx, email, password);
   if (known.totp_sealed) {
     if (!code) throw apiError('operator_code_required');
-    if (!(await takeCode(ctx, known.id, known.totp_sealed, code))) {
+    if (!(await consumeCode(ctx, known.id, known.totp_sealed, code))) {
       await record(ctx, known, email, 'code refused');
       throw apiError('operator_code_wrong');
     }
   }
   await record(ctx, known, email, 'signed in');
-  return beginSession(ctx, known.id);
+  return startSession(ctx, known.id);
 }
 
-/** The operator whom an e-mail address and a password belong to; everything else is refused alike. */
+/** The operator with this email address and password; every mismatch throws the same error. */
 export async function checkPassword(ctx: Context, email: string, password: string): Promise<KnownOperator> {
   const address = email.trim().toLowerCase();
   const known = await findOperator(ctx.db.system, address);
@@ -34,15 +34,16 @@ export async function checkPassword(ctx: Context, email: string, password: strin
     await record(ctx, known, address, 'locked');
     throw apiError('operator_locked', undefined, { retry_after_s: wait_s });
   }
-  const right = await verifyPassword(known?.password_hash, password);
-  if (known && right) return known;
+  const correct = await verifyPassword(known?.password_hash, password);
+  if (known && correct) return known;
   await record(ctx, known, address, 'password refused');
   throw apiError('operator_credentials_wrong');
 }
 
 /**
- * Counts before the check, under a lock of the account: of many guesses at once no more than the limit get through.
- * Also for addresses that nobody has, so that the limit does not tell which ones are real. Gives how long to wait.
+ * Counts an attempt before the password is checked, under a lock per address, so that concurrent guesses cannot exceed
+ * the limit. Unknown addresses are counted too, so that the limit does not reveal which ones exist. Returns the seconds
+ * to wait if the limit is reached.
  */
 async function countCheck(ctx: Context, address: string): Promise<number | undefined> {
   const hash = hashToken(address);
@@ -59,7 +60,7 @@ async function countCheck(ctx: Context, address: string): Promise<number | undef
   });
 }
 
-/** What was typed for an address that nobody has may be anything, a password too: it is not written down. */
+/** An unknown address may be a password typed into the wrong field, so it is not recorded. */
 async function record(ctx: Context, known: KnownOperator | undefined, email: string, outcome: string): Promise<void> {
   await ctx.audit.record({
     client_id: null,

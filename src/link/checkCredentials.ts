@@ -1,7 +1,7 @@
 import type { Connector, CredentialField, Credentials, SignInWay } from '../connectors/connector.ts';
 import { apiError } from '../errors.ts';
 
-/** Everything that the way of signing in asks for, and nothing else. */
+/** Requires exactly the fields of the chosen sign-in method. */
 export function checkCredentials(connector: Connector, credentials: Credentials): void {
   const way = connector.sign_in_ways && chosenWay(connector.sign_in_ways, credentials.way);
   const fields = fieldsOf(connector, way);
@@ -14,10 +14,10 @@ export function checkCredentials(connector: Connector, credentials: Credentials)
   if (missing) throw missingField(missing);
 }
 
-/** What was stored, with what was given on top. Of another way than before nothing stored is of use. */
+/** The stored credentials updated with the submitted ones. With another sign-in method, the stored ones are dropped. */
 export function mergeCredentials(stored: Credentials, given: Credentials): Credentials {
-  const another = given.way !== undefined && given.way !== stored.way;
-  return another ? given : { ...stored, ...given };
+  const method_changed = given.way !== undefined && given.way !== stored.way;
+  return method_changed ? given : { ...stored, ...given };
 }
 
 export function fieldsOf(connector: Connector, way: SignInWay | undefined): readonly CredentialField[] {

@@ -5,15 +5,15 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { requestSync } from '../records/requestSync.ts';
-import { askEmr, doorTo } from './askEmr.ts';
+import { callEmr, emrEndpoint } from './callEmr.ts';
 import { checkCredentials, mergeCredentials } from './checkCredentials.ts';
-import { burnLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
+import { countSignInAttempt } from './countSignInAttempt.ts';
+import { consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
 import { addPublicToken } from './publicTokens.ts';
-import { spendSignIn } from './spendSignIn.ts';
 import { storedCredentials } from './storedCredentials.ts';
 
-/** A person who is signed in at the EMR, not stored yet. */
+/** A successful sign-in at the EMR that is not stored yet. */
 export type SignedInPerson = {
   purpose: LinkPurpose;
   credentials: Credentials;
@@ -21,8 +21,8 @@ export type SignedInPerson = {
 };
 
 /**
- * Signs a person in at the EMR; whatever goes wrong leaves the link token good for another try. No transaction is
- * open while the EMR answers: a slow one would hold a connection that the requests of all clients share.
+ * Signs in at the EMR. On failure the link token stays valid for another attempt. No transaction is open during the EMR
+ * call: a slow EMR would occupy a connection that all clients share.
  */
 export async function signInForLink(
   ctx: Context,
@@ -40,27 +40,28 @@ export async function signInForLink(
   const merged = mergeCredentials(stored, given.credentials);
   const on_page = connector.sign_in_ways?.find(({ name }) => name === merged.way)?.on_page ?? false;
   if (on_page && !paged) throw apiError('emr_page_required', { emr: connector.display_name });
-  // What the EMR's page gave belongs to the credentials that led there, whatever was typed since.
+  // The grant from the EMR's page belongs to the credentials used there, whatever was typed since.
   const credentials = on_page && paged ? paged.credentials : merged;
   checkCredentials(connector, credentials);
-  await spendSignIn(ctx, client_id, link_token);
+  await countSignInAttempt(ctx, client_id, link_token);
   const page_grant = on_page ? paged?.grant : undefined;
-  const told = { credentials, one_time_code: given.one_time_code, page_grant };
-  return { purpose, credentials, signed_in: await signIn(ctx, connector, purpose, told) };
+  const input = { credentials, one_time_code: given.one_time_code, page_grant };
+  return { purpose, credentials, signed_in: await signIn(ctx, connector, purpose, input) };
 }
 
-/** Stores the account, uses the link token up and queues the first sync, together or not at all. */
+/** Stores the account, marks the link token as used and queues the first sync, in one transaction. */
 export async function completeLink(
   ctx: Context,
   tx: Tx,
   link_token: string,
   { purpose, credentials, signed_in }: SignedInPerson,
 ): Promise<string> {
-  if (!(await burnLinkToken(tx, link_token))) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
+  if (!(await consumeLinkToken(tx, link_token)))
+    throw apiError('link_token_invalid', undefined, { field: 'link_token' });
   await removePageSignIn(tx, link_token);
   const { account_id, organization_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
   await requestSync(ctx, tx, { ...purpose, organization_id, account_id }, { announce: false });
-  // The request that brought it is recorded too, but not which account it came to.
+  // The record of the HTTP request does not name the account.
   await ctx.audit.recordInTransaction(tx, {
     client_id: purpose.client_id,
     actor_kind: 'link',
@@ -80,13 +81,13 @@ async function signIn(
   purpose: LinkPurpose,
   given: { credentials: Credentials; one_time_code: string | undefined; page_grant: Grant | undefined },
 ): Promise<Extract<SignIn, { outcome: 'signed_in' }>> {
-  const outcome = await askEmr(connector, () =>
-    connector.signIn(doorTo(ctx, purpose), given.credentials, given.one_time_code, given.page_grant),
+  const outcome = await callEmr(connector, () =>
+    connector.signIn(emrEndpoint(ctx, purpose), given.credentials, given.one_time_code, given.page_grant),
   );
   const emr = connector.display_name;
   if (outcome.outcome === 'signed_in') return outcome;
   if (outcome.outcome === 'code_required') throw apiError('emr_code_required', { emr }, { field: 'one_time_code' });
-  throw apiError(refused[outcome.because], { emr });
+  throw apiError(refused[outcome.reason], { emr });
 }
 
 const refused = {

@@ -10,7 +10,7 @@ import { addLinkToken, type LinkPurpose } from './linkTokens.ts';
 
 type Organization = { connector: string; emr_address: string };
 
-/** Checks what a run of Link is to be for, and makes its token. */
+/** Validates a link request and creates its token. */
 export async function createLinkToken(
   ctx: Context,
   tx: Tx,
@@ -38,7 +38,7 @@ export async function createLinkToken(
   });
 }
 
-/** An e-mail address has an @ with a dot after it; a phone number is seven to fifteen digits and their punctuation. */
+/** Recognizes email addresses and phone numbers (seven to fifteen digits with punctuation). */
 function looksPersonal(user_id: string): boolean {
   if (/\S@\S+\.\S/.test(user_id)) return true;
   const digits = user_id.replace(/\D/g, '').length;
@@ -86,7 +86,7 @@ function connectorNamed(ctx: Context, emr_name: string): Connector {
   throw apiError('emr_name_unknown', { emr_name, supported }, { field: 'emr_name' });
 }
 
-/** The address in one spelling: a domain without a scheme means https, a slash at the end means nothing. */
+/** The normalized address: https if no scheme is given, without trailing slashes. */
 function addressOf(domain: string): string {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(domain) ? domain : `https://${domain}`;
   return (URL.canParse(text) ? new URL(text).href : text).replace(/\/+$/, '');

@@ -3,8 +3,8 @@ import type { Tx } from '../db/database.ts';
 import { addLinkToken } from './linkTokens.ts';
 
 /**
- * The token of a link by which a person links a known account again, made in the dashboard: nobody there holds its
- * access token. A revoked account comes back like a new one: nothing is known of it that need not be typed.
+ * A link token for linking a known account again from the dashboard, where its access token is not available. A revoked
+ * account is linked like a new one: its credentials were deleted.
  */
 export function createRelinkToken(tx: Tx, account: StoredAccount, language: 'en' | 'es' | undefined): Promise<string> {
   return addLinkToken(tx, {

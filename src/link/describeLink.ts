@@ -5,7 +5,7 @@ import type { LinkPurpose } from './linkTokens.ts';
 import { returnAddress } from './startPageSignIn.ts';
 import { storedCredentials } from './storedCredentials.ts';
 
-/** What a person is asked for, and for what: enough to draw the page, and nothing secret. */
+/** What Link's page needs to render, without secrets. */
 export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   const connector = connectorOf(ctx, purpose.connector);
   const stored = await ctx.db.tenant(purpose.client_id, (tx) => storedCredentials(ctx, tx, purpose));
@@ -23,13 +23,13 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
       known: Boolean(stored[name]),
       value: secret ? null : (stored[name] ?? null),
     })),
-    ways: (connector.sign_in_ways ?? []).map(({ name, label, about, fields, on_page, tells }) => ({
+    ways: (connector.sign_in_ways ?? []).map(({ name, label, about, fields, on_page, must_register: tells }) => ({
       name,
       label,
       about,
       fields: [...fields],
       on_page: on_page ?? false,
-      tells: tells ? { what: tells, value: toldOf(ctx, tells) } : null,
+      tells: tells ? { what: tells, value: registrationUrl(ctx, tells) } : null,
     })),
     way: stored.way ?? null,
     resend_code: connector.resend_code ?? false,
@@ -38,6 +38,7 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   };
 }
 
-function toldOf(ctx: Context, what: NonNullable<SignInWay['tells']>): string {
+/** The URL that must be registered with the EMR for a sign-in method. */
+function registrationUrl(ctx: Context, what: NonNullable<SignInWay['must_register']>): string {
   return what === 'key_set' ? `${ctx.base_url}/.well-known/jwks.json` : returnAddress(ctx);
 }

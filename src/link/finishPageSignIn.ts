@@ -1,17 +1,17 @@
 import { connectorOf } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../errors.ts';
-import { askEmr, doorTo } from './askEmr.ts';
+import { callEmr, emrEndpoint } from './callEmr.ts';
 import { lookUpLinkByHash } from './linkTokens.ts';
-import { endPageSignIn, type KeptPage, takePageSignIn } from './pageSignIns.ts';
+import { claimPageSignIn, endPageSignIn, type PageSignInState } from './pageSignIns.ts';
 import { returnAddress } from './startPageSignIn.ts';
 
-/** Takes up what a person brought back from the EMR's page. Link, in its own window, is told by its next question. */
+/** Completes a sign-in after the EMR's page has redirected back. Link's own window learns of it by polling. */
 export async function finishPageSignIn(ctx: Context, query: string, window: string): Promise<void> {
   const returned = new URL(returnAddress(ctx));
   returned.search = query;
   const state = returned.searchParams.get('state') ?? '';
-  const taken = await takePageSignIn(ctx, state, window);
+  const taken = await claimPageSignIn(ctx, state, window);
   if (!taken) throw apiError('page_sign_in_unknown');
   const { client_id, link_token_hash, page } = taken;
   try {
@@ -24,15 +24,15 @@ export async function finishPageSignIn(ctx: Context, query: string, window: stri
   }
 }
 
-async function exchange(ctx: Context, link_token_hash: Buffer, { credentials, kept }: KeptPage, returned: URL) {
+async function exchange(ctx: Context, link_token_hash: Buffer, { credentials, kept }: PageSignInState, returned: URL) {
   const link = await lookUpLinkByHash(ctx, link_token_hash);
   const connector = link && connectorOf(ctx, link.purpose.connector);
   const page_sign_in = connector?.page_sign_in;
   if (link?.state !== 'open' || !page_sign_in) throw apiError('page_sign_in_unknown');
-  const outcome = await askEmr(connector, () =>
-    page_sign_in.finish(doorTo(ctx, link.purpose), credentials, kept, returned),
+  const outcome = await callEmr(connector, () =>
+    page_sign_in.finish(emrEndpoint(ctx, link.purpose), credentials, kept, returned),
   );
   if (outcome.outcome === 'signed_in') return outcome.grant;
   const emr = connector.display_name;
-  throw apiError(outcome.because === 'person' ? 'emr_page_declined' : 'emr_access_refused', { emr });
+  throw apiError(outcome.reason === 'person' ? 'emr_page_declined' : 'emr_access_refused', { emr });
 }

@@ -3,7 +3,7 @@ import type { Tx } from '../db/database.ts';
 import { newToken } from '../ids.ts';
 import { hashToken } from '../security/hash.ts';
 
-/** What one run of Link is for. `account_id` is set in update mode: the account that is linked again. */
+/** What a link token is for. `account_id` is set in update mode: the account to link again. */
 export type LinkPurpose = {
   client_id: string;
   user_id: string;
@@ -13,15 +13,15 @@ export type LinkPurpose = {
   account_id: string | null;
   callback_url: string | null;
   language: string | null;
-  /** A link made in the dashboard ends there: the application is not handed a public token. */
+  /** A link created in the dashboard does not hand a public token to the application. */
   made_in: 'api' | 'dashboard';
 };
 
-/** `exhausted`: used up by too many sign-ins that failed. */
+/** `exhausted`: too many failed sign-ins. */
 export type LinkState = 'open' | 'expired' | 'used' | 'exhausted';
 
 export const link_token_minutes = 30;
-/** A link takes two sign-ins (without the code, with it); this many leave room for mistakes, and none for guessing. */
+/** A link takes two sign-ins (without and with the code). This many allow for mistakes but not for guessing. */
 export const sign_ins_max = 20;
 
 export async function addLinkToken(tx: Tx, purpose: LinkPurpose): Promise<string> {
@@ -34,7 +34,7 @@ export async function addLinkToken(tx: Tx, purpose: LinkPurpose): Promise<string
   return token;
 }
 
-/** What a link token is for, if it is still good. Reading it does not use it up: a wrong password can be mended. */
+/** The purpose of a valid link token. Reading does not use it up, so that a wrong password can be corrected. */
 export async function findLinkToken(tx: Tx, token: string): Promise<LinkPurpose | undefined> {
   const [row] = await tx<LinkPurpose[]>`
     SELECT client_id, user_id, org_id, connector, emr_address, account_id, callback_url, language, made_in
@@ -44,12 +44,12 @@ export async function findLinkToken(tx: Tx, token: string): Promise<LinkPurpose 
 
 export type KnownLink = { state: LinkState; purpose: LinkPurpose };
 
-/** Whose link token this is, and what became of it. */
+/** The purpose and state of a link token, valid or not. */
 export function lookUpLink(ctx: Context, token: string): Promise<KnownLink | undefined> {
   return lookUpLinkByHash(ctx, hashToken(token));
 }
 
-/** The same for whoever knows no more than the hash: an address may hold that, never the token. */
+/** The same by the token's hash: URLs may contain the hash but never the token. */
 export async function lookUpLinkByHash(ctx: Context, token_hash: Buffer): Promise<KnownLink | undefined> {
   const [known] = await ctx.db.system<{ client_id: string }[]>`
     SELECT client_id FROM link_tokens WHERE token_hash = ${token_hash}`;
@@ -69,7 +69,7 @@ export async function lookUpLinkByHash(ctx: Context, token_hash: Buffer): Promis
   return { state, purpose };
 }
 
-/** Counts a sign-in before it is tried, so that many at once are counted too. One too many uses the token up. */
+/** Counts a sign-in before the attempt, so that concurrent ones are counted too. Exceeding the limit uses the token up. */
 export async function countSignIn(tx: Tx, token: string): Promise<'counted' | 'exhausted' | 'gone'> {
   const [row] = await tx<{ tries: number }[]>`
     UPDATE link_tokens SET tries = tries + 1, used_at = CASE WHEN tries >= ${sign_ins_max} THEN now() END
@@ -78,9 +78,9 @@ export async function countSignIn(tx: Tx, token: string): Promise<'counted' | 'e
   return row.tries > sign_ins_max ? 'exhausted' : 'counted';
 }
 
-/** Uses the token up. Of several attempts at once exactly one succeeds. */
-export async function burnLinkToken(tx: Tx, token: string): Promise<boolean> {
-  const burnt = await tx`UPDATE link_tokens SET used_at = now()
+/** Marks the token as used. Of several concurrent attempts exactly one succeeds. */
+export async function consumeLinkToken(tx: Tx, token: string): Promise<boolean> {
+  const used = await tx`UPDATE link_tokens SET used_at = now()
     WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now() RETURNING 1`;
-  return burnt.length > 0;
+  return used.length > 0;
 }

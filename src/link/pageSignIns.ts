@@ -4,18 +4,18 @@ import type { Tx } from '../db/database.ts';
 import { hashToken } from '../security/hash.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 
-/** What the service keeps while a person is on the EMR's own page. */
-export type KeptPage = { credentials: Credentials; kept: Grant };
+/** State stored while a person is on the EMR's own page. */
+export type PageSignInState = { credentials: Credentials; kept: Grant };
 
-/** Longer than a person takes to find a password, shorter than a window that was left open over lunch. */
+/** Enough time to find a password, but not to leave the window open over lunch. */
 const page_minutes = 15;
 
-/** A sign-in that begins takes the place of an earlier one of the same link. */
+/** Starts a sign-in, replacing an earlier one of the same link. */
 export async function addPageSignIn(
   ctx: Context,
   tx: Tx,
   link: { token: string; purpose: LinkPurpose },
-  { state, window, page }: { state: string; window: string; page: KeptPage },
+  { state, window, page }: { state: string; window: string; page: PageSignInState },
 ): Promise<void> {
   const { client_id } = link.purpose;
   const hash = hashToken(link.token);
@@ -27,12 +27,12 @@ export async function addPageSignIn(
       kept_sealed = excluded.kept_sealed, grant_sealed = NULL, failure = NULL, returned_at = NULL, created_at = now()`;
 }
 
-/** Takes a sign-in up once, in the window that began it. Of several attempts exactly one succeeds. */
-export async function takePageSignIn(
+/** Claims a sign-in for completion, in the window that started it. Of several attempts exactly one succeeds. */
+export async function claimPageSignIn(
   ctx: Context,
   state: string,
   window: string,
-): Promise<{ client_id: string; link_token_hash: Buffer; page: KeptPage } | undefined> {
+): Promise<{ client_id: string; link_token_hash: Buffer; page: PageSignInState } | undefined> {
   const [known] = await ctx.db.system<{ client_id: string }[]>`
     SELECT client_id FROM page_sign_ins WHERE state_hash = ${hashToken(state)}`;
   if (!known) return undefined;
@@ -50,7 +50,7 @@ export async function takePageSignIn(
   });
 }
 
-/** What came of it: what the EMR gave, or the code of the error. A sign-in begun since is left alone. */
+/** Stores the result: the EMR's grant or an error code. A sign-in started since is left alone. */
 export async function endPageSignIn(
   ctx: Context,
   client_id: string,
@@ -81,7 +81,7 @@ export async function readPageState(ctx: Context, client_id: string, link_token:
   return row ?? { state: 'none', failure: null };
 }
 
-/** What a finished sign-in gave, and the credentials it was begun with. */
+/** The grant of a completed sign-in, and the credentials it was started with. */
 export async function readPageGrant(
   ctx: Context,
   tx: Tx,
@@ -102,7 +102,7 @@ export async function removePageSignIn(tx: Tx, link_token: string): Promise<void
   await tx`DELETE FROM page_sign_ins WHERE link_token_hash = ${hashToken(link_token)}`;
 }
 
-/** Nobody is linked yet, so these are sealed with a data key of the client's own. */
+/** No account exists yet, so these values are sealed with the client's own data key. */
 function ownerOf(client_id: string) {
   return { client_id, owner_id: client_id };
 }

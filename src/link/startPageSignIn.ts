@@ -3,21 +3,21 @@ import type { Credentials } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { newToken } from '../ids.ts';
-import { askEmr, doorTo } from './askEmr.ts';
+import { callEmr, emrEndpoint } from './callEmr.ts';
 import { checkCredentials, mergeCredentials } from './checkCredentials.ts';
+import { countSignInAttempt } from './countSignInAttempt.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 import { addPageSignIn } from './pageSignIns.ts';
-import { spendSignIn } from './spendSignIn.ts';
 import { storedCredentials } from './storedCredentials.ts';
 
-/** Where the EMR's page leads back to. It must be registered with the EMR, so it is the same for every link. */
+/** The redirect URI of the EMR's page. It must be registered with the EMR, so it is the same for every link. */
 export function returnAddress(ctx: Context): string {
   return `${ctx.base_url}/link/v1/oauth/callback`;
 }
 
 /**
- * Begins a sign-in on the EMR's own page. `window` is told to the window that goes there and asked for when it comes
- * back: an address that was sent to somebody else signs nobody in for us.
+ * Starts a sign-in on the EMR's own page. `window` is a secret of the window that goes there and is required when it
+ * returns, so that a URL sent to someone else cannot sign them in to this link.
  */
 export async function startPageSignIn(
   ctx: Context,
@@ -32,13 +32,15 @@ export async function startPageSignIn(
   const way = connector.sign_in_ways?.find(({ name }) => name === credentials.way);
   const { page_sign_in } = connector;
   if (!way?.on_page || !page_sign_in) {
-    const rule = 'credentials.way is none that has a page.';
+    const rule = 'credentials.way does not use an EMR page.';
     throw apiError('invalid_field', { rule }, { field: 'credentials.way' });
   }
-  await spendSignIn(ctx, purpose.client_id, link.token);
+  await countSignInAttempt(ctx, purpose.client_id, link.token);
   const [state, window] = [newToken('page_state'), newToken('page_window')];
   const back = { return_address: returnAddress(ctx), state };
-  const { url, kept } = await askEmr(connector, () => page_sign_in.start(doorTo(ctx, purpose), credentials, back));
+  const { url, pending: kept } = await callEmr(connector, () =>
+    page_sign_in.start(emrEndpoint(ctx, purpose), credentials, back),
+  );
   const page = { credentials, kept };
   await ctx.db.tenant(purpose.client_id, (tx) => addPageSignIn(ctx, tx, link, { state, window, page }));
   return { url, window };

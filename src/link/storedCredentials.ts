@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 
-/** In update mode what is already known need not be typed again. */
+/** The stored credentials of the account in update mode, which need not be entered again. */
 export async function storedCredentials(ctx: Context, tx: Tx, purpose: LinkPurpose): Promise<Credentials> {
   if (purpose.account_id === null) return {};
   const account = await readAccount(tx, purpose.account_id);

@@ -9,7 +9,7 @@ export type RecordCount = { kind: DashboardKind['name']; total: number; synced_a
 
 /** How many records an organization has of each kind on the dashboard, and when a sync last read the kind. */
 export function countRecords(db: Database, { client_id, organization_id }: Scope): Promise<RecordCount[]> {
-  return db.read<RecordCount>(client_id, (sql) => {
+  return db.search<RecordCount>(client_id, (sql) => {
     const total = ({ name, counted }: DashboardKind): Fragment =>
       counted
         ? sql`(SELECT coalesce(sum(total), 0)::int FROM record_counts

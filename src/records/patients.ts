@@ -24,8 +24,8 @@ export async function insertPending(
     updated_at: now,
   };
   const columns = { ...patientColumns(doc), created_at: now, source_hash: unsynced, seen_in: 0 };
-  const row = { id, client_id, organization_id, ...columns, doc };
-  await tx`INSERT INTO patients ${tx(row as unknown as Record<string, never>)}`;
+  const row = { id, client_id, organization_id, ...columns, doc: tx.json(doc) };
+  await tx`INSERT INTO patients ${tx.values(row)}`;
 }
 
 /** Locks a patient. Every change locks the patient before any lane, so that changes cannot deadlock. */
@@ -50,7 +50,7 @@ export async function savePatient(
   updates = open_updates,
 ): Promise<PatientRow> {
   const saved: Patient = { ...doc, ...change, updated_at: new Date().toISOString() };
-  await tx`UPDATE patients SET ${tx({ ...patientColumns(saved), ehr_id: saved.ehr_id, open_updates: updates })},
+  await tx`UPDATE patients SET ${tx.set({ ...patientColumns(saved), ehr_id: saved.ehr_id, open_updates: updates })},
       doc = ${JSON.stringify(saved)}::text::json, source_hash = ${unsynced},
       seen_in = ${seenBySync(tx, scope.organization_id)}
     WHERE id = ${id}`;

@@ -1,4 +1,4 @@
-import type { Database, Fragment, Sql } from '../db/database.ts';
+import type { Database, Fragment, Query } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { fold } from '../model/fold.ts';
 import type { Filter, RecordKind } from '../model/records/recordKind.ts';
@@ -93,14 +93,14 @@ function checkDays({ start_date, end_date }: Filters): void {
   throw apiError('invalid_field', { rule: 'end_date must not be before start_date' }, { field: 'end_date' });
 }
 
-function matching(sql: Sql, scope: Scope, conditions: readonly Fragment[]): Fragment {
+function matching(sql: Query, scope: Scope, conditions: readonly Fragment[]): Fragment {
   return conditions.reduce(
     (all, condition) => sql`${all} AND ${condition}`,
     sql`client_id = ${scope.client_id} AND organization_id = ${scope.organization_id}`,
   );
 }
 
-function conditionsOf(sql: Sql, scope: Scope, kind: RecordKind, filters: Filters): Fragment[] {
+function conditionsOf(sql: Query, scope: Scope, kind: RecordKind, filters: Filters): Fragment[] {
   return Object.entries(kind.filters).flatMap(([name, { columns, match }]) => {
     const value = filters[name];
     if (typeof value !== 'string' && typeof value !== 'boolean') return [];
@@ -110,7 +110,7 @@ function conditionsOf(sql: Sql, scope: Scope, kind: RecordKind, filters: Filters
 }
 
 function compare(
-  sql: Sql,
+  sql: Query,
   match: Filter['match'],
   column: Fragment,
   value: string | boolean,
@@ -133,7 +133,7 @@ function compare(
   }
 }
 
-function orderOf(sql: Sql, kind: RecordKind): Fragment {
+function orderOf(sql: Query, kind: RecordKind): Fragment {
   return kind.order.reduceRight(
     (rest, { column, descending }) => sql`${sql(column)} ${descending ? sql`DESC` : sql``}, ${rest}`,
     sql`id`,

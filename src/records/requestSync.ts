@@ -47,7 +47,7 @@ export async function requestSync(
  * it. Organizations without a usable account, or with a sync still queued, are skipped this time.
  */
 export async function requestDueSyncs(ctx: Context): Promise<number> {
-  const due = await ctx.db.system<{ id: string; client_id: string; org_id: string; connector: string }[]>`
+  const due = await ctx.db.system.pooled<{ id: string; client_id: string; org_id: string; connector: string }[]>`
     UPDATE organizations SET next_sync_at = now() + make_interval(mins => ${ctx.config.sync_minutes})
      WHERE id IN (SELECT id FROM organizations WHERE next_sync_at <= now()
                    ORDER BY next_sync_at LIMIT 100 FOR UPDATE SKIP LOCKED)
@@ -64,7 +64,7 @@ export async function requestDueSyncs(ctx: Context): Promise<number> {
       return 1;
     });
   }
-  if (queued > 0) ctx.bell.ring('chartwire_jobs');
+  if (queued > 0) ctx.notifications.notify('chartwire_jobs');
   return queued;
 }
 

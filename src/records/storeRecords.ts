@@ -45,7 +45,8 @@ export async function storePage(tx: Tx, kind: Kind, scope: SyncScope, page: read
   if (!first) return;
   const columns = Object.keys(first);
   const replaced = columns.filter((column) => !['id', 'client_id', 'organization_id', 'ehr_id'].includes(column));
-  await tx`INSERT INTO ${tx(kind.name)} ${tx(rows as Record<string, never>[], columns)}
+  await tx`INSERT INTO ${tx(kind.name)} (${tx(columns)})
+    SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.name)}, ${tx.records(rows)})
     ON CONFLICT (organization_id, ehr_id) DO UPDATE SET
     ${replaced.flatMap((column, n) => [n === 0 ? tx`` : tx`, `, tx`${tx(column)} = excluded.${tx(column)}`])}
     WHERE ${tx(kind.name)}.id = excluded.id`;
@@ -62,14 +63,17 @@ export async function storeOwnRecord<K extends Kind>(
   const rowOf = await rowFunctionOf(tx, kind, scope);
   const row = rowOf(source, id, undefined);
   await removeSyncedDuplicate(tx, kind.name, scope.organization_id, id, source.ehr_id);
-  const columns = {
+  const stored = {
     ...row,
     ...scopeColumns({ ...scope, run: 0 }),
     id,
     ehr_id: source.ehr_id,
     source_hash: hashRow(row),
   };
-  await tx`INSERT INTO ${tx(kind.name)} ${tx(columns as unknown as Record<string, never>)} ON CONFLICT (id) DO NOTHING`;
+  const columns = Object.keys(stored);
+  await tx`INSERT INTO ${tx(kind.name)} (${tx(columns)})
+    SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.name)}, ${tx.records([stored])})
+    ON CONFLICT (id) DO NOTHING`;
   await tx`UPDATE ${tx(kind.name)} SET seen_in = ${seenBySync(tx, scope.organization_id)} WHERE id = ${id}`;
 }
 

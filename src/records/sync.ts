@@ -2,7 +2,7 @@ import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
 import { EmrFailure, type Operations } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import type { JobKind, JobRun } from '../jobs/run.ts';
+import type { JobHandler, JobRun } from '../jobs/run.ts';
 import { type Kind, sync_order } from '../model/records/kinds.ts';
 import type { SyncInput } from './requestSync.ts';
 import { saveCodeLists } from './settings.ts';
@@ -10,8 +10,8 @@ import { countStored, removeUnseen, storePage } from './storeRecords.ts';
 import { finishPass, saveProgress, startPass } from './syncReadings.ts';
 
 /** Reads every kind of record from the EMR. Each page is stored at once, so that a large practice needs little memory. */
-export const sync: JobKind = {
-  perform: async (ctx, run) => {
+export const sync: JobHandler = {
+  run: async (ctx, run) => {
     const { job } = run;
     const { operations } = await openWithCurrentCapabilities(ctx, run);
     const lists = await operations.getCodeLists?.();
@@ -19,7 +19,7 @@ export const sync: JobKind = {
       await ctx.db.tenant(job.client_id, async (tx) => {
         // The organization is locked before the lane, as linking does; the other order could deadlock.
         await saveCodeLists(tx, job.organization_id, lists);
-        await run.hold(tx);
+        await run.checkLease(tx);
       });
     }
     const records: Record<string, number> = {};
@@ -38,7 +38,7 @@ export const sync: JobKind = {
     if (refused && Object.keys(records).length === 0) throw refused;
     await ctx.db.tenant(job.client_id, async (tx) => {
       await tx`UPDATE organizations SET synced_at = now() WHERE id = ${job.organization_id}`;
-      await run.hold(tx);
+      await run.checkLease(tx);
     });
     const { announce, org_id } = job.input as SyncInput;
     return {
@@ -48,7 +48,7 @@ export const sync: JobKind = {
       detail: { records },
     };
   },
-  fail: (_ctx, run, problem) => {
+  onFailure: (_ctx, run, problem) => {
     const { announce, org_id } = run.job.input as SyncInput;
     const reasons = [{ code: problem.code, description: problem.message }];
     const data = { org_id, failure_reason: problem.message, reasons };
@@ -89,7 +89,7 @@ async function syncKind(
   const scope = { client_id, organization_id, run: id };
   const whileLeased = <T>(work: (tx: Tx) => Promise<T>) =>
     ctx.db.tenant(client_id, async (tx) => {
-      await run.hold(tx);
+      await run.checkLease(tx);
       return work(tx);
     });
   const { announce } = run.job.input as SyncInput;

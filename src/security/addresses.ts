@@ -2,24 +2,24 @@ import { isIP, isIPv6 } from 'node:net';
 import { type AddressKind, classifyAddress } from './classifyAddress.ts';
 
 export type UrlRules = {
-  /** http to this machine is allowed. */
+  /** Allows http to this machine. */
   sandbox: boolean;
   /** OUTBOUND_ALLOW: names or addresses, with or without a port, that may be private and may use http. */
   allow: readonly string[];
 };
 
-/** How far a call to a URL may go: to any address (allow-listed host), to this machine only (sandbox), or outside only. */
+/** Which addresses a request may connect to: any (allow-listed host), this machine only (sandbox), or public ones only. */
 export type Reach = 'anywhere' | 'this_machine' | 'public';
 
 export const private_address = 'points to a private or local address.';
 
 /**
- * Checks an address that a caller gave us to call later, as far as that goes without asking DNS; `outbound.ts` does the
- * rest at every call. `refused` completes a sentence that starts with the name of the field.
+ * Checks a URL that a caller registered, without a DNS lookup; `outbound.ts` checks the addresses at every request.
+ * `refused` completes a sentence that starts with the field name.
  */
 export function checkUrl(text: string, rules: UrlRules): URL | { refused: string } {
   if (text.length > url_length_max) return { refused: `must be at most ${url_length_max} characters long.` };
-  // The URL parser drops tabs and line breaks without a word: what we store would not be what was sent.
+  // The URL parser silently drops tabs and line breaks: we would store something other than what was sent.
   if (/[\s\p{Cc}]/u.test(text) || !URL.canParse(text)) {
     return { refused: 'must be a full address, such as https://example.org/path.' };
   }
@@ -29,14 +29,14 @@ export function checkUrl(text: string, rules: UrlRules): URL | { refused: string
   return refused === undefined ? url : { refused };
 }
 
-/** What makes a URL unfit to be called, if anything: its scheme, a password inside it, or the host as it is written. */
+/** Why a URL may not be requested, if so: its scheme, credentials in it, or its host. */
 export function refusalOf(url: URL, rules: UrlRules): string | undefined {
   const reach = reachOf(url, rules);
   const schemes = reach === 'public' ? ['https:'] : ['https:', 'http:'];
   if (!schemes.includes(url.protocol)) return 'must use https.';
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password.';
   const host = hostOf(url);
-  // The URL parser has turned every spelling of an IPv4 address (decimal, octal, hex, short) into four numbers.
+  // The URL parser has normalized every spelling of an IPv4 address (decimal, octal, hex, short).
   if (isIP(host) !== 0) return isWithin(reach, host) ? undefined : private_address;
   return reach === 'public' && isLocalName(host) ? private_address : undefined;
 }
@@ -46,7 +46,7 @@ export function reachOf(url: URL, rules: UrlRules): Reach {
   return rules.sandbox && isThisMachine(hostOf(url)) ? 'this_machine' : 'public';
 }
 
-/** Whether a call may connect to this address. */
+/** Whether a request may connect to this address. */
 export function isWithin(reach: Reach, ip: string): boolean {
   const accepted: Record<Reach, (kind: AddressKind) => boolean> = {
     anywhere: (kind) => kind !== 'invalid',
@@ -65,7 +65,7 @@ function hostOf(url: URL): string {
 
 function allows(entry: string, url: URL): boolean {
   const [, name, port] = (isIPv6(entry) ? undefined : /^(.*?)(?::(\d+))?$/.exec(entry)) ?? [entry, `[${entry}]`];
-  // Read as a URL, so that an entry may be spelled in any way in which a URL may.
+  // Parsed as a URL, so that an entry may use any spelling that a URL may use.
   if (!name || !URL.canParse(`http://${name}`)) return false;
   if (hostOf(new URL(`http://${name}`)) !== hostOf(url)) return false;
   return port === undefined || Number(port) === portOf(url);

@@ -6,9 +6,9 @@ import { findForeignSigningKey } from './signingKeys.ts';
 import { findForeignMasterKey } from './vault.ts';
 
 /**
- * Refuses to start with a master key that cannot open what the database holds, before anything is sealed with it.
+ * Fails the start if the master key cannot decrypt the secrets in the database, before anything is sealed with it.
  * Owns the table `master_keys`: for each key ever used, a constant sealed with it. The first start writes the first row;
- * a new key gets in only beside one that is known. `sql` must see the data keys of all clients and the signing keys.
+ * a new key is accepted only together with a known one. `sql` must see the data keys of all clients and the signing keys.
  */
 export async function checkMasterKey(sql: Sql, master: MasterKeys): Promise<void> {
   await sql.begin(async (tx) => {
@@ -30,7 +30,7 @@ type CheckRow = { id: string; check_value: Buffer };
 
 const constant = Buffer.from('chartwire master key');
 
-/** The id is only 32 bits of the key's hash; that the value opens proves the other 224. */
+/** The id is only 32 bits of the key's hash; decrypting the constant proves the rest. */
 function isKnown(key: MasterKey, rows: readonly CheckRow[]): boolean {
   const row = rows.find((candidate) => candidate.id === key.id);
   if (!row) return false;

@@ -1,16 +1,16 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** `public` may be called by anyone's wish; every other kind is refused unless the operator allows the host by name. */
+/** Requests may go to `public` addresses; every other kind is refused unless the operator allows the host by name. */
 export type AddressKind = 'public' | keyof typeof ranges | 'embedded' | 'invalid';
 
 /**
- * What kind of address this is. Whatever is not known to be public is not: an IPv6 address outside 2000::/3, and an
- * IPv6 form that carries an IPv4 address (a gateway on the way would deliver to the IPv4 one). Of those only NAT64's
- * well-known prefix may be public, because hosts in IPv6-only networks see the whole IPv4 internet through it.
+ * Classifies an address. Everything not known to be public is refused, including IPv6 addresses outside 2000::/3 and
+ * IPv6 forms that embed an IPv4 address (a gateway would deliver to the IPv4 address). Of those only NAT64's well-known
+ * prefix can be public, because hosts in IPv6-only networks reach the IPv4 internet through it.
  */
 export function classifyAddress(ip: string): AddressKind {
-  // Only the canonical spellings: ipaddr.js alone would read 010.0.0.1 as 8.0.0.1, others read it as 10.0.0.1.
+  // Canonical spellings only: ipaddr.js reads 010.0.0.1 as 8.0.0.1, other parsers as 10.0.0.1.
   if (isIP(ip) === 0 || ip.includes('%')) return 'invalid';
   const address = ipaddr.parse(ip);
   const bytes = address.toByteArray();
@@ -27,7 +27,7 @@ export function classifyAddress(ip: string): AddressKind {
   return kind ?? (isGlobalUnicast(bytes) ? 'public' : 'reserved');
 }
 
-/** In order of precedence: the first that fits names the kind. */
+/** In order of precedence: the first match is the kind. */
 const ranges = {
   // Cloud metadata services, which hand out credentials. 168.63.129.16 is Azure's, on an otherwise public address.
   metadata: [
@@ -62,12 +62,12 @@ const parsed_ranges = Object.fromEntries(
 
 function rangeOf(address: ipaddr.IPv4 | ipaddr.IPv6): keyof typeof ranges | undefined {
   const name = ipaddr.subnetMatch(address, parsed_ranges, 'none');
-  // The names that subnetMatch gives back are the keys of the table it was handed, or 'none'.
+  // subnetMatch returns a key of the table or 'none'.
   return name === 'none' ? undefined : (name as keyof typeof ranges);
 }
 
 type Embedding = {
-  /** The leading bytes; `undefined` fits any. */
+  /** The leading bytes; `undefined` matches any. */
   prefix: readonly (number | undefined)[];
   v4: (bytes: number[]) => string[];
   /** The kind when every IPv4 address inside is public. */

@@ -6,10 +6,10 @@ export type OutboundRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD';
   headers?: Record<string, string> | undefined;
   body?: string | Buffer | undefined;
-  /** For the whole call: name, connection, TLS, request, and the answer to its last byte. */
+  /** For the whole exchange: DNS, connection, TLS, request and complete response. */
   timeout_ms: number;
   signal?: AbortSignal | undefined;
-  /** Of a longer answer, this much is kept and the connection is dropped. */
+  /** A longer response is cut off here and its connection closed. */
   response_bytes_max: number;
 };
 
@@ -17,42 +17,42 @@ export type OutboundResponse = {
   status: number;
   /** Names in lower case; a header sent several times is joined with `, `. */
   headers: Record<string, string>;
-  /** As it came: we ask for no compression and undo none, so a small answer cannot unfold into a large one. */
+  /** Never decompressed, so a small response cannot expand into a large one. */
   body: Buffer;
   truncated: boolean;
 };
 
 /**
- * One request and its answer over undici's lowest interface, the only one that says whether the request was handed to a
- * connection: that moment divides "nothing was sent" from "may have arrived", and a write must know which it was.
+ * One request and its response over undici's lowest-level interface, the only one that reports when the request was
+ * handed to a connection. That moment separates "nothing was sent" from "may have arrived", which a write must know.
  */
 export function exchange(via: Dispatcher, url: URL, request: OutboundRequest): Promise<OutboundResponse> {
   const { method, timeout_ms, signal, response_bytes_max } = request;
   return new Promise((resolve, reject) => {
     let sent = false;
-    let ended = false;
+    let done = false;
     let controller: Dispatcher.DispatchController | undefined;
     let head: Pick<OutboundResponse, 'status' | 'headers'> | undefined;
     const chunks: Buffer[] = [];
-    let kept_bytes = 0;
+    let received_bytes = 0;
 
     const timer = setTimeout(() => fail(timedOut(url.host, timeout_ms, sent)), timeout_ms);
     const onAbort = () => fail(stopped(url.host, sent));
 
-    function end(settle: () => void): void {
-      if (ended) return;
-      ended = true;
+    function finish(settle: () => void): void {
+      if (done) return;
+      done = true;
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
       settle();
     }
     function fail(failure: OutboundFailure): void {
-      end(() => reject(failure));
+      finish(() => reject(failure));
       controller?.abort(failure);
     }
-    function answer(truncated: boolean): void {
-      const whole = head;
-      if (whole) end(() => resolve({ ...whole, body: Buffer.concat(chunks), truncated }));
+    function respond(truncated: boolean): void {
+      const received = head;
+      if (received) finish(() => resolve({ ...received, body: Buffer.concat(chunks), truncated }));
     }
 
     if (signal?.aborted) return onAbort();
@@ -63,24 +63,24 @@ export function exchange(via: Dispatcher, url: URL, request: OutboundRequest): P
       {
         onRequestStart: (started) => {
           controller = started;
-          // Ended while waiting for a connection: aborted here, undici writes nothing.
-          if (ended) return started.abort(stopped(url.host, false));
+          // Aborted while waiting for a connection: undici writes nothing.
+          if (done) return started.abort(stopped(url.host, false));
           sent = true;
         },
         onResponseStart: (_, status, fields) => {
-          // 1xx come before the answer itself.
+          // 1xx responses precede the real one.
           if (status >= 200) head = { status, headers: joined(fields) };
         },
         onResponseData: (current, chunk) => {
-          const wanted = chunk.subarray(0, response_bytes_max - kept_bytes);
-          kept_bytes += wanted.length;
-          chunks.push(wanted);
-          if (wanted.length === chunk.length) return;
-          answer(true);
+          const part = chunk.subarray(0, response_bytes_max - received_bytes);
+          received_bytes += part.length;
+          chunks.push(part);
+          if (part.length === chunk.length) return;
+          respond(true);
           current.abort(stopped(url.host, true));
         },
-        onResponseEnd: () => answer(false),
-        onResponseError: (_, error) => end(() => reject(failureOf(error, url.host, sent))),
+        onResponseEnd: () => respond(false),
+        onResponseError: (_, error) => finish(() => reject(failureOf(error, url.host, sent))),
       },
     );
   });

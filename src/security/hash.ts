@@ -1,14 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
 /**
- * What is stored of a token. One SHA-256 is enough: a token is 256 random bits, so there is nothing to guess and a
- * slow hash would only slow down every request. Passwords, which people choose, are in passwords.ts.
+ * The stored form of a token. SHA-256 is enough: a token has 256 random bits and cannot be guessed, and a slow hash
+ * would slow down every request. For passwords see passwords.ts.
  */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token, 'utf8').digest();
 }
 
-/** Compares two hashes in a time that does not depend on where they differ. */
+/** Compares two hashes in constant time. */
 export function sameHash(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -6,13 +6,13 @@ import { StartFailure } from '../errors.ts';
 export type MasterKey = { id: string; key: Buffer };
 
 /**
- * The keys that wrap data keys. New data keys are wrapped by the current one; both open. To rotate without a failed
- * request while several processes run: give all of them MASTER_KEY_PREVIOUS = the new key, then swap the two, then
- * re-wrap, then take the old key away.
+ * The keys that wrap data keys. New data keys are wrapped by the current one; both can unwrap. To rotate without a
+ * failed request while several processes run: set MASTER_KEY_PREVIOUS to the new key in all of them, then swap the two,
+ * then re-wrap, then remove the old key.
  */
 export type MasterKeys = { current: MasterKey; previous?: MasterKey };
 
-/** Where the keys come from: from the settings, or from a file that the service itself keeps and may replace. */
+/** Where the keys come from: the settings, or a file that the service manages and can replace. */
 export type KeySource = 'settings' | 'file';
 
 const key_file = 'master.key';
@@ -25,7 +25,7 @@ type Settings = {
   log?: { warn(text: string): void } | undefined;
 };
 
-/** The master keys from the settings, else from DATA_DIR/master.key, which is made when it is not there. */
+/** Loads the master keys from the settings, or from DATA_DIR/master.key, which is created if missing. */
 export async function loadMasterKeys(
   settings: Settings,
 ): Promise<MasterKeys & { source: KeySource; generated: boolean }> {
@@ -39,8 +39,8 @@ export async function loadMasterKeys(
 }
 
 /**
- * Puts a new key in the place of the file's and keeps the one before beside it. Both are on disk before anything is
- * wrapped with the new one: a start after a crash at any point finds the keys that it needs.
+ * Replaces the key file with a new key and keeps the previous key in a second file. Both are on disk before anything is
+ * wrapped with the new key, so a start after a crash at any point finds the keys it needs.
  */
 export async function replaceKeyFile(data_dir: string, before: MasterKey): Promise<MasterKeys> {
   const key = randomBytes(32);
@@ -49,7 +49,6 @@ export async function replaceKeyFile(data_dir: string, before: MasterKey): Promi
   return pair(key, before.key);
 }
 
-/** The key before the present one is of no more use. */
 export async function removePreviousKeyFile(data_dir: string): Promise<void> {
   await rm(join(data_dir, previous_file), { force: true });
 }
@@ -60,7 +59,7 @@ function pair(key: Buffer, before: Buffer | undefined): MasterKeys {
   return { current, ...(previous && previous.id !== current.id ? { previous } : {}) };
 }
 
-/** The key with its id: 32 bits of its hash name it without helping anyone to find 256 random bits. */
+/** Adds the key's id: 32 bits of its hash, too few to help find the key. */
 export function identified(key: Buffer): MasterKey {
   return { id: `mk_${createHash('sha256').update(key).digest('hex').slice(0, 8)}`, key };
 }
@@ -86,13 +85,13 @@ async function readKey(file: string, log: Settings['log']): Promise<Buffer | und
     throw new StartFailure(`The master key file ${file} cannot be read.`, { cause });
   }
   if (/^[0-9a-f]{64}$/i.test(text.trim())) return Buffer.from(text.trim(), 'hex');
-  throw new StartFailure(`The master key file ${file} must hold exactly 64 hexadecimal digits.`);
+  throw new StartFailure(`The master key file ${file} must contain exactly 64 hexadecimal digits.`);
 }
 
 /**
- * Writes a new key beside the file and links it into place: a link fails when the name is taken, so of two starts one
- * wins and both read the same whole key. (Opening the file itself with `wx` would show the loser an empty file, and a
- * crash in between would leave one.) True when this call's key is the one that stayed.
+ * Writes a new key to a temporary file and links it into place. A link fails if the name exists, so of two concurrent
+ * starts one wins and both read the same complete key. (Opening the file itself with `wx` could show the loser an empty
+ * file, and a crash could leave one behind.) Returns true if this call created the file.
  */
 async function writeKey(data_dir: string, file: string): Promise<boolean> {
   const draft = `${file}.${randomBytes(6).toString('hex')}`;
@@ -136,7 +135,7 @@ async function writeSynced(file: string, text: string): Promise<void> {
   }
 }
 
-/** The name must survive a power cut as surely as the rows that depend on the key. */
+/** The directory entry must survive a power failure like the rows that depend on the key. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

@@ -13,21 +13,21 @@ import { openSigningKeys, type SigningKeys } from './signingKeys.ts';
 import { openSystemKeys, type SystemKeys } from './systemKeys.ts';
 import { openVault, type Vault } from './vault.ts';
 
-/** The master keys, as an operator sees and replaces them. */
+/** Inspects and rotates the master keys. */
 export type KeyRing = {
   source: KeySource;
   /** The keys of this process, and how many keys each master key wraps. */
   describe(): Promise<{ current: string; previous: string | null; wrapped: { id: string; keys: number }[] }>;
   /**
-   * Makes a new master key in the key file and wraps everything with it, while work goes on. Gives how many keys that
-   * were. Undefined where the key comes from the settings: there a person gives the new one.
+   * Creates a new master key in the key file and re-wraps all keys with it, online. Returns how many were re-wrapped.
+   * Undefined if the key comes from the settings, which only an operator can change.
    */
   rotate(): Promise<number | undefined>;
-  /** Another process may have replaced the key file. */
+  /** Reads the key file again after another process has replaced it. */
   reload(): Promise<void>;
 };
 
-/** Loads the master key, refuses a wrong one, and opens what it wraps. A key that was made just now is told of. */
+/** Loads the master key, checks it against the database, and unwraps the keys under it. Prints a notice if it was generated. */
 export async function openKeys(
   config: Config,
   system: Sql,
@@ -41,7 +41,8 @@ export async function openKeys(
     });
   const { generated, source, ...master } = await load();
   if (generated) {
-    print(`A master key was made at ${join(config.data_dir, 'master.key')}. Without it no stored credential opens.\n`);
+    const file = join(config.data_dir, 'master.key');
+    print(`Created a master key: ${file}. Back it up: stored credentials cannot be decrypted without it.\n`);
   }
   await checkMasterKey(system, master);
   const vault = openVault(master);
@@ -49,7 +50,7 @@ export async function openKeys(
   const rewrap = async () => (await signing_keys.rewrap()) + (await vault.rewrap(system));
   if (master.previous) {
     await rewrap();
-    // Nothing is under it any more; what another process wraps meanwhile, it wraps with the new key since its ring.
+    // No key is wrapped by it anymore; other processes switched to the new key when they were notified.
     if (source === 'file') await removePreviousKeyFile(config.data_dir);
   }
   const key_ring: KeyRing = {
@@ -71,7 +72,7 @@ export async function openKeys(
   return { vault, system_keys: await openSystemKeys(system, master), signing_keys, key_ring };
 }
 
-/** Everyone who wraps or opens in this process looks at the same object, so the new keys hold from here on. */
+/** The vault and the other key holders share this object, so they use the new keys from here on. */
 async function rotateFile(data_dir: string, system: Sql, master: MasterKeys): Promise<void> {
   const made = await replaceKeyFile(data_dir, master.current);
   await checkMasterKey(system, made);

@@ -9,9 +9,9 @@ export type { OutboundRequest, OutboundResponse } from './exchange.ts';
 export { OutboundFailure, type OutboundFailureKind } from './outboundFailure.ts';
 
 export type Outbound = {
-  /** One HTTP exchange with an address that a caller chose. Redirects are answers like any other, never followed. */
+  /** One HTTP exchange with a URL chosen by a caller. Redirects are returned, never followed. */
   fetch(url: string | URL, request: OutboundRequest): Promise<OutboundResponse>;
-  /** Waits for the calls under way, then closes the kept connections. */
+  /** Waits for requests in progress, then closes idle connections. */
   close(): Promise<void>;
 };
 
@@ -19,18 +19,18 @@ export type Outbound = {
 export type Lookup = (hostname: string) => Promise<{ address: string; family: number }[]>;
 
 /**
- * The only way out to addresses that callers chose (webhook URLs, EMR addresses). A name is resolved once for each
- * connection, all its addresses are checked, and the connection goes to those very addresses: DNS has no second say.
- * Kept connections are safe for the same reason: an open connection stays with the address that was checked, whatever
- * DNS answers later, and a new connection is checked anew. The host name stays what TLS verifies.
+ * The only client for URLs chosen by callers (webhooks, EMRs). A name is resolved once per connection, all its addresses
+ * are checked, and the connection goes to those addresses, which rules out DNS rebinding. Keep-alive connections are safe
+ * for the same reason: they stay with the checked address, and every new connection is checked again. TLS still verifies
+ * the host name.
  */
 export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound {
   const lookup = rules.lookup ?? ((hostname) => systemLookup(hostname, { all: true }));
   const agent = new Agent({
-    // `exchange` has one clock for the whole call, so undici's own for head and body are off.
+    // `exchange` has one timeout for everything, so undici's own are off.
     headersTimeout: 0,
     bodyTimeout: 0,
-    // A pool for each origin: what a host may resolve to depends on its name and port, which a lookup is not told.
+    // One pool per origin: which addresses are allowed depends on host and port, and a lookup does not know the port.
     factory: (origin, options) =>
       new Pool(origin, {
         ...options,
@@ -39,10 +39,10 @@ export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound 
   });
   return {
     fetch: async (address, request) => {
-      // Node's own error would carry the whole text, query and all.
+      // Node's own error would contain the whole URL with its query.
       if (!URL.canParse(String(address))) throw new OutboundFailure('refused_address', 'The address is not a URL.');
       const url = new URL(address);
-      // Here and not in the lookup: no name is looked up for a host that is written as an address.
+      // Checked here because there is no lookup for a host that is an IP address.
       const refused = refusalOf(url, rules);
       if (refused !== undefined) throw new OutboundFailure('refused_address', `${url.host} ${refused}`);
       return exchange(agent, url, request);
@@ -51,10 +51,10 @@ export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound 
   };
 }
 
-/** Shorter than the shortest total timeout in use (15 s, webhooks), so that an unreachable host is told from a slow one. */
+/** Shorter than the shortest total timeout in use (15 s, webhooks), to distinguish unreachable hosts from slow ones. */
 const connect_timeout_ms = 10_000;
 
-/** One bad answer among good ones refuses the name: an honest name has no private address beside a public one. */
+/** Refuses the name if any of its addresses is refused: a legitimate name does not mix private and public addresses. */
 function guardedLookup(origin: URL, rules: UrlRules, lookup: Lookup): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname)

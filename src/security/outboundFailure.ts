@@ -1,14 +1,14 @@
 /**
- * - `refused_address`: we will not call there
- * - `unreachable`: no name, no connection, no TLS; nothing was sent
- * - `timeout`: the time was over; `sent` tells whether before or after the request went out
- * - `broken`: the request may have arrived, but no whole answer came back
+ * - `refused_address`: the address is not allowed
+ * - `unreachable`: DNS, connection or TLS failed; nothing was sent
+ * - `timeout`: `sent` says whether the request had gone out
+ * - `broken`: the request may have arrived, but no complete response came back
  */
 export type OutboundFailureKind = 'refused_address' | 'unreachable' | 'timeout' | 'broken';
 
 /**
- * Why a call got no answer. The text names the host and nothing else of the call, so it may be shown and logged.
- * `sent: false` means that the other side cannot have seen the request; `true` that it may have.
+ * Why a request got no response. The message contains the host name only, so it may be shown and logged.
+ * `sent: false` means that the other side cannot have received the request; `true` that it may have.
  */
 export class OutboundFailure extends Error {
   readonly kind: OutboundFailureKind;
@@ -23,32 +23,32 @@ export class OutboundFailure extends Error {
 }
 
 export function timedOut(host: string, timeout_ms: number, sent: boolean): OutboundFailure {
-  return new OutboundFailure('timeout', `${host} did not answer within ${timeout_ms / 1000} s.`, { sent });
+  return new OutboundFailure('timeout', `${host} did not respond within ${timeout_ms / 1000} s.`, { sent });
 }
 
-/** Stopped by our own side (a shutdown, a lost lease): of an unknown outcome once the request was on its way. */
+/** Aborted by our side (a shutdown, a lost lease): the outcome is unknown if the request had been sent. */
 export function stopped(host: string, sent: boolean): OutboundFailure {
-  return new OutboundFailure(sent ? 'broken' : 'unreachable', `The call to ${host} was stopped.`, { sent });
+  return new OutboundFailure(sent ? 'broken' : 'unreachable', `The request to ${host} was aborted.`, { sent });
 }
 
-/** The failure behind an error of undici, net or tls. */
+/** Maps an error from undici, net or tls. */
 export function failureOf(error: Error, host: string, sent: boolean): OutboundFailure {
   if (error instanceof OutboundFailure) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : 'unknown';
-  // After sending, no cause: an error of undici's parser carries the bytes that came back, which may be health data.
-  if (sent) return new OutboundFailure('broken', `The connection to ${host} broke off (${code}).`, { sent });
+  // No cause after sending: undici's parser errors contain response bytes, which may be health data.
+  if (sent) return new OutboundFailure('broken', `The connection to ${host} was lost (${code}).`, { sent });
   const reason =
-    reasons[code] ?? (isCertificateFault(code) ? 'has a certificate that is not trusted' : 'cannot be reached');
+    reasons[code] ?? (isCertificateError(code) ? 'has a certificate that is not trusted' : 'cannot be reached');
   return new OutboundFailure('unreachable', `${host} ${reason} (${code}).`, { cause: error });
 }
 
 const reasons: Record<string, string> = {
-  ENOTFOUND: 'is not a name that can be found',
-  EAI_AGAIN: 'cannot be looked up right now',
-  ECONNREFUSED: 'refuses connections',
-  UND_ERR_CONNECT_TIMEOUT: 'does not accept a connection in time',
+  ENOTFOUND: 'could not be found',
+  EAI_AGAIN: 'could not be resolved',
+  ECONNREFUSED: 'refused the connection',
+  UND_ERR_CONNECT_TIMEOUT: 'did not accept a connection in time',
 };
 
-function isCertificateFault(code: string): boolean {
+function isCertificateError(code: string): boolean {
   return /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/.test(code);
 }

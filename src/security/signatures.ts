@@ -2,23 +2,23 @@ import { createHmac } from 'node:crypto';
 import { sameHash } from './hash.ts';
 
 type Message = {
-  /** The same on every try, so that the receiver can tell a repetition. */
+  /** The same on every attempt, so that receivers can detect duplicates. */
   id: string;
-  /** Fresh on every try: receivers refuse a timestamp that is more than 5 minutes off. */
+  /** New on every attempt: receivers reject timestamps more than 5 minutes off. */
   timestamp_s: number;
-  /** The exact text of the request's body. */
+  /** The exact request body. */
   body: string;
   /** `whsec_…`, newest first: after a rotation the old secret signs too, for 24 hours. */
   secrets: readonly string[];
 };
 
 /**
- * The headers by which a receiver knows that a webhook is ours: those of Standard Webhooks, with one signature for each
- * live secret, and `cobalt-verification`, whose key is the newest secret as it is written, prefix and all.
+ * The signature headers of a webhook: those of Standard Webhooks, with one signature for each live secret, and
+ * `cobalt-verification`, whose key is the newest secret as a literal string including its prefix.
  */
 export function signWebhook({ id, timestamp_s, body, secrets }: Message): Record<string, string> {
   const [newest] = secrets;
-  if (newest === undefined) throw new Error('A webhook needs at least one secret to be signed with.');
+  if (newest === undefined) throw new Error('Signing a webhook requires at least one secret.');
   const content = `${id}.${timestamp_s}.${body}`;
   const signatures = secrets.map((secret) => `v1,${hmac(keyOf(secret), content).toString('base64')}`);
   return {
@@ -29,14 +29,14 @@ export function signWebhook({ id, timestamp_s, body, secrets }: Message): Record
   };
 }
 
-/** What the signature of a webhook is worth: right; not ours; ours, but of another time; not there. */
+/** The result of a signature check. `late`: correct, but the timestamp is outside the tolerance. */
 export type Verdict = 'valid' | 'wrong' | 'late' | 'missing';
 
-/** How far a timestamp may be off, as receivers are told. */
+/** The documented timestamp tolerance. */
 const tolerance_s = 300;
 
-/** Judges a webhook as its receiver should: both kinds of signature must fit one of the secrets where they are sent. */
-export function judgeWebhook(
+/** Verifies a webhook as its receiver should: each kind of signature that is sent must match one of the secrets. */
+export function verifyWebhook(
   headers: Record<string, string | string[] | undefined>,
   body: string | Buffer,
   { secrets, now_s }: { secrets: readonly string[]; now_s: number },
@@ -58,10 +58,10 @@ function same(one: string, other: string): boolean {
   return sameHash(Buffer.from(one), Buffer.from(other));
 }
 
-/** Node's base64 skips what it cannot read: without this check a damaged secret would sign with a short or empty key. */
+/** Node's base64 decoder skips invalid characters: without this check a damaged secret would yield a short or empty key. */
 function keyOf(secret: string): Buffer {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
-  // Standard Webhooks asks for 24 to 64 bytes; ours have 32.
+  // Standard Webhooks requires 24 to 64 bytes; ours have 32.
   if (secret.startsWith('whsec_') && key.length >= 24 && key.length <= 64) return key;
   throw new Error('A webhook secret is not in the form whsec_<base64 of 24 to 64 bytes>.');
 }

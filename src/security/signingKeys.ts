@@ -16,19 +16,19 @@ export const signing_algorithms = ['RS384', 'ES384'] as const;
 export type SigningAlgorithm = (typeof signing_algorithms)[number];
 export type SigningKey = { kid: string; key: CryptoKey };
 
-/** The keys by which EMRs know this installation. */
+/** The keys that authenticate this installation to EMRs. */
 export type SigningKeys = {
-  /** The key that signs now; made at first need. */
+  /** The current signing key, created on first use. */
   current(alg: SigningAlgorithm): Promise<SigningKey>;
-  /** The public halves, also of keys that are about to sign or did so lately. */
+  /** The public keys, including those that will sign soon or signed recently. */
   published(): Promise<{ keys: JWK[] }>;
-  /** Adds new keys, which sign when every EMR has had the time to learn of them. Gives their ids. */
+  /** Adds new keys, which start signing after EMRs have had time to fetch them. Returns their ids. */
   rotate(): Promise<string[]>;
-  /** Seals every key that is still under the previous master key anew; returns how many. */
+  /** Re-seals every key that is still under the previous master key; returns how many. */
   rewrap(): Promise<number>;
 };
 
-/** EMRs may remember the published set for a day; what was signed before a change is checked within minutes. */
+/** EMRs may cache the published set for a day; signatures are checked within minutes. */
 const hours_before_signing = 24;
 const days_published_after = 7;
 
@@ -61,7 +61,7 @@ export function openSigningKeys(system: Sql, master: MasterKeys): SigningKeys {
   };
 }
 
-/** The id of a master key that some signing key needs and this process was not given, if there is one. */
+/** The id of a master key that a signing key needs and this process does not have, if any. */
 export async function findForeignSigningKey(system: Sql, master: MasterKeys): Promise<string | undefined> {
   const known = [master.current.id, master.previous?.id ?? master.current.id];
   const [row] = await system<{ master_key_id: string }[]>`
@@ -71,7 +71,7 @@ export async function findForeignSigningKey(system: Sql, master: MasterKeys): Pr
 
 type KeyRow = { kid: string; alg: SigningAlgorithm; private_sealed: Buffer; master_key_id: string };
 
-/** Of several processes that need the first keys at once, one makes them. */
+/** If several processes need the first keys at once, one creates them. */
 async function ensureKeys(system: Sql, master: MasterKeys): Promise<void> {
   const [known] = await system`SELECT FROM signing_keys LIMIT 1`;
   if (known) return;

@@ -4,21 +4,21 @@ import type { MasterKeys } from './masterKeys.ts';
 import { sealWith, unsealWith } from './seal.ts';
 import { unwrapKey, type WrappedKey, wrapKey } from './wrapKey.ts';
 
-/** What a key of the installation is for. What was made for one purpose opens or proves nothing under another. */
+/** What a key is used for. A value made for one purpose is not valid for another. */
 export type SystemPurpose = 'audit.records' | 'audit.chain' | 'audit.patients' | 'operators';
 
-/** Keys for what stands above the tenants. */
+/** Keys for data that belongs to no tenant. */
 export type SystemKeys = {
   /** 256 bits for one purpose, the same in every process and after every rotation of the master key. */
   key(purpose: SystemPurpose): Buffer;
-  /** Seals a text; the binding says where it belongs ('operators.totp:<id>'), and it opens nowhere else. */
+  /** Seals a text. The binding names its place ('operators.totp:<id>'); it cannot be unsealed anywhere else. */
   seal(purpose: SystemPurpose, binding: string, text: string): Buffer;
   unseal(purpose: SystemPurpose, binding: string, sealed: Buffer): string;
 };
 
-/** Opens the installation's one random key, made at the first start. Owns the table `system_keys`. */
+/** Unwraps the installation's random root key, created at the first start. Owns the table `system_keys`. */
 export async function openSystemKeys(system: Sql, master: MasterKeys): Promise<SystemKeys> {
-  const root = unwrapKey(master, await keepRow(system, master), binding);
+  const root = unwrapKey(master, await ensureRow(system, master), binding);
   const derived = new Map<SystemPurpose, Buffer>();
   const key = (purpose: SystemPurpose): Buffer => {
     const known = derived.get(purpose);
@@ -34,7 +34,7 @@ export async function openSystemKeys(system: Sql, master: MasterKeys): Promise<S
   };
 }
 
-/** Wraps the key anew that is still under the previous master key; returns how many. */
+/** Re-wraps the root key if it is still under the previous master key; returns how many keys changed. */
 export async function rewrapSystemKeys(system: Sql, master: MasterKeys): Promise<number> {
   const { previous } = master;
   if (!previous) return 0;
@@ -51,8 +51,8 @@ export async function rewrapSystemKeys(system: Sql, master: MasterKeys): Promise
 const name = 'system';
 const binding = `system_keys:${name}`;
 
-/** Of two first starts at once one's key stays, and both read that one. */
-async function keepRow(system: Sql, master: MasterKeys): Promise<WrappedKey> {
+/** If two processes start for the first time at once, one key is stored and both read it. */
+async function ensureRow(system: Sql, master: MasterKeys): Promise<WrappedKey> {
   const find = () => system<WrappedKey[]>`SELECT master_key_id, wrapped FROM system_keys WHERE name = ${name}`;
   const [known] = await find();
   if (known) return known;
@@ -60,6 +60,6 @@ async function keepRow(system: Sql, master: MasterKeys): Promise<WrappedKey> {
   await system`INSERT INTO system_keys (name, master_key_id, wrapped) VALUES (${name}, ${master_key_id}, ${wrapped})
     ON CONFLICT DO NOTHING`;
   const [made] = await find();
-  if (!made) throw new Error('The key of the installation was stored but is not there.');
+  if (!made) throw new Error('The system key is missing after it was stored.');
   return made;
 }

@@ -6,22 +6,21 @@ import { SealFailure, sealWith, unsealWith } from './seal.ts';
 import { rewrapSystemKeys } from './systemKeys.ts';
 import { MasterKeyMissing, unwrapKey, wrapKey } from './wrapKey.ts';
 
-/** Whose secret it is. Each owner (a linked account, a webhook endpoint) has one data key. */
+/** The owner of a secret: a linked account or a webhook endpoint. Each has one data key. */
 export type Owner = { client_id: string; owner_id: string };
 
 export type Vault = {
-  /** Seals a text with the owner's data key, which is made at first use. The caller stores the result. */
+  /** Seals a text with the owner's data key, which is created on first use. The caller stores the result. */
   seal(tx: Tx, owner: Owner, binding: string, text: string): Promise<Buffer>;
-  /** Opens what `seal` gave for the same binding. */
+  /** Unseals the result of `seal` for the same binding. */
   unseal(tx: Tx, sealed: Buffer, binding: string): Promise<string>;
   /**
-   * Wraps every key that is still under the previous master key anew, while work goes on: data keys and the
-   * installation's own. Returns how many.
+   * Re-wraps every data key and system key that is still under the previous master key, online. Returns how many.
    */
   rewrap(system: Sql, batch?: number): Promise<number>;
 };
 
-/** Owns the table `data_keys`. A sealed value is: format (1 byte), id of its data key (16), what `sealWith` gave. */
+/** Owns the table `data_keys`. A sealed value consists of a format byte, the id of its data key (16 bytes) and the output of `sealWith`. */
 export function openVault(master: MasterKeys, options: { cached_keys_max?: number } = {}): Vault {
   const cache = keyCache(options.cached_keys_max ?? 10_000);
 
@@ -34,17 +33,17 @@ export function openVault(master: MasterKeys, options: { cached_keys_max?: numbe
   }
 
   return {
-    // The row is read every time, never the owner's key remembered: a key made in a transaction that was rolled back
-    // has no row, and what is sealed with it could be opened only until this process ends.
+    // Reads the row every time instead of caching the owner's key: a key created in a transaction that was rolled back
+    // has no row, and values sealed with it would be lost when this process ends.
     seal: async (tx, owner, binding, text) => {
       const row = (await findKey(tx, owner)) ?? (await makeKey(tx, owner, master));
       const sealed = sealWith(opened(row), Buffer.from(text, 'utf8'), binding);
       return Buffer.concat([Buffer.of(format), Buffer.from(row.id, 'hex'), sealed]);
     },
-    // A remembered key skips the tenant's wall around data_keys, not the one around the row that held the sealed bytes.
+    // A cached key bypasses the tenant policy on data_keys, but not the one on the row with the sealed value.
     unseal: async (tx, sealed, binding) => {
       if (sealed.length < header_bytes || sealed[0] !== format) {
-        throw new SealFailure('A sealed value is not in a format that this version knows.');
+        throw new SealFailure('A sealed value has a format that this version does not support.');
       }
       const id = sealed.subarray(1, header_bytes).toString('hex');
       const key = cache.get(id) ?? opened(await readKey(tx, id));
@@ -60,7 +59,7 @@ export function openVault(master: MasterKeys, options: { cached_keys_max?: numbe
   };
 }
 
-/** The id of a master key that some wrapped key needs and this process was not given, if there is one. */
+/** The id of a master key that a wrapped key needs and this process does not have, if any. */
 export async function findForeignMasterKey(system: Sql, master: MasterKeys): Promise<string | undefined> {
   const known = [master.current.id, master.previous?.id ?? master.current.id];
   const [row] = await system<{ master_key_id: string }[]>`
@@ -82,7 +81,7 @@ async function findKey(tx: Tx, owner: Owner): Promise<DataKey | undefined> {
   return row && plainIds(row);
 }
 
-/** Two transactions may both find no key: the second waits here for the first, makes none, and reads the first's. */
+/** If two transactions both find no key, the second waits here for the first and reads its key. */
 async function makeKey(tx: Tx, owner: Owner, master: MasterKeys): Promise<DataKey> {
   const made = plainIds({ id: newId(), ...owner, master_key_id: '', wrapped: Buffer.alloc(0) });
   const { master_key_id, wrapped } = wrapKey(master, randomBytes(32), bindingOf(made));
@@ -99,13 +98,13 @@ async function readKey(tx: Tx, id: string): Promise<DataKey> {
   const [row] = await tx<DataKey[]>`
     SELECT id, client_id, owner_id, master_key_id, wrapped FROM data_keys WHERE id = ${id}`;
   if (row) return plainIds(row);
-  throw new SealFailure('The data key of a sealed value is not there, or not for this client.');
+  throw new SealFailure('The data key of a sealed value does not exist or belongs to another client.');
 }
 
 /**
- * SKIP LOCKED lets several processes share the work; NO KEY UPDATE is the lock that the update takes anyway, and unlike
- * FOR UPDATE it does not stop a row that refers to the data key. Readers never wait: they see the old wrapping or the
- * new one, and both open.
+ * SKIP LOCKED lets several processes share the work. NO KEY UPDATE is the lock that the update takes anyway; unlike FOR
+ * UPDATE it does not block inserts that reference the data key. Readers never wait: they see the old or the new wrapping,
+ * and both can be unwrapped.
  */
 async function rewrapBatch(system: Sql, master: MasterKeys, batch: number): Promise<number> {
   const { previous } = master;
@@ -114,12 +113,19 @@ async function rewrapBatch(system: Sql, master: MasterKeys, batch: number): Prom
     const rows = await tx<DataKey[]>`
       SELECT id, client_id, owner_id, master_key_id, wrapped FROM data_keys
       WHERE master_key_id = ${previous.id} ORDER BY id LIMIT ${batch} FOR NO KEY UPDATE SKIP LOCKED`;
-    const updates = rows.map((row) => {
+    const rewrapped = rows.map((row) => {
       const binding = bindingOf(plainIds(row));
-      const { master_key_id, wrapped } = wrapKey(master, unwrapKey(master, row, binding), binding);
-      return tx`UPDATE data_keys SET master_key_id = ${master_key_id}, wrapped = ${wrapped} WHERE id = ${row.id}`;
+      return wrapKey(master, unwrapKey(master, row, binding), binding);
     });
-    await Promise.all(updates);
+    const [ids, master_key_ids, wrapped] = [
+      rows.map((row) => row.id),
+      rewrapped.map((key) => key.master_key_id),
+      rewrapped.map((key) => key.wrapped),
+    ];
+    await tx`
+      UPDATE data_keys SET master_key_id = key.master_key_id, wrapped = key.wrapped
+        FROM unnest(${ids}::uuid[], ${master_key_ids}::text[], ${wrapped}::bytea[]) AS key (id, master_key_id, wrapped)
+       WHERE data_keys.id = key.id`;
     return rows.length;
   });
 }
@@ -128,13 +134,13 @@ function bindingOf(row: DataKey): string {
   return `data_keys:${row.id}:${row.client_id}:${row.owner_id}`;
 }
 
-/** Ids are part of the binding, so they must have one spelling whatever the connection's settings: no hyphens. */
+/** Ids are part of the binding, so they need one spelling whatever the connection's settings: no hyphens. */
 function plainIds(row: DataKey): DataKey {
   const plain = (id: string) => id.replaceAll('-', '').toLowerCase();
   return { ...row, id: plain(row.id), client_id: plain(row.client_id), owner_id: plain(row.owner_id) };
 }
 
-/** The least recently used go first. Forgotten keys are not wiped: a call under way may still be about to use one. */
+/** Evicts the least recently used keys. Evicted keys are not zeroed: a call in progress may still use one. */
 function keyCache(entries_max: number) {
   const entries = new Map<string, Buffer>();
   return {

@@ -1,26 +1,28 @@
 import type { MasterKeys } from './masterKeys.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
 
-/** A key as the database holds it. */
+/** A key as stored in the database. */
 export type WrappedKey = { master_key_id: string; wrapped: Buffer };
 
-/** The secret is under a master key that this process was not given. */
+/** The secret is wrapped by a master key that this process does not have. */
 export class MasterKeyMissing extends SealFailure {
   readonly master_key_id: string;
 
   constructor(master_key_id: string) {
-    super(`A data key is under the master key ${master_key_id}, which is neither MASTER_KEY nor MASTER_KEY_PREVIOUS.`);
+    super(
+      `A data key is wrapped by the master key ${master_key_id}, which is neither MASTER_KEY nor MASTER_KEY_PREVIOUS.`,
+    );
     this.name = 'MasterKeyMissing';
     this.master_key_id = master_key_id;
   }
 }
 
-/** Wraps a key with the current master key; the binding says which row it belongs to. */
+/** Wraps a key with the current master key; the binding names its row. */
 export function wrapKey({ current }: MasterKeys, key: Buffer, binding: string): WrappedKey {
   return { master_key_id: current.id, wrapped: sealWith(current.key, key, binding) };
 }
 
-/** Opens what `wrapKey` gave under the current master key or the previous one. */
+/** Unwraps the result of `wrapKey` with the current or the previous master key. */
 export function unwrapKey(master: MasterKeys, { master_key_id, wrapped }: WrappedKey, binding: string): Buffer {
   const found = [master.current, master.previous].find((key) => key?.id === master_key_id);
   if (!found) throw new MasterKeyMissing(master_key_id);

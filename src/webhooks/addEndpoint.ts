@@ -10,9 +10,9 @@ import { addSecret, readLiveSecrets } from './secrets.ts';
 export type NewEndpoint = { url: string; event_types?: readonly EventType[] | undefined };
 
 /**
- * Registers an address that is to be told of events (of all types, unless some are named), with a secret of its own.
- * An address that is registered already keeps its endpoint and its secret, and is enabled again: an application that
- * registers at every start must not be told everything twice.
+ * Registers a URL that receives events (all types, unless some are named), with its own secret. A URL that is already
+ * registered keeps its endpoint and secret and is enabled again: an application that registers at every start must not
+ * receive every event twice.
  */
 export async function addEndpoint(
   ctx: Pick<Context, 'config' | 'vault'>,

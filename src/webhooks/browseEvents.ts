@@ -1,45 +1,45 @@
-import type { Database, Fragment, Sql } from '../db/database.ts';
+import type { Database, Fragment, Query } from '../db/database.ts';
 import type { EventRow } from '../model/dashboard/events.ts';
 import { type DeliveryStatus, event_days_max } from './events.ts';
 import { instantOf } from './instantOf.ts';
 
-export type EventsAsked = {
+export type EventSearch = {
   event_type?: string | undefined;
-  /** `none`: nobody wanted to be told. */
+  /** `none`: no endpoint subscribed to it. */
   delivery_status?: DeliveryStatus | 'none' | undefined;
   job_id?: number | undefined;
   account_id?: string | undefined;
-  /** Days or date-times, as `instantOf` reads them. */
+  /** Days or date-times, see `instantOf`. */
   start_date?: string | undefined;
   end_date?: string | undefined;
-  /** The last event of the page before. */
+  /** The last event of the previous page. */
   before?: string | undefined;
   page_size: number;
 };
 
 /**
- * A client's events of all its accounts, newest first, for an operator. Read account by account, each by the index that
- * its application's own list uses, and merged: an index across accounts would cost every write something and serve only
- * this page.
+ * Lists a client's events across all its accounts, newest first, for the dashboard. Reads each account by the index
+ * that the public list uses and merges the results: an index across accounts would slow down every write and serve
+ * only this page.
  */
-export function browseEvents(db: Database, client_id: string, asked: EventsAsked): Promise<EventRow[]> {
-  return db.read<EventRow>(
+export function browseEvents(db: Database, client_id: string, search: EventSearch): Promise<EventRow[]> {
+  return db.search<EventRow>(
     client_id,
     (sql) => sql`
       SELECT ${eventColumns(sql)}
         FROM (SELECT event.* FROM accounts CROSS JOIN LATERAL (
                 SELECT * FROM events
-                 WHERE client_id = ${client_id} AND account_id = accounts.id ${matching(sql, asked)}
-                 ORDER BY created_at DESC, events.id DESC LIMIT ${asked.page_size}::bigint) AS event
-               ${asked.account_id === undefined ? sql`` : sql`WHERE accounts.id = ${asked.account_id}`}
-               ORDER BY event.created_at DESC, event.id DESC LIMIT ${asked.page_size}::bigint) AS event
+                 WHERE client_id = ${client_id} AND account_id = accounts.id ${matching(sql, search)}
+                 ORDER BY created_at DESC, events.id DESC LIMIT ${search.page_size}::bigint) AS event
+               ${search.account_id === undefined ? sql`` : sql`WHERE accounts.id = ${search.account_id}`}
+               ORDER BY event.created_at DESC, event.id DESC LIMIT ${search.page_size}::bigint) AS event
         ${eventSources(sql)}
        ORDER BY event.created_at DESC, event.id DESC`,
   );
 }
 
-/** The columns of a row, of `event` and what `eventSources` joins to it. */
-export function eventColumns(sql: Sql): Fragment {
+/** The columns of a list row, selected from `event` and the joins of `eventSources`. */
+export function eventColumns(sql: Query): Fragment {
   return sql`
     replace(event.id::text, '-', '') AS id, event.type, iso(event.created_at) AS created_at, event.job_id::int8 AS job_id,
     json_build_object('id', replace(account.id::text, '-', ''), 'user_id', account.user_id,
@@ -47,7 +47,7 @@ export function eventColumns(sql: Sql): Fragment {
     event.delivery_status, delivered.tries, delivered.next_try_at`;
 }
 
-export function eventSources(sql: Sql): Fragment {
+export function eventSources(sql: Query): Fragment {
   return sql`
     JOIN accounts AS account ON account.id = event.account_id
     JOIN organizations AS organization ON organization.id = account.organization_id
@@ -56,8 +56,8 @@ export function eventSources(sql: Sql): Fragment {
         FROM deliveries WHERE event_id = event.id) AS delivered`;
 }
 
-function matching(sql: Sql, asked: EventsAsked): Fragment {
-  const { event_type, delivery_status, job_id, start_date, end_date, before } = asked;
+function matching(sql: Query, search: EventSearch): Fragment {
+  const { event_type, delivery_status, job_id, start_date, end_date, before } = search;
   const from = start_date === undefined ? undefined : instantOf('start_date', start_date);
   const to = end_date === undefined ? undefined : instantOf('end_date', end_date);
   return sql`

@@ -2,21 +2,26 @@ import type { Context } from '../context.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
 import { stop_reasons } from '../worker/worker.ts';
 import { type Delivery, readDelivery, releaseDelivery } from './deliveries.ts';
+import { failDisabled, recordOutcome } from './recordOutcome.ts';
 import { readLiveSecrets } from './secrets.ts';
 import { type Outcome, sendWebhook } from './sendWebhook.ts';
-import { settle, settleDisabled } from './settle.ts';
 
-type Means = Pick<Context, 'db' | 'bell' | 'vault' | 'outbound' | 'log' | 'metrics'>;
+type DeliveryContext = Pick<Context, 'db' | 'notifications' | 'vault' | 'outbound' | 'log' | 'metrics'>;
 type Options = { timeout_ms?: number; random?: () => number };
 
-/** Makes one try of a claimed delivery and settles what follows from it. */
-export async function deliver(ctx: Means, lease: Lease, signal: AbortSignal, options: Options = {}): Promise<void> {
+/** Makes one attempt at a claimed delivery and stores the result. */
+export async function deliver(
+  ctx: DeliveryContext,
+  lease: Lease,
+  signal: AbortSignal,
+  options: Options = {},
+): Promise<void> {
   try {
     const { delivery, secrets } = await load(ctx, lease);
     const fields = { delivery: delivery.id, webhook_endpoint: delivery.endpoint_id, event_type: delivery.event_type };
     if (!delivery.enabled) {
-      await ctx.db.tenant(lease.client_id, (tx) => settleDisabled(tx, lease, delivery));
-      ctx.log.info(fields, 'a webhook was not sent: its endpoint is disabled');
+      await ctx.db.tenant(lease.client_id, (tx) => failDisabled(tx, lease, delivery));
+      ctx.log.info(fields, 'webhook not sent: endpoint disabled');
       return;
     }
     const { url, event_id: id, body } = delivery;
@@ -26,17 +31,19 @@ export async function deliver(ctx: Means, lease: Lease, signal: AbortSignal, opt
       if (signal.reason !== stop_reasons.shutdown) throw new LeaseLost();
       return await ctx.db.tenant(lease.client_id, (tx) => releaseDelivery(tx, lease));
     }
-    const state = await ctx.db.tenant(lease.client_id, (tx) => settle(tx, lease, delivery, outcome, options.random));
-    ctx.bell.ring('chartwire_live', 'events');
+    const state = await ctx.db.tenant(lease.client_id, (tx) =>
+      recordOutcome(tx, lease, delivery, outcome, options.random),
+    );
+    ctx.notifications.notify('chartwire_live', 'events');
     ctx.metrics.deliveries.observe({ outcome: state }, outcome.duration_ms / 1000);
-    ctx.log.info({ ...fields, state, attempt: delivery.attempts + 1, ...logged(outcome) }, 'a webhook was tried');
+    ctx.log.info({ ...fields, state, attempt: delivery.attempts + 1, ...logged(outcome) }, 'webhook attempted');
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error;
-    ctx.log.warn({ delivery: lease.id }, 'the lease ended before the delivery; its result is dropped');
+    ctx.log.warn({ delivery: lease.id }, 'lease lost during a delivery; result discarded');
   }
 }
 
-function load(ctx: Means, lease: Lease): Promise<{ delivery: Delivery; secrets: string[] }> {
+function load(ctx: DeliveryContext, lease: Lease): Promise<{ delivery: Delivery; secrets: string[] }> {
   return ctx.db.tenant(lease.client_id, async (tx) => {
     const delivery = await readDelivery(tx, lease);
     return { delivery, secrets: await readLiveSecrets(ctx.vault, tx, delivery.endpoint_id) };

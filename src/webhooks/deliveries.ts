@@ -1,7 +1,7 @@
 import type { Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
 
-/** A delivery as its worker sees it. */
+/** Everything a worker needs to make an attempt. */
 export type Delivery = {
   id: string;
   client_id: string;
@@ -30,12 +30,11 @@ export async function addDeliveries(
   if (endpoint_ids.length === 0) return 0;
   const added = await tx`
     INSERT INTO deliveries (id, client_id, event_id, endpoint_id)
-      SELECT gen_random_uuid(), ${client_id}, ${event_id}, id FROM unnest(${[...endpoint_ids]}::text[]) AS wanting (id)
+      SELECT gen_random_uuid(), ${client_id}, ${event_id}, id FROM unnest(${[...endpoint_ids]}::text[]) AS subscribed (id)
       ON CONFLICT (event_id, endpoint_id) DO NOTHING`;
   return added.count;
 }
 
-/** What is to be sent, and where. */
 export async function readDelivery(tx: Tx, lease: Lease): Promise<Delivery> {
   const [delivery] = await tx<Delivery[]>`
     SELECT delivery.id, delivery.client_id, delivery.event_id, delivery.endpoint_id, delivery.attempts,
@@ -49,15 +48,15 @@ export async function readDelivery(tx: Tx, lease: Lease): Promise<Delivery> {
   return delivery;
 }
 
-/** Locks the delivery if this worker still holds it; everything that a worker commits passes here. */
-export async function holdDelivery(tx: Tx, lease: Lease): Promise<void> {
+/** Locks the delivery, or throws LeaseLost if another worker has claimed it. Called before everything a worker commits. */
+export async function lockDelivery(tx: Tx, lease: Lease): Promise<void> {
   const held = await tx`
     SELECT id FROM deliveries
      WHERE id = ${lease.id} AND fence = ${lease.fence} AND locked_until > clock_timestamp() FOR UPDATE`;
   if (held.length === 0) throw new LeaseLost();
 }
 
-/** Keeps what a try showed, with the beginning of the answer: it lies behind the wall of the event it may echo. */
+/** Stores an attempt. The response snippet may echo the event, so the row has the same tenant policy as the event. */
 export async function addAttempt(tx: Tx, lease: Lease, attempt: Attempt): Promise<void> {
   await tx`
     INSERT INTO delivery_attempts (delivery_id, attempt, client_id, at, duration_ms, status_code, problem, snippet)
@@ -66,30 +65,34 @@ export async function addAttempt(tx: Tx, lease: Lease, attempt: Attempt): Promis
 }
 
 /**
- * Ends a delivery after so many tries. Everything in one statement: PostgreSQL checks the references of a row anew
- * when one transaction updates it twice. That locks the endpoint after the event, and a removal of the endpoint,
- * which goes the other way, meets it in a deadlock.
+ * Finishes a delivery. One statement on purpose: when a transaction updates a row twice, PostgreSQL checks its foreign
+ * keys again, which locks the endpoint after the event and deadlocks with a removal of the endpoint.
  */
-export async function endDelivery(tx: Tx, lease: Lease, status: 'success' | 'failed', attempts: number): Promise<void> {
+export async function finishDelivery(
+  tx: Tx,
+  lease: Lease,
+  status: 'success' | 'failed',
+  attempts: number,
+): Promise<void> {
   await tx`
     UPDATE deliveries SET status = ${status}, attempts = ${attempts}, ready_at = NULL, locked_until = NULL, owner = NULL,
       finished_at = clock_timestamp() WHERE id = ${lease.id}`;
 }
 
-/** Lets a delivery wait for its next try; in one statement as `endDelivery`. */
+/** Schedules the next attempt. One statement, for the same reason as in `finishDelivery`. */
 export async function retryDelivery(tx: Tx, lease: Lease, pause_ms: number, attempts: number): Promise<void> {
   await tx`
     UPDATE deliveries SET attempts = ${attempts}, locked_until = NULL, owner = NULL,
       ready_at = clock_timestamp() + ${pause_ms}::float8 * interval '1 millisecond' WHERE id = ${lease.id}`;
 }
 
-/** Back as it was, to be taken at once by another worker: the process is going down. */
+/** Gives the claim back during shutdown, so that another worker can take it at once. */
 export async function releaseDelivery(tx: Tx, lease: Lease): Promise<void> {
-  await holdDelivery(tx, lease);
+  await lockDelivery(tx, lease);
   await tx`UPDATE deliveries SET locked_until = NULL, owner = NULL WHERE id = ${lease.id}`;
 }
 
-/** The events that still wait for an endpoint. */
+/** The events with a pending delivery to an endpoint. */
 export async function findPendingEvents(tx: Tx, endpoint_id: string): Promise<string[]> {
   const rows = await tx<{ event_id: string }[]>`
     SELECT event_id FROM deliveries WHERE endpoint_id = ${endpoint_id} AND status = 'pending'`;
@@ -97,8 +100,8 @@ export async function findPendingEvents(tx: Tx, endpoint_id: string): Promise<st
 }
 
 /**
- * Ends what waits for an endpoint. Deliveries at work are left to their workers, who see the same end: waiting for
- * their locks would stop the worker that is about to commit one.
+ * Fails all pending deliveries to an endpoint. Skips those in progress: their workers reach the same result, and waiting
+ * for their locks would block a worker that is about to commit.
  */
 export async function failWaiting(tx: Tx, endpoint_id: string): Promise<void> {
   await tx`
@@ -109,7 +112,7 @@ export async function failWaiting(tx: Tx, endpoint_id: string): Promise<void> {
                      AND (locked_until IS NULL OR locked_until <= clock_timestamp()) FOR UPDATE SKIP LOCKED)`;
 }
 
-/** The finished deliveries of an event to these endpoints begin a fresh ladder; the numbers of their tries go on. */
+/** Restarts the retry schedule of an event's finished deliveries to these endpoints. Attempt numbers continue. */
 export async function restartDeliveries(tx: Tx, event_id: string, endpoint_ids: readonly string[]): Promise<number> {
   const restarted = await tx`
     UPDATE deliveries SET status = 'pending', ladder_from = attempts, ready_at = clock_timestamp(), finished_at = NULL
@@ -117,7 +120,7 @@ export async function restartDeliveries(tx: Tx, event_id: string, endpoint_ids: 
   return restarted.count;
 }
 
-/** Of these events only what has failed begins a fresh ladder, to enabled endpoints that want it; gives their events. */
+/** Restarts the failed deliveries of these events to enabled, subscribed endpoints. Returns the events restarted. */
 export async function restartFailed(tx: Tx, event_ids: readonly string[]): Promise<string[]> {
   const rows = await tx<{ event_id: string }[]>`
     UPDATE deliveries AS delivery SET status = 'pending', ladder_from = attempts, ready_at = clock_timestamp(),

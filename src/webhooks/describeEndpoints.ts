@@ -1,9 +1,9 @@
 import type { Database } from '../db/database.ts';
 import type { WebhookRow } from '../model/dashboard/webhooks.ts';
 
-/** A client's endpoints with how they have fared, for an operator. Tries are read once for all of them. */
+/** A client's endpoints with their delivery statistics, for the dashboard. Reads the attempts of all endpoints in one pass. */
 export function describeEndpoints(db: Database, client_id: string): Promise<WebhookRow[]> {
-  return db.read<WebhookRow>(
+  return db.search<WebhookRow>(
     client_id,
     (sql) => sql`
       SELECT endpoint.id, url, endpoint.status, disabled_reason, to_json(event_types) AS event_types,

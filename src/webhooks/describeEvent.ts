@@ -2,7 +2,7 @@ import type { Database } from '../db/database.ts';
 import type { EventWhole } from '../model/dashboard/events.ts';
 import { eventColumns, eventSources } from './browseEvents.ts';
 
-/** One event with what was sent, to whom, and what every try showed; `mrns` are the patients whom it is about. */
+/** One event with its body, deliveries and attempts. `mrns` are the patients it concerns. */
 export async function describeEvent(
   db: Database,
   client_id: string,

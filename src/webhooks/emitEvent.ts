@@ -2,36 +2,35 @@ import type { Tx } from '../db/database.ts';
 import { type EventOf, events, patientsOf } from '../events.ts';
 import { newId } from '../ids.ts';
 import { addDeliveries } from './deliveries.ts';
-import { findWanting } from './endpoints.ts';
+import { findSubscribed } from './endpoints.ts';
 import { addEvent } from './events.ts';
 
-/** What happened, of which account, by which job. */
-export type Occasion = { client_id: string; account_id: string; job_id: number | null; event: EventOf };
+/** An event with the account and the job it belongs to. */
+export type EventOccurrence = { client_id: string; account_id: string; job_id: number | null; event: EventOf };
 
 /**
- * Stores an event and one delivery for each enabled endpoint that wants its type, in the transaction that makes it
- * true: both stand or neither. Gives the event's id. The caller rings `chartwire_deliveries` after its commit.
+ * Stores an event and one delivery for each enabled endpoint subscribed to its type, in the caller's transaction, so
+ * that state and event commit together. Returns the event's id. The caller notifies `chartwire_deliveries` after the
+ * commit.
  */
-export async function emitEvent(tx: Tx, occasion: Occasion): Promise<string> {
-  const { client_id, account_id, job_id, event } = occasion;
-  // Queries that do not need each other's answers travel together: two round trips instead of four.
-  const [origin, endpoint_ids] = await Promise.all([findOrigin(tx, account_id), findWanting(tx, event.type)]);
+export async function emitEvent(tx: Tx, occurrence: EventOccurrence): Promise<string> {
+  const { client_id, account_id, job_id, event } = occurrence;
+  const origin = await findOrigin(tx, account_id);
+  const endpoint_ids = await findSubscribed(tx, event.type);
   const id = newId();
-  const body = envelope(id, origin, occasion);
-  await Promise.all([
-    addEvent(tx, {
-      ...{ id, client_id, account_id, job_id, body, type: event.type, created: origin.created },
-      mrns: patientsOf(event.data),
-      delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
-    }),
-    addDeliveries(tx, { client_id, event_id: id, endpoint_ids }),
-  ]);
+  const body = envelope(id, origin, occurrence);
+  await addEvent(tx, {
+    ...{ id, client_id, account_id, job_id, body, type: event.type, created: origin.created },
+    mrns: patientsOf(event.data),
+    delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
+  });
+  await addDeliveries(tx, { client_id, event_id: id, endpoint_ids });
   return id;
 }
 
 type Origin = { reference_id: string; created: string };
 
-/** The time is the database's, cut to the milliseconds of the wire: the row and the envelope name the same instant. */
+/** The database's time in milliseconds, as on the wire, so that the row and the envelope have the same timestamp. */
 async function findOrigin(tx: Tx, account_id: string): Promise<Origin> {
   const [origin] = await tx<Origin[]>`
     SELECT reference_id, iso(date_trunc('milliseconds', clock_timestamp())) AS created
@@ -40,8 +39,8 @@ async function findOrigin(tx: Tx, account_id: string): Promise<Origin> {
   return origin;
 }
 
-/** The text that is sent and signed. JSON leaves out what is undefined. */
-function envelope(id: string, origin: Origin, { job_id, event }: Occasion): string {
+/** The body that is sent and signed. JSON.stringify omits undefined fields. */
+function envelope(id: string, origin: Origin, { job_id, event }: EventOccurrence): string {
   const kind = events[event.type];
   return JSON.stringify({
     id,

@@ -12,18 +12,18 @@ export type Endpoint = {
   created_at: Date;
 };
 
-/** The endpoints of the tenant, oldest first. */
+/** The tenant's endpoints, oldest first. */
 export async function listEndpoints(tx: Tx): Promise<Endpoint[]> {
   return tx<Endpoint[]>`
     SELECT id, url, status, disabled_reason, event_types, created_at FROM webhook_endpoints ORDER BY created_at, id`;
 }
 
-/** Makes registrations of one address wait for each other: two at once would otherwise both find it new. */
+/** Serializes registrations of one URL: two concurrent ones would otherwise both insert it. */
 export async function lockUrl(tx: Tx, client_id: string, url: string): Promise<void> {
   await tx`SELECT pg_advisory_xact_lock(hashtextextended(${`webhook ${client_id} ${url}`}, 0))`;
 }
 
-/** The endpoint of an address that is registered already, enabled and with the types wanted now. */
+/** Enables the endpoint registered for a URL and sets its event types. Undefined if there is none. */
 export async function renewEndpoint(
   tx: Tx,
   { url, event_types }: { url: string; event_types: readonly EventType[] | null },
@@ -46,17 +46,17 @@ export async function insertEndpoint(
 }
 
 /**
- * The enabled endpoints that want a type of event. The lock waits for a removal under way: without it the delivery
- * would refer to a row that is gone, and the caller's whole transaction, the end of a job, would fail by it.
+ * The enabled endpoints subscribed to an event type. The lock waits for a concurrent removal: without it the delivery
+ * could reference a deleted row, which would fail the caller's whole transaction, the end of a job.
  */
-export async function findWanting(tx: Tx, type: string): Promise<string[]> {
+export async function findSubscribed(tx: Tx, type: string): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
     SELECT id FROM webhook_endpoints
      WHERE status = 'enabled' AND (event_types IS NULL OR ${type} = ANY (event_types)) ORDER BY id FOR KEY SHARE`;
   return rows.map((row) => row.id);
 }
 
-/** Waits for removals under way and holds off others, as `findWanting` does, for events of any type. */
+/** Locks all enabled endpoints against removal, like `findSubscribed` does for one event type. */
 export async function lockEnabled(tx: Tx): Promise<void> {
   await tx`SELECT FROM webhook_endpoints WHERE status = 'enabled' ORDER BY id FOR KEY SHARE`;
 }
@@ -67,7 +67,7 @@ export async function findOldestEnabled(tx: Tx): Promise<string | undefined> {
   return row?.id;
 }
 
-/** Locks an endpoint against changes by others; false when there is none. */
+/** Locks an endpoint. Returns false if it does not exist. */
 export async function lockEndpoint(tx: Tx, id: string): Promise<boolean> {
   const rows = await tx`SELECT id FROM webhook_endpoints WHERE id = ${id} FOR UPDATE`;
   return rows.length > 0;
@@ -77,14 +77,14 @@ export async function deleteEndpoint(tx: Tx, id: string): Promise<void> {
   await tx`DELETE FROM webhook_endpoints WHERE id = ${id}`;
 }
 
-/** False when there is no such endpoint. */
+/** Returns false if the endpoint does not exist. */
 export async function setEventTypes(tx: Tx, id: string, event_types: readonly EventType[] | null): Promise<boolean> {
   const rows = await tx`
     UPDATE webhook_endpoints SET event_types = ${event_types && [...event_types]} WHERE id = ${id} RETURNING id`;
   return rows.length > 0;
 }
 
-/** Sends to an endpoint again, as if it had never failed. False when there is no such endpoint. */
+/** Enables an endpoint and clears its failure record. Returns false if it does not exist. */
 export async function enableEndpoint(tx: Tx, id: string): Promise<boolean> {
   const rows = await tx`
     UPDATE webhook_endpoints
@@ -104,13 +104,13 @@ export async function markDisabled(tx: Tx, id: string, reason: string): Promise<
   return rows.length > 0;
 }
 
-/** The receiver answers: whatever failed before is over. A healthy endpoint's row is not touched, so not locked. */
-export async function clearFailing(tx: Tx, id: string): Promise<void> {
+/** Clears the failure record after a success. A healthy endpoint's row is not updated, so it is not locked. */
+export async function clearFailures(tx: Tx, id: string): Promise<void> {
   await tx`UPDATE webhook_endpoints SET failing_since = NULL WHERE id = ${id} AND failing_since IS NOT NULL`;
 }
 
-/** Notes that a try failed, and says for how long every try has been failing. */
-export async function noteFailing(tx: Tx, id: string): Promise<{ enabled: boolean; failing_s: number } | undefined> {
+/** Records a failed attempt and returns how long every attempt has been failing. */
+export async function recordFailure(tx: Tx, id: string): Promise<{ enabled: boolean; failing_s: number } | undefined> {
   const [row] = await tx<{ enabled: boolean; failing_s: number }[]>`
     UPDATE webhook_endpoints SET failing_since = coalesce(failing_since, clock_timestamp()) WHERE id = ${id}
     RETURNING status = 'enabled' AS enabled,
@@ -119,18 +119,18 @@ export async function noteFailing(tx: Tx, id: string): Promise<{ enabled: boolea
 }
 
 /**
- * The endpoints of a client that take nothing at present, since when and why: in the words of the last try of the
- * delivery that is due next, or of whoever disabled it.
+ * A client's failing endpoints, since when, and why: the error of the last attempt at the next due delivery, or the
+ * reason for disabling it.
  */
 export function listFailing(db: Database, client_id: string): Promise<Attention['endpoints']> {
-  return db.read<Attention['endpoints'][number]>(
+  return db.search<Attention['endpoints'][number]>(
     client_id,
     (sql) => sql`
       SELECT id, url, status, iso(failing_since) AS since, coalesce(disabled_reason,
              (SELECT attempt.problem FROM (SELECT deliveries.id, attempts FROM deliveries
                  WHERE endpoint_id = endpoint.id AND ready_at IS NOT NULL AND attempts > 0 ORDER BY ready_at LIMIT 1) AS due
                 JOIN delivery_attempts AS attempt ON attempt.delivery_id = due.id AND attempt.attempt = due.attempts),
-             'Deliveries to it fail.') AS reason
+             'Deliveries are failing.') AS reason
         FROM webhook_endpoints AS endpoint
        WHERE failing_since IS NOT NULL ORDER BY failing_since, id`,
   );

@@ -2,8 +2,8 @@ import { apiError } from '../errors.ts';
 import { day_ms, parseDay } from '../time/days.ts';
 
 /**
- * When a day or a date-time of a filter starts, and the first instant after it. A day is one of UTC; a date-time
- * without a zone is in UTC too and lasts a millisecond, the unit in which events are timed.
+ * The start of a day or date-time in a filter, and the first instant after it. Days and date-times without a zone are in
+ * UTC. A date-time lasts one millisecond, the resolution of event timestamps.
  */
 export function instantOf(field: string, text: string): { starts: string; ends: string } {
   const [, day, time, zone] =

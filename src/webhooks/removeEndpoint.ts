@@ -1,14 +1,14 @@
 import type { Tx } from '../db/database.ts';
 import { findPendingEvents } from './deliveries.ts';
 import { deleteEndpoint, lockEndpoint } from './endpoints.ts';
-import { lockEvents, restateEvents } from './events.ts';
+import { lockEvents, updateDeliveryStatus } from './events.ts';
 
-/** Forgets an endpoint with its secrets and deliveries; events no longer wait for it. False when there is none. */
+/** Deletes an endpoint with its secrets and deliveries. Returns false if it does not exist. */
 export async function removeEndpoint(tx: Tx, id: string): Promise<boolean> {
   if (!(await lockEndpoint(tx, id))) return false;
   const event_ids = await findPendingEvents(tx, id);
   await lockEvents(tx, event_ids);
   await deleteEndpoint(tx, id);
-  await restateEvents(tx, event_ids);
+  await updateDeliveryStatus(tx, event_ids);
   return true;
 }

@@ -2,26 +2,26 @@ import type { Fragment, Sql, Tx } from '../db/database.ts';
 import type { FailedCount, ResentBatch } from '../model/dashboard/events.ts';
 import { restartFailed } from './deliveries.ts';
 import { lockEnabled } from './endpoints.ts';
-import { event_days_max, lockEvents, restateEvents } from './events.ts';
+import { event_days_max, lockEvents, updateDeliveryStatus } from './events.ts';
 
-/** Events that one transaction takes up: their rows stay locked for some tens of milliseconds, and deliveries go on. */
+/** Events per transaction: small enough that their rows stay locked for tens of milliseconds only. */
 const batch_max = 100;
 
-/** How many events since a moment are failed now, and of how many of them nothing can be sent. */
+/** Counts the events since a time that are failed now, and those among them that no endpoint can receive. */
 export async function countFailed(tx: Tx, since: string): Promise<FailedCount> {
   const [row] = await tx<FailedCount[]>`
     SELECT count(*) FILTER (WHERE sendable)::int AS events, count(*) FILTER (WHERE NOT sendable)::int AS stuck,
            iso(clock_timestamp()) AS until
       FROM (SELECT ${sendable(tx)} AS sendable FROM events AS event WHERE ${failedSince(tx, since)}) AS failed`;
-  if (!row) throw new Error('A count gave no row.');
+  if (!row) throw new Error('The count returned no row.');
   return row;
 }
 
 /**
- * Queues one batch of the failed events of a stretch of time, oldest first, and says where the next begins. Only what
- * is failed at this moment is sent again, and only to the endpoints it failed at: what another operator has resent
- * meanwhile, or what arrived elsewhere, is left alone. `mrns` are the patients whom it
- * concerns. The caller rings `chartwire_deliveries` after its commit.
+ * Queues one batch of the failed events of a period, oldest first, and returns where the next batch starts. Resends only
+ * deliveries that are failed at this moment: those another operator has resent meanwhile, or that reached another
+ * endpoint, are left alone. `mrns` are the patients concerned. The caller notifies `chartwire_deliveries` after the
+ * commit.
  */
 export async function resendFailed(
   tx: Tx,
@@ -33,17 +33,17 @@ export async function resendFailed(
      ${after === undefined ? tx`` : tx`AND (created_at, event.id) > (SELECT last.created_at, last.id FROM events AS last WHERE last.id = ${after})`}
      ORDER BY created_at, event.id LIMIT ${batch_max}`;
   const ids = rows.map((row) => row.id);
-  // Endpoints before events before deliveries: the order of locks that events.ts explains.
+  // Lock order: see `lockEvents`.
   await lockEnabled(tx);
   await lockEvents(tx, ids);
   const restarted = await restartFailed(tx, ids);
-  await restateEvents(tx, restarted);
+  await updateDeliveryStatus(tx, restarted);
   const mrns = rows.flatMap((row) => (restarted.includes(row.id) ? row.mrns : []));
   return { resent: restarted.length, mrns, next: ids.length < batch_max ? null : (ids.at(-1) ?? null) };
 }
 
 function failedSince(sql: Sql | Tx, since: string): Fragment {
-  // Account by account, so that the index by status serves.
+  // By account, so that the index on status is used.
   return sql`
     event.account_id IN (SELECT id FROM accounts) AND event.delivery_status = 'failed'
     AND event.created_at >= ${since}::text::timestamptz

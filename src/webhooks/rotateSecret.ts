@@ -4,8 +4,9 @@ import { findOldestEnabled, lockEndpoint } from './endpoints.ts';
 import { addSecret, readLiveSecrets } from './secrets.ts';
 
 /**
- * Gives an endpoint a new secret; the old one signs beside it for 24 hours more. Without an id: the oldest enabled
- * endpoint's. Undefined when there is no such endpoint. The lock makes two rotations at once leave one newest secret.
+ * Creates a new secret for an endpoint; the previous one keeps signing for 24 hours. Without an id, uses the oldest
+ * enabled endpoint. Undefined if there is no such endpoint. The lock ensures that concurrent rotations leave one newest
+ * secret.
  */
 export async function rotateSecret(
   ctx: Pick<Context, 'vault'>,
@@ -18,7 +19,7 @@ export async function rotateSecret(
   return { id, secret: await addSecret(ctx.vault, tx, { client_id, endpoint_id: id }) };
 }
 
-/** For clients that know of one secret only: the newest one of the oldest enabled endpoint. */
+/** For clients that support one secret only: the newest secret of the oldest enabled endpoint. */
 export async function newestSecretOfOldestEndpoint(ctx: Pick<Context, 'vault'>, tx: Tx): Promise<string | undefined> {
   const id = await findOldestEnabled(tx);
   if (id === undefined) return undefined;

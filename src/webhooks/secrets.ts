@@ -2,13 +2,13 @@ import type { Tx } from '../db/database.ts';
 import { newId, newWebhookSecret } from '../ids.ts';
 import type { Vault } from '../security/vault.ts';
 
-/** How long the secret before the newest one still signs. */
+/** How long a replaced secret keeps signing. */
 const overlap_hours = 24;
 
-/** Ten signatures are 500 bytes of header. Receivers refuse long headers, so of more rotations in a day the oldest stop. */
+/** Ten signatures take 500 bytes. Receivers reject long headers, so after more rotations in a day the oldest stop signing. */
 const live_max = 10;
 
-/** Makes a secret for an endpoint and gives it; older ones stay valid for their 24 hours. */
+/** Creates a secret for an endpoint and returns it. The previous one stays valid for 24 hours. */
 export async function addSecret(
   vault: Vault,
   tx: Tx,
@@ -27,13 +27,15 @@ export async function addSecret(
   return secret;
 }
 
-/** The secrets that sign for an endpoint now, newest first. */
+/** The secrets that currently sign for an endpoint, newest first. */
 export async function readLiveSecrets(vault: Vault, tx: Tx, endpoint_id: string): Promise<string[]> {
   const rows = await tx<{ id: string; secret_sealed: Buffer }[]>`
     SELECT id, secret_sealed FROM webhook_secrets
      WHERE endpoint_id = ${endpoint_id} AND (expires_at IS NULL OR expires_at > clock_timestamp())
      ORDER BY created_at DESC, id DESC LIMIT ${live_max}`;
-  return Promise.all(rows.map((row) => vault.unseal(tx, row.secret_sealed, bindingOf(row.id))));
+  const secrets: string[] = [];
+  for (const row of rows) secrets.push(await vault.unseal(tx, row.secret_sealed, bindingOf(row.id)));
+  return secrets;
 }
 
 function bindingOf(id: string): string {

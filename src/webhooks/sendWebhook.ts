@@ -1,18 +1,18 @@
 import type { Context } from '../context.ts';
 import { OutboundFailure } from '../security/outbound.ts';
 import { signWebhook } from '../security/signatures.ts';
-import { retryAfterS } from './ladder.ts';
+import { retryAfterS } from './retrySchedule.ts';
 import { snippetOf } from './snippetOf.ts';
 
-/** What one try showed. */
+/** The result of one attempt. */
 export type Outcome = {
   success: boolean;
-  /** The receiver says that it will never take a delivery again. */
+  /** The receiver responded 410 Gone and will never accept a delivery again. */
   gone: boolean;
   status_code: number | null;
-  /** Why it failed, in plain words. */
+  /** Why it failed, as shown to operators. */
   problem: string | null;
-  /** How the answer began. It may echo the event: for the database behind its wall, never for a log. */
+  /** The start of the response. It may echo the event, so it is stored under the tenant policy and never logged. */
   snippet: string | null;
   retry_after_s: number | undefined;
   duration_ms: number;
@@ -20,27 +20,27 @@ export type Outcome = {
 
 export type Webhook = { url: string; id: string; body: string; attempt: number; secrets: readonly string[] };
 
-/** A receiver that works answers in less; one that hangs holds one of the worker's slots for so long. */
+/** A hanging receiver occupies one of the worker's slots this long. */
 export const timeout_ms = 15_000;
 
-/** What is read of an answer: enough for any sane one to end by itself, so that its connection can be kept. */
+/** How much of a response is read: enough for ordinary ones to complete, so that the connection can be reused. */
 export const response_bytes_max = 65_536;
 
-/** Sends a signed webhook once. Undefined when our own side stopped it: then nothing is known and nothing counts. */
+/** Sends a signed webhook once. Undefined if our side aborted it: then the outcome is unknown and not counted. */
 export async function sendWebhook(
   ctx: Pick<Context, 'outbound'>,
   { url, id, body, attempt, secrets }: Webhook,
   limits: { signal: AbortSignal; timeout_ms?: number | undefined },
 ): Promise<Outcome | undefined> {
-  const began_ms = performance.now();
+  const started_ms = performance.now();
   const nothing = { status_code: null, problem: null, snippet: null, retry_after_s: undefined };
-  const told = { ...nothing, success: false, gone: false };
-  const duration_ms = () => Math.round(performance.now() - began_ms);
+  const failure = { ...nothing, success: false, gone: false };
+  const duration_ms = () => Math.round(performance.now() - started_ms);
   try {
     const {
       status,
       headers,
-      body: answered,
+      body: response_body,
     } = await ctx.outbound.fetch(url, {
       method: 'POST',
       headers: {
@@ -54,21 +54,21 @@ export async function sendWebhook(
       signal: limits.signal,
       response_bytes_max,
     });
-    const snippet = snippetOf(answered, headers['content-type']);
-    const answer = { ...told, status_code: status, snippet, duration_ms: duration_ms() };
-    if (status >= 200 && status < 300) return { ...answer, success: true };
+    const snippet = snippetOf(response_body, headers['content-type']);
+    const outcome = { ...failure, status_code: status, snippet, duration_ms: duration_ms() };
+    if (status >= 200 && status < 300) return { ...outcome, success: true };
     const retry_after_s = retryAfterS(headers['retry-after'], Date.now());
-    return { ...answer, gone: status === 410, problem: problemOf(status), retry_after_s };
+    return { ...outcome, gone: status === 410, problem: problemOf(status), retry_after_s };
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
     if (limits.signal.aborted) return undefined;
-    // Its text names the host and nothing else of the call.
-    return { ...told, problem: error.message, duration_ms: duration_ms() };
+    // The message contains the host name and nothing else of the request.
+    return { ...failure, problem: error.message, duration_ms: duration_ms() };
   }
 }
 
 function problemOf(status: number): string {
-  if (status >= 300 && status < 400) return `The receiver answered ${status}; redirects are not followed.`;
-  if (status === 410) return 'The receiver answered 410 Gone, which disables the endpoint.';
-  return `The receiver answered ${status}.`;
+  if (status >= 300 && status < 400) return `The receiver responded with ${status}; redirects are not followed.`;
+  if (status === 410) return 'The receiver responded with 410 Gone, which disables the endpoint.';
+  return `The receiver responded with ${status}.`;
 }

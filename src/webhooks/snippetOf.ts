@@ -1,19 +1,18 @@
 const characters_max = 500;
 
-/** What such answers are is text; a picture or an archive says nothing that can be read. */
+/** Media types shown as text. */
 const readable = /^(text\/|application\/(json|xml|problem\+json|x-www-form-urlencoded)|[^;]*\+(json|xml))/i;
 
 /**
- * How a receiver's answer began, to be shown to a person: null where it said nothing, or nothing in words. Kept of
- * successes too: a receiver that answers 200 and says in the text that it could not use the event is a common fault,
- * and only the text shows it.
+ * The start of a receiver's response, for display; null if it is empty or not text. Kept for successes too: receivers
+ * that respond 200 with an error message in the body are common.
  */
 export function snippetOf(body: Buffer, content_type: string | undefined): string | null {
   if (content_type !== undefined && content_type !== '' && !readable.test(content_type)) return null;
-  // A character has at most 4 bytes, so the first 500 are whole in these.
+  // A character has at most 4 bytes.
   const text = body.subarray(0, characters_max * 4).toString('utf8');
   const shown = Array.from(text).slice(0, characters_max).join('');
-  // PostgreSQL cannot store NUL, and a terminal or a page may obey the others; line breaks and tabs do no harm.
+  // PostgreSQL cannot store NUL, and terminals interpret other control characters. Line breaks and tabs are kept.
   const harmless = shown.replaceAll(/[^\P{Cc}\n\t]/gu, (control) => (control === '\r' ? '' : '\ufffd')).trim();
   return harmless === '' ? null : harmless;
 }

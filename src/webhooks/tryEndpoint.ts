@@ -5,13 +5,12 @@ import { listEndpoints } from './endpoints.ts';
 import { readLiveSecrets } from './secrets.ts';
 import { sendWebhook } from './sendWebhook.ts';
 
-/** Not a type of the catalogue: applications promise to pass over types they do not know. */
+/** Not in the event catalog: applications must ignore types they do not know. */
 const test_type = 'webhook.test';
 
 /**
- * Sends an endpoint a signed test event, at once and once, and says what came of it. It is no event: nothing happened,
- * so it is in no list, no health is judged by it, and a disabled endpoint can be tried before it is enabled.
- * Undefined when there is no such endpoint.
+ * Sends a signed test event to an endpoint once and returns the outcome. It is not stored as an event, does not count
+ * towards the endpoint's health, and works on disabled endpoints too. Undefined if there is no such endpoint.
  */
 export async function tryEndpoint(
   ctx: Pick<Context, 'db' | 'vault' | 'outbound'>,
@@ -24,11 +23,11 @@ export async function tryEndpoint(
   });
   if (!target) return undefined;
   const id = newId();
-  const data = { message: 'A test of this webhook address. Nothing has happened.' };
+  const data = { message: 'This is a test event. Nothing happened.' };
   const body = JSON.stringify({ id, object: 'event', created: new Date().toISOString(), type: test_type, data });
   const never = new AbortController().signal;
   const outcome = await sendWebhook(ctx, { ...target, id, body, attempt: 1 }, { signal: never });
-  if (!outcome) throw new Error('A test event was stopped although nobody stops it.');
+  if (!outcome) throw new Error('A test event was aborted without a signal.');
   const { success: delivered, status_code, problem, snippet, duration_ms } = outcome;
   return { delivered, status_code, problem, snippet, duration_ms, body };
 }

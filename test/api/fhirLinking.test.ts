@@ -17,7 +17,7 @@ beforeAll(async () => {
   server.register({ client_id: 'by-key', jwks_url: `${base_url}/.well-known/jwks.json` });
   server.register({ client_id: 'by-page', redirect_uris: [`${base_url}/link/v1/oauth/callback`] });
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(async () => {
   await world.close();
   await server.close();
@@ -90,30 +90,28 @@ describe('credentials of several ways', () => {
   test('that the EMR does not take are told so, and can be mended with the same link token', async () => {
     const link_token = await tokenFor();
     const wrong = await signIn(link_token, { way: 'bearer_token', bearer_token: 'never given out' });
-    expectRefusal(wrong, 400, 'FHIR R4 did not accept these credentials.');
+    expectRefusal(wrong, 400, 'FHIR R4 rejected these credentials.');
     expect((await signIn(link_token, byToken())).status).toBe(200);
   });
 
   test('of the EMR’s own page lead nowhere without the page', async () => {
     const answer = await signIn(await tokenFor(), { way: 'authorization_code', client_id: 'by-page' });
-    expectRefusal(answer, 400, 'FHIR R4 asks for a sign-in on its own page: open it in Link.');
+    expectRefusal(answer, 400, 'FHIR R4 requires sign-in on its own page. Open it in Link.');
   });
 
   test('a token of several thousand characters is taken as it is', async () => {
     const answer = await signIn(await tokenFor(), { way: 'bearer_token', bearer_token: 'x'.repeat(8000) });
-    expectRefusal(answer, 400, 'FHIR R4 did not accept these credentials.');
+    expectRefusal(answer, 400, 'FHIR R4 rejected these credentials.');
   });
 });
 
 test('a server that cannot be used is refused at linking, with the reason', async () => {
-  for (const [types, reason] of [
-    [['Patient'], 'The server does not let this account read Patient records.'],
-  ] as const) {
+  for (const [types, reason] of [[['Patient'], 'This account cannot read Patient records on the server.']] as const) {
     server.faults.forbidden = types;
-    expectRefusal(await signIn(await tokenFor(), byToken()), 400, `FHIR R4 refused the sign-in: ${reason}`);
+    expectRefusal(await signIn(await tokenFor(), byToken()), 400, `FHIR R4 rejected the sign-in: ${reason}`);
   }
   const elsewhere = await tokenFor({ emr_instance_domain: world.sandbox.base_url });
-  expectRefusal(await signIn(elsewhere, byToken()), 400, /^FHIR R4 refused the sign-in: There is no FHIR server/);
+  expectRefusal(await signIn(elsewhere, byToken()), 400, /^FHIR R4 rejected the sign-in: There is no FHIR server/);
 });
 
 describe('what this very server can do', () => {
@@ -123,7 +121,7 @@ describe('what this very server can do', () => {
     const { capabilities } = (await api.call('GET', '/v1/settings')).body.data;
     expect(capabilities).toContain('createPatient');
     for (const missing of ['updatePatient', 'listClaims', 'uploadDocument', 'listOrders']) {
-      expect(fhir.offers).toContain(missing);
+      expect(fhir.capabilities).toContain(missing);
       expect(capabilities).not.toContain(missing);
     }
     expectRefusal(await api.call('GET', '/v1/claims'), 400, 'This EMR does not offer claims.');
@@ -136,7 +134,7 @@ describe('what this very server can do', () => {
     const person = { user_id: 'twice', org_id: 'twice' };
     const api = await linked(byToken(), person);
     expect((await api.call('GET', '/v1/claims')).status).toBe(400);
-    server.calm();
+    server.reset();
     const again = await tokenFor({ ...person, access_token: api.access_token });
     expect((await signIn(again, {})).status).toBe(200);
     expect((await api.call('GET', '/v1/claims')).status).toBe(200);
@@ -249,7 +247,7 @@ describe('a sign-in on the EMR’s own page', () => {
   });
 
   test('is taken up once, in the window that began it, and not after a quarter of an hour', async () => {
-    const unknown = /^This sign-in was not begun in this window, or too long ago/;
+    const unknown = /^This sign-in was started in another window or has expired/;
     const link_token = await tokenFor();
     const { url, window } = await started(link_token);
     const query = await allowed(url);
@@ -270,14 +268,14 @@ describe('a sign-in on the EMR’s own page', () => {
     const link_token = await tokenFor();
     const first = await started(link_token);
     const declined = await finish(await allowed(first.url, 'deny'), first.window);
-    expectRefusal(declined, 400, 'The sign-in on the page of FHIR R4 was not completed.');
+    expectRefusal(declined, 400, 'The sign-in at FHIR R4 was not completed.');
     const told = { state: 'failed', failure: 'emr_page_declined' };
     expect((await asLink('GET', 'oauth/state', link_token)).body).toMatchObject(told);
 
     const second = await started(link_token);
     expect((await asLink('GET', 'oauth/state', link_token)).body).toMatchObject({ state: 'waiting', failure: null });
     // What the first window still brings back is of no use.
-    expectRefusal(await finish(await allowed(first.url), first.window), 400, /not begun in this window/);
+    expectRefusal(await finish(await allowed(first.url), first.window), 400, /started in another window/);
     server.fail({ kind: 'error_500', path: '/auth/token' });
     expect((await finish(await allowed(second.url), second.window)).status).toBe(503);
     expect((await asLink('GET', 'oauth/state', link_token)).body).toMatchObject({ failure: 'emr_unavailable' });

@@ -41,7 +41,7 @@ describe('a link token', () => {
 
 describe('user_id', () => {
   const apiError =
-    'user_id must not hold personal data such as an e-mail address or a phone number. Send an opaque id.';
+    'user_id must not contain personal data such as an email address or a phone number. Use an opaque ID.';
 
   test.each([
     'jane@example.org',

@@ -29,31 +29,31 @@ describe('a sign-in that fails stores nothing and leaves the link token good', (
       'a wrong password',
       { credentials: { username: 'STAFF', password: 'wrong' } },
       'emr_credentials_wrong',
-      'Larkspur did not accept this user name and password.',
+      'Larkspur rejected this username and password.',
     ],
     [
       'a user nobody is',
       { credentials: { username: 'nobody', password: 'x' } },
       'emr_credentials_wrong',
-      'Larkspur did not accept this user name and password.',
+      'Larkspur rejected this username and password.',
     ],
     [
       'no one-time code',
       { one_time_code: undefined },
       'emr_code_required',
-      'Larkspur asks for a one-time code: send one_time_code.',
+      'Larkspur requires a one-time code. Send one_time_code.',
     ],
     [
       'an empty one-time code',
       { one_time_code: '' },
       'emr_code_required',
-      'Larkspur asks for a one-time code: send one_time_code.',
+      'Larkspur requires a one-time code. Send one_time_code.',
     ],
     [
       'a wrong one-time code',
       { one_time_code: '000000' },
       'emr_code_wrong',
-      'Larkspur did not accept this one-time code. Try the current one.',
+      'Larkspur rejected this one-time code. Try the current one.',
     ],
     ['no credentials', { credentials: undefined }, 'missing_field', 'Missing required field: credentials.username'],
     [
@@ -105,7 +105,7 @@ describe('a sign-in that fails stores nothing and leaves the link token good', (
     }
     expect(codes).toStrictEqual([...Array(4).fill('emr_credentials_wrong'), 'emr_locked']);
     const answer = await signIn(token, 2);
-    expectRefusal(answer, 400, 'Larkspur has locked this user after too many wrong tries. Try again later.');
+    expectRefusal(answer, 400, 'Larkspur has locked this user after too many failed attempts. Try again later.');
     expect(await held()).toStrictEqual(before);
   });
 
@@ -124,7 +124,7 @@ describe('a sign-in that fails stores nothing and leaves the link token good', (
 
   test('an address that answers but is no Larkspur: refused, and no password was sent there', async () => {
     const token = await linkToken({ emr_instance_domain: world.sandbox.base_url });
-    expectRefusal(await signIn(token, 1), 400, 'Larkspur refused the sign-in: This address is not a Larkspur EMR.');
+    expectRefusal(await signIn(token, 1), 400, 'Larkspur rejected the sign-in: This address is not a Larkspur EMR.');
   });
 });
 
@@ -221,7 +221,7 @@ describe('a linked account', () => {
     await world.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = 'updated'`;
     await world.owner`SELECT pg_notify('chartwire_access', '')`;
     const api = apiOf(world, { access_token });
-    // Without a bell a process keeps what it knows of an account for 30 s.
+    // Without a notification a process caches what it knows of an account for 30 s.
     await expect.poll(async () => (await api.call('GET', '/v1/providers')).status, { timeout: 20_000 }).toBe(403);
     const token = await linkToken({ user_id: 'updated', org_id: 'updated-org', access_token });
     const answer = await signIn(token, 8, { credentials: undefined });

@@ -6,7 +6,7 @@ import { loadConfig, settings } from '../../src/config.ts';
 import { apiError, errors, StartFailure } from '../../src/errors.ts';
 import { event_types } from '../../src/events.ts';
 import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../src/ids.ts';
-import { job_moves, job_states } from '../../src/jobs/states.ts';
+import { job_states, job_transitions } from '../../src/jobs/states.ts';
 import { errorsOf, openApi } from '../../src/openapi/openApi.ts';
 import { version } from '../../src/version.ts';
 
@@ -93,16 +93,19 @@ describe('settings', () => {
     [{ PORT: '70000' }, "PORT must be a whole number from 0 to 65535, not '70000'."],
     [{ SANDBOX: 'yes' }, "SANDBOX must be one of on, off, not 'yes'."],
     [{ LOG_LEVEL: 'loud' }, "LOG_LEVEL must be one of fatal, error, warn, info, debug, trace, silent, not 'loud'."],
-    [{ BASE_URL: 'example.org' }, 'BASE_URL must be an address that starts with http:// or https://.'],
+    [{ BASE_URL: 'example.org' }, 'BASE_URL must be a URL that starts with http:// or https://.'],
     [
       { DATABASE_URL: 'mysql://u:secret@h/d' },
-      'DATABASE_URL must be an address that starts with postgres:// or postgresql://.',
+      'DATABASE_URL must be a URL that starts with postgres:// or postgresql://.',
     ],
     [
       { MASTER_KEY: 'short' },
-      'MASTER_KEY must be 32 bytes, written as 64 hexadecimal digits or as base64. Make one with: openssl rand -hex 32',
+      'MASTER_KEY must be 32 bytes, written as 64 hexadecimal digits or as base64. Generate one with: openssl rand -hex 32',
     ],
-    [{ NODE_ENV: 'production' }, 'MASTER_KEY must be set when the sandbox is off. Make one with: openssl rand -hex 32'],
+    [
+      { NODE_ENV: 'production' },
+      'MASTER_KEY must be set when the sandbox is off. Generate one with: openssl rand -hex 32',
+    ],
   ])('a wrong one is one sentence: %o', (env, sentence) => {
     expect(() => loadConfig(env)).toThrow(new StartFailure(sentence));
   });
@@ -138,7 +141,7 @@ describe('endpoints', () => {
 });
 
 test('a job can reach every state, and none leads out of an end', () => {
-  const from = new Set<string>(job_moves.map(([state]) => state));
+  const from = new Set<string>(job_transitions.map(([state]) => state));
   expect(job_states).toStrictEqual(['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review']);
   expect([...from]).toStrictEqual(['queued', 'running']);
 });

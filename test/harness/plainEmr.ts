@@ -4,7 +4,7 @@ import { type Api, openApi } from './api.ts';
 import type { TestSandbox } from './sandbox.ts';
 
 /** What every EMR is expected to have; the rest is Larkspur's own. */
-const offers = [
+const capabilities = [
   'listProviders',
   'listStaff',
   'listLocations',
@@ -22,7 +22,7 @@ const offers = [
   'addPatientInsurance',
   'createAppointment',
   'uploadDocument',
-] as const satisfies Connector['offers'];
+] as const satisfies Connector['capabilities'];
 
 /**
  * An EMR without anything that the interface restricts to some EMRs: Larkspur, but for what it lacks. A FHIR server is
@@ -34,10 +34,10 @@ const plain: Connector = {
   name: 'plain',
   display_name: 'Plain',
   restricted_fields: false,
-  offers,
-  open: (door, access) => {
-    const all = larkspur.open(door, access);
-    return Object.fromEntries(offers.map((name) => [name, all[name]]));
+  capabilities,
+  open: (endpoint, access) => {
+    const all = larkspur.open(endpoint, access);
+    return Object.fromEntries(capabilities.map((name) => [name, all[name]]));
   },
 };
 

@@ -6,16 +6,15 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import postgres from 'postgres';
-import { inject } from 'vitest';
+import type { DatabaseAddress } from '../../sql/address.ts';
 import { loadConfig, settings } from '../../src/config.ts';
 import type { Context } from '../../src/context.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { connect, type Sql } from '../../src/db/database.ts';
 import { startService } from '../../src/main.ts';
-import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
+import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { type Api, openApi } from './api.ts';
-import { type DatabaseOptions, freshDatabase, template } from './postgres.ts';
+import { freshDatabase, onDatabase, onServer, template, urlOf } from './postgres.ts';
 
 /** A whole product of its own for one test file: database, service, worker, Larkspur with its seeded practice. */
 export type TestSandbox = {
@@ -162,7 +161,7 @@ async function layWorld(options: Options) {
     env,
     owner,
     drop: async () => {
-      await owner.end({ timeout: 5 });
+      await owner.end({ timeout_ms: 5_000 });
       await database.drop();
       await onServer((sql) => sql`DROP DATABASE IF EXISTS ${sql(larkspur)} WITH (FORCE)`);
       await rm(data_dir, { recursive: true, force: true });
@@ -183,23 +182,21 @@ async function thinOut(owner: Sql, url: string, larkspur: string): Promise<void>
     await emr`DELETE FROM ${emr(table)} WHERE ${emr(id)} <> ALL (${ids})`;
     await owner`DELETE FROM ${owner(table)} WHERE ehr_id <> ALL (${ids})`;
   }
-  await emr.end({ timeout: 5 });
+  await emr.end({ timeout_ms: 5_000 });
 }
 
 /** Runs a first start, once per test run, and keeps what it wrote to its data folder in the database itself. */
-async function laySandboxTemplate(options: DatabaseOptions): Promise<void> {
-  const { host, port, user, password, database } = options;
-  const url = `postgres://${user}:${password}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`;
+async function laySandboxTemplate(address: DatabaseAddress): Promise<void> {
   const data_dir = await newFolder();
-  const config = loadConfig({ ...quiet, DATABASE_URL: url, DATA_DIR: data_dir });
+  const config = loadConfig({ ...quiet, DATABASE_URL: urlOf(address), DATA_DIR: data_dir });
   const service = await startService(config, { role: 'all', print: () => {} });
   await service.close();
   const files: Record<string, string> = {};
   for (const file of ['master.key', 'sandbox.json']) files[file] = await readFile(join(data_dir, file), 'utf8');
-  const sql = postgres({ ...options, max: 1 });
-  await sql`CREATE TABLE harness_template (larkspur text, files json)`;
-  await sql`INSERT INTO harness_template VALUES (${`${database}_larkspur`}, ${sql.json(files)})`;
-  await sql.end();
+  await onDatabase(address, async (sql) => {
+    await sql`CREATE TABLE harness_template (larkspur text, files json)`;
+    await sql`INSERT INTO harness_template VALUES (${`${address.database}_larkspur`}, ${sql.json(files)})`;
+  });
   await rm(data_dir, { recursive: true, force: true });
 }
 
@@ -207,13 +204,4 @@ async function newFolder(): Promise<string> {
   const root = process.env.CHARTWIRE_TEST_ROOT ?? tmpdir();
   await mkdir(root, { recursive: true });
   return mkdtemp(join(root, 'data-'));
-}
-
-async function onServer(work: (sql: postgres.Sql) => PromiseLike<unknown>): Promise<void> {
-  const sql = postgres({ ...inject('postgres'), database: 'postgres', max: 1, onnotice: () => {} });
-  try {
-    await work(sql);
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
 }

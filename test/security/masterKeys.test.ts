@@ -51,7 +51,7 @@ test.each(['', 'abc', 'z'.repeat(64), 'a'.repeat(65), 'a'.repeat(128)])(
     await writeFile(join(data_dir, 'master.key'), text, { mode: 0o600 });
     const failure = await loadMasterKeys({ data_dir }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(StartFailure);
-    expect(String(failure)).toMatch(/master\.key must hold exactly 64 hexadecimal digits\.$/);
+    expect(String(failure)).toMatch(/master\.key must contain exactly 64 hexadecimal digits\.$/);
   },
 );
 

@@ -96,7 +96,7 @@ describe('a failure', () => {
     expect(await failure(sandbox(), closed.url)).toMatchObject({
       kind: 'unreachable',
       sent: false,
-      message: expect.stringContaining('refuses connections'),
+      message: expect.stringContaining('refused the connection'),
     });
 
     const lost = createOutbound({

@@ -15,7 +15,7 @@ let database: FreshDatabase;
 let sql: Sql;
 beforeAll(async () => {
   database = await freshDatabase('vault');
-  sql = connect({ ...database.options, ssl: false }, { max: 8 });
+  sql = connect(database.address, { max: 8 });
   await sql`
     CREATE TABLE data_keys (
       id uuid PRIMARY KEY, client_id uuid NOT NULL, owner_id uuid NOT NULL UNIQUE, master_key_id text NOT NULL,
@@ -85,7 +85,7 @@ test('an owner of another client gets nothing sealed, and a data key moved to an
   await sql`UPDATE data_keys SET client_id = ${newId()}`;
   await expect(unseal(openVault(before), sealed)).rejects.toThrow(SealFailure);
   await sql`DELETE FROM data_keys`;
-  await expect(unseal(openVault(before), sealed)).rejects.toThrow(/not there, or not for this client/);
+  await expect(unseal(openVault(before), sealed)).rejects.toThrow(/does not exist or belongs to another client/);
 });
 
 test('the memory of keys is bounded and forgets the least recently used', async () => {

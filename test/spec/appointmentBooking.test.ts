@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { countRows, endPauses, setFault } from '../journeys/journey.ts';
 import { addClinicRow, clinicRows, type Row } from './emrRecords.ts';
@@ -43,7 +44,7 @@ async function expectRefused(fields: Fields, status: number, message: string | R
 
 const by_date = { datetime: undefined, date: day, time: '8:00 am' };
 
-test('APT-20 Request takes the strings `mrn`, `location`, `provider`, `type`.', async () => {
+test(row('APT-20'), async () => {
   const asked = { mrn: 'LK100042', location: '12', provider: '503', type: 'OV' };
   const { event, booked } = await outcome(await book({ ...asked, datetime: `${day}T09:00:00-04:00` }));
   expect(event.event_type).toBe('appointment.created');
@@ -55,7 +56,7 @@ test('APT-20 Request takes the strings `mrn`, `location`, `provider`, `type`.', 
   }
 });
 
-test('APT-21 Request takes `datetime` as a string, ISO 8601 with offset.', async () => {
+test(row('APT-21'), async () => {
   for (const datetime of [`${day}T10:05:00-04:00`, `${day}T14:05:00Z`, `${day}T19:35:00+05:30`]) {
     const { booked } = await outcome(await book({ datetime }));
     expect(booked.startsAt).toBe(`${us_day} 10:05`);
@@ -67,7 +68,7 @@ test('APT-21 Request takes `datetime` as a string, ISO 8601 with offset.', async
   await expectRefused({ datetime: 1_900_000_000 }, 400, 'datetime must be a string', 'datetime');
 });
 
-test("APT-22 `provider` is the provider's `ehr_id`, not the service's `id`.", async () => {
+test(row('APT-22'), async () => {
   const { providers } = (await world.api.call('GET', '/v1/providers')).body;
   const provider = providers.find((each: Row) => each.ehr_id === '504');
   const { booked } = await outcome(await book({ provider: provider.ehr_id, datetime: `${day}T11:00:00-04:00` }));
@@ -76,7 +77,7 @@ test("APT-22 `provider` is the provider's `ehr_id`, not the service's `id`.", as
   await expectRefused({ provider: provider.id }, 404, message, 'provider');
 });
 
-test('APT-23 `POST /v1/appointments` answers at once with at least `{ success, data: { appointment_id, job_id } }`.', async () => {
+test(row('APT-23'), async () => {
   // The clinic is out of order, and the answer does not wait for it.
   await setFault(world.api, 'create_appointment', 'error_500', { times: 1000 });
   const { status, body } = await book({ datetime: `${day}T12:00:00-04:00` });
@@ -93,7 +94,7 @@ test('APT-23 `POST /v1/appointments` answers at once with at least `{ success, d
   expect(event.data.appointment_id).toBe(body.data.appointment_id);
 });
 
-test('APT-24 A created appointment is announced with the event `appointment.created`.', async () => {
+test(row('APT-24'), async () => {
   const { body } = await book({ datetime: `${day}T13:00:00-04:00` });
   const event = await world.api.untilEvent(body.job_id);
   expect(event).toMatchObject({ event_type: 'appointment.created', job_id: String(body.job_id) });
@@ -101,7 +102,7 @@ test('APT-24 A created appointment is announced with the event `appointment.crea
   expect(await clinicRows(world, 'appointments', { appointmentId })).toMatchObject([{ startsAt: `${us_day} 13:00` }]);
 });
 
-test('DEC-225 `POST /v1/appointments` requires mrn, location, provider, type (EMR ids and the visit-type code).', async () => {
+test(row('DEC-225'), async () => {
   for (const field of ['mrn', 'location', 'provider', 'type']) {
     await expectRefused({ [field]: undefined }, 400, `Missing required field: ${field}`, field);
   }
@@ -112,7 +113,7 @@ test('DEC-225 `POST /v1/appointments` requires mrn, location, provider, type (EM
   expect(booked.visitTypeCode).toBe(codes[0]);
 });
 
-test('DEC-226 `POST /v1/appointments` takes datetime (ISO 8601 with offset) or, in its place, date plus time; one of the two forms is required.', async () => {
+test(row('DEC-226'), async () => {
   const one = await outcome(await book({ datetime: `${day}T19:00:00Z` }));
   const two = await outcome(await book({ datetime: undefined, date: day, time: '3:00 pm' }));
   expect([one.booked.startsAt, two.booked.startsAt]).toStrictEqual([`${us_day} 15:00`, `${us_day} 15:00`]);
@@ -123,7 +124,7 @@ test('DEC-226 `POST /v1/appointments` takes datetime (ISO 8601 with offset) or, 
   await expectRefused(both, 400, 'Send either datetime or date and time, not both', 'datetime');
 });
 
-test('DEC-227 In `POST /v1/appointments` date has the form `YYYY-MM-DD` and time the form `h:mm am`.', async () => {
+test(row('DEC-227'), async () => {
   for (const [time, clock] of [
     ['4:05 pm', '16:05'],
     ['12:00 am', '00:00'],
@@ -141,7 +142,7 @@ test('DEC-227 In `POST /v1/appointments` date has the form `YYYY-MM-DD` and time
   }
 });
 
-test('DEC-228 `POST /v1/appointments` takes secondary_provider, note, reason.', async () => {
+test(row('DEC-228'), async () => {
   const datetime = `${day}T17:00:00-04:00`;
   const more = { secondary_provider: '505', note: 'Bring the films.', reason: 'Knee' };
   const { booked } = await outcome(await book({ datetime, ...more }));
@@ -155,7 +156,7 @@ test('DEC-228 `POST /v1/appointments` takes secondary_provider, note, reason.', 
   await expectRefused({ secondary_provider: 'x' }, 404, message, 'secondary_provider');
 });
 
-test('DEC-229 `POST /v1/appointments` takes duration, the minutes as digits.', async () => {
+test(row('DEC-229'), async () => {
   const datetime = `${day}T18:00:00-04:00`;
   for (const duration of ['1', '35', '120']) {
     expect((await outcome(await book({ datetime, duration }))).booked.minutes).toBe(Number(duration));
@@ -166,7 +167,7 @@ test('DEC-229 `POST /v1/appointments` takes duration, the minutes as digits.', a
   await expectRefused({ duration: 30 }, 400, 'duration must be a string', 'duration');
 });
 
-test('DEC-230 `POST /v1/appointments` takes new_patient and prevent_double_booking, each `true` or `false`.', async () => {
+test(row('DEC-230'), async () => {
   const datetime = `${day}T19:00:00-04:00`;
   const [yes, no] = [await book({ datetime, new_patient: 'true' }), await book({ datetime, new_patient: 'false' })];
   expect((await outcome(yes)).booked.newPatientFlag).toBe('Y');
@@ -182,7 +183,7 @@ test('DEC-230 `POST /v1/appointments` takes new_patient and prevent_double_booki
   }
 });
 
-test('DEC-231 `appointment.created` data: appointment_id, ehr_appointment_id, mrn, date_time, timezone, provider_id, provider_name, secondary_provider_id.', async () => {
+test(row('DEC-231'), async () => {
   const accepted = await book({ datetime: `${day}T20:00:00-04:00`, secondary_provider: '502' });
   const { event, booked } = await outcome(accepted);
   const [provider] = await clinicRows(world, 'providers', { providerId: booked.providerId });
@@ -201,7 +202,7 @@ test('DEC-231 `appointment.created` data: appointment_id, ehr_appointment_id, mr
   expect(alone.event.data.secondary_provider_id).toBeNull();
 });
 
-test('DEC-232 `appointment.failed` data: appointment_id, mrn, failure_reason, reasons[] { code, description }.', async () => {
+test(row('DEC-232'), async () => {
   const accepted = await book({ mrn: 'LK999999', datetime: `${day}T21:00:00-04:00` });
   const { event } = await outcome(accepted);
   expect(event.event_type).toBe('appointment.failed');
@@ -216,7 +217,7 @@ test('DEC-232 `appointment.failed` data: appointment_id, mrn, failure_reason, re
   expect(written.filter(({ marker }) => marker.startsWith(accepted.body.appointment_id))).toStrictEqual([]);
 });
 
-test('DEC-233 `appointment.failed` on a conflict adds conflict_type (`appointment` or `block`) and conflict_details.', async () => {
+test(row('DEC-233'), async () => {
   const taken = { datetime: `${day}T22:00:00-04:00`, provider: '506', duration: '20' };
   const first = await outcome(await book(taken));
   await addClinicRow(world, 'blocks', { providerId: '507', startsAt: `${us_day} 22:00`, minutes: 60, reason: 'Away' });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { addClinicRow, changeClinicRow, clinicRows, expectTexts, isoDay, type Row } from './emrRecords.ts';
 
@@ -89,14 +90,14 @@ async function read(ehr_id: string): Promise<Answer> {
   return world.api.call('GET', `/v1/appointments/${row?.id}`);
 }
 
-test('APT-01 `id` and `ehr_appointment_id` are strings.', () => {
+test(row('APT-01'), () => {
   for (const { id, ehr_appointment_id } of seeded) {
     expect(id).toMatch(/^[0-9a-f]{32}$/);
     expect(rows.has(ehr_appointment_id)).toBe(true);
   }
 });
 
-test('APT-02 `datetime` is a date-time with offset.', () => {
+test(row('APT-02'), () => {
   expect([full.datetime, bare.datetime]).toStrictEqual(['2031-01-15T09:30:00-05:00', '2031-07-15T09:30:00-04:00']);
   for (const { datetime, ehr_appointment_id } of seeded) {
     expect(datetime).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}[+-]\d{2}:\d{2}$/);
@@ -105,12 +106,12 @@ test('APT-02 `datetime` is a date-time with offset.', () => {
   }
 });
 
-test('APT-03 `duration` is an integer.', () => {
+test(row('APT-03'), () => {
   expect(full.duration).toBe(45);
   for (const { duration, ehr_appointment_id } of seeded) expect(duration).toBe(rows.get(ehr_appointment_id).minutes);
 });
 
-test('APT-04 `status`, `appointment_mode`, `appointment_type` are strings.', () => {
+test(row('APT-04'), () => {
   expect(full).toMatchObject({ status: 'CON', appointment_mode: 'VIDEO', appointment_type: 'NP' });
   for (const { status, appointment_mode, appointment_type, ehr_appointment_id } of seeded) {
     const row = rows.get(ehr_appointment_id);
@@ -118,7 +119,7 @@ test('APT-04 `status`, `appointment_mode`, `appointment_type` are strings.', () 
   }
 });
 
-test('APT-05 `location` and `practice_id` are strings.', () => {
+test(row('APT-05'), () => {
   expect(full.location).toBe(world.sandbox.example.location_id);
   for (const { location, practice_id, ehr_appointment_id } of seeded) {
     expect(location).toBe(rows.get(ehr_appointment_id).facilityId);
@@ -126,7 +127,7 @@ test('APT-05 `location` and `practice_id` are strings.', () => {
   }
 });
 
-test('APT-06 `reason` and `complaint_type` are strings.', () => {
+test(row('APT-06'), () => {
   expect(full).toMatchObject({ reason: 'Knee', complaint_type: 'Acute' });
   for (const { reason, complaint_type, ehr_appointment_id } of seeded) {
     const row = rows.get(ehr_appointment_id);
@@ -134,7 +135,7 @@ test('APT-06 `reason` and `complaint_type` are strings.', () => {
   }
 });
 
-test('APT-07 `patient_name`, `patient_first_name`, `patient_last_name` are strings.', () => {
+test(row('APT-07'), () => {
   expect(full).toMatchObject({
     patient_name: `${patient.firstName} ${patient.lastName}`,
     patient_first_name: patient.firstName,
@@ -142,14 +143,14 @@ test('APT-07 `patient_name`, `patient_first_name`, `patient_last_name` are strin
   });
 });
 
-test('APT-08 `patient_mrn` and `patient_ehr_id` are strings.', () => {
+test(row('APT-08'), () => {
   expect(full).toMatchObject({ patient_mrn: patient.mrn, patient_ehr_id: patient.patientId });
   for (const { patient_ehr_id, ehr_appointment_id } of seeded) {
     expect(patient_ehr_id).toBe(rows.get(ehr_appointment_id).patientId);
   }
 });
 
-test('APT-09 `patient_dob`, `patient_gender`, `patient_phone` are strings.', () => {
+test(row('APT-09'), () => {
   expect(full).toMatchObject({
     patient_dob: isoDay(patient.birthDate),
     patient_gender: { M: 'male', F: 'female', U: 'unknown' }[patient.sexCode as 'M' | 'F' | 'U'],
@@ -158,7 +159,7 @@ test('APT-09 `patient_dob`, `patient_gender`, `patient_phone` are strings.', () 
   expectTexts(seeded, 'patient_dob', 'patient_gender', 'patient_phone');
 });
 
-test('APT-10 `provider_ehr_id`, `provider_name`, `provider_npi` are strings.', () => {
+test(row('APT-10'), () => {
   expect(full).toMatchObject({
     provider_ehr_id: provider.providerId,
     provider_name: provider.displayName,
@@ -169,14 +170,14 @@ test('APT-10 `provider_ehr_id`, `provider_name`, `provider_npi` are strings.', (
   }
 });
 
-test('APT-11 `secondary_provider_ehr_id` is a string.', () => {
+test(row('APT-11'), () => {
   expect(full.secondary_provider_ehr_id).toBe('502');
   for (const { secondary_provider_ehr_id, ehr_appointment_id } of seeded) {
     expect(secondary_provider_ehr_id).toBe(rows.get(ehr_appointment_id).secondaryProviderId);
   }
 });
 
-test('APT-12 `insurance`, `insurance_number`, `insurance_group_number`, `insurance_subscriber` are strings.', () => {
+test(row('APT-12'), () => {
   expect(full).toMatchObject({
     insurance: 'Example Health',
     insurance_number: 'SUB-1',
@@ -189,12 +190,12 @@ test('APT-12 `insurance`, `insurance_number`, `insurance_group_number`, `insuran
   }
 });
 
-test('APT-13 `secondary_insurance` and `secondary_insurance_number` are strings.', () => {
+test(row('APT-13'), () => {
   expect(full).toMatchObject({ secondary_insurance: 'Sample Mutual', secondary_insurance_number: 'SUB-2' });
   expectTexts(seeded, 'secondary_insurance', 'secondary_insurance_number');
 });
 
-test('APT-14 `insurances`, `diagnoses`, `medications` are arrays of objects.', () => {
+test(row('APT-14'), () => {
   expect([full.insurances.length, full.diagnoses.length, full.medications.length]).toStrictEqual([2, 2, 1]);
   for (const each of [full, bare, ...seeded]) {
     for (const list of [each.insurances, each.diagnoses, each.medications]) {
@@ -204,7 +205,7 @@ test('APT-14 `insurances`, `diagnoses`, `medications` are arrays of objects.', (
   }
 });
 
-test('APT-15 `note` and `progress_note` are strings.', () => {
+test(row('APT-15'), () => {
   expect(full).toMatchObject({ note: 'Bring the films', progress_note: 'Seen and examined' });
   for (const { note, progress_note, ehr_appointment_id } of seeded) {
     const row = rows.get(ehr_appointment_id);
@@ -212,21 +213,21 @@ test('APT-15 `note` and `progress_note` are strings.', () => {
   }
 });
 
-test('APT-16 `created_at` is a date-time.', () => {
+test(row('APT-16'), () => {
   for (const { created_at, ehr_appointment_id } of [full, ...seeded]) {
     expect(created_at).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/);
     expect(Date.parse(created_at)).toBe(Date.parse(rows.get(ehr_appointment_id).createdAt));
   }
 });
 
-test('APT-17 `object_metadata` is an object with `created_at`.', () => {
+test(row('APT-17'), () => {
   for (const { object_metadata } of [full, ...seeded]) {
     expect(object_metadata).toStrictEqual({ created_at: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/) });
     expect(Date.parse(object_metadata.created_at)).toBeLessThanOrEqual(Date.now());
   }
 });
 
-test('APT-18 An appointment whose EMR record lacks some values is still answered, with what is unknown as null or an empty array.', () => {
+test(row('APT-18'), () => {
   expect(Object.keys(bare).sort()).toStrictEqual(Object.keys(full).sort());
   expect(bare).toMatchObject({
     patient_name: 'Bare Bones',
@@ -249,14 +250,14 @@ test('APT-18 An appointment whose EMR record lacks some values is still answered
   });
 });
 
-test('APT-19 `GET /v1/appointments/{id}` answers `{ success: boolean, appointment: Appointment }`.', async () => {
+test(row('APT-19'), async () => {
   expect(answer.status).toBe(200);
   expect(answer.body).toStrictEqual({ success: true, appointment: expect.any(Object) });
   const none = await world.api.call('GET', `/v1/appointments/${'0'.repeat(32)}`);
   expectRefusal(none, 404, `Appointment with ID '${'0'.repeat(32)}' not found.`, 'id');
 });
 
-test('DEC-234 Appointment `insurances[]` elements have name, subscriber_number, group_number, priority.', () => {
+test(row('DEC-234'), () => {
   expect(full.insurances).toStrictEqual(
     insurances.map((row) => ({
       name: row.companyName,
@@ -267,10 +268,10 @@ test('DEC-234 Appointment `insurances[]` elements have name, subscriber_number, 
   );
 });
 
-test('DEC-235 Appointment `diagnoses[]` elements have code, description.', () => {
+test(row('DEC-235'), () => {
   expect(full.diagnoses).toStrictEqual(details.diagnoses);
 });
 
-test('DEC-236 Appointment `medications[]` elements have name, strength, frequency.', () => {
+test(row('DEC-236'), () => {
   expect(full.medications).toStrictEqual(details.medications);
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { endPauses, setFault, until } from '../journeys/journey.ts';
 import { sendDocument } from './sendDocument.ts';
@@ -99,43 +100,43 @@ function expectAsynchronous(kind: Kind, type: string): void {
   expect(events[kind].event_type).toBe(type);
 }
 
-test('GEN-03 Creating a patient is asynchronous: `POST /v1/patients` answers at once, before the EMR write has happened.', () => {
+test(row('GEN-03'), () => {
   expectAsynchronous('patient', 'patient.created');
 });
 
-test('GEN-04 Creating a telephone encounter is asynchronous: the answer does not wait for the EMR.', () => {
+test(row('GEN-04'), () => {
   expectAsynchronous('encounter', 'telephone_encounter.created');
 });
 
-test('GEN-05 Creating a telephone encounter action is asynchronous: the answer does not wait for the EMR.', () => {
+test(row('GEN-05'), () => {
   expectAsynchronous('action', 'telephone_encounter_action.created');
 });
 
-test('GEN-06 Adding a patient insurance record is asynchronous: the answer does not wait for the EMR.', () => {
+test(row('GEN-06'), () => {
   expectAsynchronous('insurance', 'patient.insurance.added');
 });
 
-test('GEN-07 Updating a patient insurance record is asynchronous: the answer does not wait for the EMR.', () => {
+test(row('GEN-07'), () => {
   expectAsynchronous('change', 'patient.insurance.updated');
 });
 
-test('GEN-08 Uploading a document is asynchronous: the answer does not wait for the EMR.', () => {
+test(row('GEN-08'), () => {
   expectAsynchronous('document', 'document.uploaded');
 });
 
-test('GEN-09 Creating an appointment is asynchronous: the answer does not wait for the EMR.', () => {
+test(row('GEN-09'), () => {
   expectAsynchronous('appointment', 'appointment.created');
 });
 
-test('GEN-10 Updating an active patient is asynchronous: the answer does not wait for the EMR.', () => {
+test(row('GEN-10'), () => {
   expectAsynchronous('update', 'patient.updated');
 });
 
-test('GEN-11 The live patient fetch is asynchronous: the answer does not wait for the EMR.', () => {
+test(row('GEN-11'), () => {
   expectAsynchronous('fetch', 'patient.live_fetch_completed');
 });
 
-test('GEN-12 An accepted asynchronous write answers `success: true` together with its identifiers (for most operations a numeric `job_id`).', () => {
+test(row('GEN-12'), () => {
   for (const kind of kinds) {
     const { body } = answers[kind];
     expect(body.success, kind).toBe(true);
@@ -148,7 +149,7 @@ test('GEN-12 An accepted asynchronous write answers `success: true` together wit
   expect(data).toStrictEqual({ appointment_id, job_id });
 });
 
-test('GEN-13 The outcome event of an asynchronous write carries the same `job_id` as the immediate response (document upload has none).', () => {
+test(row('GEN-13'), () => {
   for (const kind of kinds) {
     if (kind === 'document') {
       expect(answers.document.body).not.toHaveProperty('job_id');
@@ -161,7 +162,7 @@ test('GEN-13 The outcome event of an asynchronous write carries the same `job_id
   }
 });
 
-test('GEN-14 The outcome of an asynchronous write that has a job_id can be polled with `GET /v1/webhook-events?job_id=<job_id>` instead of being received as a webhook.', async () => {
+test(row('GEN-14'), async () => {
   const { webhook_urls } = (await world.api.call('GET', '/v1/webhook')).body;
   expect(webhook_urls).toStrictEqual([]);
   for (const kind of kinds.filter((each) => each !== 'document')) {

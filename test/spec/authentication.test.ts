@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { openChart } from '../journeys/journey.ts';
 import { isRegistration, type Operation, operationsOf } from './everyEndpoint.ts';
@@ -29,13 +30,13 @@ async function expectAllRefused(operations: Operation[], headers: Headers, messa
   expect(await acceptedWork(world)).toStrictEqual(before);
 }
 
-test('AUT-01 A `/v1` request without the `client_id` header (or its twin `client-id`) is refused.', async () => {
+test(row('AUT-01'), async () => {
   await expectAllRefused(v1, { client_id: null }, no_client);
   const twin = { client_id: null, 'client-id': world.sandbox.client_id };
   expect((await world.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
 });
 
-test('AUT-02 A `/v1` request without the `client_secret` header (or its twin `client-secret`), or with a wrong one, is refused.', async () => {
+test(row('AUT-02'), async () => {
   for (const client_secret of [null, '', 'cs_test_wrong', other.client_secret]) {
     await expectAllRefused(v1, { client_secret }, no_client);
   }
@@ -44,7 +45,7 @@ test('AUT-02 A `/v1` request without the `client_secret` header (or its twin `cl
   expect((await world.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
 });
 
-test("AUT-03 A `/v1` request without the `access_token` header (or its twin `access-token`) is refused, except on webhook registration (`/v1/webhook`, `/v1/webhook/…`), which needs the client's two headers only.", async () => {
+test(row('AUT-03'), async () => {
   const others = v1.filter((each) => !isRegistration(each));
   await expectAllRefused(others, { access_token: null }, no_token);
   const twin = { access_token: null, 'access-token': world.sandbox.access_token };
@@ -62,7 +63,7 @@ test("AUT-03 A `/v1` request without the `access_token` header (or its twin `acc
   }
 });
 
-test('AUT-04 A `/v1` request with all three valid headers is served.', async () => {
+test(row('AUT-04'), async () => {
   for (const operation of v1) {
     const { status } = await send(operation);
     // What is asked for may be unknown or incomplete; who asks is not in question.
@@ -73,7 +74,7 @@ test('AUT-04 A `/v1` request with all three valid headers is served.', async () 
   expect((await world.api.callIn()).status).toBe(200);
 });
 
-test("AUT-05 Each access_token is tied to one set of EMR credentials: two linked users' tokens work under their own EMR log-ins.", async () => {
+test(row('AUT-05'), async () => {
   const chart = await openChart(world.sandbox, world.api);
   const names = [];
   for (const [user_id, staff] of [
@@ -91,7 +92,7 @@ test("AUT-05 Each access_token is tied to one set of EMR credentials: two linked
   expect(new Set(names).size).toBe(2);
 });
 
-test('DEC-022 The headers `client-id`, `client-secret`, `access-token` are accepted as twins of the names with underscores.', async () => {
+test(row('DEC-022'), async () => {
   const { client_id, client_secret, access_token } = world.sandbox;
   const own = { client_id: null, client_secret: null, access_token: null };
   const twins = { 'client-id': client_id, 'client-secret': client_secret, 'access-token': access_token };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { addClinicRow, clinicRows, type Row } from './emrRecords.ts';
 import { askAvailability, daysAfter, monday, mondays, offersOf, patchProvider, shift, spans, usDay } from './weeks.ts';
@@ -33,14 +34,14 @@ const free = async (query: Record<string, string> = {}) => spans(await offersOf(
 const refused = async (query: Record<string, string>, message: string | RegExp, field: string) =>
   expectRefusal(await ask({ ...on, ...query }), 400, message, field);
 
-test('REF-05 `GET /v1/availability` exists.', async () => {
+test(row('REF-05'), async () => {
   const { status, body } = await ask(on);
   expect(status).toBe(200);
   expect(body.success).toBe(true);
   expect(await free()).toStrictEqual(['09:00–10:00', '10:30–12:00']);
 });
 
-test("DEC-237 `provider_id` and `facility_id` of availability are EMR ids, and so they are in a provider's `hours`.", async () => {
+test(row('DEC-237'), async () => {
   const providers = (await clinicRows(world, 'providers')).map(({ providerId }) => providerId);
   const facilities = (await clinicRows(world, 'facilities')).map(({ facilityId }) => facilityId);
   const offers: Row[] = (await ask(on)).body.results.availability;
@@ -55,7 +56,7 @@ test("DEC-237 `provider_id` and `facility_id` of availability are EMR ids, and s
   }
 });
 
-test("DEC-238 Availability `range_start` and `range_end` are ISO 8601 with the EMR instance's offset.", async () => {
+test(row('DEC-238'), async () => {
   for (const [date, offset] of [
     [monday, '-04:00'],
     [daysAfter(monday, 28 * 7), '-05:00'],
@@ -66,13 +67,13 @@ test("DEC-238 Availability `range_start` and `range_end` are ISO 8601 with the E
   }
 });
 
-test('DEC-239 `GET /v1/availability` requires start_date and end_date.', async () => {
+test(row('DEC-239'), async () => {
   expectRefusal(await ask({ end_date: monday }), 400, 'Missing required field: start_date', 'start_date');
   expectRefusal(await ask({ start_date: monday }), 400, 'Missing required field: end_date', 'end_date');
   expect((await ask(on)).status).toBe(200);
 });
 
-test('DEC-240 `GET /v1/availability` takes provider_ids and location_ids as comma-separated EMR ids.', async () => {
+test(row('DEC-240'), async () => {
   const asked = async (query: Record<string, string>) => {
     const offers: Row[] = (await ask({ ...on, ...query })).body.results.availability;
     return [...new Set(offers.map(({ provider_id, facility_id }) => `${provider_id} ${facility_id}`))];
@@ -90,7 +91,7 @@ test('DEC-240 `GET /v1/availability` takes provider_ids and location_ids as comm
   expectRefusal(elsewhere, 404, "Location with EMR ID '99' not found.", 'location_ids');
 });
 
-test('DEC-241 `GET /v1/availability` takes provider_type and visit_type.', async () => {
+test(row('DEC-241'), async () => {
   expect(await free({ provider_type: 'primary' })).toStrictEqual(['09:00–10:00', '10:30–12:00']);
   expect(await free({ provider_type: 'secondary' })).toStrictEqual(['09:00–11:00', '11:30–12:00']);
   await refused({ provider_type: 'third' }, /^provider_type must be one of: primary, secondary/, 'provider_type');
@@ -101,7 +102,7 @@ test('DEC-241 `GET /v1/availability` takes provider_type and visit_type.', async
   ]);
 });
 
-test('DEC-242 Availability `buffer` is 0 to 59; -1 and 60 are refused.', async () => {
+test(row('DEC-242'), async () => {
   for (const [buffer, from] of [
     ['0', '10:30'],
     ['1', '10:31'],
@@ -114,7 +115,7 @@ test('DEC-242 Availability `buffer` is 0 to 59; -1 and 60 are refused.', async (
   await refused({ buffer: '60' }, 'buffer must be at most 59', 'buffer');
 });
 
-test('DEC-243 Availability `calculation_method` is `gaps` (default), `slots` or `equal_slots`.', async () => {
+test(row('DEC-243'), async () => {
   const by = (calculation_method: string, more = {}) => free({ calculation_method, ...more });
   expect(await by('gaps')).toStrictEqual(await free());
   expect(await by('slots')).toStrictEqual(['09:00–10:00', '10:00–12:00']);
@@ -125,7 +126,7 @@ test('DEC-243 Availability `calculation_method` is `gaps` (default), `slots` or 
   }
 });
 
-test('DEC-244 `GET /v1/availability` takes daily_appointment_limit, daily_limit_type, fallback_to_default_hours, max_slot_duration, facility_scoped_scheduling.', async () => {
+test(row('DEC-244'), async () => {
   expect(await free({ daily_appointment_limit: '1', daily_limit_type: 'FU' })).toStrictEqual([]);
   expect(await free({ max_slot_duration: '60' })).toStrictEqual(['09:00–10:00', '10:30–11:30', '11:30–12:00']);
   expect(await free({ facility_scoped_scheduling: 'true' })).toStrictEqual(['09:00–12:00']);
@@ -138,7 +139,7 @@ test('DEC-244 `GET /v1/availability` takes daily_appointment_limit, daily_limit_
   }
 });
 
-test('DEC-245 `GET /v1/availability` answers `{ success, results: { availability: [] }, timezone }`.', async () => {
+test(row('DEC-245'), async () => {
   const { status, body } = await ask({ ...on, provider_ids: '501' });
   expect(status).toBe(200);
   const { timeZone: timezone } = (await world.api.control('GET', '/api/practice')).body;
@@ -147,7 +148,7 @@ test('DEC-245 `GET /v1/availability` answers `{ success, results: { availability
   expect(none.body).toStrictEqual({ success: true, results: { availability: [] }, timezone });
 });
 
-test('DEC-246 An availability element has day_of_week (1 to 7, ISO), date, duration_string, range_start, range_end, timezone_abbr.', async () => {
+test(row('DEC-246'), async () => {
   const query = { start_date: monday, end_date: daysAfter(monday, 6), provider_ids: '503' };
   const week: Row[] = (await ask(query)).body.results.availability;
   expect(week).toHaveLength(7);
@@ -168,7 +169,7 @@ test('DEC-246 An availability element has day_of_week (1 to 7, ISO), date, durat
   expect(winter.timezone_abbr).toBe('EST');
 });
 
-test('DEC-247 An availability element has provider_id, provider_name, facility_id, facility_name.', async () => {
+test(row('DEC-247'), async () => {
   const [provider] = await clinicRows(world, 'providers', { providerId: '502' });
   const [facility] = await clinicRows(world, 'facilities', { facilityId: '12' });
   const [offer] = await offersOf(world, '502', monday);
@@ -181,7 +182,7 @@ test('DEC-247 An availability element has provider_id, provider_name, facility_i
   expect(await offersOf(world, '503', monday)).toMatchObject([{ facility_id: null, facility_name: null }]);
 });
 
-test('DEC-248 An availability element has visit_type, available_appointments, max_visits.', async () => {
+test(row('DEC-248'), async () => {
   for (const offer of await offersOf(world, '501', monday)) {
     expect(offer).toMatchObject({ visit_type: 'all', available_appointments: null, max_visits: null });
   }
@@ -191,7 +192,7 @@ test('DEC-248 An availability element has visit_type, available_appointments, ma
   ]);
 });
 
-test('DEC-249 Availability with `explain=true` says why a stretch of working time is not offered.', async () => {
+test(row('DEC-249'), async () => {
   const told = async (query: Record<string, string>) =>
     (await ask({ ...on, provider_ids: '501', ...query })).body.results.explanations;
   expect(await told({})).toBeUndefined();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import { openOperator } from '../harness/operator.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { addClinicRow, type Row } from './emrRecords.ts';
 import { askAvailability, daysAfter, monday, mondays, offersOf, patchProvider, shift, spans, usDay } from './weeks.ts';
@@ -60,11 +61,11 @@ const ask = (query: Query) => askAvailability(world, { start_date: monday, end_d
 /** What is left of provider 501's Monday. */
 const gaps = ['09:00–10:00', '10:30–12:00', '13:00–14:00', '15:00–16:00', '16:30–17:00'];
 
-test('DEC-250 Method `gaps` gives the maximal free ranges inside shifts.', async () => {
+test(row('DEC-250'), async () => {
   expect(await free('501', { calculation_method: 'gaps' })).toStrictEqual(gaps);
 });
 
-test("DEC-251 Method `slots` gives the shifts' visit-type rules with visits left, with available_appointments and max_visits.", async () => {
+test(row('DEC-251'), async () => {
   const slots = await offersOf(world, '502', monday, { calculation_method: 'slots' });
   const told = slots.map(({ visit_type, available_appointments, max_visits }) => [
     visit_type,
@@ -78,7 +79,7 @@ test("DEC-251 Method `slots` gives the shifts' visit-type rules with visits left
   ]);
 });
 
-test('DEC-252 Method `equal_slots` cuts free ranges into pieces of exactly max_slot_duration minutes and drops the rest.', async () => {
+test(row('DEC-252'), async () => {
   expect(await free('501', { calculation_method: 'equal_slots', max_slot_duration: '40' })).toStrictEqual([
     '09:00–09:40',
     '10:30–11:10',
@@ -88,14 +89,14 @@ test('DEC-252 Method `equal_slots` cuts free ranges into pieces of exactly max_s
   ]);
 });
 
-test('DEC-253 Method `equal_slots` requires max_slot_duration.', async () => {
+test(row('DEC-253'), async () => {
   const answer = await ask({ calculation_method: 'equal_slots' });
   expectRefusal(answer, 400, 'Missing required field: max_slot_duration', 'max_slot_duration');
   expect((await ask({ calculation_method: 'equal_slots', max_slot_duration: '1' })).status).toBe(200);
   for (const calculation_method of ['gaps', 'slots']) expect((await ask({ calculation_method })).status).toBe(200);
 });
 
-test('DEC-254 With `gaps` and `slots`, max_slot_duration only cuts longer ranges.', async () => {
+test(row('DEC-254'), async () => {
   expect(await free('501', { max_slot_duration: '60' })).toStrictEqual([
     '09:00–10:00',
     '10:30–11:30',
@@ -108,7 +109,7 @@ test('DEC-254 With `gaps` and `slots`, max_slot_duration only cuts longer ranges
   expect(await free('502', slots)).toStrictEqual(['09:00–10:00', '10:00–11:20', '11:20–12:00']);
 });
 
-test('DEC-255 Availability `buffer` keeps that many minutes free after an appointment of visit_type (default `all`).', async () => {
+test(row('DEC-255'), async () => {
   const after_all = ['09:00–10:00', '10:45–12:00', '13:15–14:00', '15:15–16:00', '16:30–17:00'];
   expect(await free('501', { buffer: '15' })).toStrictEqual(after_all);
   expect(await free('501', { buffer: '15', visit_type: 'all' })).toStrictEqual(after_all);
@@ -117,7 +118,7 @@ test('DEC-255 Availability `buffer` keeps that many minutes free after an appoin
   expect(await free('501', { buffer: '15', visit_type: 'NP' })).toStrictEqual(gaps);
 });
 
-test("DEC-256 With daily_appointment_limit and daily_limit_type a provider's day is not offered once it holds that many appointments of that type.", async () => {
+test(row('DEC-256'), async () => {
   const tuesday = daysAfter(monday, 1);
   const left = ['09:30–10:00', '10:30–11:00', '11:30–12:00'];
   for (const [daily_appointment_limit, daily_limit_type, offered] of [
@@ -134,19 +135,19 @@ test("DEC-256 With daily_appointment_limit and daily_limit_type a provider's day
   }
 });
 
-test('DEC-257 One of daily_appointment_limit, daily_limit_type without the other is 400.', async () => {
+test(row('DEC-257'), async () => {
   const message = 'daily_appointment_limit and daily_limit_type must be used together';
   expectRefusal(await ask({ daily_appointment_limit: '3' }), 400, message, 'daily_limit_type');
   expectRefusal(await ask({ daily_limit_type: 'OV' }), 400, message, 'daily_appointment_limit');
   expect((await ask({ daily_appointment_limit: '3', daily_limit_type: 'OV' })).status).toBe(200);
 });
 
-test('DEC-258 With provider_type `secondary`, appointments count against their secondary provider.', async () => {
+test(row('DEC-258'), async () => {
   expect(await free('504', { provider_type: 'secondary' })).toStrictEqual(['09:00–09:30', '10:00–12:00']);
   expect(await free('504')).toStrictEqual(['09:00–11:00', '11:30–12:00']);
 });
 
-test("DEC-259 With facility_scoped_scheduling only appointments at the shift's own facility block it.", async () => {
+test(row('DEC-259'), async () => {
   const scoped = ['09:00–10:00', '10:30–12:00', '13:00–16:00', '16:30–17:00'];
   expect(await free('501', { facility_scoped_scheduling: 'true' })).toStrictEqual(scoped);
   expect(await free('501', { facility_scoped_scheduling: 'false' })).toStrictEqual(gaps);
@@ -154,7 +155,7 @@ test("DEC-259 With facility_scoped_scheduling only appointments at the shift's o
 
 const fallback = { fallback_to_default_hours: 'true' };
 
-test("DEC-260 With fallback_to_default_hours providers without hours get the organization's default hours.", async () => {
+test(row('DEC-260'), async () => {
   expect(await free('506', fallback)).toStrictEqual(['09:00–17:00']);
   expect(await free('506')).toStrictEqual([]);
   expect(await free('506', { fallback_to_default_hours: 'false' })).toStrictEqual([]);
@@ -163,7 +164,7 @@ test("DEC-260 With fallback_to_default_hours providers without hours get the org
   expect(await free('507', fallback, daysAfter(monday, 1))).toStrictEqual(['09:00–10:00']);
 });
 
-test("DEC-261 The organization's default hours are Monday to Friday 09:00–17:00 unless set.", async () => {
+test(row('DEC-261'), async () => {
   const week = { start_date: monday, end_date: daysAfter(monday, 6), provider_ids: '506', ...fallback };
   const offers: Row[] = (await askAvailability(world, week)).body.results.availability;
   expect(offers.map(({ day_of_week }) => day_of_week)).toStrictEqual([1, 2, 3, 4, 5]);
@@ -183,7 +184,7 @@ test("DEC-261 The organization's default hours are Monday to Friday 09:00–17:0
   expect((await askAvailability(world, week)).body.results.availability).toStrictEqual(offers);
 });
 
-test('DEC-262 An availability request spans at most 92 days.', async () => {
+test(row('DEC-262'), async () => {
   const span = (days: number) => ask({ end_date: daysAfter(monday, days), provider_ids: '503' });
   for (const days of [91, 92]) {
     const { status, body } = await span(days);

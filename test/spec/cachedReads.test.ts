@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { fetchLive } from './liveFetch.ts';
 
@@ -14,7 +15,7 @@ const providerOf = async (ehr_id: string): Promise<Answer['body']> => {
   return providers.find((each: Answer['body']) => each.ehr_id === ehr_id);
 };
 
-test('GEN-15 `GET /v1/patients` answers from data cached by the service, without a call to the EMR.', async () => {
+test(row('GEN-15'), async () => {
   const { patient_mrn } = world.sandbox.example;
   const reads = ['list_patients', 'get_patient', 'list_patient_insurances', 'list_encounters'];
   for (const operation of reads) {
@@ -33,7 +34,7 @@ test('GEN-15 `GET /v1/patients` answers from data cached by the service, without
   await world.api.control('DELETE', '/control/faults');
 });
 
-test('GEN-16 `POST /v1/patients/fetch` reads live from the EMR: it shows a change that the cache does not hold yet.', async () => {
+test(row('GEN-16'), async () => {
   const mrn = 'LK100007';
   await world.api.control('PATCH', '/control/patients/10007', { email: 'fresh@example.org' });
   expect((await fetchLive(world.api, { search_by: 'mrn', mrn })).data.email).toBe('fresh@example.org');
@@ -41,7 +42,7 @@ test('GEN-16 `POST /v1/patients/fetch` reads live from the EMR: it shows a chang
   expect(cached.email).not.toBe('fresh@example.org');
 });
 
-test("GEN-21 Provider and schedule settings (status, hide_in_availability, hours) live in the service's own configuration: once set by PATCH they hold after the next sync from the EMR.", async () => {
+test(row('GEN-21'), async () => {
   const hours = [{ day: 'Sunday', shifts: [{ start: 'T08:00:00', end: 'T10:00:00' }] }];
   const body = { status: 'inactive', hide_in_availability: 'true', hours };
   expect((await world.api.call('PATCH', '/v1/providers/ehr/505', { body })).status).toBe(200);

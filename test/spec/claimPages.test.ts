@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { clinicRows, isoDay, type Row } from './emrRecords.ts';
 
@@ -43,7 +44,7 @@ function filedWhere(holds: (claim: (typeof filed)[number]) => boolean): string[]
   return ids.sort();
 }
 
-test('CLM-40 Query `start_date` (`YYYY-MM-DD`) is the lower bound, inclusive, of the service date range of the claims returned.', async () => {
+test(row('CLM-40'), async () => {
   const [before, day, after] = days;
   expect(await found(`start_date=${day}`)).toStrictEqual(filedWhere((claim) => claim.day >= day));
   expect(await found(`start_date=${before}&end_date=${before}`)).not.toStrictEqual([]);
@@ -53,7 +54,7 @@ test('CLM-40 Query `start_date` (`YYYY-MM-DD`) is the lower bound, inclusive, of
   }
 });
 
-test('CLM-41 Query `end_date` (`YYYY-MM-DD`) is the upper bound, inclusive, of the service date range of the claims returned.', async () => {
+test(row('CLM-41'), async () => {
   const [before, day, after] = days;
   expect(await found(`end_date=${day}`)).toStrictEqual(filedWhere((claim) => claim.day <= day));
   expect(await found(`end_date=${before}`)).toStrictEqual(filedWhere((claim) => claim.day < day));
@@ -65,20 +66,20 @@ test('CLM-41 Query `end_date` (`YYYY-MM-DD`) is the upper bound, inclusive, of t
   }
 });
 
-test('CLM-42 A query parameter filters claims by patient MRN.', async () => {
+test(row('CLM-42'), async () => {
   const { patient_mrn } = world.sandbox.example;
   expect(await found(`patient_mrn=${patient_mrn}`)).toStrictEqual(filedWhere(({ mrn }) => mrn === patient_mrn));
   expect(await found(`patient_mrn=${patient_mrn.slice(0, -1)}`)).toStrictEqual([]);
 });
 
-test('CLM-43 A query parameter filters claims by claim status.', async () => {
+test(row('CLM-43'), async () => {
   for (const code of ['DEN', 'PAT', 'VOI']) {
     expect(await found(`claim_status=${code}`)).toStrictEqual(filedWhere(({ status }) => status === code));
   }
   expect(await found('claim_status=NONE')).toStrictEqual([]);
 });
 
-test('CLM-44 A page number and a page size select the page of claims returned.', async () => {
+test(row('CLM-44'), async () => {
   const whole = (await get('page_size=12')).body.claims;
   expect(whole).toHaveLength(12);
   for (const [page, page_size] of [
@@ -93,7 +94,7 @@ test('CLM-44 A page number and a page size select the page of claims returned.',
   }
 });
 
-test('CLM-46 Claims `pagination` has page, page_size, total_count, total_pages, and they agree with the data.', async () => {
+test(row('CLM-46'), async () => {
   const total = filed.length;
   for (const [query, page, page_size, length] of [
     ['page_size=7', 1, 7, 7],
@@ -112,7 +113,7 @@ test('CLM-46 Claims `pagination` has page, page_size, total_count, total_pages, 
   expect(pagination).toMatchObject({ page: 1, page_size: 2, total_count: some, total_pages: Math.ceil(some / 2) });
 });
 
-test('DEC-263 `GET /v1/claims` takes start_date, end_date, patient_mrn, claim_status.', async () => {
+test(row('DEC-263'), async () => {
   const { patient_mrn } = world.sandbox.example;
   const own = filed.filter(({ mrn }) => mrn === patient_mrn).sort((a, b) => a.day.localeCompare(b.day));
   const [first, , , fourth] = own;
@@ -129,7 +130,7 @@ test('DEC-263 `GET /v1/claims` takes start_date, end_date, patient_mrn, claim_st
   expect(await found(`${new URLSearchParams(query)}`)).toStrictEqual(expected);
 });
 
-test('DEC-264 `GET /v1/claims` takes page (default 1) and page_size (default 100, maximum 1000); 1001 is 400.', async () => {
+test(row('DEC-264'), async () => {
   const plain = (await get('')).body;
   expect(plain.pagination).toMatchObject({ page: 1, page_size: 100 });
   expect(plain.claims).toHaveLength(100);
@@ -142,7 +143,7 @@ test('DEC-264 `GET /v1/claims` takes page (default 1) and page_size (default 100
   expectRefusal(await get('page=0'), 400, /^page /, 'page');
 });
 
-test('DEC-265 Claims are sorted by service_date descending, then id.', async () => {
+test(row('DEC-265'), async () => {
   const { claims } = (await get('page_size=1000')).body as { claims: { id: string; service_date: string }[] };
   const same_day = claims.filter(({ service_date }) => service_date === claims[500]?.service_date);
   expect(same_day.length).toBeGreaterThan(1);
@@ -152,7 +153,7 @@ test('DEC-265 Claims are sorted by service_date descending, then id.', async () 
   expect(claims.map(({ id }) => id)).toStrictEqual(sorted.map(({ id }) => id));
 });
 
-test('DEC-268 `GET /v1/claims` start_date and end_date are inclusive.', async () => {
+test(row('DEC-268'), async () => {
   const [, day] = days;
   const on_day = filedWhere((claim) => claim.day === day);
   expect(await found(`start_date=${day}&end_date=${day}`)).toStrictEqual(on_day);

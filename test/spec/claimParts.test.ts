@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { expectTexts, type Row } from './emrRecords.ts';
 import { fileWholeClaim } from './wholeClaim.ts';
@@ -42,7 +43,7 @@ function expectDates(records: Row[], ...names: string[]): void {
   for (const record of records) for (const name of names) expect(record[name], name).toMatch(date);
 }
 
-test('CLM-16 `insurances` is an array; each element has the strings insurance_id, insurance_name, insurance_type, claim_indicator, claim_indicator_description, sequence_number.', () => {
+test(row('CLM-16'), () => {
   for (const each of claims) expect(each.insurances).toBeInstanceOf(Array);
   const expected = {
     insurance_id: 'INS-1',
@@ -56,7 +57,7 @@ test('CLM-16 `insurances` is an array; each element has the strings insurance_id
   expectTexts(insurances, ...Object.keys(expected));
 });
 
-test('CLM-17 `insurances[]` has the strings subscriber_name, subscriber_number, subscriber_relation, group_name, group_number.', () => {
+test(row('CLM-17'), () => {
   const expected = {
     subscriber_name: 'Wholely, Walter',
     subscriber_number: 'SUB-77',
@@ -68,18 +69,18 @@ test('CLM-17 `insurances[]` has the strings subscriber_name, subscriber_number, 
   expectTexts(insurances, ...Object.keys(expected));
 });
 
-test('CLM-18 `insurances[].subscriber_dob` is a date.', () => {
+test(row('CLM-18'), () => {
   expect(insurance.subscriber_dob).toBe('1950-03-04');
   expectDates(insurances, 'subscriber_dob');
 });
 
-test('CLM-19 `insurances[]` has the strings provider_number, payment_source, assign_benefits, medicaid_id.', () => {
+test(row('CLM-19'), () => {
   const expected = { provider_number: 'PROV-3', payment_source: 'F', assign_benefits: 'Y', medicaid_id: 'MD-5' };
   expect(insurance).toMatchObject(expected);
   expectTexts(insurances, ...Object.keys(expected));
 });
 
-test('CLM-20 `insurances[]` has the strings insurance_address_1, insurance_address_2, insurance_city, insurance_state, insurance_zip.', () => {
+test(row('CLM-20'), () => {
   const expected = {
     insurance_address_1: '1 Payer Plaza',
     insurance_address_2: 'Floor 2',
@@ -91,7 +92,7 @@ test('CLM-20 `insurances[]` has the strings insurance_address_1, insurance_addre
   expectTexts(insurances, ...Object.keys(expected));
 });
 
-test('CLM-21 `balances` is an object of strings: invoice_amount, total_payment, net_payment, balance, patient_balance, patient_payment, patient_responsibility, on_plan.', () => {
+test(row('CLM-21'), () => {
   expect(claim.balances).toStrictEqual({
     invoice_amount: '1234.56',
     total_payment: '1000.10',
@@ -109,7 +110,7 @@ test('CLM-21 `balances` is an object of strings: invoice_amount, total_payment, 
   }
 });
 
-test('CLM-22 `void_claim` is an object of strings: void_to_claim_id, void_from_claim_id, copy_to_claim_id, copy_from_claim_id.', () => {
+test(row('CLM-22'), () => {
   expect(claim.void_claim).toStrictEqual({
     void_to_claim_id: 'V1',
     void_from_claim_id: 'V2',
@@ -122,7 +123,7 @@ test('CLM-22 `void_claim` is an object of strings: void_to_claim_id, void_from_c
   );
 });
 
-test('CLM-23 `submission_history` is an object: created_by (string), entries (array), auto_claim_data (object).', () => {
+test(row('CLM-23'), () => {
   expect(claim.submission_history).toStrictEqual({
     created_by: 'Finley Ledgerton',
     entries: [{ date: '2031-02-01', method: 'Electronic', payer: 'Example Health', result: 'Accepted' }],
@@ -137,7 +138,7 @@ test('CLM-23 `submission_history` is an object: created_by (string), entries (ar
   }
 });
 
-test('CLM-24 `billing_activity_log` is an array; each element has the strings date, action, category, notes, user_name.', () => {
+test(row('CLM-24'), () => {
   const expected = {
     date: '2031-02-02',
     action: 'Created',
@@ -153,7 +154,7 @@ test('CLM-24 `billing_activity_log` is an array; each element has the strings da
   );
 });
 
-test('CLM-25 `line_items[].id` is a string and `line_items[].line_number` an integer.', () => {
+test(row('CLM-25'), () => {
   expect(line).toMatchObject({ id: 'LINE-1', line_number: 1 });
   for (const { id, line_number } of lines) {
     expect(id).toBeTypeOf('string');
@@ -161,12 +162,12 @@ test('CLM-25 `line_items[].id` is a string and `line_items[].line_number` an int
   }
 });
 
-test('CLM-26 `line_items[].cpt_code` and `.description` are strings.', () => {
+test(row('CLM-26'), () => {
   expect(line).toMatchObject({ cpt_code: '99213', description: 'Office visit' });
   for (const each of lines) expect([typeof each.cpt_code, typeof each.description]).toStrictEqual(['string', 'string']);
 });
 
-test('CLM-27 `line_items[].modifiers` and `.icd_pointers` are arrays of strings.', () => {
+test(row('CLM-27'), () => {
   expect(line).toMatchObject({ modifiers: ['25', '59'], icd_pointers: ['I10', 'E11.9'] });
   for (const { modifiers, icd_pointers } of lines) {
     expect([modifiers, icd_pointers].every(Array.isArray)).toBe(true);
@@ -174,25 +175,25 @@ test('CLM-27 `line_items[].modifiers` and `.icd_pointers` are arrays of strings.
   }
 });
 
-test('CLM-28 `line_items[].units`, `.billed_amount`, `.allowed_amount`, `.billed_unit_fee` are numbers.', () => {
+test(row('CLM-28'), () => {
   const expected = { units: 2, billed_amount: 600.5, allowed_amount: 420.25, billed_unit_fee: 300.25 };
   expect(line).toMatchObject(expected);
   expectNumbers(lines, ...Object.keys(expected));
 });
 
-test('CLM-29 `line_items[].place_of_service` and `.type_of_service` are strings; `type_of_service` may be null.', () => {
+test(row('CLM-29'), () => {
   expect(line).toMatchObject({ place_of_service: '11', type_of_service: '1' });
   for (const { place_of_service } of lines) expect(place_of_service).toBeTypeOf('string');
   expectTexts(lines, 'type_of_service');
   expect(lines.map(({ type_of_service }) => type_of_service)).toContain(null);
 });
 
-test('CLM-30 `line_items[].service_date_start` and `.service_date_end` are dates.', () => {
+test(row('CLM-30'), () => {
   expect(line).toMatchObject({ service_date_start: '2031-01-30', service_date_end: '2031-01-31' });
   expectDates(lines, 'service_date_start', 'service_date_end');
 });
 
-test('CLM-31 `line_items[].rendering_provider_npi`, `.ordering_provider_npi`, `.referring_provider_npi` are strings and may be null.', () => {
+test(row('CLM-31'), () => {
   const expected = {
     rendering_provider_npi: '1999910001',
     ordering_provider_npi: '1999910002',
@@ -204,7 +205,7 @@ test('CLM-31 `line_items[].rendering_provider_npi`, `.ordering_provider_npi`, `.
   expect(lines.map(({ referring_provider_npi }) => referring_provider_npi)).toContain(null);
 });
 
-test('CLM-32 `payments[].id`, `.emr_payment_id`, `.check_number` are strings.', () => {
+test(row('CLM-32'), () => {
   expect(payment).toMatchObject({ id: expect.any(String), emr_payment_id: 'PAY-1', check_number: 'CHK-1' });
   for (const { id, emr_payment_id } of payments) {
     expect([typeof id, typeof emr_payment_id]).toStrictEqual(['string', 'string']);
@@ -212,23 +213,23 @@ test('CLM-32 `payments[].id`, `.emr_payment_id`, `.check_number` are strings.', 
   expectTexts(payments, 'check_number');
 });
 
-test('CLM-33 `payments[].payment_date` is a date.', () => {
+test(row('CLM-33'), () => {
   expect(payment.payment_date).toBe('2031-02-20');
   expectDates(payments, 'payment_date');
 });
 
-test('CLM-34 `payments[].amount` is a number.', () => {
+test(row('CLM-34'), () => {
   expect(payment.amount).toBe(990.1);
   for (const { amount } of payments) expect(amount).toBeTypeOf('number');
 });
 
-test('CLM-35 `payments[].payment_type`, `.payer_name`, `.payer_type` are present.', () => {
+test(row('CLM-35'), () => {
   const expected = { payment_type: 'EFT', payer_name: 'Example Health', payer_type: 'Insurance' };
   expect(payment).toMatchObject(expected);
   expectTexts(payments, ...Object.keys(expected));
 });
 
-test('CLM-36 `payments[].adjustment`, `.deductible`, `.coinsurance`, `.allowed`, `.member_balance`, `.withheld` are numbers.', () => {
+test(row('CLM-36'), () => {
   const expected = {
     adjustment: -10.05,
     deductible: 20.01,
@@ -241,7 +242,7 @@ test('CLM-36 `payments[].adjustment`, `.deductible`, `.coinsurance`, `.allowed`,
   expectNumbers(payments, ...Object.keys(expected));
 });
 
-test('CLM-37 `payments[].era_claim_status`, `.era_claim_status_code`, `.era_payer_name` are present.', () => {
+test(row('CLM-37'), () => {
   const expected = {
     era_claim_status: 'Processed as primary',
     era_claim_status_code: '1',
@@ -251,12 +252,12 @@ test('CLM-37 `payments[].era_claim_status`, `.era_claim_status_code`, `.era_paye
   expectTexts(payments, ...Object.keys(expected));
 });
 
-test('CLM-38 `payments[].era_check_amount` is a number.', () => {
+test(row('CLM-38'), () => {
   expect(payment.era_check_amount).toBe(2970.3);
   expectNumbers(payments, 'era_check_amount');
 });
 
-test('CLM-39 `payments[].era_adjustment_codes` is an object and may be null.', () => {
+test(row('CLM-39'), () => {
   expect(payment.era_adjustment_codes).toStrictEqual({ 'CO-45': 10.05, 'PR-1': 20.01 });
   const codes = payments.map(({ era_adjustment_codes }) => era_adjustment_codes);
   for (const each of codes) expect(each === null || (typeof each === 'object' && !Array.isArray(each))).toBe(true);

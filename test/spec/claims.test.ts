@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { clinicRows, isoDay, type Row } from './emrRecords.ts';
 import { fileWholeClaim, wholeClaim } from './wholeClaim.ts';
@@ -25,22 +26,22 @@ function pairs(): [claim: Row, filed: Row][] {
   return whole.claims.map((claim) => [claim, filed.get(claim.emr_claim_id)]);
 }
 
-test('CLM-01 `id` is a string.', () => {
+test(row('CLM-01'), () => {
   for (const { id } of whole.claims) expect(id).toMatch(/^[0-9a-f]{32}$/);
   expect(new Set(whole.claims.map(({ id }) => id)).size).toBe(whole.claims.length);
 });
 
-test('CLM-02 `emr_claim_id` is a string.', () => {
+test(row('CLM-02'), () => {
   expect(whole.claim.emr_claim_id).toBe(whole.emr_claim_id);
   for (const { emr_claim_id } of whole.claims) expect(filed.has(emr_claim_id), emr_claim_id).toBe(true);
 });
 
-test('CLM-03 `emr_appointment_id` is a string.', () => {
+test(row('CLM-03'), () => {
   expect(whole.claim.emr_appointment_id).toBe('400001');
   for (const [claim, row] of pairs()) expect(claim.emr_appointment_id).toBe(row.appointmentId);
 });
 
-test('CLM-04 `service_date` is a date `YYYY-MM-DD`.', () => {
+test(row('CLM-04'), () => {
   expect(whole.claim.service_date).toBe('2031-01-31');
   for (const [{ service_date }, row] of pairs()) {
     expect(service_date).toMatch(date);
@@ -48,7 +49,7 @@ test('CLM-04 `service_date` is a date `YYYY-MM-DD`.', () => {
   }
 });
 
-test('CLM-05 `claim_date` is a date `YYYY-MM-DD`.', () => {
+test(row('CLM-05'), () => {
   expect(whole.claim.claim_date).toBe('2031-02-01');
   for (const [{ claim_date }, row] of pairs()) {
     expect(claim_date).toMatch(date);
@@ -56,14 +57,14 @@ test('CLM-05 `claim_date` is a date `YYYY-MM-DD`.', () => {
   }
 });
 
-test('CLM-06 `claim_status` is a string holding an EMR status code.', () => {
+test(row('CLM-06'), () => {
   for (const [{ claim_status }, row] of pairs()) {
     expect(claim_status).toBeTypeOf('string');
     expect(claim_status).toBe(row.statusCode);
   }
 });
 
-test('CLM-07 `claim_status_description` and `claim_type` are strings.', () => {
+test(row('CLM-07'), () => {
   expect(whole.claim).toMatchObject({ claim_status_description: 'Partly paid', claim_type: 'Institutional' });
   for (const [{ claim_status_description, claim_type }, row] of pairs()) {
     expect(claim_status_description).toBe(row.statusDescription);
@@ -71,27 +72,27 @@ test('CLM-07 `claim_status_description` and `claim_type` are strings.', () => {
   }
 });
 
-test('CLM-08 `void_flag` is a boolean.', () => {
+test(row('CLM-08'), () => {
   expect(whole.claim.void_flag).toBe(true);
   for (const [{ void_flag }, row] of pairs()) expect(void_flag).toBe(row.voidFlag === 'Y');
   expect(new Set(whole.claims.map(({ void_flag }) => void_flag))).toStrictEqual(new Set([true, false]));
 });
 
-test('CLM-09 `emr_patient_id` and `patient_name` are strings.', () => {
+test(row('CLM-09'), () => {
   expect(whole.claim).toMatchObject({ emr_patient_id: '10001', patient_name: 'Wholely, Wanda' });
   for (const [{ emr_patient_id, patient_name }, row] of pairs()) {
     expect([emr_patient_id, patient_name]).toStrictEqual([row.patientId, row.patientName]);
   }
 });
 
-test('CLM-10 `emr_provider_id` and `provider_name` are strings.', () => {
+test(row('CLM-10'), () => {
   expect(whole.claim).toMatchObject({ emr_provider_id: '502', provider_name: 'Indigo Mockridge, MD' });
   for (const [{ emr_provider_id, provider_name }, row] of pairs()) {
     expect([emr_provider_id, provider_name]).toStrictEqual([row.providerId, row.providerName]);
   }
 });
 
-test('CLM-11 `total_charge`, `total_payment`, `net_payment` are JSON numbers.', () => {
+test(row('CLM-11'), () => {
   expect(whole.claim).toMatchObject({ total_charge: 1234.56, total_payment: 1000.1, net_payment: 990.05 });
   for (const [{ total_charge, total_payment, net_payment }, row] of pairs()) {
     const amounts = [row.totalCharge, row.totalPayment, row.netPayment].map(Number);
@@ -99,7 +100,7 @@ test('CLM-11 `total_charge`, `total_payment`, `net_payment` are JSON numbers.', 
   }
 });
 
-test('CLM-12 `balance`, `net_adjustment`, `patient_responsibility` are JSON numbers.', () => {
+test(row('CLM-12'), () => {
   expect(whole.claim).toMatchObject({ balance: 234.46, net_adjustment: -10.05, patient_responsibility: 34 });
   for (const [{ balance, net_adjustment, patient_responsibility }, row] of pairs()) {
     const amounts = [row.balance, row.netAdjustment, row.patientResponsibility].map(Number);
@@ -107,17 +108,17 @@ test('CLM-12 `balance`, `net_adjustment`, `patient_responsibility` are JSON numb
   }
 });
 
-test('CLM-13 `icd_codes` is an array of strings.', () => {
+test(row('CLM-13'), () => {
   expect(whole.claim.icd_codes).toStrictEqual(['I10', 'E11.9']);
   for (const [{ icd_codes }, row] of pairs()) expect(icd_codes).toStrictEqual(row.icdCodes);
 });
 
-test('CLM-14 `billing_notes` is a string.', () => {
+test(row('CLM-14'), () => {
   expect(whole.claim.billing_notes).toBe('Resubmitted by hand.');
   for (const [claim, row] of pairs()) expect(claim.billing_notes).toBe(row.billingNotes);
 });
 
-test('CLM-15 `synced_at`, `created_at`, `updated_at` are date-times.', () => {
+test(row('CLM-15'), () => {
   for (const claim of whole.claims) {
     for (const name of ['synced_at', 'created_at', 'updated_at']) {
       expect(claim[name]).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/);
@@ -131,14 +132,14 @@ test('CLM-15 `synced_at`, `created_at`, `updated_at` are date-times.', () => {
   }
 });
 
-test('CLM-45 `GET /v1/claims` answers `{ success, claims: [Claim], pagination }`.', async () => {
+test(row('CLM-45'), async () => {
   const { status, body } = await world.api.call('GET', '/v1/claims');
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, claims: expect.any(Array), pagination: expect.any(Object) });
   expect(body.claims[0]).toStrictEqual(whole.claim);
 });
 
-test('DEC-266 Claim money is a JSON number at the top level and a decimal string inside `balances`.', () => {
+test(row('DEC-266'), () => {
   const top = ['total_charge', 'total_payment', 'net_payment', 'balance', 'net_adjustment', 'patient_responsibility'];
   for (const claim of whole.claims) {
     for (const name of top) expect(claim[name], name).toBeTypeOf('number');

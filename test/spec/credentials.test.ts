@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 import { everyone, isRegistration, type Operation, operationsOf } from './everyEndpoint.ts';
@@ -25,7 +26,7 @@ const send = ({ method, url }: Operation, headers: Headers = {}) => world.api.ca
 const registration = () => v1.filter(isRegistration);
 const ofAccounts = () => v1.filter((each) => !isRegistration(each));
 
-test('DEC-039 Missing client credentials are 401 `Invalid client credentials.`.', async () => {
+test(row('DEC-039'), async () => {
   for (const headers of [
     everyone,
     { client_id: null },
@@ -39,7 +40,7 @@ test('DEC-039 Missing client credentials are 401 `Invalid client credentials.`.'
   }
 });
 
-test('DEC-040 Wrong client credentials are 401 `Invalid client credentials.`.', async () => {
+test(row('DEC-040'), async () => {
   for (const headers of [
     { client_id: 'ci_test_000000000000000000000000' },
     { client_secret: 'cs_test_wrong' },
@@ -52,7 +53,7 @@ test('DEC-040 Wrong client credentials are 401 `Invalid client credentials.`.', 
   }
 });
 
-test('DEC-041 A missing access token is 401 `Missing access_token header.`.', async () => {
+test(row('DEC-041'), async () => {
   for (const access_token of [null, '']) {
     for (const operation of ofAccounts()) {
       expectRefusal(await send(operation, { access_token }), 401, 'Missing access_token header.');
@@ -60,7 +61,7 @@ test('DEC-041 A missing access token is 401 `Missing access_token header.`.', as
   }
 });
 
-test('DEC-042 An invalid access token sent where none is needed is 401 `User not found.`.', async () => {
+test(row('DEC-042'), async () => {
   for (const access_token of ['nonsense', foreign_token]) {
     for (const operation of [...registration(), ...link]) {
       expectRefusal(await send(operation, { access_token }), 401, 'User not found.');
@@ -68,7 +69,7 @@ test('DEC-042 An invalid access token sent where none is needed is 401 `User not
   }
 });
 
-test('DEC-043 An unknown access token is 401 `User not found.`.', async () => {
+test(row('DEC-043'), async () => {
   for (const access_token of ['nonsense', foreign_token, `${world.sandbox.access_token}x`]) {
     for (const operation of ofAccounts()) {
       expectRefusal(await send(operation, { access_token }), 401, 'User not found.');
@@ -76,7 +77,7 @@ test('DEC-043 An unknown access token is 401 `User not found.`.', async () => {
   }
 });
 
-test('DEC-044 A revoked access token is 401 `User not found.`.', async () => {
+test(row('DEC-044'), async () => {
   const access_token = await world.api.link({ user_id: 'revoked-user', staff: 2 });
   const api = apiOf(world, { access_token });
   expect((await api.call('GET', '/v1/providers')).status).toBe(200);
@@ -88,7 +89,7 @@ test('DEC-044 A revoked access token is 401 `User not found.`.', async () => {
   }
 });
 
-test('DEC-069 `/link/…` endpoints need client_id and client_secret only.', async () => {
+test(row('DEC-069'), async () => {
   expect(link.map(({ path }) => path).sort()).toStrictEqual(
     expect.arrayContaining(['/link/emrs', '/link/token/create', '/link/token/exchange']),
   );
@@ -104,7 +105,7 @@ test('DEC-069 `/link/…` endpoints need client_id and client_secret only.', asy
   expect((await world.api.call('GET', '/link/emrs', { headers })).status).toBe(200);
 });
 
-test('DEC-070 `/v1/webhook…` endpoints need client_id and client_secret only.', async () => {
+test(row('DEC-070'), async () => {
   const headers = { access_token: null };
   expect(registration().length).toBeGreaterThanOrEqual(5);
   const body = { webhook_url: 'http://127.0.0.1:9/two-headers' };
@@ -125,7 +126,7 @@ test('DEC-070 `/v1/webhook…` endpoints need client_id and client_secret only.'
   }
 });
 
-test('DEC-071 Every other `/v1` endpoint needs all three headers, `/v1/webhook-events` and `/v1/jobs/{job_id}` included.', async () => {
+test(row('DEC-071'), async () => {
   const operations = ofAccounts();
   expect(operations.map(({ path }) => path)).toStrictEqual(
     expect.arrayContaining(['/v1/webhook-events', '/v1/jobs/{job_id}']),

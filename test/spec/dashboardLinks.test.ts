@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type LinkPlace, startLinkPlace } from '../browser/linkPlace.ts';
+import { type LinkFixture, startLink } from '../browser/linkFixture.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { row } from '../harness/row.ts';
 
-let place: LinkPlace;
+let place: LinkFixture;
 let operator: TestOperator;
 beforeAll(async () => {
-  place = await startLinkPlace();
+  place = await startLink();
   operator = await openOperator(place.world);
 });
 afterAll(() => place?.close());
@@ -34,7 +35,7 @@ async function opens(access_token: string): Promise<boolean> {
   return (await place.world.api.call('GET', '/v1/providers', { headers: { access_token } })).status === 200;
 }
 
-test('LNK-17 New-window mode: a link generated in the operator dashboard can be shared with a user and completes without the script.', async () => {
+test(row('LNK-17'), async () => {
   const { told, loaded } = await linkByDashboard('shared-link', 1);
   expect(told).toContain('is linked');
   expect(loaded.filter((url) => url.includes('/link/v1/link.js'))).toStrictEqual([]);
@@ -42,17 +43,17 @@ test('LNK-17 New-window mode: a link generated in the operator dashboard can be 
   expect(linked).toHaveLength(1);
 });
 
-test('LNK-18 After new-window mode the access_token is read in the dashboard.', async () => {
+test(row('LNK-18'), async () => {
   await linkByDashboard('read-there', 2);
   expect(await opens(await revealToken('read-there'))).toBe(true);
 });
 
-test('DEC-017 The dashboard can reveal the access_token of a linked account.', async () => {
+test(row('DEC-017'), async () => {
   const access_token = await place.world.api.link({ user_id: 'by-api', staff: 3 });
   expect(await revealToken('by-api')).toBe(access_token);
 });
 
-test('DEC-099 A link made in the dashboard (new-window mode) ends by saying that the account is linked; the access token is then read in the dashboard.', async () => {
+test(row('DEC-099'), async () => {
   const { told } = await linkByDashboard('ends-there', 4);
   expect(told).toMatch(/account is linked.*close this window/s);
   expect(told).not.toContain('pt_');

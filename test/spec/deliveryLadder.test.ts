@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import { answering } from '../harness/receiver.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { endPauses, until } from '../journeys/journey.ts';
 import { endedCall } from './endings.ts';
@@ -53,7 +54,7 @@ const statusOf = async ({ id }: Registered): Promise<string> => {
 
 const resend = (event_id: string) => world.api.call('POST', `/v1/webhook-events/${event_id}/resend`);
 
-test('DEC-348 Deliveries are tried at once and then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.', async () => {
+test(row('DEC-348'), async () => {
   const { receiver } = await register(world, { answering: answering(503) });
   const { event } = await endedCall(world);
   await untilReceived(receiver, 1);
@@ -66,7 +67,7 @@ test('DEC-348 Deliveries are tried at once and then after 5 s, 5 min, 30 min, 2 
   expect(receiver.received).toHaveLength(10);
 });
 
-test("DEC-349 The delivery ladder's jitter is at most 20 % either way.", async () => {
+test(row('DEC-349'), async () => {
   await register(world, { answering: answering(503) });
   const factors: number[] = [];
   for (const chance of [0, 1 - Number.EPSILON]) {
@@ -85,7 +86,7 @@ test("DEC-349 The delivery ladder's jitter is at most 20 % either way.", async (
   expect(factors[1]).toBeCloseTo(1.2, 2);
 });
 
-test("DEC-350 A receiver's `Retry-After` is honored.", async () => {
+test(row('DEC-350'), async () => {
   const { receiver } = await register(world);
   for (const [status, header, asked_s] of [
     [429, () => '7200', 7_200],
@@ -99,7 +100,7 @@ test("DEC-350 A receiver's `Retry-After` is honored.", async () => {
   }
 });
 
-test('DEC-351 A delivery times out after 15 s.', async () => {
+test(row('DEC-351'), async () => {
   // Time is moved by hand: the timer of 15 s is caught when it is set, and runs out when the test says so.
   const runOut: (() => void)[] = [];
   const real = globalThis.setTimeout;
@@ -124,10 +125,10 @@ test('DEC-351 A delivery times out after 15 s.', async () => {
   runOut[0]?.();
   const { status, problem, status_code } = await afterTry(event.id, 1);
   expect([status, status_code]).toStrictEqual(['pending', null]);
-  expect(problem).toMatch(/did not answer within 15 s/);
+  expect(problem).toMatch(/did not respond within 15 s/);
 });
 
-test('DEC-352 A delivery succeeds with any 2xx answer and with no other.', async () => {
+test(row('DEC-352'), async () => {
   const taken = [200, 201, 202, 204, 206, 299];
   const refused = [300, 304, 400, 401, 404, 409, 422, 429, 500, 502, 599];
   const statusOfEndpoint = new Map<string, number>();
@@ -146,7 +147,7 @@ test('DEC-352 A delivery succeeds with any 2xx answer and with no other.', async
   }
 });
 
-test('DEC-353 A 410 answer disables the endpoint.', async () => {
+test(row('DEC-353'), async () => {
   const gone = await register(world, { answering: answering(410) });
   const healthy = await register(world);
   await endedCall(world);
@@ -158,7 +159,7 @@ test('DEC-353 A 410 answer disables the endpoint.', async () => {
   expect(await statusOf(healthy)).toBe('enabled');
 });
 
-test('DEC-354 Five days of failure disable the endpoint.', async () => {
+test(row('DEC-354'), async () => {
   const failing = await register(world, { answering: answering(500) });
   const since = (age: string) =>
     world.owner`UPDATE webhook_endpoints SET failing_since = now() - ${age}::text::interval WHERE id = ${failing.id}`;
@@ -176,7 +177,7 @@ test('DEC-354 Five days of failure disable the endpoint.', async () => {
   expect(failing.receiver.received).toHaveLength(3);
 });
 
-test('DEC-355 After the ladder the delivery is dead-lettered.', async () => {
+test(row('DEC-355'), async () => {
   const { receiver } = await register(world, { answering: answering(500) });
   const { event } = await endedCall(world);
   await climb(event.id);
@@ -188,7 +189,7 @@ test('DEC-355 After the ladder the delivery is dead-lettered.', async () => {
   expect(receiver.received.filter(({ headers }) => headers['webhook-id'] === event.id)).toHaveLength(10);
 });
 
-test('DEC-356 A dead-lettered delivery can be resent for 30 days by `POST /v1/webhook-events/{id}/resend`.', async () => {
+test(row('DEC-356'), async () => {
   const { receiver } = await register(world, { answering: answering(500) });
   const { event } = await endedCall(world);
   await climb(event.id);
@@ -207,7 +208,7 @@ test('DEC-356 A dead-lettered delivery can be resent for 30 days by `POST /v1/we
   expect(receiver.received).toHaveLength(before);
 });
 
-test('DEC-357 Events of one job are delivered in order; across jobs `created` gives the order.', async () => {
+test(row('DEC-357'), async () => {
   const { receiver } = await register(world, { answering: answering(500) });
   const first = (await endedCall(world)).event;
   await afterTry(first.id, 1);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { documents, pdfOf } from '../harness/documents.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Chart, countRows, openChart } from '../journeys/journey.ts';
 import { type DocumentForm, documentForm } from './documentForm.ts';
@@ -51,7 +52,7 @@ async function expectRefused(send: () => Promise<Answer>, status: number, messag
   expect(await state()).toStrictEqual(before);
 }
 
-test("DEC-270 A document's type is sniffed from its content (magic bytes and structure), never taken from name or declared type.", async () => {
+test(row('DEC-270'), async () => {
   for (const [content, contentType] of [
     [documents.pdf, 'application/pdf'],
     [documents.jpeg, 'image/jpeg'],
@@ -74,7 +75,7 @@ test("DEC-270 A document's type is sniffed from its content (magic bytes and str
   }
 });
 
-test('DEC-271 A document over 5 MB (5,242,880 bytes) is 413.', async () => {
+test(row('DEC-271'), async () => {
   for (const bytes of [5_242_879, 5_242_880]) {
     const folder = `Large/${bytes}`;
     const document = await filed(folder, await form.upload({ folder_name: folder }, pdfOf(bytes)));
@@ -85,7 +86,7 @@ test('DEC-271 A document over 5 MB (5,242,880 bytes) is 413.', async () => {
   }
 });
 
-test('DEC-272 A document of another type than PDF, JPEG or PNG is 415.', async () => {
+test(row('DEC-272'), async () => {
   const gif = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64');
   const tiff = Buffer.from([0x49, 0x49, 0x2a, 0x00, 8, 0, 0, 0]);
   const others = [gif, tiff, 'PK\u0003\u0004', '<svg xmlns="http://www.w3.org/2000/svg"/>', 'Dear doctor,', '\0'];
@@ -98,7 +99,7 @@ test('DEC-272 A document of another type than PDF, JPEG or PNG is 415.', async (
   }
 });
 
-test('DEC-273 `is_reviewed` and `is_high_priority` of a document arrive as the form texts `true` or `false`.', async () => {
+test(row('DEC-273'), async () => {
   for (const [is_reviewed, is_high_priority, reviewedFlag, priority] of [
     ['true', 'false', 'Y', 'N'],
     ['false', 'true', 'N', 'H'],
@@ -115,7 +116,7 @@ test('DEC-273 `is_reviewed` and `is_high_priority` of a document arrive as the f
   }
 });
 
-test('DEC-274 A document upload has no job_id in its response and none in its event.', async () => {
+test(row('DEC-274'), async () => {
   const accepted = await form.upload({ folder_name: 'Jobless' });
   expect(accepted.body).toStrictEqual({ success: true, message: expect.any(String), document_id: expect.any(String) });
   const uploaded = await form.untilEvent(accepted.body.document_id);
@@ -129,7 +130,7 @@ test('DEC-274 A document upload has no job_id in its response and none in its ev
   }
 });
 
-test('DEC-275 A document event is also found by `GET /v1/webhook-events?event_type=…`.', async () => {
+test(row('DEC-275'), async () => {
   const [good, bad] = [await form.upload(), await form.upload({ patient_mrn: 'LK999999' })];
   await Promise.all([good, bad].map(({ body }) => form.untilEvent(body.document_id)));
   const found = async (event_type: string) => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { documents, pdfOf } from '../harness/documents.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Chart, openChart, patient, setFault } from '../journeys/journey.ts';
 import { type DocumentForm, documentForm } from './documentForm.ts';
@@ -46,21 +47,21 @@ async function failed(fields: Record<string, string> = {}) {
   return { accepted: body, event: await form.untilEvent(body.document_id) };
 }
 
-test('DOC-01 The request is `multipart/form-data`.', async () => {
+test(row('DOC-01'), async () => {
   expect((await filed()).patientId).toBe(ehr_id);
   const body = { folder_name: 'Letters', patient_mrn: mrn, document: documents.pdf.toString('base64') };
   const as_json = () => world.api.call('POST', '/v1/documents', { body });
   await expectNothingDone(world, as_json, { status: 415, message: 'Content-Type must be multipart/form-data.' });
 });
 
-test('DOC-02 `folder_name` (string) is required.', async () => {
+test(row('DOC-02'), async () => {
   expect((await filed({ folder_name: 'Referrals' })).folderPath).toBe('Referrals');
   for (const folder_name of [undefined, '']) {
     await expectRefused({ folder_name }, { message: 'Missing required field: folder_name', field: 'folder_name' });
   }
 });
 
-test('DOC-03 `folder_name` addresses nested folders with forward slashes.', async () => {
+test(row('DOC-03'), async () => {
   const { folderPath, event } = await filed({ folder_name: 'Letters/2026/From hospital' });
   expect(folderPath).toBe('Letters/2026/From hospital');
   expect(event.data.folder_name).toBe('Letters/2026/From hospital');
@@ -69,14 +70,14 @@ test('DOC-03 `folder_name` addresses nested folders with forward slashes.', asyn
   }
 });
 
-test('DOC-04 `patient_mrn` (string) is required.', async () => {
+test(row('DOC-04'), async () => {
   expect((await filed({ patient_mrn: mrn })).patientId).toBe(ehr_id);
   for (const patient_mrn of [undefined, '']) {
     await expectRefused({ patient_mrn }, { message: 'Missing required field: patient_mrn', field: 'patient_mrn' });
   }
 });
 
-test('DOC-05 `document` (file) is required (limits: LIM-05, LIM-06).', async () => {
+test(row('DOC-05'), async () => {
   const { documentId, sizeBytes } = await filed({}, documents.png);
   expect(sizeBytes).toBe(documents.png.length);
   const content = await chart.download(ehr_id, documentId);
@@ -87,7 +88,7 @@ test('DOC-05 `document` (file) is required (limits: LIM-05, LIM-06).', async () 
   await expectRefused({ document: 'a text and no file' }, refused, null);
 });
 
-test('DOC-06 `emr_assigned_to_id` is an optional string that must match a staff member of the organization.', async () => {
+test(row('DOC-06'), async () => {
   const { body } = await world.api.call('GET', '/v1/staff');
   const listed: string[] = body.staff.map(({ ehr_id }: { ehr_id: string }) => ehr_id);
   expect(listed).toContain('704');
@@ -98,7 +99,7 @@ test('DOC-06 `emr_assigned_to_id` is an optional string that must match a staff 
   await expectRefused({ emr_assigned_to_id: '799' }, { status: 404, message, field: 'emr_assigned_to_id' });
 });
 
-test('DOC-07 `is_reviewed` is an optional boolean with default false.', async () => {
+test(row('DOC-07'), async () => {
   expect((await filed({ is_reviewed: 'true' })).reviewedFlag).toBe('Y');
   expect((await filed({ is_reviewed: 'false' })).reviewedFlag).toBe('N');
   expect((await filed()).reviewedFlag).toBe('N');
@@ -107,12 +108,12 @@ test('DOC-07 `is_reviewed` is an optional boolean with default false.', async ()
   }
 });
 
-test('DOC-08 `notes` is an optional string (limit: LIM-04).', async () => {
+test(row('DOC-08'), async () => {
   expect((await filed({ notes: 'Read — “twice” 💊' })).notes).toBe('Read — “twice” 💊');
   expect((await filed()).notes).toBeNull();
 });
 
-test('DOC-09 `is_high_priority` is an optional boolean with default false.', async () => {
+test(row('DOC-09'), async () => {
   expect((await filed({ is_high_priority: 'true' })).priority).toBe('H');
   expect((await filed({ is_high_priority: 'false' })).priority).toBe('N');
   expect((await filed()).priority).toBe('N');
@@ -121,12 +122,12 @@ test('DOC-09 `is_high_priority` is an optional boolean with default false.', asy
   }
 });
 
-test('DOC-10 `template_name` is an optional string, the template used for the upload form.', async () => {
+test(row('DOC-10'), async () => {
   expect((await filed({ template_name: 'Scan' })).templateName).toBe('Scan');
   expect((await filed()).templateName).toBeNull();
 });
 
-test('DOC-11 The answer is `{ success, message, document_id }`.', async () => {
+test(row('DOC-11'), async () => {
   const { accepted } = await filed();
   expect(accepted).toStrictEqual({
     success: true,
@@ -135,14 +136,14 @@ test('DOC-11 The answer is `{ success, message, document_id }`.', async () => {
   });
 });
 
-test('DOC-12 The outcome is `document.uploaded` or `document.upload_failed`.', async () => {
+test(row('DOC-12'), async () => {
   expect((await filed()).event.event_type).toBe('document.uploaded');
   const before = await chart.list(ehr_id, 'documents');
   expect((await failed()).event.event_type).toBe('document.upload_failed');
   expect(await chart.list(ehr_id, 'documents')).toStrictEqual(before);
 });
 
-test('LIM-04 Document `notes`: 1000 characters accepted, 1001 refused.', async () => {
+test(row('LIM-04'), async () => {
   for (const length of [999, 1000]) {
     const notes = '語'.repeat(length);
     expect((await filed({ notes })).notes).toBe(notes);
@@ -153,13 +154,13 @@ test('LIM-04 Document `notes`: 1000 characters accepted, 1001 refused.', async (
   );
 });
 
-test('LIM-05 Document file: exactly 5 MB (5,242,880 bytes) accepted, one byte more refused.', async () => {
+test(row('LIM-05'), async () => {
   for (const bytes of [5_242_879, 5_242_880]) expect((await filed({}, pdfOf(bytes))).sizeBytes).toBe(bytes);
   const refused = { status: 413, message: 'document exceeds the maximum size of 5 MB.', field: 'document' };
   await expectRefused({}, refused, pdfOf(5_242_881));
 });
 
-test('LIM-06 Document file type: PDF, JPEG and PNG accepted, anything else refused.', async () => {
+test(row('LIM-06'), async () => {
   const types = { pdf: 'application/pdf', jpeg: 'image/jpeg', png: 'image/png' } as const;
   for (const [kind, type] of Object.entries(types)) {
     expect((await filed({}, documents[kind as keyof typeof types])).contentType).toBe(type);
@@ -176,7 +177,7 @@ test('LIM-06 Document file type: PDF, JPEG and PNG accepted, anything else refus
   for (const content of others) await expectRefused({}, refused, Buffer.from(content, 'latin1'));
 });
 
-test('EVT-25 `document.uploaded` data: document_id, patient_mrn, folder_name.', async () => {
+test(row('EVT-25'), async () => {
   const { accepted, event } = await filed({ folder_name: 'Letters/2026' });
   expect(event.data).toStrictEqual({
     document_id: accepted.document_id,
@@ -185,7 +186,7 @@ test('EVT-25 `document.uploaded` data: document_id, patient_mrn, folder_name.', 
   });
 });
 
-test('EVT-26 `document.upload_failed` data: document_id, patient_mrn, folder_name, failure_reason.', async () => {
+test(row('EVT-26'), async () => {
   const { accepted, event } = await failed({ folder_name: 'Letters/2026' });
   expect(event.data).toStrictEqual({
     document_id: accepted.document_id,
@@ -195,16 +196,16 @@ test('EVT-26 `document.upload_failed` data: document_id, patient_mrn, folder_nam
   });
 });
 
-test('EVT-34 Document events carry no `job_id`.', async () => {
+test(row('EVT-34'), async () => {
   for (const { event } of [await filed(), await failed()]) expect(event).not.toHaveProperty('job_id');
 });
 
-test('EVT-35 Document events carry no `access_token_reference_id`.', async () => {
+test(row('EVT-35'), async () => {
   for (const { event } of [await filed(), await failed()])
     expect(event).not.toHaveProperty('access_token_reference_id');
 });
 
-test('DEC-300 `template_name` is passed to the EMR and shown on the record.', async () => {
+test(row('DEC-300'), async () => {
   const { documentId, templateName } = await filed({ template_name: 'Scanned letter' });
   expect(templateName).toBe('Scanned letter');
   const { body } = await world.api.callIn({ template_name: 'Telephone call note' });

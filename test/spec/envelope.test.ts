@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { errors } from '../../src/errors.ts';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { operationsOf } from './everyEndpoint.ts';
 import { collectRefusals, type Refusal } from './everyRefusal.ts';
@@ -24,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('DEC-023 Every response, success or error, carries the header `x-request-id`.', async () => {
+test(row('DEC-023'), async () => {
   const operations = await operationsOf(world.api, '/v1/', '/link/');
   const answers: { status: number; headers: Headers }[] = [];
   for (const { method, url } of operations) answers.push(await world.api.call(method, url));
@@ -41,14 +42,14 @@ test('DEC-023 Every response, success or error, carries the header `x-request-id
   expect(answers.some(({ status }) => status === 200)).toBe(true);
 });
 
-test('DEC-024 Every error body has `success: false` and `message` (string).', () => {
+test(row('DEC-024'), () => {
   expect(refusals.length).toBeGreaterThan(30);
   for (const { what, body } of [...refusals, { what: 'login_required', body: login_required.body }]) {
     expect(body, what).toMatchObject({ success: false, message: expect.stringMatching(/\w/) });
   }
 });
 
-test('DEC-025 Every error body but login_required adds `code`, a stable code from one catalogue.', () => {
+test(row('DEC-025'), () => {
   for (const { what, status, body } of refusals) {
     expect(errors, what).toHaveProperty(body.code);
     expect(errors[body.code as keyof typeof errors].status, what).toBe(status);
@@ -57,7 +58,7 @@ test('DEC-025 Every error body but login_required adds `code`, a stable code fro
   expect(login_required.body).not.toHaveProperty('code');
 });
 
-test('DEC-026 Every error body but login_required adds `request_id`.', () => {
+test(row('DEC-026'), () => {
   for (const { what, body, request_id } of refusals) {
     expect(body.request_id, what).toMatch(/^[0-9a-f]{32}$/);
     expect(body.request_id, what).toBe(request_id);
@@ -65,7 +66,7 @@ test('DEC-026 Every error body but login_required adds `request_id`.', () => {
   expect(login_required.body).not.toHaveProperty('request_id');
 });
 
-test('DEC-027 An error body adds `field` where one field is at fault.', () => {
+test(row('DEC-027'), () => {
   const told = Object.fromEntries(refusals.map(({ what, body }) => [what, body.field]));
   expect(told).toMatchObject({
     'a missing field': 'patient_mrn',
@@ -92,7 +93,7 @@ test('DEC-027 An error body adds `field` where one field is at fault.', () => {
   }
 });
 
-test('DEC-028 Only the `login_required` error carries `error` (value `login_required`); every other error body has no `error` field.', () => {
+test(row('DEC-028'), () => {
   expect(login_required.status).toBe(403);
   expect(login_required.body).toStrictEqual({
     success: false,
@@ -102,7 +103,7 @@ test('DEC-028 Only the `login_required` error carries `error` (value `login_requ
   for (const { what, body } of refusals) expect(body, what).not.toHaveProperty('error');
 });
 
-test('DEC-029 Unknown body fields are refused: 400 `Unexpected fields in request body: <field>[, <field>]`, naming each of them.', async () => {
+test(row('DEC-029'), async () => {
   const { patient_mrn: mrn, location_id: location, provider_id: provider, ...ids } = world.sandbox.example;
   const { id } = (await world.api.call('GET', '/v1/locations')).body.locations[0];
   const datetime = `${new Date().getUTCFullYear() + 2}-07-09T09:30:00-04:00`;
@@ -132,7 +133,7 @@ test('DEC-029 Unknown body fields are refused: 400 `Unexpected fields in request
   expect(await acceptedWork(world)).toStrictEqual(before);
 });
 
-test('DEC-030 An unknown query parameter is refused: 400 `Unexpected query parameters: <name>`.', async () => {
+test(row('DEC-030'), async () => {
   const needed: Record<string, string> = {
     '/v1/orders': 'patient_mrn=x&',
     '/v1/availability': 'start_date=2026-01-01&end_date=2026-01-02&',
@@ -148,7 +149,7 @@ test('DEC-030 An unknown query parameter is refused: 400 `Unexpected query param
   expectRefusal(two, 400, 'Unexpected query parameters: lastname, Mrn');
 });
 
-test('DEC-031 Nothing is coerced: a value of the wrong JSON type is refused (`"5"` is not 5).', async () => {
+test(row('DEC-031'), async () => {
   const shift = { start: 'T09:00:00', end: 'T10:00:00' };
   const recurring = (recur_interval_amount: unknown) => ({ rec_start_date: '2026-01-01', recur_interval_amount });
   const rule = (total_visits: unknown) => ({

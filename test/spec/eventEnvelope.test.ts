@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiOf } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 import { type Ended, ended, endedBooking, endedCall, endedUpload, refusedWrites } from './endings.ts';
@@ -65,18 +66,18 @@ const documented = [
   ...['patient.live_fetch_completed', 'patient.live_fetch_failed', 'sync.completed', 'sync.failed'],
 ];
 
-test('EVT-01 `id` is a string, the event identifier.', () => {
+test(row('EVT-01'), () => {
   for (const call of calls) expect(call.id).toMatch(/^[0-9a-f]{32}$/);
   expect(new Set(calls.map(({ id }) => id)).size).toBe(calls.length);
   for (const [type, { event }] of Object.entries(occasions)) expect(callOf(type).id).toBe(event.id);
 });
 
-test('EVT-02 `object` is always the string `event`.', () => {
+test(row('EVT-02'), () => {
   expect(calls.length).toBeGreaterThan(10);
   for (const call of calls) expect(call.object).toBe('event');
 });
 
-test('EVT-03 `created` is an ISO 8601 timestamp string.', () => {
+test(row('EVT-03'), () => {
   for (const { created } of calls) {
     expect(created).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     const at = Date.parse(created);
@@ -86,12 +87,12 @@ test('EVT-03 `created` is an ISO 8601 timestamp string.', () => {
   }
 });
 
-test('EVT-04 `type` is a string, the event kind, one of the kinds listed under Events (or a decided addition).', () => {
+test(row('EVT-04'), () => {
   for (const type of Object.keys(occasions)) expect(callOf(type).type).toBe(type);
   for (const { type } of calls) expect(documented).toContain(type);
 });
 
-test('EVT-05 `job_id` is a string: the job of the originating request (absent in document events and in `login_required`, which has none).', () => {
+test(row('EVT-05'), () => {
   for (const [type, { accepted }] of Object.entries(occasions)) {
     if (type.startsWith('document.')) expect(callOf(type)).not.toHaveProperty('job_id');
     else expect(callOf(type).job_id).toBe(String(accepted.job_id ?? accepted.data.job_id));
@@ -99,7 +100,7 @@ test('EVT-05 `job_id` is a string: the job of the originating request (absent in
   expect(callOf('login_required')).not.toHaveProperty('job_id');
 });
 
-test('EVT-06 `access_token_reference_id` is a string tied to the access token.', async () => {
+test(row('EVT-06'), async () => {
   const colleague = await world.api.link({ user_id: 'colleague', staff: 1 });
   const own = async (access_token: string) =>
     (await world.api.call('GET', '/v1/settings', { headers: { access_token } })).body.data.access_token_reference_id;
@@ -116,7 +117,7 @@ test('EVT-06 `access_token_reference_id` is a string tied to the access token.',
   expect(sent.access_token_reference_id).toBe(theirs);
 });
 
-test('EVT-07 `data` is an object, the payload of the event kind.', () => {
+test(row('EVT-07'), () => {
   for (const { data } of calls) {
     expect([typeof data, Array.isArray(data), data === null]).toStrictEqual(['object', false, false]);
   }
@@ -125,7 +126,7 @@ test('EVT-07 `data` is an object, the payload of the event kind.', () => {
   expect(callOf('login_required').data.user_id).toBe(world.sandbox.user_id);
 });
 
-test("EVT-08 An event is an HTTP webhook call to the client's registered endpoint with the envelope as body.", () => {
+test(row('EVT-08'), () => {
   for (const { method, url, headers } of receiver.received) {
     expect([method, url]).toStrictEqual(['POST', new URL(receiver.url).pathname]);
     expect(headers['content-type']).toMatch(/^application\/json/);

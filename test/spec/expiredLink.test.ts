@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
 import { expectRefusal } from '../api/support.ts';
 import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 import { answersWhileExpired, type Operation, operationsOf } from './everyEndpoint.ts';
@@ -40,7 +41,7 @@ const create = (body: Record<string, unknown>) =>
 
 const apiError = { success: false, error: 'login_required', message: expect.stringContaining('expired') };
 
-test('AUT-06 A request whose account link has expired fails with the `login_required` error until update mode has been run, except on `/v1/webhook…`, `/v1/webhook-events` and `/v1/jobs…`.', async () => {
+test(row('AUT-06'), async () => {
   const { api, access_token } = await expireAccount(world, 'renewed-user', 4);
   for (const operation of v1) {
     const answer = await api.call(operation.method, operation.url);
@@ -53,7 +54,7 @@ test('AUT-06 A request whose account link has expired fails with the `login_requ
   }
 });
 
-test('AUT-07 An expired account link can be noticed both from a response and from the `login_required` webhook.', async () => {
+test(row('AUT-07'), async () => {
   const answer = await expired.api.call('GET', '/v1/patients');
   expect([answer.status, answer.body.error]).toStrictEqual([403, 'login_required']);
   const told = await until('the webhook', async () => {
@@ -63,7 +64,7 @@ test('AUT-07 An expired account link can be noticed both from a response and fro
   expect(told).toMatchObject({ type: 'login_required', data: { org_id: world.sandbox.org_id } });
 });
 
-test("DEC-045 An expired account link makes every `/v1` request with that access token, outside `/v1/webhook…`, `/v1/webhook-events` and `/v1/jobs…`, answer 403 with the specification's `login_required` body.", async () => {
+test(row('DEC-045'), async () => {
   const refused = v1.filter((each) => !answersWhileExpired(each));
   expect(refused.length).toBeGreaterThan(20);
   for (const { method, url } of refused) {
@@ -72,7 +73,7 @@ test("DEC-045 An expired account link makes every `/v1` request with that access
   }
 });
 
-test('DEC-046 `/v1/webhook…`, `/v1/webhook-events` and `/v1/jobs…` keep answering while the account link is expired.', async () => {
+test(row('DEC-046'), async () => {
   const { api } = expired;
   const events = await api.call('GET', '/v1/webhook-events');
   expect(events.status).toBe(200);
@@ -90,7 +91,7 @@ test('DEC-046 `/v1/webhook…`, `/v1/webhook-events` and `/v1/jobs…` keep answ
   expect((await api.call('DELETE', `/v1/webhook/${webhook_id}`)).status).toBe(200);
 });
 
-test('LNK-08 `access_token` (string) is given only for update mode: the existing token of the account to re-authenticate.', async () => {
+test(row('LNK-08'), async () => {
   const account = await expireAccount(world, 'typed-user', 5);
   const purpose = purposeOf(account);
   for (const access_token of [5, true, [account.access_token]]) {
@@ -107,7 +108,7 @@ test('LNK-08 `access_token` (string) is given only for update mode: the existing
   expect((await account.api.call('GET', '/v1/providers')).status).toBe(200);
 });
 
-test('LNK-20 Update mode is started by `POST /link/token/create` with the existing access_token in addition to user_id and org_id.', async () => {
+test(row('LNK-20'), async () => {
   const purpose = purposeOf(expired);
   for (const field of ['user_id', 'org_id']) {
     const answer = await create({ ...purpose, [field]: undefined });
@@ -118,7 +119,7 @@ test('LNK-20 Update mode is started by `POST /link/token/create` with the existi
   expect(body).toStrictEqual({ success: true, token: expect.stringMatching(/^lt_/) });
 });
 
-test('LNK-22 After update mode the access_token is unchanged and works again without a new exchange.', async () => {
+test(row('LNK-22'), async () => {
   const account = await expireAccount(world, 'unchanged-user', 6);
   const linked = await steps.signIn(await steps.linkToken(purposeOf(account)), account.staff);
   expect(linked.status).toBe(200);
@@ -128,7 +129,7 @@ test('LNK-22 After update mode the access_token is unchanged and works again wit
   expect((await steps.exchange(linked.body.public_token)).body.token).toBe(account.access_token);
 });
 
-test('LNK-23 After update mode requests of that account no longer answer login_required.', async () => {
+test(row('LNK-23'), async () => {
   const account = await expireAccount(world, 'renewed-again', 7);
   const ask = async () => {
     const answers = [];

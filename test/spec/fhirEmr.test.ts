@@ -3,6 +3,7 @@ import { expectRefusal } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { type FaultSwitches, type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { sendDocument } from './sendDocument.ts';
 import { acceptedWork } from './stored.ts';
@@ -12,7 +13,7 @@ let server: FhirServer;
 beforeAll(async () => {
   [world, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(async () => {
   await world.close();
   await server.close();
@@ -59,7 +60,7 @@ const asked: [string, FaultSwitches['withheld'], (api: Api & { access_token: str
   ],
 ];
 
-test('DEC-049 An operation that this very server does not offer (discovered at linking) is 400 `This EMR does not offer <operation>.`.', async () => {
+test(row('DEC-049'), async () => {
   const whole = await linkFhir(world, server, { user_id: 'whole', org_id: 'whole' });
   // Its first sync looks at the server again, and must not meet one that lacks something.
   await whole.sync();
@@ -68,7 +69,7 @@ test('DEC-049 An operation that this very server does not offer (discovered at l
     const lacking = await linkFhir(world, server, { user_id: `lacking-${index}`, org_id: `lacking-${index}` });
     const before = await acceptedWork(world);
     expectRefusal(await ask(lacking), 400, `This EMR does not offer ${operation}.`);
-    server.calm();
+    server.reset();
     const { operations, idempotency_keys } = await acceptedWork(world);
     expect({ operations, idempotency_keys }).toStrictEqual({
       operations: before.operations,
@@ -79,7 +80,7 @@ test('DEC-049 An operation that this very server does not offer (discovered at l
   }
 });
 
-test('DEC-084 The `emr_name` values are `larkspur` (display name Larkspur, the restricted EMR) and `fhir` (FHIR R4).', async () => {
+test(row('DEC-084'), async () => {
   const headers = { access_token: null };
   const { emrs } = (await world.api.call('GET', '/link/emrs', { headers })).body;
   const names = emrs.map(({ emr_name, display_name }: Answer['body']) => [emr_name, display_name]);

@@ -4,6 +4,7 @@ import { endpoints } from '../../src/api/endpoints.ts';
 import { apiOf, expectRefusal, newClient } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { documents } from '../harness/documents.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { countRows } from '../journeys/journey.ts';
 import { endedCall, free_day, patientIdOf } from './endings.ts';
@@ -90,7 +91,7 @@ async function sendDocument(key: string): Promise<Answer> {
   return { status: answer.status, headers: answer.headers, body: await answer.json() };
 }
 
-test('DEC-320 `Idempotency-Key` is accepted on every POST and PATCH.', async () => {
+test(row('DEC-320'), async () => {
   const sent = await requests();
   const declared = endpoints.filter(({ method }) => method === 'POST' || method === 'PATCH').map(({ id }) => id);
   expect(Object.keys(sent).sort(), 'an endpoint that this test sends nothing to').toStrictEqual([...declared].sort());
@@ -106,7 +107,7 @@ test('DEC-320 `Idempotency-Key` is accepted on every POST and PATCH.', async () 
   }
 });
 
-test('DEC-321 An `Idempotency-Key` has 1 to 255 printable characters; another one is refused.', async () => {
+test(row('DEC-321'), async () => {
   const message = 'Idempotency-Key must be 1 to 255 printable characters.';
   const before = await jobs();
   for (const key of ['', 'k'.repeat(256), 'a\tb', 'a\u0085b']) {
@@ -121,7 +122,7 @@ test('DEC-321 An `Idempotency-Key` has 1 to 255 printable characters; another on
   }
 });
 
-test('DEC-322 An `Idempotency-Key` is kept for 24 h.', async () => {
+test(row('DEC-322'), async () => {
   const [write, register] = [randomUUID(), randomUUID()];
   const send = [() => world.api.callIn({}, keyed(write)), () => hook(register, 'http://127.0.0.1:9/aged')];
   const first = [await send[0]?.(), await send[1]?.()];
@@ -139,7 +140,7 @@ test('DEC-322 An `Idempotency-Key` is kept for 24 h.', async () => {
   expect((await world.api.callIn({}, keyed(write))).body.job_id).not.toBe(first[0]?.body.job_id);
 });
 
-test('DEC-323 An `Idempotency-Key` is scoped to the access token, or to the client where there is none.', async () => {
+test(row('DEC-323'), async () => {
   const key = randomUUID();
   const colleague = apiOf(world, { access_token: await world.api.link({ user_id: 'colleague', staff: 4 }) });
   const mine = await world.api.callIn({}, keyed(key));
@@ -156,7 +157,7 @@ test('DEC-323 An `Idempotency-Key` is scoped to the access token, or to the clie
   expect(replayed(await hook(key, 'http://127.0.0.1:9/foreign', other.api))).toBe('true');
 });
 
-test('DEC-324 Under an `Idempotency-Key` only accepted answers are stored: after a apiError the same key may be tried again.', async () => {
+test(row('DEC-324'), async () => {
   const key = randomUUID();
   const before = await countRows(world.owner);
   expect((await world.api.callIn({ provider_id: 'nobody' }, keyed(key))).status).toBe(404);
@@ -172,7 +173,7 @@ test('DEC-324 Under an `Idempotency-Key` only accepted answers are stored: after
   expect([mended.status, replayed(mended)]).toStrictEqual([200, null]);
 });
 
-test('DEC-325 A stored idempotent answer that holds a secret is sealed.', async () => {
+test(row('DEC-325'), async () => {
   const client_only = { access_token: null };
   const link = { user_id: 'sealed', org_id: world.sandbox.org_id };
   await registerUrl(world.api, 'http://127.0.0.1:9/oldest');
@@ -196,7 +197,7 @@ test('DEC-325 A stored idempotent answer that holds a secret is sealed.', async 
   }
 });
 
-test('DEC-326 A replayed answer carries the header `idempotency-replayed: true`.', async () => {
+test(row('DEC-326'), async () => {
   const key = randomUUID();
   const first = await world.api.callIn({ reason: 'Once' }, keyed(key));
   expect(first.headers.has('idempotency-replayed')).toBe(false);

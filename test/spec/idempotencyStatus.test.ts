@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runTwin } from '../api/runTwin.ts';
+import { holdKey } from '../api/holdKey.ts';
 import { expectRefusal } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 import { quietSyncs } from './quietSyncs.ts';
@@ -23,28 +24,28 @@ const waiting = () =>
     return rows.length > 0;
   });
 
-test('DEC-057 A request with the same `Idempotency-Key` as one still running waits 5 s for its twin and is then 409.', async () => {
+test(row('DEC-057'), async () => {
   const key = randomUUID();
   const before = await acceptedWork(world);
-  const twin = await runTwin(world, key);
+  const running = await holdKey(world, key);
   const began = performance.now();
   const answer = await world.api.callIn({}, keyed(key));
   // It may be later on a busy machine, never earlier.
   expect(performance.now() - began).toBeGreaterThan(4900);
-  await twin.letGo();
+  await running.release();
   const message = 'A request with this Idempotency-Key is still running. Try again in a moment.';
   expectRefusal(answer, 409, message);
   expect(await acceptedWork(world)).toStrictEqual(before);
-  // A twin that ends while the other waits lets it through.
-  const again = await runTwin(world, key);
+  // When the first request ends while the second waits, the second is accepted.
+  const again = await holdKey(world, key);
   const request = world.api.callIn({}, keyed(key));
   await waiting();
-  await again.letGo();
+  await again.release();
   expect((await request).status).toBe(200);
 });
 
-test('DEC-058 A request with the same `Idempotency-Key` and another body is 422.', async () => {
-  const message = 'This Idempotency-Key was used with another request. Use a new key for a new request.';
+test(row('DEC-058'), async () => {
+  const message = 'This Idempotency-Key was already used with a different request. Use a new key for each request.';
   const key = randomUUID();
   expect((await world.api.callIn({ reason: 'One' }, keyed(key))).status).toBe(200);
   const before = await acceptedWork(world);

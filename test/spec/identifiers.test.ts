@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { sendDocument } from './sendDocument.ts';
 
@@ -37,7 +38,7 @@ const lists = ['providers', 'locations', 'staff', 'pharmacies', 'patients', 'cla
 const listed = async (list: string): Promise<Body[]> =>
   (await world.api.call('GET', `/v1/${list}`)).body[list.replaceAll('-', '_')];
 
-test('DEC-001 Every record id is 32 lower-case hex characters: a UUID v7 without hyphens.', async () => {
+test(row('DEC-001'), async () => {
   for (const list of [...lists, 'referring-providers']) {
     const records = await listed(list);
     expect(records.length, list).toBeGreaterThan(0);
@@ -52,7 +53,7 @@ test('DEC-001 Every record id is 32 lower-case hex characters: a UUID v7 without
   expect(body.provider_id).toMatch(record_id);
 });
 
-test('DEC-002 Record ids sort by their time of creation.', async () => {
+test(row('DEC-002'), async () => {
   const ids: string[] = accepted.map(({ id }) => id);
   const before = Date.now();
   for (let n = 0; n < 5; n += 1) ids.push((await world.api.callIn()).body.telephone_encounter_id);
@@ -68,7 +69,7 @@ test('DEC-002 Record ids sort by their time of creation.', async () => {
   for (const { id } of patients) expect(id < newcomer.id).toBe(true);
 });
 
-test('DEC-003 `job_id` is a JSON number (integer) in responses.', async () => {
+test(row('DEC-003'), async () => {
   const fetched = await world.api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn: 'x' } });
   const synced = await world.api.call('POST', '/v1/sync');
   const { job } = (await world.api.call('GET', `/v1/jobs/${accepted[0]?.job_id}`)).body;
@@ -77,11 +78,11 @@ test('DEC-003 `job_id` is a JSON number (integer) in responses.', async () => {
   expect(job.job_id).toBe(accepted[0]?.job_id);
 });
 
-test('DEC-004 `job_id` in an event is the same number as in the response, as a string.', () => {
+test(row('DEC-004'), () => {
   expect(events.map(({ job_id }) => job_id)).toStrictEqual(accepted.map(({ job_id }) => `${job_id}`));
 });
 
-test('DEC-018 `access_token_reference_id` has the form `at_ref_…` and is stable per linked account.', async () => {
+test(row('DEC-018'), async () => {
   const { access_token_reference_id: reference, access_token } = world.sandbox;
   expect(reference).toMatch(/^at_ref_\w+$/);
   const read = async (headers = {}) =>
@@ -98,7 +99,7 @@ test('DEC-018 `access_token_reference_id` has the form `at_ref_…` and is stabl
   expect(await read({ access_token: colleague })).toBe(theirs);
 });
 
-test('DEC-019 A webhook endpoint id has the form `wh_…`.', async () => {
+test(row('DEC-019'), async () => {
   const body = { webhook_url: 'http://127.0.0.1:9/form' };
   const { webhook_id } = (await world.api.call('POST', '/v1/webhook', { body })).body;
   expect(webhook_id).toMatch(/^wh_\w+$/);
@@ -106,7 +107,7 @@ test('DEC-019 A webhook endpoint id has the form `wh_…`.', async () => {
   expect(webhook_urls.find(({ url }: Body) => url === body.webhook_url).id).toBe(webhook_id);
 });
 
-test('DEC-020 A webhook secret is `whsec_` followed by base64 of 32 bytes.', async () => {
+test(row('DEC-020'), async () => {
   const body = { webhook_url: 'http://127.0.0.1:9/secret' };
   const made = (await world.api.call('POST', '/v1/webhook', { body })).body;
   const path = `/v1/webhook/${made.webhook_id}/rotate-secret`;
@@ -119,7 +120,7 @@ test('DEC-020 A webhook secret is `whsec_` followed by base64 of 32 bytes.', asy
   }
 });
 
-test('DEC-021 An event id is 32 hex characters.', async () => {
+test(row('DEC-021'), async () => {
   for (const { id, event_id } of events) {
     expect(id).toMatch(/^[0-9a-f]{32}$/);
     expect(event_id).toBe(id);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { patient, setFault } from '../journeys/journey.ts';
 import { type Charts, type Fields, anotherPatient as next, openCharts, type Row } from './patientCharts.ts';
@@ -24,18 +25,18 @@ const refusesValues = (field: string, values: unknown[], beside: Fields = {}) =>
   );
 const strings_only = [5, true, ['text'], { text: 'text' }];
 
-test("INS-01 Path `patient_mrn` is the patient's MRN in the EMR; the insurance is added to that patient.", async () => {
+test(row('INS-01'), async () => {
   const { mrn, ehr_id } = next();
   const before = await charts.rows('patient-insurances');
-  const { row } = await charts.added(mrn, { member_id: 'INS-01' });
-  expect(row).toMatchObject({ patientId: ehr_id, subscriberNumber: 'INS-01' });
+  const { row } = await charts.added(mrn, { member_id: 'M-INS-01' });
+  expect(row).toMatchObject({ patientId: ehr_id, subscriberNumber: 'M-INS-01' });
   const after = await charts.rows('patient-insurances');
   expect(after.filter(({ insuranceId }) => insuranceId !== row.insuranceId)).toStrictEqual(before);
   const elsewhere = await charts.outcome(await charts.add(ehr_id, good));
   expect(elsewhere.event_type).toBe('patient.insurance.failed');
 });
 
-test('INS-02 `member_id` (string) is required: the member or policy id.', async () => {
+test(row('INS-02'), async () => {
   const { row } = await charts.added(next().mrn, { member_id: 'POLICY-2' });
   expect(row.subscriberNumber).toBe('POLICY-2');
   const { member_id: _left, ...rest } = good;
@@ -47,14 +48,14 @@ test('INS-02 `member_id` (string) is required: the member or policy id.', async 
   await refusesValues('member_id', strings_only);
 });
 
-test('INS-03 `group_id` is an optional string, the group number.', async () => {
+test(row('INS-03'), async () => {
   const { row, data } = await charts.added(next().mrn, { group_id: 'GROUP-3' });
   expect([row.groupNumber, data.group_id]).toStrictEqual(['GROUP-3', 'GROUP-3']);
   expect((await charts.added(next().mrn)).row.groupNumber).toBeNull();
   await refusesValues('group_id', strings_only);
 });
 
-test("INS-04 `insurance_provider_id` is an optional string, the service's insurance provider id from `GET /v1/insurance-providers`.", async () => {
+test(row('INS-04'), async () => {
   const company = payer('PLS01');
   const { insurance_name: _named, ...unnamed } = good;
   const event = await charts.outcome(await charts.add(next().mrn, { ...unnamed, insurance_provider_id: company.id }));
@@ -63,7 +64,7 @@ test("INS-04 `insurance_provider_id` is an optional string, the service's insura
   await refusesValues('insurance_provider_id', strings_only);
 });
 
-test('INS-05 `insurance_name` is an optional string, the insurance company name.', async () => {
+test(row('INS-05'), async () => {
   expect((await charts.added(next().mrn, { insurance_name: 'Prototype PPO' })).row).toMatchObject({
     companyId: payer('PPP01').ehr_id,
     companyName: 'Prototype PPO',
@@ -73,14 +74,14 @@ test('INS-05 `insurance_name` is an optional string, the insurance company name.
   await refusesValues('insurance_name', strings_only);
 });
 
-test('INS-06 `insurance_payer_id` is an optional string, the payer id, accepted together with `insurance_name`.', async () => {
+test(row('INS-06'), async () => {
   const { row } = await charts.added(next().mrn, { insurance_name: 'Placebo Shield', insurance_payer_id: 'PLS01' });
   expect(row).toMatchObject({ companyName: 'Placebo Shield', payerId: 'PLS01' });
   expect((await charts.added(next().mrn, { insurance_name: 'Placebo Shield' })).row.payerId).toBe('PLS01');
   await refusesValues('insurance_payer_id', strings_only);
 });
 
-test('INS-07 `priority` is an optional string: `1` (primary), `2` (secondary), `3` (tertiary) (limit: LIM-09).', async () => {
+test(row('INS-07'), async () => {
   const fresh = await charts.created();
   for (const priority of ['3', '2', '1']) {
     expect((await charts.added(fresh.mrn, { priority, member_id: `P-${priority}` })).row.priority).toBe(
@@ -93,7 +94,7 @@ test('INS-07 `priority` is an optional string: `1` (primary), `2` (secondary), `
   await refusesValues('priority', [1, 2, 3, 'primary', '01', '']);
 });
 
-test("INS-08 When `priority` is omitted the EMR's default applies.", async () => {
+test(row('INS-08'), async () => {
   // Larkspur's default is the lowest priority that is free, and the last one when none is.
   const { mrn } = await charts.created({ insurance_name: 'Demo Medicare', insurance_sequence: 'secondary' });
   const given = [];
@@ -101,7 +102,7 @@ test("INS-08 When `priority` is omitted the EMR's default applies.", async () =>
   expect(given).toStrictEqual([1, 3, 3]);
 });
 
-test('INS-09 `plan_begin_date` is an optional string of the pattern `YYYY-MM-DD`; another form is refused.', async () => {
+test(row('INS-09'), async () => {
   const { row } = await charts.added(next().mrn, { plan_begin_date: '2024-02-29' });
   expect(row.planBegins).toBe('02/29/2024');
   expect((await charts.added(next().mrn)).row.planBegins).toMatch(/^\d\d\/\d\d\/\d{4}$/);
@@ -118,7 +119,7 @@ test('INS-09 `plan_begin_date` is an optional string of the pattern `YYYY-MM-DD`
   await refusesValues('plan_begin_date', forms);
 });
 
-test('INS-10 `copayment` is an optional number in dollars (limit: LIM-08).', async () => {
+test(row('INS-10'), async () => {
   for (const [copayment, kept] of [
     [25, '25.00'],
     [25.5, '25.50'],
@@ -131,7 +132,7 @@ test('INS-10 `copayment` is an optional number in dollars (limit: LIM-08).', asy
   await refusesValues('copayment', ['25', '25.00', true, [25]]);
 });
 
-test('INS-13 Provider resolution 1: `insurance_provider_id` wins over insurance_name and insurance_payer_id.', async () => {
+test(row('INS-13'), async () => {
   const { row } = await charts.added(next().mrn, {
     insurance_provider_id: payer('SHP02').id,
     insurance_name: 'Mock Mutual',
@@ -140,7 +141,7 @@ test('INS-13 Provider resolution 1: `insurance_provider_id` wins over insurance_
   expect(row).toMatchObject({ companyId: payer('SHP02').ehr_id, payerId: 'SHP02' });
 });
 
-test('INS-14 Provider resolution 2: `insurance_name` plus `insurance_payer_id` picks the provider with both, ahead of the name alone.', async () => {
+test(row('INS-14'), async () => {
   const by_name = await charts.added(next().mrn, { insurance_name: 'Sample Health Plan' });
   for (const insurance_payer_id of ['SHP01', 'SHP02', 'SHP03']) {
     const { row } = await charts.added(next().mrn, { insurance_name: 'Sample Health Plan', insurance_payer_id });
@@ -149,21 +150,21 @@ test('INS-14 Provider resolution 2: `insurance_name` plus `insurance_payer_id` p
   }
 });
 
-test('INS-15 Provider resolution 3: `insurance_name` alone resolves and may take the first of several matches.', async () => {
+test(row('INS-15'), async () => {
   expect(companies.filter(({ name }) => name === 'Mock Mutual')).toHaveLength(2);
   const { row } = await charts.added(next().mrn, { insurance_name: 'mock mutual' });
   expect(row.companyName).toBe('Mock Mutual');
   expect([payer('MOC01').ehr_id, payer('MOC02').ehr_id]).toContain(row.companyId);
 });
 
-test('INS-16 `insurance_payer_id` without `insurance_name` is not supported: the request is rejected.', async () => {
+test(row('INS-16'), async () => {
   await charts.refuses(400, /insurance_payer_id.*insurance_name/, [
     () => charts.add(patient(1).mrn, { member_id: 'M', insurance_payer_id: 'MOC01' }),
     () => charts.add(patient(1).mrn, { member_id: 'M', insurance_payer_id: 'MOC01', insurance_name: '' }),
   ]);
 });
 
-test('INS-22 The answer is `{ success: boolean, message: string, patient_insurance_id: string, job_id: integer }`.', async () => {
+test(row('INS-22'), async () => {
   const { status, body } = await charts.add(next().mrn, good);
   expect(status).toBe(200);
   expect(body).toStrictEqual({
@@ -175,7 +176,7 @@ test('INS-22 The answer is `{ success: boolean, message: string, patient_insuran
   expect(Number.isInteger(body.job_id)).toBe(true);
 });
 
-test('INS-23 The outcome is `patient.insurance.added` or `patient.insurance.failed`.', async () => {
+test(row('INS-23'), async () => {
   const { mrn, ehr_id } = next();
   const done = await charts.outcome(await charts.add(mrn, { ...good, member_id: 'KEPT' }));
   expect(done.event_type).toBe('patient.insurance.added');
@@ -187,26 +188,26 @@ test('INS-23 The outcome is `patient.insurance.added` or `patient.insurance.fail
   expect(numbers).not.toContain('REFUSED');
 });
 
-test('LIM-08 Insurance `copayment`: 0 accepted, a negative number refused.', async () => {
+test(row('LIM-08'), async () => {
   expect((await charts.added(next().mrn, { copayment: 0 })).row.copayment).toBe('0.00');
   await refusesValues('copayment', [-0.01, -1, -25]);
 });
 
-test('LIM-09 Insurance `priority`: `1`, `2`, `3` accepted, `0` and `4` refused.', async () => {
+test(row('LIM-09'), async () => {
   const { mrn } = await charts.created();
   for (const priority of ['1', '2', '3'])
     expect((await charts.added(mrn, { priority })).row.priority).toBe(Number(priority));
   await refusesValues('priority', ['0', '4']);
 });
 
-test('DEC-183 Insurance add with neither insurance_provider_id nor insurance_name is 400 `One of insurance_provider_id or insurance_name is required.`.', async () => {
+test(row('DEC-183'), async () => {
   await charts.refuses(400, 'One of insurance_provider_id or insurance_name is required.', [
     () => charts.add(patient(1).mrn, { member_id: 'M' }),
     () => charts.add(patient(1).mrn, { member_id: 'M', insurance_name: '' }),
   ]);
 });
 
-test('DEC-184 Insurance add with insurance_payer_id and without insurance_name is 400, also beside insurance_provider_id.', async () => {
+test(row('DEC-184'), async () => {
   const alone = { member_id: 'M', insurance_payer_id: 'PLS01' };
   await charts.refuses(400, /insurance_payer_id.*insurance_name/, [
     () => charts.add(patient(1).mrn, alone),
@@ -214,7 +215,7 @@ test('DEC-184 Insurance add with insurance_payer_id and without insurance_name i
   ]);
 });
 
-test("DEC-188 `plan_begin_date` omitted on insurance add: the EMR's default (today) applies.", async () => {
+test(row('DEC-188'), async () => {
   const today = () => new Date().toLocaleDateString('en-CA', { timeZone: 'America/New_York' });
   const days = [today()];
   const { row, data } = await charts.added(next().mrn);
@@ -224,28 +225,28 @@ test("DEC-188 `plan_begin_date` omitted on insurance add: the EMR's default (tod
   expect(data.plan_begin_date).toBe(`${year}-${month}-${day}`);
 });
 
-test('DEC-190 Insurance add with an unknown insurance_provider_id is 404 without fallback to insurance_name.', async () => {
+test(row('DEC-190'), async () => {
   await charts.refuses(404, /not found/, [
     () => charts.add(patient(1).mrn, { ...good, insurance_provider_id: 'f'.repeat(32) }),
     () => charts.add(patient(1).mrn, { ...good, insurance_provider_id: 'MOC01', insurance_payer_id: 'MOC01' }),
   ]);
 });
 
-test('ERR-19 Insurance add with an unknown insurance_provider_id: 404 with a helpful message.', async () => {
+test(row('ERR-19'), async () => {
   const insurance_provider_id = 'f'.repeat(32);
   await charts.refuses(404, `Insurance provider with ID '${insurance_provider_id}' not found.`, [
     () => charts.add(patient(1).mrn, { member_id: 'M', insurance_provider_id }),
   ]);
 });
 
-test('ERR-20 Insurance add with an unknown insurance_name: 404 with a helpful message.', async () => {
+test(row('ERR-20'), async () => {
   // It says what was not found and where those that exist are listed.
   await charts.refuses(404, /'Nobody Insures'.*GET \/v1\/insurance-providers/, [
     () => charts.add(patient(1).mrn, { member_id: 'M', insurance_name: 'Nobody Insures' }),
   ]);
 });
 
-test('ERR-21 Insurance add with an unknown pair of insurance_name and insurance_payer_id: 404 with a helpful message.', async () => {
+test(row('ERR-21'), async () => {
   await charts.refuses(404, /'Mock Mutual'.*'PLS01'.*GET \/v1\/insurance-providers/, [
     () => charts.add(patient(1).mrn, { ...good, insurance_payer_id: 'PLS01' }),
   ]);

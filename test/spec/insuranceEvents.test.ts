@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { setFault, until } from '../journeys/journey.ts';
 import { type Charts, type Fields, anotherPatient as next, openCharts, type Row } from './patientCharts.ts';
@@ -48,15 +49,15 @@ const corrects = (operation: string) =>
   });
 const entry = { field_label: expect.stringMatching(/\S/), property: expect.stringMatching(/^[a-z_.0-9]+$/) };
 
-test('EVT-19 `patient.insurance.added` is sent after a successful insurance add.', async () => {
+test(row('EVT-19'), async () => {
   const { mrn, ehr_id } = next();
-  const { event } = await told(mrn, { ...good, member_id: 'EVT-19' });
+  const { event } = await told(mrn, { ...good, member_id: 'M-EVT-19' });
   expect(event.type).toBe('patient.insurance.added');
-  const rows = await charts.rows('patient-insurances', { patientId: ehr_id, subscriberNumber: 'EVT-19' });
+  const rows = await charts.rows('patient-insurances', { patientId: ehr_id, subscriberNumber: 'M-EVT-19' });
   expect(rows.map((row) => row.insuranceId)).toStrictEqual([event.data.emr_insurance_id]);
 });
 
-test('EVT-20 `patient.insurance.added` data: patient_insurance_id, patient_mrn, member_id, group_id, plan_begin_date, copayment, audit_trail[], and the emr_insurance_id that INU-03 uses.', async () => {
+test(row('EVT-20'), async () => {
   const { mrn } = next();
   const { body, event } = await told(mrn, full);
   const [row] = await charts.rows('patient-insurances', { insuranceId: event.data.emr_insurance_id });
@@ -73,7 +74,7 @@ test('EVT-20 `patient.insurance.added` data: patient_insurance_id, patient_mrn, 
   });
 });
 
-test('EVT-21 Each `audit_trail[]` element has field_label, before, after, property.', async () => {
+test(row('EVT-21'), async () => {
   const { mrn, id } = await insured();
   const { event: added } = await told(next().mrn, full);
   const { event: updated } = await told(mrn, { member_id: 'M-2', copayment: 0 }, id);
@@ -90,15 +91,15 @@ test('EVT-21 Each `audit_trail[]` element has field_label, before, after, proper
   expect(phone).toMatchObject({ before: '518-555-0100', after: '518-555-0121', property: 'phone' });
 });
 
-test('EVT-22 `patient.insurance.updated` is sent after a successful insurance update and carries emr_insurance_id.', async () => {
+test(row('EVT-22'), async () => {
   const { mrn, id } = await insured();
-  const { event } = await told(mrn, { member_id: 'EVT-22' }, id);
+  const { event } = await told(mrn, { member_id: 'M-EVT-22' }, id);
   expect(event.type).toBe('patient.insurance.updated');
   expect(event.data.emr_insurance_id).toBe(id);
-  expect((await charts.insurance(id)).subscriberNumber).toBe('EVT-22');
+  expect((await charts.insurance(id)).subscriberNumber).toBe('M-EVT-22');
 });
 
-test('EVT-23 `patient.insurance.failed` is sent when an insurance add fails; data: patient_insurance_id, patient_mrn, error (string).', async () => {
+test(row('EVT-23'), async () => {
   const { mrn } = next();
   await refused('add_patient_insurance');
   for (const [asked, error] of [
@@ -112,7 +113,7 @@ test('EVT-23 `patient.insurance.failed` is sent when an insurance add fails; dat
   }
 });
 
-test('EVT-24 `patient.insurance.failed` is sent when an insurance update fails, with the same data fields.', async () => {
+test(row('EVT-24'), async () => {
   const { mrn, id, row } = await insured();
   await refused('update_patient_insurance');
   for (const [asked, error] of [
@@ -127,7 +128,7 @@ test('EVT-24 `patient.insurance.failed` is sent when an insurance update fails, 
   expect(await charts.insurance(id)).toStrictEqual(row);
 });
 
-test('EVT-32 The audit_trail lists every field that was modified in the EMR.', async () => {
+test(row('EVT-32'), async () => {
   const { mrn, id } = await insured({ priority: '1' });
   const subscriber_demographics = {
     ...{ first_name: 'A', last_name: 'B', street_line_1: '3 C Street', city: 'D', state: 'NY', zip: '12999' },
@@ -156,7 +157,7 @@ test('EVT-32 The audit_trail lists every field that was modified in the EMR.', a
   expect(modified(changed.data)).toStrictEqual(['address_city', 'email']);
 });
 
-test('EVT-33 When the EMR corrects a value, the audit_trail shows the originally submitted value for the attempted field and a note explaining the correction.', async () => {
+test(row('EVT-33'), async () => {
   await corrects('add_patient_insurance');
   const { event: added } = await told(next().mrn, { ...full, group_id: '9' });
   const { mrn, id } = await insured();
@@ -181,7 +182,7 @@ test('EVT-33 When the EMR corrects a value, the audit_trail shows the originally
   expect((await charts.listed(patient.id)).email).toBe('right@example.test');
 });
 
-test('DEC-185 An `audit_trail[]` element has field_label, before, after, property.', async () => {
+test(row('DEC-185'), async () => {
   const { mrn, id } = await insured();
   const { event } = await told(mrn, { group_id: 'G-2', plan_begin_date: '2026-03-01' }, id);
   expect(event.data.audit_trail).toStrictEqual([
@@ -190,7 +191,7 @@ test('DEC-185 An `audit_trail[]` element has field_label, before, after, propert
   ]);
 });
 
-test('DEC-186 An `audit_trail[]` element has `note` only where the EMR corrected the value.', async () => {
+test(row('DEC-186'), async () => {
   const { mrn, id } = await insured();
   await corrects('update_patient_insurance');
   const { event } = await told(mrn, { member_id: 'M-2', group_id: '9', copayment: 1 }, id);
@@ -201,7 +202,7 @@ test('DEC-186 An `audit_trail[]` element has `note` only where the EMR corrected
   expect(noted(plain.data)).toStrictEqual([]);
 });
 
-test('DEC-187 `patient.insurance.failed` data: patient_insurance_id, patient_mrn, error.', async () => {
+test(row('DEC-187'), async () => {
   const { mrn, id } = await insured();
   for (const [operation, of] of [
     ['add_patient_insurance', undefined],
@@ -214,7 +215,7 @@ test('DEC-187 `patient.insurance.failed` data: patient_insurance_id, patient_mrn
   }
 });
 
-test('DEC-192 The insurance PATCH answers `{ success, message, patient_insurance_id, job_id }`.', async () => {
+test(row('DEC-192'), async () => {
   const { mrn, id } = await insured();
   const { body } = await told(mrn, { member_id: 'M-2' }, id);
   expect(body).toStrictEqual({
@@ -225,7 +226,7 @@ test('DEC-192 The insurance PATCH answers `{ success, message, patient_insurance
   });
 });
 
-test('DEC-193 `patient.insurance.updated` data has the same fields as `patient.insurance.added`.', async () => {
+test(row('DEC-193'), async () => {
   const { mrn } = next();
   const { event: added } = await told(mrn, full);
   const { body, event } = await told(mrn, { member_id: 'M-2' }, added.data.emr_insurance_id);
@@ -238,10 +239,10 @@ test('DEC-193 `patient.insurance.updated` data has the same fields as `patient.i
   });
 });
 
-test('DEC-194 `patient.insurance.added` and `patient.insurance.updated` both carry emr_insurance_id.', async () => {
+test(row('DEC-194'), async () => {
   const { mrn, ehr_id } = next();
-  const { event: added } = await told(mrn, { ...good, member_id: 'DEC-194' });
-  const [row] = await charts.rows('patient-insurances', { patientId: ehr_id, subscriberNumber: 'DEC-194' });
+  const { event: added } = await told(mrn, { ...good, member_id: 'M-DEC-194' });
+  const [row] = await charts.rows('patient-insurances', { patientId: ehr_id, subscriberNumber: 'M-DEC-194' });
   const { event: updated } = await told(mrn, { group_id: 'G-2' }, row.insuranceId);
   expect([added, updated].map(({ data }) => data.emr_insurance_id)).toStrictEqual([row.insuranceId, row.insuranceId]);
 });

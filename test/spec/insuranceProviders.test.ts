@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 type Body = Answer['body'];
@@ -26,7 +27,7 @@ const ask = (query: Record<string, string>) =>
   world.api.call('GET', `/v1/insurance-providers?${new URLSearchParams(query)}`);
 const ids = (list: Body[]) => list.map((each) => each.ehr_id ?? each.companyId).sort();
 
-test('DEC-195 `GET /v1/insurance-providers` filters by name (partial) and by active.', async () => {
+test(row('DEC-195'), async () => {
   for (const part of ['Added Mutual 1', 'mutual', 'MUTUAL 8', 'are Go']) {
     const meant = known.filter(({ name }) => name.toLowerCase().includes(part.toLowerCase()));
     const { body } = await ask({ name: part });
@@ -48,7 +49,7 @@ test('DEC-195 `GET /v1/insurance-providers` filters by name (partial) and by act
   expect(ids((await ask({ name: 'mutual', active: 'false' })).body.insurance_providers)).toStrictEqual(ids(both));
 });
 
-test('DEC-196 `GET /v1/insurance-providers` takes page (default 1) and page_size (default 100, maximum 100).', async () => {
+test(row('DEC-196'), async () => {
   const { pagination, insurance_providers } = (await ask({})).body;
   expect(pagination).toMatchObject({ page: 1, page_size: 100, total_count: known.length, total_pages: 2 });
   expect(insurance_providers).toHaveLength(100);
@@ -63,7 +64,7 @@ test('DEC-196 `GET /v1/insurance-providers` takes page (default 1) and page_size
   expectRefusal(await ask({ page: '0' }), 400, 'page must be at least 1', 'page');
 });
 
-test('DEC-197 An insurance provider has id, ehr_id, name, payer_id, active, address, city, state, created_at.', async () => {
+test(row('DEC-197'), async () => {
   const list = [(await ask({})).body, (await ask({ page: '2' })).body].flatMap((body) => body.insurance_providers);
   expect(list).toHaveLength(known.length);
   for (const each of list) {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { patient } from '../journeys/journey.ts';
 import { type Charts, type Fields, anotherPatient as next, openCharts } from './patientCharts.ts';
@@ -26,7 +27,7 @@ const relationships = { ...codes, 53: 'life partner', 25: 'other' };
 const related = (mrn: string, said: string) =>
   charts.added(mrn, { relationship_to_subscriber: said, subscriber_demographics: person });
 
-test('INS-11 `relationship_to_subscriber` is an optional string, a code or a name, case-insensitive.', async () => {
+test(row('INS-11'), async () => {
   for (const said of ['02', 'spouse', 'SPOUSE', 'SpOuSe']) {
     const { row } = await charts.added(next().mrn, {
       relationship_to_subscriber: said,
@@ -38,7 +39,7 @@ test('INS-11 `relationship_to_subscriber` is an optional string, a code or a nam
   await refusesValues('relationship_to_subscriber', strings_only);
 });
 
-test('INS-12 `subscriber_demographics` is an optional object with the strings first_name, last_name, street_line_1, city, state, zip, sex, dob, phone.', async () => {
+test(row('INS-12'), async () => {
   const subscriber_demographics = {
     first_name: 'Sub',
     last_name: 'Scriber',
@@ -68,7 +69,7 @@ test('INS-12 `subscriber_demographics` is an optional object with the strings fi
   }
 });
 
-test('INS-17 `state` is a two-letter US state abbreviation, lowercase accepted; anything else is refused.', async () => {
+test(row('INS-17'), async () => {
   const subscribed = (state: unknown) => ({
     relationship_to_subscriber: 'mother',
     subscriber_demographics: { ...person, state },
@@ -86,7 +87,7 @@ test('INS-17 `state` is a two-letter US state abbreviation, lowercase accepted; 
   );
 });
 
-test('INS-18 `zip` is 5 digits or `NNNNN-NNNN`; anything else (for example 9 digits without hyphen) is refused.', async () => {
+test(row('INS-18'), async () => {
   const subscribed = (zip: unknown) => ({
     relationship_to_subscriber: 'mother',
     subscriber_demographics: { ...person, zip },
@@ -104,7 +105,7 @@ test('INS-18 `zip` is 5 digits or `NNNNN-NNNN`; anything else (for example 9 dig
   );
 });
 
-test('INS-19 `relationship_to_subscriber` accepts the codes `01`, `02`, `32`, `33`, `17`, `20`, `53`, `25`.', async () => {
+test(row('INS-19'), async () => {
   const kept = await Promise.all(
     Object.keys(relationships).map(async (code) => {
       const said = { relationship_to_subscriber: code, subscriber_demographics: person };
@@ -114,7 +115,7 @@ test('INS-19 `relationship_to_subscriber` accepts the codes `01`, `02`, `32`, `3
   for (const [code, there] of kept) expect(there).toBe(code);
 });
 
-test('INS-20 `relationship_to_subscriber` accepts the names `self`, `spouse`, `mother`, `father`, `step parent`, `employee`, `life partner`, `other` in any case.', async () => {
+test(row('INS-20'), async () => {
   await Promise.all(
     Object.entries(relationships).map(async ([code, name]) => {
       const { mrn } = next();
@@ -127,7 +128,7 @@ test('INS-20 `relationship_to_subscriber` accepts the names `self`, `spouse`, `m
   );
 });
 
-test('INS-21 A `relationship_to_subscriber` that is none of the listed codes and names, nor `19` or `child`, is refused.', async () => {
+test(row('INS-21'), async () => {
   const wrong = ['cousin', 'parent', 'step-parent', 'stepparent', '1', '2', '00', '03', '18', '99', '019', ' self', ''];
   await refusesValues('relationship_to_subscriber', wrong, { subscriber_demographics: person });
   const fields = (said: string) => ({ relationship_to_subscriber: said, subscriber_demographics: person });
@@ -135,7 +136,7 @@ test('INS-21 A `relationship_to_subscriber` that is none of the listed codes and
     expect((await charts.added(next().mrn, fields(said))).row.relationshipCode).toBe('19');
 });
 
-test('DEC-181 Relationship codes pair with names: 01 self, 02 spouse, 32 mother, 33 father, 17 step parent, 20 employee, 53 life partner, 25 other.', async () => {
+test(row('DEC-181'), async () => {
   const pairs = { '01': 'self', '02': 'spouse', 32: 'mother', 33: 'father', 17: 'step parent', 20: 'employee' };
   await Promise.all(
     Object.entries({ ...pairs, 53: 'life partner', 25: 'other' }).map(async ([code, name]) => {
@@ -148,12 +149,12 @@ test('DEC-181 Relationship codes pair with names: 01 self, 02 spouse, 32 mother,
   );
 });
 
-test('DEC-182 `relationship_to_subscriber` also takes 19 child, as code and as name.', async () => {
+test(row('DEC-182'), async () => {
   for (const said of ['19', 'child', 'Child'])
     expect((await related(next().mrn, said)).row.relationshipCode).toBe('19');
 });
 
-test("DEC-189 A non-self relationship needs the subscriber's first and last name on insurance add too.", async () => {
+test(row('DEC-189'), async () => {
   const incomplete = [undefined, {}, { first_name: 'Sub' }, { last_name: 'Scriber' }, { ...person, last_name: '' }];
   const others = [...Object.entries(relationships).flat(), '19', 'child'].filter(
     (said) => !['01', 'self'].includes(said),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { patient, setFault } from '../journeys/journey.ts';
 import { type Charts, type Fields, anotherPatient as next, openCharts, type Row } from './patientCharts.ts';
@@ -44,7 +45,7 @@ const strings_only = [5, true, ['text'], { text: 'text' }];
 const names = ['self', 'spouse', 'mother', 'father', 'step parent', 'employee', 'life partner', 'other', 'child'];
 const codes = ['01', '02', '32', '33', '17', '20', '53', '25', '19'];
 
-test('INU-01 [R] The insurance update is offered for the restricted EMR only.', async () => {
+test(row('INU-01'), async () => {
   const { mrn, id } = await insured();
   expect((await charts.changed(mrn, id, { member_id: 'HERE' })).row.subscriberNumber).toBe('HERE');
   await charts.refuses(400, 'Insurance updates are only supported for Larkspur EMR.', [
@@ -53,7 +54,7 @@ test('INU-01 [R] The insurance update is offered for the restricted EMR only.', 
   expect((await charts.insurance(id)).subscriberNumber).toBe('HERE');
 });
 
-test('INU-02 Path takes `patient_mrn` and `emr_insurance_id`, the latter as found in `insurances[].emr_insurance_id` of a live fetch with include insurances.', async () => {
+test(row('INU-02'), async () => {
   const { mrn, row } = await insured({ ...full, member_id: 'FETCHED' });
   const fetched = await charts.outcome(
     await world.api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn, include: 'insurances' } }),
@@ -66,7 +67,7 @@ test('INU-02 Path takes `patient_mrn` and `emr_insurance_id`, the latter as foun
   expect((await charts.insurance(found.emr_insurance_id)).subscriberNumber).toBe('FOUND');
 });
 
-test('INU-03 The `emr_insurance_id` of a `patient.insurance.added` event works as path of the update.', async () => {
+test(row('INU-03'), async () => {
   const { mrn } = next();
   const { data } = await charts.added(mrn);
   const event = await charts.outcome(await charts.change(mrn, data.emr_insurance_id, { member_id: 'THIRD' }));
@@ -74,14 +75,14 @@ test('INU-03 The `emr_insurance_id` of a `patient.insurance.added` event works a
   expect((await charts.insurance(data.emr_insurance_id)).subscriberNumber).toBe('THIRD');
 });
 
-test('INU-04 The `emr_insurance_id` of a `patient.insurance.updated` event works as path of a further update.', async () => {
+test(row('INU-04'), async () => {
   const { mrn, id } = await insured();
   const first = await charts.changed(mrn, id, { member_id: 'FIRST' });
   await charts.changed(mrn, first.data.emr_insurance_id, { group_id: 'SECOND' });
   expect(await charts.insurance(id)).toMatchObject({ subscriberNumber: 'FIRST', groupNumber: 'SECOND' });
 });
 
-test('INU-05 Body strings, all optional: member_id, group_id, insurance_provider_id, insurance_name, insurance_payer_id.', async () => {
+test(row('INU-05'), async () => {
   const { mrn, id } = await insured();
   const each: [Fields, Fields][] = [
     [{ member_id: 'NEW' }, { subscriberNumber: 'NEW' }],
@@ -96,14 +97,14 @@ test('INU-05 Body strings, all optional: member_id, group_id, insurance_provider
   }
 });
 
-test('INU-06 `plan_begin_date` is optional, `YYYY-MM-DD`; another form is refused.', async () => {
+test(row('INU-06'), async () => {
   const { mrn, id } = await insured();
   expect((await charts.changed(mrn, id, { member_id: 'NEW' })).row.planBegins).toBe('01/31/2025');
   expect((await charts.changed(mrn, id, { plan_begin_date: '2024-02-29' })).row.planBegins).toBe('02/29/2024');
   await refusesValues('plan_begin_date', ['02/29/2024', '2024-2-29', '20240229', '2024-02-29T00:00:00Z', '2023-02-29']);
 });
 
-test('INU-07 `copayment` is an optional number, 0 or more; a negative one is refused.', async () => {
+test(row('INU-07'), async () => {
   const { mrn, id } = await insured();
   expect((await charts.changed(mrn, id, { member_id: 'NEW' })).row.copayment).toBe('10.00');
   for (const copayment of [12.5, 0.01, 0]) {
@@ -112,7 +113,7 @@ test('INU-07 `copayment` is an optional number, 0 or more; a negative one is ref
   await refusesValues('copayment', [-0.01, -1, '10', true]);
 });
 
-test('INU-08 `relationship_to_subscriber` (codes and names as on creation) and `subscriber_demographics` (object as on creation) are optional.', async () => {
+test(row('INU-08'), async () => {
   const { mrn, id } = await insured();
   const other = await insured();
   const move = async (at: { mrn: string; id: string }, said: string[]) => {
@@ -144,7 +145,7 @@ test('INU-08 `relationship_to_subscriber` (codes and names as on creation) and `
   ]);
 });
 
-test('INU-09 Omitted fields keep their current EMR value.', async () => {
+test(row('INU-09'), async () => {
   const { mrn, id, row } = await insured();
   const changes: [Fields, Fields][] = [
     [{ member_id: 'NEW' }, { subscriberNumber: 'NEW' }],
@@ -172,7 +173,7 @@ test('INU-09 Omitted fields keep their current EMR value.', async () => {
   ]);
 });
 
-test('INU-10 `insurance_payer_id` is valid only together with `insurance_name`.', async () => {
+test(row('INU-10'), async () => {
   const { mrn, id } = await insured();
   const together = { insurance_name: 'Mock Mutual', insurance_payer_id: 'MOC02' };
   expect((await charts.changed(mrn, id, together)).row.payerId).toBe('MOC02');
@@ -183,7 +184,7 @@ test('INU-10 `insurance_payer_id` is valid only together with `insurance_name`.'
   ]);
 });
 
-test('INU-11 Provider resolution works as on creation (id, then name plus payer id, then name; no match 404).', async () => {
+test(row('INU-11'), async () => {
   const { mrn, id } = await insured();
   const company = async (fields: Fields) => (await charts.changed(mrn, id, fields)).row.companyId;
   const named = { insurance_name: 'Mock Mutual', insurance_payer_id: 'MOC02' };
@@ -215,17 +216,17 @@ async function refusesCarriers(): Promise<void> {
   expect(await charts.insurance(id)).toStrictEqual(row);
 }
 
-test('INU-12 When the carrier is changed and the resolved insurance provider has no EMR carrier id configured, the request is rejected.', async () => {
+test(row('INU-12'), async () => {
   await refusesCarriers();
   const { mrn, id } = await insured();
   expect((await charts.changed(mrn, id, { insurance_name: 'Placebo Shield' })).row.payerId).toBe('PLS01');
 });
 
-test('DEC-191 An insurance update that changes the carrier to a provider without EMR carrier id is 400.', async () => {
+test(row('DEC-191'), async () => {
   await refusesCarriers();
 });
 
-test('INU-13 When `subscriber_demographics` is sent it must include first_name and last_name.', async () => {
+test(row('INU-13'), async () => {
   const { mrn, id } = await insured();
   const incomplete: Fields[] = [{}, { first_name: 'Sub' }, { last_name: 'Scriber' }, { ...person, first_name: '' }];
   for (const said of [{}, { relationship_to_subscriber: 'self' }, { relationship_to_subscriber: '02' }]) {
@@ -243,7 +244,7 @@ test('INU-13 When `subscriber_demographics` is sent it must include first_name a
   ]);
 });
 
-test('INU-14 When `relationship_to_subscriber` is non-self, `subscriber_demographics.first_name` and `.last_name` are required.', async () => {
+test(row('INU-14'), async () => {
   const { mrn, id, row } = await insured();
   for (const relationship_to_subscriber of [...codes.slice(1), ...names.slice(1)]) {
     await charts.refuses(400, /subscriber_demographics\.first_name/, [
@@ -261,7 +262,7 @@ test('INU-14 When `relationship_to_subscriber` is non-self, `subscriber_demograp
   }
 });
 
-test('INU-15 The outcome is `patient.insurance.updated` or `patient.insurance.failed`.', async () => {
+test(row('INU-15'), async () => {
   const { mrn, id } = await insured();
   const done = await charts.outcome(await charts.change(mrn, id, { member_id: 'KEPT' }));
   expect(done.event_type).toBe('patient.insurance.updated');

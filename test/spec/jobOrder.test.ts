@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
-import { wakeLongParked } from '../../src/workers.ts';
+import { unparkExpiredJobs } from '../../src/workers.ts';
 import { apiOf } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { endPauses, patient, setFault, until, untilEnded } from '../journeys/journey.ts';
 import { documentForm } from './documentForm.ts';
@@ -52,7 +53,7 @@ async function parkWith(mrn: string): Promise<Call> {
 
 const relink = () => world.api.link({ access_token: world.sandbox.access_token });
 
-test('DEC-280 Writes for one patient of one organization run in the order they were accepted.', async () => {
+test(row('DEC-280'), async () => {
   const { mrn } = patient(1);
   const { provider_id: provider, location_id: location } = world.sandbox.example;
   const form = documentForm(world);
@@ -76,7 +77,7 @@ test('DEC-280 Writes for one patient of one organization run in the order they w
   expect(await applied(ids)).toStrictEqual(ids);
 });
 
-test("DEC-281 Writes for different patients run in parallel, within the EMR's own limits.", async () => {
+test(row('DEC-281'), async () => {
   await setFault(world.api, 'create_telephone_encounter', 'delay', { times: 8, delay_ms: 2_000 });
   const calls = await whileNoJobStarts(world, () =>
     Promise.all(Array.from({ length: 8 }, (_, n) => accept(patient(20 + n).mrn))),
@@ -90,16 +91,16 @@ test("DEC-281 Writes for different patients run in parallel, within the EMR's ow
   expect(Math.max(...atOnce)).toBe(larkspur.limits.parallel_max);
 });
 
-test('DEC-285 A parked job waits 14 days, then fails.', async () => {
+test(row('DEC-285'), async () => {
   const parked = await parkWith(patient(30).mrn);
   const since = (age: string) =>
     world.owner`UPDATE jobs SET parked_since = now() - ${age}::text::interval WHERE id = ${parked.job_id}`;
   await since('13 days 23 hours 59 minutes');
-  await wakeLongParked(world.ctx);
+  await unparkExpiredJobs(world.ctx);
   const [row] = await world.owner`SELECT parked, state FROM jobs WHERE id = ${parked.job_id}`;
   expect(row).toMatchObject({ parked: true, state: 'queued' });
   await since('14 days 1 minute');
-  await wakeLongParked(world.ctx);
+  await unparkExpiredJobs(world.ctx);
   const event = await world.api.untilEvent(parked.job_id);
   expect(event.event_type).toBe('telephone_encounter.failed');
   expect(event.data.failure_reason).toMatch(/14 days/);
@@ -108,7 +109,7 @@ test('DEC-285 A parked job waits 14 days, then fails.', async () => {
   await relink();
 });
 
-test("DEC-286 A job parked or waiting for one account never blocks another account's work.", async () => {
+test(row('DEC-286'), async () => {
   const { mrn } = patient(40);
   const parked = await parkWith(mrn);
   const access_token = await world.api.link({ user_id: 'colleague', staff: 1 });

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { createMarker, endPauses, patient, setFault, until } from '../journeys/journey.ts';
 
@@ -39,7 +40,7 @@ async function untilRetried({ job_id }: Call, times = 1): Promise<number[]> {
 const ageRetries = ({ job_id }: Call, age: string) =>
   world.owner`UPDATE jobs SET retry_since = now() - ${age}::text::interval WHERE id = ${job_id}`;
 
-test('DEC-282 A job is retried only for what may succeed later: EMR unreachable, 5xx, 429, lock.', async () => {
+test(row('DEC-282'), async () => {
   for (const kind of ['error_500', 'error_429', 'reset']) {
     await setFault(world.api, 'list_medications', kind);
     const call = await accept({ refill_medication_name: 'Lisinopril' });
@@ -85,7 +86,7 @@ async function signInWrongly(staff: number): Promise<void> {
   });
 }
 
-test('DEC-283 Retries back off from 1 s, doubling to 60 s, with jitter.', async () => {
+test(row('DEC-283'), async () => {
   const plain_s = [1, 2, 4, 8, 16, 32, 60, 60];
   // A read that no sync makes, which would meet some of the faults.
   await setFault(world.api, 'list_medications', 'error_500', { times: plain_s.length });
@@ -107,7 +108,7 @@ test('DEC-283 Retries back off from 1 s, doubling to 60 s, with jitter.', async 
   expect(new Set(factors).size).toBeGreaterThan(1);
 });
 
-test('DEC-284 Retries go on for one hour; then the job is `failed`.', async () => {
+test(row('DEC-284'), async () => {
   await setFault(world.api, 'list_medications', 'error_500', { times: 50 });
   const call = await accept({ refill_medication_name: 'Lisinopril' });
   await untilRetried(call);
@@ -122,7 +123,7 @@ test('DEC-284 Retries go on for one hour; then the job is `failed`.', async () =
   expect(await sentFor(call)).toStrictEqual([]);
 });
 
-test('DEC-287 A apiError by the EMR is final: no retry.', async () => {
+test(row('DEC-287'), async () => {
   await setFault(world.api, create, 'refuse', { reason: 'This chart is locked.' });
   const call = await accept();
   const event = await world.api.untilEvent(call.job_id);
@@ -136,7 +137,7 @@ test('DEC-287 A apiError by the EMR is final: no retry.', async () => {
   expect(await sentFor(call)).toStrictEqual([false]);
 });
 
-test('DEC-288 An unknown outcome (answer lost) is resolved by asking the EMR for our marker before any second try.', async () => {
+test(row('DEC-288'), async () => {
   // It arrived: the EMR knows our marker, and nothing is sent again.
   await setFault(world.api, create, 'lose_answer');
   // The question fails once: until it is answered, nothing is sent.
@@ -160,7 +161,7 @@ test('DEC-288 An unknown outcome (answer lost) is resolved by asking the EMR for
   expect(await sentFor(lost)).toStrictEqual([false, true]);
 });
 
-test('DEC-289 When the EMR cannot tell the outcome, the job ends `needs_review` with a failure event and without a second write.', async () => {
+test(row('DEC-289'), async () => {
   await setFault(world.api, create, 'lose_answer');
   await setFault(world.api, 'find_receipt', 'error_500', { times: 50 });
   const call = await accept();

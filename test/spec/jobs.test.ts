@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { endPauses, endRetries, patient, setFault, until, untilFailedTry } from '../journeys/journey.ts';
 import { type Ended, ended, endedCall, endedUpload, failedFetch, refused_because, refusedWrites } from './endings.ts';
@@ -31,7 +32,7 @@ async function doubtful(): Promise<Ended> {
 
 const statusOf = async (job_id: number): Promise<string> => (await world.api.job(job_id)).status;
 
-test("DEC-276 A job's status is one of `queued`, `running`, `succeeded`, `partial`, `failed`, `needs_review`.", async () => {
+test(row('DEC-276'), async () => {
   const endings: [string, Ended][] = [
     ['succeeded', await endedCall(world)],
     ['partial', await partly()],
@@ -50,7 +51,7 @@ test("DEC-276 A job's status is one of `queued`, `running`, `succeeded`, `partia
   for (const { state } of rows) expect(known).toContain(state);
 });
 
-test('DEC-277 `GET /v1/jobs/{job_id}` has type, status, attempts, created_at, started_at, finished_at, error, event_id.', async () => {
+test(row('DEC-277'), async () => {
   const { accepted, event } = await endedCall(world);
   const failed = await refusedWrites['telephone_encounter.failed'](world);
   const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/);
@@ -71,7 +72,7 @@ test('DEC-277 `GET /v1/jobs/{job_id}` has type, status, attempts, created_at, st
   await world.api.untilEvent(job_id);
 });
 
-test('DEC-278 `GET /v1/jobs/{job_id}` has timeline[], its steps with times.', async () => {
+test(row('DEC-278'), async () => {
   const { accepted } = await endedCall(world, { refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9008' });
   const { timeline, created_at, finished_at } = (await world.api.call('GET', `/v1/jobs/${accepted.job_id}`)).body;
   const steps = timeline.map(({ step, kind }: Answer['body']) => `${kind} ${step}`);
@@ -87,7 +88,7 @@ test('DEC-278 `GET /v1/jobs/{job_id}` has timeline[], its steps with times.', as
   expect(times).toStrictEqual([...times].sort((a, b) => a - b));
 });
 
-test('DEC-279 A job ends with exactly one terminal event.', async () => {
+test(row('DEC-279'), async () => {
   await setFault(world.api, 'create_telephone_encounter', 'lose_answer');
   const first = await world.api.callIn({ patient_mrn: patient(9).mrn });
   await untilFailedTry(world.api, first.body.job_id);
@@ -107,7 +108,7 @@ test('DEC-279 A job ends with exactly one terminal event.', async () => {
   }
 });
 
-test('DEC-304 Failure events of patient, appointment, action, fetch and update carry failure_reason (text) and reasons[] { code, description }.', async () => {
+test(row('DEC-304'), async () => {
   const failures: [string, Ended][] = [['patient.live_fetch_failed', await failedFetch(world)]];
   for (const type of [
     'patient.failed',
@@ -131,7 +132,7 @@ test('DEC-304 Failure events of patient, appointment, action, fetch and update c
   }
 });
 
-test('DEC-305 The other failure events (telephone encounter, insurance, document) carry exactly the fields the specification lists.', async () => {
+test(row('DEC-305'), async () => {
   const told = {
     'telephone_encounter.failed': ['failure_reason', 'patient_mrn', 'refill_medication_name', 'telephone_encounter_id'],
     'patient.insurance.failed': ['error', 'patient_insurance_id', 'patient_mrn'],

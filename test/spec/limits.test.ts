@@ -4,6 +4,7 @@ import { rateLimiter } from '../../src/http/rateLimit.ts';
 import { startService } from '../../src/main.ts';
 import { apiOf, expectRefusal, newClient, raw } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { operationsOf } from './everyEndpoint.ts';
 import { quietSyncs } from './quietSyncs.ts';
@@ -33,7 +34,7 @@ async function flood(env: Record<string, string>, times: number): Promise<{ answ
   }
 }
 
-test('LIM-07 `GET /v1/claims` page size: 1000 accepted, 1001 refused (400).', async () => {
+test(row('LIM-07'), async () => {
   for (const page_size of [999, 1000]) {
     const { status, body } = await world.api.call('GET', `/v1/claims?page_size=${page_size}`);
     expect(status).toBe(200);
@@ -44,7 +45,7 @@ test('LIM-07 `GET /v1/claims` page size: 1000 accepted, 1001 refused (400).', as
   expectRefusal(answer, 400, 'page_size must be at most 1000', 'page_size');
 });
 
-test('DEC-061 A request over the rate limit is 429 with the header `retry-after`.', async () => {
+test(row('DEC-061'), async () => {
   const { answers, other } = await flood({ RATE_LIMIT: '1', RATE_BURST: '2' }, 12);
   const refused = answers.filter(({ status }) => status !== 200);
   expect(refused.length).toBeGreaterThan(0);
@@ -56,14 +57,14 @@ test('DEC-061 A request over the rate limit is 429 with the header `retry-after`
   expect(other.status).toBe(200);
 });
 
-test('DEC-062 The message of a 429 is `Rate limit exceeded.`.', async () => {
+test(row('DEC-062'), async () => {
   const { answers } = await flood({ RATE_LIMIT: '1', RATE_BURST: '1' }, 8);
   const refused = answers.filter(({ status }) => status === 429);
   expect(refused.length).toBeGreaterThan(0);
   for (const answer of refused) expectRefusal(answer, 429, 'Rate limit exceeded.');
 });
 
-test('DEC-358 A JSON body of 1 MB is accepted, a larger one is refused.', async () => {
+test(row('DEC-358'), async () => {
   const { client_id, client_secret, access_token, base_url, example } = world.sandbox;
   const { patient_mrn, provider_id, location_id, assigned_to_id } = example;
   const written = JSON.stringify({ patient_mrn, provider_id, location_id, assigned_to_id });
@@ -84,7 +85,7 @@ test('DEC-358 A JSON body of 1 MB is accepted, a larger one is refused.', async 
   expect((await acceptedWork(world)).jobs).toBe((before.jobs ?? 0) + 2);
 });
 
-test('DEC-359 The rate limit per client is 100 requests/s with a burst of 200.', async () => {
+test(row('DEC-359'), async () => {
   const client = await newClient(world);
   const { headers } = await ask(client.api);
   expect([headers.get('ratelimit-limit'), headers.get('ratelimit-remaining')]).toStrictEqual(['100', '199']);
@@ -105,13 +106,13 @@ test('DEC-359 The rate limit per client is 100 requests/s with a burst of 200.',
   expect([0, 9, 10, 1000, 2000, 3_600_000].map(grantedAfter)).toStrictEqual([0, 0, 1, 100, 200, 200]);
 });
 
-test('DEC-360 The rate limit is settable.', async () => {
+test(row('DEC-360'), async () => {
   const { answers } = await flood({ RATE_LIMIT: '3', RATE_BURST: '7' }, 1);
   const [headers] = answers.map((answer) => answer.headers);
   expect([headers?.get('ratelimit-limit'), headers?.get('ratelimit-remaining')]).toStrictEqual(['3', '6']);
 });
 
-test('DEC-361 Responses carry `ratelimit-*` headers.', async () => {
+test(row('DEC-361'), async () => {
   for (const { method, url } of await operationsOf(world.api, '/v1/', '/link/')) {
     const { headers } = await world.api.call(method, url);
     for (const name of ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset']) {
@@ -120,7 +121,7 @@ test('DEC-361 Responses carry `ratelimit-*` headers.', async () => {
   }
 });
 
-test('DEC-362 A string without a stated limit takes 2,000 characters; 2,001 are refused.', async () => {
+test(row('DEC-362'), async () => {
   const { org_id } = world.sandbox;
   const rule = (field: string) => `${field} exceeds maximum length of 2000 characters`;
   for (const [path, field, body] of [

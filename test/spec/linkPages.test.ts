@@ -2,16 +2,17 @@ import type { Frame } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addLinkToken } from '../../src/link/linkTokens.ts';
 import { newClient, startProduction } from '../api/support.ts';
-import { endings, focused, type LinkPlace, startLinkPlace, untilClosed } from '../browser/linkPlace.ts';
+import { endings, focused, type LinkFixture, startLink, untilClosed } from '../browser/linkFixture.ts';
 import { type LinkWindow, openLinkWindow, startLinkHost } from '../harness/linkHost.ts';
+import { row } from '../harness/row.ts';
 
-let place: LinkPlace;
+let place: LinkFixture;
 beforeAll(async () => {
-  place = await startLinkPlace();
+  place = await startLink();
 });
 afterAll(() => place.close());
 
-test('LNK-21 In update mode Link shows an abbreviated flow asking only for the minimum input needed (for example a fresh one-time code).', async () => {
+test(row('LNK-21'), async () => {
   const window = await place.open();
   const frame = await window.start(await place.expiredAccount('abbreviated', 1));
   await frame.waitForSelector('button[type="submit"]:focus');
@@ -25,7 +26,7 @@ test('LNK-21 In update mode Link shows an abbreviated flow asking only for the m
   await window.page.context().close();
 });
 
-test('DEC-096 Link may be framed by the origins registered for the client and by no other.', async () => {
+test(row('DEC-096'), async () => {
   const production = await startProduction();
   const { base_url, ctx } = production.service;
   const [registered, stranger] = [await startLinkHost(base_url), await startLinkHost(base_url)];
@@ -56,7 +57,7 @@ test('DEC-096 Link may be framed by the origins registered for the client and by
   }
 });
 
-test('DEC-097 In sandbox mode Link may also be framed by loopback origins.', async () => {
+test(row('DEC-097'), async () => {
   const [{ origins } = {}] = await place.world.owner`
     SELECT frame_origins AS origins FROM clients WHERE public_id = ${place.world.sandbox.client_id}`;
   expect(origins).toStrictEqual([]);
@@ -67,7 +68,7 @@ test('DEC-097 In sandbox mode Link may also be framed by loopback origins.', asy
   }
 });
 
-test('DEC-098 The hosted page is `{base_url}/link?token=lt_…` and returns on success to `callback_url` with `?token=pt_…`.', async () => {
+test(row('DEC-098'), async () => {
   const callback_url = `${place.host.origin}/returned`;
   const client = await newClient(place.world, { callback_urls: [callback_url] });
   const token = await place.steps.linkToken({ callback_url }, client.api);
@@ -125,7 +126,7 @@ async function messageOf(frame: Frame): Promise<string> {
   return alert.innerText();
 }
 
-test('DEC-103 Wrong credentials, wrong code, lock-out and EMR down each give a distinct plain-language message in Link.', async () => {
+test(row('DEC-103'), async () => {
   const messages: Record<string, string> = {};
   for (const [name, { fail, mend }] of Object.entries(failures)) {
     const window = await place.open();
@@ -146,7 +147,7 @@ test('DEC-103 Wrong credentials, wrong code, lock-out and EMR down each give a d
   for (const text of Object.values(messages)) expect(text).not.toMatch(/_|\b[45]\d\d\b|http/);
 });
 
-test('DEC-104 After wrong credentials, wrong code, lock-out or EMR down, Link offers a way back.', async () => {
+test(row('DEC-104'), async () => {
   for (const { staff, fail, mend } of Object.values(failures)) {
     const window = await place.open();
     const frame = await window.start(await place.steps.linkToken());
@@ -166,7 +167,7 @@ test('DEC-104 After wrong credentials, wrong code, lock-out or EMR down, Link of
   }
 });
 
-test('DEC-110 Update mode ends with `onSuccess` and a public_token whose exchange returns the same access token.', async () => {
+test(row('DEC-110'), async () => {
   const { api, sandbox } = place.world;
   const access_token = await api.link({ user_id: 'same-token', staff: 7 });
   const token = await place.steps.linkToken({ user_id: 'same-token', org_id: sandbox.org_id, access_token });
@@ -183,7 +184,7 @@ test('DEC-110 Update mode ends with `onSuccess` and a public_token whose exchang
   await window.page.context().close();
 });
 
-test('DEC-111 Link keeps its state without cookies.', async () => {
+test(row('DEC-111'), async () => {
   const window = await place.open();
   const context = window.page.context();
   // Whatever would set or read one fails.

@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { endings, focused, type LinkPlace, startLinkPlace, untilClosed } from '../browser/linkPlace.ts';
+import { endings, focused, type LinkFixture, startLink, untilClosed } from '../browser/linkFixture.ts';
 import type { LinkWindow } from '../harness/linkHost.ts';
+import { row } from '../harness/row.ts';
 
-let place: LinkPlace;
+let place: LinkFixture;
 beforeAll(async () => {
-  place = await startLinkPlace();
+  place = await startLink();
 });
 afterAll(() => place.close());
 
 const nothing = { access_token: null };
 
-test('LNK-13 The whole flow works: create link_token, open Link, onSuccess gives a public_token, exchange gives an access_token that `/v1` accepts.', async () => {
+test(row('LNK-13'), async () => {
   const { api, sandbox } = place.world;
   const body = { user_id: 'whole', org_id: 'whole', emr_name: 'larkspur', emr_instance_domain: sandbox.larkspur.url };
   const created = await api.call('POST', '/link/token/create', { body, headers: nothing });
@@ -26,7 +27,7 @@ test('LNK-13 The whole flow works: create link_token, open Link, onSuccess gives
   await window.page.context().close();
 });
 
-test('LNK-14 Link is loaded from a script at `{link_script_url}`.', async () => {
+test(row('LNK-14'), async () => {
   const { link_script_url } = place.world.sandbox;
   const { page } = await openBare();
   expect(await page.evaluate('typeof window.CobaltLink')).toBe('undefined');
@@ -35,7 +36,7 @@ test('LNK-14 Link is loaded from a script at `{link_script_url}`.', async () => 
   await page.context().close();
 });
 
-test('LNK-15 Link is started with `window.CobaltLink.init(config)` with `token` (the link_token) and `onSuccess(public_token)`, directly or from a wrapper function.', async () => {
+test(row('LNK-15'), async () => {
   // Directly.
   const window = await place.open();
   await window.page.evaluate(
@@ -73,7 +74,7 @@ async function openWrapped(token: string): Promise<LinkWindow> {
   return window;
 }
 
-test('LNK-16 Link runs as a full-screen modal (lightbox mode).', async () => {
+test(row('LNK-16'), async () => {
   const window = await place.open({ viewport: { width: 900, height: 700 } });
   const frame = await window.start(await place.steps.linkToken());
   await focused(frame, 'username');
@@ -91,7 +92,7 @@ test('LNK-16 Link runs as a full-screen modal (lightbox mode).', async () => {
   await window.page.context().close();
 });
 
-test('LNK-19 The public_token handed to onSuccess is temporary; the access_token from the exchange is permanent and differs from it.', async () => {
+test(row('LNK-19'), async () => {
   const { owner, api } = place.world;
   const window = await place.open();
   await place.signIn(window, await window.start(await place.steps.linkToken({ user_id: 'lasting' })), 3);
@@ -108,7 +109,7 @@ test('LNK-19 The public_token handed to onSuccess is temporary; the access_token
   await window.page.context().close();
 });
 
-test('DEC-089 The Link script is served at `{base_url}/link/v1/link.js`.', async () => {
+test(row('DEC-089'), async () => {
   const { base_url, link_script_url } = place.world.sandbox;
   expect(link_script_url).toBe(`${base_url}/link/v1/link.js`);
   const answer = await fetch(`${base_url}/link/v1/link.js`);
@@ -116,7 +117,7 @@ test('DEC-089 The Link script is served at `{base_url}/link/v1/link.js`.', async
   expect(await answer.text()).toMatch(/CobaltLink/);
 });
 
-test('DEC-090 The Link script defines `window.CobaltLink.init({ token, onSuccess, onExit, onEvent })`.', async () => {
+test(row('DEC-090'), async () => {
   const window = await place.open();
   // Each of the four is used: Link opens for the token, tells its steps, and ends in either callback.
   const frame = await window.start(await place.steps.linkToken());
@@ -133,7 +134,7 @@ test('DEC-090 The Link script defines `window.CobaltLink.init({ token, onSuccess
   await window.page.context().close();
 });
 
-test('DEC-091 Of the `init` settings only `token` and `onSuccess` are required.', async () => {
+test(row('DEC-091'), async () => {
   const window = await place.open();
   const start = (settings: string) =>
     window.page.evaluate(
@@ -157,7 +158,7 @@ test('DEC-091 Of the `init` settings only `token` and `onSuccess` are required.'
   await window.page.context().close();
 });
 
-test('DEC-092 `init` returns a handle with `open`, `exit`, `destroy`.', async () => {
+test(row('DEC-092'), async () => {
   const window = await place.open();
   const dialogs = () => window.page.locator('dialog').count();
   await focused(await window.start(await place.steps.linkToken()), 'username');
@@ -172,7 +173,7 @@ test('DEC-092 `init` returns a handle with `open`, `exit`, `destroy`.', async ()
   await window.page.context().close();
 });
 
-test('DEC-093 A Link session makes exactly one terminal callback.', async () => {
+test(row('DEC-093'), async () => {
   const window = await place.open();
   const everything = 'handle.exit(); handle.exit(); handle.destroy(); handle.exit(); handle.open()';
   await focused(await window.start(await place.steps.linkToken()), 'username');
@@ -191,7 +192,7 @@ test('DEC-093 A Link session makes exactly one terminal callback.', async () => 
   await window.page.context().close();
 });
 
-test("DEC-094 The modal is an iframe on the service's origin, full screen with a dark overlay.", async () => {
+test(row('DEC-094'), async () => {
   const window = await place.open({ viewport: { width: 900, height: 700 } });
   const frame = await window.start(await place.steps.linkToken());
   await focused(frame, 'username');
@@ -213,7 +214,7 @@ test("DEC-094 The modal is an iframe on the service's origin, full screen with a
   await window.page.context().close();
 });
 
-test('DEC-095 Escape closes the Link modal.', async () => {
+test(row('DEC-095'), async () => {
   const window = await place.open();
   for (const where of ['in the page', 'on the overlay']) {
     await focused(await window.start(await place.steps.linkToken()), 'username');

@@ -3,6 +3,7 @@ import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
 import { expectRefusal, newClient, type OtherClient } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { addPlainEmr } from '../harness/plainEmr.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { quietSyncs } from './quietSyncs.ts';
 
@@ -38,7 +39,7 @@ async function expectNoToken(answer: Promise<Answer>, message: string | RegExp, 
   expect(await tokens()).toBe(before);
 }
 
-test('LNK-01 `POST /link/token/create` takes the headers client_id and client_secret and no access_token; content type is JSON.', async () => {
+test(row('LNK-01'), async () => {
   expect((await create(inOld())).status).toBe(200);
   for (const header of ['client_id', 'client_secret']) {
     const answer = await create(inOld(), world.api, { access_token: null, [header]: null });
@@ -51,7 +52,7 @@ test('LNK-01 `POST /link/token/create` takes the headers client_id and client_se
   }
 });
 
-test("LNK-02 `user_id` (string) is required: the end user's unique id in the client's system.", async () => {
+test(row('LNK-02'), async () => {
   for (const user_id of [undefined, null, '']) {
     await expectNoToken(create(inOld({ user_id })), 'Missing required field: user_id', 'user_id');
   }
@@ -63,7 +64,7 @@ test("LNK-02 `user_id` (string) is required: the end user's unique id in the cli
   expect(await world.api.link({ user_id: 'unique-1', staff: 1 })).toBe(first);
 });
 
-test('LNK-03 `user_id` must not hold personal data such as an e-mail address or a phone number.', async () => {
+test(row('LNK-03'), async () => {
   for (const user_id of [
     'jane@example.org',
     'Jane <jane@example.org>',
@@ -78,7 +79,7 @@ test('LNK-03 `user_id` must not hold personal data such as an e-mail address or 
   }
 });
 
-test("LNK-04 `org_id` (string) is required: the client-chosen id of the user's organization.", async () => {
+test(row('LNK-04'), async () => {
   for (const org_id of [undefined, null, '']) {
     await expectNoToken(create(inOld({ org_id })), 'Missing required field: org_id', 'org_id');
   }
@@ -92,7 +93,7 @@ test("LNK-04 `org_id` (string) is required: the client-chosen id of the user's o
   expect(accounts.map((each) => each.org_id)).toStrictEqual([org_id, world.sandbox.org_id]);
 });
 
-test('LNK-05 `emr_name` (string) is required for the first user of a new organization and optional once that organization has had its first successful link.', async () => {
+test(row('LNK-05'), async () => {
   const org_id = 'named-org';
   const missing = 'Missing required field: emr_name';
   await expectNoToken(create(inNew({ org_id, emr_name: undefined })), missing, 'emr_name');
@@ -107,7 +108,7 @@ test('LNK-05 `emr_name` (string) is required for the first user of a new organiz
   expect((await create(inNew({ org_id, user_id: 'user-2', emr_name: undefined }))).status).toBe(200);
 });
 
-test('LNK-06 `emr_instance_domain` (string, URL of the EMR instance) is required for the first user of a new organization and optional once that organization has had its first successful link.', async () => {
+test(row('LNK-06'), async () => {
   const org_id = 'placed-org';
   const bare = inNew({ org_id, emr_instance_domain: undefined });
   const missing = 'Missing required field: emr_instance_domain';
@@ -125,7 +126,7 @@ test('LNK-06 `emr_instance_domain` (string, URL of the EMR instance) is required
   expect((await create({ ...bare, user_id: 'user-2' })).status).toBe(200);
 });
 
-test('LNK-07 The requirements on `emr_instance_domain` are those of the EMR named (they vary by EMR).', async () => {
+test(row('LNK-07'), async () => {
   // An EMR whose instances lie below a path, unlike Larkspur's.
   addPlainEmr(world, { refuseAddress: (url) => (url.pathname === '/' ? 'must name a path.' : undefined) });
   const bare = 'https://emr.example.org';
@@ -142,26 +143,26 @@ test('LNK-07 The requirements on `emr_instance_domain` are those of the EMR name
   await expectNoToken(at('plain', bare), 'emr_instance_domain must name a path.', field);
 });
 
-test('LNK-09 `POST /link/token/create` answers `{ success: boolean, token: string }`, token being the link_token.', async () => {
+test(row('LNK-09'), async () => {
   const { status, body } = await create(inNew({ org_id: 'answered-org' }));
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, token: expect.any(String) });
   expect((await steps.signIn(body.token, 5)).status).toBe(200);
 });
 
-test('DEC-073 `POST /link/token/create`: a `user_id` that looks like an e-mail address is 400.', async () => {
+test(row('DEC-073'), async () => {
   for (const user_id of [
     'jane@example.org',
     'JANE.DOE+x@MAIL.EXAMPLE.ORG',
     'Jane Doe <jane@example.org>',
     'user:jane@example.co.uk',
   ]) {
-    await expectNoToken(create(inOld({ user_id })), /^user_id must not hold personal data/, 'user_id');
+    await expectNoToken(create(inOld({ user_id })), /^user_id must not contain personal data/, 'user_id');
   }
   expect((await create(inOld({ user_id: 'jane@clinic' }))).status).toBe(200);
 });
 
-test('DEC-074 `POST /link/token/create`: a `user_id` that looks like a phone number is 400.', async () => {
+test(row('DEC-074'), async () => {
   for (const user_id of [
     '+1 202 555 0143',
     '+12025550143',
@@ -170,14 +171,14 @@ test('DEC-074 `POST /link/token/create`: a `user_id` that looks like a phone num
     '12025550143',
     '555-0143',
   ]) {
-    await expectNoToken(create(inOld({ user_id })), /^user_id must not hold personal data/, 'user_id');
+    await expectNoToken(create(inOld({ user_id })), /^user_id must not contain personal data/, 'user_id');
   }
   for (const user_id of ['8842', '12345678', '20255501431234567', '12345678-1234-1234-1234-123456789012']) {
     expect((await create(inOld({ user_id }))).status, user_id).toBe(200);
   }
 });
 
-test('DEC-075 An unknown `emr_name` is 400 with a message listing the supported names.', async () => {
+test(row('DEC-075'), async () => {
   const { emrs } = (await world.api.call('GET', '/link/emrs', { headers: { access_token: null } })).body;
   expect(emrs.length).toBeGreaterThan(0);
   for (const emr_name of ['epic', 'larkspur ', '__proto__', 'Larkspurs']) {
@@ -188,7 +189,7 @@ test('DEC-075 An unknown `emr_name` is 400 with a message listing the supported 
   }
 });
 
-test('DEC-076 For a new `org_id`, `emr_name` and then `emr_instance_domain` are required, asked for in that order.', async () => {
+test(row('DEC-076'), async () => {
   const neither = inNew({ emr_name: undefined, emr_instance_domain: undefined });
   await expectNoToken(create(neither), 'Missing required field: emr_name', 'emr_name');
   const named = { ...neither, emr_name: 'larkspur' };
@@ -198,7 +199,7 @@ test('DEC-076 For a new `org_id`, `emr_name` and then `emr_instance_domain` are 
   await expectNoToken(create(inOld(), other.api), 'Missing required field: emr_name', 'emr_name');
 });
 
-test('DEC-077 For an existing `org_id`, `emr_name` and `emr_instance_domain` may be omitted.', async () => {
+test(row('DEC-077'), async () => {
   const emr_instance_domain = world.sandbox.larkspur.url;
   for (const fields of [
     {},
@@ -212,7 +213,7 @@ test('DEC-077 For an existing `org_id`, `emr_name` and `emr_instance_domain` may
   }
 });
 
-test('DEC-078 For an existing `org_id`, an `emr_name` or `emr_instance_domain` that does not match is 400.', async () => {
+test(row('DEC-078'), async () => {
   addPlainEmr(world);
   const name = 'emr_name does not match the EMR of this organization.';
   await expectNoToken(create(inOld({ emr_name: 'plain' })), name, 'emr_name');

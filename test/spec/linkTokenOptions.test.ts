@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal, newClient, type OtherClient, startProduction } from '../api/support.ts';
 import type { Api } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { quietSyncs } from './quietSyncs.ts';
 
@@ -33,7 +34,7 @@ const anew = (fields: Record<string, unknown> = {}) => ({
 });
 const tokens = async () => (await world.owner`SELECT FROM link_tokens`).length;
 
-test("DEC-079 Update mode with an `access_token` that is not this client's is 404 `User not found.`.", async () => {
+test(row('DEC-079'), async () => {
   const before = await tokens();
   for (const access_token of [foreign_token, 'nonsense', '']) {
     expectRefusal(await create({ ...mine(), access_token }), 404, 'User not found.', 'access_token');
@@ -44,7 +45,7 @@ test("DEC-079 Update mode with an `access_token` that is not this client's is 40
   expect((await create(theirs(), other.api)).status).toBe(200);
 });
 
-test('DEC-080 Update mode with an `access_token` that is not of that user_id and org_id is 404 `User not found.`.', async () => {
+test(row('DEC-080'), async () => {
   await world.api.link({ user_id: 'colleague', staff: 2 });
   await world.api.link({ org_id: 'second-org', staff: 2 });
   const before = await tokens();
@@ -60,7 +61,7 @@ test('DEC-080 Update mode with an `access_token` that is not of that user_id and
   expect((await create(mine())).status).toBe(200);
 });
 
-test('DEC-081 `POST /link/token/create` takes an optional `callback_url`, which must be registered for the client.', async () => {
+test(row('DEC-081'), async () => {
   const callback_url = 'https://app.example.org/linked';
   expect((await create(anew(), other.api)).status).toBe(200);
   expect((await create(anew({ callback_url }), other.api)).status).toBe(200);
@@ -75,7 +76,7 @@ test('DEC-081 `POST /link/token/create` takes an optional `callback_url`, which 
   expect(await tokens()).toBe(before);
 });
 
-test('DEC-082 `POST /link/token/create` takes an optional `language`, `en` or `es`.', async () => {
+test(row('DEC-082'), async () => {
   for (const language of [undefined, 'en', 'es']) expect((await create(anew({ language }))).status).toBe(200);
   const before = await tokens();
   for (const language of ['EN', 'fr', 'en-US', '', null, 1]) {
@@ -84,7 +85,7 @@ test('DEC-082 `POST /link/token/create` takes an optional `language`, `en` or `e
   expect(await tokens()).toBe(before);
 });
 
-test('DEC-083 `emr_name` is matched without regard to case.', async () => {
+test(row('DEC-083'), async () => {
   for (const emr_name of ['larkspur', 'Larkspur', 'LARKSPUR', 'larKSpur']) {
     expect((await create(anew({ emr_name }))).status, emr_name).toBe(200);
     const { user_id, org_id } = mine();
@@ -92,7 +93,7 @@ test('DEC-083 `emr_name` is matched without regard to case.', async () => {
   }
 });
 
-test('DEC-085 `emr_instance_domain` passes the same outbound guard as webhook URLs.', async () => {
+test(row('DEC-085'), async () => {
   const production = await startProduction({ OUTBOUND_ALLOW: 'emr.internal,10.1.2.3:8443' });
   try {
     for (const api of [world.api, production.api]) {

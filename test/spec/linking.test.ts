@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
 import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { freePort, startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { setFault, until } from '../journeys/journey.ts';
 import { quietSyncs } from './quietSyncs.ts';
@@ -31,7 +32,7 @@ const usernameOf = (staff: number) => world.sandbox.larkspur.staff[staff]?.usern
 const invalid = 'Invalid or expired public_token.';
 const published = async (staff = 3) => (await steps.signIn(await steps.linkToken(), staff)).body.public_token;
 
-test('LNK-10 `GET /link/token/exchange` takes the headers client_id and client_secret and no access_token.', async () => {
+test(row('LNK-10'), async () => {
   const path = `/link/token/exchange?public_token=${await published()}`;
   for (const header of ['client_id', 'client_secret']) {
     const answer = await world.api.call('GET', path, { headers: { ...headers, [header]: null } });
@@ -40,7 +41,7 @@ test('LNK-10 `GET /link/token/exchange` takes the headers client_id and client_s
   expect((await world.api.call('GET', path, { headers })).status).toBe(200);
 });
 
-test('LNK-11 Query `public_token` (string) is required.', async () => {
+test(row('LNK-11'), async () => {
   const missing = 'Missing required field: public_token';
   for (const query of ['', '?public_token=', '?public_token']) {
     const answer = await world.api.call('GET', `/link/token/exchange${query}`, { headers });
@@ -50,7 +51,7 @@ test('LNK-11 Query `public_token` (string) is required.', async () => {
   expectRefusal(twice, 400, 'public_token must be a string', 'public_token');
 });
 
-test('LNK-12 `GET /link/token/exchange` answers `{ success: boolean, token: string }`, token being the permanent access_token.', async () => {
+test(row('LNK-12'), async () => {
   const { status, body } = await steps.exchange(await published());
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, token: expect.any(String) });
@@ -58,13 +59,13 @@ test('LNK-12 `GET /link/token/exchange` answers `{ success: boolean, token: stri
   expect(answer.status).toBe(200);
 });
 
-test('DEC-086 `GET /link/token/exchange` with an unknown public_token is 400 `Invalid or expired public_token.`.', async () => {
+test(row('DEC-086'), async () => {
   for (const token of ['pt_nonsense', 'x', await steps.linkToken(), world.sandbox.access_token, '%20']) {
     expectRefusal(await steps.exchange(token), 400, invalid, 'public_token');
   }
 });
 
-test('DEC-087 `GET /link/token/exchange` with a used or expired public_token is 400 `Invalid or expired public_token.`.', async () => {
+test(row('DEC-087'), async () => {
   const used = await published();
   expect((await steps.exchange(used)).status).toBe(200);
   expectRefusal(await steps.exchange(used), 400, invalid, 'public_token');
@@ -73,13 +74,13 @@ test('DEC-087 `GET /link/token/exchange` with a used or expired public_token is 
   expectRefusal(await steps.exchange(expired), 400, invalid, 'public_token');
 });
 
-test("DEC-088 `GET /link/token/exchange` with another client's public_token is 400 `Invalid or expired public_token.`.", async () => {
+test(row('DEC-088'), async () => {
   const token = await published();
   expectRefusal(await steps.exchange(token, other.api), 400, invalid, 'public_token');
   expect((await steps.exchange(token)).status).toBe(200);
 });
 
-test('DEC-100 `GET /link/emrs` (client credentials) lists the supported EMRs with their credential fields and capabilities.', async () => {
+test(row('DEC-100'), async () => {
   const { status, body } = await world.api.call('GET', '/link/emrs', { headers });
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, emrs: expect.any(Array) });
@@ -109,7 +110,7 @@ test('DEC-100 `GET /link/emrs` (client credentials) lists the supported EMRs wit
   }
 });
 
-test('DEC-101 Linking runs a real login at the EMR.', async () => {
+test(row('DEC-101'), async () => {
   // Faults that harm nothing, and are gone once the EMR has met them.
   for (const operation of ['login', 'login_code']) await setFault(world.api, operation, 'delay', { delay_ms: 1 });
   const waiting = async () => {
@@ -122,7 +123,7 @@ test('DEC-101 Linking runs a real login at the EMR.', async () => {
   expect(await waiting()).toBe(0);
 });
 
-test('DEC-102 Linking asks for a one-time code when the EMR asks for it.', async () => {
+test(row('DEC-102'), async () => {
   const token = await steps.linkToken();
   // Not before the EMR does: it first wants the right password.
   const credentials = { username: usernameOf(2), password: 'wrong' };
@@ -134,7 +135,7 @@ test('DEC-102 Linking asks for a one-time code when the EMR asks for it.', async
   expect((await steps.signIn(token, 2)).status).toBe(200);
 });
 
-test('DEC-105 Nothing is stored until the EMR login succeeds.', async () => {
+test(row('DEC-105'), async () => {
   const dark = `http://127.0.0.1:${await freePort()}`;
   const nowhere = await steps.linkToken({ emr_instance_domain: dark });
   const token = await steps.linkToken();
@@ -154,7 +155,7 @@ test('DEC-105 Nothing is stored until the EMR login succeeds.', async () => {
   expect(await held()).not.toStrictEqual(before);
 });
 
-test('DEC-106 After linking, the first sync of that organization is queued at once.', async () => {
+test(row('DEC-106'), async () => {
   const org_id = 'fresh-org';
   expect((await steps.signIn(await steps.linkToken({ org_id }), 4)).status).toBe(200);
   const jobs = await world.owner`SELECT jobs.type FROM jobs JOIN organizations ON organizations.id = organization_id
@@ -162,7 +163,7 @@ test('DEC-106 After linking, the first sync of that organization is queued at on
   expect(jobs.map(({ type }) => type)).toStrictEqual(['sync']);
 });
 
-test('DEC-107 An organization comes to exist at its first successful link: a mistyped domain of an unfinished link does not stick.', async () => {
+test(row('DEC-107'), async () => {
   const org_id = 'mistyped-org';
   const dark = `http://127.0.0.1:${await freePort()}`;
   const wrong = await steps.linkToken({ org_id, emr_instance_domain: dark });
@@ -177,7 +178,7 @@ test('DEC-107 An organization comes to exist at its first successful link: a mis
   expect((await world.api.call('POST', '/link/token/create', { body, headers })).status).toBe(400);
 });
 
-test('DEC-108 An `emr_instance_domain` without scheme means https.', async () => {
+test(row('DEC-108'), async () => {
   for (const domain of ['emr.example.org', 'emr.example.org:8443']) {
     const org_id = `bare ${domain}`;
     await steps.linkToken({ org_id, emr_instance_domain: domain });
@@ -192,7 +193,7 @@ test('DEC-108 An `emr_instance_domain` without scheme means https.', async () =>
   expect(linked).not.toBe(200);
 });
 
-test('DEC-109 The same user_id and org_id linked again is the same account with the same access token.', async () => {
+test(row('DEC-109'), async () => {
   const who = { user_id: 'again', org_id: 'again-org' };
   const first = await world.api.link({ ...who, staff: 7 });
   const accounts = () => world.owner`SELECT id FROM accounts WHERE user_id = 'again'`;

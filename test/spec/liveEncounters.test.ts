@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { openChart } from '../journeys/journey.ts';
 import { isoDay } from './emrRecords.ts';
@@ -41,7 +42,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('LFP-02 `last_appointment_date` is derived from the encounters array: the most recent appointment date.', async () => {
+test(row('LFP-02'), async () => {
   const ahead = `01/02/${new Date().getUTCFullYear() + 2}`;
   const often = await seen('03/04/2025', '11/30/2025', '12/01/2024', ahead);
   const { data } = await fetchLive(world.api, { search_by: 'mrn', mrn: often });
@@ -51,7 +52,7 @@ test('LFP-02 `last_appointment_date` is derived from the encounters array: the m
   expect(never.data).toMatchObject({ encounters: [], last_appointment_date: null });
 });
 
-test('LFP-24 `encounters[]` holds past and upcoming appointments.', async () => {
+test(row('LFP-24'), async () => {
   const { rows } = (await world.api.control('GET', '/control/appointments?patientId=10001')).body;
   const ids = told.filter((each) => each.visit_type !== 'TEL').map(({ id }) => id);
   expect(ids.sort()).toStrictEqual(rows.map(({ appointmentId }: Body) => appointmentId).sort());
@@ -60,7 +61,7 @@ test('LFP-24 `encounters[]` holds past and upcoming appointments.', async () => 
   expect(told.some(({ date }) => date > today)).toBe(true);
 });
 
-test('LFP-25 `encounters[].id` is present, `.date` has the form `YYYY-MM-DD` and `.start_time` `HH:MM` 24-hour.', () => {
+test(row('LFP-25'), () => {
   expect(known.some(({ startTime }) => startTime > '13:00')).toBe(true);
   expect(told.map(({ id, date, start_time }) => ({ id, date, start_time }))).toStrictEqual(
     known.map((each) => ({ id: each.encounterId, date: isoDay(each.date), start_time: each.startTime })),
@@ -72,7 +73,7 @@ test('LFP-25 `encounters[].id` is present, `.date` has the form `YYYY-MM-DD` and
   }
 });
 
-test('LFP-26 `encounters[].visit_type` is the EMR code (for example `TEL` for a telephone encounter) and `.status` is present.', () => {
+test(row('LFP-26'), () => {
   expect(calls().length).toBeGreaterThan(0);
   expect(new Set(known.map(({ visitType }) => visitType)).size).toBeGreaterThan(3);
   expect(told.map(({ visit_type, status }) => [visit_type, status])).toStrictEqual(
@@ -81,7 +82,7 @@ test('LFP-26 `encounters[].visit_type` is the EMR code (for example `TEL` for a 
   for (const { status } of told) expect(status).toMatch(/./);
 });
 
-test('LFP-27 `encounters[]` has provider_ehr_id, provider_first_name, provider_last_name.', () => {
+test(row('LFP-27'), () => {
   expect(known.some(({ providerFirstName, providerLastName }) => providerFirstName && providerLastName)).toBe(true);
   for (const each of known) {
     expect(toldOf(each)).toMatchObject({
@@ -92,19 +93,19 @@ test('LFP-27 `encounters[]` has provider_ehr_id, provider_first_name, provider_l
   }
 });
 
-test('LFP-28 `encounters[]` has reason, facility_name, facility_id.', () => {
+test(row('LFP-28'), () => {
   expect(known.some(({ reason, facilityName }) => reason && facilityName)).toBe(true);
   for (const { reason, facilityName, facilityId, ...each } of known) {
     expect(toldOf(each)).toMatchObject({ reason, facility_name: facilityName, facility_id: facilityId });
   }
 });
 
-test('LFP-29 `encounters[].locked` is the string `true` or `false`.', () => {
+test(row('LFP-29'), () => {
   expect(new Set(known.map(({ lockedFlag }) => lockedFlag))).toStrictEqual(new Set(['Y', 'N']));
   for (const each of known) expect(toldOf(each).locked).toBe(each.lockedFlag === 'Y' ? 'true' : 'false');
 });
 
-test('LFP-30 An encounter with visit_type `TEL` carries in addition caller, message, actions, notes, assigned_to, answered_by, priority, has_attachment.', () => {
+test(row('LFP-30'), () => {
   expect(calls().some(({ actions, caller, message }) => actions.length > 0 && caller && message)).toBe(true);
   for (const call of calls()) {
     expect(toldOf(call)).toMatchObject({
@@ -124,7 +125,7 @@ test('LFP-30 An encounter with visit_type `TEL` carries in addition caller, mess
   }
 });
 
-test('LFP-31 Encounter values vary by EMR and visit type: an encounter that lacks some is still delivered, with what is unknown as null.', () => {
+test(row('LFP-31'), () => {
   const unnamed = { provider_first_name: null, provider_last_name: null, facility_name: null };
   expect(told.find(({ date }) => date === '2024-01-02')).toMatchObject({
     ...unnamed,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { openChart, setFault } from '../journeys/journey.ts';
 import { isoDay } from './emrRecords.ts';
@@ -54,7 +55,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('LFP-01 The patient object carries the convenience fields `insurance_name` and `insurance_subscriber_number`.', async () => {
+test(row('LFP-01'), async () => {
   const [patient] = (await world.api.control('GET', `/control/patients?mrn=${mrn}`)).body.rows;
   expect(patient.primaryInsuranceName).toMatch(/\w/);
   expect(whole).toMatchObject({
@@ -63,14 +64,14 @@ test('LFP-01 The patient object carries the convenience fields `insurance_name` 
   });
 });
 
-test("LFP-03 `insurances[]` is returned only when the request's include contains `insurances`.", async () => {
+test(row('LFP-03'), async () => {
   expect(await fetched()).not.toHaveProperty('insurances');
   expect(await fetched({ include: [] })).not.toHaveProperty('insurances');
   expect(await fetched({ include: '' })).not.toHaveProperty('insurances');
   expect(whole.insurances).toHaveLength(2);
 });
 
-test('LFP-04 `insurances[]` is supported for the restricted EMR only.', async () => {
+test(row('LFP-04'), async () => {
   await quietSyncs(world);
   const plain = await linkPlainEmr(world, { synced: false });
   const body = { search_by: 'mrn', mrn, include: 'insurances' };
@@ -82,7 +83,7 @@ test('LFP-04 `insurances[]` is supported for the restricted EMR only.', async ()
   expect(whole).toHaveProperty('insurances');
 });
 
-test('LFP-05 `insurances[].emr_insurance_id` is a string, the stable EMR insurance record id: the same in two fetches and usable as path of the insurance update.', async () => {
+test(row('LFP-05'), async () => {
   const known = (await rows('patient-insurances')).map(({ insuranceId }) => insuranceId);
   const told = async () =>
     (await fetched({ include: 'insurances' })).insurances.map((each: Body) => each.emr_insurance_id);
@@ -96,13 +97,13 @@ test('LFP-05 `insurances[].emr_insurance_id` is a string, the stable EMR insuran
   expect(await told()).toStrictEqual(known);
 });
 
-test('LFP-06 `insurances[].priority` is an integer.', async () => {
+test(row('LFP-06'), async () => {
   const known = (await rows('patient-insurances')).map(({ priority }) => priority);
   expect(known).toStrictEqual([1, 2]);
   expect(whole.insurances.map(({ priority }: Body) => priority)).toStrictEqual(known);
 });
 
-test('LFP-07 `insurances[]` has the strings insurance_ehr_id, insurance_name, insurance_subscriber_number, group_id, plan_begin_date.', async () => {
+test(row('LFP-07'), async () => {
   const known = await rows('patient-insurances');
   for (const [n, each] of known.entries()) {
     expect(whole.insurances[n]).toMatchObject({
@@ -118,7 +119,7 @@ test('LFP-07 `insurances[]` has the strings insurance_ehr_id, insurance_name, in
   }
 });
 
-test('LFP-08 `insurances[].copayment`, `.relationship_to_subscriber`, `.guarantor_id` are each a string or null.', async () => {
+test(row('LFP-08'), async () => {
   const [{ guarantorId, copayment }] = await rows('patient-insurances');
   const [first, second] = whole.insurances;
   expect(first).toMatchObject({ copayment, relationship_to_subscriber: '02', guarantor_id: guarantorId });
@@ -126,11 +127,11 @@ test('LFP-08 `insurances[].copayment`, `.relationship_to_subscriber`, `.guaranto
   expect(second).toMatchObject({ copayment: null, relationship_to_subscriber: null, guarantor_id: null });
 });
 
-test('LFP-09 `insurances[].is_guarantor_patient` is a boolean.', () => {
+test(row('LFP-09'), () => {
   expect(whole.insurances.map((each: Body) => each.is_guarantor_patient)).toStrictEqual([false, true]);
 });
 
-test('LFP-10 `guarantors[]` [R] has id, name, dob.', async () => {
+test(row('LFP-10'), async () => {
   const known = await rows('guarantors');
   expect(known).toHaveLength(6);
   expect(whole.guarantors.map(({ id, name, dob }: Body) => ({ id, name, dob }))).toStrictEqual(
@@ -138,36 +139,36 @@ test('LFP-10 `guarantors[]` [R] has id, name, dob.', async () => {
   );
 });
 
-test('LFP-11 `guarantors[].relationship` is one of `self`, `spouse`, `child`, `other`.', () => {
+test(row('LFP-11'), () => {
   const told = whole.guarantors.map(({ name, relationship }: Body) => [name.slice('Robin Payer'.length), relationship]);
   expect(Object.fromEntries(told)).toStrictEqual(relationships);
 });
 
-test('LFP-12 `guarantors[].is_guarantor_patient` is a boolean.', () => {
+test(row('LFP-12'), () => {
   for (const { relationship, is_guarantor_patient } of whole.guarantors) {
     expect(is_guarantor_patient).toBe(relationship === 'self');
   }
 });
 
-test('LFP-13 `guarantors` is an empty array if the guarantor lookup fails (the fetch itself still succeeds).', async () => {
+test(row('LFP-13'), async () => {
   await setFault(world.api, 'list_guarantors', 'error_500');
   const event = await fetchLive(world.api, { search_by: 'mrn', mrn });
   expect(event.event_type).toBe('patient.live_fetch_completed');
   expect(event.data).toMatchObject({ success: true, mrn, guarantors: [] });
 });
 
-test('LFP-14 `patient_balance` and `account_balance` [R] are numbers in dollars.', () => {
+test(row('LFP-14'), () => {
   expect(whole).toMatchObject({ patient_balance: 42.5, account_balance: 1307.09 });
 });
 
-test('LFP-15 `patient_balance` and `account_balance` are both null if the lookup fails.', async () => {
+test(row('LFP-15'), async () => {
   await setFault(world.api, 'get_balances', 'error_500');
   const event = await fetchLive(world.api, { search_by: 'mrn', mrn });
   expect(event.event_type).toBe('patient.live_fetch_completed');
   expect(event.data).toMatchObject({ mrn, patient_balance: null, account_balance: null });
 });
 
-test('LFP-16 `alerts` [R] is an object with billing_alert (boolean) and billing_notes (string or null).', async () => {
+test(row('LFP-16'), async () => {
   expect(whole.alerts).toMatchObject({ billing_alert: true, billing_notes: 'Ask for the new card.' });
   // This patient has no alerts at the clinic.
   const quiet = (await world.api.control('POST', '/control/patients', { firstName: 'Q', lastName: 'Quiet' })).body.mrn;
@@ -175,7 +176,7 @@ test('LFP-16 `alerts` [R] is an object with billing_alert (boolean) and billing_
   expect(alerts).toStrictEqual({ billing_alert: false, billing_notes: null, global_alerts: [] });
 });
 
-test('LFP-17 `alerts.global_alerts[]` has name, alert_type, notes, priority, expiry_date.', async () => {
+test(row('LFP-17'), async () => {
   const [{ globalAlerts }] = await rows('alerts');
   expect(globalAlerts.length).toBeGreaterThan(0);
   expect(whole.alerts.global_alerts).toStrictEqual(
@@ -189,20 +190,20 @@ test('LFP-17 `alerts.global_alerts[]` has name, alert_type, notes, priority, exp
   );
 });
 
-test('LFP-18 `alerts` is null if the lookup fails.', async () => {
+test(row('LFP-18'), async () => {
   await setFault(world.api, 'get_alerts', 'error_500');
   const event = await fetchLive(world.api, { search_by: 'mrn', mrn });
   expect(event.event_type).toBe('patient.live_fetch_completed');
   expect(event.data).toMatchObject({ mrn, alerts: null });
 });
 
-test('LFP-19 `medications[]` lists active medications only.', () => {
+test(row('LFP-19'), () => {
   const taken = medications.filter(({ activeFlag }) => activeFlag === 'Y');
   expect([taken.length, medications.length]).toStrictEqual([2, 3]);
   expect(whole.medications.map(({ name }: Body) => name)).toStrictEqual(taken.map(({ name }) => name));
 });
 
-test('LFP-20 `medications[]` has name, strength, frequency, notes, and refills as a string.', () => {
+test(row('LFP-20'), () => {
   const taken = medications.filter(({ activeFlag }) => activeFlag === 'Y');
   for (const [n, { name, strength, frequency, notes, refills }] of taken.entries()) {
     expect(whole.medications[n]).toMatchObject({ name, strength, frequency, notes, refills });
@@ -210,13 +211,13 @@ test('LFP-20 `medications[]` has name, strength, frequency, notes, and refills a
   }
 });
 
-test('LFP-21 `medications[].start_date` has the form `MM/DD/YYYY`.', () => {
+test(row('LFP-21'), () => {
   const taken = medications.filter(({ activeFlag }) => activeFlag === 'Y');
   expect(whole.medications.map((each: Body) => each.start_date)).toStrictEqual(taken.map((each) => each.startDate));
   for (const { start_date } of whole.medications) expect(start_date).toMatch(/^(0[1-9]|1[0-2])\/[0-3]\d\/\d{4}$/);
 });
 
-test('LFP-22 `pharmacies[]` has pharmacy_id, name, address (street), city, state, zip, phone.', () => {
+test(row('LFP-22'), () => {
   expect(pharmacies).toHaveLength(2);
   expect(whole.pharmacies.map(({ is_primary: _, ...shown }: Body) => shown)).toStrictEqual(
     pharmacies.map(({ pharmacyId, name, phone, address }) => ({
@@ -231,7 +232,7 @@ test('LFP-22 `pharmacies[]` has pharmacy_id, name, address (street), city, state
   );
 });
 
-test('LFP-23 `pharmacies[].is_primary` is the string `0` or `1`.', () => {
+test(row('LFP-23'), () => {
   const known = pharmacies.map(({ primaryFlag }) => (primaryFlag === 'Y' ? '1' : '0'));
   expect(new Set(known)).toStrictEqual(new Set(['0', '1']));
   expect(whole.pharmacies.map((each: Body) => each.is_primary)).toStrictEqual(known);

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { appliedMarkers, createMarker, patient, until, untilEnded } from '../journeys/journey.ts';
 import { endedCall } from './endings.ts';
@@ -49,7 +50,7 @@ async function loginEvents(): Promise<Answer['body'][]> {
 
 const relink = () => world.api.link({ access_token: world.sandbox.access_token });
 
-test('ERR-01 Error bodies hold `success: false` and `message` (string); `error` stands only in the login_required body.', async () => {
+test(row('ERR-01'), async () => {
   const { api } = world;
   const hook = { webhook_url: 'http://10.0.0.1/' };
   const key = { 'idempotency-key': 'error bodies' };
@@ -78,7 +79,7 @@ test('ERR-01 Error bodies hold `success: false` and `message` (string); `error` 
   expect((await api.callIn()).body).toHaveProperty('error', 'login_required');
 });
 
-test("ERR-02 login_required is HTTP 403 with `{ success: false, error: 'login_required', message }`, the message saying that the account link expired.", async () => {
+test(row('ERR-02'), async () => {
   await expireWith(1);
   for (const answer of [await world.api.callIn(), await world.api.call('GET', '/v1/patients')]) {
     expect(answer.status).toBe(403);
@@ -90,7 +91,7 @@ test("ERR-02 login_required is HTTP 403 with `{ success: false, error: 'login_re
   }
 });
 
-test('EVT-31 `login_required` is sent when an account link has expired.', async () => {
+test(row('EVT-31'), async () => {
   const { receiver } = await register(world);
   await endedCall(world);
   await untilReceived(receiver, 1);
@@ -100,7 +101,7 @@ test('EVT-31 `login_required` is sent when an account link has expired.', async 
   expect(types).toStrictEqual(['telephone_encounter.created', 'login_required']);
 });
 
-test('DEC-290 An expired EMR session is first renewed silently with the sealed credentials where the EMR allows that.', async () => {
+test(row('DEC-290'), async () => {
   const before = await loginEvents();
   await world.api.control('POST', '/control/sessions/expire', { mode: 'session' });
   const { accepted, event } = await endedCall(world);
@@ -112,7 +113,7 @@ test('DEC-290 An expired EMR session is first renewed silently with the sealed c
   expect(await loginEvents()).toStrictEqual(before);
 });
 
-test('DEC-291 When a person is needed the account is `login_required` and its jobs are parked.', async () => {
+test(row('DEC-291'), async () => {
   const accepted = await expireWith(3);
   const [account] = await world.owner`SELECT status FROM accounts WHERE user_id = ${world.sandbox.user_id}`;
   expect(account?.status).toBe('login_required');
@@ -124,7 +125,7 @@ test('DEC-291 When a person is needed the account is `login_required` and its jo
   }
 });
 
-test('DEC-292 An account that becomes `login_required` sends the event `login_required` once.', async () => {
+test(row('DEC-292'), async () => {
   const { receiver } = await register(world, { event_types: ['login_required'] });
   const before = (await loginEvents()).length;
   const accepted = await expireWith(5);
@@ -143,7 +144,7 @@ test('DEC-292 An account that becomes `login_required` sends the event `login_re
   expect(await loginEvents()).toHaveLength(before + 2);
 });
 
-test('DEC-293 `login_required` data: access_token_reference_id, user_id, org_id, emr_name, reason.', async () => {
+test(row('DEC-293'), async () => {
   await expireWith(1);
   const [event] = await loginEvents();
   const { access_token_reference_id, user_id, org_id } = world.sandbox;
@@ -152,11 +153,11 @@ test('DEC-293 `login_required` data: access_token_reference_id, user_id, org_id,
     user_id,
     org_id,
     emr_name: 'larkspur',
-    reason: expect.stringMatching(/Larkspur asks for a new one-time code/),
+    reason: expect.stringMatching(/Larkspur requires a new one-time code/),
   });
 });
 
-test("DEC-294 After update mode the account's parked jobs resume.", async () => {
+test(row('DEC-294'), async () => {
   const accepted = await expireWith(4);
   expect(await relink()).toBe(world.sandbox.access_token);
   const ids = accepted.map(({ job_id }) => job_id);
@@ -170,7 +171,7 @@ test("DEC-294 After update mode the account's parked jobs resume.", async () => 
   expect(await parkedOf(accepted)).toBe(0);
 });
 
-test('DEC-301 `login_required` has no job_id.', async () => {
+test(row('DEC-301'), async () => {
   const { receiver } = await register(world, { event_types: ['login_required'] });
   const [{ job_id } = { job_id: 0 }] = await expireWith(1);
   await untilReceived(receiver, 1);

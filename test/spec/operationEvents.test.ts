@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Chart, openChart, patient } from '../journeys/journey.ts';
 import { type Ended, ended, endedBooking, endedCall, free_day, refused_because, refusedWrites } from './endings.ts';
@@ -13,7 +14,7 @@ afterAll(() => world.close());
 
 const search = (body: Record<string, unknown>) => ended(world, '/v1/patients/fetch', body);
 
-test('EVT-09 `telephone_encounter.created` is sent when the encounter was created.', async () => {
+test(row('EVT-09'), async () => {
   const { ehr_id } = patient(1);
   const before = await chart.list(ehr_id, 'encounters');
   const { event } = await endedCall(world);
@@ -23,7 +24,7 @@ test('EVT-09 `telephone_encounter.created` is sent when the encounter was create
   expect(added.map(({ encounterId }) => encounterId)).toStrictEqual([event.data.emr_encounter_id]);
 });
 
-test('EVT-10 `telephone_encounter.created` data: telephone_encounter_id, emr_encounter_id, patient_mrn, provider_id, location_id, assigned_to_id, reason.', async () => {
+test(row('EVT-10'), async () => {
   for (const reason of ['Cough', undefined]) {
     const { accepted, event } = await endedCall(world, { reason });
     const encounter = await chart.encounter(event.data.emr_encounter_id);
@@ -39,7 +40,7 @@ test('EVT-10 `telephone_encounter.created` data: telephone_encounter_id, emr_enc
   }
 });
 
-test('EVT-14 `telephone_encounter.failed` is sent when the creation fails (for example the EMR refuses the patient_mrn).', async () => {
+test(row('EVT-14'), async () => {
   const unknown = await endedCall(world, { patient_mrn: 'LK999999' });
   expect(unknown.event.event_type).toBe('telephone_encounter.failed');
   expect(unknown.event.data.failure_reason).toContain('LK999999');
@@ -51,7 +52,7 @@ test('EVT-14 `telephone_encounter.failed` is sent when the creation fails (for e
   }
 });
 
-test('EVT-15 `telephone_encounter.failed` data: telephone_encounter_id, patient_mrn, refill_medication_name, failure_reason (string).', async () => {
+test(row('EVT-15'), async () => {
   const { accepted, event } = await endedCall(world, { refill_medication_name: 'Warfarin' });
   expect(event.data).toStrictEqual({
     telephone_encounter_id: accepted.telephone_encounter_id,
@@ -61,12 +62,12 @@ test('EVT-15 `telephone_encounter.failed` data: telephone_encounter_id, patient_
   });
 });
 
-test('EVT-16 `telephone_encounter.failed` carries `refill_medication_name: null` when no refill was requested.', async () => {
+test(row('EVT-16'), async () => {
   const { event } = await refusedWrites['telephone_encounter.failed'](world);
   expect(event.data).toHaveProperty('refill_medication_name', null);
 });
 
-test('EVT-30 `appointment.created` is sent when an appointment creation succeeds.', async () => {
+test(row('EVT-30'), async () => {
   const { accepted, event } = await endedBooking(world, { datetime: `${free_day}T11:00:00-04:00` });
   expect(event.event_type).toBe('appointment.created');
   expect(event.data.appointment_id).toBe(accepted.appointment_id);
@@ -76,7 +77,7 @@ test('EVT-30 `appointment.created` is sent when an appointment creation succeeds
   expect(body.rows).toMatchObject([{ patientId: patient(1).ehr_id, startsAt: `${month}/${day}/${year} 11:00` }]);
 });
 
-test('EVT-37 Any event of an appointment operation whose event_type is not the success type carries `data.failure_reason`.', async () => {
+test(row('EVT-37'), async () => {
   const taken = { datetime: `${free_day}T15:00:00-04:00`, duration: '20' };
   expect((await endedBooking(world, taken)).event.event_type).toBe('appointment.created');
   const failures: Ended[] = [
@@ -93,7 +94,7 @@ test('EVT-37 Any event of an appointment operation whose event_type is not the s
   expect(failures[3]?.event.data.failure_reason).toContain('LK999999');
 });
 
-test("EVT-38 A patient fetch that matched exactly one patient completes with a webhook whose data holds the live-fetched patient's fields (none or several matches: in `patients[]` only).", async () => {
+test(row('EVT-38'), async () => {
   const { mrn, ehr_id } = patient(1);
   const { body } = await world.api.control('GET', `/control/patients?patientId=${ehr_id}`);
   const [{ firstName, lastName }] = body.rows;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { addClinicRow, clinicRows, isoDay, type Row } from './emrRecords.ts';
 
@@ -65,18 +66,18 @@ function orderedOn(holds: (day: string) => boolean): string[] {
   return ids.sort();
 }
 
-test('ORD-01 `order_id` and `order_name` are strings.', () => {
+test(row('ORD-01'), () => {
   expect(full.order_name).toBe('Lipid panel');
   for (const { order_id, order_name } of orders) expect(order_name).toBe(ordered.get(order_id).name);
   expect(orders.map(({ order_id }) => order_id).sort()).toStrictEqual([...ordered.keys()].sort());
 });
 
-test('ORD-02 `order_date` is a date.', () => {
+test(row('ORD-02'), () => {
   expect(full.order_date).toBe('2031-03-15');
   for (const { order_id, order_date } of orders) expect(order_date).toBe(isoDay(ordered.get(order_id).orderDate));
 });
 
-test('ORD-03 `provider_id` and `appointment_id` are strings.', () => {
+test(row('ORD-03'), () => {
   expect(full).toMatchObject({ provider_id: '502', appointment_id: '400007' });
   for (const { order_id, provider_id, appointment_id } of orders) {
     const row = ordered.get(order_id);
@@ -84,18 +85,18 @@ test('ORD-03 `provider_id` and `appointment_id` are strings.', () => {
   }
 });
 
-test('ORD-04 `patient_mrn` and `patient_name` are strings.', () => {
+test(row('ORD-04'), () => {
   for (const { patient_mrn, patient_name } of orders) {
     expect(patient_mrn).toBe(mrn);
     expect(patient_name).toBe(`${patient.lastName}, ${patient.firstName}`);
   }
 });
 
-test('ORD-05 `patient_dob` is a date.', () => {
+test(row('ORD-05'), () => {
   for (const { patient_dob } of orders) expect(patient_dob).toBe(isoDay(patient.birthDate));
 });
 
-test('ORD-06 `priority`, `assigned_to_name`, `emr_assigned_to_id` are strings and each may be null.', () => {
+test(row('ORD-06'), () => {
   expect(full).toMatchObject({
     priority: 'STAT',
     assigned_to_name: nurse.displayName,
@@ -104,7 +105,7 @@ test('ORD-06 `priority`, `assigned_to_name`, `emr_assigned_to_id` are strings an
   expect(bare).toMatchObject({ priority: null, assigned_to_name: null, emr_assigned_to_id: null });
 });
 
-test('ORD-07 `lab_results` is an object and may be null.', () => {
+test(row('ORD-07'), () => {
   expect(full.lab_results).toStrictEqual({
     status: 'Final',
     collected_on: '2031-03-16',
@@ -115,7 +116,7 @@ test('ORD-07 `lab_results` is an object and may be null.', () => {
   expect(bare.lab_results).toBeNull();
 });
 
-test('ORD-08 Query `patient_mrn` (string) is required; without it the request is refused.', async () => {
+test(row('ORD-08'), async () => {
   expect((await get({ patient_mrn: mrn })).status).toBe(200);
   const without: Record<string, string>[] = [{}, { patient_mrn: '' }, { start_date: '2026-01-01' }];
   for (const query of without) {
@@ -123,7 +124,7 @@ test('ORD-08 Query `patient_mrn` (string) is required; without it the request is
   }
 });
 
-test('ORD-09 Query `start_date` (ISO 8601 date) keeps only orders after this date, the named day included.', async () => {
+test(row('ORD-09'), async () => {
   expect(await found({ start_date: '2031-03-15' })).toStrictEqual(orderedOn((day) => day >= '2031-03-15'));
   expect(await found({ start_date: '2031-03-15' })).toContain(full.order_id);
   expect(await found({ start_date: '2031-03-16' })).toStrictEqual([bare.order_id]);
@@ -131,7 +132,7 @@ test('ORD-09 Query `start_date` (ISO 8601 date) keeps only orders after this dat
   expectRefusal(answer, 400, /^start_date must be a date/, 'start_date');
 });
 
-test('ORD-10 Query `end_date` (ISO 8601 date) keeps only orders before this date, the named day included.', async () => {
+test(row('ORD-10'), async () => {
   expect(await found({ end_date: '2031-03-15' })).toStrictEqual(orderedOn((day) => day <= '2031-03-15'));
   expect(await found({ end_date: '2031-03-15' })).toContain(full.order_id);
   expect(await found({ end_date: '2031-03-14' })).toStrictEqual(orderedOn((day) => day < '2031-03-15'));
@@ -139,7 +140,7 @@ test('ORD-10 Query `end_date` (ISO 8601 date) keeps only orders before this date
   expectRefusal(answer, 400, /^end_date must be a date/, 'end_date');
 });
 
-test('ORD-11 `GET /v1/orders` answers `{ success, orders: [Order] }`.', () => {
+test(row('ORD-11'), () => {
   expect(answer.status).toBe(200);
   expect(answer.body).toStrictEqual({ success: true, orders: expect.any(Array) });
   const fields = ['order_id', 'order_name', 'order_date', 'provider_id', 'patient_mrn', 'patient_name', 'patient_dob'];
@@ -147,7 +148,7 @@ test('ORD-11 `GET /v1/orders` answers `{ success, orders: [Order] }`.', () => {
   for (const order of orders) expect(Object.keys(order).sort()).toStrictEqual([...fields, ...more].sort());
 });
 
-test('DEC-267 `GET /v1/orders` start_date and end_date are inclusive.', async () => {
+test(row('DEC-267'), async () => {
   expect(await found({ start_date: '2031-03-15', end_date: '2031-03-18' })).toStrictEqual(
     [full.order_id, bare.order_id].sort(),
   );
@@ -155,7 +156,7 @@ test('DEC-267 `GET /v1/orders` start_date and end_date are inclusive.', async ()
   expect(await found({ start_date: '2031-03-16', end_date: '2031-03-17' })).toStrictEqual([]);
 });
 
-test('DEC-269 `GET /v1/orders` for an unknown patient answers an empty list.', async () => {
+test(row('DEC-269'), async () => {
   const { status, body } = await get({ patient_mrn: 'LK999999' });
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, orders: [] });

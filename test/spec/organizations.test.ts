@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiOf } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 import { quietSyncs } from './quietSyncs.ts';
@@ -25,7 +26,7 @@ const providersOf = async (api: Api): Promise<Body[]> => (await api.call('GET', 
 const providerOf = async (api: Api, ehr_id: string): Promise<Body> =>
   (await providersOf(api)).find((each) => each.ehr_id === ehr_id);
 
-test('GEN-17 Each linked user belongs to an organization, identified by the `org_id` the client chose.', async () => {
+test(row('GEN-17'), async () => {
   const rows = await world.owner`SELECT user_id, org_id FROM accounts
     JOIN organizations ON organizations.id = organization_id`;
   expect(Object.fromEntries(rows.map(({ user_id, org_id }) => [user_id, org_id]))).toStrictEqual({
@@ -41,7 +42,7 @@ test('GEN-17 Each linked user belongs to an organization, identified by the `org
   expect(foreign.id).not.toBe(own.id);
 });
 
-test('GEN-18 Organization-level settings attach to the organization: all linked users of one `org_id` see the same settings.', async () => {
+test(row('GEN-18'), async () => {
   const settings = async (api: Api) => {
     const { access_token_reference_id, ...shared } = (await api.call('GET', '/v1/settings')).body.data;
     return { access_token_reference_id, shared };

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { expectRefusal, startProduction } from '../api/support.ts';
 import type { Api } from '../harness/api.ts';
 import { answering, type Receiver, startReceiver } from '../harness/receiver.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 import { endedCall } from './endings.ts';
@@ -49,7 +50,7 @@ async function firstTries(event_id: string, count: number): Promise<Map<string, 
 
 const portOf = ({ url }: Receiver) => new URL(url).port;
 
-test('DEC-338 A webhook URL must be https.', async () => {
+test(row('DEC-338'), async () => {
   const production = await startProduction();
   onTestFinished(production.close);
   for (const url of ['http://app.example.org/hook', 'ftp://app.example.org/hook', 'http://93.184.216.34/']) {
@@ -66,7 +67,7 @@ test('DEC-338 A webhook URL must be https.', async () => {
   }
 });
 
-test('DEC-339 In sandbox mode a webhook URL may also be http to loopback.', async () => {
+test(row('DEC-339'), async () => {
   const { receiver } = await register(world);
   const named = await startReceiver();
   onTestFinished(named.close);
@@ -81,7 +82,7 @@ test('DEC-339 In sandbox mode a webhook URL may also be http to loopback.', asyn
   }
 });
 
-test('DEC-340 A host that the operator lists in `OUTBOUND_ALLOW` passes the outbound guard.', async () => {
+test(row('DEC-340'), async () => {
   const receiver = await startReceiver();
   onTestFinished(receiver.close);
   const asked = answerNames({ 'allowed.example': [['127.0.0.1']], 'other.example': [['127.0.0.1']] });
@@ -101,7 +102,7 @@ test('DEC-340 A host that the operator lists in `OUTBOUND_ALLOW` passes the outb
   await expectRefusedUrl(world.api, 'http://other.example/hook', must_use_https);
 });
 
-test('DEC-341 The outbound guard resolves a host once and connects to that address.', async () => {
+test(row('DEC-341'), async () => {
   const first = await startReceiver();
   onTestFinished(first.close);
   // The same port at the address that the name would be found at if it were looked up once more.
@@ -122,7 +123,7 @@ test('DEC-341 The outbound guard resolves a host once and connects to that addre
   expect(first.received[0]?.headers.host).toBe(`${name}:${portOf(first)}`);
 });
 
-test('DEC-342 The outbound guard refuses private, loopback, link-local, metadata and mapped-IPv6 ranges.', async () => {
+test(row('DEC-342'), async () => {
   const ranges: Record<string, string[]> = {
     private: ['10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', 'fc00::1', 'fd12:3456::1'],
     loopback: ['127.0.0.1', '127.255.0.1', '::1'],
@@ -155,7 +156,7 @@ test('DEC-342 The outbound guard refuses private, loopback, link-local, metadata
   expect(connected).toBe(0);
 });
 
-test('DEC-343 Outbound calls do not follow redirects.', async () => {
+test(row('DEC-343'), async () => {
   const elsewhere = await startReceiver();
   onTestFinished(elsewhere.close);
   const { receiver, id } = await register(world);

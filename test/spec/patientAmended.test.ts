@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { endPauses, until } from '../journeys/journey.ts';
 import { type Charted, type Charts, type Fields, openCharts, type Row } from './patientCharts.ts';
@@ -35,7 +36,7 @@ const amendBoth = (changes: Fields, before: Fields, check: (amended: Amended) =>
     await check(await amend(state, changes, before));
   }, Promise.resolve());
 
-test('PAU-04 The answer has `success` (boolean) and `message` (string), and beside them `job_id` when a job is queued.', async () => {
+test(row('PAU-04'), async () => {
   const plain = { success: true, message: expect.any(String) };
   const pending = await charts.pending();
   expect((await charts.patch(pending.id, { phone: '518-555-0104' })).body).toStrictEqual(plain);
@@ -51,7 +52,7 @@ test('PAU-04 The answer has `success` (boolean) and `message` (string), and besi
   }
 });
 
-test("PAU-05 The answer's message states that the update is queued.", async () => {
+test(row('PAU-05'), async () => {
   const pending = await charts.pending();
   const failed = await charts.failed();
   const active = await charts.created();
@@ -64,7 +65,7 @@ test("PAU-05 The answer's message states that the update is queued.", async () =
   await world.api.untilEvent(pending.job_id);
 });
 
-test('PAU-06 For `pending` or `failed` patients the address fields may be updated: address_street, address_line2, address_city, address_state, address_zip.', async () => {
+test(row('PAU-06'), async () => {
   const address = { address_street: '6 Amended Street', address_line2: 'Unit 6', address_city: 'Amendton' };
   const before = { ...{ address_street: '5 First Street', address_line2: 'Unit 5', address_city: 'Firstton' } };
   await amendBoth(
@@ -77,7 +78,7 @@ test('PAU-06 For `pending` or `failed` patients the address fields may be update
   );
 });
 
-test('PAU-07 For `pending` or `failed` patients these may be updated: first_name, last_name, dob (date), sex (`male`, `female`, `unknown`).', async () => {
+test(row('PAU-07'), async () => {
   for (const [n, [sex, sexCode]] of Object.entries({ male: 'M', female: 'F', unknown: 'U' }).entries()) {
     const changes = { first_name: 'Amended', last_name: 'Seventh', sex };
     for (const [m, state] of states.entries()) {
@@ -91,7 +92,7 @@ test('PAU-07 For `pending` or `failed` patients these may be updated: first_name
   }
 });
 
-test('PAU-08 For `pending` or `failed` patients these may be updated: phone, cell_phone, email.', async () => {
+test(row('PAU-08'), async () => {
   await amendBoth(
     { phone: '518-555-0181', cell_phone: '518-555-0182', email: 'new@example.test' },
     { phone: '518-555-0108', cell_phone: '518-555-0109', email: 'old@example.test' },
@@ -102,7 +103,7 @@ test('PAU-08 For `pending` or `failed` patients these may be updated: phone, cel
   );
 });
 
-test('PAU-09 For `pending` or `failed` patients these may be updated: insurance_name, insurance_sequence (`primary`, `secondary`, `tertiary`), insurance_subscriber_number.', async () => {
+test(row('PAU-09'), async () => {
   for (const [insurance_sequence, priority] of Object.entries({ primary: 1, secondary: 2, tertiary: 3 })) {
     await amendBoth(
       { insurance_name: 'Synthetic Blue', insurance_sequence, insurance_subscriber_number: 'NEW' },
@@ -115,7 +116,7 @@ test('PAU-09 For `pending` or `failed` patients these may be updated: insurance_
   }
 });
 
-test('PAU-10 For `pending` or `failed` patients these may be updated: referred_to_provider_id, referring_provider_first_name, referring_provider_last_name, referring_provider_id.', async () => {
+test(row('PAU-10'), async () => {
   const before = {
     referred_to_provider_id: '501',
     referring_provider_first_name: 'Some',
@@ -132,7 +133,7 @@ test('PAU-10 For `pending` or `failed` patients these may be updated: referred_t
   );
 });
 
-test('STA-05 PATCH of any attribute of a `pending` patient is accepted; the new values are used the next time patient creation runs (with a run already under way, as an update after it succeeds).', async () => {
+test(row('STA-05'), async () => {
   const waiting = await wholePatient(world, charts);
   await waiting.expectCharted(await amend('pending', waiting.fields));
   const sent = await wholePatient(world, charts);
@@ -149,12 +150,12 @@ test('STA-05 PATCH of any attribute of a `pending` patient is accepted; the new 
   await sent.expectCharted({ id, mrn: data.mrn, chart: null });
 });
 
-test('STA-06 PATCH of any attribute of a `failed` patient is accepted; the new values are used the next time patient creation runs.', async () => {
+test(row('STA-06'), async () => {
   const { fields, expectCharted } = await wholePatient(world, charts);
   await expectCharted(await amend('failed', fields));
 });
 
-test('DEC-154 PATCH on a `pending` or `failed` patient takes every field of POST.', async () => {
+test(row('DEC-154'), async () => {
   const { body } = await world.api.call('GET', '/openapi.json');
   const schema = body.paths['/v1/patients'].post.requestBody.content['application/json'].schema;
   for (const state of states) {
@@ -164,7 +165,7 @@ test('DEC-154 PATCH on a `pending` or `failed` patient takes every field of POST
   }
 });
 
-test('DEC-156 Whenever PATCH of a patient queues a job, the response also carries `job_id`.', async () => {
+test(row('DEC-156'), async () => {
   const jobs = async () => Number((await world.owner`SELECT count(*) FROM jobs`)[0]?.count);
   const pending = await charts.pending();
   const failed = await charts.failed();

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Charts, openCharts, type Row } from './patientCharts.ts';
 
@@ -42,19 +43,19 @@ async function takesNames(list: string): Promise<void> {
   );
 }
 
-test('PAT-27 `language` must match a language name in the EMR instance [R].', async () => {
+test(row('PAT-27'), async () => {
   await takesNames('language');
   await failsUnknown('language', 'Klingon');
   await onlyRestricted('language', 'English');
 });
 
-test('PAT-28 `race` must match a race name in the EMR instance [R].', async () => {
+test(row('PAT-28'), async () => {
   await takesNames('race');
   await failsUnknown('race', 'Martian');
   await onlyRestricted('race', 'Asian');
 });
 
-test('PAT-29 `ethnicity` must match an ethnicity code or a display name in the EMR instance [R] (both forms work).', async () => {
+test(row('PAT-29'), async () => {
   await takesNames('ethnicity');
   for (const { code } of await listOf('ethnicity')) {
     expect((await charts.created({ ethnicity: code })).chart.ethnicityCode).toBe(code);
@@ -73,25 +74,25 @@ async function trueUnlessTold(field: string, flag: string): Promise<void> {
   await onlyRestricted(field, true);
 }
 
-test('PAT-30 `release_of_info` is a boolean with default true [R].', async () => {
+test(row('PAT-30'), async () => {
   await trueUnlessTold('release_of_info', 'releaseOfInfoFlag');
 });
 
-test('PAT-31 `rx_history_consent` is a boolean with default true [R].', async () => {
+test(row('PAT-31'), async () => {
   await trueUnlessTold('rx_history_consent', 'rxConsentFlag');
 });
 
 const insured = { insurance_name: 'Demo Medicare' };
 const selfPay = async (fields: object) => (await charts.created({ ...fields })).chart.selfPayFlag;
 
-test('PAT-32 `self_pay` is a boolean that overrides the insurance-derived self-pay logic [R].', async () => {
+test(row('PAT-32'), async () => {
   expect([await selfPay({ ...insured, self_pay: true }), await selfPay(insured)]).toStrictEqual(['Y', 'N']);
   expect([await selfPay({ self_pay: false }), await selfPay({})]).toStrictEqual(['N', 'Y']);
   await refusesValues('self_pay', ['true', 'false', 'Y', 1, 0]);
   await onlyRestricted('self_pay', true);
 });
 
-test('PAT-33 `default_facility_id` is a string, the EMR facility id set as primary service location [R].', async () => {
+test(row('PAT-33'), async () => {
   const { locations } = (await world.api.call('GET', '/v1/locations')).body;
   for (const { ehr_id } of locations) {
     expect((await charts.created({ default_facility_id: ehr_id })).chart.defaultFacilityId).toBe(ehr_id);
@@ -104,7 +105,7 @@ test('PAT-33 `default_facility_id` is a string, the EMR facility id set as prima
   await onlyRestricted('default_facility_id', locations[0].ehr_id);
 });
 
-test('DEC-146 A `language`, `race` or `ethnicity` that the EMR instance does not know fails in the job, and the failure names the accepted values.', async () => {
+test(row('DEC-146'), async () => {
   for (const list of ['language', 'race', 'ethnicity']) {
     const answer = await charts.create({ [list]: 'Unheard of' });
     expect(answer.status).toBe(200);
@@ -120,7 +121,7 @@ test('DEC-146 A `language`, `race` or `ethnicity` that the EMR instance does not
   }
 });
 
-test('DEC-147 `check_eligibility` `true` asks the EMR for an eligibility check after creation (Larkspur records one).', async () => {
+test(row('DEC-147'), async () => {
   const { chart } = await charts.created({ ...insured, check_eligibility: 'true' });
   const { patientId } = chart;
   const [insurance] = await charts.insurances(chart);
@@ -133,14 +134,14 @@ test('DEC-147 `check_eligibility` `true` asks the EMR for an eligibility check a
   }
 });
 
-test('DEC-148 `self_pay`, when sent, decides whether the patient is self-pay.', async () => {
+test(row('DEC-148'), async () => {
   for (const fields of [insured, {}]) {
     expect(await selfPay({ ...fields, self_pay: true })).toBe('Y');
     expect(await selfPay({ ...fields, self_pay: false })).toBe('N');
   }
 });
 
-test('DEC-149 Without `self_pay` the patient is self-pay exactly when no insurance was given.', async () => {
+test(row('DEC-149'), async () => {
   expect(await selfPay({})).toBe('Y');
   const [company] = (await world.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
   for (const fields of [

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { setFault, until } from '../journeys/journey.ts';
 import { type Charts, newcomer, openCharts, type Row } from './patientCharts.ts';
@@ -34,14 +35,14 @@ async function duplicated(): Promise<{ known: Row; event: Row; id: string }> {
   return { known, event: await charts.outcome(answer), id: answer.body.patient_id };
 }
 
-test('EVT-27 `patient.created` is sent when a patient creation succeeds.', async () => {
+test(row('EVT-27'), async () => {
   const { body } = await charts.create();
   const events = await sent(body.job_id);
   expect(events.map((each) => each.type)).toStrictEqual(['patient.created']);
   expect(await charts.rows('patients', { mrn: events[0].data.mrn })).toHaveLength(1);
 });
 
-test('EVT-28 `patient.failed` is sent when a patient creation fails; data holds failure_reason.', async () => {
+test(row('EVT-28'), async () => {
   await setFault(world.api, 'create_patient', 'refuse', { reason: 'New patients are not taken.' });
   const { body } = await charts.create({ last_name: 'Nottaken' });
   const events = await sent(body.job_id);
@@ -50,7 +51,7 @@ test('EVT-28 `patient.failed` is sent when a patient creation fails; data holds 
   expect(await charts.rows('patients', { lastName: 'Nottaken' })).toStrictEqual([]);
 });
 
-test('EVT-29 `patient.failed` carries extra fields depending on the cause, for example for a duplicate patient.', async () => {
+test(row('EVT-29'), async () => {
   const { event: plain } = await charts.failed();
   const { event, known } = await duplicated();
   const extra = Object.keys(event.data).filter((field) => !(field in plain.data));
@@ -58,7 +59,7 @@ test('EVT-29 `patient.failed` carries extra fields depending on the cause, for e
   expect(event.data.duplicate_patient_mrn).toBe(known.mrn);
 });
 
-test('EVT-36 Any event of a patient operation (creation, update, live fetch) whose event_type is not the success type carries `data.failure_reason`; `patient.insurance.failed` carries `error` instead.', async () => {
+test(row('EVT-36'), async () => {
   const { id, mrn } = await charts.created();
   const reason = 'Not today.';
   for (const operation of ['create_patient', 'update_patient', 'add_patient_insurance', 'update_patient_insurance']) {
@@ -94,14 +95,14 @@ test('EVT-36 Any event of a patient operation (creation, update, live fetch) who
   }
 });
 
-test('DEC-142 `patient.created` data: patient_id, mrn.', async () => {
+test(row('DEC-142'), async () => {
   const { body } = await charts.create({ last_name: 'Onehundredfortytwo' });
   const { data } = await world.api.untilEvent(body.job_id);
   const [chart] = await charts.rows('patients', { lastName: 'Onehundredfortytwo' });
   expect(data).toStrictEqual({ patient_id: body.patient_id, mrn: chart.mrn });
 });
 
-test('DEC-143 `patient.failed` data: patient_id, failure_reason, reasons.', async () => {
+test(row('DEC-143'), async () => {
   const { id, event } = await charts.failed();
   expect(event.data).toStrictEqual({
     patient_id: id,
@@ -110,14 +111,14 @@ test('DEC-143 `patient.failed` data: patient_id, failure_reason, reasons.', asyn
   });
 });
 
-test('DEC-144 `patient.failed` of a duplicate patient says so in failure_reason with the word duplicate.', async () => {
+test(row('DEC-144'), async () => {
   const { event, id } = await duplicated();
   expect(event.event_type).toBe('patient.failed');
   expect(event.data.patient_id).toBe(id);
   expect(event.data.failure_reason).toMatch(/\bduplicate\b/);
 });
 
-test('DEC-145 `patient.failed` of a duplicate patient adds `duplicate_patient_mrn`.', async () => {
+test(row('DEC-145'), async () => {
   const { event, known, id } = await duplicated();
   expect(event.data).toStrictEqual({
     patient_id: id,

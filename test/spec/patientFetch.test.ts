@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { type Received, startReceiver } from '../harness/receiver.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 import { isoDay } from './emrRecords.ts';
@@ -38,7 +39,7 @@ async function expectRefused(body: Record<string, unknown>, field: string): Prom
   expect(await acceptedWork(world)).toStrictEqual(before);
 }
 
-test('FET-01 The search-method selector takes `dob`, `name`, `phone`, `mrn`; any other value is refused.', async () => {
+test(row('FET-01'), async () => {
   const criteria = { dob: isoDay(patient.birthDate), first_name: 'A', last_name: 'B', phone: '518-555-0100', mrn };
   for (const search_by of ['dob', 'name', 'phone', 'mrn']) {
     expect((await ask({ ...criteria, search_by })).status, search_by).toBe(200);
@@ -48,7 +49,7 @@ test('FET-01 The search-method selector takes `dob`, `name`, `phone`, `mrn`; any
   }
 });
 
-test('FET-02 Search by `dob` takes a date of birth `YYYY-MM-DD`; another form is refused.', async () => {
+test(row('FET-02'), async () => {
   const same = await whoIs(({ birthDate }) => birthDate === patient.birthDate);
   expect((await found({ search_by: 'dob', dob: isoDay(patient.birthDate) })).sort()).toStrictEqual(same.sort());
   for (const dob of [patient.birthDate, '1990-1-2', '19900102', '1990-02-30', '90-01-02', '1990-01-02T00:00:00', '']) {
@@ -56,14 +57,14 @@ test('FET-02 Search by `dob` takes a date of birth `YYYY-MM-DD`; another form is
   }
 });
 
-test('FET-03 Search by `name` takes a first name and a last name.', async () => {
+test(row('FET-03'), async () => {
   const { firstName: first_name, lastName: last_name } = patient;
   expect(await found({ search_by: 'name', first_name, last_name })).toContain(mrn);
   expect(await found({ search_by: 'name', first_name, last_name: 'Nobodyhere' })).toStrictEqual([]);
   expect(await found({ search_by: 'name', first_name: 'Nobodyhere', last_name })).toStrictEqual([]);
 });
 
-test('FET-04 Search by `phone` takes a phone of the pattern `^\\d{3}-\\d{3}-\\d{4}$`; another form is refused.', async () => {
+test(row('FET-04'), async () => {
   await world.api.control('PATCH', `/control/patients/${patient.patientId}`, { homePhone: '518-555-7301' });
   expect(await found({ search_by: 'phone', phone: '518-555-7301' })).toStrictEqual([mrn]);
   for (const phone of [
@@ -79,12 +80,12 @@ test('FET-04 Search by `phone` takes a phone of the pattern `^\\d{3}-\\d{3}-\\d{
   await expectRefused({ search_by: 'phone', phone: '518-555-7301\n' }, 'phone');
 });
 
-test('FET-05 Search by `mrn` takes an MRN.', async () => {
+test(row('FET-05'), async () => {
   expect(await found({ search_by: 'mrn', mrn })).toStrictEqual([mrn]);
   expect(await found({ search_by: 'mrn', mrn: 'LK100007' })).toStrictEqual(['LK100007']);
 });
 
-test('FET-06 `include` is optional; only `insurances` is supported, another value is refused.', async () => {
+test(row('FET-06'), async () => {
   expect((await ask({ search_by: 'mrn', mrn })).status).toBe(200);
   expect((await ask({ search_by: 'mrn', mrn, include: 'insurances' })).status).toBe(200);
   for (const include of ['claims', 'Insurances', 'insurances,claims', ['insurances', 'claims'], ['claims'], 5, true]) {
@@ -92,20 +93,20 @@ test('FET-06 `include` is optional; only `insurances` is supported, another valu
   }
 });
 
-test('FET-07 `include` may be a comma-delimited string.', async () => {
+test(row('FET-07'), async () => {
   for (const include of ['insurances', 'insurances,insurances', 'insurances, insurances']) {
     const { data } = await fetchLive(world.api, { search_by: 'mrn', mrn, include });
     expect(data.insurances.length, include).toBeGreaterThan(0);
   }
 });
 
-test('FET-08 `include` may be an array of strings.', async () => {
+test(row('FET-08'), async () => {
   const { data } = await fetchLive(world.api, { search_by: 'mrn', mrn, include: ['insurances'] });
   expect(data.insurances.length).toBeGreaterThan(0);
   await expectRefused({ search_by: 'mrn', mrn, include: [5] }, 'include');
 });
 
-test('FET-09 The result is delivered by webhook with the data described under Live-fetched patient.', async () => {
+test(row('FET-09'), async () => {
   const receiver = await startReceiver();
   try {
     const body = { webhook_url: receiver.url, event_types: ['patient.live_fetch_completed'] };
@@ -129,7 +130,7 @@ test('FET-09 The result is delivered by webhook with the data described under Li
   }
 });
 
-test('DEC-173 `POST /v1/patients/fetch` requires search_by: `dob`, `name`, `phone` or `mrn`.', async () => {
+test(row('DEC-173'), async () => {
   const before = await acceptedWork(world);
   for (const search_by of [undefined, null, '']) {
     expectRefusal(await ask({ search_by, mrn }), 400, 'Missing required field: search_by', 'search_by');
@@ -139,7 +140,7 @@ test('DEC-173 `POST /v1/patients/fetch` requires search_by: `dob`, `name`, `phon
   expect(await acceptedWork(world)).toStrictEqual(before);
 });
 
-test('DEC-174 `POST /v1/patients/fetch` requires the criteria of its method: dob for `dob`, first_name and last_name for `name`, phone for `phone`, mrn for `mrn`.', async () => {
+test(row('DEC-174'), async () => {
   const all = { dob: '1990-01-02', first_name: 'A', last_name: 'B', phone: '518-555-0100', mrn };
   const before = await acceptedWork(world);
   for (const [search_by, field] of [
@@ -163,19 +164,19 @@ test('DEC-174 `POST /v1/patients/fetch` requires the criteria of its method: dob
   }
 });
 
-test('DEC-175 `POST /v1/patients/fetch` takes include.', async () => {
+test(row('DEC-175'), async () => {
   const plain = await fetchLive(world.api, { search_by: 'mrn', mrn });
   const more = await fetchLive(world.api, { search_by: 'mrn', mrn, include: 'insurances' });
   expect(Object.keys(more.data).filter((field) => !(field in plain.data))).toStrictEqual(['insurances']);
 });
 
-test('DEC-176 `POST /v1/patients/fetch` answers `{ success, message, job_id }`.', async () => {
+test(row('DEC-176'), async () => {
   const { status, body } = await ask({ search_by: 'mrn', mrn });
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, message: expect.stringMatching(/./), job_id: expect.any(Number) });
 });
 
-test('DEC-177 A fetch sends `patient.live_fetch_completed` with success, patient_count, patients[].', async () => {
+test(row('DEC-177'), async () => {
   const names = { firstName: 'Twin', lastName: 'Sameday', birthDate: '03/04/1911' };
   for (const sexCode of ['M', 'F']) await world.api.control('POST', '/control/patients', { ...names, sexCode });
   const { event_type, data } = await fetchLive(world.api, { search_by: 'dob', dob: '1911-03-04' });
@@ -184,14 +185,14 @@ test('DEC-177 A fetch sends `patient.live_fetch_completed` with success, patient
   expect(data.patients.map((each: Body) => each.sex).sort()).toStrictEqual(['female', 'male']);
 });
 
-test('DEC-178 A fetch that finds nobody is a success: patient_count 0 and an empty patients array.', async () => {
+test(row('DEC-178'), async () => {
   const { event_type, data, job_id } = await fetchLive(world.api, { search_by: 'mrn', mrn: 'NOBODY' });
   expect(event_type).toBe('patient.live_fetch_completed');
   expect(data).toStrictEqual({ success: true, patient_count: 0, patients: [] });
   expect((await world.api.job(job_id)).status).toBe('succeeded');
 });
 
-test('DEC-179 When exactly one patient matched, its fields also stand directly in `data` of `patient.live_fetch_completed`.', async () => {
+test(row('DEC-179'), async () => {
   const one = await fetchLive(world.api, { search_by: 'mrn', mrn });
   const { success, patient_count, patients, ...direct } = one.data;
   expect([success, patient_count]).toStrictEqual([true, 1]);
@@ -199,7 +200,7 @@ test('DEC-179 When exactly one patient matched, its fields also stand directly i
   expect(direct).toMatchObject({ mrn, first_name: patient.firstName, last_name: patient.lastName });
 });
 
-test('DEC-180 A failed fetch sends `patient.live_fetch_failed` with failure_reason.', async () => {
+test(row('DEC-180'), async () => {
   const many = { firstName: 'Crowd', lastName: 'Member', birthDate: '05/06/1912' };
   await Promise.all(Array.from({ length: 51 }, () => world.api.control('POST', '/control/patients', many)));
   const { event_type, data, job_id } = await fetchLive(world.api, { search_by: 'dob', dob: '1912-05-06' });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { openChart } from '../journeys/journey.ts';
 import { whileNoJobStarts } from './heldJobs.ts';
@@ -27,7 +28,7 @@ function without(field: string) {
 }
 const strings_only = [5, true, ['text'], { text: 'text' }];
 
-test('PAT-01 `POST /v1/patients` answers at once with at least `{ success, data: { patient_id, job_id } }`.', async () => {
+test(row('PAT-01'), async () => {
   const answer = await whileNoJobStarts(world, async () => {
     const accepted = await charts.create({ last_name: 'Atonce' });
     expect(await charts.rows('patients', { lastName: 'Atonce' })).toStrictEqual([]);
@@ -42,32 +43,32 @@ test('PAT-01 `POST /v1/patients` answers at once with at least `{ success, data:
   expect(event.data.patient_id).toBe(answer.body.data.patient_id);
 });
 
-test('PAT-02 The completion events are `patient.created` and `patient.failed`.', async () => {
+test(row('PAT-02'), async () => {
   const good = await charts.outcome(await charts.create());
   expect(good.event_type).toBe('patient.created');
   const { event: bad } = await charts.failed();
   expect(bad.event_type).toBe('patient.failed');
 });
 
-test('PAT-03 `address_line2` is a string (apartment, suite, unit).', async () => {
+test(row('PAT-03'), async () => {
   const { chart } = await charts.created({ address_line2: 'Apartment 2, Suite 3, Unit 4' });
   expect(chart.address.line2).toBe('Apartment 2, Suite 3, Unit 4');
   await refusesValues('address_line2', strings_only);
 });
 
-test('PAT-04 `email` is a string.', async () => {
+test(row('PAT-04'), async () => {
   const { chart } = await charts.created({ email: 'nova@example.test' });
   expect(chart.email).toBe('nova@example.test');
   await refusesValues('email', strings_only);
 });
 
-test('PAT-10 The eligibility flag takes `true` or `false`; any other value is refused.', async () => {
+test(row('PAT-10'), async () => {
   const insured = { insurance_name: 'Demo Medicare', insurance_subscriber_number: 'E-1' };
   for (const check_eligibility of ['true', 'false']) await charts.created({ ...insured, check_eligibility });
   await refusesValues('check_eligibility', ['yes', 'no', 'TRUE', 'True', '', '1', 1, 0, {}], insured);
 });
 
-test('PAT-11 The insurance sequence takes `primary`, `secondary`, `tertiary`; any other value is refused.', async () => {
+test(row('PAT-11'), async () => {
   const insured = { insurance_name: 'Demo Medicare' };
   for (const [insurance_sequence, priority] of Object.entries({ primary: 1, secondary: 2, tertiary: 3 })) {
     const { chart } = await charts.created({ ...insured, insurance_sequence });
@@ -76,28 +77,28 @@ test('PAT-11 The insurance sequence takes `primary`, `secondary`, `tertiary`; an
   await refusesValues('insurance_sequence', ['quaternary', 'Primary', '1', 1, ''], insured);
 });
 
-test('PAT-18 `sex` takes `male`, `female`, `unknown`; any other value is refused.', async () => {
+test(row('PAT-18'), async () => {
   for (const [sex, sexCode] of Object.entries({ male: 'M', female: 'F', unknown: 'U' })) {
     expect((await charts.created({ sex })).chart.sexCode).toBe(sexCode);
   }
   await refusesValues('sex', ['M', 'Male', 'other', 'FEMALE', 1]);
 });
 
-test('DEC-124 `POST /v1/patients` requires first_name and last_name.', async () => {
+test(row('DEC-124'), async () => {
   for (const field of ['first_name', 'last_name']) {
     const blank = [undefined, '', null].map((value) => () => charts.create({ [field]: value }));
     await charts.refuses(400, `Missing required field: ${field}`, [without(field), ...blank]);
   }
 });
 
-test('DEC-125 `POST /v1/patients` requires dob in the form `YYYY-MM-DD`.', async () => {
+test(row('DEC-125'), async () => {
   await charts.refuses(400, 'Missing required field: dob', [without('dob')]);
   const forms = ['02/29/2004', '2004-2-29', '20040229', '2004-02-29T00:00:00Z', '2005-02-29', '2004-13-01', 20040229];
   await refusesValues('dob', forms);
   expect((await charts.created({ dob: '1931-12-07' })).chart.birthDate).toBe('12/07/1931');
 });
 
-test('DEC-126 `POST /v1/patients` requires sex: `male`, `female` or `unknown`.', async () => {
+test(row('DEC-126'), async () => {
   await charts.refuses(400, 'Missing required field: sex', [without('sex'), () => charts.create({ sex: '' })]);
   await refusesValues('sex', ['m', 'f', 'none']);
   for (const sex of ['male', 'female', 'unknown']) {
@@ -105,21 +106,21 @@ test('DEC-126 `POST /v1/patients` requires sex: `male`, `female` or `unknown`.',
   }
 });
 
-test('DEC-127 `POST /v1/patients` takes middle_name, email, no_email_reason.', async () => {
+test(row('DEC-127'), async () => {
   const fields = { middle_name: 'Quill', email: 'q@example.test', no_email_reason: 'Uses the phone' };
   const { chart } = await charts.created(fields);
   expect(chart).toMatchObject({ middleName: 'Quill', email: 'q@example.test', noEmailReason: 'Uses the phone' });
   for (const field of Object.keys(fields)) await refusesValues(field, strings_only);
 });
 
-test('DEC-128 `POST /v1/patients` takes phone and cell_phone in the form `NNN-NNN-NNNN`.', async () => {
+test(row('DEC-128'), async () => {
   const { chart } = await charts.created({ phone: '518-555-0101', cell_phone: '518-555-0102' });
   expect(chart).toMatchObject({ homePhone: '518-555-0101', cellPhone: '518-555-0102' });
   const forms = ['5185550101', '(518) 555-0101', '518-555-010', '518-555-01012', '+1-518-555-0101', '518-555-01O1', 5];
   for (const field of ['phone', 'cell_phone']) await refusesValues(field, forms);
 });
 
-test('DEC-129 `POST /v1/patients` takes address_street, address_line2, address_city, address_state, address_zip.', async () => {
+test(row('DEC-129'), async () => {
   const { chart } = await charts.created({
     address_street: '1 Fresh Street',
     address_line2: 'Floor 2',
@@ -136,7 +137,7 @@ test('DEC-129 `POST /v1/patients` takes address_street, address_line2, address_c
   });
 });
 
-test('DEC-130 `POST /v1/patients` takes insurance_name, insurance_provider_id, insurance_subscriber_number, insurance_sequence.', async () => {
+test(row('DEC-130'), async () => {
   const { body } = await world.api.call('GET', '/v1/insurance-providers?name=placebo');
   const [company] = body.insurance_providers;
   const { chart } = await charts.created({
@@ -152,7 +153,7 @@ test('DEC-130 `POST /v1/patients` takes insurance_name, insurance_provider_id, i
   expect(await charts.insurances(named.chart)).toMatchObject([{ companyName: 'Demo Medicare', priority: 1 }]);
 });
 
-test('DEC-131 `POST /v1/patients` takes secondary_insurance_name and secondary_insurance_subscriber_number.', async () => {
+test(row('DEC-131'), async () => {
   const { chart } = await charts.created({
     insurance_name: 'Demo Medicare',
     insurance_subscriber_number: 'S-1',
@@ -170,7 +171,7 @@ test('DEC-131 `POST /v1/patients` takes secondary_insurance_name and secondary_i
   });
 });
 
-test('DEC-132 `POST /v1/patients` takes check_eligibility, `true` or `false`.', async () => {
+test(row('DEC-132'), async () => {
   for (const check_eligibility of ['true', 'false']) {
     const { chart } = await charts.created({ insurance_name: 'Demo Medicare', check_eligibility });
     const checks = await charts.rows('eligibility-checks', { patientId: chart.patientId });
@@ -178,7 +179,7 @@ test('DEC-132 `POST /v1/patients` takes check_eligibility, `true` or `false`.', 
   }
 });
 
-test('DEC-135 `POST /v1/patients` takes emergency_contact_first_name, emergency_contact_last_name, emergency_contact_relation, emergency_contact_phone.', async () => {
+test(row('DEC-135'), async () => {
   const { chart } = await charts.created({
     emergency_contact_first_name: 'Em',
     emergency_contact_last_name: 'Ergency',
@@ -193,7 +194,7 @@ test('DEC-135 `POST /v1/patients` takes emergency_contact_first_name, emergency_
   });
 });
 
-test('DEC-136 `POST /v1/patients` takes pharmacy_id.', async () => {
+test(row('DEC-136'), async () => {
   const { body } = await world.api.call('GET', '/v1/pharmacies');
   const pharmacy = body.pharmacies.find(({ status }: { status: string }) => status === 'active');
   const { chart } = await charts.created({ pharmacy_id: pharmacy.id });
@@ -202,12 +203,12 @@ test('DEC-136 `POST /v1/patients` takes pharmacy_id.', async () => {
   await charts.refuses(404, /Pharmacy .* not found/, [() => charts.create({ pharmacy_id: 'f'.repeat(32) })]);
 });
 
-test('DEC-137 `POST /v1/patients` takes language, race, ethnicity.', async () => {
+test(row('DEC-137'), async () => {
   const { chart } = await charts.created({ language: 'French', race: 'Asian', ethnicity: 'Hispanic or Latino' });
   expect(chart).toMatchObject({ languageCode: 'FRE', raceCode: 'A', ethnicityCode: 'H' });
 });
 
-test('DEC-138 `POST /v1/patients` takes release_of_info, rx_history_consent, self_pay, default_facility_id.', async () => {
+test(row('DEC-138'), async () => {
   const { chart } = await charts.created({
     release_of_info: false,
     rx_history_consent: false,
@@ -222,7 +223,7 @@ test('DEC-138 `POST /v1/patients` takes release_of_info, rx_history_consent, sel
   });
 });
 
-test('DEC-140 `POST /v1/patients` answers `{ success, message, patient_id, job_id, data: { patient_id, job_id } }`, both places with the same values.', async () => {
+test(row('DEC-140'), async () => {
   const { status, body } = await charts.create();
   expect(status).toBe(200);
   const { patient_id, job_id } = body;
@@ -236,7 +237,7 @@ test('DEC-140 `POST /v1/patients` answers `{ success, message, patient_id, job_i
   await world.api.untilEvent(job_id);
 });
 
-test('DEC-141 `POST /v1/appointments` answers `{ success, message, appointment_id, job_id, data: { appointment_id, job_id } }`, both places with the same values.', async () => {
+test(row('DEC-141'), async () => {
   const { patient_mrn: mrn, location_id: location, provider_id: provider } = world.sandbox.example;
   const { status, body } = await world.api.call('POST', '/v1/appointments', {
     body: { mrn, location, provider, type: 'FU', datetime: '2027-03-01T09:00:00-05:00' },

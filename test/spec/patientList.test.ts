@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { isoDay } from './emrRecords.ts';
 
@@ -36,13 +37,13 @@ async function expectFound(query: Record<string, string>, test: (each: Body) => 
 const at = (mrn: string) => known.find((each) => each.mrn === mrn);
 const orNull = (text: string | null) => text || null;
 
-test('DEC-164 `GET /v1/patients` filters by dob.', async () => {
+test(row('DEC-164'), async () => {
   const { birthDate } = at(world.sandbox.example.patient_mrn);
   await expectFound({ dob: isoDay(birthDate) }, (each) => each.birthDate === birthDate);
   expect((await ask({ dob: '1801-01-01' })).body.patients).toStrictEqual([]);
 });
 
-test('DEC-165 `GET /v1/patients` filters by first_name and last_name, case-insensitive and partial.', async () => {
+test(row('DEC-165'), async () => {
   const { firstName, lastName } = at(world.sandbox.example.patient_mrn);
   for (const part of [firstName, firstName.toUpperCase(), firstName.toLowerCase(), firstName.slice(1, 3)]) {
     const has = (each: Body) => each.firstName.toLowerCase().includes(part.toLowerCase());
@@ -56,7 +57,7 @@ test('DEC-165 `GET /v1/patients` filters by first_name and last_name, case-insen
   await expectFound({ first_name: firstName.toUpperCase(), last_name: lastName.toLowerCase() }, both);
 });
 
-test('DEC-166 `GET /v1/patients` filters by mrn, ehr_id and phone.', async () => {
+test(row('DEC-166'), async () => {
   await expectFound({ mrn: 'LK100007' }, (each) => each.mrn === 'LK100007');
   await expectFound({ ehr_id: '10009' }, (each) => each.patientId === '10009');
   const phone = known.find(({ homePhone }) => homePhone)?.homePhone;
@@ -66,7 +67,7 @@ test('DEC-166 `GET /v1/patients` filters by mrn, ehr_id and phone.', async () =>
   }
 });
 
-test('DEC-167 `GET /v1/patients` takes page (default 1) and page_size (default 100, maximum 1000).', async () => {
+test(row('DEC-167'), async () => {
   const first = (await ask({})).body;
   expect(first.pagination).toMatchObject({ page: 1, page_size: 100, total_count: 201, total_pages: 3 });
   expect((await ask({ page: '1' })).body).toStrictEqual(first);
@@ -83,14 +84,14 @@ test('DEC-167 `GET /v1/patients` takes page (default 1) and page_size (default 1
   expectRefusal(await ask({ page: '0' }), 400, 'page must be at least 1', 'page');
 });
 
-test('DEC-168 `GET /v1/patients` answers `{ success, patients, pagination }` with current_page, total_pages, total_count, page_size in pagination.', async () => {
+test(row('DEC-168'), async () => {
   const { status, body } = await ask({ page: '2', page_size: '30' });
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, patients: expect.any(Array), pagination: expect.any(Object) });
   expect(body.pagination).toMatchObject({ current_page: 2, total_pages: 7, total_count: 201, page_size: 30 });
 });
 
-test('DEC-169 A listed patient has id, ehr_id, mrn, status, created_at, updated_at.', () => {
+test(row('DEC-169'), () => {
   const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   expect(listed).toHaveLength(201);
   for (const each of listed) {
@@ -99,7 +100,7 @@ test('DEC-169 A listed patient has id, ehr_id, mrn, status, created_at, updated_
   }
 });
 
-test('DEC-170 A listed patient has first_name, middle_name, last_name, dob, sex.', () => {
+test(row('DEC-170'), () => {
   const sexes: Record<string, string> = { M: 'male', F: 'female', U: 'unknown' };
   for (const { mrn, first_name, middle_name, last_name, dob, sex } of listed) {
     const { firstName, middleName, lastName, birthDate, sexCode } = at(mrn);
@@ -110,7 +111,7 @@ test('DEC-170 A listed patient has first_name, middle_name, last_name, dob, sex.
   expect(listed.find(({ last_name }) => last_name === 'Newcomer').dob).toBe(null);
 });
 
-test('DEC-171 A listed patient has phone, cell_phone, email and the address_* fields.', () => {
+test(row('DEC-171'), () => {
   for (const each of listed) {
     const { homePhone, cellPhone, email, address } = at(each.mrn);
     expect(each).toMatchObject({ phone: orNull(homePhone), cell_phone: orNull(cellPhone), email: orNull(email) });
@@ -125,7 +126,7 @@ test('DEC-171 A listed patient has phone, cell_phone, email and the address_* fi
   expect(listed.find(({ mrn }) => mrn === 'LK100001').address_line2).toBe('Flat 2');
 });
 
-test('DEC-172 A listed patient has insurance_name and insurance_subscriber_number.', () => {
+test(row('DEC-172'), () => {
   for (const { mrn, insurance_name, insurance_subscriber_number } of listed) {
     const { primaryInsuranceName, primarySubscriberNumber } = at(mrn);
     expect(insurance_name).toBe(primaryInsuranceName);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Charts, openCharts, type Row } from './patientCharts.ts';
 
@@ -37,7 +38,7 @@ const roles = [
 ] as const;
 type Role = (typeof roles)[number];
 
-test('PAT-06 `insurance_name` is a string, usable with any EMR.', async () => {
+test(row('PAT-06'), async () => {
   for (const emr of [charts, plain]) {
     const { chart } = await emr.created({ insurance_name: 'Synthetic Blue' });
     expect(await charts.insurances(chart)).toMatchObject([{ companyName: 'Synthetic Blue' }]);
@@ -49,7 +50,7 @@ test('PAT-06 `insurance_name` is a string, usable with any EMR.', async () => {
   }
 });
 
-test('PAT-07 `insurance_provider_id` [R] is a string, a UUID without hyphens from `GET /v1/insurance-providers`; name, address, city, state are looked up from it.', async () => {
+test(row('PAT-07'), async () => {
   const { id, ehr_id, name, address, city, state } = payer('SYB01');
   expect(id).toMatch(/^[0-9a-f]{32}$/);
   const { chart, id: patient_id } = await charts.created({ insurance_provider_id: id });
@@ -65,7 +66,7 @@ test('PAT-07 `insurance_provider_id` [R] is a string, a UUID without hyphens fro
   await onlyRestricted('insurance_provider_id', id);
 });
 
-test('PAT-08 With duplicate insurance names `insurance_provider_id` selects the exact one.', async () => {
+test(row('PAT-08'), async () => {
   const twins = companies.filter(({ name }) => name === 'Sample Health Plan');
   expect(twins).toHaveLength(3);
   for (const { id, ehr_id, payer_id } of twins) {
@@ -74,7 +75,7 @@ test('PAT-08 With duplicate insurance names `insurance_provider_id` selects the 
   }
 });
 
-test('PAT-09 An unknown `insurance_provider_id` falls back to `insurance_name`; without a name it is 404.', async () => {
+test(row('PAT-09'), async () => {
   const fallen = { insurance_provider_id: nobody, insurance_name: 'Prototype HMO' };
   const { chart } = await charts.created(fallen);
   expect(await charts.insurances(chart)).toMatchObject([{ companyName: 'Prototype HMO' }]);
@@ -95,11 +96,11 @@ async function pairs([role, column]: Role, emr: Charts): Promise<void> {
   ]);
 }
 
-test('PAT-12 `referring_provider_first_name` and `referring_provider_last_name` must be used together; any EMR.', async () => {
+test(row('PAT-12'), async () => {
   for (const emr of [charts, plain]) await pairs(roles[0], emr);
 });
 
-test('PAT-15 `pcp_first_name` and `pcp_last_name` must be used together.', async () => {
+test(row('PAT-15'), async () => {
   for (const emr of [charts, plain]) await pairs(roles[1], emr);
 });
 
@@ -132,22 +133,22 @@ async function fallsBack([role, column]: Role): Promise<void> {
   ]);
 }
 
-test('PAT-13 `referring_provider_id` [R] is a string, a UUID without hyphens from `GET /v1/referring-providers`; name, phone, fax are looked up from it.', async () => {
+test(row('PAT-13'), async () => {
   await looksUp(roles[0]);
 });
 
-test('PAT-14 An unknown `referring_provider_id` falls back to the referring provider names; without names it is 404.', async () => {
+test(row('PAT-14'), async () => {
   await fallsBack(roles[0]);
 });
 
-test("PAT-16 `pcp_id` [R] works as `referring_provider_id`, for the primary care provider (look-up, fallback to names, 404 without names); a provider's id is taken too.", async () => {
+test(row('PAT-16'), async () => {
   await looksUp(roles[1]);
   await fallsBack(roles[1]);
   const { chart } = await charts.created({ pcp_id: providers[2].id });
   expect(chart.pcpId).toBe(providers[2].ehr_id);
 });
 
-test("PAT-17 `referred_to_provider_id` is the `ehr_id` of a provider from `GET /v1/providers`; the service's `id` is not accepted.", async () => {
+test(row('PAT-17'), async () => {
   for (const emr of [charts, plain]) {
     const { chart } = await emr.created({ referred_to_provider_id: providers[4].ehr_id });
     expect(chart.renderingProviderId).toBe(providers[4].ehr_id);
@@ -157,7 +158,7 @@ test("PAT-17 `referred_to_provider_id` is the `ehr_id` of a provider from `GET /
   ]);
 });
 
-test('DEC-134 `POST /v1/patients` takes referring_provider_id, referring_provider_first_name, referring_provider_last_name, pcp_id, pcp_first_name, pcp_last_name, referred_to_provider_id.', async () => {
+test(row('DEC-134'), async () => {
   const [one, other] = [doctor('Notewell'), doctor('Handover')];
   const by_id = await charts.created({
     ...{ referring_provider_id: one.id, pcp_id: other.id, referred_to_provider_id: '502' },
@@ -173,7 +174,7 @@ test('DEC-134 `POST /v1/patients` takes referring_provider_id, referring_provide
   expect(by_name.chart).toMatchObject({ ...kept, referringLastName: 'Notewell', pcpLastName: 'Handover' });
 });
 
-test('DEC-157 On POST an unknown `insurance_provider_id`, `referring_provider_id` or `pcp_id` falls back to the names sent.', async () => {
+test(row('DEC-157'), async () => {
   const { chart } = await charts.created({
     ...{ insurance_provider_id: nobody, insurance_name: 'Synthetic Blue' },
     ...{ referring_provider_id: nobody, ...names('referring_provider', 'Refer', 'Byname') },
@@ -183,7 +184,7 @@ test('DEC-157 On POST an unknown `insurance_provider_id`, `referring_provider_id
   expect(chart).toMatchObject({ ...named('referring', 'Refer', 'Byname'), ...named('pcp', 'Care', 'Byname') });
 });
 
-test('DEC-158 On POST an unknown `insurance_provider_id`, `referring_provider_id` or `pcp_id` without names sent is 404.', async () => {
+test(row('DEC-158'), async () => {
   await charts.refuses(
     404,
     /with ID '.*' not found\.$/,
@@ -193,13 +194,13 @@ test('DEC-158 On POST an unknown `insurance_provider_id`, `referring_provider_id
   );
 });
 
-test("DEC-159 `pcp_id` may also be a provider's id.", async () => {
+test(row('DEC-159'), async () => {
   const { chart, ...created } = await charts.created({ pcp_id: providers[0].id });
   expect(chart.pcpId).toBe(providers[0].ehr_id);
   expect((await charts.updated({ chart, ...created }, { pcp_id: providers[1].id })).pcpId).toBe(providers[1].ehr_id);
 });
 
-test('DEC-160 `insurance_provider_id`, `referring_provider_id` and `pcp_id` are also taken as UUIDs with hyphens.', async () => {
+test(row('DEC-160'), async () => {
   const [company, one, other] = [payer('PLS01'), doctor('Notewell'), doctor('Handover')];
   const created = await charts.created({
     insurance_provider_id: hyphened(company.id),
@@ -225,15 +226,15 @@ async function refusesHalf(role: string): Promise<void> {
   ]);
 }
 
-test('DEC-161 One of `referring_provider_first_name`, `referring_provider_last_name` without the other is 400.', async () => {
+test(row('DEC-161'), async () => {
   await refusesHalf('referring_provider');
 });
 
-test('DEC-162 One of `pcp_first_name`, `pcp_last_name` without the other is 400.', async () => {
+test(row('DEC-162'), async () => {
   await refusesHalf('pcp');
 });
 
-test('DEC-163 On PATCH a provider name that cannot be resolved fails the whole request: 404, nothing applied.', async () => {
+test(row('DEC-163'), async () => {
   const { id, mrn, chart } = await charts.created();
   await charts.refuses(
     404,

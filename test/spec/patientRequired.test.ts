@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Charts, openCharts } from './patientCharts.ts';
 
@@ -20,7 +21,7 @@ afterAll(() => world.close());
 const required = async () => (await world.api.call('GET', '/v1/settings')).body.data.required_patient_fields;
 const needed = { phone: '518-555-0139', email: 'needed@example.test', language: 'English' };
 
-test('PAT-05 A reason for a missing e-mail can be given instead of `email` where email is required (certain EMRs only).', async () => {
+test(row('PAT-05'), async () => {
   const { email: _left, ...others } = needed;
   await charts.refuses(400, 'Missing required field: email', [
     () => charts.create(others),
@@ -33,7 +34,7 @@ test('PAT-05 A reason for a missing e-mail can be given instead of `email` where
   expect(before).toStrictEqual({ required: [], event_type: 'patient.created' });
 });
 
-test('DEC-139 More patient fields may be required per EMR: `GET /v1/settings` lists them in `required_patient_fields`, and one missing is refused.', async () => {
+test(row('DEC-139'), async () => {
   expect((await required()).sort()).toStrictEqual(['email', 'language', 'phone']);
   for (const field of Object.keys(needed)) {
     await charts.refuses(400, `Missing required field: ${field}`, [

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { endPauses, setFault, until } from '../journeys/journey.ts';
 import { type Charted, type Charts, openCharts, type Row } from './patientCharts.ts';
@@ -43,7 +44,7 @@ async function halfUpdated(): Promise<{ charted: Charted; second: number }> {
   return { charted, second: second.body.job_id };
 }
 
-test('STA-01 Patient status is one of `pending`, `failed`, `active`, `pending_update`; no other value is ever shown.', async () => {
+test(row('STA-01'), async () => {
   const pending = await charts.pending();
   const failed = await charts.failed();
   const changing = await charts.created();
@@ -69,7 +70,7 @@ test('STA-01 Patient status is one of `pending`, `failed`, `active`, `pending_up
   ]);
 });
 
-test('STA-02 `active` moves to `pending_update` when `PATCH /v1/patients/{id}` is accepted (at least one data field, provider names resolvable).', async () => {
+test(row('STA-02'), async () => {
   const { id } = await charts.created();
   await holdUpdates();
   await charts.refuses(400, /At least one field/, [
@@ -90,7 +91,7 @@ test('STA-02 `active` moves to `pending_update` when `PATCH /v1/patients/{id}` i
   await letUpdates();
 });
 
-test('STA-03 With `pending_update` the change is queued and applied to the EMR asynchronously.', async () => {
+test(row('STA-03'), async () => {
   const { id, mrn } = await charts.created({ phone: '518-555-0101' });
   await holdUpdates();
   const { body } = await charts.patch(id, { phone: '518-555-0103' });
@@ -101,7 +102,7 @@ test('STA-03 With `pending_update` the change is queued and applied to the EMR a
   expect((await charts.chart(mrn)).homePhone).toBe('518-555-0103');
 });
 
-test('STA-04 `pending_update` moves to `active` when the EMR write completes and the update is applied (with several updates queued: after the last).', async () => {
+test(row('STA-04'), async () => {
   const one = await charts.created();
   await charts.updated(one, { phone: '518-555-0104' });
   expect(await charts.listed(one.id)).toMatchObject({ status: 'active', phone: '518-555-0104' });
@@ -113,7 +114,7 @@ test('STA-04 `pending_update` moves to `active` when the EMR write completes and
   expect(await status(charted.id)).toBe('active');
 });
 
-test('DEC-112 A patient moves from `pending` to `active` with the event `patient.created` when creation succeeds.', async () => {
+test(row('DEC-112'), async () => {
   const { id, job_id } = await charts.pending();
   expect(await status(id)).toBe('pending');
   await endPauses(world.owner);
@@ -122,7 +123,7 @@ test('DEC-112 A patient moves from `pending` to `active` with the event `patient
   expect(await charts.listed(id)).toMatchObject({ status: 'active', mrn: event.data.mrn });
 });
 
-test('DEC-113 A patient moves from `pending` to `failed` with the event `patient.failed` when creation fails.', async () => {
+test(row('DEC-113'), async () => {
   const { id, job_id } = await charts.pending({ last_name: 'Refusedly' });
   expect(await status(id)).toBe('pending');
   await setFault(world.api, 'create_patient', 'refuse', { reason: 'No room.' });
@@ -133,7 +134,7 @@ test('DEC-113 A patient moves from `pending` to `failed` with the event `patient
   expect(await charts.rows('patients', { lastName: 'Refusedly' })).toStrictEqual([]);
 });
 
-test('DEC-114 PATCH on a `failed` patient stores the values, returns it to `pending` and queues the next creation run.', async () => {
+test(row('DEC-114'), async () => {
   const { id, job_id } = await charts.failed({ phone: '518-555-0101' });
   await setFault(world.api, 'create_patient', 'error_429', { times: 1000 });
   const { body } = await charts.patch(id, { phone: '518-555-0114', first_name: 'Mended' });
@@ -146,7 +147,7 @@ test('DEC-114 PATCH on a `failed` patient stores the values, returns it to `pend
   expect(await charts.chart(data.mrn)).toMatchObject({ homePhone: '518-555-0114', firstName: 'Mended' });
 });
 
-test('DEC-115 The response to PATCH on a `failed` patient carries `job_id`.', async () => {
+test(row('DEC-115'), async () => {
   const { id } = await charts.failed();
   const { status: code, body } = await charts.patch(id, { phone: '518-555-0115' });
   expect(code).toBe(200);
@@ -154,7 +155,7 @@ test('DEC-115 The response to PATCH on a `failed` patient carries `job_id`.', as
   expect((await world.api.untilEvent(body.job_id)).data.patient_id).toBe(id);
 });
 
-test('DEC-116 PATCH on a `pending` patient changes what the queued creation run will use.', async () => {
+test(row('DEC-116'), async () => {
   const { id, job_id } = await charts.pending({ phone: '518-555-0101', email: 'kept@example.test' });
   expect((await charts.patch(id, { phone: '518-555-0116' })).status).toBe(200);
   expect((await charts.patch(id, { middle_name: 'Second' })).status).toBe(200);
@@ -169,7 +170,7 @@ test('DEC-116 PATCH on a `pending` patient changes what the queued creation run 
   expect(written.map(({ operation }) => operation)).toStrictEqual(['create_patient']);
 });
 
-test('DEC-117 PATCH on a `pending` patient whose creation run is under way: what differs is applied as an update after the run succeeds.', async () => {
+test(row('DEC-117'), async () => {
   const insured = { insurance_name: 'Mock Mutual', insurance_subscriber_number: 'OLD' };
   const { id, job_id } = await charts.underWay({ ...insured, phone: '518-555-0101', email: 'kept@example.test' });
   const changes = { phone: '518-555-0117', insurance_subscriber_number: 'NEW', insurance_sequence: 'secondary' };
@@ -201,7 +202,7 @@ test('DEC-117 PATCH on a `pending` patient whose creation run is under way: what
   expect(await charts.insurances(payers)).toMatchObject([{ subscriberNumber: 'LATE', priority: 1, guarantorId }]);
 });
 
-test('DEC-118 `active` moves to `pending_update` and back to `active` with the event `patient.updated`.', async () => {
+test(row('DEC-118'), async () => {
   const { id } = await charts.created();
   expect(await status(id)).toBe('active');
   await holdUpdates();
@@ -212,7 +213,7 @@ test('DEC-118 `active` moves to `pending_update` and back to `active` with the e
   expect(await status(id)).toBe('active');
 });
 
-test('DEC-119 `patient.updated` data: patient_id, mrn, audit_trail.', async () => {
+test(row('DEC-119'), async () => {
   const { id, mrn } = await charts.created({ email: 'old@example.test' });
   const event = await charts.outcome(await charts.patch(id, { email: 'new@example.test' }));
   expect(event.data).toStrictEqual({
@@ -224,7 +225,7 @@ test('DEC-119 `patient.updated` data: patient_id, mrn, audit_trail.', async () =
   });
 });
 
-test("DEC-120 Further PATCHes on a `pending_update` patient are accepted and queue in the patient's lane.", async () => {
+test(row('DEC-120'), async () => {
   const { id, mrn } = await charts.created();
   await holdUpdates();
   const first = await charts.patch(id, { phone: '518-555-0101' });
@@ -246,7 +247,7 @@ test("DEC-120 Further PATCHes on a `pending_update` patient are accepted and que
   ]);
 });
 
-test('DEC-121 With several updates queued the patient is `active` only after the last.', async () => {
+test(row('DEC-121'), async () => {
   const { charted, second } = await halfUpdated();
   expect(await status(charted.id)).toBe('pending_update');
   await letUpdates();
@@ -254,7 +255,7 @@ test('DEC-121 With several updates queued the patient is `active` only after the
   expect(await status(charted.id)).toBe('active');
 });
 
-test('DEC-122 A failed update also returns the patient to `active`, with the old values kept.', async () => {
+test(row('DEC-122'), async () => {
   const { charted } = await updateRefused();
   const old = { phone: '518-555-0101', email: 'old@example.test' };
   expect(await charts.listed(charted.id)).toMatchObject({ status: 'active', ...old });
@@ -262,7 +263,7 @@ test('DEC-122 A failed update also returns the patient to `active`, with the old
   expect(await charts.chart(charted.mrn)).toStrictEqual(charted.chart);
 });
 
-test('DEC-123 A failed update sends `patient.update_failed` with patient_id, mrn, failure_reason, reasons.', async () => {
+test(row('DEC-123'), async () => {
   const { charted, event } = await updateRefused();
   expect(event.event_type).toBe('patient.update_failed');
   expect(event.data).toStrictEqual({

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Chart, openChart } from '../journeys/journey.ts';
 import { type Charted, type Charts, type Fields, openCharts, type Row } from './patientCharts.ts';
@@ -59,7 +60,7 @@ const phone_forms = [
   '518.555.0101',
 ];
 
-test("PAU-01 Path `id` is the service's patient id; an MRN or EHR id in its place does not address the patient.", async () => {
+test(row('PAU-01'), async () => {
   const { mrn, chart } = someone;
   await charts.refuses(
     404,
@@ -71,7 +72,7 @@ test("PAU-01 Path `id` is the service's patient id; an MRN or EHR id in its plac
   expect((await charts.updated(own, { email: 'by-id@example.test' })).email).toBe('by-id@example.test');
 });
 
-test('PAU-02 At least one data field must be provided: a request with none is rejected.', async () => {
+test(row('PAU-02'), async () => {
   await charts.refuses(400, 'At least one field must be provided.', [
     () => charts.patch(someone.id, {}),
     () => charts.patch(someone.id, { save_previous_address: false }),
@@ -79,7 +80,7 @@ test('PAU-02 At least one data field must be provided: a request with none is re
   ]);
 });
 
-test('PAU-03 Omitted fields stay unchanged.', async () => {
+test(row('PAU-03'), async () => {
   const whole = await wholePatient(world, charts);
   const { id, mrn, chart } = await charts.created(whole.fields);
   const shown = await charts.listed(id);
@@ -92,7 +93,7 @@ test('PAU-03 Omitted fields stay unchanged.', async () => {
   expect(await charts.listed(id)).toStrictEqual({ ...shown, address_city: 'Newton', updated_at: expect.any(String) });
 });
 
-test('PAU-11 Active: `phone` (home phone) has the format `NNN-NNN-NNNN`; another form is refused.', async () => {
+test(row('PAU-11'), async () => {
   const own = await charts.created();
   expect(await charts.updated(own, { phone: '518-555-0111' })).toMatchObject({
     homePhone: '518-555-0111',
@@ -101,7 +102,7 @@ test('PAU-11 Active: `phone` (home phone) has the format `NNN-NNN-NNNN`; another
   await refuses('phone', [...phone_forms, 5185550101]);
 });
 
-test('PAU-12 Active: `cell_phone` has the format `NNN-NNN-NNNN`; another form is refused.', async () => {
+test(row('PAU-12'), async () => {
   const own = await charts.created();
   expect(await charts.updated(own, { cell_phone: '518-555-0112' })).toMatchObject({
     homePhone: null,
@@ -110,13 +111,13 @@ test('PAU-12 Active: `cell_phone` has the format `NNN-NNN-NNNN`; another form is
   await refuses('cell_phone', [...phone_forms, 5185550101]);
 });
 
-test('PAU-13 Active: `email` is a string.', async () => {
+test(row('PAU-13'), async () => {
   const own = await charts.created();
   expect((await charts.updated(own, { email: 'new@example.test' })).email).toBe('new@example.test');
   await refuses('email', strings_only);
 });
 
-test('PAU-14 Active: `address_street` (line 1), `address_line2`, `address_city` are strings.', async () => {
+test(row('PAU-14'), async () => {
   const own = await charts.created(address);
   const moved = { address_street: '2 New Street', address_line2: 'Unit 2', address_city: 'Newton' };
   expect((await charts.updated(own, moved)).address).toMatchObject({
@@ -125,7 +126,7 @@ test('PAU-14 Active: `address_street` (line 1), `address_line2`, `address_city` 
   for (const field of Object.keys(moved)) await refuses(field, strings_only);
 });
 
-test('PAU-15 Active: `address_state` is a two-letter state code; `DC` is accepted, an unknown code is refused.', async () => {
+test(row('PAU-15'), async () => {
   const own = await charts.created(address);
   for (const state of ['DC', 'CA', 'AK']) {
     expect((await charts.updated(own, { address_state: state })).address.state).toBe(state);
@@ -133,7 +134,7 @@ test('PAU-15 Active: `address_state` is a two-letter state code; `DC` is accepte
   await refuses('address_state', ['ZZ', 'XX', 'ON', 'D', 'DCC', 'District of Columbia', '', 11]);
 });
 
-test('PAU-16 Active: `address_zip` is `NNNNN` or `NNNNN-NNNN`; another form is refused.', async () => {
+test(row('PAU-16'), async () => {
   const own = await charts.created(address);
   for (const zip of ['05001', '05001-0016']) {
     expect((await charts.updated(own, { address_zip: zip })).address.zip).toBe(zip);
@@ -151,7 +152,7 @@ test('PAU-16 Active: `address_zip` is `NNNNN` or `NNNNN-NNNN`; another form is r
   ]);
 });
 
-test('PAU-17 Active: `save_previous_address` is a boolean [R].', async () => {
+test(row('PAU-17'), async () => {
   for (const save_previous_address of [true, false]) {
     const own = await charts.created(address);
     const after = await charts.updated(own, { address_city: 'Newton', save_previous_address });
@@ -167,7 +168,7 @@ test('PAU-17 Active: `save_previous_address` is a boolean [R].', async () => {
   await onlyRestricted({ save_previous_address: true });
 });
 
-test('PAU-18 Active: by default (`save_previous_address` absent or true) the current address is saved as address history before the new one applies [R].', async () => {
+test(row('PAU-18'), async () => {
   for (const how of [{}, { save_previous_address: true }]) {
     const own = await charts.created(address);
     expect(await clinic.addressHistory(own.chart.patientId)).toStrictEqual([]);
@@ -177,7 +178,7 @@ test('PAU-18 Active: by default (`save_previous_address` absent or true) the cur
   }
 });
 
-test('PAU-19 Active: `save_previous_address: false` overwrites the address without history [R].', async () => {
+test(row('PAU-19'), async () => {
   const own = await charts.created(address);
   const after = await charts.updated(own, { address_street: '19 New Street', save_previous_address: false });
   expect(after.address).toStrictEqual({ ...own.chart.address, line1: '19 New Street' });
@@ -200,11 +201,11 @@ async function checkNames(role: 'referring_provider' | 'pcp', column: 'referring
   await onlyRestricted({ [first]: 'Umber', [last]: 'Consultson' });
 }
 
-test('PAU-20 Active: `referring_provider_first_name` and `referring_provider_last_name` must be used together [R].', async () => {
+test(row('PAU-20'), async () => {
   await checkNames('referring_provider', 'referring');
 });
 
-test('PAU-22 Active: `pcp_first_name` and `pcp_last_name` must be used together [R].', async () => {
+test(row('PAU-22'), async () => {
   await checkNames('pcp', 'pcp');
 });
 
@@ -222,15 +223,15 @@ async function checkId(field: 'referring_provider_id' | 'pcp_id', column: 'refer
   await onlyRestricted({ [field]: known.id });
 }
 
-test('PAU-21 Active: `referring_provider_id` is a UUID without hyphens from `GET /v1/referring-providers` [R].', async () => {
+test(row('PAU-21'), async () => {
   await checkId('referring_provider_id', 'referringId');
 });
 
-test('PAU-23 Active: `pcp_id` is a UUID from `GET /v1/referring-providers` [R].', async () => {
+test(row('PAU-23'), async () => {
   await checkId('pcp_id', 'pcpId');
 });
 
-test("PAU-24 Active: `referred_to_provider_id` is the rendering provider's `ehr_id` from `GET /v1/providers` [R].", async () => {
+test(row('PAU-24'), async () => {
   const { providers } = (await world.api.call('GET', '/v1/providers')).body;
   const own = await charts.created();
   const after = await charts.updated(own, { referred_to_provider_id: providers[3].ehr_id });
@@ -242,11 +243,11 @@ test("PAU-24 Active: `referred_to_provider_id` is the rendering provider's `ehr_
   await onlyRestricted({ referred_to_provider_id: providers[3].ehr_id });
 });
 
-test('PAU-25 Provider updates are all-or-nothing: an unresolved provider name fails the whole request and no other field of it (for example phone) is applied.', async () => {
+test(row('PAU-25'), async () => {
   const own = await charts.created({ phone: '518-555-0100' });
   const shown = await charts.listed(own.id);
   const good = { referring_provider_first_name: 'Umber', referring_provider_last_name: 'Consultson' };
-  await charts.refuses(404, /No referring provider is called 'Nobody Known'/, [
+  await charts.refuses(404, /No referring provider is named 'Nobody Known'/, [
     () => charts.patch(own.id, { phone: '518-555-0125', pcp_first_name: 'Nobody', pcp_last_name: 'Known' }),
     () => charts.patch(own.id, { ...good, pcp_first_name: 'Nobody', pcp_last_name: 'Known' }),
     () =>
@@ -260,7 +261,7 @@ test('PAU-25 Provider updates are all-or-nothing: an unresolved provider name fa
   expect(await charts.listed(own.id)).toStrictEqual(shown);
 });
 
-test('PAU-26 Ids resolve more reliably than names: an id resolves also where the name is ambiguous.', async () => {
+test(row('PAU-26'), async () => {
   const { body } = await world.api.call('GET', '/v1/referring-providers?last_name=Twinname');
   const twins: Row[] = body.referring_providers;
   expect(twins.map(({ first_name }) => first_name)).toStrictEqual(['Ari', 'Ari']);
@@ -276,7 +277,7 @@ test('PAU-26 Ids resolve more reliably than names: an id resolves also where the
   }
 });
 
-test("DEC-155 PATCH on an `active` patient with a field outside the specification's list is 400 `Field '<field>' cannot be changed on an active patient.`.", async () => {
+test(row('DEC-155'), async () => {
   const { fields } = await wholePatient(world, charts);
   const listed = ['phone', 'cell_phone', 'email', ...Object.keys(address), 'referred_to_provider_id'];
   for (const role of ['referring_provider', 'pcp'])

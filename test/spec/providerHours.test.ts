@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { clinicRows, type Row } from './emrRecords.ts';
 import { daysAfter, monday, mondays, offersOf, patchProvider, providerOf, shift, spans } from './weeks.ts';
@@ -19,7 +20,7 @@ async function set(ehr_id: string, body: unknown): Promise<void> {
 const shiftsOf = async (ehr_id: string) => (await providerOf(world, ehr_id)).hours[0].shifts;
 const recur = { rec_start_date: monday, recur_interval_amount: 2, recur_interval_description: 'Every other week' };
 
-test("DEC-198 `PATCH /v1/providers/{id}` does what the by-EMR-id form does, addressed by the service's id.", async () => {
+test(row('DEC-198'), async () => {
   const [one, two] = [await providerOf(world, '501'), await providerOf(world, '502')];
   const by_id = (body: unknown) => world.api.call('PATCH', `/v1/providers/${one.id}`, { body });
   const hours = mondays(shift('09:00', '12:00', { facility_id: '11', set_recur: recur }));
@@ -47,7 +48,7 @@ test("DEC-198 `PATCH /v1/providers/{id}` does what the by-EMR-id form does, addr
   expect(two.id).not.toBe(one.id);
 });
 
-test("DEC-208 A provider's `hours` as read by GET can be written back by PATCH.", async () => {
+test(row('DEC-208'), async () => {
   for (const { providerId } of await clinicRows(world, 'providers')) {
     const { hours } = await providerOf(world, providerId);
     await set(providerId, { hours });
@@ -55,7 +56,7 @@ test("DEC-208 A provider's `hours` as read by GET can be written back by PATCH."
   }
 });
 
-test('DEC-209 PATCH of `hours` replaces the whole week.', async () => {
+test(row('DEC-209'), async () => {
   await set('503', { hours: null });
   const tuesday = daysAfter(monday, 1);
   const free = async (date: string) => spans(await offersOf(world, '503', date));
@@ -65,7 +66,7 @@ test('DEC-209 PATCH of `hours` replaces the whole week.', async () => {
   expect([await free(monday), await free(tuesday)]).toStrictEqual([['10:00–11:00'], []]);
 });
 
-test('DEC-210 A shift in PATCH takes `recurrence` as well as `set_recur`.', async () => {
+test(row('DEC-210'), async () => {
   const weeks = [];
   for (const name of ['recurrence', 'set_recur']) {
     await set('504', { hours: mondays(shift('09:00', '12:00', { [name]: recur })) });
@@ -77,7 +78,7 @@ test('DEC-210 A shift in PATCH takes `recurrence` as well as `set_recur`.', asyn
   expect(weeks[0][0].recurrence).toMatchObject(recur);
 });
 
-test('DEC-211 A shift with both `recurrence` and `set_recur` is refused.', async () => {
+test(row('DEC-211'), async () => {
   const before = await providerOf(world, '504');
   const hours = mondays(shift('09:00', '12:00', { recurrence: recur, set_recur: recur }));
   const answer = await patchProvider(world, '504', { hours });
@@ -85,7 +86,7 @@ test('DEC-211 A shift with both `recurrence` and `set_recur` is refused.', async
   expect(await providerOf(world, '504')).toStrictEqual(before);
 });
 
-test('DEC-212 `recur_interval_type` defaults to weeks.', async () => {
+test(row('DEC-212'), async () => {
   const typed = async (more: object) => {
     await set('505', { hours: mondays(shift('09:00', '12:00', { recurrence: { ...recur, ...more } })) });
     return (await shiftsOf('505'))[0].recurrence.recur_interval_type;
@@ -96,7 +97,7 @@ test('DEC-212 `recur_interval_type` defaults to weeks.', async () => {
   expect(await Promise.all(counted)).toStrictEqual([1, 0, 1]);
 });
 
-test('DEC-213 A shift in PATCH takes `set_description` and `visit_type_rules`.', async () => {
+test(row('DEC-213'), async () => {
   const rule = { start_time: '09:00:00', end_time: '10:00:00', total_visits: 2, visit_type_id: 'NP' };
   const more = { set_description: 'Open house', visit_type_rules: [{ ...rule, visit_type_desc: 'New patient' }] };
   await set('506', { hours: mondays(shift('09:00', '12:00', more)) });
@@ -105,7 +106,7 @@ test('DEC-213 A shift in PATCH takes `set_description` and `visit_type_rules`.',
   expect(slots).toMatchObject([{ visit_type: 'NP', max_visits: 2 }]);
 });
 
-test('DEC-214 Dates of a shift in PATCH are taken with or without time.', async () => {
+test(row('DEC-214'), async () => {
   const last = daysAfter(monday, 7);
   for (const time of ['', 'T00:00:00']) {
     const dates = { set_start_date: `${monday}${time}`, set_end_date: `${last}${time}` };
@@ -118,7 +119,7 @@ test('DEC-214 Dates of a shift in PATCH are taken with or without time.', async 
   }
 });
 
-test('DEC-215 PATCH ignores a sent `facility_name`; the service fills it in.', async () => {
+test(row('DEC-215'), async () => {
   const [facility] = await clinicRows(world, 'facilities', { facilityId: '12' });
   await set('508', {
     hours: mondays(
@@ -131,7 +132,7 @@ test('DEC-215 PATCH ignores a sent `facility_name`; the service fills it in.', a
   expect(nowhere).not.toHaveProperty('facility_name');
 });
 
-test('DEC-216 `hide_in_availability` is a boolean on GET; PATCH takes it as a string and as a boolean.', async () => {
+test(row('DEC-216'), async () => {
   const seen = [];
   for (const hide_in_availability of ['true', 'false', true, false]) {
     await set('508', { hide_in_availability });

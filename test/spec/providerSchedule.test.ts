@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { addClinicRow, changeClinicRow, clinicRows, type Row } from './emrRecords.ts';
 import {
@@ -81,14 +82,14 @@ const filled = {
   blocks: 1,
 };
 
-test('PRV-07 A provider with status `active` has its schedule synced from the EMR; with `inactive` it is not synced.', async () => {
+test(row('PRV-07'), async () => {
   const { hours } = seen.inactive_before;
   expect(seen.inactive_after).toMatchObject({ status: 'inactive', hours, appointments: 0, blocks: 0, removed: 1 });
   expect(seen.active_after).toMatchObject({ status: 'active', ...filled, removed: 0 });
   expect(spans(await offersOf(world, '501', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
 });
 
-test('PRV-09 With `hide_in_availability` true the schedule is still synced but the provider is hidden from availability results.', async () => {
+test(row('PRV-09'), async () => {
   expect(seen.hidden_after).toMatchObject({ hide_in_availability: true, ...filled });
   expect(await offersOf(world, '502', monday)).toStrictEqual([]);
   await set('502', { hide_in_availability: 'false' });
@@ -96,7 +97,7 @@ test('PRV-09 With `hide_in_availability` true the schedule is still synced but t
   await set('502', { hide_in_availability: 'true' });
 });
 
-test('PRV-11 A provider appears in availability results only when status is `active` AND hide_in_availability is false (all four combinations).', async () => {
+test(row('PRV-11'), async () => {
   await set('503', { hours: mondays(shift('09:00', '12:00')) });
   const shown = [];
   for (const status of ['active', 'inactive']) {
@@ -115,7 +116,7 @@ test('PRV-11 A provider appears in availability results only when status is `act
   ]);
 });
 
-test('PRV-15 shift `start` and `end` are read in the timezone of the EMR instance.', async () => {
+test(row('PRV-15'), async () => {
   // The provider lives three hours to the west; the clinic's clock is New York's.
   const { providerId } = seen.west;
   expect(await providerOf(world, providerId)).toMatchObject({ timezone: 'America/Los_Angeles' });
@@ -130,7 +131,7 @@ test('PRV-15 shift `start` and `end` are read in the timezone of the EMR instanc
   }
 });
 
-test('PRV-17 shift `facility_name` is a string the service fills in from the location record (also after a PATCH of hours without it).', async () => {
+test(row('PRV-17'), async () => {
   const facilities = await clinicRows(world, 'facilities');
   const names = new Map(facilities.map(({ facilityId, name }) => [facilityId, name]));
   const { providers } = (await world.api.call('GET', '/v1/providers')).body;
@@ -147,7 +148,7 @@ test('PRV-17 shift `facility_name` is a string the service fills in from the loc
   expect(patched.facility_name).toBeTypeOf('string');
 });
 
-test('PRV-20 A shift without `set_end_date` is active indefinitely.', async () => {
+test(row('PRV-20'), async () => {
   const set_start_date = '2026-01-01';
   const decades_on = daysAfter(monday, 52 * 7 * 40);
   await set('505', {
@@ -160,13 +161,13 @@ test('PRV-20 A shift without `set_end_date` is active indefinitely.', async () =
   expect(spans(await offersOf(world, '505', decades_on))).toStrictEqual(['09:00–10:00']);
 });
 
-test('PRV-26 A shift that consists of only `start` and `end` is valid.', async () => {
+test(row('PRV-26'), async () => {
   await set('506', { hours: mondays({ start: 'T09:00:00', end: 'T12:00:00' }) });
   expect((await providerOf(world, '506')).hours).toStrictEqual(mondays({ start: 'T09:00:00', end: 'T12:00:00' }));
   expect(spans(await offersOf(world, '506', monday))).toStrictEqual(['09:00–12:00']);
 });
 
-test('STA-07 Provider `status` and `hide_in_availability` are settings: `PATCH /v1/providers/ehr/{ehr_id}` moves them freely in any direction.', async () => {
+test(row('STA-07'), async () => {
   const states = ['active', 'inactive'].flatMap((status) =>
     [true, false].map((hide_in_availability) => ({ status, hide_in_availability })),
   );
@@ -180,7 +181,7 @@ test('STA-07 Provider `status` and `hide_in_availability` are settings: `PATCH /
   }
 });
 
-test("DEC-205 A provider's hours come from the EMR until they are set by PATCH.", async () => {
+test(row('DEC-205'), async () => {
   const { providerId } = seen.newcomer;
   const emrs = { start: 'T09:00:00', end: 'T12:00:00', facility_id: '11' };
   expect((await providerOf(world, providerId)).hours).toMatchObject([{ day: 'Monday', shifts: [emrs] }]);
@@ -188,12 +189,12 @@ test("DEC-205 A provider's hours come from the EMR until they are set by PATCH."
   expect((await providerOf(world, providerId)).hours).toStrictEqual(ours);
 });
 
-test("DEC-206 Hours set by PATCH win over the EMR's and survive syncs.", () => {
+test(row('DEC-206'), () => {
   expect(seen.ours_after).toStrictEqual([ours, ours]);
   expect(spans(seen.ours_offered as Row[])).toStrictEqual(['10:00–11:00']);
 });
 
-test("DEC-207 PATCH with `hours: null` returns the provider to the EMR's hours.", async () => {
+test(row('DEC-207'), async () => {
   const { hours } = await providerOf(world, '508');
   await set('508', { hours: mondays(shift('01:00', '02:00')) });
   expect((await providerOf(world, '508')).hours).toStrictEqual(mondays(shift('01:00', '02:00')));

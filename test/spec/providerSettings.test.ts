@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { clinicRows, type Row } from './emrRecords.ts';
 import { daysAfter, monday, mondays, offersOf, patchProvider, providerOf, shift, spans } from './weeks.ts';
@@ -28,7 +29,7 @@ const hours = (...shifts: Row[]) => ({ hours: mondays(...shifts) });
 const shiftsOf = async (ehr_id = '501') => (await providerOf(world, ehr_id)).hours[0].shifts;
 const recur = { rec_start_date: monday, recur_interval_amount: 2, recur_interval_description: 'Every other week' };
 
-test("PRU-01 Path `ehr_id` is the provider's EMR id.", async () => {
+test(row('PRU-01'), async () => {
   for (const { providerId } of await clinicRows(world, 'providers')) {
     const { id } = await providerOf(world, providerId);
     expect((await patchProvider(world, providerId, { status: 'active' })).body.provider_id).toBe(id);
@@ -38,14 +39,14 @@ test("PRU-01 Path `ehr_id` is the provider's EMR id.", async () => {
   expect((await providerOf(world, '501')).status).toBe('active');
 });
 
-test('PRU-02 At least one field must be given; an empty body is refused.', async () => {
+test(row('PRU-02'), async () => {
   await expectRefused({}, 400, 'At least one field must be provided.');
   await set({ status: 'active' });
   await set({ hide_in_availability: 'false' });
   await set({ hours: null });
 });
 
-test('PRU-03 `status` takes `active` or `inactive`, case-insensitive; any other value is refused.', async () => {
+test(row('PRU-03'), async () => {
   for (const status of ['inactive', 'active', 'INACTIVE', 'ACTIVE', 'Inactive', 'aCtIvE']) {
     await set({ status });
     expect((await providerOf(world, '501')).status).toBe(status.toLowerCase());
@@ -56,7 +57,7 @@ test('PRU-03 `status` takes `active` or `inactive`, case-insensitive; any other 
   for (const status of [true, 1, null, ['active']]) await expectRefused({ status }, 400, /^status must be/, 'status');
 });
 
-test('PRU-04 `hide_in_availability` takes the string `true` or `false` (or the boolean); any other value is refused; `true` hides the provider from `/v1/availability`.', async () => {
+test(row('PRU-04'), async () => {
   await set({ status: 'active', ...hours(shift('09:00', '12:00')) });
   for (const hide_in_availability of ['true', 'false', true, false]) {
     await set({ hide_in_availability });
@@ -70,7 +71,7 @@ test('PRU-04 `hide_in_availability` takes the string `true` or `false` (or the b
   }
 });
 
-test("PRU-05 `hours` is an array of `{ day, shifts: [] }` (or null, which returns to the EMR's hours).", async () => {
+test(row('PRU-05'), async () => {
   await set({ hours: null });
   const emrs = (await providerOf(world, '501')).hours;
   const week = [
@@ -90,7 +91,7 @@ test("PRU-05 `hours` is an array of `{ day, shifts: [] }` (or null, which return
   expect(emrs.length).toBeGreaterThan(1);
 });
 
-test('PRU-06 `hours[].shifts[]` takes start, end, facility_id, set_start_date, set_end_date, set_recur.', async () => {
+test(row('PRU-06'), async () => {
   const dates = { set_start_date: monday, set_end_date: daysAfter(monday, 28) };
   await set(hours(shift('09:00', '12:00', { facility_id: '12', ...dates, set_recur: recur })));
   const [kept] = await shiftsOf();
@@ -104,7 +105,7 @@ test('PRU-06 `hours[].shifts[]` takes start, end, facility_id, set_start_date, s
   expect(await offersOf(world, '501', monday)).toMatchObject([{ facility_id: '12' }]);
 });
 
-test('PRU-07 `set_recur` takes rec_start_date, rec_end_date, recur_interval_amount, recur_interval_description.', async () => {
+test(row('PRU-07'), async () => {
   const set_recur = { ...recur, recur_interval_amount: 3, rec_end_date: daysAfter(monday, 42) };
   await set(hours(shift('09:00', '12:00', { set_recur })));
   expect((await shiftsOf())[0].recurrence).toMatchObject(set_recur);
@@ -113,7 +114,7 @@ test('PRU-07 `set_recur` takes rec_start_date, rec_end_date, recur_interval_amou
   expect(counts).toStrictEqual([0, 1, 0, 0, 1, 1, 0]);
 });
 
-test("PRU-08 `facility_id` must exist among the organization's locations; another one is refused.", async () => {
+test(row('PRU-08'), async () => {
   for (const { facilityId } of await clinicRows(world, 'facilities')) {
     await set(hours(shift('09:00', '12:00', { facility_id: facilityId })));
   }
@@ -124,7 +125,7 @@ test("PRU-08 `facility_id` must exist among the organization's locations; anothe
   }
 });
 
-test('PRU-09 `start` and `end` must be `THH:MM:SS`; another form is refused.', async () => {
+test(row('PRU-09'), async () => {
   await set(hours({ start: 'T00:00:00', end: 'T23:59:59' }));
   for (const time of [
     '09:00:00',
@@ -151,7 +152,7 @@ const dated = (date: unknown) => [
   { set_recur: { ...recur, rec_start_date: '2020-01-01', rec_end_date: date } },
 ];
 
-test('PRU-10 Dates are ISO 8601, with or without time (for example `YYYY-MM-DDT00:00:00`); another form is refused.', async () => {
+test(row('PRU-10'), async () => {
   for (const date of [monday, `${monday}T00:00:00`, `${monday}T00:00:00Z`, `${monday}T00:00:00-04:00`]) {
     for (const fields of dated(date)) await set(hours(shift('09:00', '12:00', fields)));
   }
@@ -163,7 +164,7 @@ test('PRU-10 Dates are ISO 8601, with or without time (for example `YYYY-MM-DDT0
   }
 });
 
-test('PRU-11 Day names are capitalised; another spelling is refused.', async () => {
+test(row('PRU-11'), async () => {
   const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
   await set({ hours: days.map((day) => ({ day, shifts: [] })) });
   expect((await providerOf(world, '501')).hours.map(({ day }: Row) => day)).toStrictEqual(days);
@@ -173,14 +174,14 @@ test('PRU-11 Day names are capitalised; another spelling is refused.', async () 
   }
 });
 
-test('PRU-12 The answer is `{ success: boolean, message: string, provider_id: string }`.', async () => {
+test(row('PRU-12'), async () => {
   const { id } = await providerOf(world, '501');
   const { status, body } = await patchProvider(world, '501', { status: 'active' });
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, message: expect.any(String), provider_id: id });
 });
 
-test("REF-06 `PATCH /v1/providers/{id}` exists, takes the service's provider id and sets status and hours.", async () => {
+test(row('REF-06'), async () => {
   const { id } = await providerOf(world, '502');
   const body = { status: 'inactive', ...hours(shift('09:00', '12:00')) };
   expect((await world.api.call('PATCH', `/v1/providers/${id}`, { body })).status).toBe(200);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { changeClinicRow, clinicRows, isoDay, type Row } from './emrRecords.ts';
 import { clinicMondays, clinicShift, daysAfter, monday, offersOf, usDay } from './weeks.ts';
@@ -54,7 +55,7 @@ function rules(): [rule: Row, row: Row][] {
   );
 }
 
-test("PRV-01 `id` is a string, a UUID of 32 characters without hyphens, the service's identifier.", async () => {
+test(row('PRV-01'), async () => {
   for (const { id, ehr_id } of providers) {
     expect(id).toMatch(/^[0-9a-f]{32}$/);
     expect(rows.has(id)).toBe(false);
@@ -64,40 +65,40 @@ test("PRV-01 `id` is a string, a UUID of 32 characters without hyphens, the serv
   expect(new Set(providers.map(({ id }) => id)).size).toBe(rows.size);
 });
 
-test("PRV-02 `ehr_id` is a string, the provider's identifier in the EMR.", () => {
+test(row('PRV-02'), () => {
   expect(providers.map(({ ehr_id }) => ehr_id).sort()).toStrictEqual([...rows.keys()].sort());
 });
 
-test("PRV-03 `name` is a string with the provider's name.", () => {
+test(row('PRV-03'), () => {
   for (const { ehr_id, name } of providers) {
     expect(name).toBeTypeOf('string');
     expect(name).toBe(rows.get(ehr_id).displayName);
   }
 });
 
-test('PRV-04 `npi` is a string with the National Provider Identifier.', () => {
+test(row('PRV-04'), () => {
   for (const { ehr_id, npi } of providers) {
     expect(npi).toMatch(/^\d{10}$/);
     expect(npi).toBe(rows.get(ehr_id).npi);
   }
 });
 
-test("PRV-05 `timezone` is a string with the provider's timezone.", () => {
+test(row('PRV-05'), () => {
   expect([of('501').timezone, of('506').timezone]).toStrictEqual(['America/New_York', 'America/Chicago']);
 });
 
-test('PRV-06 Provider `status` is the string `active` or `inactive`.', () => {
+test(row('PRV-06'), () => {
   for (const { ehr_id, status } of providers) {
     expect(status).toBe(rows.get(ehr_id).activeFlag === 'Y' ? 'active' : 'inactive');
   }
   expect([of('501').status, of('508').status]).toStrictEqual(['active', 'inactive']);
 });
 
-test('PRV-08 `hide_in_availability` is a boolean with default false.', () => {
+test(row('PRV-08'), () => {
   for (const { hide_in_availability } of providers) expect(hide_in_availability).toBe(false);
 });
 
-test('PRV-10 `hours` is an array, the working schedule.', async () => {
+test(row('PRV-10'), async () => {
   for (const { ehr_id, hours, status } of providers) {
     expect(hours).toBeInstanceOf(Array);
     if (status === 'active') expect(hours).toHaveLength(rows.get(ehr_id).weeklyHours.length);
@@ -107,7 +108,7 @@ test('PRV-10 `hours` is an array, the working schedule.', async () => {
   expect(offer.range_start).toBe(`${monday}${first.start}-04:00`);
 });
 
-test('PRV-12 `hours[].day` is a capitalised weekday name such as `Monday`.', () => {
+test(row('PRV-12'), () => {
   for (const { ehr_id, hours } of providers) {
     const days = hours.map(({ day }: Row) => day);
     for (const day of days) expect(day).toMatch(/^(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day$/);
@@ -115,21 +116,21 @@ test('PRV-12 `hours[].day` is a capitalised weekday name such as `Monday`.', () 
   }
 });
 
-test('PRV-13 `hours[].shifts` is an array of shifts.', () => {
+test(row('PRV-13'), () => {
   for (const { hours } of providers) {
     for (const { shifts } of hours) expect(shifts).toBeInstanceOf(Array);
   }
   for (const [shift] of shifts()) expect(shift).toMatchObject({ start: expect.any(String), end: expect.any(String) });
 });
 
-test('PRV-14 shift `start` and `end` are strings in the format `THH:MM:SS`, 24-hour.', () => {
+test(row('PRV-14'), () => {
   expect(of('506').hours[0].shifts[0]).toMatchObject({ start: 'T08:15:00', end: 'T16:45:00' });
   for (const [{ start, end }, row] of shifts()) {
     expect([start, end]).toStrictEqual([`T${row.startTime}:00`, `T${row.endTime}:00`]);
   }
 });
 
-test("PRV-16 shift `facility_id` is a string naming one of the organization's locations.", async () => {
+test(row('PRV-16'), async () => {
   const facilities = (await clinicRows(world, 'facilities')).map(({ facilityId }) => facilityId);
   for (const [{ facility_id }, row] of shifts()) {
     expect(facilities).toContain(facility_id);
@@ -137,7 +138,7 @@ test("PRV-16 shift `facility_id` is a string naming one of the organization's lo
   }
 });
 
-test('PRV-18 shift `set_start_date` is a string, the date the shift becomes active.', async () => {
+test(row('PRV-18'), async () => {
   for (const [{ set_start_date }, row] of shifts()) {
     expect(set_start_date).toBeTypeOf('string');
     expect(set_start_date.slice(0, 10)).toBe(isoDay(row.effectiveFrom));
@@ -147,7 +148,7 @@ test('PRV-18 shift `set_start_date` is a string, the date the shift becomes acti
   expect(await early(monday)).toHaveLength(1);
 });
 
-test('PRV-19 shift `set_end_date` is an optional string.', async () => {
+test(row('PRV-19'), async () => {
   const [ends, goes_on] = of('506').hours[0].shifts;
   expect(ends.set_end_date).toBeTypeOf('string');
   expect(ends.set_end_date.slice(0, 10)).toBe(daysAfter(monday, 14));
@@ -156,12 +157,12 @@ test('PRV-19 shift `set_end_date` is an optional string.', async () => {
   expect([(await late(14)).length, (await late(28)).length]).toStrictEqual([1, 0]);
 });
 
-test('PRV-21 shift `set_description` is a string.', () => {
+test(row('PRV-21'), () => {
   expect(of('506').hours[0].shifts[0].set_description).toBe('Spring clinic');
   for (const [{ set_description }, row] of shifts()) expect(set_description).toBe(row.description ?? undefined);
 });
 
-test('PRV-22 shift `recurrence` is an optional object with `rec_start_date`, `recur_interval_type` (for example weeks), `recur_interval_amount`, `recur_interval_description`.', () => {
+test(row('PRV-22'), () => {
   const [recurs, always] = of('506').hours[0].shifts;
   expect(recurs.recurrence).toStrictEqual({
     rec_start_date: expect.stringMatching(new RegExp(`^${monday}`)),
@@ -172,7 +173,7 @@ test('PRV-22 shift `recurrence` is an optional object with `rec_start_date`, `re
   expect(always).not.toHaveProperty('recurrence');
 });
 
-test('PRV-23 shift `visit_type_rules` is an optional array of pre-allocated slots.', async () => {
+test(row('PRV-23'), async () => {
   const [ruled, free] = of('506').hours[0].shifts;
   expect(ruled.visit_type_rules).toHaveLength(1);
   expect(free).not.toHaveProperty('visit_type_rules');
@@ -180,7 +181,7 @@ test('PRV-23 shift `visit_type_rules` is an optional array of pre-allocated slot
   expect(slots).toMatchObject([{ range_start: `${monday}T08:15:00-04:00`, range_end: `${monday}T09:45:00-04:00` }]);
 });
 
-test('PRV-24 `visit_type_rules[]` `start_time` and `end_time` are strings in the format `HH:MM:SS` (without the T).', () => {
+test(row('PRV-24'), () => {
   expect(of('506').hours[0].shifts[0].visit_type_rules[0]).toMatchObject({
     start_time: '08:15:00',
     end_time: '09:45:00',
@@ -190,7 +191,7 @@ test('PRV-24 `visit_type_rules[]` `start_time` and `end_time` are strings in the
   }
 });
 
-test('PRV-25 `visit_type_rules[]` carries `total_visits` (integer), `visit_type_id`, `visit_type_desc`.', () => {
+test(row('PRV-25'), () => {
   expect(rules().length).toBeGreaterThan(20);
   for (const [{ total_visits, visit_type_id, visit_type_desc }, row] of rules()) {
     expect([total_visits, visit_type_id, visit_type_desc]).toStrictEqual([
@@ -202,7 +203,7 @@ test('PRV-25 `visit_type_rules[]` carries `total_visits` (integer), `visit_type_
   }
 });
 
-test('PRV-27 `GET /v1/providers` answers `{ success: boolean, providers: [Provider] }`.', () => {
+test(row('PRV-27'), () => {
   expect(answer.status).toBe(200);
   expect(answer.body).toStrictEqual({ success: true, providers: expect.any(Array) });
   const fields = ['id', 'ehr_id', 'name', 'npi', 'timezone', 'status', 'hide_in_availability', 'hours'];

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { openChart } from '../journeys/journey.ts';
 import { addClinicRow, changeClinicRow, clinicRows, type Row } from './emrRecords.ts';
@@ -45,7 +46,7 @@ const list = async (path: string, name: string): Promise<Row[]> => {
 const patchLocation = (id: string, body: unknown) => world.api.call('PATCH', `/v1/locations/${id}`, { body });
 const id_form = /^[0-9a-f]{32}$/;
 
-test('REF-01 `GET /v1/patients` exists and lists cached patients.', async () => {
+test(row('REF-01'), async () => {
   const known = (await clinicRows(world, 'patients')).map(({ mrn }) => mrn);
   const listed = (await get('/v1/patients?page_size=1000')).body.patients.map(({ mrn }: Row) => mrn);
   expect(listed.sort()).toStrictEqual(known.sort());
@@ -54,7 +55,7 @@ test('REF-01 `GET /v1/patients` exists and lists cached patients.', async () => 
   expect(newcomer.after).toMatchObject([{ first_name: 'Nova', last_name: 'Newcomer' }]);
 });
 
-test('REF-02 `GET /v1/locations` exists; its EMR ids are what `location_id` of a telephone encounter accepts.', async () => {
+test(row('REF-02'), async () => {
   const locations = await list('locations', 'locations');
   const known = (await clinicRows(world, 'facilities')).map(({ facilityId }) => facilityId);
   expect(locations.map(({ ehr_id }) => ehr_id).sort()).toStrictEqual(known.sort());
@@ -69,7 +70,7 @@ test('REF-02 `GET /v1/locations` exists; its EMR ids are what `location_id` of a
   }
 });
 
-test('DEC-199 A location of `GET /v1/locations` has id, ehr_id, name, status, phone, fax and address { address1, address2, city, state, zip }.', async () => {
+test(row('DEC-199'), async () => {
   const rows = await clinicRows(world, 'facilities');
   const locations = await list('locations', 'locations');
   expect(locations).toHaveLength(rows.length);
@@ -90,7 +91,7 @@ test('DEC-199 A location of `GET /v1/locations` has id, ehr_id, name, status, ph
   expect(full).toMatchObject({ fax: '212-555-0131', address: { address2: 'Suite 3' } });
 });
 
-test('DEC-200 `PATCH /v1/locations/{id}` takes status in any case.', async () => {
+test(row('DEC-200'), async () => {
   const [{ id }] = (await list('locations', 'locations')) as [Row];
   const statusOf = async () => (await list('locations', 'locations')).find((each) => each.id === id).status;
   for (const status of ['inactive', 'ACTIVE', 'Inactive', 'aCTIVE']) {
@@ -103,14 +104,14 @@ test('DEC-200 `PATCH /v1/locations/{id}` takes status in any case.', async () =>
   expect(await statusOf()).toBe('active');
 });
 
-test('DEC-201 `PATCH /v1/locations/{id}` answers `{ success, message, location_id }`.', async () => {
+test(row('DEC-201'), async () => {
   const [{ id }] = (await list('locations', 'locations')) as [Row];
   const { status, body } = await patchLocation(id, { status: 'active' });
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, message: expect.any(String), location_id: id });
 });
 
-test('DEC-202 The lists of locations and staff stand under `locations` and `staff`.', async () => {
+test(row('DEC-202'), async () => {
   for (const [name, kind] of [
     ['locations', 'facilities'],
     ['staff', 'staff'],
@@ -121,7 +122,7 @@ test('DEC-202 The lists of locations and staff stand under `locations` and `staf
   }
 });
 
-test('DEC-203 The lists of insurance and referring providers stand under `insurance_providers` and `referring_providers`.', async () => {
+test(row('DEC-203'), async () => {
   for (const [path, name, kind] of [
     ['insurance-providers', 'insurance_providers', 'insurance-companies'],
     ['referring-providers', 'referring_providers', 'referring-providers'],
@@ -132,7 +133,7 @@ test('DEC-203 The lists of insurance and referring providers stand under `insura
   }
 });
 
-test('DEC-204 The lists of visit types and visit statuses stand under `visit_types` and `visit_statuses`.', async () => {
+test(row('DEC-204'), async () => {
   for (const [path, name] of [
     ['visit-types', 'visit_types'],
     ['visit-statuses', 'visit_statuses'],
@@ -143,7 +144,7 @@ test('DEC-204 The lists of visit types and visit statuses stand under `visit_typ
   }
 });
 
-test('DEC-217 `GET /v1/staff` elements have id, ehr_id, name, role, status.', async () => {
+test(row('DEC-217'), async () => {
   const rows = await clinicRows(world, 'staff');
   const staff = await list('staff', 'staff');
   expect(staff).toHaveLength(rows.length);
@@ -165,12 +166,12 @@ const codes = (rows: Row[]) =>
   rows.map(({ code, description }) => ({ code, description })).sort((a, b) => (a.code < b.code ? -1 : 1));
 const byCode = (a: Row, b: Row) => (a.code < b.code ? -1 : 1);
 
-test('DEC-218 `GET /v1/visit-types` elements have code and description.', async () => {
+test(row('DEC-218'), async () => {
   const listed = await list('visit-types', 'visit_types');
   expect(listed.sort(byCode)).toStrictEqual(codes(await clinicRows(world, 'visit-types')));
 });
 
-test('DEC-219 `GET /v1/visit-statuses` elements have code and description.', async () => {
+test(row('DEC-219'), async () => {
   const listed = await list('visit-statuses', 'visit_statuses');
   expect(listed.sort(byCode)).toStrictEqual(codes(await clinicRows(world, 'visit-statuses')));
 });
@@ -179,7 +180,7 @@ const found = async (query: Record<string, string>) =>
   (await list(`referring-providers?${new URLSearchParams(query)}`, 'referring_providers')).map(({ name }) => name);
 const [zadie, zadok] = ['Zadie Q Whollyknown', 'Zadok Whollyother'];
 
-test('DEC-220 `GET /v1/referring-providers` filters by first_name and last_name (partial).', async () => {
+test(row('DEC-220'), async () => {
   expect(await found({ last_name: 'Wholly' })).toStrictEqual([zadie, zadok]);
   expect(await found({ last_name: 'llyKNOWN' })).toStrictEqual([zadie]);
   expect(await found({ first_name: 'zad' })).toStrictEqual([zadie, zadok]);
@@ -187,7 +188,7 @@ test('DEC-220 `GET /v1/referring-providers` filters by first_name and last_name 
   expect(await found({ first_name: 'Zadok', last_name: 'Whollyknown' })).toStrictEqual([]);
 });
 
-test('DEC-221 `GET /v1/referring-providers` filters by phone, fax and npi (exact).', async () => {
+test(row('DEC-221'), async () => {
   expect(await found({ phone: '999-555-0100' })).toStrictEqual([zadie]);
   expect(await found({ fax: '999-555-0103' })).toStrictEqual([zadok]);
   expect(await found({ npi: '9999999901' })).toStrictEqual([zadie]);
@@ -197,7 +198,7 @@ test('DEC-221 `GET /v1/referring-providers` filters by phone, fax and npi (exact
 
 const whole = async () => (await list('referring-providers?npi=9999999901', 'referring_providers'))[0];
 
-test('DEC-222 A referring provider has id, ehr_id, name, first_name, last_name, middle_initial, speciality.', async () => {
+test(row('DEC-222'), async () => {
   expect(await whole()).toMatchObject({
     id: expect.stringMatching(id_form),
     ehr_id: referring.referringId,
@@ -209,7 +210,7 @@ test('DEC-222 A referring provider has id, ehr_id, name, first_name, last_name, 
   });
 });
 
-test('DEC-223 A referring provider has phone, fax, email, npi, address_street, address_city, address_state, address_zip.', async () => {
+test(row('DEC-223'), async () => {
   expect(await whole()).toMatchObject({
     phone: '999-555-0100',
     fax: '999-555-0101',
@@ -222,7 +223,7 @@ test('DEC-223 A referring provider has phone, fax, email, npi, address_street, a
   });
 });
 
-test('DEC-224 `GET /v1/settings` answers `{ success, data }`, data holding at least access_token_reference_id, visit_types, visit_statuses, required_patient_fields, timezone.', async () => {
+test(row('DEC-224'), async () => {
   const { status, body } = await get('/v1/settings');
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, data: expect.any(Object) });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { patient } from '../journeys/journey.ts';
 import { clinicRows, type Row } from './emrRecords.ts';
@@ -28,7 +29,7 @@ function newcomer(fields: object): object {
   return { first_name: 'Nova', last_name: `Referenced${named}`, dob: '2004-02-29', sex: 'female', ...fields };
 }
 
-test('REF-03 `GET /v1/insurance-providers` exists; its ids are what `insurance_provider_id` accepts.', async () => {
+test(row('REF-03'), async () => {
   const { status, body } = await world.api.call('GET', '/v1/insurance-providers?active=true');
   expect(status).toBe(200);
   const companies: Row[] = body.insurance_providers.slice(0, 4);
@@ -51,7 +52,7 @@ test('REF-03 `GET /v1/insurance-providers` exists; its ids are what `insurance_p
   }
 });
 
-test('REF-04 `GET /v1/referring-providers` exists; its ids are what `referring_provider_id` and `pcp_id` accept.', async () => {
+test(row('REF-04'), async () => {
   const { status, body } = await world.api.call('GET', '/v1/referring-providers');
   expect(status).toBe(200);
   const active = await clinicRows(world, 'referring-providers', { activeFlag: 'Y' });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Chart, openChart, patient, setFault } from '../journeys/journey.ts';
 
@@ -50,13 +51,13 @@ async function failureOf({ mrn, ehr_id }: { mrn: string; ehr_id: string }, name:
   return event.data.failure_reason;
 }
 
-test("TEL-16 Refill rule 1: the medication name is matched against the patient's available refillable medications case-insensitively.", async () => {
+test(row('TEL-16'), async () => {
   for (const name of ['lisinopril 10 mg', 'LISINOPRIL 10 MG', 'LiSiNoPrIl 10 Mg']) {
     expect(await refillsOf(await ask(first.mrn, name))).toStrictEqual(['Lisinopril 10 mg']);
   }
 });
 
-test('TEL-17 Refill rule 1: a partial medication name matches (when it fits several different medications and none exactly, the job fails and lists them).', async () => {
+test(row('TEL-17'), async () => {
   for (const part of ['Lisino', 'pril 10', 'torvasta', 'li']) {
     const wanted = part === 'torvasta' ? 'Atorvastatin 20 mg' : 'Lisinopril 10 mg';
     expect(await refillsOf(await ask(first.mrn, part)), part).toStrictEqual([wanted]);
@@ -66,7 +67,7 @@ test('TEL-17 Refill rule 1: a partial medication name matches (when it fits seve
   expect(reason).not.toContain('Amlodipine');
 });
 
-test("TEL-18 Refill rule 1: only that patient's available refillable medications are searched, which are the active ones (one that is not active, or of another patient, does not match).", async () => {
+test(row('TEL-18'), async () => {
   expect(await medicationsOf(first.ehr_id, 'N')).toStrictEqual(['Amoxicillin 500 mg']);
   expect(await medicationsOf(first.ehr_id, 'Y')).not.toContain('Amlodipine 5 mg');
   expect(await medicationsOf(second.ehr_id, 'Y')).toContain('Amlodipine 5 mg');
@@ -76,7 +77,7 @@ test("TEL-18 Refill rule 1: only that patient's available refillable medications
   expect(await refillsOf(await ask(second.mrn, 'Amlodipine 5 mg'))).toStrictEqual(['Amlodipine 5 mg']);
 });
 
-test('TEL-19 Refill rule 2: when the medication is found (one match, or the exact name), the encounter is created and the refill is added to it in the EMR.', async () => {
+test(row('TEL-19'), async () => {
   for (const [{ mrn }, name, wanted] of [
     [first, 'atorva', 'Atorvastatin 20 mg'],
     [third, 'Aspirin', 'Aspirin'],
@@ -87,7 +88,7 @@ test('TEL-19 Refill rule 2: when the medication is found (one match, or the exac
   }
 });
 
-test('TEL-20 Refill rule 3: when the medication is not found, the encounter is NOT created in the EMR.', async () => {
+test(row('TEL-20'), async () => {
   const calls = async () =>
     (await chart.list(first.ehr_id, 'encounters')).filter(({ visitType }) => visitType === 'TEL');
   const before = await calls();
@@ -97,7 +98,7 @@ test('TEL-20 Refill rule 3: when the medication is not found, the encounter is N
   expect(sent).toStrictEqual([]);
 });
 
-test('TEL-21 Refill rule 3: a medication not found sends `telephone_encounter.failed` with the same information in failure_reason.', async () => {
+test(row('TEL-21'), async () => {
   const { event, job } = await ask(first.mrn, 'Warfarin');
   expect(event.event_type).toBe('telephone_encounter.failed');
   // The information of rule 3 is the list of available medications, which the job's error carries too.
@@ -105,13 +106,13 @@ test('TEL-21 Refill rule 3: a medication not found sends `telephone_encounter.fa
   expect(event.data.failure_reason).toBe(job.error.message);
 });
 
-test('TEL-22 Refill rule 4: with a refill and `pharmacy_ehr_id`, the pharmacy is associated with the encounter.', async () => {
+test(row('TEL-22'), async () => {
   const { event } = await ask(first.mrn, 'Lisinopril', { pharmacy_ehr_id: '9001' });
   const encounter = await chart.encounter(event.data.emr_encounter_id);
   expect(encounter).toMatchObject({ pharmacyId: '9001', refills: [{ pharmacyId: '9001' }] });
 });
 
-test("TEL-23 Refill rule 4: with a refill, a pharmacy not yet in the patient's pharmacy list is added to that list automatically.", async () => {
+test(row('TEL-23'), async () => {
   expect(await chart.pharmacies(first.ehr_id)).not.toContain('9005');
   for (let round = 0; round < 2; round += 1) {
     const { event } = await ask(first.mrn, 'Lisinopril', { pharmacy_ehr_id: '9005' });
@@ -121,14 +122,14 @@ test("TEL-23 Refill rule 4: with a refill, a pharmacy not yet in the patient's p
   }
 });
 
-test('TEL-24 Refill rule 5: when the encounter is created but adding the refill fails, `telephone_encounter.created_partial` is sent.', async () => {
+test(row('TEL-24'), async () => {
   const { event, accepted } = await askInPart('Lisinopril');
   expect(event.event_type).toBe('telephone_encounter.created_partial');
   expect(event.data.telephone_encounter_id).toBe(accepted.telephone_encounter_id);
   expect(await chart.encounter(event.data.emr_encounter_id)).toMatchObject({ mrn: first.mrn, refills: [] });
 });
 
-test('TEL-25 Refill rule 5: after a partial result the encounter exists in the EMR and is usable (an action can be added to it).', async () => {
+test(row('TEL-25'), async () => {
   const { event } = await askInPart('Lisinopril');
   const { emr_encounter_id: emr_appointment_id } = event.data;
   const body = { emr_appointment_id, text: 'Refill added by hand.' };
@@ -141,21 +142,21 @@ test('TEL-25 Refill rule 5: after a partial result the encounter exists in the E
   });
 });
 
-test('EVT-11 `telephone_encounter.created` data carries refill_medication_name only when a refill was requested and added.', async () => {
+test(row('EVT-11'), async () => {
   expect((await ask(first.mrn, 'Lisinopril 10 mg')).event.data.refill_medication_name).toBe('Lisinopril 10 mg');
   const { event } = await ask(first.mrn, undefined, { pharmacy_ehr_id: '9001' });
   expect(event.event_type).toBe('telephone_encounter.created');
   expect(event.data).not.toHaveProperty('refill_medication_name');
 });
 
-test('EVT-12 `telephone_encounter.created_partial` is sent when the encounter was created but the refill was not added.', async () => {
+test(row('EVT-12'), async () => {
   const { event } = await askInPart('Lisinopril');
   expect(event.event_type).toBe('telephone_encounter.created_partial');
   const encounter = await chart.encounter(event.data.emr_encounter_id);
   expect([encounter.mrn, encounter.refills]).toStrictEqual([first.mrn, []]);
 });
 
-test('EVT-13 `telephone_encounter.created_partial` data: the fields of `telephone_encounter.created` plus refill_failure_reason (string).', async () => {
+test(row('EVT-13'), async () => {
   const { accepted, event } = await askInPart('Lisinopril', 'No refills left.');
   const { provider_id, location_id, assigned_to_id } = world.sandbox.example;
   expect(event.data).toStrictEqual({
@@ -171,7 +172,7 @@ test('EVT-13 `telephone_encounter.created_partial` data: the fields of `telephon
   });
 });
 
-test('EVT-17 `telephone_encounter.failed` for a missing medication: failure_reason names the medication and lists the available ones.', async () => {
+test(row('EVT-17'), async () => {
   const reason = await failureOf(first, 'Warfarin');
   expect(reason).toContain("'Warfarin'");
   const available = await medicationsOf(first.ehr_id, 'Y');
@@ -181,7 +182,7 @@ test('EVT-17 `telephone_encounter.failed` for a missing medication: failure_reas
   expect(await failureOf(fourth, 'Aspirin')).toMatch(/'Aspirin'.*none/);
 });
 
-test('DEC-295 Every active medication of the patient counts as refillable.', async () => {
+test(row('DEC-295'), async () => {
   for (const { mrn, ehr_id } of [first, second, third]) {
     const active = await medicationsOf(ehr_id, 'Y');
     expect(active.length).toBeGreaterThan(1);
@@ -189,7 +190,7 @@ test('DEC-295 Every active medication of the patient counts as refillable.', asy
   }
 });
 
-test('DEC-296 An exact medication name wins over partial matches.', async () => {
+test(row('DEC-296'), async () => {
   expect(await medicationsOf(third.ehr_id, 'Y')).toStrictEqual(['Aspirin', 'Aspirin EC 81 mg']);
   for (const name of ['Aspirin', 'aspirin']) {
     expect(await refillsOf(await ask(third.mrn, name))).toStrictEqual(['Aspirin']);
@@ -197,7 +198,7 @@ test('DEC-296 An exact medication name wins over partial matches.', async () => 
   expect(await failureOf(third, 'aspir')).toContain('several');
 });
 
-test('DEC-297 When a refill name matches several different medications in part and none exactly, the job fails and lists them.', async () => {
+test(row('DEC-297'), async () => {
   const reason = await failureOf(second, 'metformin');
   expect(reason).toContain("'metformin'");
   for (const name of ['Metformin 500 mg', 'Metformin ER 750 mg']) expect(reason).toContain(name);
@@ -205,16 +206,16 @@ test('DEC-297 When a refill name matches several different medications in part a
   expect(await refillsOf(await ask(second.mrn, 'Metformin ER'))).toStrictEqual(['Metformin ER 750 mg']);
 });
 
-test("DEC-298 The event of an added refill carries the EMR's name of the medication.", async () => {
+test(row('DEC-298'), async () => {
   const { event } = await ask(first.mrn, 'aTORVa');
   expect(event.data.refill_medication_name).toBe('Atorvastatin 20 mg');
 });
 
-test('DEC-302 `telephone_encounter.created_partial` carries the requested refill_medication_name.', async () => {
+test(row('DEC-302'), async () => {
   expect((await askInPart('lisino')).event.data.refill_medication_name).toBe('lisino');
 });
 
-test("DEC-303 A pharmacy given without a refill is put on the encounter and not on the patient's pharmacy list.", async () => {
+test(row('DEC-303'), async () => {
   const { event } = await ask(first.mrn, undefined, { pharmacy_ehr_id: '9007' });
   expect((await chart.encounter(event.data.emr_encounter_id)).pharmacyId).toBe('9007');
   expect(await chart.pharmacies(first.ehr_id)).not.toContain('9007');

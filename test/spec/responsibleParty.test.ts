@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Charted, type Charts, type Fields, openCharts, type Row } from './patientCharts.ts';
 
@@ -60,7 +61,7 @@ const relationships = (values: string[]) =>
     }),
   );
 
-test('PAT-19 `responsible_party` is an enum with default `self`.', async () => {
+test(row('PAT-19'), async () => {
   for (const fields of [{}, { responsible_party: 'self' }]) {
     const { chart } = await charts.created(fields);
     expect(chart).toMatchObject({ responsiblePartyCode: '1', responsibleGuarantorId: null });
@@ -73,14 +74,14 @@ test('PAT-19 `responsible_party` is an enum with default `self`.', async () => {
   expect(unless_told).toBe('self');
 });
 
-test('PAT-20 A non-self `responsible_party` is [R]: available for the restricted EMR only.', async () => {
+test(row('PAT-20'), async () => {
   for (const responsible_party of others) await onlyRestricted({ responsible_party, ...paid_for }, 'responsible_party');
   const { chart } = await plain.created({ responsible_party: 'self' });
   expect(chart.responsiblePartyCode).toBe('1');
   expect(charted.get('spouse')?.chart.responsiblePartyCode).toBe('2');
 });
 
-test('PAT-21 `responsible_party` values with EMR codes [R]: self 1, spouse 2, child 3, adopted_child 4, step_child 5, foster_child 6, ward_of_court 7, employee 8, unknown 9, handicapped_dependent 10, organ_donor 11, cadaver_donor 12, grandchild 13, niece_nephew 14, injured_plaintiff 15, sponsored_dependent 16, minor_dependent 17, parent 18, grandparent 19, life_partner 53, other 99; each is accepted and reaches the EMR as its code.', async () => {
+test(row('PAT-21'), async () => {
   expect(Object.keys(codes)).toHaveLength(21);
   for (const [value, code] of Object.entries(codes)) {
     const chart = charted.get(value)?.chart;
@@ -89,11 +90,11 @@ test('PAT-21 `responsible_party` values with EMR codes [R]: self 1, spouse 2, ch
   }
 });
 
-test('PAT-22 An unknown `responsible_party` value is refused.', async () => {
+test(row('PAT-22'), async () => {
   await refusesValues('responsible_party', ['cousin', 'Spouse', 'SELF', '2', 2, '', 'step child', 'mother']);
 });
 
-test('PAT-23 `responsible_party_first_name` and `responsible_party_last_name` are required when responsible_party is not `self` [R].', async () => {
+test(row('PAT-23'), async () => {
   for (const field of ['responsible_party_first_name', 'responsible_party_last_name']) {
     for (const responsible_party of others) {
       await charts.refuses(
@@ -111,7 +112,7 @@ test('PAT-23 `responsible_party_first_name` and `responsible_party_last_name` ar
   await charts.created({ responsible_party: 'self' });
 });
 
-test("PAT-24 The responsible party's sex takes `male` or `female` (not `unknown`) [R].", async () => {
+test(row('PAT-24'), async () => {
   for (const [responsible_party_sex, sexCode] of Object.entries({ male: 'M', female: 'F' })) {
     const { chart } = await charts.created({ ...with_payer, responsible_party_sex });
     expect((await guarantorOf(chart)).sexCode).toBe(sexCode);
@@ -120,7 +121,7 @@ test("PAT-24 The responsible party's sex takes `male` or `female` (not `unknown`
   await onlyRestricted({ responsible_party_sex: 'male' }, 'responsible_party_sex');
 });
 
-test("PAT-25 The responsible party's date of birth is a string `YYYY-MM-DD` [R].", async () => {
+test(row('PAT-25'), async () => {
   const { chart } = await charts.created({ ...with_payer, responsible_party_dob: '1961-12-07' });
   expect((await guarantorOf(chart)).birthDate).toBe('12/07/1961');
   const forms = ['12/07/1961', '1961-12-7', '19611207', '1961-12-07T00:00:00Z', '1961-02-29', '', 19611207];
@@ -128,14 +129,14 @@ test("PAT-25 The responsible party's date of birth is a string `YYYY-MM-DD` [R].
   await onlyRestricted({ responsible_party_dob: '1961-12-07' }, 'responsible_party_dob');
 });
 
-test("PAT-26 The responsible party's phone is a string [R].", async () => {
+test(row('PAT-26'), async () => {
   const { chart } = await charts.created({ ...with_payer, responsible_party_phone: '518-555-0126' });
   expect((await guarantorOf(chart)).phone).toBe('518-555-0126');
   await refusesValues('responsible_party_phone', [5185550126, true, ['518-555-0126'], {}]);
   await onlyRestricted({ responsible_party_phone: '518-555-0126' }, 'responsible_party_phone');
 });
 
-test('PAT-34 A non-self responsible party with insurance creates a guarantor record in the EMR with the given demographics.', async () => {
+test(row('PAT-34'), async () => {
   const before = await charts.rows('guarantors');
   const { chart } = await charts.created({ ...with_payer, insurance_name: 'Demo Medicare' });
   const guarantor = await guarantorOf(chart);
@@ -152,7 +153,7 @@ test('PAT-34 A non-self responsible party with insurance creates a guarantor rec
   });
 });
 
-test('PAT-35 The created guarantor is linked to the insurance record, and the responsible party is set on the patient.', async () => {
+test(row('PAT-35'), async () => {
   const insured = { insurance_name: 'Demo Medicare', secondary_insurance_name: 'Prototype PPO' };
   const { chart } = await charts.created({ ...with_payer, ...insured });
   const { guarantorId } = await guarantorOf(chart);
@@ -162,7 +163,7 @@ test('PAT-35 The created guarantor is linked to the insurance record, and the re
   expect(chart).toMatchObject({ responsiblePartyCode: '18', responsibleGuarantorId: guarantorId });
 });
 
-test('PAT-36 An already existing guarantor with the same demographics is not reused: a duplicate is created.', async () => {
+test(row('PAT-36'), async () => {
   const fields = { ...with_payer, responsible_party_last_name: 'Twice', insurance_name: 'Demo Medicare' };
   const first = await charts.created(fields);
   const known = await guarantorOf(first.chart);
@@ -175,7 +176,7 @@ test('PAT-36 An already existing guarantor with the same demographics is not reu
   expect(await charts.rows('guarantors', { lastName: 'Twice' })).toHaveLength(2);
 });
 
-test('DEC-133 `POST /v1/patients` takes responsible_party, responsible_party_first_name, responsible_party_last_name, responsible_party_sex, responsible_party_dob, responsible_party_phone.', async () => {
+test(row('DEC-133'), async () => {
   const { chart } = await charts.created({
     responsible_party: 'grandparent',
     responsible_party_first_name: 'Grand',
@@ -191,7 +192,7 @@ test('DEC-133 `POST /v1/patients` takes responsible_party, responsible_party_fir
   });
 });
 
-test("DEC-150 `responsible_party` `self` gives the guarantor's relationship `self`.", async () => {
+test(row('DEC-150'), async () => {
   const chart = charted.get('self')?.chart;
   // Where the patient pays there is no other record; once the clinic keeps one, it has the code that we sent.
   const { patientId, firstName, lastName, responsiblePartyCode: relationshipCode } = chart;
@@ -202,18 +203,18 @@ test("DEC-150 `responsible_party` `self` gives the guarantor's relationship `sel
   expect(await relationships(['self'])).toStrictEqual([['self']]);
 });
 
-test("DEC-151 `responsible_party` `spouse` and `life_partner` give the guarantor's relationship `spouse`.", async () => {
+test(row('DEC-151'), async () => {
   expect(await relationships(['spouse', 'life_partner'])).toStrictEqual([['spouse'], ['spouse']]);
 });
 
 const child_kinds = ['child', 'adopted_child', 'step_child', 'foster_child', 'grandchild', 'ward_of_court'];
 const children = [...child_kinds, 'minor_dependent'];
 
-test("DEC-152 `responsible_party` `child`, `adopted_child`, `step_child`, `foster_child`, `grandchild`, `ward_of_court`, `minor_dependent` give the guarantor's relationship `child`.", async () => {
+test(row('DEC-152'), async () => {
   expect(await relationships(children)).toStrictEqual(children.map(() => ['child']));
 });
 
-test("DEC-153 Every other of the 21 `responsible_party` values gives the guarantor's relationship `other`.", async () => {
+test(row('DEC-153'), async () => {
   const rest = others.filter((value) => ![...children, 'spouse', 'life_partner'].includes(value));
   expect(rest).toHaveLength(11);
   expect(await relationships(rest)).toStrictEqual(rest.map(() => ['other']));

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiOf, expectRefusal } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { openChart, until } from '../journeys/journey.ts';
 import { fetchLive } from './liveFetch.ts';
@@ -71,7 +72,7 @@ async function expectFieldsRefused(): Promise<void> {
   expect(await acceptedWork(world)).toStrictEqual(before);
 }
 
-test('GEN-01 A feature marked [R] works for an account of the restricted EMR; for an account of any other EMR a restricted operation or field sent is refused with 400, and a restricted response field gives no data.', async () => {
+test(row('GEN-01'), async () => {
   const { patient_mrn: mrn } = world.sandbox.example;
   const accepted = await create(world.api, on_create);
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
@@ -97,7 +98,7 @@ test('GEN-01 A feature marked [R] works for an account of the restricted EMR; fo
   expect(data).toMatchObject({ mrn, guarantors: [], alerts: null, patient_balance: null, account_balance: null });
 });
 
-test("DEC-048 A restricted field sent to another EMR is 400 `Field '<field>' is only supported for <EMR name> EMR.`.", async () => {
+test(row('DEC-048'), async () => {
   await expectFieldsRefused();
   const body = { search_by: 'mrn', mrn: 'x', include: ['insurances'] };
   const fetched = await plain.call('POST', '/v1/patients/fetch', { body });
@@ -106,7 +107,7 @@ test("DEC-048 A restricted field sent to another EMR is 400 `Field '<field>' is 
   expect((await update({ email: 'x@example.org' })).status).toBe(200);
 });
 
-test("GEN-02 With an access token received through the Link flow a client can read and write that EMR account's data (patients, providers, appointments, claims, orders, pharmacies, documents, telephone encounters, insurances).", async () => {
+test(row('GEN-02'), async () => {
   const access_token = await world.api.link({ user_id: 'reader-and-writer', staff: 3 });
   const api = apiOf(world, { access_token });
   const chart = await openChart(world.sandbox, world.api);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { openChart, until } from '../journeys/journey.ts';
 import { operationsOf } from './everyEndpoint.ts';
@@ -22,7 +23,7 @@ const providerOf = async (ehr_id: string): Promise<Body> => {
   return providers.find((each: Body) => each.ehr_id === ehr_id);
 };
 
-test('GEN-19 Request bodies are JSON on every endpoint except document upload, which is `multipart/form-data`.', async () => {
+test(row('GEN-19'), async () => {
   const operations = (await operationsOf(world.api, '/v1/', '/link/')).filter(({ takes_body }) => takes_body);
   expect(operations.length).toBeGreaterThan(10);
   for (const { method, path, url } of operations) {
@@ -40,7 +41,7 @@ test('GEN-19 Request bodies are JSON on every endpoint except document upload, w
   expect((await sendDocument(world)).status).toBe(200);
 });
 
-test("GEN-20 Flags sent as the strings `'true'`/`'false'`: `is_high_priority` on telephone encounters and actions, `hide_in_availability` (whose PATCH takes the boolean too); the flags of document upload are booleans, which its form carries as the texts `true`/`false`.", async () => {
+test(row('GEN-20'), async () => {
   const chart = await openChart(world.sandbox, world.api);
   const before = await acceptedWork(world);
   const action = (is_high_priority: unknown) =>
@@ -79,7 +80,7 @@ test("GEN-20 Flags sent as the strings `'true'`/`'false'`: `is_high_priority` on
   }
 });
 
-test('GEN-22 A provider has two identifiers: `id` addresses provider settings in the service, `ehr_id` is what appointments and other EMR operations take.', async () => {
+test(row('GEN-22'), async () => {
   const { id, ehr_id } = await providerOf('506');
   expect(id).not.toBe(ehr_id);
   const patch = (path: string) => world.api.call('PATCH', path, { body: { hide_in_availability: 'true' } });
@@ -105,7 +106,7 @@ function identifiersIn(value: unknown, path = ''): [string, unknown][] {
   });
 }
 
-test('GEN-23 Identifiers in responses are JSON strings unless stated otherwise (`job_id` is stated as integer).', async () => {
+test(row('GEN-23'), async () => {
   const { patient_mrn: mrn } = world.sandbox.example;
   const needed: Record<string, string> = {
     '/v1/orders': `?patient_mrn=${mrn}`,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal, raw } from '../api/support.ts';
 import type { Answer } from '../harness/api.ts';
 import { pdfOf } from '../harness/documents.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { operationsOf } from './everyEndpoint.ts';
 import { quietSyncs } from './quietSyncs.ts';
@@ -54,7 +55,7 @@ const required = (): [name: string, send: (fields: Fields) => Promise<Answer>, g
   ],
 ];
 
-test('DEC-035 A read and an accepted write answer 200.', async () => {
+test(row('DEC-035'), async () => {
   const { id } = (await world.api.call('GET', '/v1/locations')).body.locations[0];
   const [held] = await world.owner`SELECT id FROM appointments LIMIT 1`;
   const accepted = await post('/v1/telephone-encounters')(call());
@@ -83,7 +84,7 @@ test('DEC-035 A read and an accepted write answer 200.', async () => {
   for (const { status, body } of writes) expect([status, body.success]).toStrictEqual([200, true]);
 });
 
-test('DEC-036 A missing required field is 400 `Missing required field: <field>`.', async () => {
+test(row('DEC-036'), async () => {
   const before = await acceptedWork(world);
   for (const [name, send, good] of required()) {
     for (const field of Object.keys(good).filter((each) => good[each] !== undefined)) {
@@ -96,7 +97,7 @@ test('DEC-036 A missing required field is 400 `Missing required field: <field>`.
   for (const [name, send, good] of required()) expect((await send(good)).status, name).toBe(200);
 });
 
-test("DEC-037 With several required fields missing, the message names the first one missing in the order of the specification's table.", async () => {
+test(row('DEC-037'), async () => {
   for (const [name, fields] of [
     ['telephone encounter', ['patient_mrn', 'provider_id', 'location_id', 'assigned_to_id']],
     ['action', ['emr_appointment_id', 'text']],
@@ -114,7 +115,7 @@ test("DEC-037 With several required fields missing, the message names the first 
   }
 });
 
-test("DEC-038 A malformed or out-of-range field is 400 with a message that names the field and the rule, or is the specification's text verbatim where it gives one.", async () => {
+test(row('DEC-038'), async () => {
   const at = (fields: Fields) => world.api.callIn(fields);
   const before = await acceptedWork(world);
   for (const [answer, field, message] of [
@@ -154,7 +155,7 @@ test("DEC-038 A malformed or out-of-range field is 400 with a message that names
   expect(await acceptedWork(world)).toStrictEqual(before);
 });
 
-test('DEC-059 A body over the limit is 413.', async () => {
+test(row('DEC-059'), async () => {
   const { client_id, client_secret, access_token, base_url } = world.sandbox;
   const headers = { client_id, client_secret, access_token, 'content-type': 'application/json' };
   const sized = (bytes: number) => `{${' '.repeat(bytes - 2)}}`;
@@ -178,7 +179,7 @@ test('DEC-059 A body over the limit is 413.', async () => {
   expectRefusal(document, 413, 'document exceeds the maximum size of 5 MB.', 'document');
 });
 
-test('DEC-060 A wrong media type is 415.', async () => {
+test(row('DEC-060'), async () => {
   for (const { method, path, url, media_type, takes_body } of await operationsOf(world.api, '/v1/', '/link/')) {
     if (!takes_body) continue;
     const wrong = ['text/plain', 'application/x-www-form-urlencoded', 'application/xml'];
@@ -191,7 +192,7 @@ test('DEC-060 A wrong media type is 415.', async () => {
   }
 });
 
-test('DEC-072 Every pagination object has page, current_page (the same value), page_size, total_count, total_pages.', async () => {
+test(row('DEC-072'), async () => {
   const needed: Record<string, string> = {
     '/v1/orders': 'patient_mrn=x',
     '/v1/availability': 'start_date=2026-01-01&end_date=2026-01-02',

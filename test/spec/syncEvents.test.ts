@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { requestDueSyncs } from '../../src/records/requestSync.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 import { ended, endedCall, failedSync } from './endings.ts';
@@ -11,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('DEC-318 An on-demand sync ends in `sync.completed` or `sync.failed`.', async () => {
+test(row('DEC-318'), async () => {
   const completed = await ended(world, '/v1/sync', {});
   expect(completed.event.event_type).toBe('sync.completed');
   expect(completed.event.data.records.patients).toBe(200);
@@ -20,7 +21,7 @@ test('DEC-318 An on-demand sync ends in `sync.completed` or `sync.failed`.', asy
   expect(failed.event.data.failure_reason).toMatch(/Larkspur/);
 });
 
-test('DEC-319 A scheduled sync sends no event.', async () => {
+test(row('DEC-319'), async () => {
   const { receiver } = await register(world);
   const count = async () => (await world.api.call('GET', '/v1/webhook-events')).body.pagination.total_count;
   const before = await count();

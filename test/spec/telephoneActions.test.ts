@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiOf } from '../api/support.ts';
 import type { Api } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Chart, openChart, setFault } from '../journeys/journey.ts';
 import { expectNothingDone, not_strings } from './refusals.ts';
@@ -44,7 +45,7 @@ async function expectRequired(field: 'emr_appointment_id' | 'text'): Promise<voi
   expect(await textsOf(whole.emr_appointment_id)).toStrictEqual([]);
 }
 
-test('ACT-01 `emr_appointment_id` (string) is required: the EMR id of the telephone encounter.', async () => {
+test(row('ACT-01'), async () => {
   await expectRequired('emr_appointment_id');
   const [named, other] = [await newEncounter(), await newEncounter()];
   await added({ emr_appointment_id: named, text: 'Called back.' });
@@ -52,14 +53,14 @@ test('ACT-01 `emr_appointment_id` (string) is required: the EMR id of the teleph
   expect(await textsOf(other)).toStrictEqual([]);
 });
 
-test('ACT-02 `text` (string) is required: the action note.', async () => {
+test(row('ACT-02'), async () => {
   await expectRequired('text');
   const emr_appointment_id = await newEncounter();
   await added({ emr_appointment_id, text: 'Left a message — “twice” 💊' });
   expect(await textsOf(emr_appointment_id)).toStrictEqual([expect.stringContaining('Left a message — “twice” 💊')]);
 });
 
-test('ACT-03 Action `is_high_priority` is an optional string, `true` or `false`; any other value is refused.', async () => {
+test(row('ACT-03'), async () => {
   const emr_appointment_id = await newEncounter();
   for (const is_high_priority of [true, false, 1, 'TRUE', 'yes', '']) {
     const refused = { message: /^is_high_priority must be /, field: 'is_high_priority' };
@@ -72,7 +73,7 @@ test('ACT-03 Action `is_high_priority` is an optional string, `true` or `false`;
   expect(await textsOf(emr_appointment_id)).toHaveLength(3);
 });
 
-test("ACT-04 The action text is formatted with the staff member's name and the date, time and timezone of adding.", async () => {
+test(row('ACT-04'), async () => {
   const emr_appointment_id = await newEncounter();
   await added({ emr_appointment_id, text: 'Called back.' });
   const [{ at, by, text }] = (await chart.encounter(emr_appointment_id)).actions;
@@ -90,7 +91,7 @@ function inNewYork(moment: string | Date): string {
   return `${date} ${new Date(moment).toLocaleTimeString('en-US', { ...zone, ...hour })}`.replace(/\u202f/g, ' ');
 }
 
-test("ACT-05 The action is appended to the encounter's action log: earlier entries stay.", async () => {
+test(row('ACT-05'), async () => {
   const emr_appointment_id = await newEncounter();
   expect(await chart.addAction(emr_appointment_id, 'Written at the clinic')).toBe(201);
   await added({ emr_appointment_id, text: 'First' });
@@ -100,7 +101,7 @@ test("ACT-05 The action is appended to the encounter's action log: earlier entri
   expect(earlier).toStrictEqual(['Written at the clinic', expect.stringMatching(/: First$/)]);
 });
 
-test('ACT-06 The answer is `{ success, message, action_id, job_id }` with action_id a 32-character hex string and job_id an integer.', async () => {
+test(row('ACT-06'), async () => {
   const { accepted } = await added({ emr_appointment_id: await newEncounter(), text: 'Called back.' });
   expect(accepted).toStrictEqual({
     success: true,
@@ -111,7 +112,7 @@ test('ACT-06 The answer is `{ success, message, action_id, job_id }` with action
   expect(Number.isSafeInteger(accepted.job_id)).toBe(true);
 });
 
-test('ACT-07 On completion `telephone_encounter_action.created` is sent.', async () => {
+test(row('ACT-07'), async () => {
   const emr_appointment_id = await newEncounter();
   const { accepted, event } = await added({ emr_appointment_id, text: 'Called back.' });
   expect([event.event_type, event.job_id]).toStrictEqual([
@@ -121,14 +122,14 @@ test('ACT-07 On completion `telephone_encounter_action.created` is sent.', async
   expect(await textsOf(emr_appointment_id)).toHaveLength(1);
 });
 
-test('EVT-18 `telephone_encounter_action.created` data: action_id, emr_appointment_id, text.', async () => {
+test(row('EVT-18'), async () => {
   const emr_appointment_id = await newEncounter();
   const { accepted, event } = await added({ emr_appointment_id, text: 'Called back.' });
   expect(event.event_type).toBe('telephone_encounter_action.created');
   expect(event.data).toStrictEqual({ action_id: accepted.action_id, emr_appointment_id, text: 'Called back.' });
 });
 
-test('DEC-299 A telephone encounter action is signed with the name of the linked EMR user.', async () => {
+test(row('DEC-299'), async () => {
   const emr_appointment_id = await newEncounter();
   const colleague = apiOf(world, { access_token: await world.api.link({ user_id: 'colleague', staff: 1 }) });
   await added({ emr_appointment_id, text: 'Mine' });
@@ -143,7 +144,7 @@ test('DEC-299 A telephone encounter action is signed with the name of the linked
   ]);
 });
 
-test('DEC-306 `telephone_encounter_action.failed` data: action_id, emr_appointment_id, failure_reason, reasons.', async () => {
+test(row('DEC-306'), async () => {
   const unknown = await added({ emr_appointment_id: '999999', text: 'Into the void' });
   await setFault(world.api, 'add_telephone_action', 'refuse', { reason: 'This call is closed.' });
   const emr_appointment_id = await newEncounter();

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import type { Api } from '../harness/api.ts';
 import { linkPlainEmr } from '../harness/plainEmr.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { quietSyncs } from './quietSyncs.ts';
 import { acceptedWork } from './stored.ts';
@@ -20,7 +21,7 @@ const restricted = 'Telephone encounters are only supported for Larkspur EMR.';
 /** Every reference wrong, and whatever else is said. */
 const unknown = { provider_id: '599', assigned_to_id: '799', location_id: '99', pharmacy_ehr_id: '9999' };
 
-test('DEC-047 A restricted operation ([R], telephone encounters) on another EMR is 400 `<Operation> are only supported for <EMR name> EMR.`.', async () => {
+test(row('DEC-047'), async () => {
   const before = await acceptedWork(world);
   const entries = (await world.api.ledger()).length;
   expectRefusal(await plain.callIn(), 400, restricted);
@@ -36,7 +37,7 @@ test('DEC-047 A restricted operation ([R], telephone encounters) on another EMR 
   expect((await world.api.call('POST', '/v1/telephone-encounters/actions', { body })).status).toBe(200);
 });
 
-test('DEC-063 Telephone encounter checks start with the required fields in the order patient_mrn, provider_id, location_id, assigned_to_id.', async () => {
+test(row('DEC-063'), async () => {
   const { patient_mrn, provider_id, location_id, assigned_to_id } = world.sandbox.example;
   const wrong = { reason: 'r'.repeat(51), caller: 5, is_high_priority: 'maybe', pharmacy_ehr_id: '9999', nonsense: 1 };
   for (const api of [world.api, plain]) {
@@ -51,7 +52,7 @@ test('DEC-063 Telephone encounter checks start with the required fields in the o
   }
 });
 
-test('DEC-064 Telephone encounter lengths and enums are checked after the required fields and before EMR support.', async () => {
+test(row('DEC-064'), async () => {
   for (const [field, value, message] of [
     ['reason', 'r'.repeat(51), 'Reason exceeds maximum length of 50 characters'],
     ['refill_medication_name', 'x', 'refill_medication_name must be at least 2 characters'],
@@ -66,7 +67,7 @@ test('DEC-064 Telephone encounter lengths and enums are checked after the requir
   }
 });
 
-test('DEC-065 EMR support of telephone encounters is checked before any reference.', async () => {
+test(row('DEC-065'), async () => {
   for (const [field, value] of Object.entries(unknown)) {
     expectRefusal(await plain.callIn({ [field]: value }), 400, restricted);
   }
@@ -74,7 +75,7 @@ test('DEC-065 EMR support of telephone encounters is checked before any referenc
   expect((await world.api.callIn(unknown)).status).toBe(404);
 });
 
-test('DEC-066 Telephone encounter references are checked in the order provider, staff, location, pharmacy.', async () => {
+test(row('DEC-066'), async () => {
   const before = await acceptedWork(world);
   const wrong: Partial<typeof unknown> = { ...unknown };
   for (const [field, message] of [
@@ -90,7 +91,7 @@ test('DEC-066 Telephone encounter references are checked in the order provider, 
   expect((await world.api.callIn(wrong)).status).toBe(200);
 });
 
-test('DEC-067 What needs the EMR itself (patient exists, medication) is checked in the job: the request is accepted and the failure follows as an event.', async () => {
+test(row('DEC-067'), async () => {
   for (const [fields, reason] of [
     [{ patient_mrn: 'NOBODY' }, /NOBODY/],
     [{ refill_medication_name: 'Unobtainium' }, /Unobtainium/],
@@ -106,7 +107,7 @@ test('DEC-067 What needs the EMR itself (patient exists, medication) is checked 
   }
 });
 
-test('DEC-068 The error that lists the available medications stands in the event and in `GET /v1/jobs/{job_id}`.', async () => {
+test(row('DEC-068'), async () => {
   const { job_id } = (await world.api.callIn({ refill_medication_name: 'Unobtainium' })).body;
   const { failure_reason } = (await world.api.untilEvent(job_id)).data;
   const job = await world.api.job(job_id);

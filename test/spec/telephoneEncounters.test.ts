@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { asPlainEmr } from '../harness/plainEmr.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Chart, openChart } from '../journeys/journey.ts';
 import { expectCallRefused, expectNothingDone, not_strings } from './refusals.ts';
@@ -34,7 +35,7 @@ async function expectStringOnly(field: string): Promise<void> {
   }
 }
 
-test('TEL-01 Telephone encounters are supported for one EMR only.', async () => {
+test(row('TEL-01'), async () => {
   const { body } = await world.api.call('GET', '/link/emrs', { headers: { access_token: null } });
   const able = body.emrs.filter((emr: { capabilities: string[] }) =>
     emr.capabilities.includes('createTelephoneEncounter'),
@@ -47,12 +48,12 @@ test('TEL-01 Telephone encounters are supported for one EMR only.', async () => 
   });
 });
 
-test("TEL-02 `patient_mrn` (string) is required: the patient's Medical Record Number.", async () => {
+test(row('TEL-02'), async () => {
   await expectRequiredString('patient_mrn');
   expect((await recorded({ patient_mrn: 'LK100007' })).mrn).toBe('LK100007');
 });
 
-test("TEL-03 `provider_id` (string) is required: the provider's EMR id, which must exist among the synced providers.", async () => {
+test(row('TEL-03'), async () => {
   await expectRequiredString('provider_id');
   expect((await recorded({ provider_id: '503' })).providerId).toBe('503');
   const { body } = await world.api.control('POST', '/control/providers', { displayName: 'Not Synced, MD' });
@@ -62,7 +63,7 @@ test("TEL-03 `provider_id` (string) is required: the provider's EMR id, which mu
   }
 });
 
-test("TEL-04 `location_id` (string) is required: the location's EMR id, which must exist among the synced locations.", async () => {
+test(row('TEL-04'), async () => {
   await expectRequiredString('location_id');
   expect((await recorded({ location_id: '12' })).facilityId).toBe('12');
   const { body } = await world.api.control('POST', '/control/facilities', { name: 'Not Synced' });
@@ -72,7 +73,7 @@ test("TEL-04 `location_id` (string) is required: the location's EMR id, which mu
   }
 });
 
-test('TEL-05 `assigned_to_id` (string) is required: EMR id of a staff member, who must exist in the staff list.', async () => {
+test(row('TEL-05'), async () => {
   await expectRequiredString('assigned_to_id');
   const { body } = await world.api.call('GET', '/v1/staff');
   const listed: string[] = body.staff.map(({ ehr_id }: { ehr_id: string }) => ehr_id);
@@ -83,20 +84,20 @@ test('TEL-05 `assigned_to_id` (string) is required: EMR id of a staff member, wh
   await expectCallRefused(world, { assigned_to_id: '799' }, { status: 404, message, field: 'assigned_to_id' });
 });
 
-test('TEL-06 `reason` is an optional string and arrives in the EMR (limit: LIM-01).', async () => {
+test(row('TEL-06'), async () => {
   expect((await recorded({ reason: 'Cough – “since Monday” 💊' })).reason).toBe('Cough – “since Monday” 💊');
   expect((await recorded({})).reason).toBeNull();
   await expectStringOnly('reason');
 });
 
-test('TEL-07 `refill_medication_name` is an optional string (limit: LIM-02).', async () => {
+test(row('TEL-07'), async () => {
   const { refills } = await recorded({ refill_medication_name: 'Lisinopril 10 mg' });
   expect(refills).toMatchObject([{ medicationName: 'Lisinopril 10 mg' }]);
   expect((await recorded({})).refills).toStrictEqual([]);
   await expectStringOnly('refill_medication_name');
 });
 
-test("TEL-08 `pharmacy_ehr_id` is an optional string that must exist in the organization's pharmacy list.", async () => {
+test(row('TEL-08'), async () => {
   const { body } = await world.api.call('GET', '/v1/pharmacies');
   const listed: string[] = body.pharmacies.map(({ ehr_id }: { ehr_id: string }) => ehr_id);
   expect(listed).toContain('9003');
@@ -108,20 +109,20 @@ test("TEL-08 `pharmacy_ehr_id` is an optional string that must exist in the orga
   await expectStringOnly('pharmacy_ehr_id');
 });
 
-test('TEL-09 `caller` is an optional string, the name of the caller, and arrives in the EMR (limit: LIM-03).', async () => {
+test(row('TEL-09'), async () => {
   expect((await recorded({ caller: 'Zoë Ångström' })).caller).toBe('Zoë Ångström');
   expect((await recorded({})).caller).toBeNull();
   await expectStringOnly('caller');
 });
 
-test("TEL-10 `message` is an optional string, the caller's message, and arrives in the EMR.", async () => {
+test(row('TEL-10'), async () => {
   const message = 'Line one\nLine two — “quoted” 💊';
   expect((await recorded({ message })).message).toBe(message);
   expect((await recorded({})).message).toBeNull();
   await expectStringOnly('message');
 });
 
-test('TEL-11 Telephone encounter `is_high_priority` is an optional string, `true` or `false`; any other value is refused.', async () => {
+test(row('TEL-11'), async () => {
   expect((await recorded({ is_high_priority: 'true' })).priority).toBe('H');
   expect((await recorded({ is_high_priority: 'false' })).priority).toBe('N');
   expect((await recorded({})).priority).toBe('N');
@@ -131,13 +132,13 @@ test('TEL-11 Telephone encounter `is_high_priority` is an optional string, `true
   }
 });
 
-test('TEL-12 `template_name` is an optional string, the template used when filling the document upload form.', async () => {
+test(row('TEL-12'), async () => {
   expect((await recorded({ template_name: 'Telephone call' })).templateName).toBe('Telephone call');
   expect((await recorded({})).templateName).toBeNull();
   await expectStringOnly('template_name');
 });
 
-test('TEL-13 A request with only the four required fields is accepted.', async () => {
+test(row('TEL-13'), async () => {
   const { patient_mrn, provider_id, location_id, assigned_to_id } = world.sandbox.example;
   const body = { patient_mrn, provider_id, location_id, assigned_to_id };
   const answer = await world.api.call('POST', '/v1/telephone-encounters', { body });
@@ -150,7 +151,7 @@ test('TEL-13 A request with only the four required fields is accepted.', async (
   });
 });
 
-test('TEL-14 The answer is `{ success: boolean, message: string, telephone_encounter_id: string, job_id: integer }`.', async () => {
+test(row('TEL-14'), async () => {
   const { status, body } = await world.api.callIn();
   expect(status).toBe(200);
   expect(body).toStrictEqual({
@@ -164,7 +165,7 @@ test('TEL-14 The answer is `{ success: boolean, message: string, telephone_encou
   expect(event.data.telephone_encounter_id).toBe(body.telephone_encounter_id);
 });
 
-test("TEL-15 The answer's message states that a webhook event follows on completion.", async () => {
+test(row('TEL-15'), async () => {
   const { body } = await world.api.callIn();
   expect(body.message).toMatch(/webhook event follows on completion/i);
   await world.api.untilEvent(body.job_id);

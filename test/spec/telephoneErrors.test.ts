@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
 import { asPlainEmr } from '../harness/plainEmr.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type Chart, openChart, patient } from '../journeys/journey.ts';
 import { ended, endedCall, failedFetch, failedSync, refused_because, refusedWrites } from './endings.ts';
@@ -25,35 +26,35 @@ const letters = ['x', 'é', '語', '💊'];
 
 const refill_field = 'refill_medication_name';
 
-test('ERR-03 Missing patient_mrn: `Missing required field: patient_mrn`.', () => expectMissing('patient_mrn'));
+test(row('ERR-03'), () => expectMissing('patient_mrn'));
 
-test('ERR-04 Missing provider_id: `Missing required field: provider_id`.', () => expectMissing('provider_id'));
+test(row('ERR-04'), () => expectMissing('provider_id'));
 
-test('ERR-05 Missing location_id: `Missing required field: location_id`.', () => expectMissing('location_id'));
+test(row('ERR-05'), () => expectMissing('location_id'));
 
-test('ERR-06 Missing assigned_to_id: `Missing required field: assigned_to_id`.', () => expectMissing('assigned_to_id'));
+test(row('ERR-06'), () => expectMissing('assigned_to_id'));
 
-test('ERR-07 reason longer than 50 characters: `Reason exceeds maximum length of 50 characters`.', async () => {
+test(row('ERR-07'), async () => {
   const message = 'Reason exceeds maximum length of 50 characters';
   for (const length of [51, 500]) {
     await expectCallRefused(world, { reason: 'r'.repeat(length) }, { message, field: 'reason' });
   }
 });
 
-test('ERR-08 refill_medication_name shorter than 2: `refill_medication_name must be at least 2 characters`.', async () => {
+test(row('ERR-08'), async () => {
   const message = 'refill_medication_name must be at least 2 characters';
   for (const name of ['L', ''])
     await expectCallRefused(world, { [refill_field]: name }, { message, field: refill_field });
 });
 
-test('ERR-09 refill_medication_name longer than 50: `refill_medication_name exceeds maximum length of 50 characters`.', async () => {
+test(row('ERR-09'), async () => {
   const message = 'refill_medication_name exceeds maximum length of 50 characters';
   for (const length of [51, 500]) {
     await expectCallRefused(world, { [refill_field]: 'L'.repeat(length) }, { message, field: refill_field });
   }
 });
 
-test("ERR-10 Unknown provider_id: `Provider with EMR ID '<provider_id>' not found.`.", async () => {
+test(row('ERR-10'), async () => {
   for (const provider_id of ['599', 'dr <b>“who”</b>']) {
     const message = `Provider with EMR ID '${provider_id}' not found.`;
     await expectCallRefused(world, { provider_id }, { status: 404, message, field: 'provider_id' });
@@ -76,7 +77,7 @@ async function syncNewcomers() {
   return { provider_id, location_id, before, refused, after: await look() };
 }
 
-test('ERR-11 A provider unknown at first is accepted after `GET /v1/providers` data has been synced.', async () => {
+test(row('ERR-11'), async () => {
   newcomers ??= syncNewcomers();
   const { provider_id, before, refused, after } = await newcomers;
   expect(before.providers).not.toContain(provider_id);
@@ -86,17 +87,17 @@ test('ERR-11 A provider unknown at first is accepted after `GET /v1/providers` d
   expect((await chart.encounter(event.data.emr_encounter_id)).providerId).toBe(provider_id);
 });
 
-test("ERR-12 assigned_to_id not in the staff list: `Staff member with ID '<assigned_to_id>' not found.`.", async () => {
+test(row('ERR-12'), async () => {
   const message = "Staff member with ID '799' not found.";
   await expectCallRefused(world, { assigned_to_id: '799' }, { status: 404, message, field: 'assigned_to_id' });
 });
 
-test("ERR-13 Unknown location_id: `Location with EMR ID '<location_id>' not found.`.", async () => {
+test(row('ERR-13'), async () => {
   const message = "Location with EMR ID '99' not found.";
   await expectCallRefused(world, { location_id: '99' }, { status: 404, message, field: 'location_id' });
 });
 
-test('ERR-14 A location unknown at first is accepted after `GET /v1/locations` data has been synced.', async () => {
+test(row('ERR-14'), async () => {
   newcomers ??= syncNewcomers();
   const { location_id, before, refused, after } = await newcomers;
   expect(before.locations).not.toContain(location_id);
@@ -106,28 +107,28 @@ test('ERR-14 A location unknown at first is accepted after `GET /v1/locations` d
   expect((await chart.encounter(event.data.emr_encounter_id)).facilityId).toBe(location_id);
 });
 
-test("ERR-15 pharmacy_ehr_id present but unknown: `Pharmacy with EMR ID '<pharmacy_ehr_id>' not found.`.", async () => {
+test(row('ERR-15'), async () => {
   const message = "Pharmacy with EMR ID '9999' not found.";
   const refused = { status: 404, message, field: 'pharmacy_ehr_id' };
   await expectCallRefused(world, { pharmacy_ehr_id: '9999' }, refused);
   await expectCallRefused(world, { pharmacy_ehr_id: '9999', [refill_field]: 'Lisinopril' }, refused);
 });
 
-test('ERR-16 Invalid access token: `User not found.`.', async () => {
+test(row('ERR-16'), async () => {
   for (const access_token of ['no-such-token', world.sandbox.access_token.slice(0, -1)]) {
     const ask = () => world.api.callIn({}, { access_token });
     await expectNothingDone(world, ask, { status: 401, message: 'User not found.' });
   }
 });
 
-test('ERR-17 An EMR without telephone encounters: `Telephone encounters are only supported for <EMR name> EMR.`, naming the EMR that supports them.', async () => {
+test(row('ERR-17'), async () => {
   await asPlainEmr(world, async () => {
     const message = 'Telephone encounters are only supported for Larkspur EMR.';
     await expectNothingDone(world, () => world.api.callIn(), { message });
   });
 });
 
-test('ERR-18 Refill medication not found: the encounter is not created, and the error listing the available medications stands in the event and in `GET /v1/jobs/{job_id}` (the request itself was accepted).', async () => {
+test(row('ERR-18'), async () => {
   const { ehr_id } = patient(1);
   const before = await chart.list(ehr_id, 'encounters');
   const answer = await world.api.callIn({ [refill_field]: 'Warfarin' });
@@ -143,7 +144,7 @@ test('ERR-18 Refill medication not found: the encounter is not created, and the 
   }
 });
 
-test('ERR-22 A failure after acceptance is reported through the failure event of its operation.', async () => {
+test(row('ERR-22'), async () => {
   for (const [type, refuse] of Object.entries(refusedWrites)) {
     const { accepted, event } = await refuse(world);
     expect(accepted.success).toBe(true);
@@ -154,7 +155,7 @@ test('ERR-22 A failure after acceptance is reported through the failure event of
   expect((await failedSync(world)).event.event_type).toBe('sync.failed');
 });
 
-test('LIM-01 Telephone encounter `reason`: 50 characters accepted, 51 refused.', async () => {
+test(row('LIM-01'), async () => {
   for (const letter of letters) {
     for (const length of [49, 50]) {
       const reason = letter.repeat(length);
@@ -166,7 +167,7 @@ test('LIM-01 Telephone encounter `reason`: 50 characters accepted, 51 refused.',
   }
 });
 
-test('LIM-02 Telephone encounter `refill_medication_name`: 2 and 50 characters accepted, 1 and 51 refused.', async () => {
+test(row('LIM-02'), async () => {
   for (const letter of letters) {
     for (const length of [2, 3, 49, 50]) {
       // The name is of nobody's medication: that its length was accepted is all that is asked here.
@@ -180,7 +181,7 @@ test('LIM-02 Telephone encounter `refill_medication_name`: 2 and 50 characters a
   }
 });
 
-test('LIM-03 Telephone encounter `caller`: 100 characters accepted, 101 refused.', async () => {
+test(row('LIM-03'), async () => {
   for (const letter of letters) {
     for (const length of [99, 100]) {
       const caller = letter.repeat(length);

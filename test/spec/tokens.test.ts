@@ -7,6 +7,7 @@ import { loadConfig } from '../../src/config.ts';
 import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
 import { apiOf, expectRefusal, newClient, withDatabase } from '../api/support.ts';
 import type { Api } from '../harness/api.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 import { operationsOf } from './everyEndpoint.ts';
@@ -42,7 +43,7 @@ const emrs = (api: Api, client_secret?: string) =>
   api.call('GET', '/link/emrs', { headers: { access_token: null, ...(client_secret && { client_secret }) } });
 const publicToken = async (staff = 1) => (await steps.signIn(await steps.linkToken(), staff)).body.public_token;
 
-test('DEC-005 Live client credentials have the forms `ci_live_…` (client_id) and `cs_live_…` (client_secret).', async () => {
+test(row('DEC-005'), async () => {
   const made = await createOnTerminal('live');
   expect(made).toMatchObject({
     client_id: expect.stringMatching(/^ci_live_[\w-]+$/),
@@ -51,7 +52,7 @@ test('DEC-005 Live client credentials have the forms `ci_live_…` (client_id) a
   expect((await emrs(apiOf(world, made))).status).toBe(200);
 });
 
-test('DEC-006 Sandbox client credentials have the forms `ci_test_…` and `cs_test_…`.', async () => {
+test(row('DEC-006'), async () => {
   const made = await createOnTerminal('test');
   for (const { client_id, client_secret } of [made, world.sandbox]) {
     expect(client_id).toMatch(/^ci_test_[\w-]+$/);
@@ -60,7 +61,7 @@ test('DEC-006 Sandbox client credentials have the forms `ci_test_…` and `cs_te
   }
 });
 
-test('DEC-007 A client_secret has 256 bit and is stored only hashed.', async () => {
+test(row('DEC-007'), async () => {
   const { client_id, client_secret } = await createOnTerminal('test');
   expect(client_secret).toHaveLength('cs_test_'.length + 43);
   expect(Buffer.from(client_secret.slice('cs_test_'.length), 'base64url')).toHaveLength(32);
@@ -74,7 +75,7 @@ test('DEC-007 A client_secret has 256 bit and is stored only hashed.', async () 
   expect(kept.map(({ public_id }) => public_id)).toStrictEqual([client_id]);
 });
 
-test('DEC-008 A client_secret is shown once, at its creation, and never again.', async () => {
+test(row('DEC-008'), async () => {
   const made = await createOnTerminal('test');
   expect(made.shown.split(made.client_secret)).toHaveLength(2);
   const own = apiOf(world, made);
@@ -86,7 +87,7 @@ test('DEC-008 A client_secret is shown once, at its creation, and never again.',
   }
 });
 
-test('DEC-009 Two client_secrets of one client may be active at once (rotation): both authenticate.', async () => {
+test(row('DEC-009'), async () => {
   const { id, client_secret, api } = await newClient(world);
   const second = await withDatabase(world, (db) => db.tenant(id, (tx) => addSecret(tx, id, 'test')));
   expect(second).not.toBe(client_secret);
@@ -96,7 +97,7 @@ test('DEC-009 Two client_secrets of one client may be active at once (rotation):
   }
 });
 
-test('DEC-010 A link_token has the form `lt_…` and is single use: once used it is refused.', async () => {
+test(row('DEC-010'), async () => {
   const token = await steps.linkToken();
   expect(token).toMatch(/^lt_[\w-]+$/);
   expect((await steps.signIn(token, 1)).status).toBe(200);
@@ -105,7 +106,7 @@ test('DEC-010 A link_token has the form `lt_…` and is single use: once used it
   }
 });
 
-test('DEC-011 A link_token is valid for 30 minutes and refused afterwards.', async () => {
+test(row('DEC-011'), async () => {
   for (const [org_id, seconds, status] of [
     ['early-org', 29 * 60, 200],
     ['late-org', 30 * 60, 400],
@@ -120,7 +121,7 @@ test('DEC-011 A link_token is valid for 30 minutes and refused afterwards.', asy
   }
 });
 
-test('DEC-012 A public_token has the form `pt_…` and is single use, atomically: of parallel exchanges exactly one succeeds.', async () => {
+test(row('DEC-012'), async () => {
   const token = await publicToken();
   expect(token).toMatch(/^pt_[\w-]+$/);
   const answers = await Promise.all(Array.from({ length: 20 }, () => steps.exchange(token)));
@@ -129,7 +130,7 @@ test('DEC-012 A public_token has the form `pt_…` and is single use, atomically
   expect((await steps.exchange(token)).status).toBe(400);
 });
 
-test('DEC-013 A public_token is valid for 30 minutes and refused afterwards.', async () => {
+test(row('DEC-013'), async () => {
   for (const [seconds, status] of [
     [29 * 60, 200],
     [30 * 60, 400],
@@ -146,14 +147,14 @@ test('DEC-013 A public_token is valid for 30 minutes and refused afterwards.', a
   }
 });
 
-test('DEC-014 A public_token is bound to its client: another client cannot exchange it.', async () => {
+test(row('DEC-014'), async () => {
   const other = await newClient(world);
   const token = await publicToken();
   expectRefusal(await steps.exchange(token, other.api), 400, 'Invalid or expired public_token.', 'public_token');
   expect((await steps.exchange(token)).status).toBe(200);
 });
 
-test('DEC-015 An access_token is opaque, has 256 bit and stays valid until it is revoked.', async () => {
+test(row('DEC-015'), async () => {
   const access_token = await world.api.link({ user_id: 'opaque-user', org_id: 'opaque-org', staff: 3 });
   expect(access_token).toMatch(/^[\w-]{43}$/);
   expect(Buffer.from(access_token, 'base64url')).toHaveLength(32);
@@ -168,15 +169,16 @@ test('DEC-015 An access_token is opaque, has 256 bit and stays valid until it is
   await until('the token to die', async () => (await status()) === 401);
 });
 
-test('DEC-016 An access_token is stored hashed for look-up and sealed for the dashboard, nowhere in plain text.', async () => {
+test(row('DEC-016'), async () => {
   const access_token = await world.api.link({ user_id: 'sealed-user', org_id: 'sealed-org', staff: 4 });
   expect(await tablesHolding(world, access_token)).toStrictEqual([]);
   expect(await tablesHolding(world, Buffer.from(access_token, 'base64url').toString('hex'))).toStrictEqual([]);
-  const [row] = await world.owner`SELECT id, client_id, token_hash, token_sealed FROM accounts
+  type Stored = { id: string; client_id: string; token_hash: Buffer; token_sealed: Buffer };
+  const [row] = await world.owner<Stored[]>`SELECT id, client_id, token_hash, token_sealed FROM accounts
     WHERE user_id = 'sealed-user'`;
-  expect(row?.token_hash).toStrictEqual(createHash('sha256').update(access_token).digest());
+  if (!row) throw new Error('The account is not stored.');
+  expect(row.token_hash).toStrictEqual(createHash('sha256').update(access_token).digest());
   const { db, vault } = world.ctx;
-  const id = row?.id.replaceAll('-', '');
-  const opened = await db.tenant(row?.client_id, (tx) => vault.unseal(tx, row?.token_sealed, bindings.token(id)));
+  const opened = await db.tenant(row.client_id, (tx) => vault.unseal(tx, row.token_sealed, bindings.token(row.id)));
   expect(opened).toBe(access_token);
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal } from '../api/support.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { operationsOf } from './everyEndpoint.ts';
 import { quietSyncs } from './quietSyncs.ts';
@@ -11,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('VER-01 All data endpoints carry the path prefix `/v1`; without it they do not exist.', async () => {
+test(row('VER-01'), async () => {
   for (const { method, path, url } of await operationsOf(world.api, '/v1/')) {
     const bare = url.slice('/v1'.length);
     const answer = await world.api.call(method, bare);
@@ -25,7 +26,7 @@ test('VER-01 All data endpoints carry the path prefix `/v1`; without it they do 
   for (const path of elsewhere) expect(path).toMatch(/^\/(link|sandbox)\//);
 });
 
-test('VER-02 The link endpoints `/link/token/create` and `/link/token/exchange` carry no version prefix.', async () => {
+test(row('VER-02'), async () => {
   const headers = { access_token: null };
   const body = { user_id: 'u', org_id: world.sandbox.org_id };
   expect((await world.api.call('POST', '/link/token/create', { body, headers })).status).toBe(200);
@@ -80,7 +81,7 @@ const published = `
   .trim()
   .split(/\n\s*/);
 
-test('DEC-363 `/v1` only ever grows: a removal is announced 12 months ahead with the headers `Deprecation` and `Sunset`.', async () => {
+test(row('DEC-363'), async () => {
   const document = (await world.api.call('GET', '/openapi.json')).body;
   const operations = await operationsOf(world.api, '/v1/');
   const names = operations.map(({ method, path }) => `${method} ${path}`);

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { answering } from '../harness/receiver.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { endPauses, until } from '../journeys/journey.ts';
 import { endedCall } from './endings.ts';
@@ -34,7 +35,7 @@ function signatureOf({ receiver }: Registered, n: number, secret: string): strin
   return `v1,${createHmac('sha256', key).update(content).digest('base64')}`;
 }
 
-test('DEC-344 A webhook call carries `webhook-id` and `webhook-timestamp` (unix seconds), as in Standard Webhooks.', async () => {
+test(row('DEC-344'), async () => {
   const before_s = Math.floor(Date.now() / 1000);
   const registered = await register(world, { answering: answering(500) });
   const { event } = await endedCall(world);
@@ -55,7 +56,7 @@ test('DEC-344 A webhook call carries `webhook-id` and `webhook-timestamp` (unix 
   }
 });
 
-test('DEC-345 A webhook call carries `webhook-signature`, one `v1,…` per live secret.', async () => {
+test(row('DEC-345'), async () => {
   const registered = await register(world);
   const secrets = [registered.secret];
   for (const live of [1, 2, 3]) {
@@ -75,7 +76,7 @@ test('DEC-345 A webhook call carries `webhook-signature`, one `v1,…` per live 
   expect(headersOf(registered.receiver, 3)['webhook-signature']).toBe(newest);
 });
 
-test('DEC-346 A webhook call carries `webhook-attempt`.', async () => {
+test(row('DEC-346'), async () => {
   const registered = await register(world, { answering: answering(500) });
   await endedCall(world);
   for (const tried of [1, 2, 3]) {
@@ -85,7 +86,7 @@ test('DEC-346 A webhook call carries `webhook-attempt`.', async () => {
   }
 });
 
-test('DEC-347 A webhook call carries `cobalt-verification`: hex HMAC-SHA256 of the raw body, keyed with the newest secret as the literal `whsec_…` string.', async () => {
+test(row('DEC-347'), async () => {
   const registered = await register(world);
   const { receiver } = registered;
   const verification = (n: number, secret: string) =>

@@ -2,6 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { expectRefusal, newClient, type OtherClient } from '../api/support.ts';
 import type { Receiver } from '../harness/receiver.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { endedCall, refusedWrites } from './endings.ts';
 import { headersOf, register, removeWebhook, untilReceived, untilStatus } from './webhookReceivers.ts';
@@ -35,7 +36,7 @@ function verifies(receiver: Receiver, n: number, secret: string): boolean {
   }
 }
 
-test('DEC-327 `POST /v1/webhook` works with client credentials alone.', async () => {
+test(row('DEC-327'), async () => {
   const answer = await post({ webhook_url: url(1) });
   expect(answer.status).toBe(200);
   expect((await list()).webhook_urls).toHaveLength(1);
@@ -44,7 +45,7 @@ test('DEC-327 `POST /v1/webhook` works with client credentials alone.', async ()
   expectRefusal(refused, 401, 'Invalid client credentials.');
 });
 
-test('DEC-328 `POST /v1/webhook` requires webhook_url and takes an optional event_types[].', async () => {
+test(row('DEC-328'), async () => {
   for (const absent of [{}, { webhook_url: null }, { webhook_url: '' }]) {
     expectRefusal(await post(absent), 400, 'Missing required field: webhook_url', 'webhook_url');
   }
@@ -60,7 +61,7 @@ test('DEC-328 `POST /v1/webhook` requires webhook_url and takes an optional even
   ]);
 });
 
-test('DEC-329 `POST /v1/webhook` answers `{ success, message, webhook_id, webhook_url, webhook_secret, webhook_secret_key }`.', async () => {
+test(row('DEC-329'), async () => {
   const { status, body } = await post({ webhook_url: url(1) });
   expect(status).toBe(200);
   expect(body).toStrictEqual({
@@ -73,7 +74,7 @@ test('DEC-329 `POST /v1/webhook` answers `{ success, message, webhook_id, webhoo
   });
 });
 
-test('DEC-330 `GET /v1/webhook` answers `{ success, webhook_url, webhook_urls: [ { id, url, status, event_types } ], webhook_secret_key }`.', async () => {
+test(row('DEC-330'), async () => {
   expect(await list()).toStrictEqual({ success: true, webhook_url: null, webhook_urls: [], webhook_secret_key: null });
   const first = (await post({ webhook_url: url(1) })).body;
   const second = (await post({ webhook_url: url(2), event_types: ['login_required'] })).body;
@@ -88,7 +89,7 @@ test('DEC-330 `GET /v1/webhook` answers `{ success, webhook_url, webhook_urls: [
   });
 });
 
-test('DEC-331 Each webhook endpoint has one secret of its own.', async () => {
+test(row('DEC-331'), async () => {
   const [first, second] = [await register(world), await register(world)];
   expect(first.secret).not.toBe(second.secret);
   await endedCall(world);
@@ -105,7 +106,7 @@ test('DEC-331 Each webhook endpoint has one secret of its own.', async () => {
   expect(headersOf(first.receiver, 0)['webhook-signature']?.split(' ')).toHaveLength(1);
 });
 
-test('DEC-332 `webhook_secret_key` of `POST /v1/webhook` is the same string as `webhook_secret`.', async () => {
+test(row('DEC-332'), async () => {
   for (const n of [1, 2]) {
     const { webhook_secret, webhook_secret_key } = (await post({ webhook_url: url(n) })).body;
     expect(webhook_secret).toMatch(secret_form);
@@ -113,7 +114,7 @@ test('DEC-332 `webhook_secret_key` of `POST /v1/webhook` is the same string as `
   }
 });
 
-test('DEC-333 `webhook_secret_key` of `GET /v1/webhook` is the secret of the oldest enabled endpoint.', async () => {
+test(row('DEC-333'), async () => {
   const [first, second] = [(await post({ webhook_url: url(1) })).body, (await post({ webhook_url: url(2) })).body];
   expect((await list()).webhook_secret_key).toBe(first.webhook_secret);
   await world.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${first.webhook_id}`;
@@ -122,7 +123,7 @@ test('DEC-333 `webhook_secret_key` of `GET /v1/webhook` is the secret of the old
   expect((await list()).webhook_secret_key).toBeNull();
 });
 
-test('DEC-334 `DELETE /v1/webhook/{id}` removes the endpoint.', async () => {
+test(row('DEC-334'), async () => {
   const kept = await register(world);
   const removed = await register(world);
   expect((await removeWebhook(world.api, removed.id)).status).toBe(200);
@@ -134,7 +135,7 @@ test('DEC-334 `DELETE /v1/webhook/{id}` removes the endpoint.', async () => {
   expectRefusal(await removeWebhook(world.api, removed.id), 404, `Webhook with ID '${removed.id}' not found.`);
 });
 
-test('DEC-335 `POST /v1/webhook/rotate-secret` and `POST /v1/webhook/{id}/rotate-secret` give a new secret.', async () => {
+test(row('DEC-335'), async () => {
   const [first, second] = [await register(world), await register(world)];
   const oldest = (await rotate(undefined, world.api)).body;
   const named = (await rotate(second.id, world.api)).body;
@@ -149,7 +150,7 @@ test('DEC-335 `POST /v1/webhook/rotate-secret` and `POST /v1/webhook/{id}/rotate
   expect(verifies(second.receiver, 0, named.webhook_secret)).toBe(true);
 });
 
-test('DEC-336 After a rotation the old secret stays valid 24 h more.', async () => {
+test(row('DEC-336'), async () => {
   const { receiver, id, secret: old } = await register(world);
   const { webhook_secret: fresh } = (await rotate(id, world.api)).body;
   const age = (age: string) => world.owner`
@@ -166,7 +167,7 @@ test('DEC-336 After a rotation the old secret stays valid 24 h more.', async () 
   expect(await signedWith(2)).toStrictEqual({ old: false, fresh: true });
 });
 
-test('DEC-337 Every event goes to every enabled endpoint that wants its type, and to no other.', async () => {
+test(row('DEC-337'), async () => {
   const all = await register(world);
   const created = await register(world, { event_types: ['telephone_encounter.created'] });
   const failures = await register(world, { event_types: ['telephone_encounter.failed', 'document.upload_failed'] });

@@ -3,6 +3,7 @@ import { purgeEvents } from '../../src/webhooks/events.ts';
 import { apiOf, expectRefusal, newClient } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { answering } from '../harness/receiver.ts';
+import { row } from '../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { endPauses, setFault, until, untilEnded } from '../journeys/journey.ts';
 import { endedBooking, endedCall, endedUpload } from './endings.ts';
@@ -34,7 +35,7 @@ const moveTo = (id: string, created: string) =>
   world.owner`UPDATE events SET created_at = ${created}::text::timestamptz WHERE id = ${id}`;
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 
-test('WHE-01 Query `job_id` selects the events of that job, and only those.', async () => {
+test(row('WHE-01'), async () => {
   const [first, second] = await Promise.all([endedCall(world), endedBooking(world)]);
   for (const { accepted, event } of [first, second]) {
     expect(await ids(`?job_id=${accepted.job_id}`)).toStrictEqual([event.id]);
@@ -43,7 +44,7 @@ test('WHE-01 Query `job_id` selects the events of that job, and only those.', as
   expect(first.event.id).not.toBe(second.event.id);
 });
 
-test('WHE-02 The answer holds `webhook_events`, an array of events.', async () => {
+test(row('WHE-02'), async () => {
   const { accepted } = await endedCall(world);
   for (const query of ['', `?job_id=${accepted.job_id}`]) {
     const { webhook_events } = await list(query);
@@ -52,7 +53,7 @@ test('WHE-02 The answer holds `webhook_events`, an array of events.', async () =
   }
 });
 
-test('WHE-03 `webhook_events` is empty until the result of the job exists.', async () => {
+test(row('WHE-03'), async () => {
   await setFault(world.api, 'create_telephone_encounter', 'error_429', { times: 50 });
   const { body } = await world.api.callIn();
   const poll = async () => (await list(`?job_id=${body.job_id}`)).webhook_events;
@@ -65,7 +66,7 @@ test('WHE-03 `webhook_events` is empty until the result of the job exists.', asy
   expect(await poll()).toHaveLength(1);
 });
 
-test("WHE-04 Once the result exists the array holds the job's event.", async () => {
+test(row('WHE-04'), async () => {
   const { body } = await world.api.callIn();
   await untilEnded(world.owner, [body.job_id]);
   const { webhook_events } = await list(`?job_id=${body.job_id}`);
@@ -73,14 +74,14 @@ test("WHE-04 Once the result exists the array holds the job's event.", async () 
   expect(webhook_events[0].data.telephone_encounter_id).toBe(body.telephone_encounter_id);
 });
 
-test('WHE-05 Each element of `webhook_events` carries the kind in a field named `event_type`.', async () => {
+test(row('WHE-05'), async () => {
   const [created, failed] = [await endedCall(world), await endedCall(world, { patient_mrn: 'LK999999' })];
   expect(created.event.event_type).toBe('telephone_encounter.created');
   expect(failed.event.event_type).toBe('telephone_encounter.failed');
   for (const event of (await list()).webhook_events) expect(event.event_type).toMatch(/^[a-z_]+(\.[a-z_]+)*$/);
 });
 
-test('WHE-06 Each element of `webhook_events` carries a `data` object equal to that of the webhook call.', async () => {
+test(row('WHE-06'), async () => {
   const { receiver } = await register(world);
   const told = [await endedCall(world, { reason: '“é” 💊' }), await endedBooking(world), await endedUpload(world)];
   await untilReceived(receiver, told.length);
@@ -91,7 +92,7 @@ test('WHE-06 Each element of `webhook_events` carries a `data` object equal to t
   }
 });
 
-test('LIM-10 The polling figures of the examples (timeout 120 seconds, interval 1 second) are client choices: the server neither ends polling after 120 seconds nor demands the interval.', async () => {
+test(row('LIM-10'), async () => {
   await setFault(world.api, 'create_telephone_encounter', 'error_429', { times: 50 });
   const { body } = await world.api.callIn();
   await until('the first try to fail', async () => (await world.api.job(body.job_id)).error);
@@ -106,7 +107,7 @@ test('LIM-10 The polling figures of the examples (timeout 120 seconds, interval 
   expect((await world.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.created');
 });
 
-test('DEC-307 `GET /v1/webhook-events` filters by job_id and event_type.', async () => {
+test(row('DEC-307'), async () => {
   const [created, failed] = [await endedCall(world), await endedCall(world, { patient_mrn: 'LK999999' })];
   expect(await ids(`?job_id=${created.accepted.job_id}`)).toStrictEqual([created.event.id]);
   const failures = (await list('?event_type=telephone_encounter.failed')).webhook_events;
@@ -116,7 +117,7 @@ test('DEC-307 `GET /v1/webhook-events` filters by job_id and event_type.', async
   expect(await ids(`?job_id=${failed.accepted.job_id}&event_type=telephone_encounter.created`)).toStrictEqual([]);
 });
 
-test('DEC-308 `GET /v1/webhook-events` filters by delivery_status: `success`, `failed` or `pending`.', async () => {
+test(row('DEC-308'), async () => {
   const taking = await register(world, { answering: answering(200) });
   const taken = (await endedCall(world)).event.id;
   await untilStatus(world, taken, 'success');
@@ -142,7 +143,7 @@ test('DEC-308 `GET /v1/webhook-events` filters by delivery_status: `success`, `f
   );
 });
 
-test('DEC-309 `GET /v1/webhook-events` filters by start_date and end_date.', async () => {
+test(row('DEC-309'), async () => {
   const { api, event: first } = await colleague('dates', 2);
   const second = await api.untilEvent((await api.callIn()).body.job_id);
   const day = daysAgo(3).slice(0, 10);
@@ -161,7 +162,7 @@ test('DEC-309 `GET /v1/webhook-events` filters by start_date and end_date.', asy
   }
 });
 
-test('DEC-310 `GET /v1/webhook-events` takes page (default 1) and page_size (default 50, maximum 100).', async () => {
+test(row('DEC-310'), async () => {
   const { api, event } = await colleague('pages', 3);
   await world.owner`
     INSERT INTO events (id, client_id, account_id, type, body, created_at)
@@ -190,7 +191,7 @@ test('DEC-310 `GET /v1/webhook-events` takes page (default 1) and page_size (def
   }
 });
 
-test('DEC-311 A webhook_events element has id and event_id (same), event_type and type (same), created and created_at (same).', async () => {
+test(row('DEC-311'), async () => {
   const { event } = await endedCall(world);
   expect(event.id).toMatch(/^[0-9a-f]{32}$/);
   expect(event.event_id).toBe(event.id);
@@ -200,7 +201,7 @@ test('DEC-311 A webhook_events element has id and event_id (same), event_type an
   expect(event.created_at).toBe(event.created);
 });
 
-test('DEC-312 A webhook_events element has object, job_id, access_token_reference_id, data, delivery_status.', async () => {
+test(row('DEC-312'), async () => {
   const { receiver } = await register(world);
   const { accepted, event: before } = await endedCall(world);
   await untilReceived(receiver, 1);
@@ -212,7 +213,7 @@ test('DEC-312 A webhook_events element has object, job_id, access_token_referenc
   expect(event.delivery_status).toBe('success');
 });
 
-test('DEC-313 `GET /v1/webhook-events` answers `{ success, webhook_events, pagination }`.', async () => {
+test(row('DEC-313'), async () => {
   const { accepted, event } = await endedCall(world);
   expect(await list(`?job_id=${accepted.job_id}`)).toStrictEqual({
     success: true,
@@ -221,7 +222,7 @@ test('DEC-313 `GET /v1/webhook-events` answers `{ success, webhook_events, pagin
   });
 });
 
-test("DEC-314 `GET /v1/webhook-events` shows the events of the token's account only.", async () => {
+test(row('DEC-314'), async () => {
   const mine = (await endedCall(world)).event;
   const sister = await colleague('sister', 4);
   expect(await ids('', sister.api)).toStrictEqual([sister.event.id]);
@@ -235,19 +236,19 @@ test("DEC-314 `GET /v1/webhook-events` shows the events of the token's account o
   expectRefusal(stranger, 401, 'User not found.');
 });
 
-test('DEC-315 `GET /v1/webhook-events` with an unknown job_id is 200 with `[]`.', async () => {
+test(row('DEC-315'), async () => {
   const answer = await world.api.call('GET', '/v1/webhook-events?job_id=999999999');
   expect([answer.status, answer.body.webhook_events]).toStrictEqual([200, []]);
 });
 
-test('DEC-316 `GET /v1/webhook-events` with a job_id that is not a number is 400.', async () => {
+test(row('DEC-316'), async () => {
   for (const job_id of ['abc', '1.5', '-1', '1e3', '0x1', '%201', '']) {
     const answer = await world.api.call('GET', `/v1/webhook-events?job_id=${job_id}`);
     expectRefusal(answer, 400, /^job_id must be /, 'job_id');
   }
 });
 
-test('DEC-317 Events stay readable for 30 days.', async () => {
+test(row('DEC-317'), async () => {
   const [kept, gone] = [(await endedCall(world)).event, (await endedCall(world)).event];
   const minute = 1 / 1440;
   await moveTo(kept.id, daysAgo(30 - minute));

@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EventOf } from '../../src/events.ts';
 import { deliver } from '../../src/webhooks/deliver.ts';
-import { ladder_ms } from '../../src/webhooks/ladder.ts';
+import { retry_delays_ms } from '../../src/webhooks/retrySchedule.ts';
 import { rotateSecret } from '../../src/webhooks/rotateSecret.ts';
 import { stop_reasons } from '../../src/worker/worker.ts';
 import { answering, type Received, startReceiver } from '../harness/receiver.ts';
@@ -117,9 +117,9 @@ describe('a try', () => {
   });
 
   it.each([
-    [500, 'The receiver answered 500.'],
-    [404, 'The receiver answered 404.'],
-    [302, 'The receiver answered 302; redirects are not followed.'],
+    [500, 'The receiver responded with 500.'],
+    [404, 'The receiver responded with 404.'],
+    [302, 'The receiver responded with 302; redirects are not followed.'],
   ])('answered %i has failed', async (status, problem) => {
     const elsewhere = await startReceiver();
     const { receiver, id: endpoint_id } = await receive(
@@ -145,7 +145,7 @@ describe('a try', () => {
     const [attempt] = await attemptsOf(world, id);
     expect(attempt).toMatchObject({
       status_code: null,
-      problem: expect.stringMatching(/did not answer within 0.06 s/),
+      problem: expect.stringMatching(/did not respond within 0.06 s/),
     });
     expect(attempt?.duration_ms).toBeGreaterThanOrEqual(55);
   });
@@ -162,9 +162,9 @@ describe('a try', () => {
     expect(problems).toHaveLength(3);
     expect(problems).toEqual(
       expect.arrayContaining([
-        expect.stringContaining('refuses connections'),
+        expect.stringContaining('refused the connection'),
         expect.stringContaining('private or local address'),
-        expect.stringContaining('broke off'),
+        expect.stringContaining('was lost'),
       ]),
     );
     expect(moved.receiver.received).toHaveLength(0);
@@ -216,7 +216,7 @@ describe('the ladder', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-05-01T12:00:00Z') });
     const { receiver, secret, id: endpoint_id } = await receive(world, answering(503));
     const id = await emit(world);
-    for (const [at, plain] of [...ladder_ms.slice(1), undefined].entries()) {
+    for (const [at, plain] of [...retry_delays_ms.slice(1), undefined].entries()) {
       expect(await drain(world)).toBe(1);
       expect(verifies(receiver.received[at] as Received, secret)).toBe(true);
       const [delivery] = await deliveriesOf(world, id);
@@ -232,7 +232,9 @@ describe('the ladder', () => {
       }
     }
     const seen = receiver.received.map(({ headers, body }) => ({ headers, body }));
-    expect(seen.map(({ headers }) => headers['webhook-attempt'])).toEqual(ladder_ms.map((_, at) => String(at + 1)));
+    expect(seen.map(({ headers }) => headers['webhook-attempt'])).toEqual(
+      retry_delays_ms.map((_, at) => String(at + 1)),
+    );
     expect(new Set(seen.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([id]));
     expect(new Set(seen.map(({ body }) => body)).size).toBe(1);
     expect(new Set(seen.map(({ headers }) => headers['webhook-timestamp'])).size).toBe(10);
@@ -280,7 +282,10 @@ describe('the health of an endpoint', () => {
     gone.receiver.answer = answering(410);
     const second = await emit(world);
     await drain(world);
-    expect(await failingSince(gone.id)).toMatchObject({ status: 'disabled', why: 'The receiver answered 410 Gone.' });
+    expect(await failingSince(gone.id)).toMatchObject({
+      status: 'disabled',
+      why: 'The receiver responded with 410 Gone.',
+    });
     expect(await failingSince(healthy.id)).toMatchObject({ status: 'enabled', failing: false });
     for (const id of [first, second]) {
       expect(await statusOf(world, id)).toBe('failed');
@@ -375,7 +380,7 @@ describe('a lease', () => {
     expect(await attemptsOf(world, id)).toEqual([]);
     expect(await deliveriesOf(world, id)).toMatchObject([{ status: 'pending', attempts: 0, free: false }]);
     expect(await failingSince(endpoint_id)).toEqual({ failing: false, status: 'enabled', why: null });
-    expect(world.lines.join('')).toContain('the lease ended');
+    expect(world.lines.join('')).toContain('lease lost');
   });
 
   it('that ended before the try: nothing is sent', async () => {

@@ -6,10 +6,12 @@ import { TokenResponse } from '../../model/link.ts';
 
 export default endpoint({
   id: 'link.token.exchange',
+  surface: 'api',
+  group: 'Link',
   method: 'GET',
   path: '/link/token/exchange',
   auth: 'client',
-  summary: 'Exchange the public token that Link gave for the permanent access token, once',
+  summary: 'Exchange a public token for an access token',
   query: Type.Object({ public_token: text() }),
   response: TokenResponse,
   errors: ['public_token_invalid'],

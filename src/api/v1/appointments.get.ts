@@ -8,11 +8,13 @@ import { readAppointment } from '../../records/schedule.ts';
 
 export default endpoint({
   id: 'appointments.get',
+  surface: 'api',
+  group: 'Appointments',
   method: 'GET',
   path: '/v1/appointments/{id}',
   auth: 'account',
   needs: { operation: 'listAppointments', label: 'appointments' },
-  summary: 'Read an appointment by the service’s id, as of the last sync',
+  summary: 'Retrieve an appointment',
   params: Type.Object({ id: Type.String() }),
   response: Type.Object({ success, appointment: Appointment }),
   errors: ['record_not_found'],

@@ -4,12 +4,14 @@ import { readAvailability } from '../../records/readAvailability.ts';
 
 export default endpoint({
   id: 'availability.list',
+  surface: 'api',
+  group: 'Appointments',
   method: 'GET',
   path: '/v1/availability',
   auth: 'account',
-  summary: 'Find out when providers are free, according to their hours and schedule',
+  summary: 'List availability',
   description:
-    '`gaps` returns the longest free ranges within shifts, `slots` the visits left in the shifts’ visit-type rules, and `equal_slots` pieces of exactly `max_slot_duration` minutes. Inactive and hidden providers are left out.',
+    'Returns when providers are free, based on their hours and schedule. `gaps` returns the longest free ranges within shifts, `slots` the openings left in the visit-type rules of the shifts, and `equal_slots` ranges of exactly `max_slot_duration` minutes. Inactive and hidden providers are excluded.',
   query: AvailabilityQuery,
   response: AvailabilityResponse,
   errors: ['provider_not_found', 'location_not_found'],

@@ -7,11 +7,15 @@ import { parseStatus, setLocationStatus } from '../../records/locations.ts';
 
 export default endpoint({
   id: 'locations.update',
+  surface: 'api',
+  group: 'Practice',
   method: 'PATCH',
   path: '/v1/locations/{id}',
   auth: 'account',
-  summary: 'Set a location’s status',
-  body: Type.Object({ status: text({ description: '`active` or `inactive`, in any case', examples: ['active'] }) }),
+  summary: 'Update a location',
+  body: Type.Object({
+    status: text({ description: '`active` or `inactive`, case-insensitive', examples: ['active'] }),
+  }),
   params: Type.Object({ id: Type.String() }),
   response: Type.Object({
     success,

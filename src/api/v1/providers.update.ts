@@ -7,6 +7,8 @@ import { ProviderSettingsRequest } from '../../model/providerSettings.ts';
 import { updateProviderSettings } from '../../records/providers.ts';
 
 const declared = {
+  surface: 'api',
+  group: 'Practice',
   method: 'PATCH',
   auth: 'account',
   body: ProviderSettingsRequest,
@@ -21,7 +23,7 @@ export const updateByEhrId = endpoint({
   ...declared,
   id: 'providers.update-by-ehr-id',
   path: '/v1/providers/ehr/{ehr_id}',
-  summary: 'Set a provider’s status, visibility and hours, by the EMR’s id',
+  summary: 'Update a provider by its EMR id',
   params: Type.Object({ ehr_id: Type.String() }),
   errors: ['no_field', 'provider_not_found', 'location_not_found'],
   handle: ({ account, body, params, inTransaction }) =>
@@ -36,7 +38,7 @@ export const updateById = endpoint({
   ...declared,
   id: 'providers.update',
   path: '/v1/providers/{id}',
-  summary: 'Set a provider’s status, visibility and hours, by the service’s id',
+  summary: 'Update a provider',
   params: Type.Object({ id: Type.String() }),
   errors: ['no_field', 'record_not_found', 'location_not_found'],
   found_in: { id: 'GET /v1/providers#/providers/0/id' },

@@ -5,11 +5,12 @@ import { openOrganization, organization_params, organization_path } from './orga
 
 export default endpoint({
   id: 'dashboard.availability.list',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/availability`,
   auth: 'operator_in_client',
   audited: false,
-  summary: 'When providers are free, as the API returns it',
+  summary: 'List availability, as the API returns it',
   params: organization_params,
   query: AvailabilityQuery,
   response: AvailabilityResponse,

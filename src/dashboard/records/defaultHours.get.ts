@@ -7,11 +7,12 @@ import { openOrganization, organization_params, organization_path } from './orga
 
 export default endpoint({
   id: 'dashboard.default-hours.get',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/default-hours`,
   auth: 'operator_in_client',
   audited: false,
-  summary: 'The hours of an organization’s providers that have none',
+  summary: 'Retrieve the default hours of an organization',
   params: organization_params,
   response: Type.Object({ success, ...default_hours.properties }),
   errors: ['record_not_found'],

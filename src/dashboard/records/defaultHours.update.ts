@@ -8,10 +8,11 @@ import { openOrganization, organization_params, organization_path } from './orga
 
 export default endpoint({
   id: 'dashboard.default-hours.update',
+  surface: 'dashboard',
   method: 'PATCH',
   path: `${organization_path}/default-hours`,
   auth: 'operator_in_client',
-  summary: 'Set the hours of an organization’s providers that have none; null restores the standard hours',
+  summary: 'Set the default hours of an organization; null restores the standard hours',
   params: organization_params,
   body: Type.Object({ hours: resettable(HoursRequest) }),
   response: Type.Object({ success }),

@@ -8,10 +8,11 @@ import { openOrganization, organization_path, record_params } from './organizati
 
 export default endpoint({
   id: 'dashboard.locations.update',
+  surface: 'dashboard',
   method: 'PATCH',
   path: `${organization_path}/locations/{id}`,
   auth: 'operator_in_client',
-  summary: 'Set a location’s status',
+  summary: 'Update a location',
   params: record_params,
   body: Type.Object({ status: activity }),
   response: Type.Object({ success }),

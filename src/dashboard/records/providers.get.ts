@@ -9,11 +9,12 @@ import { openOrganization, organization_path, record_params } from './organizati
 
 export default endpoint({
   id: 'dashboard.providers.get',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/providers/{id}`,
   auth: 'operator_in_client',
   audited: false,
-  summary: 'A provider, its settings in the service, and the EMR’s values',
+  summary: 'Retrieve a provider, its settings in the service, and the EMR’s values',
   params: record_params,
   response: Type.Object({ success, ...edited_provider.properties }),
   errors: ['record_not_found'],

@@ -9,10 +9,11 @@ import { openOrganization, organization_path, record_params } from './organizati
 
 export default endpoint({
   id: 'dashboard.providers.update',
+  surface: 'dashboard',
   method: 'PATCH',
   path: `${organization_path}/providers/{id}`,
   auth: 'operator_in_client',
-  summary: 'Set a provider’s status, visibility and hours',
+  summary: 'Update a provider',
   params: record_params,
   body: ProviderSettingsRequest,
   response: Type.Object({ success }),

@@ -7,11 +7,12 @@ import { openOrganization, organization_params, organization_path } from './orga
 
 export default endpoint({
   id: 'dashboard.records.count',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/records`,
   auth: 'operator_in_client',
   audited: false,
-  summary: 'Kinds of record: how to list them, how many there are, and when they were last synced',
+  summary: 'List record kinds with their number of records and last sync',
   params: organization_params,
   response: Type.Object({ success, kinds: Type.Array(kind_row) }),
   errors: ['record_not_found'],

@@ -3,18 +3,23 @@ import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success } from '../../model/fields.ts';
-import { findKind } from '../../model/records/kinds.ts';
+import { findKind, record_kinds } from '../../model/records/kinds.ts';
 import { readRecord } from '../../records/readRecords.ts';
 import { openOrganization, organization_path, record_params } from './organization.ts';
 
+const about_a_patient = record_kinds
+  .filter(({ mrn_column, dashboard_columns }) => mrn_column && dashboard_columns)
+  .map(({ wire }) => wire);
+
 export default endpoint({
   id: 'dashboard.records.get',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/records/{kind}/{id}`,
   auth: 'operator_in_client',
-  summary: 'One record about a patient',
+  summary: 'Retrieve a record about a patient',
   params: Type.Object({ ...record_params.properties, kind: Type.String() }),
-  response: Type.Object({ success, record: Type.Object({}, { additionalProperties: true }) }),
+  response: Type.Object({ success, record: Type.Union(about_a_patient) }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params, auditPatients }) => {
     const scope = await openOrganization(ctx, client, params);

@@ -2,19 +2,27 @@ import { Type } from 'typebox';
 import { apiError } from '../../errors.ts';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
-import { findKind } from '../../model/records/kinds.ts';
+import { findKind, record_kinds } from '../../model/records/kinds.ts';
 import { readList } from '../../records/readRecords.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 
+/** The response has the list of the requested kind. */
+const complete_lists = Object.fromEntries(
+  record_kinds
+    .filter(({ list }) => list?.returns === 'all')
+    .map(({ name, wire }) => [name, Type.Optional(Type.Array(wire))]),
+);
+
 export default endpoint({
   id: 'dashboard.records.list',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/records/{kind}`,
   auth: 'operator_in_client',
   audited: false,
-  summary: 'All records of a kind that the API returns in one response',
+  summary: 'List the records of a kind that is returned in one response',
   params: Type.Object({ ...organization_params.properties, kind: Type.String() }),
-  response: Type.Object({ success }, { additionalProperties: true }),
+  response: Type.Object({ success, ...complete_lists }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params }) => {
     const kind = findKind(params.kind);

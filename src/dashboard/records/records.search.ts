@@ -13,6 +13,7 @@ function searchEndpoint(kind: DashboardKind): Endpoint {
   const filters = Object.entries(kind.filters).map(([name, { schema }]) => [name, Type.Optional(schema)] as const);
   return endpoint({
     id: `dashboard.${kind.name.replaceAll('_', '-')}.search`,
+    surface: 'dashboard',
     method: 'POST',
     path: `${organization_path}/records/${kind.name}/search`,
     auth: 'operator_in_client',

@@ -1,4 +1,4 @@
-/** How each kind of job is called. Held to the kinds there are by a test. */
+/** The label of each job type. A test checks that all types have one. */
 export const job_types: Readonly<Record<string, string>> = {
   'telephone_encounter.create': 'Telephone encounter',
   'telephone_encounter_action.create': 'Telephone encounter action',
@@ -12,7 +12,7 @@ export const job_types: Readonly<Record<string, string>> = {
   sync: 'Sync',
 };
 
-/** The states by which jobs are looked for: a parked job is a queued one that waits for its account. */
+/** State filters. A parked job is a queued job that waits for its account to be re-linked. */
 export const job_filters = [
   'queued',
   'running',
@@ -25,6 +25,6 @@ export const job_filters = [
 ] as const;
 export type JobFilter = (typeof job_filters)[number];
 
-/** What a person found in the EMR about a write whose outcome the service does not know. */
+/** What an operator found in the EMR about a write whose outcome is unknown. */
 export const review_outcomes = ['done', 'not_done'] as const;
 export type ReviewOutcome = (typeof review_outcomes)[number];

@@ -171,7 +171,7 @@ export const claims = recordKind({
   list: {
     returns: 'pages',
     page_size_max: 1000,
-    summary: 'List the claims of the organization, as of its last sync, latest service date first',
+    summary: 'List claims, latest service date first',
   },
   dashboard_columns: [
     'emr_claim_id',

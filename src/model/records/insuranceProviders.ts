@@ -40,7 +40,7 @@ export const insuranceProviders = recordKind({
   list: {
     returns: 'pages',
     page_size_max: 100,
-    summary: 'List the insurance providers of the EMR instance, as of its last sync',
+    summary: 'List insurance providers',
   },
   dashboard_columns: ['name', 'payer_id', 'city', 'state', 'ehr_id', 'active'],
 });

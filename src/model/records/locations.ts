@@ -35,6 +35,6 @@ export const locations = recordKind({
     const status = (stored?.status_set as LocationSource['status'] | null | undefined) ?? source.status;
     return { doc: { id, ...source, status } };
   },
-  list: { returns: 'all', summary: 'List the locations of the organization, as of its last sync' },
+  list: { returns: 'all', summary: 'List locations' },
   dashboard_columns: ['name', 'address.address1', 'address.city', 'phone', 'ehr_id', 'status'],
 });

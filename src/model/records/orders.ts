@@ -42,7 +42,7 @@ export const orders = recordKind({
   list: {
     returns: 'one_patient',
     records_max: orders_max,
-    summary: `List a patient’s orders, as of the last sync, newest first and at most ${orders_max}`,
+    summary: `List a patient’s orders, newest first, at most ${orders_max}`,
   },
   dashboard_columns: ['order_name', 'order_date', 'priority', 'assigned_to_name', 'patient_name'],
 });

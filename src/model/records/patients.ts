@@ -98,7 +98,7 @@ export const patients = recordKind({
   list: {
     returns: 'pages',
     page_size_max: 1000,
-    summary: 'List the patients of the organization, as of its last sync',
+    summary: 'List patients',
   },
   dashboard_columns: ['last_name', 'first_name', 'mrn', 'dob', 'phone', 'status'],
 });

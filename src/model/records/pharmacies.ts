@@ -28,6 +28,6 @@ export const pharmacies = recordKind({
   wire: Pharmacy,
   labels: { singular: 'pharmacy', plural: 'pharmacies' },
   group: 'Practice',
-  list: { returns: 'all', summary: 'List the pharmacies of the organization, as of its last sync' },
+  list: { returns: 'all', summary: 'List pharmacies' },
   dashboard_columns: ['name', 'address.city', 'address.state', 'phone', 'ehr_id', 'status'],
 });

@@ -64,6 +64,6 @@ export const providers = recordKind({
   group: 'Practice',
   after: ['locations'],
   kept_columns: ['status_set', 'hide_in_availability', 'hours_set', 'source'],
-  list: { returns: 'all', summary: 'List the providers of the organization, as of its last sync' },
+  list: { returns: 'all', summary: 'List providers' },
   dashboard_columns: ['name', 'npi', 'ehr_id', 'hide_in_availability', 'status'],
 });

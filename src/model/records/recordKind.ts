@@ -1,5 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import { days, text } from '../fields.ts';
+import type { Group } from '../groups.ts';
 
 /**
  * A kind of record that the service copies from an EMR. Sync, paging, totals, list endpoints, the dashboard's lists and
@@ -21,7 +22,7 @@ export type RecordKind<
   wire: TObject;
   labels: { singular: string; plural: string };
   /** The group of the API reference in which its endpoints appear. */
-  group: RecordGroup;
+  group: Group;
   /** Kinds that must be synced earlier, because rows of this kind copy values from theirs. */
   after: readonly string[];
   /** A sync leaves records of inactive providers alone. The source then has `provider_ehr_id`. */
@@ -42,8 +43,6 @@ export type RecordKind<
   /** Wire fields that the dashboard shows in its list; absent for kinds without a page there. */
   dashboard_columns?: readonly string[];
 };
-
-export type RecordGroup = 'Patients' | 'Appointments' | 'Claims and orders' | 'Practice';
 
 /** `doc` is the JSON that the API returns; the rest are columns to filter and sort by. */
 export type RecordRow = { doc: Record<string, unknown> } & Record<string, unknown>;

@@ -52,7 +52,7 @@ export const referringProviders = recordKind({
   list: {
     returns: 'pages',
     page_size_max: 1000,
-    summary: 'List the referring providers of the EMR instance, as of its last sync',
+    summary: 'List referring providers',
   },
   dashboard_columns: ['name', 'speciality', 'npi', 'phone', 'ehr_id'],
 });

@@ -21,6 +21,6 @@ export const staff = recordKind({
   wire: StaffMember,
   labels: { singular: 'staff member', plural: 'staff' },
   group: 'Practice',
-  list: { returns: 'all', summary: 'List the staff members of the organization, as of its last sync' },
+  list: { returns: 'all', summary: 'List staff members' },
   dashboard_columns: ['name', 'role', 'ehr_id', 'status'],
 });

@@ -9,5 +9,5 @@ export const visitStatuses = recordKind({
   labels: { singular: 'visit status', plural: 'visit statuses' },
   group: 'Practice',
   row: ({ code, description }) => ({ doc: { code, description } }),
-  list: { returns: 'all', summary: 'List the visit statuses of the EMR instance, as of its last sync' },
+  list: { returns: 'all', summary: 'List visit statuses' },
 });

@@ -24,5 +24,5 @@ export const visitTypes = recordKind({
   labels: { singular: 'visit type', plural: 'visit types' },
   group: 'Practice',
   row: ({ code, description, minutes }) => ({ doc: { code, description }, minutes }),
-  list: { returns: 'all', summary: 'List the visit types of the EMR instance, as of its last sync' },
+  list: { returns: 'all', summary: 'List visit types' },
 });

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
+import type { OperatorRole } from '../model/dashboard/roles.ts';
+import { hashPassword, verifyPassword } from '../security/passwords.ts';
+import { endSessionsOf } from './operatorSessions.ts';
+import { addOperator, findOperator, hasOperators, setPassword, setSecondFactor } from './operators.ts';
+
+/** 96 random bits that can be typed. */
+export function newPassword(): string {
+  return randomBytes(12).toString('base64url');
+}
+
+/** Writes the audit record in the transaction of the change. */
+type RecordInTransaction = (tx: Tx, id: string) => Promise<void>;
+
+/** Creates an operator with a password that is shown once. Undefined if the email address is taken. */
+export async function createOperator(
+  ctx: Pick<Context, 'db'>,
+  operator: { email: string; name: string; role: OperatorRole },
+  recordInTransaction: RecordInTransaction,
+): Promise<{ id: string; password: string } | undefined> {
+  const password = newPassword();
+  const password_hash = await hashPassword(password);
+  return ctx.db.system.begin(async (tx) => {
+    const id = await addOperator(tx, { ...operator, password_hash, password_temporary: true });
+    if (id === undefined) return undefined;
+    await recordInTransaction(tx, id);
+    return { id, password };
+  });
+}
+
+/** Resets an operator's password (shown once), removes the second factor and ends all sessions. */
+export async function resetOperator(
+  ctx: Pick<Context, 'db'>,
+  id: string,
+  recordInTransaction: RecordInTransaction,
+): Promise<string | undefined> {
+  const password = newPassword();
+  const hash = await hashPassword(password);
+  return ctx.db.system.begin(async (tx) => {
+    if (!(await setPassword(tx, id, { hash, temporary: true }))) return undefined;
+    await setSecondFactor(tx, id, null);
+    await endSessionsOf(tx, id);
+    await recordInTransaction(tx, id);
+    return password;
+  });
+}
+
+/** Changes an operator's own password and ends all other sessions; `session` is the current one. */
+export async function changePassword(
+  ctx: Pick<Context, 'db'>,
+  id: string,
+  password: string,
+  session: string | undefined,
+  recordInTransaction: RecordInTransaction,
+): Promise<void> {
+  const hash = await hashPassword(password);
+  await ctx.db.system.begin(async (tx) => {
+    await setPassword(tx, id, { hash, temporary: false });
+    await endSessionsOf(tx, id, session);
+    await recordInTransaction(tx, id);
+  });
+}
+
+/** Creates the first owner. If several processes start at once, one of them creates it and returns the password. */
+export async function createFirstOwner(ctx: Context): Promise<{ email: string; password: string } | undefined> {
+  if (await hasOperators(ctx)) return undefined;
+  const email = ctx.config.owner_email;
+  const made = await createOperator(ctx, { email, name: 'Owner', role: 'owner' }, (tx, subject) =>
+    ctx.audit.recordInTransaction(tx, {
+      client_id: null,
+      actor_kind: 'system',
+      actor: 'first start',
+      action: 'operator.create',
+      outcome: 'created',
+      subject,
+    }),
+  );
+  return made && { email, password: made.password };
+}
+
+/** Creates the sandbox's owner, or resets its password to the one in sandbox.json. */
+export async function ensureSandboxOwner(ctx: Context, email: string, password: string): Promise<void> {
+  const known = await findOperator(ctx.db.system, email);
+  if (known && (await verifyPassword(known.password_hash, password))) return;
+  const hash = await hashPassword(password);
+  if (known) await setPassword(ctx.db.system, known.id, { hash, temporary: false });
+  else {
+    const owner = {
+      email,
+      name: 'Sandbox owner',
+      role: 'owner',
+      password_hash: hash,
+      password_temporary: false,
+    } as const;
+    await addOperator(ctx.db.system, owner);
+  }
+}

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { nextAttemptDelay, retry_delays_ms, retryAfterS } from '../../src/webhooks/retrySchedule.ts';
+
+const s = 1_000;
+const min = 60 * s;
+const h = 60 * min;
+
+describe('the ladder', () => {
+  it.each([
+    [0, 0],
+    [1, 5 * s],
+    [2, 5 * min],
+    [3, 30 * min],
+    [4, 2 * h],
+    [5, 5 * h],
+    [6, 10 * h],
+    [7, 14 * h],
+    [8, 20 * h],
+    [9, 24 * h],
+  ])('after %i tries pauses within 20 %% of %i ms', (made, plain) => {
+    expect(nextAttemptDelay(made, undefined, () => 0)).toBe(plain * 0.8);
+    expect(nextAttemptDelay(made, undefined, () => 0.5)).toBe(plain);
+    expect(nextAttemptDelay(made, undefined, () => 1 - 1e-12)).toBe(plain * 1.2);
+    for (let n = 0; n < 200; n += 1) {
+      const pause = nextAttemptDelay(made, undefined) ?? Number.NaN;
+      expect(Math.abs(pause - plain)).toBeLessThanOrEqual(plain * 0.2);
+    }
+  });
+
+  it('ends after ten tries, whatever the receiver asks for', () => {
+    expect(retry_delays_ms).toHaveLength(10);
+    expect(nextAttemptDelay(10, undefined)).toBeUndefined();
+    expect(nextAttemptDelay(10, 60)).toBeUndefined();
+  });
+
+  it('never tries earlier than Retry-After asks, up to 24 hours, and never earlier than the ladder', () => {
+    expect(nextAttemptDelay(1, 120, () => 0)).toBe(120 * s);
+    expect(nextAttemptDelay(1, 1, () => 0.5)).toBe(5 * s);
+    expect(nextAttemptDelay(2, 200, () => 0)).toBe(240 * s);
+    expect(nextAttemptDelay(1, 1e9, () => 0)).toBe(24 * h);
+    expect(nextAttemptDelay(1, Number.POSITIVE_INFINITY, () => 0)).toBe(24 * h);
+  });
+});
+
+describe('Retry-After', () => {
+  const now = Date.UTC(2026, 4, 1, 12, 0, 0);
+  it.each([
+    ['120', 120],
+    [' 0 ', 0],
+    ['Fri, 01 May 2026 12:01:30 GMT', 90],
+    ['Friday, 01-May-26 12:01:30 GMT', 90],
+    ['Fri, 01 May 2026 11:00:00 GMT', 0],
+    ['-5', undefined],
+    ['2.5', undefined],
+    ['soon', undefined],
+    ['', undefined],
+    [undefined, undefined],
+  ])('%j asks for %j seconds', (header, seconds) => {
+    expect(retryAfterS(header, now)).toBe(seconds);
+  });
+});
