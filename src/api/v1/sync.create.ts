@@ -25,8 +25,8 @@ export default endpoint({
       account.client_id,
       idempotency,
       async () => {
-        const of = { ...account, account_id: account.id };
-        const { id, job_id } = await requestSync(ctx, ctx.db.service.pooled, of, {
+        const target = { ...account, account_id: account.id };
+        const { id, job_id } = await requestSync(ctx, ctx.db.service.pooled, target, {
           announce: true,
           idempotency,
           auditStatement,
