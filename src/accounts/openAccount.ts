@@ -17,7 +17,7 @@ export type OpenAccount = {
    * Discovers the server's capabilities again and stores them. Open the account again afterwards: this may have renewed
    * the session, and `operations` would try to renew it with a refresh token that is no longer valid.
    */
-  lookAgain: () => Promise<void>;
+  refreshCapabilities: () => Promise<void>;
 };
 
 /**
@@ -57,7 +57,7 @@ export async function openAccount(
     account,
     connector,
     operations: connector.open(endpoint, access),
-    lookAgain: async () => {
+    refreshCapabilities: async () => {
       const found = await connector.refreshCapabilities?.(endpoint, access);
       if (!found) return;
       stored_grant = await storeGrant(ctx, account, stored_grant, found.grant, found.capabilities);

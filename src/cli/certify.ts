@@ -16,7 +16,7 @@ type Values = {
 };
 
 /**
- * Runs the certification checks against a live EMR and prints a report. It only reads unless told to write, and then
+ * Runs the certification checks against a live EMR and prints a report. It only reads unless reported to write, and then
  * writes only synthetic records. The report contains no value of a record.
  */
 export async function certifyCommand(config: Config, name: string | undefined, values: Values): Promise<void> {

@@ -60,7 +60,7 @@ export const sync: JobHandler = {
 async function openWithCurrentCapabilities(ctx: Context, { job, signal, steps }: JobRun): Promise<OpenAccount> {
   const opened = await openAccount(ctx, job, signal);
   try {
-    await opened.lookAgain();
+    await opened.refreshCapabilities();
   } catch (error) {
     if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
     await steps.note('capabilities', { refused: error.message });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import { freePort } from '../harness/sandbox.ts';
 
-/** A way to PostgreSQL that can be cut and mended, as a network is. */
+/** A way to PostgreSQL that can be cut and corrected, as a network is. */
 export type DatabaseProxy = {
   port: number;
   cut(): Promise<void>;

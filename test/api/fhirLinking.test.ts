@@ -87,7 +87,7 @@ describe('credentials of several ways', () => {
     }
   });
 
-  test('that the EMR does not take are told so, and can be mended with the same link token', async () => {
+  test('that the EMR does not take are reported so, and can be corrected with the same link token', async () => {
     const link_token = await tokenFor();
     const wrong = await signIn(link_token, { way: 'bearer_token', bearer_token: 'never given out' });
     expectRefusal(wrong, 400, 'FHIR R4 rejected these credentials.');
@@ -115,7 +115,7 @@ test('a server that cannot be used is refused at linking, with the reason', asyn
 });
 
 describe('what this very server can do', () => {
-  test('is found out at linking, told by settings, and all else is refused at once', async () => {
+  test('is found out at linking, reported by settings, and all else is refused at once', async () => {
     server.faults.withheld = { Patient: ['update'], Claim: 'all', DocumentReference: 'all', ServiceRequest: 'all' };
     const api = await linked(byToken());
     const { capabilities } = (await api.call('GET', '/v1/settings')).body.data;
@@ -224,7 +224,7 @@ describe('a sign-in on the EMR’s own page', () => {
     await api.sync();
     for (const broken of [false, true]) {
       server.expireTokens('access');
-      // What the server can do is then asked for with the new token, and not told.
+      // What the server can do is then asked for with the new token, and not reported.
       if (broken) server.fail({ kind: 'not_fhir', path: '/metadata' });
       const { body } = await api.call('POST', '/v1/sync', { body: {} });
       const ends = async () => (await api.call('GET', `/v1/jobs/${body.job_id}`)).body.job?.status ?? 'login_required';
@@ -264,13 +264,13 @@ describe('a sign-in on the EMR’s own page', () => {
     expectRefusal(await finish(await allowed(late.url), late.window), 400, unknown);
   });
 
-  test('that was declined or came to nothing is told so, and can be begun again', async () => {
+  test('that was declined or came to nothing is reported so, and can be begun again', async () => {
     const link_token = await tokenFor();
     const first = await started(link_token);
     const declined = await finish(await allowed(first.url, 'deny'), first.window);
     expectRefusal(declined, 400, 'The sign-in at FHIR R4 was not completed.');
-    const told = { state: 'failed', failure: 'emr_page_declined' };
-    expect((await asLink('GET', 'oauth/state', link_token)).body).toMatchObject(told);
+    const reported = { state: 'failed', failure: 'emr_page_declined' };
+    expect((await asLink('GET', 'oauth/state', link_token)).body).toMatchObject(reported);
 
     const second = await started(link_token);
     expect((await asLink('GET', 'oauth/state', link_token)).body).toMatchObject({ state: 'waiting', failure: null });

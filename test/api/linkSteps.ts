@@ -6,7 +6,7 @@ const headers = { access_token: null };
 
 /** The steps of a link, one by one, each as any client may take it. */
 export type LinkSteps = {
-  /** A link token for a user and an organization that nobody has used before, unless told otherwise. */
+  /** A link token for a user and an organization that nobody has used before, unless reported otherwise. */
   linkToken(body?: Record<string, unknown>, api?: Api): Promise<string>;
   /** The sign-in of a member of Larkspur's staff, with whatever `fields` say instead. */
   signIn(link_token: string, staff: number, fields?: Record<string, unknown>, api?: Api): Promise<Answer>;

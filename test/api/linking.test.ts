@@ -95,7 +95,7 @@ describe('a sign-in that fails stores nothing and leaves the link token good', (
     expect((await signIn(token, 1)).status).toBe(200);
   });
 
-  test('five wrong tries lock the user out at the EMR, which is told apart from a wrong password', async () => {
+  test('five wrong tries lock the user out at the EMR, which is reported apart from a wrong password', async () => {
     const token = await linkToken();
     const username = world.sandbox.larkspur.staff[2]?.username;
     const before = await held();
@@ -118,8 +118,8 @@ describe('a sign-in that fails stores nothing and leaves the link token good', (
     expect(answer.headers.get('retry-after')).toBe('5');
     expect(await held()).toStrictEqual(before);
     // The address was mistyped: the same organization links under the right one.
-    const mended = await linkToken({ org_id: 'dark-org' });
-    expect((await signIn(mended, 1)).status).toBe(200);
+    const corrected = await linkToken({ org_id: 'dark-org' });
+    expect((await signIn(corrected, 1)).status).toBe(200);
   });
 
   test('an address that answers but is no Larkspur: refused, and no password was sent there', async () => {

@@ -28,7 +28,7 @@ describe('health', () => {
     ]);
   });
 
-  test('a migration that is missing is told', async () => {
+  test('a migration that is missing is reported', async () => {
     await world.owner`UPDATE schema_migrations SET name = 'hidden ' || name`;
     try {
       const answer = await get('/readyz');

@@ -150,8 +150,8 @@ describe('a write', () => {
       body: { phone: '518-555-0123' },
     });
     const { job_id } = changed.body;
-    const told = { subject: created.body.patient_id, job_id, patients: marks(event.data.mrn) };
-    expect(await recordOf(changed)).toMatchObject(told);
+    const reported = { subject: created.body.patient_id, job_id, patients: marks(event.data.mrn) };
+    expect(await recordOf(changed)).toMatchObject(reported);
     expect(await recordOf(await world.api.call('GET', `/v1/jobs/${created.body.job_id}`))).toMatchObject({
       patients: marks(event.data.mrn),
     });

@@ -160,9 +160,9 @@ describe('forged messages', () => {
     const origins = await window.page.evaluate<string[]>('heard');
     expect(new Set(origins)).toStrictEqual(new Set([production.service.base_url]));
     const posted = await frame.evaluate<string[]>(`new Promise((resolve) => {
-      const told = [];
+      const reported = [];
       const real = parent.postMessage;
-      Object.defineProperty(window, 'parent', { value: { postMessage: (data, origin) => { told.push(origin); resolve(told); } } });
+      Object.defineProperty(window, 'parent', { value: { postMessage: (data, origin) => { reported.push(origin); resolve(reported); } } });
       dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }));
     })`);
     expect(posted).toStrictEqual([registered.origin]);

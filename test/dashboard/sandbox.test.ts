@@ -21,11 +21,11 @@ const turn = (id: string, to: string) => operator.post(`sandbox/faults/${id}`, {
 
 test('responses contain neither the control token nor passwords', async () => {
   const { larkspur } = world.sandbox;
-  const told = JSON.stringify((await operator.get('sandbox')).body);
-  expect(told).not.toContain(larkspur.control_token);
+  const reported = JSON.stringify((await operator.get('sandbox')).body);
+  expect(reported).not.toContain(larkspur.control_token);
   for (const { password, totp_secret } of larkspur.staff) {
-    expect(told).not.toContain(password);
-    expect(told).not.toContain(totp_secret);
+    expect(reported).not.toContain(password);
+    expect(reported).not.toContain(totp_secret);
   }
 });
 

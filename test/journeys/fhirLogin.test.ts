@@ -40,8 +40,8 @@ test('an account whose token has ended asks for a person once, and goes on after
   const accepted = await api.call('POST', '/v1/patients', { body });
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
   await until('the link to expire', async () => (await api.call('GET', '/v1/patients')).status === 403);
-  const { body: told } = await api.call('GET', '/v1/webhook-events?event_type=login_required');
-  expect(told.webhook_events).toMatchObject([
+  const { body: reported } = await api.call('GET', '/v1/webhook-events?event_type=login_required');
+  expect(reported.webhook_events).toMatchObject([
     { data: { emr_name: 'fhir', reason: expect.stringMatching(/bearer token/) } },
   ]);
   expect(server.writes('Patient')).toEqual([]);

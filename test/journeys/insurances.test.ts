@@ -31,7 +31,7 @@ async function inClinic(insuranceId: string): Promise<Answer['body']> {
 }
 
 describe('an insurance', () => {
-  test('is added with its subscriber, and every field of it told', async () => {
+  test('is added with its subscriber, and every field of it reported', async () => {
     const { mrn, ehr_id } = patient(20);
     const { status, body } = await add(mrn, {
       member_id: 'M-20',
@@ -120,7 +120,7 @@ describe('an insurance', () => {
     });
   });
 
-  test('is told in full also when the answer was lost', async () => {
+  test('is reported in full also when the answer was lost', async () => {
     const { mrn } = patient(22);
     await setFault(world.api, 'add_patient_insurance', 'lose_answer');
     const data = await added(mrn, { member_id: 'LOST' });

@@ -39,7 +39,7 @@ export async function untilFaultsMet(api: Api): Promise<void> {
   });
 }
 
-/** Waits until a try of the job has failed. By then the next one may be over: that is told by the timeline alone. */
+/** Waits until a try of the job has failed. By then the next one may be over: that is reported by the timeline alone. */
 export async function untilFailedTry(api: Api, job_id: number): Promise<void> {
   await until(`a try of job ${job_id} to fail`, async () =>
     (await api.job(job_id)).timeline.some(({ step }: { step: string }) => step === 'retry'),
@@ -68,7 +68,7 @@ export async function endPauses(owner: Sql): Promise<void> {
 
 /** As if a job had been tried again for an hour: its next bad end is the last. */
 export async function endRetries(owner: Sql, job_id: number): Promise<void> {
-  // Not by what stands there: a try that has just failed is told in the timeline before it is on the job.
+  // Not by what stands there: a try that has just failed is reported in the timeline before it is on the job.
   await owner`UPDATE jobs SET retry_since = now() - interval '61 minutes' WHERE id = ${job_id}`;
 }
 

@@ -40,7 +40,7 @@ describe('with an API, workers and an EMR as processes of their own', () => {
   test('a worker killed while the EMR still holds its write: the late write and the new one are one', async () => {
     const { api, owner } = world;
     // Longer than the lease and the start of a process on a busy machine: the heir asks before the first write is applied,
-    // is told no, and sends it again.
+    // is reported no, and sends it again.
     await setFault(api, create, 'delay', { delay_ms: 25_000 });
     const killed = await world.startWorker();
     const accepted = await accept(world);

@@ -68,15 +68,15 @@ describe('a session that has ended', () => {
 });
 
 describe('a link that has expired', () => {
-  test('is told once, parks everything, answers 403, and loses nothing after update mode', async () => {
+  test('is reported once, parks everything, answers 403, and loses nothing after update mode', async () => {
     const { api, sandbox, owner } = world;
     const accepted = await expireInMidBatch(20, 5);
 
-    const told = await loginEvents();
-    expect(told).toHaveLength(1);
-    expect(told[0]).not.toHaveProperty('job_id');
-    expect(told[0].access_token_reference_id).toBe(sandbox.access_token_reference_id);
-    expect(told[0].data).toStrictEqual({
+    const reported = await loginEvents();
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).not.toHaveProperty('job_id');
+    expect(reported[0].access_token_reference_id).toBe(sandbox.access_token_reference_id);
+    expect(reported[0].data).toStrictEqual({
       access_token_reference_id: sandbox.access_token_reference_id,
       user_id: sandbox.user_id,
       org_id: sandbox.org_id,

@@ -131,7 +131,7 @@ describe('a new patient', () => {
     });
   });
 
-  test('that the EMR knows already fails with the MRN it has, and can be mended', async () => {
+  test('that the EMR knows already fails with the MRN it has, and can be corrected', async () => {
     const person = newcomer();
     const first = await world.api.untilEvent((await create(person)).body.job_id);
     const { body } = await create(person);
@@ -141,13 +141,13 @@ describe('a new patient', () => {
       data: { failure_reason: expect.stringContaining('duplicate'), duplicate_patient_mrn: first.data.mrn },
     });
     expect(await listed(body.patient_id)).toMatchObject({ status: 'failed', mrn: null });
-    const mended = await patch(body.patient_id, { middle_name: 'B', dob: '2004-02-28' });
-    expect(mended.body).toStrictEqual({
+    const corrected = await patch(body.patient_id, { middle_name: 'B', dob: '2004-02-28' });
+    expect(corrected.body).toStrictEqual({
       success: true,
       message: expect.stringContaining('queued'),
       job_id: expect.any(Number),
     });
-    const made = await world.api.untilEvent(mended.body.job_id);
+    const made = await world.api.untilEvent(corrected.body.job_id);
     expect(made).toMatchObject({ event_type: 'patient.created', data: { patient_id: body.patient_id } });
     expect(await chart(made.data.mrn)).toMatchObject({ middleName: 'B', birthDate: '02/28/2004' });
     expect(await listed(body.patient_id)).toMatchObject({ status: 'active', middle_name: 'B' });
@@ -228,7 +228,7 @@ describe('a patient changed while it is made', () => {
 });
 
 describe('an active patient', () => {
-  test('is changed in the EMR, told field by field, and its address kept as history', async () => {
+  test('is changed in the EMR, reported field by field, and its address kept as history', async () => {
     const { id, mrn } = await created({
       address_street: '1 Old Street',
       address_city: 'Oldton',
@@ -329,8 +329,8 @@ test('what this practice requires beyond ours is asked for by name', async () =>
   const missing = async (fields: Record<string, unknown>) => (await create(newcomer(fields))).body.message;
   expect(await missing({})).toBe('Missing required field: email');
   expect(await missing({ no_email_reason: 'Has none' })).toBe('Missing required field: insurance_name');
-  const told = { no_email_reason: 'Has none', insurance_name: 'Mock Mutual' };
-  expect(await missing(told)).toBe('Missing required field: cell_phone');
-  await created({ ...told, cell_phone: '518-555-0500' });
+  const reported = { no_email_reason: 'Has none', insurance_name: 'Mock Mutual' };
+  expect(await missing(reported)).toBe('Missing required field: cell_phone');
+  await created({ ...reported, cell_phone: '518-555-0500' });
   await world.api.control('PATCH', '/control/settings/requiredPatientFields', { value: [] });
 });

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-describe('a worker told to stop', () => {
+describe('a worker reported to stop', () => {
   test('finishes what runs, takes no more, and leaves nothing locked', async () => {
     const { api, owner } = world;
     await setFault(api, create, 'delay', { times: 4, delay_ms: 8_000 });

@@ -22,8 +22,8 @@ async function expectRefusal(fields: Record<string, unknown>, refused: Refused, 
   const before = await countRows(world.owner);
   const answer = await world.api.callIn(fields, { 'idempotency-key': randomUUID(), ...headers });
   expect(answer.status, JSON.stringify(answer.body)).toBe(refused.status);
-  const { status: _status, ...told } = refused;
-  expect(answer.body).toStrictEqual({ success: false, ...told, request_id: answer.headers.get('x-request-id') });
+  const { status: _status, ...reported } = refused;
+  expect(answer.body).toStrictEqual({ success: false, ...reported, request_id: answer.headers.get('x-request-id') });
   expect(await countRows(world.owner)).toStrictEqual(before);
 }
 
@@ -132,7 +132,7 @@ describe('a telephone encounter is refused, and nothing of it is stored, when', 
     await expectRefusal({}, refused, { access_token: 'no-such-token' });
   });
 
-  test('the account is of an EMR without telephone encounters, which is told before unknown references', async () => {
+  test('the account is of an EMR without telephone encounters, which is reported before unknown references', async () => {
     // An EMR that can be linked but offers nothing, until a second real one is there to show it.
     const plain: Connector = { ...larkspur, name: 'plain', display_name: 'Plain', capabilities: [], open: () => ({}) };
     const connectors = new Map([...world.ctx.connectors, ['plain', plain]]);
@@ -142,12 +142,12 @@ describe('a telephone encounter is refused, and nothing of it is stored, when', 
     try {
       const api = openApi({ ...world.sandbox, base_url });
       const before = await countRows(world.owner);
-      const told = { success: false, code: 'restricted_operation', request_id: expect.any(String) };
+      const reported = { success: false, code: 'restricted_operation', request_id: expect.any(String) };
       const message = 'Telephone encounters are only supported for Larkspur EMR.';
       for (const fields of [{}, { provider_id: '599' }]) {
         const answer = await api.callIn(fields);
         expect(answer.status).toBe(400);
-        expect(answer.body).toStrictEqual({ ...told, message });
+        expect(answer.body).toStrictEqual({ ...reported, message });
       }
       expect((await api.callIn({ reason: 'r'.repeat(51) })).body.code).toBe('invalid_field');
       expect(await countRows(world.owner)).toStrictEqual(before);
@@ -159,7 +159,7 @@ describe('a telephone encounter is refused, and nothing of it is stored, when', 
 });
 
 describe('of several faults', () => {
-  test('the first in the documented order is told, each after the one before it is mended', async () => {
+  test('the first in the documented order is reported, each after the one before it is corrected', async () => {
     const wrong: Record<string, unknown> = {
       patient_mrn: undefined,
       provider_id: undefined,
@@ -171,7 +171,7 @@ describe('of several faults', () => {
       is_high_priority: 'maybe',
       pharmacy_ehr_id: '9999',
     };
-    const mended = [
+    const corrected = [
       ['patient_mrn', world.sandbox.example.patient_mrn],
       ['provider_id', '599'],
       ['location_id', '99'],
@@ -185,7 +185,7 @@ describe('of several faults', () => {
       ['location_id', '11'],
       ['pharmacy_ehr_id', '9002'],
     ] as const;
-    for (const [field, value] of mended) {
+    for (const [field, value] of corrected) {
       const answer = await world.api.callIn(wrong);
       expect(answer.body.field, JSON.stringify(answer.body)).toBe(field);
       wrong[field] = value;

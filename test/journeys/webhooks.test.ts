@@ -152,7 +152,7 @@ describe('an address', () => {
 });
 
 describe('an expired link', () => {
-  test('is told to the address as login_required, without a job, while the account answers 403', async () => {
+  test('is reported to the address as login_required, without a job, while the account answers 403', async () => {
     const { receiver, secret } = await register(['login_required']);
     const { api, sandbox } = world;
     await api.control('POST', '/control/sessions/expire');

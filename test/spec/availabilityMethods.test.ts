@@ -67,13 +67,13 @@ test(row('DEC-250'), async () => {
 
 test(row('DEC-251'), async () => {
   const slots = await offersOf(world, '502', monday, { calculation_method: 'slots' });
-  const told = slots.map(({ visit_type, available_appointments, max_visits }) => [
+  const reported = slots.map(({ visit_type, available_appointments, max_visits }) => [
     visit_type,
     available_appointments,
     max_visits,
   ]);
   expect(spans(slots)).toStrictEqual(['09:00–10:00', '10:00–12:00']);
-  expect(told).toStrictEqual([
+  expect(reported).toStrictEqual([
     ['NP', 2, 2],
     ['FU', 2, 3],
   ]);

@@ -20,9 +20,9 @@ async function linkByDashboard(user_id: string, staff: number) {
   const window = await place.openHosted(address.searchParams.get('token') ?? '');
   await place.signIn(window, await window.frame(), staff);
   await window.page.waitForSelector('.badge.good');
-  const told = await window.page.innerText('main');
+  const reported = await window.page.innerText('main');
   await window.page.context().close();
-  return { told, loaded: window.sent.map(({ url }) => url) };
+  return { reported, loaded: window.sent.map(({ url }) => url) };
 }
 
 async function revealToken(user_id: string): Promise<string> {
@@ -36,8 +36,8 @@ async function opens(access_token: string): Promise<boolean> {
 }
 
 test(row('LNK-17'), async () => {
-  const { told, loaded } = await linkByDashboard('shared-link', 1);
-  expect(told).toContain('is linked');
+  const { reported, loaded } = await linkByDashboard('shared-link', 1);
+  expect(reported).toContain('is linked');
   expect(loaded.filter((url) => url.includes('/link/v1/link.js'))).toStrictEqual([]);
   const linked = await place.world.owner`SELECT FROM accounts WHERE user_id = 'shared-link' AND status = 'active'`;
   expect(linked).toHaveLength(1);
@@ -54,8 +54,8 @@ test(row('DEC-017'), async () => {
 });
 
 test(row('DEC-099'), async () => {
-  const { told } = await linkByDashboard('ends-there', 4);
-  expect(told).toMatch(/account is linked.*close this window/s);
-  expect(told).not.toContain('pt_');
+  const { reported } = await linkByDashboard('ends-there', 4);
+  expect(reported).toMatch(/account is linked.*close this window/s);
+  expect(reported).not.toContain('pt_');
   expect(await opens(await revealToken('ends-there'))).toBe(true);
 });

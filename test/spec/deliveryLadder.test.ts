@@ -109,7 +109,7 @@ test(row('DEC-351'), async () => {
     ms?: number,
     ...more: []
   ) => {
-    // A chore of the service waits as long, so the timer is told by who sets it.
+    // A chore of the service waits as long, so the timer is reported by who sets it.
     if (ms !== 15_000 || !new Error().stack?.includes('/exchange.ts')) return real(work, ms, ...more);
     runOut.push(work);
     return real(() => {}, 0);

@@ -4,7 +4,7 @@ import type { TestSandbox } from '../harness/sandbox.ts';
 import { endPauses, endRetries, setFault, until } from '../journeys/journey.ts';
 import { documentForm } from './documentForm.ts';
 
-/** A request that was accepted, and the event that told its end. */
+/** A request that was accepted, and the event that reported its end. */
 export type Ended = { accepted: Answer['body']; event: Answer['body'] };
 
 /** Sends a request and waits for the event of its job. */

@@ -67,8 +67,8 @@ test(row('DEC-026'), () => {
 });
 
 test(row('DEC-027'), () => {
-  const told = Object.fromEntries(refusals.map(({ what, body }) => [what, body.field]));
-  expect(told).toMatchObject({
+  const reported = Object.fromEntries(refusals.map(({ what, body }) => [what, body.field]));
+  expect(reported).toMatchObject({
     'a missing field': 'patient_mrn',
     'an unknown field': 'nonsense',
     'an unknown parameter': 'nonsense',

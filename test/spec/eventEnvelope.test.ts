@@ -40,7 +40,7 @@ afterAll(async () => {
   await world.close();
 });
 
-/** The link expires, which is told, and is renewed. */
+/** The link expires, which is reported, and is renewed. */
 async function loseLink(): Promise<void> {
   await world.api.control('POST', '/control/sessions/expire', { mode: 'link' });
   await world.api.callIn({ patient_mrn: 'LK100050' });
@@ -52,7 +52,7 @@ async function loseLink(): Promise<void> {
 const callOf = (type: string): Envelope => {
   const id = occasions[type]?.event.id;
   const found = calls.find((call) => (id === undefined ? call.type === type : call.id === id));
-  if (!found) throw new Error(`No call told of ${type}.`);
+  if (!found) throw new Error(`No call reported of ${type}.`);
   return found;
 };
 

@@ -57,11 +57,11 @@ test(row('AUT-06'), async () => {
 test(row('AUT-07'), async () => {
   const answer = await expired.api.call('GET', '/v1/patients');
   expect([answer.status, answer.body.error]).toStrictEqual([403, 'login_required']);
-  const told = await until('the webhook', async () => {
+  const reported = await until('the webhook', async () => {
     const sent = receiver.received.map((each: Received) => JSON.parse(each.body));
     return sent.find((event) => event.data.user_id === expired.user_id);
   });
-  expect(told).toMatchObject({ type: 'login_required', data: { org_id: world.sandbox.org_id } });
+  expect(reported).toMatchObject({ type: 'login_required', data: { org_id: world.sandbox.org_id } });
 });
 
 test(row('DEC-045'), async () => {

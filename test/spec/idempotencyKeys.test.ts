@@ -169,8 +169,8 @@ test(row('DEC-324'), async () => {
   expect([again.status, replayed(again), again.body.job_id]).toStrictEqual([200, 'true', accepted.body.job_id]);
   const other = randomUUID();
   expect((await hook(other, 'http://10.0.0.1/')).status).toBe(400);
-  const mended = await hook(other, 'http://127.0.0.1:9/mended');
-  expect([mended.status, replayed(mended)]).toStrictEqual([200, null]);
+  const corrected = await hook(other, 'http://127.0.0.1:9/corrected');
+  expect([corrected.status, replayed(corrected)]).toStrictEqual([200, null]);
 });
 
 test(row('DEC-325'), async () => {

@@ -100,9 +100,9 @@ test(row('DEC-279'), async () => {
     const [job] = await world.owner<{ id: number; event_id: string }[]>`
       SELECT id, replace(event_id::text, '-', '') AS event_id FROM jobs WHERE operation_id = (
         SELECT operation_id FROM jobs WHERE id = (SELECT job_id FROM events WHERE id = ${event.id}))`;
-    const told = await world.owner<{ id: string }[]>`
+    const reported = await world.owner<{ id: string }[]>`
       SELECT replace(id::text, '-', '') AS id FROM events WHERE job_id = ${job?.id ?? 0}`;
-    expect([...told]).toStrictEqual([{ id: event.id }]);
+    expect([...reported]).toStrictEqual([{ id: event.id }]);
     expect(job?.event_id).toBe(event.id);
     if (accepted.job_id) expect(job?.id).toBe(accepted.job_id);
   }
@@ -133,13 +133,13 @@ test(row('DEC-304'), async () => {
 });
 
 test(row('DEC-305'), async () => {
-  const told = {
+  const reported = {
     'telephone_encounter.failed': ['failure_reason', 'patient_mrn', 'refill_medication_name', 'telephone_encounter_id'],
     'patient.insurance.failed': ['error', 'patient_insurance_id', 'patient_mrn'],
     'document.upload_failed': ['document_id', 'failure_reason', 'folder_name', 'patient_mrn'],
   } as const;
-  for (const [type, fields] of Object.entries(told)) {
-    const { event } = await refusedWrites[type as keyof typeof told](world);
+  for (const [type, fields] of Object.entries(reported)) {
+    const { event } = await refusedWrites[type as keyof typeof reported](world);
     expect(event.event_type).toBe(type);
     expect(Object.keys(event.data).sort()).toStrictEqual([...fields]);
   }
@@ -149,5 +149,5 @@ test(row('DEC-305'), async () => {
   const path = `/v1/patients/${patient(1).mrn}/insurances/${body.rows[0].insuranceId}`;
   const { event } = await ended(world, path, { group_id: 'G1' }, 'PATCH');
   expect(event.event_type).toBe('patient.insurance.failed');
-  expect(Object.keys(event.data).sort()).toStrictEqual([...told['patient.insurance.failed']]);
+  expect(Object.keys(event.data).sort()).toStrictEqual([...reported['patient.insurance.failed']]);
 });

@@ -81,7 +81,7 @@ test(row('DEC-098'), async () => {
   await window.page.context().close();
 });
 
-/** The four ways in which a sign-in fails, each with how it is mended; what each says is asked for twice. */
+/** The four ways in which a sign-in fails, each with how it is corrected; what each says is asked for twice. */
 const failures: Record<string, { staff: number; fail: Act; mend: () => PromiseLike<unknown> }> = {
   credentials: { staff: 3, fail: (window, frame) => typed(window, frame, 3, 'wrong'), mend: async () => {} },
   locked: {

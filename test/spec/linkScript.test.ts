@@ -40,7 +40,7 @@ test(row('LNK-15'), async () => {
   // Directly.
   const window = await place.open();
   await window.page.evaluate(
-    `void window.CobaltLink.init({ token: ${JSON.stringify(await place.steps.linkToken())}, onSuccess: (...told) => calls.push(told) })`,
+    `void window.CobaltLink.init({ token: ${JSON.stringify(await place.steps.linkToken())}, onSuccess: (...reported) => calls.push(reported) })`,
   );
   await place.signIn(window, await window.frame(), 1);
   await untilClosed(window);
@@ -143,8 +143,8 @@ test(row('DEC-091'), async () => {
   const token = JSON.stringify(await place.steps.linkToken());
   expect(await start('{ onSuccess() {}, onExit() {}, onEvent() {} }')).toBe('TypeError');
   expect(await start(`{ token: ${token}, onExit() {}, onEvent() {} }`)).toBe('TypeError');
-  expect(await start(`{ token: ${token}, onSuccess: (...told) => calls.push(told) }`)).toBe('opened');
-  // Steps and a closing that nobody asked to be told of trouble nobody.
+  expect(await start(`{ token: ${token}, onSuccess: (...reported) => calls.push(reported) }`)).toBe('opened');
+  // Steps and a closing that nobody asked to be reported of trouble nobody.
   const faults: Error[] = [];
   window.page.on('pageerror', (error) => faults.push(error));
   await focused(await window.frame(), 'username');
@@ -182,7 +182,7 @@ test(row('DEC-093'), async () => {
   await window.page.evaluate(everything);
   expect(await endings(window)).toStrictEqual([['exit', 'closed']]);
   await window.page.reload();
-  // Success is told while the person still sees it; closing it then is no second end.
+  // Success is reported while the person still sees it; closing it then is no second end.
   const frame = await window.start(await place.steps.linkToken());
   await place.signIn(window, frame, 6);
   await expect.poll(async () => (await endings(window)).length).toBe(1);

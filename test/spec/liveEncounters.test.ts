@@ -12,9 +12,9 @@ let world: TestSandbox;
 let mrn: string;
 /** As the clinic has them, by its id, and as the fetch tells them, in the same order. */
 let known: Body[];
-let told: Body[];
+let reported: Body[];
 const calls = () => known.filter(({ visitType }) => visitType === 'TEL');
-const toldOf = ({ encounterId }: Body) => told.find(({ id }) => id === encounterId);
+const toldOf = ({ encounterId }: Body) => reported.find(({ id }) => id === encounterId);
 /** A patient whose only appointments are on these days. */
 async function seen(...days: string[]): Promise<string> {
   const { control } = world.api;
@@ -38,7 +38,7 @@ beforeAll(async () => {
   await world.api.untilEvent((await world.api.callIn({ reason: 'Bare' })).body.job_id);
   const chart = await openChart(world.sandbox, world.api);
   known = (await chart.read('/api/patients/10001/encounters')).rows;
-  told = (await fetchLive(world.api, { search_by: 'mrn', mrn })).data.encounters;
+  reported = (await fetchLive(world.api, { search_by: 'mrn', mrn })).data.encounters;
 });
 afterAll(() => world.close());
 
@@ -54,19 +54,19 @@ test(row('LFP-02'), async () => {
 
 test(row('LFP-24'), async () => {
   const { rows } = (await world.api.control('GET', '/control/appointments?patientId=10001')).body;
-  const ids = told.filter((each) => each.visit_type !== 'TEL').map(({ id }) => id);
+  const ids = reported.filter((each) => each.visit_type !== 'TEL').map(({ id }) => id);
   expect(ids.sort()).toStrictEqual(rows.map(({ appointmentId }: Body) => appointmentId).sort());
   const today = new Date().toISOString().slice(0, 10);
-  expect(told.some(({ date }) => date < today)).toBe(true);
-  expect(told.some(({ date }) => date > today)).toBe(true);
+  expect(reported.some(({ date }) => date < today)).toBe(true);
+  expect(reported.some(({ date }) => date > today)).toBe(true);
 });
 
 test(row('LFP-25'), () => {
   expect(known.some(({ startTime }) => startTime > '13:00')).toBe(true);
-  expect(told.map(({ id, date, start_time }) => ({ id, date, start_time }))).toStrictEqual(
+  expect(reported.map(({ id, date, start_time }) => ({ id, date, start_time }))).toStrictEqual(
     known.map((each) => ({ id: each.encounterId, date: isoDay(each.date), start_time: each.startTime })),
   );
-  for (const { id, date, start_time } of told) {
+  for (const { id, date, start_time } of reported) {
     expect(id).toMatch(/./);
     expect(date).toMatch(/^\d{4}-\d{2}-\d{2}$/);
     expect(start_time).toMatch(/^([01]\d|2[0-3]):[0-5]\d$/);
@@ -76,10 +76,10 @@ test(row('LFP-25'), () => {
 test(row('LFP-26'), () => {
   expect(calls().length).toBeGreaterThan(0);
   expect(new Set(known.map(({ visitType }) => visitType)).size).toBeGreaterThan(3);
-  expect(told.map(({ visit_type, status }) => [visit_type, status])).toStrictEqual(
+  expect(reported.map(({ visit_type, status }) => [visit_type, status])).toStrictEqual(
     known.map(({ visitType, statusCode }) => [visitType, statusCode]),
   );
-  for (const { status } of told) expect(status).toMatch(/./);
+  for (const { status } of reported) expect(status).toMatch(/./);
 });
 
 test(row('LFP-27'), () => {
@@ -120,18 +120,18 @@ test(row('LFP-30'), () => {
     });
   }
   const more = ['caller', 'message', 'actions', 'notes', 'assigned_to', 'answered_by', 'priority', 'has_attachment'];
-  for (const visit of told.filter(({ visit_type }) => visit_type !== 'TEL')) {
+  for (const visit of reported.filter(({ visit_type }) => visit_type !== 'TEL')) {
     for (const field of more) expect(visit).not.toHaveProperty(field);
   }
 });
 
 test(row('LFP-31'), () => {
   const unnamed = { provider_first_name: null, provider_last_name: null, facility_name: null };
-  expect(told.find(({ date }) => date === '2024-01-02')).toMatchObject({
+  expect(reported.find(({ date }) => date === '2024-01-02')).toMatchObject({
     ...unnamed,
     reason: null,
     start_time: '08:30',
   });
-  const call = told.find(({ reason }) => reason === 'Bare');
+  const call = reported.find(({ reason }) => reason === 'Bare');
   expect(call).toMatchObject({ visit_type: 'TEL', caller: null, message: null, notes: null, actions: [] });
 });

@@ -85,16 +85,16 @@ test(row('LFP-04'), async () => {
 
 test(row('LFP-05'), async () => {
   const known = (await rows('patient-insurances')).map(({ insuranceId }) => insuranceId);
-  const told = async () =>
+  const reported = async () =>
     (await fetched({ include: 'insurances' })).insurances.map((each: Body) => each.emr_insurance_id);
   expect(whole.insurances.map((each: Body) => each.emr_insurance_id)).toStrictEqual(known);
-  expect(await told()).toStrictEqual(known);
+  expect(await reported()).toStrictEqual(known);
   const body = { member_id: 'TST100001' };
   const path = `/v1/patients/${mrn}/insurances/${known[0]}`;
   const { job_id } = (await world.api.call('PATCH', path, { body })).body;
   const event = await world.api.untilEvent(job_id);
   expect([event.event_type, event.data.emr_insurance_id]).toStrictEqual(['patient.insurance.updated', known[0]]);
-  expect(await told()).toStrictEqual(known);
+  expect(await reported()).toStrictEqual(known);
 });
 
 test(row('LFP-06'), async () => {
@@ -140,8 +140,8 @@ test(row('LFP-10'), async () => {
 });
 
 test(row('LFP-11'), () => {
-  const told = whole.guarantors.map(({ name, relationship }: Body) => [name.slice('Robin Payer'.length), relationship]);
-  expect(Object.fromEntries(told)).toStrictEqual(relationships);
+  const reported = whole.guarantors.map(({ name, relationship }: Body) => [name.slice('Robin Payer'.length), relationship]);
+  expect(Object.fromEntries(reported)).toStrictEqual(relationships);
 });
 
 test(row('LFP-12'), () => {

@@ -65,7 +65,7 @@ test(row('PAT-29'), async () => {
   await onlyRestricted('ethnicity', 'H');
 });
 
-/** A boolean of the chart that is true unless told. */
+/** A boolean of the chart that is true unless reported. */
 async function trueUnlessTold(field: string, flag: string): Promise<void> {
   expect((await charts.created()).chart[flag]).toBe('Y');
   expect((await charts.created({ [field]: true })).chart[flag]).toBe('Y');

@@ -51,7 +51,7 @@ async function guarantorOf(chart: Row): Promise<Row> {
   expect(rows).toHaveLength(1);
   return rows[0];
 }
-/** How the guarantors of these patients are told by the live fetch. */
+/** How the guarantors of these patients are reported by the live fetch. */
 const relationships = (values: string[]) =>
   Promise.all(
     values.map(async (value) => {

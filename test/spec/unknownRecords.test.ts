@@ -84,11 +84,11 @@ test(row('DEC-051'), async () => {
   const before = await acceptedWork(world);
   const path = `/v1/patients/${world.sandbox.example.patient_mrn}/insurances`;
   for (const insurance_provider_id of [nobody, '301', 'x']) {
-    const told = `Insurance provider with ID '${insurance_provider_id}' not found.`;
+    const reported = `Insurance provider with ID '${insurance_provider_id}' not found.`;
     const add = { body: { member_id: 'M1', insurance_provider_id } };
-    expectRefusal(await world.api.call('POST', path, add), 404, told, 'insurance_provider_id');
+    expectRefusal(await world.api.call('POST', path, add), 404, reported, 'insurance_provider_id');
     const change = { body: { insurance_provider_id } };
-    expectRefusal(await world.api.call('PATCH', `${path}/85001`, change), 404, told, 'insurance_provider_id');
+    expectRefusal(await world.api.call('PATCH', `${path}/85001`, change), 404, reported, 'insurance_provider_id');
   }
   expect(await acceptedWork(world)).toStrictEqual(before);
 });

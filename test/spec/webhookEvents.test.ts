@@ -83,9 +83,9 @@ test(row('WHE-05'), async () => {
 
 test(row('WHE-06'), async () => {
   const { receiver } = await register(world);
-  const told = [await endedCall(world, { reason: '“é” 💊' }), await endedBooking(world), await endedUpload(world)];
-  await untilReceived(receiver, told.length);
-  for (const { event } of told) {
+  const reported = [await endedCall(world, { reason: '“é” 💊' }), await endedBooking(world), await endedUpload(world)];
+  await untilReceived(receiver, reported.length);
+  for (const { event } of reported) {
     const [call] = receiver.received.map(({ body }) => JSON.parse(body)).filter(({ id }) => id === event.id);
     expect(Object.keys(event.data).length).toBeGreaterThan(2);
     expect(event.data).toStrictEqual(call.data);

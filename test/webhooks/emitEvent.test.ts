@@ -96,7 +96,7 @@ describe('an event', () => {
     await expect(emit(world, synced, tenant, job_id)).rejects.toMatchObject({ code: '23505' });
   });
 
-  it('cannot be told of an account of another tenant', async () => {
+  it('cannot be reported of an account of another tenant', async () => {
     const { account_id } = await layTenant(world.owner);
     await expect(emit(world, synced, { ...tenant, account_id })).rejects.toThrow('account of the tenant');
   });

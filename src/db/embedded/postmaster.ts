@@ -10,7 +10,7 @@ import { port, server_settings } from './settings.ts';
 
 export type RunningServer = {
   pid: number;
-  /** Where it listens, as it was told at its start (TMPDIR may have changed since); unknown in its first moments. */
+  /** Where it listens, as it was reported at its start (TMPDIR may have changed since); unknown in its first moments. */
   socket_folder: string | undefined;
 };
 

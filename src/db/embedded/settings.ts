@@ -1,7 +1,7 @@
 export const superuser = 'chartwire';
 export const port = 5432;
 
-/** What our server is told on its command line; the files of the cluster stay as initdb wrote them. */
+/** What our server is reported on its command line; the files of the cluster stay as initdb wrote them. */
 export const server_settings: Record<string, string> = {
   // Only the unix socket, in a folder that only the server's user may enter.
   listen_addresses: '',

@@ -164,8 +164,8 @@ describe('a person who signed in on the EMR’s page', () => {
     endpoint.outbound.fetch = async (url, request) => {
       const answer = await fetch(url, request);
       if (!String(url).endsWith('/token')) return answer;
-      const { refresh_token: _unsaid, ...told } = JSON.parse(answer.body.toString());
-      return { ...answer, body: Buffer.from(JSON.stringify(told)) };
+      const { refresh_token: _unsaid, ...reported } = JSON.parse(answer.body.toString());
+      return { ...answer, body: Buffer.from(JSON.stringify(reported)) };
     };
     for (let n = 1; n <= 2; n++) {
       server.expireTokens('access');

@@ -49,8 +49,8 @@ describe('a sign-in succeeds', () => {
     endpoint.outbound.fetch = async (url, request) => {
       const answer = await fetch(url, request);
       if (!String(url).endsWith('smart-configuration')) return answer;
-      const told = JSON.parse(answer.body.toString());
-      const body = { ...told, token_endpoint_auth_signing_alg_values_supported: [alg] };
+      const reported = JSON.parse(answer.body.toString());
+      const body = { ...reported, token_endpoint_auth_signing_alg_values_supported: [alg] };
       return { ...answer, body: Buffer.from(JSON.stringify(body)) };
     };
     await signedIn(endpoint, { way: 'backend_services', client_id });
@@ -209,7 +209,7 @@ describe('other software at the address', () => {
     fhirVersion: version,
     rest: [{ mode: 'server', resource: [{ type: 'Patient', interaction: [{ code: 'search-type' }] }] }],
   });
-  const told: [string, FakeResponse, string][] = [
+  const reported: [string, FakeResponse, string][] = [
     ['another version', { json: statement('5.0.0') }, 'The server uses FHIR 5.0.0. FHIR R4 (4.0) is required.'],
     ['DSTU2', { json: statement('1.0.2') }, 'The server uses FHIR 1.0.2. FHIR R4 (4.0) is required.'],
     ['no version', { json: statement(undefined) }, 'The server uses FHIR unknown. FHIR R4 (4.0) is required.'],
@@ -221,7 +221,7 @@ describe('other software at the address', () => {
     ],
     ['nothing', { status: 404, json: {} }, 'There is no FHIR server at this address.'],
   ];
-  test.each(told)('%s is refused with a readable message and gets no credential', async (_name, answer, message) => {
+  test.each(reported)('%s is refused with a readable message and gets no credential', async (_name, answer, message) => {
     const seen: string[] = [];
     const fake = await startFakeServer((request) => {
       seen.push(`${request.headers.authorization ?? ''}${request.body}`);
