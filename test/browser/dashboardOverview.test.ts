@@ -2,8 +2,8 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newClient } from '../api/support.ts';
 import { answering, startReceiver } from '../harness/receiver.ts';
-import { expireAccount } from '../spec/expiredAccount.ts';
-import { whileNoJobStarts } from '../spec/heldJobs.ts';
+import { expireAccount } from '../spec/support/expireAccount.ts';
+import { whileNoJobStarts } from '../spec/support/pauseJobs.ts';
 import { type DashboardPlace, expectSound, startDashboardPlace } from './dashboardPlace.ts';
 
 let place: DashboardPlace;

@@ -5,8 +5,8 @@ import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { answering, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
-import { expireAccount } from '../spec/expiredAccount.ts';
-import { whileNoJobStarts } from '../spec/heldJobs.ts';
+import { expireAccount } from '../spec/support/expireAccount.ts';
+import { whileNoJobStarts } from '../spec/support/pauseJobs.ts';
 
 let world: TestSandbox;
 let operator: TestOperator;

@@ -9,7 +9,7 @@ import { hashPassword } from '../../src/security/passwords.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { layTenant } from '../harness/tenant.ts';
-import { daysAfter, monday, offersOf, patchProvider, shift, spans } from '../spec/weeks.ts';
+import { daysAfter, monday, offersOf, patchProvider, shift, spans } from '../spec/providers/schedules.ts';
 
 let world: TestSandbox;
 let operator: TestOperator;

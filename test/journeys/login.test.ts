@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { wakeLongParked } from '../../src/workers.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { whileNoJobStarts } from '../spec/heldJobs.ts';
+import { whileNoJobStarts } from '../spec/support/pauseJobs.ts';
 import { appliedMarkers, createMarker, patient, setFault, until, untilEnded, untilFaultsMet } from './journey.ts';
 
 let world: TestSandbox;

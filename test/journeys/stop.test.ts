@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { whileNoJobStarts } from '../spec/heldJobs.ts';
+import { whileNoJobStarts } from '../spec/support/pauseJobs.ts';
 import {
   type Accepted,
   accept,

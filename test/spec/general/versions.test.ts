@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectRefusal } from '../../api/support.ts';
+import { row } from '../../harness/row.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { quietSyncs } from '../support/pauseSyncs.ts';
+import { operationsOf } from '../support/publishedOperations.ts';
+
+let world: TestSandbox;
+beforeAll(async () => {
+  world = await startSandbox();
+  await quietSyncs(world);
+});
+afterAll(() => world.close());
+
+test(row('VER-01'), async () => {
+  for (const { method, path, url } of await operationsOf(world.api, '/v1/')) {
+    const bare = url.slice('/v1'.length);
+    const answer = await world.api.call(method, bare);
+    expectRefusal(answer, 404, `No such endpoint: ${method} ${bare}`);
+    // With it, whatever is wrong with the request, there is somebody to say so.
+    expect((await world.api.call(method, url)).body.message ?? '', path).not.toMatch(/^No such endpoint/);
+  }
+  // What stands beside it serves no data of an EMR.
+  const { body } = await world.api.call('GET', '/openapi.json');
+  const elsewhere = Object.keys(body.paths).filter((path) => !path.startsWith('/v1/'));
+  for (const path of elsewhere) expect(path).toMatch(/^\/(link|sandbox)\//);
+});
+
+test(row('VER-02'), async () => {
+  const headers = { access_token: null };
+  const body = { user_id: 'u', org_id: world.sandbox.org_id };
+  expect((await world.api.call('POST', '/link/token/create', { body, headers })).status).toBe(200);
+  const exchange = await world.api.call('GET', '/link/token/exchange?public_token=x', { headers });
+  expectRefusal(exchange, 400, 'Invalid or expired public_token.', 'public_token');
+  for (const [method, path] of [
+    ['POST', '/v1/link/token/create'],
+    ['GET', '/v1/link/token/exchange'],
+  ] as const) {
+    expectRefusal(await world.api.call(method, path, { headers }), 404, `No such endpoint: ${method} ${path}`);
+  }
+});
+
+/** Everything that `/v1` has been published with. Lines are added here, and none is ever taken away. */
+const published = `
+  POST /v1/telephone-encounters
+  POST /v1/telephone-encounters/actions
+  POST /v1/appointments
+  GET /v1/appointments/{id}
+  GET /v1/availability
+  POST /v1/documents
+  GET /v1/providers
+  PATCH /v1/providers/ehr/{ehr_id}
+  PATCH /v1/providers/{id}
+  GET /v1/locations
+  PATCH /v1/locations/{id}
+  GET /v1/staff
+  GET /v1/pharmacies
+  GET /v1/patients
+  POST /v1/patients
+  PATCH /v1/patients/{id}
+  POST /v1/patients/{patient_mrn}/insurances
+  PATCH /v1/patients/{patient_mrn}/insurances/{emr_insurance_id}
+  POST /v1/patients/fetch
+  GET /v1/claims
+  GET /v1/orders
+  GET /v1/insurance-providers
+  GET /v1/referring-providers
+  GET /v1/visit-types
+  GET /v1/visit-statuses
+  GET /v1/settings
+  POST /v1/sync
+  GET /v1/jobs/{job_id}
+  GET /v1/webhook-events
+  POST /v1/webhook-events/{id}/resend
+  POST /v1/webhook
+  GET /v1/webhook
+  DELETE /v1/webhook/{id}
+  POST /v1/webhook/rotate-secret
+  POST /v1/webhook/{id}/rotate-secret
+`
+  .trim()
+  .split(/\n\s*/);
+
+test(row('DEC-363'), async () => {
+  const document = (await world.api.call('GET', '/openapi.json')).body;
+  const operations = await operationsOf(world.api, '/v1/');
+  const names = operations.map(({ method, path }) => `${method} ${path}`);
+  for (const line of published) expect(names).toContain(line);
+  const year = 365 * 24 * 3600 * 1000;
+  for (const { method, path, url } of operations) {
+    const { headers } = await world.api.call(method, url);
+    const [deprecation, sunset] = [headers.get('deprecation'), headers.get('sunset')];
+    const announced = document.paths[path][method.toLowerCase()].deprecated === true;
+    // The three go together, and between the first word of it and the end lies a year.
+    expect([deprecation !== null, sunset !== null], path).toStrictEqual([announced, announced]);
+    if (!announced) continue;
+    const since = Number(deprecation?.slice(1)) * 1000;
+    expect(Date.parse(sunset ?? '') - since, path).toBeGreaterThanOrEqual(year);
+  }
+});

@@ -1,0 +1,102 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expectRefusal } from '../../api/support.ts';
+import type { Answer, Api } from '../../harness/api.ts';
+import { linkFhir } from '../../harness/fhir/linkFhir.ts';
+import { type FaultSwitches, type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { row } from '../../harness/row.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { acceptedWork } from '../support/databaseState.ts';
+import { sendDocument } from '../support/sendDocument.ts';
+
+let world: TestSandbox;
+let server: FhirServer;
+beforeAll(async () => {
+  [world, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
+});
+afterEach(() => server.calm());
+afterAll(async () => {
+  await world.close();
+  await server.close();
+});
+
+const person = { first_name: 'Nova', last_name: 'Newcomer', dob: '1990-01-31', sex: 'female' };
+const mrn = 'MB100001';
+const visit = { mrn, location: 'loc-1', provider: 'prac-1', type: 'FOLLOWUP', datetime: '2030-07-09T09:30:00-04:00' };
+const nobody = 'f'.repeat(32);
+
+/** What a server must lack for each thing that can be asked, and what the thing is called. */
+const asked: [string, FaultSwitches['withheld'], (api: Api & { access_token: string }) => Promise<Answer>][] = [
+  ['patients', { Patient: ['search-type'] }, (api) => api.call('GET', '/v1/patients')],
+  ['providers', { Practitioner: ['search-type'] }, (api) => api.call('GET', '/v1/providers')],
+  ['staff', { Practitioner: ['search-type'] }, (api) => api.call('GET', '/v1/staff')],
+  ['referring providers', { Practitioner: ['search-type'] }, (api) => api.call('GET', '/v1/referring-providers')],
+  ['locations', { Location: ['search-type'] }, (api) => api.call('GET', '/v1/locations')],
+  ['pharmacies', { Organization: ['search-type'] }, (api) => api.call('GET', '/v1/pharmacies')],
+  ['insurance providers', { Organization: ['search-type'] }, (api) => api.call('GET', '/v1/insurance-providers')],
+  ['claims', { Claim: 'all' }, (api) => api.call('GET', '/v1/claims')],
+  ['orders', { ServiceRequest: 'all' }, (api) => api.call('GET', '/v1/orders?patient_mrn=1')],
+  ['appointments', { Appointment: ['search-type'] }, (api) => api.call('GET', `/v1/appointments/${nobody}`)],
+  ['appointments', { Appointment: ['create'] }, (api) => api.call('POST', '/v1/appointments', { body: visit })],
+  ['new patients', { Patient: ['create'] }, (api) => api.call('POST', '/v1/patients', { body: person })],
+  [
+    'live patient fetches',
+    { Patient: ['search-type'] },
+    (api) => api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn } }),
+  ],
+  [
+    'patient insurances',
+    { Coverage: ['create'] },
+    (api) => api.call('POST', `/v1/patients/${mrn}/insurances`, { body: { member_id: 'M1', insurance_name: 'Any' } }),
+  ],
+  [
+    'insurance updates',
+    { Coverage: ['update'] },
+    (api) => api.call('PATCH', `/v1/patients/${mrn}/insurances/cov-1`, { body: { member_id: 'M1' } }),
+  ],
+  [
+    'documents',
+    { DocumentReference: 'all' },
+    ({ access_token }) => sendDocument({ sandbox: { ...world.sandbox, access_token } }, { patient_mrn: mrn }),
+  ],
+];
+
+test(row('DEC-049'), async () => {
+  const whole = await linkFhir(world, server, { user_id: 'whole', org_id: 'whole' });
+  // Its first sync looks at the server again, and must not meet one that lacks something.
+  await whole.sync();
+  for (const [index, [operation, withheld, ask]] of asked.entries()) {
+    server.faults.withheld = withheld;
+    const lacking = await linkFhir(world, server, { user_id: `lacking-${index}`, org_id: `lacking-${index}` });
+    const before = await acceptedWork(world);
+    expectRefusal(await ask(lacking), 400, `This EMR does not offer ${operation}.`);
+    server.calm();
+    const { operations, idempotency_keys } = await acceptedWork(world);
+    expect({ operations, idempotency_keys }).toStrictEqual({
+      operations: before.operations,
+      idempotency_keys: before.idempotency_keys,
+    });
+    // The same question to an account of a server that has it.
+    expect((await ask(whole)).body.message ?? '', operation).not.toContain('does not offer');
+  }
+});
+
+test(row('DEC-084'), async () => {
+  const headers = { access_token: null };
+  const { emrs } = (await world.api.call('GET', '/link/emrs', { headers })).body;
+  const names = emrs.map(({ emr_name, display_name }: Answer['body']) => [emr_name, display_name]);
+  expect(names).toStrictEqual([
+    ['larkspur', 'Larkspur'],
+    ['fhir', 'FHIR R4'],
+  ]);
+  const create = (emr_name: string, emr_instance_domain: string) =>
+    world.api.call('POST', '/link/token/create', {
+      body: { user_id: 'named', org_id: `named-${emr_name}`, emr_name, emr_instance_domain },
+      headers,
+    });
+  expect((await create('larkspur', world.sandbox.larkspur.url)).status).toBe(200);
+  expect((await create('fhir', server.url)).status).toBe(200);
+  expectRefusal(await create('other', server.url), 400, /larkspur.*fhir/, 'emr_name');
+  const fhir = await linkFhir(world, server, { user_id: 'restricted', org_id: 'restricted' });
+  expectRefusal(await fhir.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
+  expect((await world.api.callIn()).status).toBe(200);
+});

@@ -1,0 +1,230 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { endings, focused, type LinkPlace, startLinkPlace, untilClosed } from '../../browser/linkPlace.ts';
+import type { LinkWindow } from '../../harness/linkHost.ts';
+import { row } from '../../harness/row.ts';
+
+let place: LinkPlace;
+beforeAll(async () => {
+  place = await startLinkPlace();
+});
+afterAll(() => place.close());
+
+const nothing = { access_token: null };
+
+test(row('LNK-13'), async () => {
+  const { api, sandbox } = place.world;
+  const body = { user_id: 'whole', org_id: 'whole', emr_name: 'larkspur', emr_instance_domain: sandbox.larkspur.url };
+  const created = await api.call('POST', '/link/token/create', { body, headers: nothing });
+  const window = await place.open();
+  await place.signIn(window, await window.start(created.body.token), 1);
+  await untilClosed(window);
+  const [[kind, public_token] = []] = await endings(window);
+  expect(kind).toBe('success');
+  const exchanged = await api.call('GET', `/link/token/exchange?public_token=${public_token}`, { headers: nothing });
+  const answer = await api.call('GET', '/v1/settings', { headers: { access_token: exchanged.body.token } });
+  expect([answer.status, answer.body.success]).toStrictEqual([200, true]);
+  await window.page.context().close();
+});
+
+test(row('LNK-14'), async () => {
+  const { link_script_url } = place.world.sandbox;
+  const { page } = await openBare();
+  expect(await page.evaluate('typeof window.CobaltLink')).toBe('undefined');
+  await page.addScriptTag({ url: link_script_url });
+  expect(await page.evaluate('typeof window.CobaltLink.init')).toBe('function');
+  await page.context().close();
+});
+
+test(row('LNK-15'), async () => {
+  // Directly.
+  const window = await place.open();
+  await window.page.evaluate(
+    `void window.CobaltLink.init({ token: ${JSON.stringify(await place.steps.linkToken())}, onSuccess: (...told) => calls.push(told) })`,
+  );
+  await place.signIn(window, await window.frame(), 1);
+  await untilClosed(window);
+  expect(await window.calls()).toStrictEqual([[expect.stringMatching(/^pt_[\w-]{43}$/)]]);
+  await window.page.context().close();
+  // From the wrapper function of the SDK, which loads the script itself.
+  const wrapped = await openWrapped(await place.steps.linkToken());
+  await place.signIn(wrapped, await wrapped.frame(), 2);
+  await untilClosed(wrapped);
+  expect(await wrapped.page.evaluate('outcome')).toStrictEqual({
+    outcome: 'linked',
+    public_token: expect.stringMatching(/^pt_[\w-]{43}$/),
+  });
+  await wrapped.page.context().close();
+});
+
+/** A window at an application's page that has not loaded the script. */
+async function openBare(): Promise<LinkWindow> {
+  const window = await place.open();
+  await window.page.goto(`${place.host.origin}/bare`);
+  return window;
+}
+
+/** A page without our script, on which the SDK's wrapper opens Link. */
+async function openWrapped(token: string): Promise<LinkWindow> {
+  const window = await openBare();
+  const module = readFileSync(new URL('../../../dist/sdk/link.js', import.meta.url)).toString('base64');
+  await window.page.evaluate(`import('data:text/javascript;base64,${module}').then(({ openLink }) => {
+    window.outcome = openLink({ baseUrl: ${JSON.stringify(place.world.sandbox.base_url)}, token: ${JSON.stringify(token)} });
+  })`);
+  return window;
+}
+
+test(row('LNK-16'), async () => {
+  const window = await place.open({ viewport: { width: 900, height: 700 } });
+  const frame = await window.start(await place.steps.linkToken());
+  await focused(frame, 'username');
+  expect(await window.page.locator('dialog iframe').boundingBox()).toStrictEqual({
+    x: 0,
+    y: 0,
+    width: 900,
+    height: 700,
+  });
+  expect(await window.page.evaluate(`document.querySelector('dialog').matches(':modal')`)).toBe(true);
+  // What is below it can be reached neither by pointer nor by keyboard.
+  expect(await window.page.evaluate(`document.elementFromPoint(20, 20).tagName`)).toBe('DIV');
+  await window.page.evaluate(`document.querySelector('#start').focus()`);
+  expect(await window.page.evaluate('document.activeElement.id')).not.toBe('start');
+  await window.page.context().close();
+});
+
+test(row('LNK-19'), async () => {
+  const { owner, api } = place.world;
+  const window = await place.open();
+  await place.signIn(window, await window.start(await place.steps.linkToken({ user_id: 'lasting' })), 3);
+  await untilClosed(window);
+  const [[, public_token] = []] = await endings(window);
+  const access_token = (await place.steps.exchange(String(public_token))).body.token;
+  expect(access_token).not.toBe(public_token);
+  const late = (await place.steps.signIn(await place.steps.linkToken(), 3)).body.public_token;
+  await owner`UPDATE public_tokens SET expires_at = expires_at - interval '30 minutes'`;
+  expect((await place.steps.exchange(late)).status).toBe(400);
+  // A year later it is still good.
+  await owner`UPDATE accounts SET linked_at = linked_at - interval '1 year', created_at = created_at - interval '1 year'`;
+  expect((await api.call('GET', '/v1/settings', { headers: { access_token } })).status).toBe(200);
+  await window.page.context().close();
+});
+
+test(row('DEC-089'), async () => {
+  const { base_url, link_script_url } = place.world.sandbox;
+  expect(link_script_url).toBe(`${base_url}/link/v1/link.js`);
+  const answer = await fetch(`${base_url}/link/v1/link.js`);
+  expect([answer.status, answer.headers.get('content-type')]).toStrictEqual([200, 'text/javascript; charset=utf-8']);
+  expect(await answer.text()).toMatch(/CobaltLink/);
+});
+
+test(row('DEC-090'), async () => {
+  const window = await place.open();
+  // Each of the four is used: Link opens for the token, tells its steps, and ends in either callback.
+  const frame = await window.start(await place.steps.linkToken());
+  await focused(frame, 'username');
+  await window.page.keyboard.press('Escape');
+  await untilClosed(window);
+  expect(await window.calls()).toStrictEqual([
+    ['event', 'opened', {}],
+    ['exit', 'closed'],
+  ]);
+  await place.signIn(window, await window.start(await place.steps.linkToken()), 4);
+  await untilClosed(window);
+  expect((await endings(window))[1]).toStrictEqual(['success', expect.stringMatching(/^pt_/)]);
+  await window.page.context().close();
+});
+
+test(row('DEC-091'), async () => {
+  const window = await place.open();
+  const start = (settings: string) =>
+    window.page.evaluate(
+      `(() => { try { window.handle = CobaltLink.init(${settings}); return 'opened'; } catch (error) { return error.name; } })()`,
+    );
+  const token = JSON.stringify(await place.steps.linkToken());
+  expect(await start('{ onSuccess() {}, onExit() {}, onEvent() {} }')).toBe('TypeError');
+  expect(await start(`{ token: ${token}, onExit() {}, onEvent() {} }`)).toBe('TypeError');
+  expect(await start(`{ token: ${token}, onSuccess: (...told) => calls.push(told) }`)).toBe('opened');
+  // Steps and a closing that nobody asked to be told of trouble nobody.
+  const faults: Error[] = [];
+  window.page.on('pageerror', (error) => faults.push(error));
+  await focused(await window.frame(), 'username');
+  await window.page.keyboard.press('Escape');
+  await untilClosed(window);
+  expect(faults).toStrictEqual([]);
+  await window.page.evaluate('handle.open()');
+  await place.signIn(window, await window.frame(), 5);
+  await untilClosed(window);
+  expect(await window.calls()).toStrictEqual([[expect.stringMatching(/^pt_/)]]);
+  await window.page.context().close();
+});
+
+test(row('DEC-092'), async () => {
+  const window = await place.open();
+  const dialogs = () => window.page.locator('dialog').count();
+  await focused(await window.start(await place.steps.linkToken()), 'username');
+  expect(await window.page.evaluate('Object.keys(handle).sort()')).toStrictEqual(['destroy', 'exit', 'open']);
+  await window.page.evaluate('handle.exit()');
+  expect([await dialogs(), await endings(window)]).toStrictEqual([0, [['exit', 'exited']]]);
+  await window.page.evaluate('handle.open()');
+  await focused(await window.frame(), 'username');
+  expect(await dialogs()).toBe(1);
+  await window.page.evaluate('handle.destroy()');
+  expect([await dialogs(), await endings(window)]).toStrictEqual([0, [['exit', 'exited']]]);
+  await window.page.context().close();
+});
+
+test(row('DEC-093'), async () => {
+  const window = await place.open();
+  const everything = 'handle.exit(); handle.exit(); handle.destroy(); handle.exit(); handle.open()';
+  await focused(await window.start(await place.steps.linkToken()), 'username');
+  await window.page.keyboard.press('Escape');
+  await untilClosed(window);
+  await window.page.evaluate(everything);
+  expect(await endings(window)).toStrictEqual([['exit', 'closed']]);
+  await window.page.reload();
+  // Success is told while the person still sees it; closing it then is no second end.
+  const frame = await window.start(await place.steps.linkToken());
+  await place.signIn(window, frame, 6);
+  await expect.poll(async () => (await endings(window)).length).toBe(1);
+  await window.page.evaluate(everything);
+  await untilClosed(window);
+  expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
+  await window.page.context().close();
+});
+
+test(row('DEC-094'), async () => {
+  const window = await place.open({ viewport: { width: 900, height: 700 } });
+  const frame = await window.start(await place.steps.linkToken());
+  await focused(frame, 'username');
+  expect(new URL(frame.url()).origin).toBe(place.world.sandbox.base_url);
+  expect(await window.page.locator('dialog iframe').boundingBox()).toStrictEqual({
+    x: 0,
+    y: 0,
+    width: 900,
+    height: 700,
+  });
+  const [red = 255, green = 255, blue = 255, alpha = 0] = await window.page.evaluate<number[]>(
+    `getComputedStyle(document.querySelector('dialog')).backgroundColor.match(/[\\d.]+/g).map(Number)`,
+  );
+  expect(Math.max(red, green, blue)).toBeLessThan(64);
+  expect(alpha).toBeGreaterThan(0.5);
+  expect(alpha).toBeLessThan(1);
+  // The page in it lets the overlay through.
+  expect(await frame.evaluate('getComputedStyle(document.documentElement).backgroundColor')).toBe('rgba(0, 0, 0, 0)');
+  await window.page.context().close();
+});
+
+test(row('DEC-095'), async () => {
+  const window = await place.open();
+  for (const where of ['in the page', 'on the overlay']) {
+    await focused(await window.start(await place.steps.linkToken()), 'username');
+    if (where === 'on the overlay') await window.page.focus('dialog button');
+    await window.page.keyboard.press('Escape');
+    await untilClosed(window);
+  }
+  expect(await endings(window)).toStrictEqual([
+    ['exit', 'closed'],
+    ['exit', 'closed'],
+  ]);
+  await window.page.context().close();
+});

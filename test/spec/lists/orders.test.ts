@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectRefusal } from '../../api/support.ts';
+import type { Answer } from '../../harness/api.ts';
+import { row } from '../../harness/row.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { addClinicRow, clinicRows, isoDay, type Row } from '../support/emrRecords.ts';
+
+let world: TestSandbox;
+let mrn: string;
+let answer: Answer;
+let orders: Row[];
+/** What the clinic ordered for this patient, by its id, and the patient itself. */
+let ordered: Map<string, Row>;
+let patient: Row;
+/** The clinic knows everything of the one, and of the other only what it must. */
+let full: Row;
+let bare: Row;
+/** The staff member who has the full order. */
+let nurse: Row;
+beforeAll(async () => {
+  world = await startSandbox();
+  mrn = world.sandbox.example.patient_mrn;
+  [patient] = await clinicRows(world, 'patients', { mrn });
+  [nurse] = await clinicRows(world, 'staff', { staffId: '704' });
+  const { patientId } = patient;
+  const given = { patientId, providerId: '502', name: 'Lipid panel' };
+  const [whole, half] = await Promise.all([
+    addClinicRow(world, 'orders', {
+      ...given,
+      orderDate: '03/15/2031',
+      appointmentId: '400007',
+      priority: 'STAT',
+      assignedTo: nurse.staffId,
+      labResults: {
+        status: 'Final',
+        collectedOn: '03/16/2031',
+        resultedOn: '03/17/2031',
+        laboratory: 'Exampleton Reference Laboratory',
+        results: [{ test: 'LDL cholesterol', value: '131', unit: 'mg/dL', range: '50-130', abnormalFlag: 'H' }],
+      },
+    }),
+    addClinicRow(world, 'orders', { ...given, orderDate: '03/18/2031' }),
+  ]);
+  await world.api.sync();
+  ordered = new Map((await clinicRows(world, 'orders', { patientId })).map((row) => [row.orderId, row]));
+  answer = await get({ patient_mrn: mrn });
+  orders = answer.body.orders;
+  full = orders.find(({ order_id }) => order_id === whole.orderId);
+  bare = orders.find(({ order_id }) => order_id === half.orderId);
+});
+afterAll(() => world.close());
+
+const get = (query: Record<string, string>) => world.api.call('GET', `/v1/orders?${new URLSearchParams(query)}`);
+
+async function found(query: Record<string, string>): Promise<string[]> {
+  const { status, body } = await get({ patient_mrn: mrn, ...query });
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body.orders.map(({ order_id }: Row) => order_id).sort();
+}
+
+/** What the clinic ordered on days of which this holds: some and not all, or the filter would prove nothing. */
+function orderedOn(holds: (day: string) => boolean): string[] {
+  const ids = [...ordered.values()].filter((row) => holds(isoDay(row.orderDate))).map(({ orderId }) => orderId);
+  expect(ids.length).toBeGreaterThan(0);
+  expect(ids.length).toBeLessThan(ordered.size);
+  return ids.sort();
+}
+
+test(row('ORD-01'), () => {
+  expect(full.order_name).toBe('Lipid panel');
+  for (const { order_id, order_name } of orders) expect(order_name).toBe(ordered.get(order_id).name);
+  expect(orders.map(({ order_id }) => order_id).sort()).toStrictEqual([...ordered.keys()].sort());
+});
+
+test(row('ORD-02'), () => {
+  expect(full.order_date).toBe('2031-03-15');
+  for (const { order_id, order_date } of orders) expect(order_date).toBe(isoDay(ordered.get(order_id).orderDate));
+});
+
+test(row('ORD-03'), () => {
+  expect(full).toMatchObject({ provider_id: '502', appointment_id: '400007' });
+  for (const { order_id, provider_id, appointment_id } of orders) {
+    const row = ordered.get(order_id);
+    expect([provider_id, appointment_id]).toStrictEqual([row.providerId, row.appointmentId]);
+  }
+});
+
+test(row('ORD-04'), () => {
+  for (const { patient_mrn, patient_name } of orders) {
+    expect(patient_mrn).toBe(mrn);
+    expect(patient_name).toBe(`${patient.lastName}, ${patient.firstName}`);
+  }
+});
+
+test(row('ORD-05'), () => {
+  for (const { patient_dob } of orders) expect(patient_dob).toBe(isoDay(patient.birthDate));
+});
+
+test(row('ORD-06'), () => {
+  expect(full).toMatchObject({
+    priority: 'STAT',
+    assigned_to_name: nurse.displayName,
+    emr_assigned_to_id: nurse.staffId,
+  });
+  expect(bare).toMatchObject({ priority: null, assigned_to_name: null, emr_assigned_to_id: null });
+});
+
+test(row('ORD-07'), () => {
+  expect(full.lab_results).toStrictEqual({
+    status: 'Final',
+    collected_on: '2031-03-16',
+    resulted_on: '2031-03-17',
+    laboratory: 'Exampleton Reference Laboratory',
+    results: [{ test: 'LDL cholesterol', value: '131', unit: 'mg/dL', range: '50-130', abnormal_flag: 'H' }],
+  });
+  expect(bare.lab_results).toBeNull();
+});
+
+test(row('ORD-08'), async () => {
+  expect((await get({ patient_mrn: mrn })).status).toBe(200);
+  const without: Record<string, string>[] = [{}, { patient_mrn: '' }, { start_date: '2026-01-01' }];
+  for (const query of without) {
+    expectRefusal(await get(query), 400, 'Missing required field: patient_mrn', 'patient_mrn');
+  }
+});
+
+test(row('ORD-09'), async () => {
+  expect(await found({ start_date: '2031-03-15' })).toStrictEqual(orderedOn((day) => day >= '2031-03-15'));
+  expect(await found({ start_date: '2031-03-15' })).toContain(full.order_id);
+  expect(await found({ start_date: '2031-03-16' })).toStrictEqual([bare.order_id]);
+  const answer = await get({ patient_mrn: mrn, start_date: '03/15/2031' });
+  expectRefusal(answer, 400, /^start_date must be a date/, 'start_date');
+});
+
+test(row('ORD-10'), async () => {
+  expect(await found({ end_date: '2031-03-15' })).toStrictEqual(orderedOn((day) => day <= '2031-03-15'));
+  expect(await found({ end_date: '2031-03-15' })).toContain(full.order_id);
+  expect(await found({ end_date: '2031-03-14' })).toStrictEqual(orderedOn((day) => day < '2031-03-15'));
+  const answer = await get({ patient_mrn: mrn, end_date: '03/15/2031' });
+  expectRefusal(answer, 400, /^end_date must be a date/, 'end_date');
+});
+
+test(row('ORD-11'), () => {
+  expect(answer.status).toBe(200);
+  expect(answer.body).toStrictEqual({ success: true, orders: expect.any(Array) });
+  const fields = ['order_id', 'order_name', 'order_date', 'provider_id', 'patient_mrn', 'patient_name', 'patient_dob'];
+  const more = ['appointment_id', 'priority', 'assigned_to_name', 'emr_assigned_to_id', 'lab_results'];
+  for (const order of orders) expect(Object.keys(order).sort()).toStrictEqual([...fields, ...more].sort());
+});
+
+test(row('DEC-267'), async () => {
+  expect(await found({ start_date: '2031-03-15', end_date: '2031-03-18' })).toStrictEqual(
+    [full.order_id, bare.order_id].sort(),
+  );
+  expect(await found({ start_date: '2031-03-15', end_date: '2031-03-15' })).toStrictEqual([full.order_id]);
+  expect(await found({ start_date: '2031-03-16', end_date: '2031-03-17' })).toStrictEqual([]);
+});
+
+test(row('DEC-269'), async () => {
+  const { status, body } = await get({ patient_mrn: 'LK999999' });
+  expect(status).toBe(200);
+  expect(body).toStrictEqual({ success: true, orders: [] });
+});

@@ -1,0 +1,239 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectRefusal } from '../../api/support.ts';
+import type { Answer } from '../../harness/api.ts';
+import { linkPlainEmr } from '../../harness/plainEmr.ts';
+import { row } from '../../harness/row.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { openChart, setFault } from '../../journeys/journey.ts';
+import { isoDay } from '../support/emrRecords.ts';
+import { fetchLive } from '../support/fetchLive.ts';
+import { quietSyncs } from '../support/pauseSyncs.ts';
+
+type Body = Answer['body'];
+
+const ehr_id = '10001';
+/** How each of Larkspur's codes stands to the four words of the interface. */
+const relationships = { '1': 'self', '2': 'spouse', '53': 'spouse', '3': 'child', '13': 'child', '18': 'other' };
+
+let world: TestSandbox;
+let mrn: string;
+/** The patient with everything the clinic knows of it. */
+let whole: Body;
+let medications: Body[];
+let pharmacies: Body[];
+const rows = async (kind: string): Promise<Body[]> =>
+  (await world.api.control('GET', `/control/${kind}?patientId=${ehr_id}`)).body.rows;
+const fetched = async (more: object = {}) => (await fetchLive(world.api, { search_by: 'mrn', mrn, ...more })).data;
+
+beforeAll(async () => {
+  world = await startSandbox();
+  mrn = world.sandbox.example.patient_mrn;
+  const { control } = world.api;
+  for (const relationshipCode of Object.keys(relationships)) {
+    const person = { patientId: ehr_id, firstName: 'Robin', lastName: `Payer${relationshipCode}` };
+    const own = { birthDate: '02/03/1961', guarantorIsPatient: relationshipCode === '1' ? 'Y' : 'N' };
+    await control('POST', '/control/guarantors', { ...person, ...own, relationshipCode });
+  }
+  const [payer] = await rows('guarantors');
+  const [first, second] = await rows('patient-insurances');
+  await control('PATCH', `/control/patient-insurances/${first.insuranceId}`, {
+    guarantorId: payer.guarantorId,
+    guarantorIsPatient: 'N',
+    relationshipCode: '02',
+  });
+  const unknown = { copayment: null, relationshipCode: null, guarantorId: null, guarantorIsPatient: 'Y' };
+  await control('PATCH', `/control/patient-insurances/${second.insuranceId}`, unknown);
+  await control('PATCH', `/control/alerts/${ehr_id}`, { billingAlert: 'Y', billingNotes: 'Ask for the new card.' });
+  await control('PATCH', `/control/balances/${ehr_id}`, { patientBalance: '42.50', accountBalance: '1307.09' });
+  const chart = await openChart(world.sandbox, world.api);
+  medications = (await chart.read(`/api/patients/${ehr_id}/medications`)).rows;
+  await world.api.untilEvent(
+    (await world.api.callIn({ refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9002' })).body.job_id,
+  );
+  pharmacies = (await chart.read(`/api/patients/${ehr_id}/pharmacies`)).rows;
+  whole = await fetched({ include: 'insurances' });
+});
+afterAll(() => world.close());
+
+test(row('LFP-01'), async () => {
+  const [patient] = (await world.api.control('GET', `/control/patients?mrn=${mrn}`)).body.rows;
+  expect(patient.primaryInsuranceName).toMatch(/\w/);
+  expect(whole).toMatchObject({
+    insurance_name: patient.primaryInsuranceName,
+    insurance_subscriber_number: patient.primarySubscriberNumber,
+  });
+});
+
+test(row('LFP-03'), async () => {
+  expect(await fetched()).not.toHaveProperty('insurances');
+  expect(await fetched({ include: [] })).not.toHaveProperty('insurances');
+  expect(await fetched({ include: '' })).not.toHaveProperty('insurances');
+  expect(whole.insurances).toHaveLength(2);
+});
+
+test(row('LFP-04'), async () => {
+  await quietSyncs(world);
+  const plain = await linkPlainEmr(world, { synced: false });
+  const body = { search_by: 'mrn', mrn, include: 'insurances' };
+  const refused = await plain.call('POST', '/v1/patients/fetch', { body });
+  expectRefusal(refused, 400, "Field 'include' is only supported for Larkspur EMR.", 'include');
+  const { event_type, data } = await fetchLive(plain, { search_by: 'mrn', mrn });
+  expect([event_type, data.mrn]).toStrictEqual(['patient.live_fetch_completed', mrn]);
+  expect(data).not.toHaveProperty('insurances');
+  expect(whole).toHaveProperty('insurances');
+});
+
+test(row('LFP-05'), async () => {
+  const known = (await rows('patient-insurances')).map(({ insuranceId }) => insuranceId);
+  const told = async () =>
+    (await fetched({ include: 'insurances' })).insurances.map((each: Body) => each.emr_insurance_id);
+  expect(whole.insurances.map((each: Body) => each.emr_insurance_id)).toStrictEqual(known);
+  expect(await told()).toStrictEqual(known);
+  const body = { member_id: 'TST100001' };
+  const path = `/v1/patients/${mrn}/insurances/${known[0]}`;
+  const { job_id } = (await world.api.call('PATCH', path, { body })).body;
+  const event = await world.api.untilEvent(job_id);
+  expect([event.event_type, event.data.emr_insurance_id]).toStrictEqual(['patient.insurance.updated', known[0]]);
+  expect(await told()).toStrictEqual(known);
+});
+
+test(row('LFP-06'), async () => {
+  const known = (await rows('patient-insurances')).map(({ priority }) => priority);
+  expect(known).toStrictEqual([1, 2]);
+  expect(whole.insurances.map(({ priority }: Body) => priority)).toStrictEqual(known);
+});
+
+test(row('LFP-07'), async () => {
+  const known = await rows('patient-insurances');
+  for (const [n, each] of known.entries()) {
+    expect(whole.insurances[n]).toMatchObject({
+      insurance_ehr_id: each.companyId,
+      insurance_name: each.companyName,
+      insurance_subscriber_number: each.subscriberNumber,
+      group_id: each.groupNumber,
+      plan_begin_date: isoDay(each.planBegins),
+    });
+    for (const field of ['insurance_ehr_id', 'insurance_name', 'insurance_subscriber_number', 'group_id']) {
+      expect(whole.insurances[n][field]).toEqual(expect.any(String));
+    }
+  }
+});
+
+test(row('LFP-08'), async () => {
+  const [{ guarantorId, copayment }] = await rows('patient-insurances');
+  const [first, second] = whole.insurances;
+  expect(first).toMatchObject({ copayment, relationship_to_subscriber: '02', guarantor_id: guarantorId });
+  expect([typeof copayment, typeof guarantorId]).toStrictEqual(['string', 'string']);
+  expect(second).toMatchObject({ copayment: null, relationship_to_subscriber: null, guarantor_id: null });
+});
+
+test(row('LFP-09'), () => {
+  expect(whole.insurances.map((each: Body) => each.is_guarantor_patient)).toStrictEqual([false, true]);
+});
+
+test(row('LFP-10'), async () => {
+  const known = await rows('guarantors');
+  expect(known).toHaveLength(6);
+  expect(whole.guarantors.map(({ id, name, dob }: Body) => ({ id, name, dob }))).toStrictEqual(
+    known.map((each) => ({ id: each.guarantorId, name: `Robin ${each.lastName}`, dob: '1961-02-03' })),
+  );
+});
+
+test(row('LFP-11'), () => {
+  const told = whole.guarantors.map(({ name, relationship }: Body) => [name.slice('Robin Payer'.length), relationship]);
+  expect(Object.fromEntries(told)).toStrictEqual(relationships);
+});
+
+test(row('LFP-12'), () => {
+  for (const { relationship, is_guarantor_patient } of whole.guarantors) {
+    expect(is_guarantor_patient).toBe(relationship === 'self');
+  }
+});
+
+test(row('LFP-13'), async () => {
+  await setFault(world.api, 'list_guarantors', 'error_500');
+  const event = await fetchLive(world.api, { search_by: 'mrn', mrn });
+  expect(event.event_type).toBe('patient.live_fetch_completed');
+  expect(event.data).toMatchObject({ success: true, mrn, guarantors: [] });
+});
+
+test(row('LFP-14'), () => {
+  expect(whole).toMatchObject({ patient_balance: 42.5, account_balance: 1307.09 });
+});
+
+test(row('LFP-15'), async () => {
+  await setFault(world.api, 'get_balances', 'error_500');
+  const event = await fetchLive(world.api, { search_by: 'mrn', mrn });
+  expect(event.event_type).toBe('patient.live_fetch_completed');
+  expect(event.data).toMatchObject({ mrn, patient_balance: null, account_balance: null });
+});
+
+test(row('LFP-16'), async () => {
+  expect(whole.alerts).toMatchObject({ billing_alert: true, billing_notes: 'Ask for the new card.' });
+  // This patient has no alerts at the clinic.
+  const quiet = (await world.api.control('POST', '/control/patients', { firstName: 'Q', lastName: 'Quiet' })).body.mrn;
+  const { alerts } = await fetched({ mrn: quiet });
+  expect(alerts).toStrictEqual({ billing_alert: false, billing_notes: null, global_alerts: [] });
+});
+
+test(row('LFP-17'), async () => {
+  const [{ globalAlerts }] = await rows('alerts');
+  expect(globalAlerts.length).toBeGreaterThan(0);
+  expect(whole.alerts.global_alerts).toStrictEqual(
+    globalAlerts.map((each: Body) => ({
+      name: each.name,
+      alert_type: each.alertType,
+      notes: each.notes,
+      priority: each.priority,
+      expiry_date: each.expiryDate && isoDay(each.expiryDate),
+    })),
+  );
+});
+
+test(row('LFP-18'), async () => {
+  await setFault(world.api, 'get_alerts', 'error_500');
+  const event = await fetchLive(world.api, { search_by: 'mrn', mrn });
+  expect(event.event_type).toBe('patient.live_fetch_completed');
+  expect(event.data).toMatchObject({ mrn, alerts: null });
+});
+
+test(row('LFP-19'), () => {
+  const taken = medications.filter(({ activeFlag }) => activeFlag === 'Y');
+  expect([taken.length, medications.length]).toStrictEqual([2, 3]);
+  expect(whole.medications.map(({ name }: Body) => name)).toStrictEqual(taken.map(({ name }) => name));
+});
+
+test(row('LFP-20'), () => {
+  const taken = medications.filter(({ activeFlag }) => activeFlag === 'Y');
+  for (const [n, { name, strength, frequency, notes, refills }] of taken.entries()) {
+    expect(whole.medications[n]).toMatchObject({ name, strength, frequency, notes, refills });
+    expect(whole.medications[n].refills).toMatch(/^\d+$/);
+  }
+});
+
+test(row('LFP-21'), () => {
+  const taken = medications.filter(({ activeFlag }) => activeFlag === 'Y');
+  expect(whole.medications.map((each: Body) => each.start_date)).toStrictEqual(taken.map((each) => each.startDate));
+  for (const { start_date } of whole.medications) expect(start_date).toMatch(/^(0[1-9]|1[0-2])\/[0-3]\d\/\d{4}$/);
+});
+
+test(row('LFP-22'), () => {
+  expect(pharmacies).toHaveLength(2);
+  expect(whole.pharmacies.map(({ is_primary: _, ...shown }: Body) => shown)).toStrictEqual(
+    pharmacies.map(({ pharmacyId, name, phone, address }) => ({
+      pharmacy_id: pharmacyId,
+      name,
+      address: address.line1,
+      city: address.city,
+      state: address.state,
+      zip: address.zip,
+      phone,
+    })),
+  );
+});
+
+test(row('LFP-23'), () => {
+  const known = pharmacies.map(({ primaryFlag }) => (primaryFlag === 'Y' ? '1' : '0'));
+  expect(new Set(known)).toStrictEqual(new Set(['0', '1']));
+  expect(whole.pharmacies.map((each: Body) => each.is_primary)).toStrictEqual(known);
+});

@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Answer } from '../../harness/api.ts';
+import { row } from '../../harness/row.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { type Chart, openChart, patient, setFault } from '../../journeys/journey.ts';
+
+let world: TestSandbox;
+let chart: Chart;
+beforeAll(async () => {
+  world = await startSandbox();
+  chart = await openChart(world.sandbox, world.api);
+});
+afterAll(() => world.close());
+
+// As docs/larkspur.md has it: the first takes Lisinopril and Atorvastatin and took Amoxicillin, the second takes two
+// kinds of Metformin and Amlodipine, the third Aspirin and Aspirin EC, the fourth nothing.
+const [first, second, third, fourth] = [patient(1), patient(2), patient(3), patient(4)];
+
+type Ended = { accepted: Answer['body']; event: Answer['body']; job: Answer['body'] };
+
+async function ask(mrn: string, name: string | undefined, more: Record<string, unknown> = {}): Promise<Ended> {
+  const accepted = await world.api.callIn({ patient_mrn: mrn, refill_medication_name: name, ...more });
+  expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
+  const event = await world.api.untilEvent(accepted.body.job_id);
+  return { accepted: accepted.body, event, job: await world.api.job(accepted.body.job_id) };
+}
+
+/** Encounter made with a refill the EMR refuses. */
+async function askInPart(name: string, reason = 'No refills left: call the office.'): Promise<Ended> {
+  await setFault(world.api, 'add_refill', 'refill_fails', { reason });
+  return ask(first.mrn, name, { reason: 'Refill' });
+}
+
+async function medicationsOf(ehr_id: string, active: 'Y' | 'N'): Promise<string[]> {
+  const rows = await chart.list(ehr_id, 'medications');
+  return rows.filter(({ activeFlag }) => activeFlag === active).map(({ name }) => name);
+}
+
+async function refillsOf({ event }: Ended): Promise<string[]> {
+  expect(event.event_type).toBe('telephone_encounter.created');
+  const { refills } = await chart.encounter(event.data.emr_encounter_id);
+  return refills.map(({ medicationName }: { medicationName: string }) => medicationName);
+}
+
+/** Asks, and gives the reason of a failure that left no call in the chart and sent no write to the EMR. */
+async function failureOf({ mrn, ehr_id }: { mrn: string; ehr_id: string }, name: string): Promise<string> {
+  const before = [await world.api.ledger(), await chart.list(ehr_id, 'encounters')];
+  const { event } = await ask(mrn, name);
+  expect(event.event_type).toBe('telephone_encounter.failed');
+  expect([await world.api.ledger(), await chart.list(ehr_id, 'encounters')]).toStrictEqual(before);
+  return event.data.failure_reason;
+}
+
+test(row('TEL-16'), async () => {
+  for (const name of ['lisinopril 10 mg', 'LISINOPRIL 10 MG', 'LiSiNoPrIl 10 Mg']) {
+    expect(await refillsOf(await ask(first.mrn, name))).toStrictEqual(['Lisinopril 10 mg']);
+  }
+});
+
+test(row('TEL-17'), async () => {
+  for (const part of ['Lisino', 'pril 10', 'torvasta', 'li']) {
+    const wanted = part === 'torvasta' ? 'Atorvastatin 20 mg' : 'Lisinopril 10 mg';
+    expect(await refillsOf(await ask(first.mrn, part)), part).toStrictEqual([wanted]);
+  }
+  const reason = await failureOf(second, 'Metformin');
+  for (const listed of ['Metformin 500 mg', 'Metformin ER 750 mg']) expect(reason).toContain(listed);
+  expect(reason).not.toContain('Amlodipine');
+});
+
+test(row('TEL-18'), async () => {
+  expect(await medicationsOf(first.ehr_id, 'N')).toStrictEqual(['Amoxicillin 500 mg']);
+  expect(await medicationsOf(first.ehr_id, 'Y')).not.toContain('Amlodipine 5 mg');
+  expect(await medicationsOf(second.ehr_id, 'Y')).toContain('Amlodipine 5 mg');
+  for (const name of ['Amoxicillin 500 mg', 'Amlodipine 5 mg']) {
+    expect(await failureOf(first, name)).toContain(`'${name}' not found`);
+  }
+  expect(await refillsOf(await ask(second.mrn, 'Amlodipine 5 mg'))).toStrictEqual(['Amlodipine 5 mg']);
+});
+
+test(row('TEL-19'), async () => {
+  for (const [{ mrn }, name, wanted] of [
+    [first, 'atorva', 'Atorvastatin 20 mg'],
+    [third, 'Aspirin', 'Aspirin'],
+  ] as const) {
+    const ended = await ask(mrn, name);
+    expect(await refillsOf(ended)).toStrictEqual([wanted]);
+    expect((await chart.encounter(ended.event.data.emr_encounter_id)).mrn).toBe(mrn);
+  }
+});
+
+test(row('TEL-20'), async () => {
+  const calls = async () =>
+    (await chart.list(first.ehr_id, 'encounters')).filter(({ visitType }) => visitType === 'TEL');
+  const before = await calls();
+  const { accepted } = await ask(first.mrn, 'Warfarin', { pharmacy_ehr_id: '9010' });
+  expect(await calls()).toStrictEqual(before);
+  const sent = (await world.api.ledger()).filter(({ marker }) => marker.startsWith(accepted.telephone_encounter_id));
+  expect(sent).toStrictEqual([]);
+});
+
+test(row('TEL-21'), async () => {
+  const { event, job } = await ask(first.mrn, 'Warfarin');
+  expect(event.event_type).toBe('telephone_encounter.failed');
+  // The information of rule 3 is the list of available medications, which the job's error carries too.
+  for (const name of await medicationsOf(first.ehr_id, 'Y')) expect(event.data.failure_reason).toContain(name);
+  expect(event.data.failure_reason).toBe(job.error.message);
+});
+
+test(row('TEL-22'), async () => {
+  const { event } = await ask(first.mrn, 'Lisinopril', { pharmacy_ehr_id: '9001' });
+  const encounter = await chart.encounter(event.data.emr_encounter_id);
+  expect(encounter).toMatchObject({ pharmacyId: '9001', refills: [{ pharmacyId: '9001' }] });
+});
+
+test(row('TEL-23'), async () => {
+  expect(await chart.pharmacies(first.ehr_id)).not.toContain('9005');
+  for (let round = 0; round < 2; round += 1) {
+    const { event } = await ask(first.mrn, 'Lisinopril', { pharmacy_ehr_id: '9005' });
+    expect(event.event_type).toBe('telephone_encounter.created');
+    const listed = await chart.pharmacies(first.ehr_id);
+    expect(listed.filter((id) => id === '9005')).toHaveLength(1);
+  }
+});
+
+test(row('TEL-24'), async () => {
+  const { event, accepted } = await askInPart('Lisinopril');
+  expect(event.event_type).toBe('telephone_encounter.created_partial');
+  expect(event.data.telephone_encounter_id).toBe(accepted.telephone_encounter_id);
+  expect(await chart.encounter(event.data.emr_encounter_id)).toMatchObject({ mrn: first.mrn, refills: [] });
+});
+
+test(row('TEL-25'), async () => {
+  const { event } = await askInPart('Lisinopril');
+  const { emr_encounter_id: emr_appointment_id } = event.data;
+  const body = { emr_appointment_id, text: 'Refill added by hand.' };
+  const action = await world.api.call('POST', '/v1/telephone-encounters/actions', { body });
+  expect((await world.api.untilEvent(action.body.job_id)).event_type).toBe('telephone_encounter_action.created');
+  expect(await chart.encounter(emr_appointment_id)).toMatchObject({
+    mrn: first.mrn,
+    reason: 'Refill',
+    actions: [{ text: expect.stringContaining('Refill added by hand.') }],
+  });
+});
+
+test(row('EVT-11'), async () => {
+  expect((await ask(first.mrn, 'Lisinopril 10 mg')).event.data.refill_medication_name).toBe('Lisinopril 10 mg');
+  const { event } = await ask(first.mrn, undefined, { pharmacy_ehr_id: '9001' });
+  expect(event.event_type).toBe('telephone_encounter.created');
+  expect(event.data).not.toHaveProperty('refill_medication_name');
+});
+
+test(row('EVT-12'), async () => {
+  const { event } = await askInPart('Lisinopril');
+  expect(event.event_type).toBe('telephone_encounter.created_partial');
+  const encounter = await chart.encounter(event.data.emr_encounter_id);
+  expect([encounter.mrn, encounter.refills]).toStrictEqual([first.mrn, []]);
+});
+
+test(row('EVT-13'), async () => {
+  const { accepted, event } = await askInPart('Lisinopril', 'No refills left.');
+  const { provider_id, location_id, assigned_to_id } = world.sandbox.example;
+  expect(event.data).toStrictEqual({
+    telephone_encounter_id: accepted.telephone_encounter_id,
+    emr_encounter_id: expect.stringMatching(/^\d+$/),
+    patient_mrn: first.mrn,
+    provider_id,
+    location_id,
+    assigned_to_id,
+    reason: 'Refill',
+    refill_medication_name: 'Lisinopril',
+    refill_failure_reason: 'No refills left.',
+  });
+});
+
+test(row('EVT-17'), async () => {
+  const reason = await failureOf(first, 'Warfarin');
+  expect(reason).toContain("'Warfarin'");
+  const available = await medicationsOf(first.ehr_id, 'Y');
+  expect(available).toHaveLength(2);
+  for (const name of available) expect(reason).toContain(name);
+  expect(reason).not.toContain('Amoxicillin');
+  expect(await failureOf(fourth, 'Aspirin')).toMatch(/'Aspirin'.*none/);
+});
+
+test(row('DEC-295'), async () => {
+  for (const { mrn, ehr_id } of [first, second, third]) {
+    const active = await medicationsOf(ehr_id, 'Y');
+    expect(active.length).toBeGreaterThan(1);
+    for (const name of active) expect(await refillsOf(await ask(mrn, name))).toStrictEqual([name]);
+  }
+});
+
+test(row('DEC-296'), async () => {
+  expect(await medicationsOf(third.ehr_id, 'Y')).toStrictEqual(['Aspirin', 'Aspirin EC 81 mg']);
+  for (const name of ['Aspirin', 'aspirin']) {
+    expect(await refillsOf(await ask(third.mrn, name))).toStrictEqual(['Aspirin']);
+  }
+  expect(await failureOf(third, 'aspir')).toContain('several');
+});
+
+test(row('DEC-297'), async () => {
+  const reason = await failureOf(second, 'metformin');
+  expect(reason).toContain("'metformin'");
+  for (const name of ['Metformin 500 mg', 'Metformin ER 750 mg']) expect(reason).toContain(name);
+  expect(reason).not.toContain('Amlodipine');
+  expect(await refillsOf(await ask(second.mrn, 'Metformin ER'))).toStrictEqual(['Metformin ER 750 mg']);
+});
+
+test(row('DEC-298'), async () => {
+  const { event } = await ask(first.mrn, 'aTORVa');
+  expect(event.data.refill_medication_name).toBe('Atorvastatin 20 mg');
+});
+
+test(row('DEC-302'), async () => {
+  expect((await askInPart('lisino')).event.data.refill_medication_name).toBe('lisino');
+});
+
+test(row('DEC-303'), async () => {
+  const { event } = await ask(first.mrn, undefined, { pharmacy_ehr_id: '9007' });
+  expect((await chart.encounter(event.data.emr_encounter_id)).pharmacyId).toBe('9007');
+  expect(await chart.pharmacies(first.ehr_id)).not.toContain('9007');
+});
