@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newClient } from '../api/support.ts';
 import { answering, startReceiver } from '../harness/receiver.ts';
 import { expireAccount } from '../spec/support/expireAccount.ts';
-import { whileNoJobStarts } from '../spec/support/pauseJobs.ts';
+import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 import { type DashboardPlace, expectSound, startDashboardPlace } from './dashboardPlace.ts';
 
 let place: DashboardPlace;
@@ -33,7 +33,7 @@ describe('the overview', () => {
     await figure(page, 'Jobs ended').getByText('in 1 hour').waitFor();
     const ended = async () => Number(/([\d,]+) in 1 hour/.exec(await figure(page, 'Jobs ended').innerText())?.[1]);
     const before = await ended();
-    const { job_id } = await whileNoJobStarts(world, async () => {
+    const { job_id } = await withJobsPaused(world, async () => {
       const { body } = await world.api.callIn();
       await expect.poll(() => now(page).innerText()).toMatch(/Queued\s+1\s+The oldest since/);
       await expectSound(page);

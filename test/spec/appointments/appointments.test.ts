@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
-import type { Answer } from '../../harness/api.ts';
+import { expectApiError } from '../../api/support.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { addClinicRow, changeClinicRow, clinicRows, expectTexts, isoDay, type Row } from '../support/emrRecords.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** The clinic knows everything of the one, and of the other only what it must. */
 let full: Row;
 let bare: Row;
-let answer: Answer;
+let response: ApiResponse;
 /** Some as they come. */
 let seeded: Row[];
 /** What the clinic has of each of those, of the patient and of the provider. */
@@ -20,32 +20,32 @@ let insurances: Row[];
 /** In whose name the patient's first insurance is. */
 let spouse: Row;
 beforeAll(async () => {
-  world = await startSandbox();
-  const { provider_id, location_id } = world.sandbox.example;
-  [patient] = await clinicRows(world, 'patients', { mrn: world.sandbox.example.patient_mrn });
-  [provider] = await clinicRows(world, 'providers', { providerId: provider_id });
+  fixture = await startSandbox({ small: true });
+  const { provider_id, location_id } = fixture.sandbox.example;
+  [patient] = await clinicRows(fixture, 'patients', { mrn: fixture.sandbox.example.patient_mrn });
+  [provider] = await clinicRows(fixture, 'providers', { providerId: provider_id });
   const { patientId } = patient;
   await insure(patientId);
-  const newcomer = await addClinicRow(world, 'patients', { firstName: 'Bare', lastName: 'Bones' });
+  const newPerson = await addClinicRow(fixture, 'patients', { firstName: 'Bare', lastName: 'Bones' });
   const place = { providerId: provider_id, facilityId: location_id };
-  const whole = await addClinicRow(world, 'appointments', { ...place, ...details, patientId });
-  const empty = await addClinicRow(world, 'appointments', {
+  const whole = await addClinicRow(fixture, 'appointments', { ...place, ...details, patientId });
+  const empty = await addClinicRow(fixture, 'appointments', {
     ...place,
-    patientId: newcomer.patientId,
+    patientId: newPerson.patientId,
     startsAt: '07/15/2031 09:30',
   });
-  await world.api.sync();
-  insurances = (await clinicRows(world, 'patient-insurances', { patientId, activeFlag: 'Y' })).sort(
+  await fixture.api.sync();
+  insurances = (await clinicRows(fixture, 'patient-insurances', { patientId, activeFlag: 'Y' })).sort(
     (a, b) => a.priority - b.priority,
   );
-  rows = new Map((await clinicRows(world, 'appointments')).map((row) => [row.appointmentId, row]));
-  answer = await read(whole.appointmentId);
-  full = answer.body.appointment;
+  rows = new Map((await clinicRows(fixture, 'appointments')).map((row) => [row.appointmentId, row]));
+  response = await read(whole.appointmentId);
+  full = response.body.appointment;
   bare = (await read(empty.appointmentId)).body.appointment;
   const some = [...rows.keys()].filter((_, n) => n % 100 === 0);
   seeded = await Promise.all(some.map(async (ehr_id) => (await read(ehr_id)).body.appointment));
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const details = {
   startsAt: '01/15/2031 09:30',
@@ -67,27 +67,27 @@ const details = {
 
 /** Gives the patient exactly two insurances that everything is known of. */
 async function insure(patientId: string): Promise<void> {
-  for (const { insuranceId } of await clinicRows(world, 'patient-insurances', { patientId })) {
-    await changeClinicRow(world, 'patient-insurances', insuranceId, { activeFlag: 'N' });
+  for (const { insuranceId } of await clinicRows(fixture, 'patient-insurances', { patientId })) {
+    await changeClinicRow(fixture, 'patient-insurances', insuranceId, { activeFlag: 'N' });
   }
   const first = { patientId, companyName: 'Example Health', subscriberNumber: 'SUB-1', groupNumber: 'GRP-1' };
   const second = { patientId, companyName: 'Sample Mutual', subscriberNumber: 'SUB-2', groupNumber: 'GRP-2' };
   const planBegins = '01/01/2026';
-  spouse = await addClinicRow(world, 'guarantors', {
+  spouse = await addClinicRow(fixture, 'guarantors', {
     patientId,
     firstName: 'Sam',
     lastName: 'Subscribing',
     relationshipCode: '2',
   });
   const through = { relationshipCode: '02', guarantorId: spouse.guarantorId, guarantorIsPatient: 'N' };
-  await addClinicRow(world, 'patient-insurances', { ...first, ...through, priority: 1, planBegins });
-  await addClinicRow(world, 'patient-insurances', { ...second, priority: 2, planBegins, relationshipCode: '01' });
+  await addClinicRow(fixture, 'patient-insurances', { ...first, ...through, priority: 1, planBegins });
+  await addClinicRow(fixture, 'patient-insurances', { ...second, priority: 2, planBegins, relationshipCode: '01' });
 }
 
 /** The service's id of an appointment stands in no list, only in its database. */
-async function read(ehr_id: string): Promise<Answer> {
-  const [row] = await world.owner<{ id: string }[]>`SELECT id FROM appointments WHERE ehr_id = ${ehr_id}`;
-  return world.api.call('GET', `/v1/appointments/${row?.id}`);
+async function read(ehr_id: string): Promise<ApiResponse> {
+  const [row] = await fixture.owner<{ id: string }[]>`SELECT id FROM appointments WHERE ehr_id = ${ehr_id}`;
+  return fixture.api.call('GET', `/v1/appointments/${row?.id}`);
 }
 
 test(row('APT-01'), () => {
@@ -120,7 +120,7 @@ test(row('APT-04'), () => {
 });
 
 test(row('APT-05'), () => {
-  expect(full.location).toBe(world.sandbox.example.location_id);
+  expect(full.location).toBe(fixture.sandbox.example.location_id);
   for (const { location, practice_id, ehr_appointment_id } of seeded) {
     expect(location).toBe(rows.get(ehr_appointment_id).facilityId);
     expect(practice_id).toBe('LARK01');
@@ -251,10 +251,10 @@ test(row('APT-18'), () => {
 });
 
 test(row('APT-19'), async () => {
-  expect(answer.status).toBe(200);
-  expect(answer.body).toStrictEqual({ success: true, appointment: expect.any(Object) });
-  const none = await world.api.call('GET', `/v1/appointments/${'0'.repeat(32)}`);
-  expectRefusal(none, 404, `Appointment with ID '${'0'.repeat(32)}' not found.`, 'id');
+  expect(response.status).toBe(200);
+  expect(response.body).toStrictEqual({ success: true, appointment: expect.any(Object) });
+  const none = await fixture.api.call('GET', `/v1/appointments/${'0'.repeat(32)}`);
+  expectApiError(none, 404, `Appointment with ID '${'0'.repeat(32)}' not found.`, 'id');
 });
 
 test(row('DEC-234'), () => {

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
+import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import {
   askAvailability,
+  availabilityOf,
   daysAfter,
   monday,
   mondays,
-  offersOf,
   patchProvider,
   shift,
   spans,
@@ -15,9 +15,9 @@ import {
 } from '../providers/schedules.ts';
 import { addClinicRow, clinicRows, type Row } from '../support/emrRecords.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await startSandbox({ small: true });
   const rule = { start_time: '09:00:00', end_time: '10:00:00', total_visits: 2, visit_type_id: 'NP' };
   const visit_type_rules = [rule, { ...rule, start_time: '10:00:00', end_time: '12:00:00', visit_type_id: 'FU' }];
   const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
@@ -27,22 +27,22 @@ beforeAll(async () => {
     ['503', days.map((day) => ({ day, shifts: [shift('08:00', '08:30')] }))],
     ['504', []],
   ] as const) {
-    expect((await patchProvider(world, ehr_id, { hours })).status).toBe(200);
+    expect((await patchProvider(fixture, ehr_id, { hours })).status).toBe(200);
   }
   const visit = { patientId: '10001', visitTypeCode: 'FU', minutes: 30 };
   const at = (time: string) => ({ ...visit, startsAt: `${usDay(monday)} ${time}` });
-  await addClinicRow(world, 'appointments', { ...at('10:00'), providerId: '501', facilityId: '12' });
+  await addClinicRow(fixture, 'appointments', { ...at('10:00'), providerId: '501', facilityId: '12' });
   const second = { providerId: '505', secondaryProviderId: '501', facilityId: '11' };
-  await addClinicRow(world, 'appointments', { ...at('11:00'), ...second });
-  await world.api.sync();
+  await addClinicRow(fixture, 'appointments', { ...at('11:00'), ...second });
+  await fixture.api.sync();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const on = { start_date: monday, end_date: monday };
-const ask = (query: Record<string, string>) => askAvailability(world, query);
-const free = async (query: Record<string, string> = {}) => spans(await offersOf(world, '501', monday, query));
+const ask = (query: Record<string, string>) => askAvailability(fixture, query);
+const free = async (query: Record<string, string> = {}) => spans(await availabilityOf(fixture, '501', monday, query));
 const refused = async (query: Record<string, string>, message: string | RegExp, field: string) =>
-  expectRefusal(await ask({ ...on, ...query }), 400, message, field);
+  expectApiError(await ask({ ...on, ...query }), 400, message, field);
 
 test(row('REF-05'), async () => {
   const { status, body } = await ask(on);
@@ -52,15 +52,15 @@ test(row('REF-05'), async () => {
 });
 
 test(row('DEC-237'), async () => {
-  const providers = (await clinicRows(world, 'providers')).map(({ providerId }) => providerId);
-  const facilities = (await clinicRows(world, 'facilities')).map(({ facilityId }) => facilityId);
+  const providers = (await clinicRows(fixture, 'providers')).map(({ providerId }) => providerId);
+  const facilities = (await clinicRows(fixture, 'facilities')).map(({ facilityId }) => facilityId);
   const offers: Row[] = (await ask(on)).body.results.availability;
   expect(offers.length).toBeGreaterThan(5);
   for (const { provider_id, facility_id } of offers) {
     expect(providers).toContain(provider_id);
     if (provider_id !== '503') expect(facilities).toContain(facility_id);
   }
-  for (const { hours } of (await world.api.call('GET', '/v1/providers')).body.providers as Row[]) {
+  for (const { hours } of (await fixture.api.call('GET', '/v1/providers')).body.providers as Row[]) {
     const shifts: Row[] = hours.flatMap(({ shifts }: Row) => shifts);
     for (const { facility_id } of shifts) if (facility_id !== undefined) expect(facilities).toContain(facility_id);
   }
@@ -71,15 +71,15 @@ test(row('DEC-238'), async () => {
     [monday, '-04:00'],
     [daysAfter(monday, 28 * 7), '-05:00'],
   ] as const) {
-    expect(await offersOf(world, '503', date)).toMatchObject([
+    expect(await availabilityOf(fixture, '503', date)).toMatchObject([
       { range_start: `${date}T08:00:00${offset}`, range_end: `${date}T08:30:00${offset}` },
     ]);
   }
 });
 
 test(row('DEC-239'), async () => {
-  expectRefusal(await ask({ end_date: monday }), 400, 'Missing required field: start_date', 'start_date');
-  expectRefusal(await ask({ start_date: monday }), 400, 'Missing required field: end_date', 'end_date');
+  expectApiError(await ask({ end_date: monday }), 400, 'Missing required field: start_date', 'start_date');
+  expectApiError(await ask({ start_date: monday }), 400, 'Missing required field: end_date', 'end_date');
   expect((await ask(on)).status).toBe(200);
 });
 
@@ -92,13 +92,13 @@ test(row('DEC-240'), async () => {
   expect(await asked({ provider_ids: '501,502' })).toStrictEqual(['501 11', '502 12', '502 11']);
   expect(await asked({ provider_ids: '501,502', location_ids: '12' })).toStrictEqual(['502 12']);
   expect(await asked({ provider_ids: '502', location_ids: '11,12' })).toStrictEqual(['502 12', '502 11']);
-  const { providers } = (await world.api.call('GET', '/v1/providers')).body;
+  const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
   for (const id of ['999', providers[0].id]) {
-    const answer = await ask({ ...on, provider_ids: `501,${id}` });
-    expectRefusal(answer, 404, `Provider with EMR ID '${id}' not found.`, 'provider_ids');
+    const response = await ask({ ...on, provider_ids: `501,${id}` });
+    expectApiError(response, 404, `Provider with EMR ID '${id}' not found.`, 'provider_ids');
   }
   const elsewhere = await ask({ ...on, location_ids: '11,99' });
-  expectRefusal(elsewhere, 404, "Location with EMR ID '99' not found.", 'location_ids');
+  expectApiError(elsewhere, 404, "Location with EMR ID '99' not found.", 'location_ids');
 });
 
 test(row('DEC-241'), async () => {
@@ -106,7 +106,7 @@ test(row('DEC-241'), async () => {
   expect(await free({ provider_type: 'secondary' })).toStrictEqual(['09:00–11:00', '11:30–12:00']);
   await refused({ provider_type: 'third' }, /^provider_type must be one of: primary, secondary/, 'provider_type');
   expect(await free({ calculation_method: 'slots', visit_type: 'NP' })).toStrictEqual(['09:00–10:00']);
-  expect(await offersOf(world, '501', monday, { visit_type: 'NP' })).toMatchObject([
+  expect(await availabilityOf(fixture, '501', monday, { visit_type: 'NP' })).toMatchObject([
     { visit_type: 'NP' },
     { visit_type: 'NP' },
   ]);
@@ -140,7 +140,7 @@ test(row('DEC-244'), async () => {
   expect(await free({ daily_appointment_limit: '1', daily_limit_type: 'FU' })).toStrictEqual([]);
   expect(await free({ max_slot_duration: '60' })).toStrictEqual(['09:00–10:00', '10:30–11:30', '11:30–12:00']);
   expect(await free({ facility_scoped_scheduling: 'true' })).toStrictEqual(['09:00–12:00']);
-  const fallback = await offersOf(world, '504', monday, { fallback_to_default_hours: 'true' });
+  const fallback = await availabilityOf(fixture, '504', monday, { fallback_to_default_hours: 'true' });
   expect(spans(fallback)).toStrictEqual(['09:00–17:00']);
   await refused({ daily_appointment_limit: 'x', daily_limit_type: 'FU' }, /^daily_appo/, 'daily_appointment_limit');
   await refused({ max_slot_duration: '0' }, /^max_slot_duration/, 'max_slot_duration');
@@ -152,7 +152,7 @@ test(row('DEC-244'), async () => {
 test(row('DEC-245'), async () => {
   const { status, body } = await ask({ ...on, provider_ids: '501' });
   expect(status).toBe(200);
-  const { timeZone: timezone } = (await world.api.control('GET', '/api/practice')).body;
+  const { timeZone: timezone } = (await fixture.api.control('GET', '/api/practice')).body;
   expect(body).toStrictEqual({ success: true, results: { availability: expect.any(Array) }, timezone });
   const none = await ask({ ...on, provider_ids: '504' });
   expect(none.body).toStrictEqual({ success: true, results: { availability: [] }, timezone });
@@ -173,30 +173,30 @@ test(row('DEC-246'), async () => {
       timezone_abbr: 'EDT',
     });
   }
-  const durations = (await offersOf(world, '502', monday)).map(({ duration_string }) => duration_string);
+  const durations = (await availabilityOf(fixture, '502', monday)).map(({ duration_string }) => duration_string);
   expect(durations).toStrictEqual(['2h 20min', '1h']);
-  const [winter] = await offersOf(world, '503', daysAfter(monday, 28 * 7));
+  const [winter] = await availabilityOf(fixture, '503', daysAfter(monday, 28 * 7));
   expect(winter.timezone_abbr).toBe('EST');
 });
 
 test(row('DEC-247'), async () => {
-  const [provider] = await clinicRows(world, 'providers', { providerId: '502' });
-  const [facility] = await clinicRows(world, 'facilities', { facilityId: '12' });
-  const [offer] = await offersOf(world, '502', monday);
+  const [provider] = await clinicRows(fixture, 'providers', { providerId: '502' });
+  const [facility] = await clinicRows(fixture, 'facilities', { facilityId: '12' });
+  const [offer] = await availabilityOf(fixture, '502', monday);
   expect(offer).toMatchObject({
     provider_id: '502',
     provider_name: provider.displayName,
     facility_id: '12',
     facility_name: facility.name,
   });
-  expect(await offersOf(world, '503', monday)).toMatchObject([{ facility_id: null, facility_name: null }]);
+  expect(await availabilityOf(fixture, '503', monday)).toMatchObject([{ facility_id: null, facility_name: null }]);
 });
 
 test(row('DEC-248'), async () => {
-  for (const offer of await offersOf(world, '501', monday)) {
+  for (const offer of await availabilityOf(fixture, '501', monday)) {
     expect(offer).toMatchObject({ visit_type: 'all', available_appointments: null, max_visits: null });
   }
-  expect(await offersOf(world, '501', monday, { calculation_method: 'slots' })).toMatchObject([
+  expect(await availabilityOf(fixture, '501', monday, { calculation_method: 'slots' })).toMatchObject([
     { visit_type: 'NP', available_appointments: 2, max_visits: 2 },
     { visit_type: 'FU', available_appointments: 1, max_visits: 2 },
   ]);

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
+import { expectApiError } from '../../api/support.ts';
 import { openOperator } from '../../harness/operator.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import {
   askAvailability,
+  availabilityOf,
   daysAfter,
   monday,
   mondays,
-  offersOf,
   patchProvider,
   shift,
   spans,
@@ -16,7 +16,7 @@ import {
 } from '../providers/schedules.ts';
 import { addClinicRow, type Row } from '../support/emrRecords.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 const at_main = { facility_id: '11' };
 const rule = (start: string, end: string, total_visits: number, visit_type_id: string) => ({
   start_time: `${start}:00`,
@@ -26,7 +26,7 @@ const rule = (start: string, end: string, total_visits: number, visit_type_id: s
 });
 
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await startSandbox({ small: true });
   const visit_type_rules = [rule('09:00', '10:00', 2, 'NP'), rule('10:00', '12:00', 3, 'FU')];
   const quotas = { ...at_main, visit_type_rules: [...visit_type_rules, rule('13:00', '14:00', 1, 'OV')] };
   const every_day = ['Monday', 'Tuesday'].map((day) => ({ day, shifts: [shift('09:00', '12:00', at_main)] }));
@@ -38,7 +38,7 @@ beforeAll(async () => {
     ['506', []],
     ['507', [{ day: 'Tuesday', shifts: [shift('09:00', '10:00')] }]],
   ] as const) {
-    expect((await patchProvider(world, ehr_id, { hours })).status).toBe(200);
+    expect((await patchProvider(fixture, ehr_id, { hours })).status).toBe(200);
   }
   for (const [providerId, time, visitTypeCode, minutes, more = {}] of [
     ['501', '10:00', 'FU', 30],
@@ -55,18 +55,18 @@ beforeAll(async () => {
   ] as [string, string, string, number, object?][]) {
     const startsAt = `${usDay(monday)} ${time}`;
     const visit = { providerId, patientId: '10001', facilityId: '11', startsAt, visitTypeCode, minutes, ...more };
-    await addClinicRow(world, 'appointments', visit);
+    await addClinicRow(fixture, 'appointments', visit);
   }
   const block = { providerId: '501', facilityId: '11', startsAt: `${usDay(monday)} 16:00`, minutes: 30 };
-  await addClinicRow(world, 'blocks', { ...block, reason: 'Meeting' });
-  await world.api.sync();
+  await addClinicRow(fixture, 'blocks', { ...block, reason: 'Meeting' });
+  await fixture.api.sync();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 type Query = Record<string, string>;
 const free = async (ehr_id: string, query: Query = {}, date = monday) =>
-  spans(await offersOf(world, ehr_id, date, query));
-const ask = (query: Query) => askAvailability(world, { start_date: monday, end_date: monday, ...query });
+  spans(await availabilityOf(fixture, ehr_id, date, query));
+const ask = (query: Query) => askAvailability(fixture, { start_date: monday, end_date: monday, ...query });
 
 /** What is left of provider 501's Monday. */
 const gaps = ['09:00–10:00', '10:30–12:00', '13:00–14:00', '15:00–16:00', '16:30–17:00'];
@@ -76,7 +76,7 @@ test(row('DEC-250'), async () => {
 });
 
 test(row('DEC-251'), async () => {
-  const slots = await offersOf(world, '502', monday, { calculation_method: 'slots' });
+  const slots = await availabilityOf(fixture, '502', monday, { calculation_method: 'slots' });
   const told = slots.map(({ visit_type, available_appointments, max_visits }) => [
     visit_type,
     available_appointments,
@@ -100,8 +100,8 @@ test(row('DEC-252'), async () => {
 });
 
 test(row('DEC-253'), async () => {
-  const answer = await ask({ calculation_method: 'equal_slots' });
-  expectRefusal(answer, 400, 'Missing required field: max_slot_duration', 'max_slot_duration');
+  const response = await ask({ calculation_method: 'equal_slots' });
+  expectApiError(response, 400, 'Missing required field: max_slot_duration', 'max_slot_duration');
   expect((await ask({ calculation_method: 'equal_slots', max_slot_duration: '1' })).status).toBe(200);
   for (const calculation_method of ['gaps', 'slots']) expect((await ask({ calculation_method })).status).toBe(200);
 });
@@ -147,8 +147,8 @@ test(row('DEC-256'), async () => {
 
 test(row('DEC-257'), async () => {
   const message = 'daily_appointment_limit and daily_limit_type must be used together';
-  expectRefusal(await ask({ daily_appointment_limit: '3' }), 400, message, 'daily_limit_type');
-  expectRefusal(await ask({ daily_limit_type: 'OV' }), 400, message, 'daily_appointment_limit');
+  expectApiError(await ask({ daily_appointment_limit: '3' }), 400, message, 'daily_limit_type');
+  expectApiError(await ask({ daily_limit_type: 'OV' }), 400, message, 'daily_appointment_limit');
   expect((await ask({ daily_appointment_limit: '3', daily_limit_type: 'OV' })).status).toBe(200);
 });
 
@@ -176,22 +176,22 @@ test(row('DEC-260'), async () => {
 
 test(row('DEC-261'), async () => {
   const week = { start_date: monday, end_date: daysAfter(monday, 6), provider_ids: '506', ...fallback };
-  const offers: Row[] = (await askAvailability(world, week)).body.results.availability;
+  const offers: Row[] = (await askAvailability(fixture, week)).body.results.availability;
   expect(offers.map(({ day_of_week }) => day_of_week)).toStrictEqual([1, 2, 3, 4, 5]);
   expect(new Set(spans(offers))).toStrictEqual(new Set(['09:00–17:00']));
   const set = async (hours: unknown) => {
-    const operator = await openOperator(world);
-    const [{ id } = { id: '' }] = await world.owner<{ id: string }[]>`SELECT id FROM organizations`;
+    const operator = await openOperator(fixture);
+    const [{ id } = { id: '' }] = await fixture.owner<{ id: string }[]>`SELECT id FROM organizations`;
     expect((await operator.patch(`clients/{client}/organizations/${id}/default-hours`, { hours })).status).toBe(200);
   };
   await set([{ day: 'Tuesday', shifts: [shift('07:30', '11:00')] }]);
-  const set_offers: Row[] = (await askAvailability(world, week)).body.results.availability;
+  const set_offers: Row[] = (await askAvailability(fixture, week)).body.results.availability;
   expect(set_offers.map(({ day_of_week }) => day_of_week)).toStrictEqual([2]);
   expect(spans(set_offers)).toStrictEqual(['07:30–11:00']);
   // Who has hours keeps to them.
   expect(await free('507', fallback, daysAfter(monday, 1))).toStrictEqual(['09:00–10:00']);
   await set(null);
-  expect((await askAvailability(world, week)).body.results.availability).toStrictEqual(offers);
+  expect((await askAvailability(fixture, week)).body.results.availability).toStrictEqual(offers);
 });
 
 test(row('DEC-262'), async () => {
@@ -203,6 +203,6 @@ test(row('DEC-262'), async () => {
     expect(body.results.availability.at(-1).date).toBe(daysAfter(monday, days));
   }
   for (const days of [93, 400]) {
-    expectRefusal(await span(days), 400, /^end_date must be at most 92 days after start_date$/, 'end_date');
+    expectApiError(await span(days), 400, /^end_date must be at most 92 days after start_date$/, 'end_date');
   }
 });

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
-import type { Answer } from '../../harness/api.ts';
+import { expectApiError } from '../../api/support.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { countRows, endPauses, setFault } from '../../journeys/journey.ts';
 import { addClinicRow, clinicRows, type Row } from '../support/emrRecords.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await startSandbox({ small: true });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 /** Far enough ahead for the seed to hold nothing there; in July, when New York is four hours behind UTC. */
 const year = new Date().getUTCFullYear() + 2;
@@ -21,25 +21,30 @@ type Fields = Record<string, unknown>;
 
 /** Every test books at an hour of its own: `undefined` leaves a field out. */
 const book = (fields: Fields = {}) => {
-  const { patient_mrn: mrn, location_id: location, provider_id: provider } = world.sandbox.example;
+  const { patient_mrn: mrn, location_id: location, provider_id: provider } = fixture.sandbox.example;
   const body = { mrn, location, provider, type: 'FU', datetime: `${day}T07:00:00-04:00`, ...fields };
-  return world.api.call('POST', '/v1/appointments', { body });
+  return fixture.api.call('POST', '/v1/appointments', { body });
 };
 
 /** What came of a booking: its event, and the appointment in the clinic's schedule if there is one. */
-async function outcome(accepted: Answer): Promise<{ event: Row; booked: Row }> {
+async function outcome(accepted: ApiResponse): Promise<{ event: Row; booked: Row }> {
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
-  const event = await world.api.untilEvent(accepted.body.job_id);
+  const event = await fixture.api.untilEvent(accepted.body.job_id);
   const appointmentId = event.data.ehr_appointment_id;
-  const [booked] = appointmentId === undefined ? [] : await clinicRows(world, 'appointments', { appointmentId });
+  const [booked] = appointmentId === undefined ? [] : await clinicRows(fixture, 'appointments', { appointmentId });
   return { event, booked };
 }
 
 /** Refuses and does nothing else: no job, no event, no write to the clinic. */
-async function expectRefused(fields: Fields, status: number, message: string | RegExp, field: string): Promise<void> {
-  const before = { rows: await countRows(world.owner), writes: (await world.api.ledger()).length };
-  expectRefusal(await book(fields), status, message, field);
-  expect({ rows: await countRows(world.owner), writes: (await world.api.ledger()).length }).toStrictEqual(before);
+async function expectRequestRejected(
+  fields: Fields,
+  status: number,
+  message: string | RegExp,
+  field: string,
+): Promise<void> {
+  const before = { rows: await countRows(fixture.owner), writes: (await fixture.api.ledger()).length };
+  expectApiError(await book(fields), status, message, field);
+  expect({ rows: await countRows(fixture.owner), writes: (await fixture.api.ledger()).length }).toStrictEqual(before);
 }
 
 const by_date = { datetime: undefined, date: day, time: '8:00 am' };
@@ -51,7 +56,7 @@ test(row('APT-20'), async () => {
   expect(booked).toMatchObject({ patientId: '10042', facilityId: '12', providerId: '503', visitTypeCode: 'OV' });
   for (const field of Object.keys(asked)) {
     for (const value of [503, true, ['503']]) {
-      await expectRefused({ [field]: value }, 400, `${field} must be a string`, field);
+      await expectRequestRejected({ [field]: value }, 400, `${field} must be a string`, field);
     }
   }
 });
@@ -63,52 +68,52 @@ test(row('APT-21'), async () => {
   }
   const rule = 'datetime must be a date and time with offset, in ISO 8601';
   for (const datetime of [`${day}T10:05:00`, `${day} 10:05`, day, 'tomorrow', `${year}-02-30T10:05:00Z`]) {
-    await expectRefused({ datetime }, 400, rule, 'datetime');
+    await expectRequestRejected({ datetime }, 400, rule, 'datetime');
   }
-  await expectRefused({ datetime: 1_900_000_000 }, 400, 'datetime must be a string', 'datetime');
+  await expectRequestRejected({ datetime: 1_900_000_000 }, 400, 'datetime must be a string', 'datetime');
 });
 
 test(row('APT-22'), async () => {
-  const { providers } = (await world.api.call('GET', '/v1/providers')).body;
+  const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
   const provider = providers.find((each: Row) => each.ehr_id === '504');
   const { booked } = await outcome(await book({ provider: provider.ehr_id, datetime: `${day}T11:00:00-04:00` }));
   expect(booked.providerId).toBe('504');
   const message = `Provider with EMR ID '${provider.id}' not found.`;
-  await expectRefused({ provider: provider.id }, 404, message, 'provider');
+  await expectRequestRejected({ provider: provider.id }, 404, message, 'provider');
 });
 
 test(row('APT-23'), async () => {
-  // The clinic is out of order, and the answer does not wait for it.
-  await setFault(world.api, 'create_appointment', 'error_500', { times: 1000 });
+  // The clinic is out of order, and the response does not wait for it.
+  await setFault(fixture.api, 'create_appointment', 'error_500', { times: 1000 });
   const { status, body } = await book({ datetime: `${day}T12:00:00-04:00` });
   expect(status).toBe(200);
   expect(body).toMatchObject({
     success: true,
     data: { appointment_id: expect.stringMatching(/^[0-9a-f]{32}$/), job_id: expect.any(Number) },
   });
-  const polled = await world.api.call('GET', `/v1/webhook-events?job_id=${body.data.job_id}`);
+  const polled = await fixture.api.call('GET', `/v1/webhook-events?job_id=${body.data.job_id}`);
   expect(polled.body.webhook_events).toStrictEqual([]);
-  await world.api.control('DELETE', '/control/faults');
-  await endPauses(world.owner);
-  const event = await world.api.untilEvent(body.data.job_id);
+  await fixture.api.control('DELETE', '/control/faults');
+  await endPauses(fixture.owner);
+  const event = await fixture.api.untilEvent(body.data.job_id);
   expect(event.data.appointment_id).toBe(body.data.appointment_id);
 });
 
 test(row('APT-24'), async () => {
   const { body } = await book({ datetime: `${day}T13:00:00-04:00` });
-  const event = await world.api.untilEvent(body.job_id);
+  const event = await fixture.api.untilEvent(body.job_id);
   expect(event).toMatchObject({ event_type: 'appointment.created', job_id: String(body.job_id) });
   const appointmentId = event.data.ehr_appointment_id;
-  expect(await clinicRows(world, 'appointments', { appointmentId })).toMatchObject([{ startsAt: `${us_day} 13:00` }]);
+  expect(await clinicRows(fixture, 'appointments', { appointmentId })).toMatchObject([{ startsAt: `${us_day} 13:00` }]);
 });
 
 test(row('DEC-225'), async () => {
   for (const field of ['mrn', 'location', 'provider', 'type']) {
-    await expectRefused({ [field]: undefined }, 400, `Missing required field: ${field}`, field);
+    await expectRequestRejected({ [field]: undefined }, 400, `Missing required field: ${field}`, field);
   }
-  await expectRefused({ location: 'x' }, 404, "Location with EMR ID 'x' not found.", 'location');
-  await expectRefused({ provider: 'x' }, 404, "Provider with EMR ID 'x' not found.", 'provider');
-  const codes = (await clinicRows(world, 'visit-types')).map(({ code }) => code);
+  await expectRequestRejected({ location: 'x' }, 404, "Location with EMR ID 'x' not found.", 'location');
+  await expectRequestRejected({ provider: 'x' }, 404, "Provider with EMR ID 'x' not found.", 'provider');
+  const codes = (await clinicRows(fixture, 'visit-types')).map(({ code }) => code);
   const { booked } = await outcome(await book({ type: codes[0], datetime: `${day}T14:00:00-04:00` }));
   expect(booked.visitTypeCode).toBe(codes[0]);
 });
@@ -117,11 +122,11 @@ test(row('DEC-226'), async () => {
   const one = await outcome(await book({ datetime: `${day}T19:00:00Z` }));
   const two = await outcome(await book({ datetime: undefined, date: day, time: '3:00 pm' }));
   expect([one.booked.startsAt, two.booked.startsAt]).toStrictEqual([`${us_day} 15:00`, `${us_day} 15:00`]);
-  await expectRefused({ datetime: undefined }, 400, 'Missing required field: datetime', 'datetime');
-  await expectRefused({ ...by_date, time: undefined }, 400, 'Missing required field: time', 'time');
-  await expectRefused({ ...by_date, date: undefined }, 400, 'Missing required field: date', 'date');
+  await expectRequestRejected({ datetime: undefined }, 400, 'Missing required field: datetime', 'datetime');
+  await expectRequestRejected({ ...by_date, time: undefined }, 400, 'Missing required field: time', 'time');
+  await expectRequestRejected({ ...by_date, date: undefined }, 400, 'Missing required field: date', 'date');
   const both = { ...by_date, datetime: `${day}T08:00:00-04:00` };
-  await expectRefused(both, 400, 'Send either datetime or date and time, not both', 'datetime');
+  await expectRequestRejected(both, 400, 'Send either datetime or date and time, not both', 'datetime');
 });
 
 test(row('DEC-227'), async () => {
@@ -135,10 +140,10 @@ test(row('DEC-227'), async () => {
     expect(booked.startsAt).toBe(`${us_day} ${clock}`);
   }
   for (const date of [us_day, `${year}-7-9`, `${year}-02-30`, `${day}T00:00:00`, 'today']) {
-    await expectRefused({ ...by_date, date }, 400, /^date must be a date/, 'date');
+    await expectRequestRejected({ ...by_date, date }, 400, /^date must be a date/, 'date');
   }
   for (const time of ['16:05', '13:00 pm', '0:30 am', '4 pm', '4:60 pm', '4:05']) {
-    await expectRefused({ ...by_date, time }, 400, 'time must be a time in the form h:mm am', 'time');
+    await expectRequestRejected({ ...by_date, time }, 400, 'time must be a time in the form h:mm am', 'time');
   }
 });
 
@@ -150,10 +155,10 @@ test(row('DEC-228'), async () => {
   const plain = await outcome(await book({ datetime }));
   expect(plain.booked).toMatchObject({ secondaryProviderId: null, note: null, reason: null });
   for (const field of Object.keys(more)) {
-    await expectRefused({ [field]: 5 }, 400, `${field} must be a string`, field);
+    await expectRequestRejected({ [field]: 5 }, 400, `${field} must be a string`, field);
   }
   const message = "Provider with EMR ID 'x' not found.";
-  await expectRefused({ secondary_provider: 'x' }, 404, message, 'secondary_provider');
+  await expectRequestRejected({ secondary_provider: 'x' }, 404, message, 'secondary_provider');
 });
 
 test(row('DEC-229'), async () => {
@@ -162,9 +167,9 @@ test(row('DEC-229'), async () => {
     expect((await outcome(await book({ datetime, duration }))).booked.minutes).toBe(Number(duration));
   }
   for (const duration of ['0', '-5', '1.5', '30 min', 'half an hour', '']) {
-    await expectRefused({ duration }, 400, 'duration must be minutes, written in digits', 'duration');
+    await expectRequestRejected({ duration }, 400, 'duration must be minutes, written in digits', 'duration');
   }
-  await expectRefused({ duration: 30 }, 400, 'duration must be a string', 'duration');
+  await expectRequestRejected({ duration: 30 }, 400, 'duration must be a string', 'duration');
 });
 
 test(row('DEC-230'), async () => {
@@ -178,7 +183,7 @@ test(row('DEC-230'), async () => {
   expect(prevented.event.event_type).toBe('appointment.failed');
   for (const field of ['new_patient', 'prevent_double_booking']) {
     for (const value of ['yes', 'TRUE', '1', true]) {
-      await expectRefused({ [field]: value }, 400, `${field} must be one of: true, false`, field);
+      await expectRequestRejected({ [field]: value }, 400, `${field} must be one of: true, false`, field);
     }
   }
 });
@@ -186,11 +191,11 @@ test(row('DEC-230'), async () => {
 test(row('DEC-231'), async () => {
   const accepted = await book({ datetime: `${day}T20:00:00-04:00`, secondary_provider: '502' });
   const { event, booked } = await outcome(accepted);
-  const [provider] = await clinicRows(world, 'providers', { providerId: booked.providerId });
+  const [provider] = await clinicRows(fixture, 'providers', { providerId: booked.providerId });
   const data = {
     appointment_id: accepted.body.appointment_id,
     ehr_appointment_id: booked.appointmentId,
-    mrn: world.sandbox.example.patient_mrn,
+    mrn: fixture.sandbox.example.patient_mrn,
     date_time: `${day}T20:00:00-04:00`,
     timezone: 'America/New_York',
     provider_id: booked.providerId,
@@ -213,14 +218,19 @@ test(row('DEC-232'), async () => {
     failure_reason,
     reasons: [{ code: expect.stringMatching(/^[a-z_]+$/), description: failure_reason }],
   });
-  const written = await world.api.ledger();
+  const written = await fixture.api.ledger();
   expect(written.filter(({ marker }) => marker.startsWith(accepted.body.appointment_id))).toStrictEqual([]);
 });
 
 test(row('DEC-233'), async () => {
   const taken = { datetime: `${day}T22:00:00-04:00`, provider: '506', duration: '20' };
   const first = await outcome(await book(taken));
-  await addClinicRow(world, 'blocks', { providerId: '507', startsAt: `${us_day} 22:00`, minutes: 60, reason: 'Away' });
+  await addClinicRow(fixture, 'blocks', {
+    providerId: '507',
+    startsAt: `${us_day} 22:00`,
+    minutes: 60,
+    reason: 'Away',
+  });
   for (const [provider, conflict_type, named] of [
     ['506', 'appointment', first.booked.appointmentId],
     ['507', 'block', 'Away'],

@@ -2,21 +2,21 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { clinicRows, isoDay, type Row } from '../support/emrRecords.ts';
-import { fileWholeClaim, wholeClaim } from './completeClaim.ts';
+import { addCompleteClaim, completeClaim } from './completeClaim.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let started: number;
 /** The claim of which the clinic knows everything, and a thousand as they come. */
-let whole: Awaited<ReturnType<typeof fileWholeClaim>>;
+let whole: Awaited<ReturnType<typeof addCompleteClaim>>;
 /** What the clinic has, by its id. */
 let filed: Map<string, Row>;
 beforeAll(async () => {
   started = Date.now();
-  world = await startSandbox();
-  whole = await fileWholeClaim(world);
-  filed = new Map((await clinicRows(world, 'claims')).map((row) => [row.claimId, row]));
+  fixture = await startSandbox({ small: true });
+  whole = await addCompleteClaim(fixture);
+  filed = new Map((await clinicRows(fixture, 'claims')).map((row) => [row.claimId, row]));
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const date = /^\d{4}-\d{2}-\d{2}$/;
 
@@ -133,7 +133,7 @@ test(row('CLM-15'), () => {
 });
 
 test(row('CLM-45'), async () => {
-  const { status, body } = await world.api.call('GET', '/v1/claims');
+  const { status, body } = await fixture.api.call('GET', '/v1/claims');
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, claims: expect.any(Array), pagination: expect.any(Object) });
   expect(body.claims[0]).toStrictEqual(whole.claim);
@@ -148,5 +148,5 @@ test(row('DEC-266'), () => {
     for (const amount of Object.values(amounts)) expect(amount).toMatch(/^-?\d+\.\d{2}$/);
     expect(Number(amounts.total_payment)).toBe(claim.total_payment);
   }
-  expect(whole.claim.balances.balance).toBe(wholeClaim.balances.balance);
+  expect(whole.claim.balances.balance).toBe(completeClaim.balances.balance);
 });

@@ -1,8 +1,8 @@
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { addClinicRow, type Row } from '../support/emrRecords.ts';
 
-/** A claim of which the clinic knows everything: no field of it is empty, so each must come through. */
-export const wholeClaim = {
+/** A claim in which no field is empty, so that each must be passed on. */
+export const completeClaim = {
   appointmentId: '400001',
   serviceDate: '01/31/2031',
   claimDate: '02/01/2031',
@@ -112,11 +112,13 @@ export const wholeClaim = {
   ],
 };
 
-/** The clinic files the whole claim; given is how the service answers it, beside a thousand of the seeded ones. */
-export async function fileWholeClaim(world: TestSandbox): Promise<{ emr_claim_id: string; claim: Row; claims: Row[] }> {
-  const { claimId } = await addClinicRow(world, 'claims', wholeClaim);
-  await world.api.sync();
-  const { body } = await world.api.call('GET', '/v1/claims?page_size=1000');
+/** Adds the complete claim in Larkspur, syncs, and returns it as the service lists it, with the other claims. */
+export async function addCompleteClaim(
+  fixture: TestSandbox,
+): Promise<{ emr_claim_id: string; claim: Row; claims: Row[] }> {
+  const { claimId } = await addClinicRow(fixture, 'claims', completeClaim);
+  await fixture.api.sync();
+  const { body } = await fixture.api.call('GET', '/v1/claims?page_size=1000');
   const claim = body.claims.find((each: Row) => each.emr_claim_id === claimId);
   if (!claim) throw new Error('The claim that was filed is not listed.');
   return { emr_claim_id: claimId, claim, claims: body.claims };

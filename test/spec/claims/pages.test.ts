@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
+import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { clinicRows, isoDay, type Row } from '../support/emrRecords.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** What the clinic has filed. */
 let filed: { id: string; day: string; mrn: string; status: string }[];
 /** Three days of service that follow each other among those there are. */
 let days: [before: string, day: string, after: string];
 beforeAll(async () => {
-  world = await startSandbox();
-  filed = (await clinicRows(world, 'claims')).map((row) => ({
+  fixture = await startSandbox();
+  filed = (await clinicRows(fixture, 'claims')).map((row) => ({
     id: row.claimId,
     day: isoDay(row.serviceDate),
     mrn: row.mrn,
@@ -21,9 +21,9 @@ beforeAll(async () => {
   const [before = '', day = '', after = ''] = all.slice(100);
   days = [before, day, after];
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-const get = (query: string) => world.api.call('GET', `/v1/claims?${query}`);
+const get = (query: string) => fixture.api.call('GET', `/v1/claims?${query}`);
 
 /** The EMR ids of every claim that a query finds, over all of its pages. */
 async function found(query: string): Promise<string[]> {
@@ -50,7 +50,7 @@ test(row('CLM-40'), async () => {
   expect(await found(`start_date=${before}&end_date=${before}`)).not.toStrictEqual([]);
   expect(await found(`start_date=${after}`)).toStrictEqual(filedWhere((claim) => claim.day > day));
   for (const other of [day.replaceAll('-', '/'), `${day}T00:00:00Z`, '2026-02-30']) {
-    expectRefusal(await get(`start_date=${other}`), 400, /^start_date must be/, 'start_date');
+    expectApiError(await get(`start_date=${other}`), 400, /^start_date must be/, 'start_date');
   }
 });
 
@@ -62,12 +62,12 @@ test(row('CLM-41'), async () => {
     filedWhere((claim) => days.includes(claim.day)),
   );
   for (const other of [day.replaceAll('-', '/'), `${day}T00:00:00Z`, '2026-02-30']) {
-    expectRefusal(await get(`end_date=${other}`), 400, /^end_date must be/, 'end_date');
+    expectApiError(await get(`end_date=${other}`), 400, /^end_date must be/, 'end_date');
   }
 });
 
 test(row('CLM-42'), async () => {
-  const { patient_mrn } = world.sandbox.example;
+  const { patient_mrn } = fixture.sandbox.example;
   expect(await found(`patient_mrn=${patient_mrn}`)).toStrictEqual(filedWhere(({ mrn }) => mrn === patient_mrn));
   expect(await found(`patient_mrn=${patient_mrn.slice(0, -1)}`)).toStrictEqual([]);
 });
@@ -114,7 +114,7 @@ test(row('CLM-46'), async () => {
 });
 
 test(row('DEC-263'), async () => {
-  const { patient_mrn } = world.sandbox.example;
+  const { patient_mrn } = fixture.sandbox.example;
   const own = filed.filter(({ mrn }) => mrn === patient_mrn).sort((a, b) => a.day.localeCompare(b.day));
   const [first, , , fourth] = own;
   if (!first || !fourth) throw new Error('The example patient has too few claims.');
@@ -138,9 +138,9 @@ test(row('DEC-264'), async () => {
   for (const page_size of [999, 1000]) {
     expect((await get(`page_size=${page_size}`)).body.claims).toHaveLength(page_size);
   }
-  expectRefusal(await get('page_size=1001'), 400, /^page_size .*1000/, 'page_size');
-  expectRefusal(await get('page_size=0'), 400, /^page_size /, 'page_size');
-  expectRefusal(await get('page=0'), 400, /^page /, 'page');
+  expectApiError(await get('page_size=1001'), 400, /^page_size .*1000/, 'page_size');
+  expectApiError(await get('page_size=0'), 400, /^page_size /, 'page_size');
+  expectApiError(await get('page=0'), 400, /^page /, 'page');
 });
 
 test(row('DEC-265'), async () => {

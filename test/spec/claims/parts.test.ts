@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { expectTexts, type Row } from '../support/emrRecords.ts';
-import { fileWholeClaim } from './completeClaim.ts';
+import { addCompleteClaim } from './completeClaim.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** The parts of the claim of which the clinic knows everything. */
 let insurance: Row;
 let line: Row;
@@ -16,14 +16,14 @@ let insurances: Row[];
 let lines: Row[];
 let payments: Row[];
 beforeAll(async () => {
-  world = await startSandbox();
-  ({ claim, claims } = await fileWholeClaim(world));
+  fixture = await startSandbox({ small: true });
+  ({ claim, claims } = await addCompleteClaim(fixture));
   [[insurance], [line], [payment]] = [claim.insurances, claim.line_items, claim.payments];
   insurances = claims.flatMap((each) => each.insurances);
   lines = claims.flatMap((each) => each.line_items);
   payments = claims.flatMap((each) => each.payments);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const date = /^\d{4}-\d{2}-\d{2}$/;
 

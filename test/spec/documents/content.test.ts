@@ -1,25 +1,25 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
-import type { Answer } from '../../harness/api.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { expectApiError } from '../../api/support.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { documents, pdfOf } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { type Chart, countRows, openChart } from '../../journeys/journey.ts';
 import type { Row } from '../support/emrRecords.ts';
 import { type DocumentForm, documentForm } from './documentForm.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let form: DocumentForm;
 let chart: Chart;
 beforeAll(async () => {
-  world = await startSandbox();
-  form = documentForm(world);
-  chart = await openChart(world.sandbox, world.api);
+  fixture = await sharedSandbox();
+  form = documentForm(fixture);
+  chart = await openChart(fixture.sandbox, fixture.api);
 });
-afterAll(() => world.close());
 
 /** The document in the chart of the example patient, in a folder that only one test uses. */
-async function filed(folder_name: string, accepted: Answer): Promise<Row> {
+async function filed(folder_name: string, accepted: ApiResponse): Promise<Row> {
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
   expect((await form.untilEvent(accepted.body.document_id)).event_type).toBe('document.uploaded');
   const rows = await chart.list('10001', 'documents');
@@ -29,26 +29,26 @@ async function filed(folder_name: string, accepted: Answer): Promise<Row> {
 }
 
 /** What a file is called and declared to be, which proves nothing. */
-async function uploadAs(name: string, type: string, content: Buffer, folder_name: string): Promise<Answer> {
-  const { client_id, client_secret, access_token, base_url, example } = world.sandbox;
+async function uploadAs(name: string, type: string, content: Buffer, folder_name: string): Promise<ApiResponse> {
+  const { client_id, client_secret, access_token, base_url, example } = fixture.sandbox;
   const body = new FormData();
   body.set('folder_name', folder_name);
   body.set('patient_mrn', example.patient_mrn);
   body.set('document', new Blob([new Uint8Array(content)], { type }), name);
   const headers = { client_id, client_secret, access_token };
-  const answer = await fetch(`${base_url}/v1/documents`, { method: 'POST', headers, body });
-  return { status: answer.status, headers: answer.headers, body: await answer.json() };
+  const response = await fetch(`${base_url}/v1/documents`, { method: 'POST', headers, body });
+  return { status: response.status, headers: response.headers, body: await response.json() };
 }
 
 /** Refuses and does nothing else: nothing is stored, nothing is sent to the clinic. */
-async function expectRefused(send: () => Promise<Answer>, status: number, message: RegExp, field: string) {
+async function expectRequestRejected(send: () => Promise<ApiResponse>, status: number, message: RegExp, field: string) {
   const state = async () => [
-    await countRows(world.owner),
-    (await world.owner`SELECT FROM uploads`).length,
-    (await world.api.ledger()).length,
+    await countRows(fixture.owner),
+    (await fixture.owner`SELECT FROM uploads`).length,
+    (await fixture.api.ledger()).length,
   ];
   const before = await state();
-  expectRefusal(await send(), status, message, field);
+  expectApiError(await send(), status, message, field);
   expect(await state()).toStrictEqual(before);
 }
 
@@ -71,7 +71,7 @@ test(row('DEC-270'), async () => {
     [documents.jpeg.subarray(0, 20), 'scan.jpg', 'image/jpeg'],
     [Buffer.concat([documents.pdf, Buffer.from('<script>')]), 'scan.pdf', 'application/pdf'],
   ] as const) {
-    await expectRefused(() => uploadAs(name, type, content, 'Sniffed/no'), 415, /PDF, JPEG or PNG/, 'document');
+    await expectRequestRejected(() => uploadAs(name, type, content, 'Sniffed/no'), 415, /PDF, JPEG or PNG/, 'document');
   }
 });
 
@@ -82,7 +82,7 @@ test(row('DEC-271'), async () => {
     expect(document.sizeBytes).toBe(bytes);
   }
   for (const bytes of [5_242_881, 6_000_000]) {
-    await expectRefused(() => form.upload({}, pdfOf(bytes)), 413, /5 MB/, 'document');
+    await expectRequestRejected(() => form.upload({}, pdfOf(bytes)), 413, /5 MB/, 'document');
   }
 });
 
@@ -91,7 +91,12 @@ test(row('DEC-272'), async () => {
   const tiff = Buffer.from([0x49, 0x49, 0x2a, 0x00, 8, 0, 0, 0]);
   const others = [gif, tiff, 'PK\u0003\u0004', '<svg xmlns="http://www.w3.org/2000/svg"/>', 'Dear doctor,', '\0'];
   for (const content of others) {
-    await expectRefused(() => form.upload({}, Buffer.from(content as string)), 415, /PDF, JPEG or PNG/, 'document');
+    await expectRequestRejected(
+      () => form.upload({}, Buffer.from(content as string)),
+      415,
+      /PDF, JPEG or PNG/,
+      'document',
+    );
   }
   for (const [kind, content] of Object.entries(documents)) {
     const folder_name = `Kinds/${kind}`;
@@ -111,7 +116,7 @@ test(row('DEC-273'), async () => {
   }
   for (const field of ['is_reviewed', 'is_high_priority']) {
     for (const value of ['yes', 'TRUE', '1', '']) {
-      await expectRefused(() => form.upload({ [field]: value }), 400, new RegExp(`^${field} must be`), field);
+      await expectRequestRejected(() => form.upload({ [field]: value }), 400, new RegExp(`^${field} must be`), field);
     }
   }
 });
@@ -134,7 +139,7 @@ test(row('DEC-275'), async () => {
   const [good, bad] = [await form.upload(), await form.upload({ patient_mrn: 'LK999999' })];
   await Promise.all([good, bad].map(({ body }) => form.untilEvent(body.document_id)));
   const found = async (event_type: string) => {
-    const { body } = await world.api.call('GET', `/v1/webhook-events?event_type=${event_type}&page_size=100`);
+    const { body } = await fixture.api.call('GET', `/v1/webhook-events?event_type=${event_type}&page_size=100`);
     return body.webhook_events.map(({ data }: Row) => data.document_id);
   };
   const [uploaded, failed] = [await found('document.uploaded'), await found('document.upload_failed')];

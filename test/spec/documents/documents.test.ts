@@ -1,48 +1,48 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { documents, pdfOf } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { type Chart, openChart, patient, setFault } from '../../journeys/journey.ts';
-import { expectNothingDone } from '../support/expectErrors.ts';
+import { expectRejected } from '../support/expectErrors.ts';
 import { type DocumentForm, documentForm } from './documentForm.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let chart: Chart;
 let form: DocumentForm;
 beforeAll(async () => {
-  world = await startSandbox();
-  chart = await openChart(world.sandbox, world.api);
-  form = documentForm(world);
+  fixture = await sharedSandbox();
+  chart = await openChart(fixture.sandbox, fixture.api);
+  form = documentForm(fixture);
 });
-afterAll(() => world.close());
 
 const { mrn, ehr_id } = patient(1);
 
 /** Uploads, and gives the document as the chart has it. */
 async function filed(fields: Record<string, string | undefined> = {}, content: Buffer = documents.pdf) {
   const before = await chart.list(ehr_id, 'documents');
-  const answer = await form.upload(fields, content);
-  expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-  const event = await form.untilEvent(answer.body.document_id);
+  const response = await form.upload(fields, content);
+  expect(response.status, JSON.stringify(response.body)).toBe(200);
+  const event = await form.untilEvent(response.body.document_id);
   expect(event.event_type).toBe('document.uploaded');
   const known = before.map(({ documentId }) => documentId);
   const added = (await chart.list(ehr_id, 'documents')).filter(({ documentId }) => !known.includes(documentId));
   expect(added).toHaveLength(1);
-  return { ...added[0], accepted: answer.body, event };
+  return { ...added[0], accepted: response.body, event };
 }
 
-async function expectRefused(
+async function expectRequestRejected(
   fields: Record<string, string | undefined>,
   refused: { status?: number; message: string | RegExp; field: string },
   content: Buffer | null = documents.pdf,
 ): Promise<void> {
-  await expectNothingDone(world, () => form.upload(fields, content), refused);
-  expect(await world.owner`SELECT FROM uploads`).toHaveLength(0);
+  await expectRejected(fixture, () => form.upload(fields, content), refused);
+  expect(await fixture.owner`SELECT FROM uploads`).toHaveLength(0);
 }
 
 async function failed(fields: Record<string, string> = {}) {
-  await setFault(world.api, 'upload_document', 'refuse', { reason: 'The folder is locked.' });
+  await setFault(fixture.api, 'upload_document', 'refuse', { reason: 'The folder is locked.' });
   const { body } = await form.upload(fields);
   return { accepted: body, event: await form.untilEvent(body.document_id) };
 }
@@ -50,14 +50,17 @@ async function failed(fields: Record<string, string> = {}) {
 test(row('DOC-01'), async () => {
   expect((await filed()).patientId).toBe(ehr_id);
   const body = { folder_name: 'Letters', patient_mrn: mrn, document: documents.pdf.toString('base64') };
-  const as_json = () => world.api.call('POST', '/v1/documents', { body });
-  await expectNothingDone(world, as_json, { status: 415, message: 'Content-Type must be multipart/form-data.' });
+  const as_json = () => fixture.api.call('POST', '/v1/documents', { body });
+  await expectRejected(fixture, as_json, { status: 415, message: 'Content-Type must be multipart/form-data.' });
 });
 
 test(row('DOC-02'), async () => {
   expect((await filed({ folder_name: 'Referrals' })).folderPath).toBe('Referrals');
   for (const folder_name of [undefined, '']) {
-    await expectRefused({ folder_name }, { message: 'Missing required field: folder_name', field: 'folder_name' });
+    await expectRequestRejected(
+      { folder_name },
+      { message: 'Missing required field: folder_name', field: 'folder_name' },
+    );
   }
 });
 
@@ -66,14 +69,17 @@ test(row('DOC-03'), async () => {
   expect(folderPath).toBe('Letters/2026/From hospital');
   expect(event.data.folder_name).toBe('Letters/2026/From hospital');
   for (const folder_name of ['/', 'a//b', '/a', 'a/', '../a', 'a/./b']) {
-    await expectRefused({ folder_name }, { message: /^folder_name must be /, field: 'folder_name' });
+    await expectRequestRejected({ folder_name }, { message: /^folder_name must be /, field: 'folder_name' });
   }
 });
 
 test(row('DOC-04'), async () => {
   expect((await filed({ patient_mrn: mrn })).patientId).toBe(ehr_id);
   for (const patient_mrn of [undefined, '']) {
-    await expectRefused({ patient_mrn }, { message: 'Missing required field: patient_mrn', field: 'patient_mrn' });
+    await expectRequestRejected(
+      { patient_mrn },
+      { message: 'Missing required field: patient_mrn', field: 'patient_mrn' },
+    );
   }
 });
 
@@ -84,19 +90,19 @@ test(row('DOC-05'), async () => {
   const sum = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
   expect(sum(content)).toBe(sum(documents.png));
   const refused = { message: 'Missing required field: document', field: 'document' };
-  await expectRefused({}, refused, null);
-  await expectRefused({ document: 'a text and no file' }, refused, null);
+  await expectRequestRejected({}, refused, null);
+  await expectRequestRejected({ document: 'a text and no file' }, refused, null);
 });
 
 test(row('DOC-06'), async () => {
-  const { body } = await world.api.call('GET', '/v1/staff');
+  const { body } = await fixture.api.call('GET', '/v1/staff');
   const listed: string[] = body.staff.map(({ ehr_id }: { ehr_id: string }) => ehr_id);
   expect(listed).toContain('704');
   expect((await filed({ emr_assigned_to_id: '704' })).assignedTo).toBe('704');
   expect((await filed()).assignedTo).toBeNull();
   expect(listed).not.toContain('799');
   const message = "Staff member with ID '799' not found.";
-  await expectRefused({ emr_assigned_to_id: '799' }, { status: 404, message, field: 'emr_assigned_to_id' });
+  await expectRequestRejected({ emr_assigned_to_id: '799' }, { status: 404, message, field: 'emr_assigned_to_id' });
 });
 
 test(row('DOC-07'), async () => {
@@ -104,7 +110,7 @@ test(row('DOC-07'), async () => {
   expect((await filed({ is_reviewed: 'false' })).reviewedFlag).toBe('N');
   expect((await filed()).reviewedFlag).toBe('N');
   for (const is_reviewed of ['yes', '1', 'TRUE']) {
-    await expectRefused({ is_reviewed }, { message: /^is_reviewed must be /, field: 'is_reviewed' });
+    await expectRequestRejected({ is_reviewed }, { message: /^is_reviewed must be /, field: 'is_reviewed' });
   }
 });
 
@@ -118,7 +124,10 @@ test(row('DOC-09'), async () => {
   expect((await filed({ is_high_priority: 'false' })).priority).toBe('N');
   expect((await filed()).priority).toBe('N');
   for (const is_high_priority of ['yes', '1', 'TRUE']) {
-    await expectRefused({ is_high_priority }, { message: /^is_high_priority must be /, field: 'is_high_priority' });
+    await expectRequestRejected(
+      { is_high_priority },
+      { message: /^is_high_priority must be /, field: 'is_high_priority' },
+    );
   }
 });
 
@@ -148,7 +157,7 @@ test(row('LIM-04'), async () => {
     const notes = '語'.repeat(length);
     expect((await filed({ notes })).notes).toBe(notes);
   }
-  await expectRefused(
+  await expectRequestRejected(
     { notes: '語'.repeat(1001) },
     { message: 'notes exceeds maximum length of 1000 characters', field: 'notes' },
   );
@@ -157,7 +166,7 @@ test(row('LIM-04'), async () => {
 test(row('LIM-05'), async () => {
   for (const bytes of [5_242_879, 5_242_880]) expect((await filed({}, pdfOf(bytes))).sizeBytes).toBe(bytes);
   const refused = { status: 413, message: 'document exceeds the maximum size of 5 MB.', field: 'document' };
-  await expectRefused({}, refused, pdfOf(5_242_881));
+  await expectRequestRejected({}, refused, pdfOf(5_242_881));
 });
 
 test(row('LIM-06'), async () => {
@@ -174,7 +183,7 @@ test(row('LIM-06'), async () => {
     'plain text',
     'RIFF\x00\x00\x00\x00WEBP',
   ];
-  for (const content of others) await expectRefused({}, refused, Buffer.from(content, 'latin1'));
+  for (const content of others) await expectRequestRejected({}, refused, Buffer.from(content, 'latin1'));
 });
 
 test(row('EVT-25'), async () => {
@@ -208,8 +217,8 @@ test(row('EVT-35'), async () => {
 test(row('DEC-300'), async () => {
   const { documentId, templateName } = await filed({ template_name: 'Scanned letter' });
   expect(templateName).toBe('Scanned letter');
-  const { body } = await world.api.callIn({ template_name: 'Telephone call note' });
-  const { emr_encounter_id } = (await world.api.untilEvent(body.job_id)).data;
+  const { body } = await fixture.api.callIn({ template_name: 'Telephone call note' });
+  const { emr_encounter_id } = (await fixture.api.untilEvent(body.job_id)).data;
   expect((await chart.encounter(emr_encounter_id)).templateName).toBe('Telephone call note');
   const screen = await chart.screen(ehr_id);
   const after = (mark: string, end: string) => screen.split(mark)[1]?.split(end)[0];

@@ -1,39 +1,39 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { apiOf, expectRefusal, newClient, type OtherClient } from '../../api/support.ts';
+import { apiOf, expectApiError, newClient, type OtherClient } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { openChart } from '../../journeys/journey.ts';
-import { acceptedWork } from '../support/databaseState.ts';
-import { quietSyncs } from '../support/pauseSyncs.ts';
-import { isRegistration, type Operation, operationsOf } from '../support/publishedOperations.ts';
+import { countAcceptedWork } from '../support/databaseState.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
+import { isWebhookRegistration, type Operation, operationsOf } from '../support/publishedOperations.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let other: OtherClient;
 let v1: Operation[];
 beforeAll(async () => {
-  world = await startSandbox();
-  await quietSyncs(world);
-  other = await newClient(world);
-  v1 = await operationsOf(world.api, '/v1/');
+  fixture = await startSandbox({ small: true });
+  await pauseSyncs(fixture);
+  other = await newClient(fixture);
+  v1 = await operationsOf(fixture.api, '/v1/');
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 type Headers = Record<string, string | null>;
 const no_client = 'Invalid client credentials.';
 const no_token = 'Missing access_token header.';
 const no_user = 'User not found.';
 /** Sends each operation as it stands, with nothing in its body. */
-const send = ({ method, url }: Operation, headers: Headers = {}) => world.api.call(method, url, { headers });
+const send = ({ method, url }: Operation, headers: Headers = {}) => fixture.api.call(method, url, { headers });
 async function expectAllRefused(operations: Operation[], headers: Headers, message: string): Promise<void> {
-  const before = await acceptedWork(world);
-  for (const operation of operations) expectRefusal(await send(operation, headers), 401, message);
-  expect(await acceptedWork(world)).toStrictEqual(before);
+  const before = await countAcceptedWork(fixture);
+  for (const operation of operations) expectApiError(await send(operation, headers), 401, message);
+  expect(await countAcceptedWork(fixture)).toStrictEqual(before);
 }
 
 test(row('AUT-01'), async () => {
   await expectAllRefused(v1, { client_id: null }, no_client);
-  const twin = { client_id: null, 'client-id': world.sandbox.client_id };
-  expect((await world.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
+  const twin = { client_id: null, 'client-id': fixture.sandbox.client_id };
+  expect((await fixture.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
 });
 
 test(row('AUT-02'), async () => {
@@ -41,25 +41,25 @@ test(row('AUT-02'), async () => {
     await expectAllRefused(v1, { client_secret }, no_client);
   }
   await expectAllRefused(v1, { client_secret: null, 'client-secret': 'cs_test_wrong' }, no_client);
-  const twin = { client_secret: null, 'client-secret': world.sandbox.client_secret };
-  expect((await world.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
+  const twin = { client_secret: null, 'client-secret': fixture.sandbox.client_secret };
+  expect((await fixture.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
 });
 
 test(row('AUT-03'), async () => {
-  const others = v1.filter((each) => !isRegistration(each));
+  const others = v1.filter((each) => !isWebhookRegistration(each));
   await expectAllRefused(others, { access_token: null }, no_token);
-  const twin = { access_token: null, 'access-token': world.sandbox.access_token };
-  expect((await world.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
+  const twin = { access_token: null, 'access-token': fixture.sandbox.access_token };
+  expect((await fixture.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
   const headers = { access_token: null };
   const body = { webhook_url: 'http://127.0.0.1:9/hook' };
-  const { webhook_id } = (await world.api.call('POST', '/v1/webhook', { body, headers })).body;
+  const { webhook_id } = (await fixture.api.call('POST', '/v1/webhook', { body, headers })).body;
   for (const [method, path] of [
     ['GET', '/v1/webhook'],
     ['POST', '/v1/webhook/rotate-secret'],
     ['POST', `/v1/webhook/${webhook_id}/rotate-secret`],
     ['DELETE', `/v1/webhook/${webhook_id}`],
   ] as const) {
-    expect((await world.api.call(method, path, { headers })).status, `${method} ${path}`).toBe(200);
+    expect((await fixture.api.call(method, path, { headers })).status, `${method} ${path}`).toBe(200);
   }
 });
 
@@ -69,23 +69,23 @@ test(row('AUT-04'), async () => {
     // What is asked for may be unknown or incomplete; who asks is not in question.
     expect([200, 400, 404, 415], `${operation.method} ${operation.path}`).toContain(status);
   }
-  const { status, body } = await world.api.call('GET', '/v1/providers');
+  const { status, body } = await fixture.api.call('GET', '/v1/providers');
   expect([status, body.success]).toStrictEqual([200, true]);
-  expect((await world.api.callIn()).status).toBe(200);
+  expect((await fixture.api.callIn()).status).toBe(200);
 });
 
 test(row('AUT-05'), async () => {
-  const chart = await openChart(world.sandbox, world.api);
+  const chart = await openChart(fixture.sandbox, fixture.api);
   const names = [];
   for (const [user_id, staff] of [
     ['first-user', 1],
     ['second-user', 2],
   ] as const) {
-    const api = apiOf(world, { access_token: await world.api.link({ user_id, staff }) });
+    const api = apiOf(fixture, { access_token: await fixture.api.link({ user_id, staff }) });
     const event = await api.untilEvent((await api.callIn()).body.job_id);
     const { createdBy } = await chart.encounter(event.data.emr_encounter_id);
     // A user name of the clinic is a first name.
-    const { username = '' } = world.sandbox.larkspur.staff[staff] ?? {};
+    const { username = '' } = fixture.sandbox.larkspur.staff[staff] ?? {};
     expect(createdBy.split(' ')[0].toLowerCase()).toBe(username);
     names.push(createdBy);
   }
@@ -93,18 +93,18 @@ test(row('AUT-05'), async () => {
 });
 
 test(row('DEC-022'), async () => {
-  const { client_id, client_secret, access_token } = world.sandbox;
+  const { client_id, client_secret, access_token } = fixture.sandbox;
   const own = { client_id: null, client_secret: null, access_token: null };
   const twins = { 'client-id': client_id, 'client-secret': client_secret, 'access-token': access_token };
-  const answer = await world.api.call('GET', '/v1/providers', { headers: { ...own, ...twins } });
-  expect(answer.status).toBe(200);
-  expect(answer.body).toStrictEqual((await world.api.call('GET', '/v1/providers')).body);
+  const response = await fixture.api.call('GET', '/v1/providers', { headers: { ...own, ...twins } });
+  expect(response.status).toBe(200);
+  expect(response.body).toStrictEqual((await fixture.api.call('GET', '/v1/providers')).body);
   for (const [twin, message] of [
     ['client-id', no_client],
     ['client-secret', no_client],
     ['access-token', no_user],
   ] as const) {
     const headers = { ...own, ...twins, [twin]: 'wrong' };
-    expectRefusal(await world.api.call('GET', '/v1/providers', { headers }), 401, message);
+    expectApiError(await fixture.api.call('GET', '/v1/providers', { headers }), 401, message);
   }
 });

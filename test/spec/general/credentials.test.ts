@@ -1,41 +1,41 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { apiOf, expectRefusal, newClient, type OtherClient } from '../../api/support.ts';
+import { apiOf, expectApiError, newClient, type OtherClient } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { until } from '../../journeys/journey.ts';
-import { quietSyncs } from '../support/pauseSyncs.ts';
-import { everyone, isRegistration, type Operation, operationsOf } from '../support/publishedOperations.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
+import { isWebhookRegistration, no_credentials, type Operation, operationsOf } from '../support/publishedOperations.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let other: OtherClient;
 let foreign_token: string;
 let v1: Operation[];
 let link: Operation[];
 beforeAll(async () => {
-  world = await startSandbox();
-  await quietSyncs(world);
-  other = await newClient(world);
+  fixture = await startSandbox({ small: true });
+  await pauseSyncs(fixture);
+  other = await newClient(fixture);
   foreign_token = await other.api.link({ user_id: 'foreign-user', org_id: 'foreign-org', staff: 1 });
-  v1 = await operationsOf(world.api, '/v1/');
-  link = await operationsOf(world.api, '/link/');
+  v1 = await operationsOf(fixture.api, '/v1/');
+  link = await operationsOf(fixture.api, '/link/');
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 type Headers = Record<string, string | null>;
-const send = ({ method, url }: Operation, headers: Headers = {}) => world.api.call(method, url, { headers });
-const registration = () => v1.filter(isRegistration);
-const ofAccounts = () => v1.filter((each) => !isRegistration(each));
+const send = ({ method, url }: Operation, headers: Headers = {}) => fixture.api.call(method, url, { headers });
+const registration = () => v1.filter(isWebhookRegistration);
+const ofAccounts = () => v1.filter((each) => !isWebhookRegistration(each));
 
 test(row('DEC-039'), async () => {
   for (const headers of [
-    everyone,
+    no_credentials,
     { client_id: null },
     { client_secret: null },
     { client_id: '' },
     { client_secret: '' },
   ]) {
     for (const operation of [...v1, ...link]) {
-      expectRefusal(await send(operation, headers), 401, 'Invalid client credentials.');
+      expectApiError(await send(operation, headers), 401, 'Invalid client credentials.');
     }
   }
 });
@@ -48,7 +48,7 @@ test(row('DEC-040'), async () => {
     { client_id: other.client_id },
   ]) {
     for (const operation of [...v1, ...link]) {
-      expectRefusal(await send(operation, headers), 401, 'Invalid client credentials.');
+      expectApiError(await send(operation, headers), 401, 'Invalid client credentials.');
     }
   }
 });
@@ -56,7 +56,7 @@ test(row('DEC-040'), async () => {
 test(row('DEC-041'), async () => {
   for (const access_token of [null, '']) {
     for (const operation of ofAccounts()) {
-      expectRefusal(await send(operation, { access_token }), 401, 'Missing access_token header.');
+      expectApiError(await send(operation, { access_token }), 401, 'Missing access_token header.');
     }
   }
 });
@@ -64,28 +64,28 @@ test(row('DEC-041'), async () => {
 test(row('DEC-042'), async () => {
   for (const access_token of ['nonsense', foreign_token]) {
     for (const operation of [...registration(), ...link]) {
-      expectRefusal(await send(operation, { access_token }), 401, 'User not found.');
+      expectApiError(await send(operation, { access_token }), 401, 'User not found.');
     }
   }
 });
 
 test(row('DEC-043'), async () => {
-  for (const access_token of ['nonsense', foreign_token, `${world.sandbox.access_token}x`]) {
+  for (const access_token of ['nonsense', foreign_token, `${fixture.sandbox.access_token}x`]) {
     for (const operation of ofAccounts()) {
-      expectRefusal(await send(operation, { access_token }), 401, 'User not found.');
+      expectApiError(await send(operation, { access_token }), 401, 'User not found.');
     }
   }
 });
 
 test(row('DEC-044'), async () => {
-  const access_token = await world.api.link({ user_id: 'revoked-user', staff: 2 });
-  const api = apiOf(world, { access_token });
+  const access_token = await fixture.api.link({ user_id: 'revoked-user', staff: 2 });
+  const api = apiOf(fixture, { access_token });
   expect((await api.call('GET', '/v1/providers')).status).toBe(200);
-  await world.owner`UPDATE accounts SET status = 'revoked' WHERE user_id = 'revoked-user'`;
-  await world.owner`SELECT pg_notify('chartwire_access', '')`;
+  await fixture.owner`UPDATE accounts SET status = 'revoked' WHERE user_id = 'revoked-user'`;
+  await fixture.owner`SELECT pg_notify('chartwire_access', '')`;
   await until('the token to die', async () => (await api.call('GET', '/v1/providers')).status !== 200);
   for (const { method, url } of [...v1, ...link]) {
-    expectRefusal(await api.call(method, url), 401, 'User not found.');
+    expectApiError(await api.call(method, url), 401, 'User not found.');
   }
 });
 
@@ -100,24 +100,24 @@ test(row('DEC-069'), async () => {
       expect((await send(operation, { ...headers, [missing]: null })).status).toBe(401);
     }
   }
-  const body = { user_id: 'two-headers', org_id: world.sandbox.org_id };
-  expect((await world.api.call('POST', '/link/token/create', { body, headers })).status).toBe(200);
-  expect((await world.api.call('GET', '/link/emrs', { headers })).status).toBe(200);
+  const body = { user_id: 'two-headers', org_id: fixture.sandbox.org_id };
+  expect((await fixture.api.call('POST', '/link/token/create', { body, headers })).status).toBe(200);
+  expect((await fixture.api.call('GET', '/link/emrs', { headers })).status).toBe(200);
 });
 
 test(row('DEC-070'), async () => {
   const headers = { access_token: null };
   expect(registration().length).toBeGreaterThanOrEqual(5);
   const body = { webhook_url: 'http://127.0.0.1:9/two-headers' };
-  const made = await world.api.call('POST', '/v1/webhook', { body, headers });
+  const made = await fixture.api.call('POST', '/v1/webhook', { body, headers });
   expect(made.status).toBe(200);
   for (const { method, path, takes_body } of registration()) {
     const url = path.replace(/\{\w+\}/, made.body.webhook_id);
     if (method === 'DELETE') continue;
     const sent = method === 'POST' && path === '/v1/webhook' ? { body } : takes_body ? { body: {} } : {};
-    expect((await world.api.call(method, url, { ...sent, headers })).status, `${method} ${path}`).toBe(200);
+    expect((await fixture.api.call(method, url, { ...sent, headers })).status, `${method} ${path}`).toBe(200);
   }
-  const gone = await world.api.call('DELETE', `/v1/webhook/${made.body.webhook_id}`, { headers });
+  const gone = await fixture.api.call('DELETE', `/v1/webhook/${made.body.webhook_id}`, { headers });
   expect(gone.status).toBe(200);
   for (const operation of registration()) {
     for (const missing of ['client_id', 'client_secret']) {

@@ -1,65 +1,65 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { errors } from '../../../src/errors.ts';
-import { expectRefusal } from '../../api/support.ts';
-import type { Answer } from '../../harness/api.ts';
+import { expectApiError } from '../../api/support.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { acceptedWork } from '../support/databaseState.ts';
+import { countAcceptedWork } from '../support/databaseState.ts';
 import { expireAccount } from '../support/expireAccount.ts';
-import { quietSyncs } from '../support/pauseSyncs.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { operationsOf } from '../support/publishedOperations.ts';
 import { sendDocument } from '../support/sendDocument.ts';
-import { collectRefusals, type Refusal } from './collectErrors.ts';
+import { type CollectedError, collectErrors } from './collectErrors.ts';
 
-let world: TestSandbox;
-let refusals: Refusal[];
-let login_required: Answer;
+let fixture: TestSandbox;
+let collected: CollectedError[];
+let login_required: ApiResponse;
 beforeAll(async () => {
-  world = await startSandbox();
-  await quietSyncs(world);
-  refusals = await collectRefusals(world);
-  const { api } = await expireAccount(world, 'expired-user', 3);
+  fixture = await startSandbox({ small: true });
+  await pauseSyncs(fixture);
+  collected = await collectErrors(fixture);
+  const { api } = await expireAccount(fixture, 'expired-user', 3);
   login_required = await api.call('GET', '/v1/providers');
-  // The EMR has ended every link; the account of the other tests is linked again.
-  await world.api.link({ access_token: world.sandbox.access_token });
+  // The EMR has expired every link; the sandbox account is needed again.
+  await fixture.api.link({ access_token: fixture.sandbox.access_token });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 test(row('DEC-023'), async () => {
-  const operations = await operationsOf(world.api, '/v1/', '/link/');
-  const answers: { status: number; headers: Headers }[] = [];
-  for (const { method, url } of operations) answers.push(await world.api.call(method, url));
+  const operations = await operationsOf(fixture.api, '/v1/', '/link/');
+  const responses: { status: number; headers: Headers }[] = [];
+  for (const { method, url } of operations) responses.push(await fixture.api.call(method, url));
   for (const page of ['/healthz', '/readyz', '/metrics', '/docs', '/openapi.json']) {
-    answers.push(await world.api.call('GET', page));
+    responses.push(await fixture.api.call('GET', page));
   }
-  answers.push(await sendDocument(world), login_required);
+  responses.push(await sendDocument(fixture), login_required);
   const ids = [
-    ...answers.map(({ headers }) => headers.get('x-request-id')),
-    ...refusals.map((each) => each.request_id),
+    ...responses.map(({ headers }) => headers.get('x-request-id')),
+    ...collected.map((each) => each.request_id),
   ];
   for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32}$/);
   expect(new Set(ids).size).toBe(ids.length);
-  expect(answers.some(({ status }) => status === 200)).toBe(true);
+  expect(responses.some(({ status }) => status === 200)).toBe(true);
 });
 
 test(row('DEC-024'), () => {
-  expect(refusals.length).toBeGreaterThan(30);
-  for (const { what, body } of [...refusals, { what: 'login_required', body: login_required.body }]) {
+  expect(collected.length).toBeGreaterThan(30);
+  for (const { what, body } of [...collected, { what: 'login_required', body: login_required.body }]) {
     expect(body, what).toMatchObject({ success: false, message: expect.stringMatching(/\w/) });
   }
 });
 
 test(row('DEC-025'), () => {
-  for (const { what, status, body } of refusals) {
+  for (const { what, status, body } of collected) {
     expect(errors, what).toHaveProperty(body.code);
     expect(errors[body.code as keyof typeof errors].status, what).toBe(status);
   }
-  expect(new Set(refusals.map(({ body }) => body.code)).size).toBeGreaterThan(25);
+  expect(new Set(collected.map(({ body }) => body.code)).size).toBeGreaterThan(25);
   expect(login_required.body).not.toHaveProperty('code');
 });
 
 test(row('DEC-026'), () => {
-  for (const { what, body, request_id } of refusals) {
+  for (const { what, body, request_id } of collected) {
     expect(body.request_id, what).toMatch(/^[0-9a-f]{32}$/);
     expect(body.request_id, what).toBe(request_id);
   }
@@ -67,8 +67,8 @@ test(row('DEC-026'), () => {
 });
 
 test(row('DEC-027'), () => {
-  const told = Object.fromEntries(refusals.map(({ what, body }) => [what, body.field]));
-  expect(told).toMatchObject({
+  const fields = Object.fromEntries(collected.map(({ what, body }) => [what, body.field]));
+  expect(fields).toMatchObject({
     'a missing field': 'patient_mrn',
     'an unknown field': 'nonsense',
     'an unknown parameter': 'nonsense',
@@ -86,7 +86,7 @@ test(row('DEC-027'), () => {
     'an unknown public token': 'public_token',
     'an unknown link token': 'link_token',
   });
-  for (const { what, body } of refusals) {
+  for (const { what, body } of collected) {
     if (['no such endpoint', 'no client', 'too many requests', 'a large body', 'no field at all'].includes(what)) {
       expect(body, what).not.toHaveProperty('field');
     }
@@ -100,15 +100,15 @@ test(row('DEC-028'), () => {
     error: 'login_required',
     message: expect.stringMatching(/expired/),
   });
-  for (const { what, body } of refusals) expect(body, what).not.toHaveProperty('error');
+  for (const { what, body } of collected) expect(body, what).not.toHaveProperty('error');
 });
 
 test(row('DEC-029'), async () => {
-  const { patient_mrn: mrn, location_id: location, provider_id: provider, ...ids } = world.sandbox.example;
-  const { id } = (await world.api.call('GET', '/v1/locations')).body.locations[0];
+  const { patient_mrn: mrn, location_id: location, provider_id: provider, ...ids } = fixture.sandbox.example;
+  const { id } = (await fixture.api.call('GET', '/v1/locations')).body.locations[0];
   const datetime = `${new Date().getUTCFullYear() + 2}-07-09T09:30:00-04:00`;
   const call = { patient_mrn: mrn, location_id: location, provider_id: provider, assigned_to_id: ids.assigned_to_id };
-  const before = await acceptedWork(world);
+  const before = await countAcceptedWork(fixture);
   for (const [method, path, body] of [
     ['POST', '/v1/telephone-encounters', call],
     ['POST', '/v1/telephone-encounters/actions', { emr_appointment_id: '30001', text: 't' }],
@@ -121,16 +121,16 @@ test(row('DEC-029'), async () => {
     ['POST', '/v1/webhook/rotate-secret', {}],
     ['PATCH', '/v1/providers/ehr/501', { status: 'active' }],
     ['PATCH', `/v1/locations/${id}`, { status: 'active' }],
-    ['POST', '/link/token/create', { user_id: 'u', org_id: world.sandbox.org_id }],
+    ['POST', '/link/token/create', { user_id: 'u', org_id: fixture.sandbox.org_id }],
   ] as const) {
-    const sent = (more: object) => world.api.call(method, path, { body: { ...body, ...more } });
+    const sent = (more: object) => fixture.api.call(method, path, { body: { ...body, ...more } });
     const one = 'Unexpected fields in request body: refil_name';
-    expectRefusal(await sent({ refil_name: 'x' }), 400, one, 'refil_name');
-    expectRefusal(await sent({ refil_name: 'x', Status: 1, z: null }), 400, `${one}, Status, z`);
+    expectApiError(await sent({ refil_name: 'x' }), 400, one, 'refil_name');
+    expectApiError(await sent({ refil_name: 'x', Status: 1, z: null }), 400, `${one}, Status, z`);
   }
-  const form = await sendDocument(world, { folder: 'x', note: 'y' });
-  expectRefusal(form, 400, 'Unexpected fields in request body: folder, note');
-  expect(await acceptedWork(world)).toStrictEqual(before);
+  const form = await sendDocument(fixture, { folder: 'x', note: 'y' });
+  expectApiError(form, 400, 'Unexpected fields in request body: folder, note');
+  expect(await countAcceptedWork(fixture)).toStrictEqual(before);
 });
 
 test(row('DEC-030'), async () => {
@@ -139,14 +139,14 @@ test(row('DEC-030'), async () => {
     '/v1/availability': 'start_date=2026-01-01&end_date=2026-01-02&',
     '/link/token/exchange': 'public_token=x&',
   };
-  const operations = await operationsOf(world.api, '/v1/', '/link/');
+  const operations = await operationsOf(fixture.api, '/v1/', '/link/');
   for (const { method, path, url, media_type } of operations) {
     if (media_type === 'multipart/form-data') continue;
-    const answer = await world.api.call(method, `${url}?${needed[path] ?? ''}lastname=x`);
-    expectRefusal(answer, 400, 'Unexpected query parameters: lastname', 'lastname');
+    const response = await fixture.api.call(method, `${url}?${needed[path] ?? ''}lastname=x`);
+    expectApiError(response, 400, 'Unexpected query parameters: lastname', 'lastname');
   }
-  const two = await world.api.call('GET', '/v1/patients?lastname=x&Mrn=y');
-  expectRefusal(two, 400, 'Unexpected query parameters: lastname, Mrn');
+  const two = await fixture.api.call('GET', '/v1/patients?lastname=x&Mrn=y');
+  expectApiError(two, 400, 'Unexpected query parameters: lastname, Mrn');
 });
 
 test(row('DEC-031'), async () => {
@@ -159,10 +159,10 @@ test(row('DEC-031'), async () => {
     total_visits,
   });
   const hours = (more: object) => ({ hours: [{ day: 'Monday', shifts: [{ ...shift, ...more }] }] });
-  const { patient_mrn: mrn, location_id: location, provider_id: provider } = world.sandbox.example;
+  const { patient_mrn: mrn, location_id: location, provider_id: provider } = fixture.sandbox.example;
   const datetime = `${new Date().getUTCFullYear() + 2}-07-09T09:30:00-04:00`;
   const visit = { mrn, location, provider, type: 'FU', datetime };
-  const before = await acceptedWork(world);
+  const before = await countAcceptedWork(fixture);
   for (const [method, path, field, good, bad] of [
     [
       'PATCH',
@@ -188,10 +188,10 @@ test(row('DEC-031'), async () => {
       undefined,
       { webhook_url: 'http://127.0.0.1:9/', event_types: 'login_required' },
     ],
-    ['POST', '/link/token/create', 'user_id', undefined, { user_id: 5, org_id: world.sandbox.org_id }],
+    ['POST', '/link/token/create', 'user_id', undefined, { user_id: 5, org_id: fixture.sandbox.org_id }],
   ] as const) {
-    if (good) expect((await world.api.call(method, path, { body: good })).status).toBe(200);
-    expectRefusal(await world.api.call(method, path, { body: bad }), 400, new RegExp(`^${field}\\b`), field);
+    if (good) expect((await fixture.api.call(method, path, { body: good })).status).toBe(200);
+    expectApiError(await fixture.api.call(method, path, { body: bad }), 400, new RegExp(`^${field}\\b`), field);
   }
   for (const [field, value] of [
     ['patient_mrn', 5],
@@ -201,11 +201,11 @@ test(row('DEC-031'), async () => {
     ['is_high_priority', true],
     ['provider_id', 501],
   ] as const) {
-    expectRefusal(await world.api.callIn({ [field]: value }), 400, new RegExp(`^${field} must be`), field);
+    expectApiError(await fixture.api.callIn({ [field]: value }), 400, new RegExp(`^${field} must be`), field);
   }
-  // Parameters are texts by nature; what does not read as a whole number is none.
+  // Query parameters are strings; those that do not read as a whole number are rejected.
   for (const page of ['1.5', '1e2', '%201', 'one', '0x1', '']) {
-    expectRefusal(await world.api.call('GET', `/v1/patients?page=${page}`), 400, /^page must be/, 'page');
+    expectApiError(await fixture.api.call('GET', `/v1/patients?page=${page}`), 400, /^page must be/, 'page');
   }
-  expect(await acceptedWork(world)).toStrictEqual(before);
+  expect(await countAcceptedWork(fixture)).toStrictEqual(before);
 });

@@ -1,26 +1,27 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Answer } from '../../harness/api.ts';
+import { beforeAll, expect, test } from 'vitest';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
-type Body = Answer['body'];
+type Body = ApiResponse['body'];
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** A write of each kind in the order they were accepted, and the events that ended them. */
 let accepted: { id: string; job_id: number }[];
 let events: Body[];
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  const { patient_mrn: mrn, location_id: location, provider_id: provider } = world.sandbox.example;
+  fixture = await sharedSandbox();
+  const { patient_mrn: mrn, location_id: location, provider_id: provider } = fixture.sandbox.example;
   const datetime = `${new Date().getUTCFullYear() + 2}-07-09T09:30:00-04:00`;
-  const call = (await world.api.callIn()).body;
-  const visit = await world.api.call('POST', '/v1/appointments', {
+  const call = (await fixture.api.callIn()).body;
+  const visit = await fixture.api.call('POST', '/v1/appointments', {
     body: { mrn, location, provider, type: 'FU', datetime },
   });
-  const ended = await world.api.untilEvent(call.job_id);
+  const ended = await fixture.api.untilEvent(call.job_id);
   const { emr_encounter_id } = ended.data;
-  const action = await world.api.call('POST', '/v1/telephone-encounters/actions', {
+  const action = await fixture.api.call('POST', '/v1/telephone-encounters/actions', {
     body: { emr_appointment_id: emr_encounter_id, text: 'Called back.' },
   });
   accepted = [
@@ -28,15 +29,14 @@ beforeAll(async () => {
     { id: visit.body.appointment_id, job_id: visit.body.job_id },
     { id: action.body.action_id, job_id: action.body.job_id },
   ];
-  events = [ended, await world.api.untilEvent(visit.body.job_id), await world.api.untilEvent(action.body.job_id)];
+  events = [ended, await fixture.api.untilEvent(visit.body.job_id), await fixture.api.untilEvent(action.body.job_id)];
 });
-afterAll(() => world.close());
 
 /** A UUID v7: its time in the first 48 bits, then its version, then its variant. */
 const record_id = /^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/;
 const lists = ['providers', 'locations', 'staff', 'pharmacies', 'patients', 'claims', 'insurance-providers'];
 const listed = async (list: string): Promise<Body[]> =>
-  (await world.api.call('GET', `/v1/${list}`)).body[list.replaceAll('-', '_')];
+  (await fixture.api.call('GET', `/v1/${list}`)).body[list.replaceAll('-', '_')];
 
 test(row('DEC-001'), async () => {
   for (const list of [...lists, 'referring-providers']) {
@@ -44,35 +44,35 @@ test(row('DEC-001'), async () => {
     expect(records.length, list).toBeGreaterThan(0);
     for (const { id } of records) expect(id, list).toMatch(record_id);
   }
-  const [held] = await world.owner`SELECT doc->>'id' AS id FROM appointments LIMIT 1`;
-  const { appointment } = (await world.api.call('GET', `/v1/appointments/${held?.id}`)).body;
+  const [held] = await fixture.owner`SELECT doc->>'id' AS id FROM appointments LIMIT 1`;
+  const { appointment } = (await fixture.api.call('GET', `/v1/appointments/${held?.id}`)).body;
   expect(appointment.id).toMatch(record_id);
   for (const { id } of [...accepted, ...events]) expect(id).toMatch(record_id);
-  expect((await sendDocument(world)).body.document_id).toMatch(record_id);
-  const { body } = await world.api.call('PATCH', '/v1/providers/ehr/501', { body: { status: 'active' } });
+  expect((await sendDocument(fixture)).body.document_id).toMatch(record_id);
+  const { body } = await fixture.api.call('PATCH', '/v1/providers/ehr/501', { body: { status: 'active' } });
   expect(body.provider_id).toMatch(record_id);
 });
 
 test(row('DEC-002'), async () => {
   const ids: string[] = accepted.map(({ id }) => id);
   const before = Date.now();
-  for (let n = 0; n < 5; n += 1) ids.push((await world.api.callIn()).body.telephone_encounter_id);
+  for (let n = 0; n < 5; n += 1) ids.push((await fixture.api.callIn()).body.telephone_encounter_id);
   expect([...ids].sort()).toStrictEqual(ids);
   const last = Number.parseInt(ids.at(-1)?.slice(0, 12) ?? '', 16);
   expect(last).toBeGreaterThanOrEqual(before);
   expect(last).toBeLessThanOrEqual(Date.now());
   // A record that the clinic adds later sorts behind all those there were.
-  const patients = (await world.api.call('GET', '/v1/patients?page_size=1000')).body.patients;
-  await world.api.control('POST', '/control/patients', { firstName: 'Nova', lastName: 'Newcomer' });
-  await world.api.sync();
-  const [newcomer] = (await world.api.call('GET', '/v1/patients?last_name=newcomer')).body.patients;
-  for (const { id } of patients) expect(id < newcomer.id).toBe(true);
+  const patients = (await fixture.api.call('GET', '/v1/patients?page_size=1000')).body.patients;
+  await fixture.api.control('POST', '/control/patients', { firstName: 'Nova', lastName: 'Newcomer' });
+  await fixture.api.sync();
+  const [newPerson] = (await fixture.api.call('GET', '/v1/patients?last_name=newPerson')).body.patients;
+  for (const { id } of patients) expect(id < newPerson.id).toBe(true);
 });
 
 test(row('DEC-003'), async () => {
-  const fetched = await world.api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn: 'x' } });
-  const synced = await world.api.call('POST', '/v1/sync');
-  const { job } = (await world.api.call('GET', `/v1/jobs/${accepted[0]?.job_id}`)).body;
+  const fetched = await fixture.api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn: 'x' } });
+  const synced = await fixture.api.call('POST', '/v1/sync');
+  const { job } = (await fixture.api.call('GET', `/v1/jobs/${accepted[0]?.job_id}`)).body;
   const jobs = [...accepted, fetched.body, synced.body, job];
   for (const { job_id } of jobs) expect(Number.isSafeInteger(job_id), `${job_id}`).toBe(true);
   expect(job.job_id).toBe(accepted[0]?.job_id);
@@ -83,35 +83,35 @@ test(row('DEC-004'), () => {
 });
 
 test(row('DEC-018'), async () => {
-  const { access_token_reference_id: reference, access_token } = world.sandbox;
+  const { access_token_reference_id: reference, access_token } = fixture.sandbox;
   expect(reference).toMatch(/^at_ref_\w+$/);
   const read = async (headers = {}) =>
-    (await world.api.call('GET', '/v1/settings', { headers })).body.data.access_token_reference_id;
+    (await fixture.api.call('GET', '/v1/settings', { headers })).body.data.access_token_reference_id;
   expect(await read()).toBe(reference);
   for (const event of events) expect(event.access_token_reference_id).toBe(reference);
-  await world.api.link({ access_token });
+  await fixture.api.link({ access_token });
   expect(await read()).toBe(reference);
-  const colleague = await world.api.link({ user_id: 'colleague', staff: 1 });
+  const colleague = await fixture.api.link({ user_id: 'colleague', staff: 1 });
   const theirs = await read({ access_token: colleague });
   expect(theirs).toMatch(/^at_ref_\w+$/);
   expect(theirs).not.toBe(reference);
-  expect(await world.api.link({ user_id: 'colleague', staff: 2 })).toBe(colleague);
+  expect(await fixture.api.link({ user_id: 'colleague', staff: 2 })).toBe(colleague);
   expect(await read({ access_token: colleague })).toBe(theirs);
 });
 
 test(row('DEC-019'), async () => {
   const body = { webhook_url: 'http://127.0.0.1:9/form' };
-  const { webhook_id } = (await world.api.call('POST', '/v1/webhook', { body })).body;
+  const { webhook_id } = (await fixture.api.call('POST', '/v1/webhook', { body })).body;
   expect(webhook_id).toMatch(/^wh_\w+$/);
-  const { webhook_urls } = (await world.api.call('GET', '/v1/webhook')).body;
+  const { webhook_urls } = (await fixture.api.call('GET', '/v1/webhook')).body;
   expect(webhook_urls.find(({ url }: Body) => url === body.webhook_url).id).toBe(webhook_id);
 });
 
 test(row('DEC-020'), async () => {
   const body = { webhook_url: 'http://127.0.0.1:9/secret' };
-  const made = (await world.api.call('POST', '/v1/webhook', { body })).body;
+  const made = (await fixture.api.call('POST', '/v1/webhook', { body })).body;
   const path = `/v1/webhook/${made.webhook_id}/rotate-secret`;
-  const rotated = (await world.api.call('POST', path, { body: {} })).body;
+  const rotated = (await fixture.api.call('POST', path, { body: {} })).body;
   const secrets = [made.webhook_secret, rotated.webhook_secret];
   expect(new Set(secrets).size).toBe(2);
   for (const secret of secrets) {

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Answer } from '../../harness/api.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { setFault, until } from '../../journeys/journey.ts';
 import { fetchLive } from '../support/fetchLive.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
-type Body = Answer['body'];
+type Body = ApiResponse['body'];
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** Of this patient, and of the other records that the clinic adds, next to nothing is known. */
 let bare: Body;
 let bare_visit: Body;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
+  fixture = await startSandbox({ small: true });
   const add = async (kind: string, record: object) => {
-    const { status, body } = await world.api.control('POST', `/control/${kind}`, record);
+    const { status, body } = await fixture.api.control('POST', `/control/${kind}`, record);
     expect(status, JSON.stringify(body)).toBe(201);
     return body;
   };
@@ -32,11 +32,11 @@ beforeAll(async () => {
   await add('orders', { patientId, providerId: '501', orderDate: '01/02/2026', name: 'Bare order' });
   const { mrn } = bare;
   await add('claims', { patientId, mrn, providerId: '501', serviceDate: '01/02/2026', claimDate: '01/02/2026' });
-  await world.api.sync();
-  const [held] = await world.owner`SELECT id FROM appointments WHERE ehr_id = ${appointmentId}`;
-  bare_visit = (await world.api.call('GET', `/v1/appointments/${held?.id}`)).body.appointment;
+  await fixture.api.sync();
+  const [held] = await fixture.owner`SELECT id FROM appointments WHERE ehr_id = ${appointmentId}`;
+  bare_visit = (await fixture.api.call('GET', `/v1/appointments/${held?.id}`)).body.appointment;
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const words = (text: string) => text.split(/\s+/).filter(Boolean);
 const address = 'address_street address_city address_state address_zip';
@@ -68,12 +68,12 @@ const appointment = words(`id ehr_appointment_id datetime duration status appoin
 test(row('DEC-032'), async () => {
   for (const [name, fields] of Object.entries(resources)) {
     const paged = ['patients', 'claims'].includes(name) ? '?page_size=1000' : '';
-    const records: Body[] = (await world.api.call('GET', `/v1/${name.replaceAll('_', '-')}${paged}`)).body[name];
+    const records: Body[] = (await fixture.api.call('GET', `/v1/${name.replaceAll('_', '-')}${paged}`)).body[name];
     expect(records.length, name).toBeGreaterThan(0);
     for (const record of records) expect(Object.keys(record).sort(), name).toStrictEqual([...fields].sort());
   }
-  const unknown = async (path: string, list: string) => (await world.api.call('GET', path)).body[list][0];
-  expect(await unknown('/v1/patients?last_name=newcomer', 'patients')).toMatchObject({
+  const unknown = async (path: string, list: string) => (await fixture.api.call('GET', path)).body[list][0];
+  expect(await unknown('/v1/patients?last_name=newPerson', 'patients')).toMatchObject({
     ...{ middle_name: null, dob: null, phone: null, cell_phone: null, email: null, address_street: null },
     ...{ address_line2: null, insurance_name: null, insurance_subscriber_number: null },
   });
@@ -94,7 +94,7 @@ test(row('DEC-032'), async () => {
   expect(ordered).toMatchObject({ priority: null, lab_results: null, assigned_to_name: null, patient_dob: null });
   expect(Object.keys(bare_visit).sort()).toStrictEqual([...appointment].sort());
   expect(bare_visit).toMatchObject({ reason: null, patient_dob: null, insurance: null, insurances: [], diagnoses: [] });
-  const { data } = await fetchLive(world.api, { search_by: 'mrn', mrn: bare.mrn, include: 'insurances' });
+  const { data } = await fetchLive(fixture.api, { search_by: 'mrn', mrn: bare.mrn, include: 'insurances' });
   expect(data).toMatchObject({
     ...{ insurance_name: null, insurance_subscriber_number: null, insurances: [], guarantors: [] },
     ...{ medications: [], pharmacies: [], patient_balance: 0, account_balance: 0 },
@@ -103,38 +103,41 @@ test(row('DEC-032'), async () => {
 
 const datetime = `${new Date().getUTCFullYear() + 2}-07-09T09:30:00-04:00`;
 const book = async (fields: object = {}) => {
-  const { patient_mrn: mrn, location_id: location, provider_id: provider } = world.sandbox.example;
+  const { patient_mrn: mrn, location_id: location, provider_id: provider } = fixture.sandbox.example;
   const body = { mrn, location, provider, type: 'FU', datetime, ...fields };
-  return world.api.untilEvent((await world.api.call('POST', '/v1/appointments', { body })).body.job_id);
+  return fixture.api.untilEvent((await fixture.api.call('POST', '/v1/appointments', { body })).body.job_id);
 };
-const call = async (fields: object = {}) => world.api.untilEvent((await world.api.callIn({ ...fields })).body.job_id);
+const call = async (fields: object = {}) =>
+  fixture.api.untilEvent((await fixture.api.callIn({ ...fields })).body.job_id);
 const act = async (emr_appointment_id: string) => {
   const body = { emr_appointment_id, text: 'Called back.' };
-  const { job_id } = (await world.api.call('POST', '/v1/telephone-encounters/actions', { body })).body;
-  return world.api.untilEvent(job_id);
+  const { job_id } = (await fixture.api.call('POST', '/v1/telephone-encounters/actions', { body })).body;
+  return fixture.api.untilEvent(job_id);
 };
 const upload = async (patient_mrn: string) => {
-  const { document_id } = (await sendDocument(world, { patient_mrn })).body;
+  const { document_id } = (await sendDocument(fixture, { patient_mrn })).body;
   return until('the event of the document', async () => {
-    const { webhook_events } = (await world.api.call('GET', '/v1/webhook-events?page_size=100')).body;
+    const { webhook_events } = (await fixture.api.call('GET', '/v1/webhook-events?page_size=100')).body;
     return webhook_events.find(({ data }: Body) => data.document_id === document_id);
   });
 };
 const failing = async () => {
-  await setFault(world.api, 'add_refill', 'refill_fails', { reason: 'Not today.' });
+  await setFault(fixture.api, 'add_refill', 'refill_fails', { reason: 'Not today.' });
   return call({ refill_medication_name: 'Lisinopril' });
 };
 
 const create = async (last_name: string, more: object = {}) => {
   const body = { first_name: 'Nova', last_name, dob: '1990-01-31', sex: 'female', ...more };
-  return world.api.untilEvent((await world.api.call('POST', '/v1/patients', { body })).body.job_id);
+  return fixture.api.untilEvent((await fixture.api.call('POST', '/v1/patients', { body })).body.job_id);
 };
 const insure = async (mrn: string) => {
   const body = { member_id: 'M1', insurance_name: 'Mock Mutual' };
-  return world.api.untilEvent((await world.api.call('POST', `/v1/patients/${mrn}/insurances`, { body })).body.job_id);
+  return fixture.api.untilEvent(
+    (await fixture.api.call('POST', `/v1/patients/${mrn}/insurances`, { body })).body.job_id,
+  );
 };
 const change = async (path: string, body: object) =>
-  world.api.untilEvent((await world.api.call('PATCH', `/v1/patients/${path}`, { body })).body.job_id);
+  fixture.api.untilEvent((await fixture.api.call('PATCH', `/v1/patients/${path}`, { body })).body.job_id);
 const insurance = words(`patient_insurance_id emr_insurance_id patient_mrn member_id group_id plan_begin_date copayment
   audit_trail`);
 const encounter = words(`telephone_encounter_id emr_encounter_id patient_mrn provider_id location_id assigned_to_id
@@ -143,8 +146,8 @@ const document = words('document_id patient_mrn folder_name');
 
 test(row('DEC-033'), async () => {
   const created = await call();
-  const { patient_mrn } = world.sandbox.example;
-  const patient_id = (await world.api.call('GET', `/v1/patients?mrn=${patient_mrn}`)).body.patients[0].id;
+  const { patient_mrn } = fixture.sandbox.example;
+  const patient_id = (await fixture.api.call('GET', `/v1/patients?mrn=${patient_mrn}`)).body.patients[0].id;
   for (const [event, type, fields] of [
     [created, 'telephone_encounter.created', encounter],
     [
@@ -201,6 +204,6 @@ test(row('DEC-034'), async () => {
   const lost = await book({ mrn: 'NOBODY' });
   for (const field of ['conflict_type', 'conflict_details']) expect(lost.data).not.toHaveProperty(field);
   expect((await create('Unlike', { language: 'Unspoken' })).data).not.toHaveProperty('duplicate_patient_mrn');
-  const { data } = await fetchLive(world.api, { search_by: 'mrn', mrn: 'NOBODY' });
+  const { data } = await fetchLive(fixture.api, { search_by: 'mrn', mrn: 'NOBODY' });
   expect(Object.keys(data).sort()).toStrictEqual(['patient_count', 'patients', 'success']);
 });

@@ -1,31 +1,31 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { apiOf, expectRefusal } from '../../api/support.ts';
-import type { Answer, Api } from '../../harness/api.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { apiOf, expectApiError } from '../../api/support.ts';
+import type { Api, ApiResponse } from '../../harness/api.ts';
 import { linkPlainEmr } from '../../harness/plainEmr.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { openChart, until } from '../../journeys/journey.ts';
-import { acceptedWork } from '../support/databaseState.ts';
+import { countAcceptedWork } from '../support/databaseState.ts';
 import { fetchLive } from '../support/fetchLive.ts';
-import { quietSyncs } from '../support/pauseSyncs.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** An account of an EMR that is not the restricted one, with its lists but without its charts. */
 let plain: Api;
 let plain_patient: string;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  await quietSyncs(world, 'list_claims');
-  plain = await linkPlainEmr(world, { synced: false });
+  fixture = await sharedSandbox();
+  await pauseSyncs(fixture, 'list_claims');
+  plain = await linkPlainEmr(fixture, { synced: false });
   plain_patient = await until('the first sync', async () => {
     return (await plain.call('GET', '/v1/patients')).body.patients[0]?.id;
   });
 });
-afterAll(() => world.close());
 
 let made = 0;
-const newcomer = (more: object = {}) => {
+const newPerson = (more: object = {}) => {
   made += 1;
   return { first_name: 'Nova', last_name: `Restricted${made}`, dob: '1990-01-31', sex: 'female', ...more };
 };
@@ -57,27 +57,27 @@ const on_update = {
   pcp_id: nobody,
   referred_to_provider_id: '501',
 };
-const create = (api: Api, more: object) => api.call('POST', '/v1/patients', { body: newcomer(more) });
+const create = (api: Api, more: object) => api.call('POST', '/v1/patients', { body: newPerson(more) });
 const update = (body: object) => plain.call('PATCH', `/v1/patients/${plain_patient}`, { body });
 async function expectFieldsRefused(): Promise<void> {
-  const before = await acceptedWork(world);
+  const before = await countAcceptedWork(fixture);
   for (const [field, value] of Object.entries({ ...on_create, ...by_id })) {
-    const answer = await create(plain, { [field]: value });
-    expectRefusal(answer, 400, `Field '${field}' is only supported for Larkspur EMR.`, field);
+    const response = await create(plain, { [field]: value });
+    expectApiError(response, 400, `Field '${field}' is only supported for Larkspur EMR.`, field);
   }
   for (const [field, value] of Object.entries(on_update)) {
-    const answer = await update({ email: 'x@example.org', [field]: value });
-    expectRefusal(answer, 400, `Field '${field}' is only supported for Larkspur EMR.`, field);
+    const response = await update({ email: 'x@example.org', [field]: value });
+    expectApiError(response, 400, `Field '${field}' is only supported for Larkspur EMR.`, field);
   }
-  expect(await acceptedWork(world)).toStrictEqual(before);
+  expect(await countAcceptedWork(fixture)).toStrictEqual(before);
 }
 
 test(row('GEN-01'), async () => {
-  const { patient_mrn: mrn } = world.sandbox.example;
-  const accepted = await create(world.api, on_create);
+  const { patient_mrn: mrn } = fixture.sandbox.example;
+  const accepted = await create(fixture.api, on_create);
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
-  const event = await world.api.untilEvent(accepted.body.job_id);
-  const [chart] = (await world.api.control('GET', `/control/patients?mrn=${event.data.mrn}`)).body.rows;
+  const event = await fixture.api.untilEvent(accepted.body.job_id);
+  const [chart] = (await fixture.api.control('GET', `/control/patients?mrn=${event.data.mrn}`)).body.rows;
   expect(chart).toMatchObject({
     selfPayFlag: 'Y',
     releaseOfInfoFlag: 'N',
@@ -86,13 +86,13 @@ test(row('GEN-01'), async () => {
   });
   expect([chart.responsiblePartyCode, chart.ethnicityCode]).toStrictEqual(['2', 'H']);
   await expectFieldsRefused();
-  expect((await world.api.callIn()).status).toBe(200);
-  expectRefusal(await plain.callIn(), 400, /only supported for Larkspur EMR\.$/);
+  expect((await fixture.api.callIn()).status).toBe(200);
+  expectApiError(await plain.callIn(), 400, /only supported for Larkspur EMR\.$/);
   const change = { body: { group_id: 'G1' } };
   const path = `/v1/patients/${mrn}/insurances/85001`;
-  expect((await world.api.call('PATCH', path, change)).status).toBe(200);
-  expectRefusal(await plain.call('PATCH', path, change), 400, /only supported for Larkspur EMR\.$/);
-  const own = (await fetchLive(world.api, { search_by: 'mrn', mrn })).data;
+  expect((await fixture.api.call('PATCH', path, change)).status).toBe(200);
+  expectApiError(await plain.call('PATCH', path, change), 400, /only supported for Larkspur EMR\.$/);
+  const own = (await fetchLive(fixture.api, { search_by: 'mrn', mrn })).data;
   expect(own).toMatchObject({ patient_balance: 42.5, alerts: { global_alerts: expect.any(Array) } });
   const { data } = await fetchLive(plain, { search_by: 'mrn', mrn });
   expect(data).toMatchObject({ mrn, guarantors: [], alerts: null, patient_balance: null, account_balance: null });
@@ -102,17 +102,17 @@ test(row('DEC-048'), async () => {
   await expectFieldsRefused();
   const body = { search_by: 'mrn', mrn: 'x', include: ['insurances'] };
   const fetched = await plain.call('POST', '/v1/patients/fetch', { body });
-  expectRefusal(fetched, 400, "Field 'include' is only supported for Larkspur EMR.", 'include');
+  expectApiError(fetched, 400, "Field 'include' is only supported for Larkspur EMR.", 'include');
   expect((await create(plain, { responsible_party: 'self' })).status).toBe(200);
   expect((await update({ email: 'x@example.org' })).status).toBe(200);
 });
 
 test(row('GEN-02'), async () => {
-  const access_token = await world.api.link({ user_id: 'reader-and-writer', staff: 3 });
-  const api = apiOf(world, { access_token });
-  const chart = await openChart(world.sandbox, world.api);
-  const { patient_mrn: mrn, location_id: location, provider_id: provider } = world.sandbox.example;
-  const done = async ({ body }: Answer, type: string) => {
+  const access_token = await fixture.api.link({ user_id: 'reader-and-writer', staff: 3 });
+  const api = apiOf(fixture, { access_token });
+  const chart = await openChart(fixture.sandbox, fixture.api);
+  const { patient_mrn: mrn, location_id: location, provider_id: provider } = fixture.sandbox.example;
+  const done = async ({ body }: ApiResponse, type: string) => {
     const event = await api.untilEvent(body.job_id);
     expect(event.event_type).toBe(type);
     return event.data;
@@ -122,7 +122,7 @@ test(row('GEN-02'), async () => {
   }
   expect((await api.call('GET', `/v1/orders?patient_mrn=${mrn}`)).body.orders).toEqual(expect.any(Array));
   const created = await done(await create(api, {}), 'patient.created');
-  expect((await world.api.control('GET', `/control/patients?mrn=${created.mrn}`)).body.rows).toHaveLength(1);
+  expect((await fixture.api.control('GET', `/control/patients?mrn=${created.mrn}`)).body.rows).toHaveLength(1);
   const hidden = await api.call('PATCH', '/v1/providers/ehr/504', { body: { hide_in_availability: 'true' } });
   expect(hidden.status).toBe(200);
   const datetime = `${new Date().getUTCFullYear() + 2}-07-09T09:30:00-04:00`;
@@ -137,12 +137,12 @@ test(row('GEN-02'), async () => {
   const insured = await api.call('POST', `/v1/patients/${mrn}/insurances`, { body: policy });
   const { emr_insurance_id } = await done(insured, 'patient.insurance.added');
   const live = await fetchLive(api, { search_by: 'mrn', mrn, include: 'insurances' });
-  const ids = live.data.insurances.map((each: Answer['body']) => each.emr_insurance_id);
+  const ids = live.data.insurances.map((each: ApiResponse['body']) => each.emr_insurance_id);
   expect(ids).toContain(emr_insurance_id);
-  const sandbox = { ...world.sandbox, access_token };
+  const sandbox = { ...fixture.sandbox, access_token };
   expect((await sendDocument({ sandbox }, { notes: 'Written by the linked user' })).status).toBe(200);
   await until('the document', async () => {
     const { rows } = await chart.read('/api/patients/10001/documents');
-    return rows.some(({ notes }: Answer['body']) => notes === 'Written by the linked user');
+    return rows.some(({ notes }: ApiResponse['body']) => notes === 'Written by the linked user');
   });
 });

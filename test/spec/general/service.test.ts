@@ -1,34 +1,34 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
-import type { Answer } from '../../harness/api.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { expectApiError } from '../../api/support.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { openChart, until } from '../../journeys/journey.ts';
-import { acceptedWork } from '../support/databaseState.ts';
-import { quietSyncs } from '../support/pauseSyncs.ts';
+import { countAcceptedWork } from '../support/databaseState.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { operationsOf } from '../support/publishedOperations.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
-type Body = Answer['body'];
+type Body = ApiResponse['body'];
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
-  await quietSyncs(world);
+  fixture = await sharedSandbox();
+  await pauseSyncs(fixture);
 });
-afterAll(() => world.close());
 
 const providerOf = async (ehr_id: string): Promise<Body> => {
-  const { providers } = (await world.api.call('GET', '/v1/providers')).body;
+  const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
   return providers.find((each: Body) => each.ehr_id === ehr_id);
 };
 
 test(row('GEN-19'), async () => {
-  const operations = (await operationsOf(world.api, '/v1/', '/link/')).filter(({ takes_body }) => takes_body);
+  const operations = (await operationsOf(fixture.api, '/v1/', '/link/')).filter(({ takes_body }) => takes_body);
   expect(operations.length).toBeGreaterThan(10);
   for (const { method, path, url } of operations) {
     const send = async (type: string, body: string) =>
-      (await world.api.call(method, url, { body, headers: { 'content-type': type } })).status;
+      (await fixture.api.call(method, url, { body, headers: { 'content-type': type } })).status;
     const form = '--x\r\ncontent-disposition: form-data; name="a"\r\n\r\nb\r\n--x--\r\n';
     const [json, multipart] = [
       await send('application/json', '{}'),
@@ -37,41 +37,41 @@ test(row('GEN-19'), async () => {
     if (path === '/v1/documents') expect([json, multipart !== 415], path).toStrictEqual([415, true]);
     else expect([json !== 415, multipart], path).toStrictEqual([true, 415]);
   }
-  expect((await world.api.callIn()).status).toBe(200);
-  expect((await sendDocument(world)).status).toBe(200);
+  expect((await fixture.api.callIn()).status).toBe(200);
+  expect((await sendDocument(fixture)).status).toBe(200);
 });
 
 test(row('GEN-20'), async () => {
-  const chart = await openChart(world.sandbox, world.api);
-  const before = await acceptedWork(world);
+  const chart = await openChart(fixture.sandbox, fixture.api);
+  const before = await countAcceptedWork(fixture);
   const action = (is_high_priority: unknown) =>
-    world.api.call('POST', '/v1/telephone-encounters/actions', {
+    fixture.api.call('POST', '/v1/telephone-encounters/actions', {
       body: { emr_appointment_id: '30001', text: 'Called back.', is_high_priority },
     });
   for (const wrong of [true, false, 1, 'yes', 'TRUE', '']) {
     const rule = /^is_high_priority must be one of: true, false$/;
-    expectRefusal(await world.api.callIn({ is_high_priority: wrong }), 400, rule, 'is_high_priority');
-    expectRefusal(await action(wrong), 400, rule, 'is_high_priority');
+    expectApiError(await fixture.api.callIn({ is_high_priority: wrong }), 400, rule, 'is_high_priority');
+    expectApiError(await action(wrong), 400, rule, 'is_high_priority');
   }
   for (const flag of ['is_reviewed', 'is_high_priority']) {
     for (const wrong of ['yes', 'TRUE', '1', '']) {
-      expectRefusal(await sendDocument(world, { [flag]: wrong }), 400, new RegExp(`^${flag} must be`), flag);
+      expectApiError(await sendDocument(fixture, { [flag]: wrong }), 400, new RegExp(`^${flag} must be`), flag);
     }
   }
-  expect(await acceptedWork(world)).toStrictEqual(before);
+  expect(await countAcceptedWork(fixture)).toStrictEqual(before);
   for (const [flag, priority] of [
     ['true', 'H'],
     ['false', 'N'],
   ] as const) {
-    const event = await world.api.untilEvent((await world.api.callIn({ is_high_priority: flag })).body.job_id);
+    const event = await fixture.api.untilEvent((await fixture.api.callIn({ is_high_priority: flag })).body.job_id);
     expect((await chart.encounter(event.data.emr_encounter_id)).priority).toBe(priority);
     expect((await action(flag)).status).toBe(200);
     for (const sent of [flag, flag === 'true']) {
-      await world.api.call('PATCH', '/v1/providers/ehr/504', { body: { hide_in_availability: sent } });
+      await fixture.api.call('PATCH', '/v1/providers/ehr/504', { body: { hide_in_availability: sent } });
       expect((await providerOf('504')).hide_in_availability).toBe(flag === 'true');
     }
     const notes = `Sent with ${flag}`;
-    expect((await sendDocument(world, { is_reviewed: flag, is_high_priority: flag, notes })).status).toBe(200);
+    expect((await sendDocument(fixture, { is_reviewed: flag, is_high_priority: flag, notes })).status).toBe(200);
     const stored = await until('the document', async () => {
       const { rows } = await chart.read('/api/patients/10001/documents');
       return rows.find((row: Body) => row.notes === notes);
@@ -83,21 +83,21 @@ test(row('GEN-20'), async () => {
 test(row('GEN-22'), async () => {
   const { id, ehr_id } = await providerOf('506');
   expect(id).not.toBe(ehr_id);
-  const patch = (path: string) => world.api.call('PATCH', path, { body: { hide_in_availability: 'true' } });
+  const patch = (path: string) => fixture.api.call('PATCH', path, { body: { hide_in_availability: 'true' } });
   expect((await patch(`/v1/providers/${id}`)).body.provider_id).toBe(id);
-  expectRefusal(await patch(`/v1/providers/${ehr_id}`), 404, `Provider with ID '${ehr_id}' not found.`, 'id');
-  const { patient_mrn: mrn, location_id: location } = world.sandbox.example;
+  expectApiError(await patch(`/v1/providers/${ehr_id}`), 404, `Provider with ID '${ehr_id}' not found.`, 'id');
+  const { patient_mrn: mrn, location_id: location } = fixture.sandbox.example;
   const datetime = `${new Date().getUTCFullYear() + 2}-07-09T09:30:00-04:00`;
   const book = (provider: string) =>
-    world.api.call('POST', '/v1/appointments', { body: { mrn, location, provider, type: 'FU', datetime } });
-  const booked = await world.api.untilEvent((await book(ehr_id)).body.job_id);
+    fixture.api.call('POST', '/v1/appointments', { body: { mrn, location, provider, type: 'FU', datetime } });
+  const booked = await fixture.api.untilEvent((await book(ehr_id)).body.job_id);
   expect([booked.event_type, booked.data.provider_id]).toStrictEqual(['appointment.created', ehr_id]);
-  expectRefusal(await book(id), 404, `Provider with EMR ID '${id}' not found.`, 'provider');
-  expect((await world.api.callIn({ provider_id: ehr_id })).status).toBe(200);
-  expectRefusal(await world.api.callIn({ provider_id: id }), 404, `Provider with EMR ID '${id}' not found.`);
+  expectApiError(await book(id), 404, `Provider with EMR ID '${id}' not found.`, 'provider');
+  expect((await fixture.api.callIn({ provider_id: ehr_id })).status).toBe(200);
+  expectApiError(await fixture.api.callIn({ provider_id: id }), 404, `Provider with EMR ID '${id}' not found.`);
 });
 
-/** Every identifier inside an answer, with the way to it. */
+/** Every identifier inside an response, with the way to it. */
 function identifiersIn(value: unknown, path = ''): [string, unknown][] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, each]): [string, unknown][] => {
@@ -107,28 +107,28 @@ function identifiersIn(value: unknown, path = ''): [string, unknown][] {
 }
 
 test(row('GEN-23'), async () => {
-  const { patient_mrn: mrn } = world.sandbox.example;
+  const { patient_mrn: mrn } = fixture.sandbox.example;
   const needed: Record<string, string> = {
     '/v1/orders': `?patient_mrn=${mrn}`,
     '/v1/availability': '?start_date=2026-01-05&end_date=2026-01-09',
     '/v1/claims': '?page_size=1000',
     '/v1/patients': '?page_size=1000',
   };
-  const [held] = await world.owner`SELECT id FROM appointments LIMIT 1`;
-  const called = await world.api.callIn();
-  const answers: [string, Answer][] = [
+  const [held] = await fixture.owner`SELECT id FROM appointments LIMIT 1`;
+  const called = await fixture.api.callIn();
+  const responses: [string, ApiResponse][] = [
     ['call', called],
-    ['document', await sendDocument(world)],
-    ['appointment', await world.api.call('GET', `/v1/appointments/${held?.id}`)],
-    ['provider', await world.api.call('PATCH', '/v1/providers/ehr/507', { body: { status: 'active' } })],
-    ['webhook', await world.api.call('POST', '/v1/webhook', { body: { webhook_url: 'http://127.0.0.1:9/' } })],
+    ['document', await sendDocument(fixture)],
+    ['appointment', await fixture.api.call('GET', `/v1/appointments/${held?.id}`)],
+    ['provider', await fixture.api.call('PATCH', '/v1/providers/ehr/507', { body: { status: 'active' } })],
+    ['webhook', await fixture.api.call('POST', '/v1/webhook', { body: { webhook_url: 'http://127.0.0.1:9/' } })],
   ];
-  await world.api.untilEvent(called.body.job_id);
-  for (const { method, path } of await operationsOf(world.api, '/v1/')) {
+  await fixture.api.untilEvent(called.body.job_id);
+  for (const { method, path } of await operationsOf(fixture.api, '/v1/')) {
     if (method !== 'GET' || path.includes('{')) continue;
-    answers.push([path, await world.api.call('GET', `${path}${needed[path] ?? ''}`)]);
+    responses.push([path, await fixture.api.call('GET', `${path}${needed[path] ?? ''}`)]);
   }
-  const found = answers.flatMap(([name, { body }]) => identifiersIn(body, name));
+  const found = responses.flatMap(([name, { body }]) => identifiersIn(body, name));
   expect(found.length).toBeGreaterThan(5000);
   for (const [path, value] of found) {
     if (path === 'call.job_id') expect(Number.isSafeInteger(value)).toBe(true);

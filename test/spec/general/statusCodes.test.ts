@@ -1,42 +1,42 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal, raw } from '../../api/support.ts';
-import type { Answer } from '../../harness/api.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { expectApiError, raw } from '../../api/support.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { pdfOf } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { acceptedWork } from '../support/databaseState.ts';
-import { quietSyncs } from '../support/pauseSyncs.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
+import { countAcceptedWork } from '../support/databaseState.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { operationsOf } from '../support/publishedOperations.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
 type Fields = Record<string, unknown>;
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
-  await quietSyncs(world);
+  fixture = await sharedSandbox();
+  await pauseSyncs(fixture);
 });
-afterAll(() => world.close());
 
 const datetime = `${new Date().getUTCFullYear() + 2}-07-09T09:30:00-04:00`;
 const visit = () => {
-  const { patient_mrn: mrn, location_id: location, provider_id: provider } = world.sandbox.example;
+  const { patient_mrn: mrn, location_id: location, provider_id: provider } = fixture.sandbox.example;
   return { mrn, location, provider, type: 'FU', datetime };
 };
 const call = () => {
-  const { patient_mrn, provider_id, location_id, assigned_to_id } = world.sandbox.example;
+  const { patient_mrn, provider_id, location_id, assigned_to_id } = fixture.sandbox.example;
   return { patient_mrn, provider_id, location_id, assigned_to_id };
 };
-const post = (path: string) => (body: Fields) => world.api.call('POST', path, { body });
+const post = (path: string) => (body: Fields) => fixture.api.call('POST', path, { body });
 const get = (path: string) => (query: Fields) =>
-  world.api.call('GET', `${path}?${new URLSearchParams(JSON.parse(JSON.stringify(query)))}`);
+  fixture.api.call('GET', `${path}?${new URLSearchParams(JSON.parse(JSON.stringify(query)))}`);
 
 /** Each request that has required fields, in the order they are asked for, with a good value for each. */
-const required = (): [name: string, send: (fields: Fields) => Promise<Answer>, good: Fields][] => [
+const required = (): [name: string, send: (fields: Fields) => Promise<ApiResponse>, good: Fields][] => [
   ['telephone encounter', post('/v1/telephone-encounters'), call()],
   ['action', post('/v1/telephone-encounters/actions'), { emr_appointment_id: '30001', text: 'Called back.' }],
   ['appointment', (body) => post('/v1/appointments')({ ...body, datetime }), { ...visit(), datetime: undefined }],
-  ['link token', post('/link/token/create'), { user_id: 'u', org_id: world.sandbox.org_id }],
+  ['link token', post('/link/token/create'), { user_id: 'u', org_id: fixture.sandbox.org_id }],
   ['patient', post('/v1/patients'), { first_name: 'N', last_name: 'New', dob: '1990-01-31', sex: 'male' }],
   [
     'insurance',
@@ -50,16 +50,16 @@ const required = (): [name: string, send: (fields: Fields) => Promise<Answer>, g
   [
     'document',
     ({ document, ...fields }) =>
-      sendDocument(world, { folder_name: undefined, patient_mrn: undefined, ...fields }, document ? undefined : null),
-    { folder_name: 'Letters', patient_mrn: world.sandbox.example.patient_mrn, document: true },
+      sendDocument(fixture, { folder_name: undefined, patient_mrn: undefined, ...fields }, document ? undefined : null),
+    { folder_name: 'Letters', patient_mrn: fixture.sandbox.example.patient_mrn, document: true },
   ],
 ];
 
 test(row('DEC-035'), async () => {
-  const { id } = (await world.api.call('GET', '/v1/locations')).body.locations[0];
-  const [held] = await world.owner`SELECT id FROM appointments LIMIT 1`;
+  const { id } = (await fixture.api.call('GET', '/v1/locations')).body.locations[0];
+  const [held] = await fixture.owner`SELECT id FROM appointments LIMIT 1`;
   const accepted = await post('/v1/telephone-encounters')(call());
-  const reads = (await operationsOf(world.api, '/v1/')).filter(({ method }) => method === 'GET');
+  const reads = (await operationsOf(fixture.api, '/v1/')).filter(({ method }) => method === 'GET');
   const needed: Record<string, string> = {
     '/v1/orders': '/v1/orders?patient_mrn=x',
     '/v1/availability': '/v1/availability?start_date=2026-01-01&end_date=2026-01-02',
@@ -67,7 +67,7 @@ test(row('DEC-035'), async () => {
     '/v1/appointments/{id}': `/v1/appointments/${held?.id}`,
   };
   for (const { path } of reads) {
-    expect((await world.api.call('GET', needed[path] ?? path)).status, path).toBe(200);
+    expect((await fixture.api.call('GET', needed[path] ?? path)).status, path).toBe(200);
   }
   const writes = [
     accepted,
@@ -75,25 +75,25 @@ test(row('DEC-035'), async () => {
     await post('/v1/appointments')(visit()),
     await post('/v1/patients/fetch')({ search_by: 'mrn', mrn: 'x' }),
     await post('/v1/sync')({}),
-    await sendDocument(world),
-    await world.api.call('PATCH', '/v1/providers/ehr/501', { body: { status: 'active' } }),
-    await world.api.call('PATCH', `/v1/locations/${id}`, { body: { status: 'active' } }),
+    await sendDocument(fixture),
+    await fixture.api.call('PATCH', '/v1/providers/ehr/501', { body: { status: 'active' } }),
+    await fixture.api.call('PATCH', `/v1/locations/${id}`, { body: { status: 'active' } }),
     await post('/v1/webhook')({ webhook_url: 'http://127.0.0.1:9/' }),
-    await post('/link/token/create')({ user_id: 'u', org_id: world.sandbox.org_id }),
+    await post('/link/token/create')({ user_id: 'u', org_id: fixture.sandbox.org_id }),
   ];
   for (const { status, body } of writes) expect([status, body.success]).toStrictEqual([200, true]);
 });
 
 test(row('DEC-036'), async () => {
-  const before = await acceptedWork(world);
+  const before = await countAcceptedWork(fixture);
   for (const [name, send, good] of required()) {
     for (const field of Object.keys(good).filter((each) => good[each] !== undefined)) {
-      const answer = await send({ ...good, [field]: undefined });
-      expect(answer.body.message, name).toBe(`Missing required field: ${field}`);
-      expectRefusal(answer, 400, `Missing required field: ${field}`, field);
+      const response = await send({ ...good, [field]: undefined });
+      expect(response.body.message, name).toBe(`Missing required field: ${field}`);
+      expectApiError(response, 400, `Missing required field: ${field}`, field);
     }
   }
-  expect(await acceptedWork(world)).toStrictEqual(before);
+  expect(await countAcceptedWork(fixture)).toStrictEqual(before);
   for (const [name, send, good] of required()) expect((await send(good)).status, name).toBe(200);
 });
 
@@ -107,8 +107,8 @@ test(row('DEC-037'), async () => {
     const [, send, good] = required().find(([each]) => each === name) ?? [];
     const given: Fields = {};
     for (const field of fields) {
-      const answer = await send?.({ ...given });
-      expect(answer?.body.message, name).toBe(`Missing required field: ${field}`);
+      const response = await send?.({ ...given });
+      expect(response?.body.message, name).toBe(`Missing required field: ${field}`);
       given[field] = good?.[field];
     }
     expect((await send?.(given))?.status, name).toBe(200);
@@ -116,9 +116,9 @@ test(row('DEC-037'), async () => {
 });
 
 test(row('DEC-038'), async () => {
-  const at = (fields: Fields) => world.api.callIn(fields);
-  const before = await acceptedWork(world);
-  for (const [answer, field, message] of [
+  const at = (fields: Fields) => fixture.api.callIn(fields);
+  const before = await countAcceptedWork(fixture);
+  for (const [response, field, message] of [
     [await at({ reason: 'r'.repeat(51) }), 'reason', 'Reason exceeds maximum length of 50 characters'],
     [
       await at({ refill_medication_name: 'x' }),
@@ -140,23 +140,23 @@ test(row('DEC-038'), async () => {
     [await get('/v1/patients')({ page: '0' }), 'page', 'page must be at least 1'],
     [await get('/v1/webhook-events')({ job_id: 'x' }), 'job_id', /^job_id must be an integer/],
     [
-      await sendDocument(world, { notes: 'n'.repeat(1001) }),
+      await sendDocument(fixture, { notes: 'n'.repeat(1001) }),
       'notes',
       /^notes exceeds maximum length of 1000 characters/,
     ],
     [
-      await world.api.call('PATCH', '/v1/providers/ehr/501', { body: { status: 'gone' } }),
+      await fixture.api.call('PATCH', '/v1/providers/ehr/501', { body: { status: 'gone' } }),
       'status',
       /^status must be one of: active, inactive/,
     ],
   ] as const) {
-    expectRefusal(answer, 400, message, field);
+    expectApiError(response, 400, message, field);
   }
-  expect(await acceptedWork(world)).toStrictEqual(before);
+  expect(await countAcceptedWork(fixture)).toStrictEqual(before);
 });
 
 test(row('DEC-059'), async () => {
-  const { client_id, client_secret, access_token, base_url } = world.sandbox;
+  const { client_id, client_secret, access_token, base_url } = fixture.sandbox;
   const headers = { client_id, client_secret, access_token, 'content-type': 'application/json' };
   const sized = (bytes: number) => `{${' '.repeat(bytes - 2)}}`;
   for (const [bytes, status] of [
@@ -165,29 +165,29 @@ test(row('DEC-059'), async () => {
     [1_048_577, 413],
   ] as const) {
     const body = sized(bytes);
-    const answer = await raw(base_url, {
+    const response = await raw(base_url, {
       method: 'POST',
       path: '/v1/sync',
       headers: { ...headers, 'content-length': `${bytes}` },
       body,
     });
-    expect(answer.status, `${bytes}`).toBe(status);
-    if (status === 413) expect(JSON.parse(answer.text).code).toBe('body_too_large');
+    expect(response.status, `${bytes}`).toBe(status);
+    if (status === 413) expect(JSON.parse(response.text).code).toBe('body_too_large');
   }
-  expect((await sendDocument(world, {}, pdfOf(5_242_880))).status).toBe(200);
-  const document = await sendDocument(world, {}, pdfOf(5_242_881));
-  expectRefusal(document, 413, 'document exceeds the maximum size of 5 MB.', 'document');
+  expect((await sendDocument(fixture, {}, pdfOf(5_242_880))).status).toBe(200);
+  const document = await sendDocument(fixture, {}, pdfOf(5_242_881));
+  expectApiError(document, 413, 'document exceeds the maximum size of 5 MB.', 'document');
 });
 
 test(row('DEC-060'), async () => {
-  for (const { method, path, url, media_type, takes_body } of await operationsOf(world.api, '/v1/', '/link/')) {
+  for (const { method, path, url, media_type, takes_body } of await operationsOf(fixture.api, '/v1/', '/link/')) {
     if (!takes_body) continue;
     const wrong = ['text/plain', 'application/x-www-form-urlencoded', 'application/xml'];
     wrong.push(media_type === 'application/json' ? 'multipart/form-data; boundary=x' : 'application/json');
     for (const type of wrong) {
-      const answer = await world.api.call(method, url, { body: '{}', headers: { 'content-type': type } });
-      expectRefusal(answer, 415, /^Content-Type must be /);
-      expect(answer.body.message, `${path} ${type}`).toContain(media_type);
+      const response = await fixture.api.call(method, url, { body: '{}', headers: { 'content-type': type } });
+      expectApiError(response, 415, /^Content-Type must be /);
+      expect(response.body.message, `${path} ${type}`).toContain(media_type);
     }
   }
 });
@@ -198,15 +198,15 @@ test(row('DEC-072'), async () => {
     '/v1/availability': 'start_date=2026-01-01&end_date=2026-01-02',
   };
   const paged = [];
-  for (const { method, path } of await operationsOf(world.api, '/v1/')) {
+  for (const { method, path } of await operationsOf(fixture.api, '/v1/')) {
     if (method !== 'GET' || path.includes('{')) continue;
-    const { pagination } = (await world.api.call('GET', `${path}?${needed[path] ?? ''}`)).body;
+    const { pagination } = (await fixture.api.call('GET', `${path}?${needed[path] ?? ''}`)).body;
     if (pagination === undefined) continue;
     paged.push(path);
     const { page_size, total_count } = pagination;
     const total_pages = Math.ceil(total_count / page_size);
     expect(pagination, path).toStrictEqual({ page: 1, current_page: 1, page_size, total_count, total_pages });
-    const second = (await world.api.call('GET', `${path}?page=2&page_size=7`)).body.pagination;
+    const second = (await fixture.api.call('GET', `${path}?page=2&page_size=7`)).body.pagination;
     expect(second, path).toStrictEqual({
       page: 2,
       current_page: 2,

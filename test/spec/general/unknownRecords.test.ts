@@ -1,116 +1,122 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { apiOf, expectRefusal, newClient } from '../../api/support.ts';
-import type { Answer, Api } from '../../harness/api.ts';
+import { apiOf, expectApiError, newClient } from '../../api/support.ts';
+import type { Api, ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { until } from '../../journeys/journey.ts';
-import { acceptedWork } from '../support/databaseState.ts';
-import { quietSyncs } from '../support/pauseSyncs.ts';
+import { countAcceptedWork } from '../support/databaseState.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** Another organization of this client, and another client; both have records of every kind. */
 let second: Api;
 let other: Api;
 beforeAll(async () => {
-  world = await startSandbox();
-  await quietSyncs(world, 'list_claims');
-  second = apiOf(world, { access_token: await world.api.link({ user_id: 'second', org_id: 'second-org', staff: 1 }) });
-  const client = await newClient(world);
+  fixture = await startSandbox({ small: true });
+  await pauseSyncs(fixture, 'list_claims');
+  second = apiOf(fixture, {
+    access_token: await fixture.api.link({ user_id: 'second', org_id: 'second-org', staff: 1 }),
+  });
+  const client = await newClient(fixture);
   const access_token = await client.api.link({ user_id: 'other', org_id: 'other-org', staff: 2 });
-  other = apiOf(world, { ...client, access_token });
+  other = apiOf(fixture, { ...client, access_token });
   for (const api of [second, other]) {
     await until('the first sync', async () => (await appointmentOf(api)) !== undefined);
   }
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const nobody = '0'.repeat(32);
 const datetime = `${new Date().getUTCFullYear() + 2}-07-09T09:30:00-04:00`;
 const book = (fields: object) => {
-  const { patient_mrn: mrn, location_id: location, provider_id: provider } = world.sandbox.example;
+  const { patient_mrn: mrn, location_id: location, provider_id: provider } = fixture.sandbox.example;
   const body = { mrn, location, provider, type: 'FU', datetime, ...fields };
-  return world.api.call('POST', '/v1/appointments', { body });
+  return fixture.api.call('POST', '/v1/appointments', { body });
 };
 async function appointmentOf(api: Api): Promise<string | undefined> {
   const reference = (await api.call('GET', '/v1/settings')).body.data.access_token_reference_id;
-  const [row] = await world.owner`SELECT appointments.id FROM appointments JOIN accounts USING (organization_id)
+  const [row] = await fixture.owner`SELECT appointments.id FROM appointments JOIN accounts USING (organization_id)
     WHERE reference_id = ${reference} LIMIT 1`;
   return row?.id.replaceAll('-', '');
 }
-const patch = (path: string) => world.api.call('PATCH', path, { body: { status: 'active' } });
+const patch = (path: string) => fixture.api.call('PATCH', path, { body: { status: 'active' } });
 
 test(row('DEC-050'), async () => {
-  const before = await acceptedWork(world);
+  const before = await countAcceptedWork(fixture);
   const shifts = [{ start: 'T09:00:00', end: 'T10:00:00', facility_id: '99' }];
   const hours = { body: { hours: [{ day: 'Monday', shifts }] } };
   const days = 'start_date=2026-01-01&end_date=2026-01-02';
-  for (const [answer, message, field] of [
-    [await world.api.callIn({ provider_id: '599' }), "Provider with EMR ID '599' not found.", 'provider_id'],
-    [await world.api.callIn({ assigned_to_id: '799' }), "Staff member with ID '799' not found.", 'assigned_to_id'],
-    [await world.api.callIn({ location_id: '99' }), "Location with EMR ID '99' not found.", 'location_id'],
-    [await world.api.callIn({ pharmacy_ehr_id: '9999' }), "Pharmacy with EMR ID '9999' not found.", 'pharmacy_ehr_id'],
+  for (const [response, message, field] of [
+    [await fixture.api.callIn({ provider_id: '599' }), "Provider with EMR ID '599' not found.", 'provider_id'],
+    [await fixture.api.callIn({ assigned_to_id: '799' }), "Staff member with ID '799' not found.", 'assigned_to_id'],
+    [await fixture.api.callIn({ location_id: '99' }), "Location with EMR ID '99' not found.", 'location_id'],
+    [
+      await fixture.api.callIn({ pharmacy_ehr_id: '9999' }),
+      "Pharmacy with EMR ID '9999' not found.",
+      'pharmacy_ehr_id',
+    ],
     [await book({ provider: '599' }), "Provider with EMR ID '599' not found.", 'provider'],
     [await book({ secondary_provider: '599' }), "Provider with EMR ID '599' not found.", 'secondary_provider'],
     [await book({ location: '99' }), "Location with EMR ID '99' not found.", 'location'],
     [
-      await sendDocument(world, { emr_assigned_to_id: '799' }),
+      await sendDocument(fixture, { emr_assigned_to_id: '799' }),
       "Staff member with ID '799' not found.",
       'emr_assigned_to_id',
     ],
     [await patch('/v1/providers/ehr/599'), "Provider with EMR ID '599' not found.", 'ehr_id'],
     [await patch(`/v1/providers/${nobody}`), `Provider with ID '${nobody}' not found.`, 'id'],
     [await patch(`/v1/locations/${nobody}`), `Location with ID '${nobody}' not found.`, 'id'],
-    [await world.api.call('PATCH', '/v1/providers/ehr/501', hours), "Location with EMR ID '99' not found.", 'hours'],
+    [await fixture.api.call('PATCH', '/v1/providers/ehr/501', hours), "Location with EMR ID '99' not found.", 'hours'],
     [
-      await world.api.call('GET', `/v1/availability?${days}&provider_ids=599`),
+      await fixture.api.call('GET', `/v1/availability?${days}&provider_ids=599`),
       "Provider with EMR ID '599' not found.",
       'provider_ids',
     ],
     [
-      await world.api.call('GET', `/v1/availability?${days}&location_ids=99`),
+      await fixture.api.call('GET', `/v1/availability?${days}&location_ids=99`),
       "Location with EMR ID '99' not found.",
       'location_ids',
     ],
   ] as const) {
-    expectRefusal(answer, 404, message, field);
+    expectApiError(response, 404, message, field);
   }
-  expect(await acceptedWork(world)).toStrictEqual(before);
+  expect(await countAcceptedWork(fixture)).toStrictEqual(before);
 });
 
 test(row('DEC-051'), async () => {
-  const before = await acceptedWork(world);
-  const path = `/v1/patients/${world.sandbox.example.patient_mrn}/insurances`;
+  const before = await countAcceptedWork(fixture);
+  const path = `/v1/patients/${fixture.sandbox.example.patient_mrn}/insurances`;
   for (const insurance_provider_id of [nobody, '301', 'x']) {
     const told = `Insurance provider with ID '${insurance_provider_id}' not found.`;
     const add = { body: { member_id: 'M1', insurance_provider_id } };
-    expectRefusal(await world.api.call('POST', path, add), 404, told, 'insurance_provider_id');
+    expectApiError(await fixture.api.call('POST', path, add), 404, told, 'insurance_provider_id');
     const change = { body: { insurance_provider_id } };
-    expectRefusal(await world.api.call('PATCH', `${path}/85001`, change), 404, told, 'insurance_provider_id');
+    expectApiError(await fixture.api.call('PATCH', `${path}/85001`, change), 404, told, 'insurance_provider_id');
   }
-  expect(await acceptedWork(world)).toStrictEqual(before);
+  expect(await countAcceptedWork(fixture)).toStrictEqual(before);
 });
 
 test(row('DEC-052'), async () => {
-  const before = await acceptedWork(world);
+  const before = await countAcceptedWork(fixture);
   // An MRN and the EMR's own id are no ids of the service.
-  for (const id of [nobody, world.sandbox.example.patient_mrn, '10001', 'x']) {
-    const answer = await world.api.call('PATCH', `/v1/patients/${id}`, { body: { email: 'x@example.org' } });
-    expectRefusal(answer, 404, `Patient with ID '${id}' not found.`, 'id');
+  for (const id of [nobody, fixture.sandbox.example.patient_mrn, '10001', 'x']) {
+    const response = await fixture.api.call('PATCH', `/v1/patients/${id}`, { body: { email: 'x@example.org' } });
+    expectApiError(response, 404, `Patient with ID '${id}' not found.`, 'id');
   }
-  expect(await acceptedWork(world)).toStrictEqual(before);
+  expect(await countAcceptedWork(fixture)).toStrictEqual(before);
 });
 
 test(row('DEC-053'), async () => {
   for (const id of [nobody, 'ffffffffffff7fffbfffffffffffffff', '500001', 'x']) {
-    const answer = await world.api.call('GET', `/v1/appointments/${id}`);
-    expectRefusal(answer, 404, `Appointment with ID '${id}' not found.`, 'id');
+    const response = await fixture.api.call('GET', `/v1/appointments/${id}`);
+    expectApiError(response, 404, `Appointment with ID '${id}' not found.`, 'id');
   }
 });
 
 test(row('DEC-054'), async () => {
   for (const id of ['999999', '0', '-1', '99999999999999999999', 'x', nobody]) {
-    expectRefusal(await world.api.call('GET', `/v1/jobs/${id}`), 404, `Job with ID '${id}' not found.`, 'job_id');
+    expectApiError(await fixture.api.call('GET', `/v1/jobs/${id}`), 404, `Job with ID '${id}' not found.`, 'job_id');
   }
 });
 
@@ -131,7 +137,7 @@ async function expectAbsent(theirs: Api): Promise<void> {
     ['PATCH', '/v1/patients/{id}', patient.id, nobody],
     ['POST', '/v1/webhook-events/{id}/resend', event.id, nobody],
   ] as const) {
-    const ask = async (api: Api, named: string): Promise<Answer> =>
+    const ask = async (api: Api, named: string): Promise<ApiResponse> =>
       api.call(
         method,
         path.replace('{id}', named),
@@ -139,13 +145,13 @@ async function expectAbsent(theirs: Api): Promise<void> {
           ? { body: path.includes('patients') ? { email: 'x@example.org' } : { status: 'inactive' } }
           : {},
       );
-    const foreign = await ask(world.api, id);
-    const absent = await ask(world.api, unknown);
+    const foreign = await ask(fixture.api, id);
+    const absent = await ask(fixture.api, unknown);
     expect(foreign.status, path).toBe(404);
-    const said = ({ body }: Answer, named: string) =>
+    const said = ({ body }: ApiResponse, named: string) =>
       JSON.stringify({ ...body, request_id: '' }).replaceAll(named, '<id>');
     expect(said(foreign, id), path).toBe(said(absent, unknown));
-    const names = (answer: Answer) => [...answer.headers.keys()].sort();
+    const names = (response: ApiResponse) => [...response.headers.keys()].sort();
     expect(names(foreign), path).toStrictEqual(names(absent));
   }
   // Nothing was changed, and to those it belongs to it is all there.
@@ -153,7 +159,7 @@ async function expectAbsent(theirs: Api): Promise<void> {
   expect(kept).toStrictEqual(provider);
   expect((await theirs.call('GET', `/v1/appointments/${appointment}`)).status).toBe(200);
   expect((await theirs.call('GET', `/v1/jobs/${job_id}`)).status).toBe(200);
-  const { body } = await world.api.call('GET', `/v1/webhook-events?job_id=${job_id}`);
+  const { body } = await fixture.api.call('GET', `/v1/webhook-events?job_id=${job_id}`);
   expect(body.webhook_events).toStrictEqual([]);
 }
 
@@ -169,9 +175,9 @@ test(row('DEC-056'), async () => {
     ['DELETE', '/v1/webhook/{id}'],
     ['POST', '/v1/webhook/{id}/rotate-secret'],
   ] as const) {
-    const foreign = await world.api.call(method, path.replace('{id}', webhook_id));
+    const foreign = await fixture.api.call(method, path.replace('{id}', webhook_id));
     const unknown = `wh_${'0'.repeat(24)}`;
-    const absent = await world.api.call(method, path.replace('{id}', unknown));
+    const absent = await fixture.api.call(method, path.replace('{id}', unknown));
     expect([foreign.status, absent.status]).toStrictEqual([404, 404]);
     expect(foreign.body.message.replace(webhook_id, '')).toBe(absent.body.message.replace(unknown, ''));
   }

@@ -1,42 +1,42 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
+import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { quietSyncs } from '../support/pauseSyncs.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { operationsOf } from '../support/publishedOperations.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
-  await quietSyncs(world);
+  fixture = await startSandbox({ small: true });
+  await pauseSyncs(fixture);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 test(row('VER-01'), async () => {
-  for (const { method, path, url } of await operationsOf(world.api, '/v1/')) {
+  for (const { method, path, url } of await operationsOf(fixture.api, '/v1/')) {
     const bare = url.slice('/v1'.length);
-    const answer = await world.api.call(method, bare);
-    expectRefusal(answer, 404, `No such endpoint: ${method} ${bare}`);
+    const response = await fixture.api.call(method, bare);
+    expectApiError(response, 404, `No such endpoint: ${method} ${bare}`);
     // With it, whatever is wrong with the request, there is somebody to say so.
-    expect((await world.api.call(method, url)).body.message ?? '', path).not.toMatch(/^No such endpoint/);
+    expect((await fixture.api.call(method, url)).body.message ?? '', path).not.toMatch(/^No such endpoint/);
   }
   // What stands beside it serves no data of an EMR.
-  const { body } = await world.api.call('GET', '/openapi.json');
+  const { body } = await fixture.api.call('GET', '/openapi.json');
   const elsewhere = Object.keys(body.paths).filter((path) => !path.startsWith('/v1/'));
   for (const path of elsewhere) expect(path).toMatch(/^\/(link|sandbox)\//);
 });
 
 test(row('VER-02'), async () => {
   const headers = { access_token: null };
-  const body = { user_id: 'u', org_id: world.sandbox.org_id };
-  expect((await world.api.call('POST', '/link/token/create', { body, headers })).status).toBe(200);
-  const exchange = await world.api.call('GET', '/link/token/exchange?public_token=x', { headers });
-  expectRefusal(exchange, 400, 'Invalid or expired public_token.', 'public_token');
+  const body = { user_id: 'u', org_id: fixture.sandbox.org_id };
+  expect((await fixture.api.call('POST', '/link/token/create', { body, headers })).status).toBe(200);
+  const exchange = await fixture.api.call('GET', '/link/token/exchange?public_token=x', { headers });
+  expectApiError(exchange, 400, 'Invalid or expired public_token.', 'public_token');
   for (const [method, path] of [
     ['POST', '/v1/link/token/create'],
     ['GET', '/v1/link/token/exchange'],
   ] as const) {
-    expectRefusal(await world.api.call(method, path, { headers }), 404, `No such endpoint: ${method} ${path}`);
+    expectApiError(await fixture.api.call(method, path, { headers }), 404, `No such endpoint: ${method} ${path}`);
   }
 });
 
@@ -82,13 +82,13 @@ const published = `
   .split(/\n\s*/);
 
 test(row('DEC-363'), async () => {
-  const document = (await world.api.call('GET', '/openapi.json')).body;
-  const operations = await operationsOf(world.api, '/v1/');
+  const document = (await fixture.api.call('GET', '/openapi.json')).body;
+  const operations = await operationsOf(fixture.api, '/v1/');
   const names = operations.map(({ method, path }) => `${method} ${path}`);
   for (const line of published) expect(names).toContain(line);
   const year = 365 * 24 * 3600 * 1000;
   for (const { method, path, url } of operations) {
-    const { headers } = await world.api.call(method, url);
+    const { headers } = await fixture.api.call(method, url);
     const [deprecation, sunset] = [headers.get('deprecation'), headers.get('sunset')];
     const announced = document.paths[path][method.toLowerCase()].deprecated === true;
     // The three go together, and between the first word of it and the end lies a year.

@@ -1,24 +1,24 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { patient, setFault } from '../../journeys/journey.ts';
 import { type Charts, type Fields, anotherPatient as next, openCharts, type Row } from '../patients/charts.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 let companies: Row[];
 beforeAll(async () => {
-  world = await startSandbox();
-  charts = openCharts(world);
-  companies = (await world.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
+  fixture = await sharedSandbox();
+  charts = openCharts(fixture);
+  companies = (await fixture.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const payer = (payer_id: string): Row => companies.find((each) => each.payer_id === payer_id);
 const good = { member_id: 'M-1', insurance_name: 'Mock Mutual' };
-const refusesValues = (field: string, values: unknown[], beside: Fields = {}) =>
-  charts.refuses(
+const rejectsValues = (field: string, values: unknown[], beside: Fields = {}) =>
+  charts.rejects(
     400,
     new RegExp(field),
     values.map((value) => () => charts.add(patient(1).mrn, { ...good, ...beside, [field]: value })),
@@ -40,19 +40,19 @@ test(row('INS-02'), async () => {
   const { row } = await charts.added(next().mrn, { member_id: 'POLICY-2' });
   expect(row.subscriberNumber).toBe('POLICY-2');
   const { member_id: _left, ...rest } = good;
-  await charts.refuses(400, 'Missing required field: member_id', [
+  await charts.rejects(400, 'Missing required field: member_id', [
     () => charts.add(patient(1).mrn, rest),
     () => charts.add(patient(1).mrn, { ...rest, member_id: '' }),
     () => charts.add(patient(1).mrn, { ...rest, member_id: null }),
   ]);
-  await refusesValues('member_id', strings_only);
+  await rejectsValues('member_id', strings_only);
 });
 
 test(row('INS-03'), async () => {
   const { row, data } = await charts.added(next().mrn, { group_id: 'GROUP-3' });
   expect([row.groupNumber, data.group_id]).toStrictEqual(['GROUP-3', 'GROUP-3']);
   expect((await charts.added(next().mrn)).row.groupNumber).toBeNull();
-  await refusesValues('group_id', strings_only);
+  await rejectsValues('group_id', strings_only);
 });
 
 test(row('INS-04'), async () => {
@@ -61,7 +61,7 @@ test(row('INS-04'), async () => {
   const event = await charts.outcome(await charts.add(next().mrn, { ...unnamed, insurance_provider_id: company.id }));
   expect((await charts.insurance(event.data.emr_insurance_id)).companyId).toBe(company.ehr_id);
   expect((await charts.added(next().mrn)).row.companyName).toBe('Mock Mutual');
-  await refusesValues('insurance_provider_id', strings_only);
+  await rejectsValues('insurance_provider_id', strings_only);
 });
 
 test(row('INS-05'), async () => {
@@ -71,14 +71,14 @@ test(row('INS-05'), async () => {
   });
   const { status } = await charts.add(next().mrn, { member_id: 'M', insurance_provider_id: payer('PLS01').id });
   expect(status).toBe(200);
-  await refusesValues('insurance_name', strings_only);
+  await rejectsValues('insurance_name', strings_only);
 });
 
 test(row('INS-06'), async () => {
   const { row } = await charts.added(next().mrn, { insurance_name: 'Placebo Shield', insurance_payer_id: 'PLS01' });
   expect(row).toMatchObject({ companyName: 'Placebo Shield', payerId: 'PLS01' });
   expect((await charts.added(next().mrn, { insurance_name: 'Placebo Shield' })).row.payerId).toBe('PLS01');
-  await refusesValues('insurance_payer_id', strings_only);
+  await rejectsValues('insurance_payer_id', strings_only);
 });
 
 test(row('INS-07'), async () => {
@@ -91,7 +91,7 @@ test(row('INS-07'), async () => {
   // The clinic shows the primary one with the patient itself.
   expect((await charts.chart(fresh.mrn)).primarySubscriberNumber).toBe('P-1');
   expect((await charts.added((await charts.created()).mrn)).row.priority).toEqual(expect.any(Number));
-  await refusesValues('priority', [1, 2, 3, 'primary', '01', '']);
+  await rejectsValues('priority', [1, 2, 3, 'primary', '01', '']);
 });
 
 test(row('INS-08'), async () => {
@@ -116,7 +116,7 @@ test(row('INS-09'), async () => {
     '',
     20240229,
   ];
-  await refusesValues('plan_begin_date', forms);
+  await rejectsValues('plan_begin_date', forms);
 });
 
 test(row('INS-10'), async () => {
@@ -129,7 +129,7 @@ test(row('INS-10'), async () => {
     expect([row.copayment, data.copayment]).toStrictEqual([kept, copayment]);
   }
   expect((await charts.added(next().mrn)).row.copayment).toBeNull();
-  await refusesValues('copayment', ['25', '25.00', true, [25]]);
+  await rejectsValues('copayment', ['25', '25.00', true, [25]]);
 });
 
 test(row('INS-13'), async () => {
@@ -158,7 +158,7 @@ test(row('INS-15'), async () => {
 });
 
 test(row('INS-16'), async () => {
-  await charts.refuses(400, /insurance_payer_id.*insurance_name/, [
+  await charts.rejects(400, /insurance_payer_id.*insurance_name/, [
     () => charts.add(patient(1).mrn, { member_id: 'M', insurance_payer_id: 'MOC01' }),
     () => charts.add(patient(1).mrn, { member_id: 'M', insurance_payer_id: 'MOC01', insurance_name: '' }),
   ]);
@@ -180,7 +180,7 @@ test(row('INS-23'), async () => {
   const { mrn, ehr_id } = next();
   const done = await charts.outcome(await charts.add(mrn, { ...good, member_id: 'KEPT' }));
   expect(done.event_type).toBe('patient.insurance.added');
-  await setFault(world.api, 'add_patient_insurance', 'refuse', { reason: 'The plan has ended.' });
+  await setFault(fixture.api, 'add_patient_insurance', 'refuse', { reason: 'The plan has ended.' });
   const refused = await charts.outcome(await charts.add(mrn, { ...good, member_id: 'REFUSED' }));
   expect(refused.event_type).toBe('patient.insurance.failed');
   const numbers = (await charts.rows('patient-insurances', { patientId: ehr_id })).map((row) => row.subscriberNumber);
@@ -190,18 +190,18 @@ test(row('INS-23'), async () => {
 
 test(row('LIM-08'), async () => {
   expect((await charts.added(next().mrn, { copayment: 0 })).row.copayment).toBe('0.00');
-  await refusesValues('copayment', [-0.01, -1, -25]);
+  await rejectsValues('copayment', [-0.01, -1, -25]);
 });
 
 test(row('LIM-09'), async () => {
   const { mrn } = await charts.created();
   for (const priority of ['1', '2', '3'])
     expect((await charts.added(mrn, { priority })).row.priority).toBe(Number(priority));
-  await refusesValues('priority', ['0', '4']);
+  await rejectsValues('priority', ['0', '4']);
 });
 
 test(row('DEC-183'), async () => {
-  await charts.refuses(400, 'One of insurance_provider_id or insurance_name is required.', [
+  await charts.rejects(400, 'One of insurance_provider_id or insurance_name is required.', [
     () => charts.add(patient(1).mrn, { member_id: 'M' }),
     () => charts.add(patient(1).mrn, { member_id: 'M', insurance_name: '' }),
   ]);
@@ -209,7 +209,7 @@ test(row('DEC-183'), async () => {
 
 test(row('DEC-184'), async () => {
   const alone = { member_id: 'M', insurance_payer_id: 'PLS01' };
-  await charts.refuses(400, /insurance_payer_id.*insurance_name/, [
+  await charts.rejects(400, /insurance_payer_id.*insurance_name/, [
     () => charts.add(patient(1).mrn, alone),
     () => charts.add(patient(1).mrn, { ...alone, insurance_provider_id: payer('PLS01').id }),
   ]);
@@ -226,7 +226,7 @@ test(row('DEC-188'), async () => {
 });
 
 test(row('DEC-190'), async () => {
-  await charts.refuses(404, /not found/, [
+  await charts.rejects(404, /not found/, [
     () => charts.add(patient(1).mrn, { ...good, insurance_provider_id: 'f'.repeat(32) }),
     () => charts.add(patient(1).mrn, { ...good, insurance_provider_id: 'MOC01', insurance_payer_id: 'MOC01' }),
   ]);
@@ -234,20 +234,20 @@ test(row('DEC-190'), async () => {
 
 test(row('ERR-19'), async () => {
   const insurance_provider_id = 'f'.repeat(32);
-  await charts.refuses(404, `Insurance provider with ID '${insurance_provider_id}' not found.`, [
+  await charts.rejects(404, `Insurance provider with ID '${insurance_provider_id}' not found.`, [
     () => charts.add(patient(1).mrn, { member_id: 'M', insurance_provider_id }),
   ]);
 });
 
 test(row('ERR-20'), async () => {
   // It says what was not found and where those that exist are listed.
-  await charts.refuses(404, /'Nobody Insures'.*GET \/v1\/insurance-providers/, [
+  await charts.rejects(404, /'Nobody Insures'.*GET \/v1\/insurance-providers/, [
     () => charts.add(patient(1).mrn, { member_id: 'M', insurance_name: 'Nobody Insures' }),
   ]);
 });
 
 test(row('ERR-21'), async () => {
-  await charts.refuses(404, /'Mock Mutual'.*'PLS01'.*GET \/v1\/insurance-providers/, [
+  await charts.rejects(404, /'Mock Mutual'.*'PLS01'.*GET \/v1\/insurance-providers/, [
     () => charts.add(patient(1).mrn, { ...good, insurance_payer_id: 'PLS01' }),
   ]);
 });

@@ -1,24 +1,24 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { setFault, until } from '../../journeys/journey.ts';
 import { type Charts, type Fields, anotherPatient as next, openCharts, type Row } from '../patients/charts.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 let receiver: Receiver;
 beforeAll(async () => {
-  world = await startSandbox();
-  charts = openCharts(world);
+  fixture = await sharedSandbox();
+  charts = openCharts(fixture);
   receiver = await startReceiver();
-  await world.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
+  await fixture.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
 });
 afterAll(async () => {
   await receiver.close();
-  await world.close();
 });
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const good = { member_id: 'M-1', insurance_name: 'Mock Mutual' };
 const full = { ...good, group_id: 'G-1', plan_begin_date: '2026-01-31', copayment: 12.5, priority: '3' };
@@ -27,7 +27,7 @@ const full = { ...good, group_id: 'G-1', plan_begin_date: '2026-01-31', copaymen
 async function told(mrn: string, fields: Fields, of?: string): Promise<{ body: Row; event: Row }> {
   const { status, body } = await (of === undefined ? charts.add(mrn, fields) : charts.change(mrn, of, fields));
   expect(status, JSON.stringify(body)).toBe(200);
-  const { id } = await world.api.untilEvent(body.job_id);
+  const { id } = await fixture.api.untilEvent(body.job_id);
   const calls = () => receiver.received.map((each) => JSON.parse(each.body));
   const event = await until('the webhook', async () => calls().find((each) => each.id === id));
   expect(calls().filter((each) => each.job_id === String(body.job_id))).toHaveLength(1);
@@ -39,10 +39,10 @@ async function insured(fields: Fields = {}): Promise<{ mrn: string; id: string; 
   const { data, row } = await charts.added(mrn, { ...full, ...fields });
   return { mrn, id: data.emr_insurance_id, row };
 }
-const refused = (operation: string) => setFault(world.api, operation, 'refuse', { reason: 'The plan has ended.' });
+const refused = (operation: string) => setFault(fixture.api, operation, 'refuse', { reason: 'The plan has ended.' });
 /** The clinic changes a group number on its way in. */
 const corrects = (operation: string) =>
-  setFault(world.api, operation, 'correct_value', {
+  setFault(fixture.api, operation, 'correct_value', {
     field: 'groupNumber',
     value: 'G-9',
     reason: 'Groups begin with G-.',
@@ -174,7 +174,7 @@ test(row('EVT-33'), async () => {
   }
   const patient = await charts.created();
   const email = { field: 'email', value: 'right@example.test', reason: 'The domain was misspelt.' };
-  await setFault(world.api, 'update_patient', 'correct_value', email);
+  await setFault(fixture.api, 'update_patient', 'correct_value', email);
   const { data } = await charts.outcome(await charts.patch(patient.id, { email: 'rihgt@example.test' }));
   expect(data.audit_trail).toMatchObject([
     { property: 'email', after: 'rihgt@example.test', note: expect.stringContaining('The domain was misspelt.') },

@@ -1,30 +1,30 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
-import type { Answer } from '../../harness/api.ts';
+import { expectApiError } from '../../api/support.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 
-type Body = Answer['body'];
+type Body = ApiResponse['body'];
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** As the clinic has them. */
 let known: Body[];
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
+  fixture = await startSandbox({ small: true });
   // More than one page of them, some of whom are no longer taken.
   const add = (n: number) =>
-    world.api.control('POST', '/control/insurance-companies', {
+    fixture.api.control('POST', '/control/insurance-companies', {
       name: `Added Mutual ${n}`,
       activeFlag: n % 9 ? 'Y' : 'N',
     });
   await Promise.all(Array.from({ length: 90 }, (_, n) => add(n)));
-  await world.api.sync();
-  known = (await world.api.control('GET', '/control/insurance-companies')).body.rows;
+  await fixture.api.sync();
+  known = (await fixture.api.control('GET', '/control/insurance-companies')).body.rows;
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const ask = (query: Record<string, string>) =>
-  world.api.call('GET', `/v1/insurance-providers?${new URLSearchParams(query)}`);
+  fixture.api.call('GET', `/v1/insurance-providers?${new URLSearchParams(query)}`);
 const ids = (list: Body[]) => list.map((each) => each.ehr_id ?? each.companyId).sort();
 
 test(row('DEC-195'), async () => {
@@ -59,9 +59,9 @@ test(row('DEC-196'), async () => {
     const { status, body } = await ask({ page_size: `${page_size}` });
     expect([status, body.insurance_providers.length]).toStrictEqual([200, page_size]);
   }
-  expectRefusal(await ask({ page_size: '101' }), 400, 'page_size must be at most 100', 'page_size');
-  expectRefusal(await ask({ page_size: '0' }), 400, 'page_size must be at least 1', 'page_size');
-  expectRefusal(await ask({ page: '0' }), 400, 'page must be at least 1', 'page');
+  expectApiError(await ask({ page_size: '101' }), 400, 'page_size must be at most 100', 'page_size');
+  expectApiError(await ask({ page_size: '0' }), 400, 'page_size must be at least 1', 'page_size');
+  expectApiError(await ask({ page: '0' }), 400, 'page must be at least 1', 'page');
 });
 
 test(row('DEC-197'), async () => {

@@ -1,22 +1,22 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { patient } from '../../journeys/journey.ts';
 import { type Charts, type Fields, anotherPatient as next, openCharts } from '../patients/charts.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
-  world = await startSandbox();
-  charts = openCharts(world);
+  fixture = await sharedSandbox();
+  charts = openCharts(fixture);
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const good = { member_id: 'M-1', insurance_name: 'Mock Mutual' };
 const person = { first_name: 'Sub', last_name: 'Scriber' };
-const refusesValues = (field: string, values: unknown[], beside: Fields = {}) =>
-  charts.refuses(
+const rejectsValues = (field: string, values: unknown[], beside: Fields = {}) =>
+  charts.rejects(
     400,
     new RegExp(field),
     values.map((value) => () => charts.add(patient(1).mrn, { ...good, ...beside, [field]: value })),
@@ -36,7 +36,7 @@ test(row('INS-11'), async () => {
     expect(row.relationshipCode, said).toBe('02');
   }
   expect((await charts.added(next().mrn)).row.relationshipCode).toBeNull();
-  await refusesValues('relationship_to_subscriber', strings_only);
+  await rejectsValues('relationship_to_subscriber', strings_only);
 });
 
 test(row('INS-12'), async () => {
@@ -62,10 +62,10 @@ test(row('INS-12'), async () => {
       phone: '518-555-0112',
     },
   ]);
-  await refusesValues('subscriber_demographics', ['Sub Scriber', 5, true, [person]]);
+  await rejectsValues('subscriber_demographics', ['Sub Scriber', 5, true, [person]]);
   for (const field of Object.keys(subscriber_demographics)) {
     const wrong = strings_only.map((value) => ({ ...subscriber_demographics, [field]: value }));
-    await refusesValues('subscriber_demographics', wrong);
+    await rejectsValues('subscriber_demographics', wrong);
   }
 });
 
@@ -80,7 +80,7 @@ test(row('INS-17'), async () => {
     expect(guarantor.address.state).toBe(state.toUpperCase());
   }
   const wrong = ['ZZ', 'New York', 'N', 'NYC', 'N1', '', 'ON', 36];
-  await charts.refuses(
+  await charts.rejects(
     400,
     /state/,
     wrong.map((state) => () => charts.add(patient(1).mrn, { ...good, ...subscribed(state) })),
@@ -98,7 +98,7 @@ test(row('INS-18'), async () => {
     expect(guarantor.address.zip).toBe(zip);
   }
   const wrong = ['129990001', '1299', '129990', '12999-', '12999-001', '12999-00011', '12999 0001', 'K1A 0', '', 12999];
-  await charts.refuses(
+  await charts.rejects(
     400,
     /zip/,
     wrong.map((zip) => () => charts.add(patient(1).mrn, { ...good, ...subscribed(zip) })),
@@ -130,7 +130,7 @@ test(row('INS-20'), async () => {
 
 test(row('INS-21'), async () => {
   const wrong = ['cousin', 'parent', 'step-parent', 'stepparent', '1', '2', '00', '03', '18', '99', '019', ' self', ''];
-  await refusesValues('relationship_to_subscriber', wrong, { subscriber_demographics: person });
+  await rejectsValues('relationship_to_subscriber', wrong, { subscriber_demographics: person });
   const fields = (said: string) => ({ relationship_to_subscriber: said, subscriber_demographics: person });
   for (const said of ['19', 'child'])
     expect((await charts.added(next().mrn, fields(said))).row.relationshipCode).toBe('19');
@@ -160,7 +160,7 @@ test(row('DEC-189'), async () => {
     (said) => !['01', 'self'].includes(said),
   );
   for (const said of others) {
-    await charts.refuses(
+    await charts.rejects(
       400,
       /subscriber_demographics\.(first|last)_name/,
       incomplete.map(

@@ -1,22 +1,22 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../../harness/plainEmr.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { patient, setFault } from '../../journeys/journey.ts';
 import { type Charts, type Fields, anotherPatient as next, openCharts, type Row } from '../patients/charts.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 let plain: Charts;
 let companies: Row[];
 beforeAll(async () => {
-  world = await startSandbox();
-  charts = openCharts(world);
-  plain = openCharts(world, await linkPlainEmr(world));
-  companies = (await world.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
+  fixture = await sharedSandbox();
+  charts = openCharts(fixture);
+  plain = openCharts(fixture, await linkPlainEmr(fixture));
+  companies = (await fixture.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const payer = (payer_id: string): Row => companies.find((each) => each.payer_id === payer_id);
 const person = { first_name: 'Sub', last_name: 'Scriber' };
@@ -35,8 +35,8 @@ async function insured(fields: Fields = full): Promise<{ mrn: string; id: string
   const { data, row } = await charts.added(mrn, fields);
   return { mrn, id: data.emr_insurance_id, row };
 }
-const refusesValues = (field: string, values: unknown[]) =>
-  charts.refuses(
+const rejectsValues = (field: string, values: unknown[]) =>
+  charts.rejects(
     400,
     new RegExp(field),
     values.map((value) => () => charts.change(patient(1).mrn, '1', { [field]: value })),
@@ -48,7 +48,7 @@ const codes = ['01', '02', '32', '33', '17', '20', '53', '25', '19'];
 test(row('INU-01'), async () => {
   const { mrn, id } = await insured();
   expect((await charts.changed(mrn, id, { member_id: 'HERE' })).row.subscriberNumber).toBe('HERE');
-  await charts.refuses(400, 'Insurance updates are only supported for Larkspur EMR.', [
+  await charts.rejects(400, 'Insurance updates are only supported for Larkspur EMR.', [
     () => plain.change(mrn, id, { member_id: 'ELSEWHERE' }),
   ]);
   expect((await charts.insurance(id)).subscriberNumber).toBe('HERE');
@@ -57,7 +57,7 @@ test(row('INU-01'), async () => {
 test(row('INU-02'), async () => {
   const { mrn, row } = await insured({ ...full, member_id: 'FETCHED' });
   const fetched = await charts.outcome(
-    await world.api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn, include: 'insurances' } }),
+    await fixture.api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn, include: 'insurances' } }),
   );
   const found = fetched.data.insurances.find((each: Row) => each.insurance_subscriber_number === 'FETCHED');
   const changed = await charts.changed(mrn, found.emr_insurance_id, { member_id: 'FOUND' });
@@ -93,7 +93,7 @@ test(row('INU-05'), async () => {
   ];
   for (const [fields, kept] of each) expect((await charts.changed(mrn, id, fields)).row).toMatchObject(kept);
   for (const field of ['member_id', 'group_id', 'insurance_provider_id', 'insurance_name', 'insurance_payer_id']) {
-    await refusesValues(field, strings_only);
+    await rejectsValues(field, strings_only);
   }
 });
 
@@ -101,7 +101,7 @@ test(row('INU-06'), async () => {
   const { mrn, id } = await insured();
   expect((await charts.changed(mrn, id, { member_id: 'NEW' })).row.planBegins).toBe('01/31/2025');
   expect((await charts.changed(mrn, id, { plan_begin_date: '2024-02-29' })).row.planBegins).toBe('02/29/2024');
-  await refusesValues('plan_begin_date', ['02/29/2024', '2024-2-29', '20240229', '2024-02-29T00:00:00Z', '2023-02-29']);
+  await rejectsValues('plan_begin_date', ['02/29/2024', '2024-2-29', '20240229', '2024-02-29T00:00:00Z', '2023-02-29']);
 });
 
 test(row('INU-07'), async () => {
@@ -110,7 +110,7 @@ test(row('INU-07'), async () => {
   for (const copayment of [12.5, 0.01, 0]) {
     expect((await charts.changed(mrn, id, { copayment })).row.copayment).toBe(copayment.toFixed(2));
   }
-  await refusesValues('copayment', [-0.01, -1, '10', true]);
+  await rejectsValues('copayment', [-0.01, -1, '10', true]);
 });
 
 test(row('INU-08'), async () => {
@@ -136,8 +136,8 @@ test(row('INU-08'), async () => {
   ]);
   const kept = await charts.changed(mrn, id, { member_id: 'NEW' });
   expect(kept.row).toStrictEqual({ ...row, subscriberNumber: 'NEW' });
-  await refusesValues('relationship_to_subscriber', ['cousin', '99', 'step-parent', '']);
-  await refusesValues('subscriber_demographics', [
+  await rejectsValues('relationship_to_subscriber', ['cousin', '99', 'step-parent', '']);
+  await rejectsValues('subscriber_demographics', [
     'Sub',
     [person],
     { ...person, zip: '129990001' },
@@ -177,7 +177,7 @@ test(row('INU-10'), async () => {
   const { mrn, id } = await insured();
   const together = { insurance_name: 'Mock Mutual', insurance_payer_id: 'MOC02' };
   expect((await charts.changed(mrn, id, together)).row.payerId).toBe('MOC02');
-  await charts.refuses(400, /insurance_payer_id.*insurance_name/, [
+  await charts.rejects(400, /insurance_payer_id.*insurance_name/, [
     () => charts.change(mrn, id, { insurance_payer_id: 'MOC01' }),
     () => charts.change(mrn, id, { insurance_payer_id: 'MOC01', insurance_provider_id: payer('MOC01').id }),
     () => charts.change(mrn, id, { insurance_payer_id: 'MOC01', member_id: 'NEW' }),
@@ -192,7 +192,7 @@ test(row('INU-11'), async () => {
   expect(await company(named)).toBe(payer('MOC02').ehr_id);
   const by_name = await company({ insurance_name: 'sample health plan' });
   expect([payer('SHP01').ehr_id, payer('SHP02').ehr_id]).toContain(by_name);
-  await charts.refuses(404, /[Ii]nsurance provider/, [
+  await charts.rejects(404, /[Ii]nsurance provider/, [
     () => charts.change(mrn, id, { insurance_provider_id: 'f'.repeat(32), ...named }),
     () => charts.change(mrn, id, { insurance_name: 'Mock Mutual', insurance_payer_id: 'PLS01' }),
     () => charts.change(mrn, id, { insurance_name: 'Nobody Insures' }),
@@ -208,7 +208,7 @@ async function refusesCarriers(): Promise<void> {
   expect(unbilled).toHaveLength(3);
   for (const { companyId, name, payerId } of unbilled) {
     const insurance_provider_id = companies.find(({ ehr_id }) => ehr_id === companyId).id;
-    await charts.refuses(400, /carrier ID/, [
+    await charts.rejects(400, /carrier ID/, [
       () => charts.change(mrn, id, { insurance_provider_id }),
       () => charts.change(mrn, id, { insurance_name: name, insurance_payer_id: payerId, member_id: 'NEW' }),
     ]);
@@ -230,7 +230,7 @@ test(row('INU-13'), async () => {
   const { mrn, id } = await insured();
   const incomplete: Fields[] = [{}, { first_name: 'Sub' }, { last_name: 'Scriber' }, { ...person, first_name: '' }];
   for (const said of [{}, { relationship_to_subscriber: 'self' }, { relationship_to_subscriber: '02' }]) {
-    await charts.refuses(
+    await charts.rejects(
       400,
       /subscriber_demographics\.(first|last)_name/,
       incomplete.map((subscriber_demographics) => () => charts.change(mrn, id, { ...said, subscriber_demographics })),
@@ -247,11 +247,11 @@ test(row('INU-13'), async () => {
 test(row('INU-14'), async () => {
   const { mrn, id, row } = await insured();
   for (const relationship_to_subscriber of [...codes.slice(1), ...names.slice(1)]) {
-    await charts.refuses(400, /subscriber_demographics\.first_name/, [
+    await charts.rejects(400, /subscriber_demographics\.first_name/, [
       () => charts.change(mrn, id, { relationship_to_subscriber }),
       () => charts.change(mrn, id, { relationship_to_subscriber, subscriber_demographics: { last_name: 'S' } }),
     ]);
-    await charts.refuses(400, /subscriber_demographics\.last_name/, [
+    await charts.rejects(400, /subscriber_demographics\.last_name/, [
       () => charts.change(mrn, id, { relationship_to_subscriber, subscriber_demographics: { first_name: 'S' } }),
     ]);
   }
@@ -266,7 +266,7 @@ test(row('INU-15'), async () => {
   const { mrn, id } = await insured();
   const done = await charts.outcome(await charts.change(mrn, id, { member_id: 'KEPT' }));
   expect(done.event_type).toBe('patient.insurance.updated');
-  await setFault(world.api, 'update_patient_insurance', 'refuse', { reason: 'The plan has ended.' });
+  await setFault(fixture.api, 'update_patient_insurance', 'refuse', { reason: 'The plan has ended.' });
   const refused = await charts.outcome(await charts.change(mrn, id, { member_id: 'REFUSED' }));
   expect(refused.event_type).toBe('patient.insurance.failed');
   expect((await charts.insurance(id)).subscriberNumber).toBe('KEPT');

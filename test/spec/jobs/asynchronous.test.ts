@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Answer } from '../../harness/api.ts';
+import { beforeAll, expect, test } from 'vitest';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { endPauses, setFault, until } from '../../journeys/journey.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
-type Body = Answer['body'];
+type Body = ApiResponse['body'];
 
 const kinds = [
   'encounter',
@@ -31,27 +32,27 @@ const ids: Record<Kind, string | undefined> = {
   change: 'patient_insurance_id',
 };
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** What each request was answered while the EMR was out of order, and what the service could tell of it then. */
-let answers: Record<Kind, Answer>;
+let responses: Record<Kind, ApiResponse>;
 let early: Record<Kind, Body[]>;
 let untouched: boolean;
 /** What became of each when the EMR was back. */
 let events: Record<Kind, Body>;
 
 const eventsOf = async (kind: Kind): Promise<Body[]> => {
-  const { job_id, document_id } = answers[kind].body;
+  const { job_id, document_id } = responses[kind].body;
   if (kind !== 'document')
-    return (await world.api.call('GET', `/v1/webhook-events?job_id=${job_id}`)).body.webhook_events;
-  const { webhook_events } = (await world.api.call('GET', '/v1/webhook-events?page_size=100')).body;
+    return (await fixture.api.call('GET', `/v1/webhook-events?job_id=${job_id}`)).body.webhook_events;
+  const { webhook_events } = (await fixture.api.call('GET', '/v1/webhook-events?page_size=100')).body;
   return webhook_events.filter(({ data }: Body) => data.document_id === document_id);
 };
 const ofEach = async <T>(work: (kind: Kind) => Promise<T>): Promise<Record<Kind, T>> =>
   Object.fromEntries(await Promise.all(kinds.map(async (kind) => [kind, await work(kind)]))) as Record<Kind, T>;
 
 beforeAll(async () => {
-  world = await startSandbox();
-  const { api, sandbox, owner } = world;
+  fixture = await sharedSandbox();
+  const { api, sandbox, owner } = fixture;
   const done = await api.untilEvent((await api.callIn()).body.job_id);
   const emr_appointment_id = done.data.emr_encounter_id;
   const { patient_mrn: mrn, location_id: location, provider_id: provider } = sandbox.example;
@@ -68,10 +69,10 @@ beforeAll(async () => {
   const { id } = (await api.call('GET', `/v1/patients?mrn=${mrn}`)).body.patients[0];
   const before = (await api.ledger()).filter(({ applied }) => applied).length;
   const post = (path: string, body: object) => api.call('POST', path, { body });
-  answers = {
+  responses = {
     encounter: await api.callIn(),
     action: await post('/v1/telephone-encounters/actions', { emr_appointment_id, text: 'Called back.' }),
-    document: await sendDocument(world),
+    document: await sendDocument(fixture),
     appointment: await post('/v1/appointments', { mrn, location, provider, type: 'FU', datetime }),
     fetch: await post('/v1/patients/fetch', { search_by: 'mrn', mrn }),
     patient: await post('/v1/patients', { first_name: 'Nova', last_name: 'Async', dob: '1990-01-31', sex: 'female' }),
@@ -89,11 +90,10 @@ beforeAll(async () => {
     }),
   );
 });
-afterAll(() => world.close());
 
 /** Accepted while nothing could be done about it, and done afterwards. */
 function expectAsynchronous(kind: Kind, type: string): void {
-  const { status, body } = answers[kind];
+  const { status, body } = responses[kind];
   expect([status, body.success]).toStrictEqual([200, true]);
   expect(early[kind]).toStrictEqual([]);
   expect(untouched).toBe(true);
@@ -138,36 +138,36 @@ test(row('GEN-11'), () => {
 
 test(row('GEN-12'), () => {
   for (const kind of kinds) {
-    const { body } = answers[kind];
+    const { body } = responses[kind];
     expect(body.success, kind).toBe(true);
     const id = ids[kind];
     if (id !== undefined) expect(body[id], kind).toMatch(/^[0-9a-f]{32}$/);
     if (kind === 'document') expect(body).not.toHaveProperty('job_id');
     else expect(Number.isSafeInteger(body.job_id), kind).toBe(true);
   }
-  const { appointment_id, job_id, data } = answers.appointment.body;
+  const { appointment_id, job_id, data } = responses.appointment.body;
   expect(data).toStrictEqual({ appointment_id, job_id });
 });
 
 test(row('GEN-13'), () => {
   for (const kind of kinds) {
     if (kind === 'document') {
-      expect(answers.document.body).not.toHaveProperty('job_id');
+      expect(responses.document.body).not.toHaveProperty('job_id');
       expect(events.document).not.toHaveProperty('job_id');
     } else {
-      expect(events[kind].job_id, kind).toBe(`${answers[kind].body.job_id}`);
+      expect(events[kind].job_id, kind).toBe(`${responses[kind].body.job_id}`);
     }
     const id = ids[kind];
-    if (id !== undefined) expect(events[kind].data[id], kind).toBe(answers[kind].body[id]);
+    if (id !== undefined) expect(events[kind].data[id], kind).toBe(responses[kind].body[id]);
   }
 });
 
 test(row('GEN-14'), async () => {
-  const { webhook_urls } = (await world.api.call('GET', '/v1/webhook')).body;
+  const { webhook_urls } = (await fixture.api.call('GET', '/v1/webhook')).body;
   expect(webhook_urls).toStrictEqual([]);
   for (const kind of kinds.filter((each) => each !== 'document')) {
     expect(early[kind], kind).toStrictEqual([]);
-    const { status, body } = await world.api.call('GET', `/v1/webhook-events?job_id=${answers[kind].body.job_id}`);
+    const { status, body } = await fixture.api.call('GET', `/v1/webhook-events?job_id=${responses[kind].body.job_id}`);
     expect(status).toBe(200);
     expect(body.webhook_events, kind).toHaveLength(1);
     expect(body.webhook_events[0]).toMatchObject({ event_type: events[kind].event_type, data: events[kind].data });

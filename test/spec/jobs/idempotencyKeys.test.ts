@@ -1,33 +1,34 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/endpoints.ts';
-import { apiOf, expectRefusal, newClient } from '../../api/support.ts';
-import type { Answer, Api } from '../../harness/api.ts';
+import { apiOf, expectApiError, newClient } from '../../api/support.ts';
+import type { Api, ApiResponse } from '../../harness/api.ts';
 import { documents } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { countRows } from '../../journeys/journey.ts';
-import { endedCall, free_day, patientIdOf } from '../support/completedJobs.ts';
+import { completeCall, examplePatientId, free_day } from '../support/completedJobs.ts';
 import { registerUrl } from '../webhooks/receivers.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await sharedSandbox();
 });
-afterAll(() => world.close());
 
 const keyed = (key: string, headers: Record<string, string | null> = {}) => ({ 'idempotency-key': key, ...headers });
-const replayed = (answer: Answer) => answer.headers.get('idempotency-replayed');
-const hook = (key: string, webhook_url: string, api: Api = world.api) =>
+const replayed = (response: ApiResponse) => response.headers.get('idempotency-replayed');
+const hook = (key: string, webhook_url: string, api: Api = fixture.api) =>
   api.call('POST', '/v1/webhook', { body: { webhook_url }, headers: keyed(key, { access_token: null }) });
-const jobs = async () => Number((await world.owner`SELECT count(*) AS n FROM jobs`)[0]?.n);
-const age = (age: string) => world.owner`UPDATE idempotency_keys SET created_at = created_at - ${age}::text::interval`;
+const jobs = async () => Number((await fixture.owner`SELECT count(*) AS n FROM jobs`)[0]?.n);
+const age = (age: string) =>
+  fixture.owner`UPDATE idempotency_keys SET created_at = created_at - ${age}::text::interval`;
 
 /** A request that is accepted, of every endpoint that takes POST or PATCH. */
-async function requests(): Promise<Record<string, (key: string) => Promise<Answer>>> {
-  const { api, sandbox } = world;
+async function requests(): Promise<Record<string, (key: string) => Promise<ApiResponse>>> {
+  const { api, sandbox } = fixture;
   const { example, larkspur, org_id } = sandbox;
-  const { event } = await endedCall(world);
+  const { event } = await completeCall(fixture);
   const { id: webhook_id } = await registerUrl(api, 'http://127.0.0.1:9/keyed');
   const client_only = { access_token: null };
   const user = { user_id: 'keyed', org_id };
@@ -61,7 +62,7 @@ async function requests(): Promise<Record<string, (key: string) => Promise<Answe
     'patients.create': send('POST', '/v1/patients', {
       ...{ first_name: 'Nova', last_name: 'Newcomer', dob: '2004-02-29', sex: 'female' },
     }),
-    'patients.update': send('PATCH', `/v1/patients/${await patientIdOf(world)}`, { email: 'new@example.test' }),
+    'patients.update': send('PATCH', `/v1/patients/${await examplePatientId(fixture)}`, { email: 'new@example.test' }),
     'patients.insurances.create': send('POST', `/v1/patients/${mrn}/insurances`, {
       ...{ member_id: 'M1', insurance_name: 'Mock Mutual' },
     }),
@@ -80,15 +81,15 @@ async function requests(): Promise<Record<string, (key: string) => Promise<Answe
   };
 }
 
-async function sendDocument(key: string): Promise<Answer> {
-  const { base_url, client_id, client_secret, access_token, example } = world.sandbox;
+async function sendDocument(key: string): Promise<ApiResponse> {
+  const { base_url, client_id, client_secret, access_token, example } = fixture.sandbox;
   const form = new FormData();
   form.set('folder_name', 'Letters');
   form.set('patient_mrn', example.patient_mrn);
   form.set('document', new Blob([new Uint8Array(documents.pdf)]), 'scan.pdf');
   const headers = { client_id, client_secret, access_token, 'idempotency-key': key };
-  const answer = await fetch(`${base_url}/v1/documents`, { method: 'POST', headers, body: form });
-  return { status: answer.status, headers: answer.headers, body: await answer.json() };
+  const response = await fetch(`${base_url}/v1/documents`, { method: 'POST', headers, body: form });
+  return { status: response.status, headers: response.headers, body: await response.json() };
 }
 
 test(row('DEC-320'), async () => {
@@ -99,11 +100,11 @@ test(row('DEC-320'), async () => {
     const key = randomUUID();
     const first = await send(key);
     expect([first.status, replayed(first)], `${id}: ${JSON.stringify(first.body)}`).toStrictEqual([200, null]);
-    const before = await countRows(world.owner);
+    const before = await countRows(fixture.owner);
     const again = await send(key);
     expect([again.status, replayed(again)], id).toStrictEqual([200, 'true']);
     expect(again.body, id).toStrictEqual(first.body);
-    expect((await countRows(world.owner)).jobs, id).toBe(before.jobs);
+    expect((await countRows(fixture.owner)).jobs, id).toBe(before.jobs);
   }
 });
 
@@ -111,20 +112,20 @@ test(row('DEC-321'), async () => {
   const message = 'Idempotency-Key must be 1 to 255 printable characters.';
   const before = await jobs();
   for (const key of ['', 'k'.repeat(256), 'a\tb', 'a\u0085b']) {
-    expectRefusal(await world.api.callIn({}, keyed(key)), 400, message);
-    expectRefusal(await hook(key, 'http://127.0.0.1:9/refused'), 400, message);
+    expectApiError(await fixture.api.callIn({}, keyed(key)), 400, message);
+    expectApiError(await hook(key, 'http://127.0.0.1:9/refused'), 400, message);
   }
   expect(await jobs()).toBe(before);
   const every_sign = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n)).join('');
   for (const key of ['~', 'k'.repeat(254), 'k'.repeat(255), `"${every_sign.trim()}"`]) {
-    expect((await world.api.callIn({}, keyed(key))).status).toBe(200);
-    expect(replayed(await world.api.callIn({}, keyed(key)))).toBe('true');
+    expect((await fixture.api.callIn({}, keyed(key))).status).toBe(200);
+    expect(replayed(await fixture.api.callIn({}, keyed(key)))).toBe('true');
   }
 });
 
 test(row('DEC-322'), async () => {
   const [write, register] = [randomUUID(), randomUUID()];
-  const send = [() => world.api.callIn({}, keyed(write)), () => hook(register, 'http://127.0.0.1:9/aged')];
+  const send = [() => fixture.api.callIn({}, keyed(write)), () => hook(register, 'http://127.0.0.1:9/aged')];
   const first = [await send[0]?.(), await send[1]?.()];
   await age('23 hours 59 minutes');
   for (const [n, each] of send.entries()) {
@@ -137,20 +138,20 @@ test(row('DEC-322'), async () => {
     const anew = await each();
     expect([anew.status, replayed(anew)]).toStrictEqual([200, null]);
   }
-  expect((await world.api.callIn({}, keyed(write))).body.job_id).not.toBe(first[0]?.body.job_id);
+  expect((await fixture.api.callIn({}, keyed(write))).body.job_id).not.toBe(first[0]?.body.job_id);
 });
 
 test(row('DEC-323'), async () => {
   const key = randomUUID();
-  const colleague = apiOf(world, { access_token: await world.api.link({ user_id: 'colleague', staff: 4 }) });
-  const mine = await world.api.callIn({}, keyed(key));
+  const colleague = apiOf(fixture, { access_token: await fixture.api.link({ user_id: 'colleague', staff: 4 }) });
+  const mine = await fixture.api.callIn({}, keyed(key));
   const theirs = await colleague.callIn({ reason: 'Another request' }, keyed(key));
   expect([mine.status, theirs.status, replayed(theirs)]).toStrictEqual([200, 200, null]);
   expect(theirs.body.job_id).not.toBe(mine.body.job_id);
   expect((await colleague.callIn({ reason: 'Another request' }, keyed(key))).body).toStrictEqual(theirs.body);
   // Without an access token it is the client's: free for its own use, and for another client's.
   const ours = await hook(key, 'http://127.0.0.1:9/ours');
-  const other = await newClient(world);
+  const other = await newClient(fixture);
   const foreign = await hook(key, 'http://127.0.0.1:9/foreign', other.api);
   expect([ours.status, replayed(ours), foreign.status, replayed(foreign)]).toStrictEqual([200, null, 200, null]);
   expect(replayed(await hook(key, 'http://127.0.0.1:9/ours'))).toBe('true');
@@ -159,13 +160,13 @@ test(row('DEC-323'), async () => {
 
 test(row('DEC-324'), async () => {
   const key = randomUUID();
-  const before = await countRows(world.owner);
-  expect((await world.api.callIn({ provider_id: 'nobody' }, keyed(key))).status).toBe(404);
-  expect((await world.api.callIn({ reason: 'x'.repeat(51) }, keyed(key))).status).toBe(400);
-  expect((await countRows(world.owner)).idempotency_keys).toBe(before.idempotency_keys);
-  const accepted = await world.api.callIn({}, keyed(key));
+  const before = await countRows(fixture.owner);
+  expect((await fixture.api.callIn({ provider_id: 'nobody' }, keyed(key))).status).toBe(404);
+  expect((await fixture.api.callIn({ reason: 'x'.repeat(51) }, keyed(key))).status).toBe(400);
+  expect((await countRows(fixture.owner)).idempotency_keys).toBe(before.idempotency_keys);
+  const accepted = await fixture.api.callIn({}, keyed(key));
   expect([accepted.status, replayed(accepted)]).toStrictEqual([200, null]);
-  const again = await world.api.callIn({}, keyed(key));
+  const again = await fixture.api.callIn({}, keyed(key));
   expect([again.status, replayed(again), again.body.job_id]).toStrictEqual([200, 'true', accepted.body.job_id]);
   const other = randomUUID();
   expect((await hook(other, 'http://10.0.0.1/')).status).toBe(400);
@@ -175,35 +176,35 @@ test(row('DEC-324'), async () => {
 
 test(row('DEC-325'), async () => {
   const client_only = { access_token: null };
-  const link = { user_id: 'sealed', org_id: world.sandbox.org_id };
-  await registerUrl(world.api, 'http://127.0.0.1:9/oldest');
+  const link = { user_id: 'sealed', org_id: fixture.sandbox.org_id };
+  await registerUrl(fixture.api, 'http://127.0.0.1:9/oldest');
   for (const [path, body, field] of [
     ['/link/token/create', link, 'token'],
     ['/v1/webhook', { webhook_url: 'http://127.0.0.1:9/sealed' }, 'webhook_secret'],
     ['/v1/webhook/rotate-secret', {}, 'webhook_secret'],
   ] as const) {
     const headers = keyed(randomUUID(), client_only);
-    const first = await world.api.call('POST', path, { body, headers });
+    const first = await fixture.api.call('POST', path, { body, headers });
     const secret: string = first.body[field];
     expect(secret.length).toBeGreaterThan(30);
-    const rows = await world.owner<{ whole: string; answer_sealed: Buffer | null }[]>`
+    const rows = await fixture.owner<{ whole: string; answer_sealed: Buffer | null }[]>`
       SELECT idempotency_keys::text AS whole, answer_sealed FROM idempotency_keys ORDER BY created_at DESC`;
     expect(rows[0]?.answer_sealed?.length).toBeGreaterThan(secret.length);
     for (const { whole, answer_sealed } of rows) {
       expect(whole).not.toContain(secret);
       expect(answer_sealed?.includes(secret) ?? false).toBe(false);
     }
-    expect((await world.api.call('POST', path, { body, headers })).body[field]).toBe(secret);
+    expect((await fixture.api.call('POST', path, { body, headers })).body[field]).toBe(secret);
   }
 });
 
 test(row('DEC-326'), async () => {
   const key = randomUUID();
-  const first = await world.api.callIn({ reason: 'Once' }, keyed(key));
+  const first = await fixture.api.callIn({ reason: 'Once' }, keyed(key));
   expect(first.headers.has('idempotency-replayed')).toBe(false);
   const before = await jobs();
   for (let n = 0; n < 2; n += 1) {
-    const again = await world.api.callIn({ reason: 'Once' }, keyed(key));
+    const again = await fixture.api.callIn({ reason: 'Once' }, keyed(key));
     expect([again.status, again.headers.get('idempotency-replayed')]).toStrictEqual([200, 'true']);
     expect(again.body).toStrictEqual(first.body);
   }

@@ -1,31 +1,31 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { type Chart, openChart, patient } from '../../journeys/journey.ts';
 import {
-  type Ended,
-  ended,
-  endedBooking,
-  endedCall,
+  type Completed,
+  complete,
+  completeBooking,
+  completeCall,
   free_day,
-  refused_because,
-  refusedWrites,
+  rejectedWrites,
+  rejection_reason,
 } from '../support/completedJobs.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let chart: Chart;
 beforeAll(async () => {
-  world = await startSandbox();
-  chart = await openChart(world.sandbox, world.api);
+  fixture = await sharedSandbox();
+  chart = await openChart(fixture.sandbox, fixture.api);
 });
-afterAll(() => world.close());
 
-const search = (body: Record<string, unknown>) => ended(world, '/v1/patients/fetch', body);
+const search = (body: Record<string, unknown>) => complete(fixture, '/v1/patients/fetch', body);
 
 test(row('EVT-09'), async () => {
   const { ehr_id } = patient(1);
   const before = await chart.list(ehr_id, 'encounters');
-  const { event } = await endedCall(world);
+  const { event } = await completeCall(fixture);
   expect(event.event_type).toBe('telephone_encounter.created');
   const known = before.map(({ encounterId }) => encounterId);
   const added = (await chart.list(ehr_id, 'encounters')).filter(({ encounterId }) => !known.includes(encounterId));
@@ -34,7 +34,7 @@ test(row('EVT-09'), async () => {
 
 test(row('EVT-10'), async () => {
   for (const reason of ['Cough', undefined]) {
-    const { accepted, event } = await endedCall(world, { reason });
+    const { accepted, event } = await completeCall(fixture, { reason });
     const encounter = await chart.encounter(event.data.emr_encounter_id);
     expect(event.data).toStrictEqual({
       telephone_encounter_id: accepted.telephone_encounter_id,
@@ -49,62 +49,64 @@ test(row('EVT-10'), async () => {
 });
 
 test(row('EVT-14'), async () => {
-  const unknown = await endedCall(world, { patient_mrn: 'LK999999' });
+  const unknown = await completeCall(fixture, { patient_mrn: 'LK999999' });
   expect(unknown.event.event_type).toBe('telephone_encounter.failed');
   expect(unknown.event.data.failure_reason).toContain('LK999999');
-  const refused = await refusedWrites['telephone_encounter.failed'](world);
+  const refused = await rejectedWrites['telephone_encounter.failed'](fixture);
   expect(refused.event.event_type).toBe('telephone_encounter.failed');
   for (const { accepted } of [unknown, refused]) {
-    const sent = (await world.api.ledger()).filter(({ marker }) => marker.startsWith(accepted.telephone_encounter_id));
+    const sent = (await fixture.api.ledger()).filter(({ marker }) =>
+      marker.startsWith(accepted.telephone_encounter_id),
+    );
     expect(sent.filter(({ applied }) => applied)).toStrictEqual([]);
   }
 });
 
 test(row('EVT-15'), async () => {
-  const { accepted, event } = await endedCall(world, { refill_medication_name: 'Warfarin' });
+  const { accepted, event } = await completeCall(fixture, { refill_medication_name: 'Warfarin' });
   expect(event.data).toStrictEqual({
     telephone_encounter_id: accepted.telephone_encounter_id,
-    patient_mrn: world.sandbox.example.patient_mrn,
+    patient_mrn: fixture.sandbox.example.patient_mrn,
     refill_medication_name: 'Warfarin',
     failure_reason: expect.stringContaining('Warfarin'),
   });
 });
 
 test(row('EVT-16'), async () => {
-  const { event } = await refusedWrites['telephone_encounter.failed'](world);
+  const { event } = await rejectedWrites['telephone_encounter.failed'](fixture);
   expect(event.data).toHaveProperty('refill_medication_name', null);
 });
 
 test(row('EVT-30'), async () => {
-  const { accepted, event } = await endedBooking(world, { datetime: `${free_day}T11:00:00-04:00` });
+  const { accepted, event } = await completeBooking(fixture, { datetime: `${free_day}T11:00:00-04:00` });
   expect(event.event_type).toBe('appointment.created');
   expect(event.data.appointment_id).toBe(accepted.appointment_id);
   const { ehr_appointment_id } = event.data;
-  const { body } = await world.api.control('GET', `/control/appointments?appointmentId=${ehr_appointment_id}`);
+  const { body } = await fixture.api.control('GET', `/control/appointments?appointmentId=${ehr_appointment_id}`);
   const [year, month, day] = free_day.split('-');
   expect(body.rows).toMatchObject([{ patientId: patient(1).ehr_id, startsAt: `${month}/${day}/${year} 11:00` }]);
 });
 
 test(row('EVT-37'), async () => {
   const taken = { datetime: `${free_day}T15:00:00-04:00`, duration: '20' };
-  expect((await endedBooking(world, taken)).event.event_type).toBe('appointment.created');
-  const failures: Ended[] = [
-    await refusedWrites['appointment.failed'](world),
-    await endedBooking(world, { ...taken, prevent_double_booking: 'true' }),
-    await endedBooking(world, { type: 'NO SUCH TYPE' }),
-    await endedBooking(world, { mrn: 'LK999999' }),
+  expect((await completeBooking(fixture, taken)).event.event_type).toBe('appointment.created');
+  const failures: Completed[] = [
+    await rejectedWrites['appointment.failed'](fixture),
+    await completeBooking(fixture, { ...taken, prevent_double_booking: 'true' }),
+    await completeBooking(fixture, { type: 'NO SUCH TYPE' }),
+    await completeBooking(fixture, { mrn: 'LK999999' }),
   ];
   for (const { event } of failures) {
     expect(event.event_type).toBe('appointment.failed');
     expect(event.data.failure_reason).toMatch(/\S/);
   }
-  expect(failures[0]?.event.data.failure_reason).toBe(refused_because);
+  expect(failures[0]?.event.data.failure_reason).toBe(rejection_reason);
   expect(failures[3]?.event.data.failure_reason).toContain('LK999999');
 });
 
 test(row('EVT-38'), async () => {
   const { mrn, ehr_id } = patient(1);
-  const { body } = await world.api.control('GET', `/control/patients?patientId=${ehr_id}`);
+  const { body } = await fixture.api.control('GET', `/control/patients?patientId=${ehr_id}`);
   const [{ firstName, lastName }] = body.rows;
   const one = (await search({ search_by: 'mrn', mrn })).event;
   expect(one.event_type).toBe('patient.live_fetch_completed');
@@ -114,8 +116,8 @@ test(row('EVT-38'), async () => {
 
   const none = (await search({ search_by: 'mrn', mrn: 'NOBODY' })).event;
   expect(none.data).toStrictEqual({ success: true, patient_count: 0, patients: [] });
-  await world.api.control('PATCH', '/control/patients/10002', { birthDate: '02/03/1950' });
-  await world.api.control('PATCH', '/control/patients/10003', { birthDate: '02/03/1950' });
+  await fixture.api.control('PATCH', '/control/patients/10002', { birthDate: '02/03/1950' });
+  await fixture.api.control('PATCH', '/control/patients/10003', { birthDate: '02/03/1950' });
   const several = (await search({ search_by: 'dob', dob: '1950-02-03' })).event;
   expect(several.data.patients.map((each: { mrn: string }) => each.mrn).sort()).toEqual(
     expect.arrayContaining([patient(2).mrn, patient(3).mrn]),

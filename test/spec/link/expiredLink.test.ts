@@ -1,75 +1,75 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LinkSteps, linkSteps } from '../../api/linkSteps.ts';
-import { expectRefusal } from '../../api/support.ts';
+import { expectApiError } from '../../api/support.ts';
 import { type Received, type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { until } from '../../journeys/journey.ts';
 import { type ExpiredAccount, expireAccount } from '../support/expireAccount.ts';
-import { quietSyncs } from '../support/pauseSyncs.ts';
-import { answersWhileExpired, type Operation, operationsOf } from '../support/publishedOperations.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
+import { availableWhileExpired, type Operation, operationsOf } from '../support/publishedOperations.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let steps: LinkSteps;
 let v1: Operation[];
 /** Stays expired. */
 let expired: ExpiredAccount;
 let receiver: Receiver;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  await quietSyncs(world);
-  steps = linkSteps(world);
-  v1 = await operationsOf(world.api, '/v1/');
+  fixture = await startSandbox({ small: true });
+  await pauseSyncs(fixture);
+  steps = linkSteps(fixture);
+  v1 = await operationsOf(fixture.api, '/v1/');
   receiver = await startReceiver();
   const body = { webhook_url: receiver.url, event_types: ['login_required'] };
-  await world.api.call('POST', '/v1/webhook', { body });
-  expired = await expireAccount(world, 'expired-user', 3);
+  await fixture.api.call('POST', '/v1/webhook', { body });
+  expired = await expireAccount(fixture, 'expired-user', 3);
 });
 afterAll(async () => {
   await receiver.close();
-  await world.close();
+  await fixture.close();
 });
 
 /** What Link is started with in update mode. */
 const purposeOf = ({ user_id, access_token }: ExpiredAccount) => ({
   user_id,
-  org_id: world.sandbox.org_id,
+  org_id: fixture.sandbox.org_id,
   access_token,
 });
 const create = (body: Record<string, unknown>) =>
-  world.api.call('POST', '/link/token/create', { body, headers: { access_token: null } });
+  fixture.api.call('POST', '/link/token/create', { body, headers: { access_token: null } });
 
 const apiError = { success: false, error: 'login_required', message: expect.stringContaining('expired') };
 
 test(row('AUT-06'), async () => {
-  const { api, access_token } = await expireAccount(world, 'renewed-user', 4);
+  const { api, access_token } = await expireAccount(fixture, 'renewed-user', 4);
   for (const operation of v1) {
-    const answer = await api.call(operation.method, operation.url);
-    if (answersWhileExpired(operation)) expect(answer.status, operation.path).not.toBe(403);
-    else expect([answer.status, answer.body], operation.path).toStrictEqual([403, apiError]);
+    const response = await api.call(operation.method, operation.url);
+    if (availableWhileExpired(operation)) expect(response.status, operation.path).not.toBe(403);
+    else expect([response.status, response.body], operation.path).toStrictEqual([403, apiError]);
   }
-  await world.api.link({ user_id: 'renewed-user', staff: 4, access_token });
+  await fixture.api.link({ user_id: 'renewed-user', staff: 4, access_token });
   for (const operation of v1) {
     expect((await api.call(operation.method, operation.url)).status, operation.path).not.toBe(403);
   }
 });
 
 test(row('AUT-07'), async () => {
-  const answer = await expired.api.call('GET', '/v1/patients');
-  expect([answer.status, answer.body.error]).toStrictEqual([403, 'login_required']);
+  const response = await expired.api.call('GET', '/v1/patients');
+  expect([response.status, response.body.error]).toStrictEqual([403, 'login_required']);
   const told = await until('the webhook', async () => {
     const sent = receiver.received.map((each: Received) => JSON.parse(each.body));
     return sent.find((event) => event.data.user_id === expired.user_id);
   });
-  expect(told).toMatchObject({ type: 'login_required', data: { org_id: world.sandbox.org_id } });
+  expect(told).toMatchObject({ type: 'login_required', data: { org_id: fixture.sandbox.org_id } });
 });
 
 test(row('DEC-045'), async () => {
-  const refused = v1.filter((each) => !answersWhileExpired(each));
+  const refused = v1.filter((each) => !availableWhileExpired(each));
   expect(refused.length).toBeGreaterThan(20);
   for (const { method, url } of refused) {
-    const answer = await expired.api.call(method, url);
-    expect([answer.status, answer.body], url).toStrictEqual([403, apiError]);
+    const response = await expired.api.call(method, url);
+    expect([response.status, response.body], url).toStrictEqual([403, apiError]);
   }
 });
 
@@ -80,7 +80,7 @@ test(row('DEC-046'), async () => {
   const [{ id, event_type }] = events.body.webhook_events;
   expect(event_type).toBe('login_required');
   expect((await api.call('POST', `/v1/webhook-events/${id}/resend`)).status).toBe(200);
-  const [job] = await world.owner`SELECT jobs.id FROM jobs JOIN accounts ON accounts.id = account_id
+  const [job] = await fixture.owner`SELECT jobs.id FROM jobs JOIN accounts ON accounts.id = account_id
     WHERE user_id = ${expired.user_id} AND jobs.type = 'patient.fetch'`;
   expect((await api.call('GET', `/v1/jobs/${job?.id}`)).body.job.status).toBe('queued');
   expect((await api.call('GET', '/v1/webhook')).status).toBe(200);
@@ -92,16 +92,16 @@ test(row('DEC-046'), async () => {
 });
 
 test(row('LNK-08'), async () => {
-  const account = await expireAccount(world, 'typed-user', 5);
+  const account = await expireAccount(fixture, 'typed-user', 5);
   const purpose = purposeOf(account);
   for (const access_token of [5, true, [account.access_token]]) {
-    expectRefusal(await create({ ...purpose, access_token }), 400, 'access_token must be a string', 'access_token');
+    expectApiError(await create({ ...purpose, access_token }), 400, 'access_token must be a string', 'access_token');
   }
-  expectRefusal(await create({ ...purpose, access_token: 'nonsense' }), 404, 'User not found.', 'access_token');
+  expectApiError(await create({ ...purpose, access_token: 'nonsense' }), 404, 'User not found.', 'access_token');
   // Without it nothing is known of the account, so all of the sign-in must be typed.
   const first = await steps.linkToken({ ...purpose, access_token: undefined });
   const untyped = await steps.signIn(first, account.staff, { credentials: undefined });
-  expectRefusal(untyped, 400, 'Missing required field: credentials.username');
+  expectApiError(untyped, 400, 'Missing required field: credentials.username');
   // With it the account itself is meant.
   const again = await steps.linkToken(purpose);
   expect((await steps.signIn(again, account.staff, { credentials: undefined })).status).toBe(200);
@@ -111,8 +111,8 @@ test(row('LNK-08'), async () => {
 test(row('LNK-20'), async () => {
   const purpose = purposeOf(expired);
   for (const field of ['user_id', 'org_id']) {
-    const answer = await create({ ...purpose, [field]: undefined });
-    expectRefusal(answer, 400, `Missing required field: ${field}`, field);
+    const response = await create({ ...purpose, [field]: undefined });
+    expectApiError(response, 400, `Missing required field: ${field}`, field);
   }
   const { status, body } = await create(purpose);
   expect(status).toBe(200);
@@ -120,7 +120,7 @@ test(row('LNK-20'), async () => {
 });
 
 test(row('LNK-22'), async () => {
-  const account = await expireAccount(world, 'unchanged-user', 6);
+  const account = await expireAccount(fixture, 'unchanged-user', 6);
   const linked = await steps.signIn(await steps.linkToken(purposeOf(account)), account.staff);
   expect(linked.status).toBe(200);
   // Nothing was exchanged: the token that the client has had all along.
@@ -130,13 +130,13 @@ test(row('LNK-22'), async () => {
 });
 
 test(row('LNK-23'), async () => {
-  const account = await expireAccount(world, 'renewed-again', 7);
+  const account = await expireAccount(fixture, 'renewed-again', 7);
   const ask = async () => {
-    const answers = [];
-    for (const { method, url } of v1) answers.push(await account.api.call(method, url));
-    return answers.filter(({ status, body }) => status === 403 || body.error === 'login_required').length;
+    const responses = [];
+    for (const { method, url } of v1) responses.push(await account.api.call(method, url));
+    return responses.filter(({ status, body }) => status === 403 || body.error === 'login_required').length;
   };
-  expect(await ask()).toBe(v1.filter((each) => !answersWhileExpired(each)).length);
+  expect(await ask()).toBe(v1.filter((each) => !availableWhileExpired(each)).length);
   expect((await steps.signIn(await steps.linkToken(purposeOf(account)), account.staff)).status).toBe(200);
   expect(await ask()).toBe(0);
   const { job_id } = (await account.api.callIn()).body;

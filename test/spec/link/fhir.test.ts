@@ -1,21 +1,21 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
-import type { Answer, Api } from '../../harness/api.ts';
+import { expectApiError } from '../../api/support.ts';
+import type { Api, ApiResponse } from '../../harness/api.ts';
 import { linkFhir } from '../../harness/fhir/linkFhir.ts';
 import { type FaultSwitches, type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { acceptedWork } from '../support/databaseState.ts';
+import { countAcceptedWork } from '../support/databaseState.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let server: FhirServer;
 beforeAll(async () => {
-  [world, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
+  [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
 });
 afterEach(() => server.calm());
 afterAll(async () => {
-  await world.close();
+  await fixture.close();
   await server.close();
 });
 
@@ -25,7 +25,7 @@ const visit = { mrn, location: 'loc-1', provider: 'prac-1', type: 'FOLLOWUP', da
 const nobody = 'f'.repeat(32);
 
 /** What a server must lack for each thing that can be asked, and what the thing is called. */
-const asked: [string, FaultSwitches['withheld'], (api: Api & { access_token: string }) => Promise<Answer>][] = [
+const asked: [string, FaultSwitches['withheld'], (api: Api & { access_token: string }) => Promise<ApiResponse>][] = [
   ['patients', { Patient: ['search-type'] }, (api) => api.call('GET', '/v1/patients')],
   ['providers', { Practitioner: ['search-type'] }, (api) => api.call('GET', '/v1/providers')],
   ['staff', { Practitioner: ['search-type'] }, (api) => api.call('GET', '/v1/staff')],
@@ -56,21 +56,21 @@ const asked: [string, FaultSwitches['withheld'], (api: Api & { access_token: str
   [
     'documents',
     { DocumentReference: 'all' },
-    ({ access_token }) => sendDocument({ sandbox: { ...world.sandbox, access_token } }, { patient_mrn: mrn }),
+    ({ access_token }) => sendDocument({ sandbox: { ...fixture.sandbox, access_token } }, { patient_mrn: mrn }),
   ],
 ];
 
 test(row('DEC-049'), async () => {
-  const whole = await linkFhir(world, server, { user_id: 'whole', org_id: 'whole' });
+  const whole = await linkFhir(fixture, server, { user_id: 'whole', org_id: 'whole' });
   // Its first sync looks at the server again, and must not meet one that lacks something.
   await whole.sync();
   for (const [index, [operation, withheld, ask]] of asked.entries()) {
     server.faults.withheld = withheld;
-    const lacking = await linkFhir(world, server, { user_id: `lacking-${index}`, org_id: `lacking-${index}` });
-    const before = await acceptedWork(world);
-    expectRefusal(await ask(lacking), 400, `This EMR does not offer ${operation}.`);
+    const lacking = await linkFhir(fixture, server, { user_id: `lacking-${index}`, org_id: `lacking-${index}` });
+    const before = await countAcceptedWork(fixture);
+    expectApiError(await ask(lacking), 400, `This EMR does not offer ${operation}.`);
     server.calm();
-    const { operations, idempotency_keys } = await acceptedWork(world);
+    const { operations, idempotency_keys } = await countAcceptedWork(fixture);
     expect({ operations, idempotency_keys }).toStrictEqual({
       operations: before.operations,
       idempotency_keys: before.idempotency_keys,
@@ -82,21 +82,21 @@ test(row('DEC-049'), async () => {
 
 test(row('DEC-084'), async () => {
   const headers = { access_token: null };
-  const { emrs } = (await world.api.call('GET', '/link/emrs', { headers })).body;
-  const names = emrs.map(({ emr_name, display_name }: Answer['body']) => [emr_name, display_name]);
+  const { emrs } = (await fixture.api.call('GET', '/link/emrs', { headers })).body;
+  const names = emrs.map(({ emr_name, display_name }: ApiResponse['body']) => [emr_name, display_name]);
   expect(names).toStrictEqual([
     ['larkspur', 'Larkspur'],
     ['fhir', 'FHIR R4'],
   ]);
   const create = (emr_name: string, emr_instance_domain: string) =>
-    world.api.call('POST', '/link/token/create', {
+    fixture.api.call('POST', '/link/token/create', {
       body: { user_id: 'named', org_id: `named-${emr_name}`, emr_name, emr_instance_domain },
       headers,
     });
-  expect((await create('larkspur', world.sandbox.larkspur.url)).status).toBe(200);
+  expect((await create('larkspur', fixture.sandbox.larkspur.url)).status).toBe(200);
   expect((await create('fhir', server.url)).status).toBe(200);
-  expectRefusal(await create('other', server.url), 400, /larkspur.*fhir/, 'emr_name');
-  const fhir = await linkFhir(world, server, { user_id: 'restricted', org_id: 'restricted' });
-  expectRefusal(await fhir.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
-  expect((await world.api.callIn()).status).toBe(200);
+  expectApiError(await create('other', server.url), 400, /larkspur.*fhir/, 'emr_name');
+  const fhir = await linkFhir(fixture, server, { user_id: 'restricted', org_id: 'restricted' });
+  expectApiError(await fhir.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
+  expect((await fixture.api.callIn()).status).toBe(200);
 });

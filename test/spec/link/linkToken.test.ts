@@ -1,54 +1,57 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LinkSteps, linkSteps } from '../../api/linkSteps.ts';
-import { expectRefusal, newClient, type OtherClient } from '../../api/support.ts';
-import type { Answer, Api } from '../../harness/api.ts';
+import { expectApiError, newClient, type OtherClient } from '../../api/support.ts';
+import type { Api, ApiResponse } from '../../harness/api.ts';
 import { addPlainEmr } from '../../harness/plainEmr.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { quietSyncs } from '../support/pauseSyncs.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let steps: LinkSteps;
 let other: OtherClient;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  await quietSyncs(world);
-  steps = linkSteps(world);
-  other = await newClient(world, { callback_urls: ['https://app.example.org/linked'] });
+  fixture = await startSandbox({ small: true });
+  await pauseSyncs(fixture);
+  steps = linkSteps(fixture);
+  other = await newClient(fixture, { callback_urls: ['https://app.example.org/linked'] });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 type Fields = Record<string, unknown>;
-const create = (body: Fields, api: Api = world.api, headers: Record<string, string | null> = { access_token: null }) =>
-  api.call('POST', '/link/token/create', { body, headers });
+const create = (
+  body: Fields,
+  api: Api = fixture.api,
+  headers: Record<string, string | null> = { access_token: null },
+) => api.call('POST', '/link/token/create', { body, headers });
 /** For a user of the sandbox's organization, which has had its first link. */
-const inOld = (fields: Fields = {}) => ({ user_id: 'user-1', org_id: world.sandbox.org_id, ...fields });
+const inOld = (fields: Fields = {}) => ({ user_id: 'user-1', org_id: fixture.sandbox.org_id, ...fields });
 /** For the first user of an organization that nobody has linked. */
 const inNew = (fields: Fields = {}) => ({
   user_id: 'user-1',
   org_id: 'new-org',
   emr_name: 'larkspur',
-  emr_instance_domain: world.sandbox.larkspur.url,
+  emr_instance_domain: fixture.sandbox.larkspur.url,
   ...fields,
 });
-const tokens = async () => (await world.owner`SELECT FROM link_tokens`).length;
+const tokens = async () => (await fixture.owner`SELECT FROM link_tokens`).length;
 /** Refused, and no token made. */
-async function expectNoToken(answer: Promise<Answer>, message: string | RegExp, field: string, status = 400) {
+async function expectNoToken(response: Promise<ApiResponse>, message: string | RegExp, field: string, status = 400) {
   const before = await tokens();
-  expectRefusal(await answer, status, message, field);
+  expectApiError(await response, status, message, field);
   expect(await tokens()).toBe(before);
 }
 
 test(row('LNK-01'), async () => {
   expect((await create(inOld())).status).toBe(200);
   for (const header of ['client_id', 'client_secret']) {
-    const answer = await create(inOld(), world.api, { access_token: null, [header]: null });
-    expectRefusal(answer, 401, 'Invalid client credentials.');
+    const response = await create(inOld(), fixture.api, { access_token: null, [header]: null });
+    expectApiError(response, 401, 'Invalid client credentials.');
   }
-  const { client_id, client_secret } = world.sandbox;
+  const { client_id, client_secret } = fixture.sandbox;
   for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data; boundary=x']) {
     const headers = { access_token: null, client_id, client_secret, 'content-type': type };
-    expectRefusal(await create(inOld(), world.api, headers), 415, 'Content-Type must be application/json.');
+    expectApiError(await create(inOld(), fixture.api, headers), 415, 'Content-Type must be application/json.');
   }
 });
 
@@ -59,9 +62,9 @@ test(row('LNK-02'), async () => {
   for (const user_id of [5, true, ['x']]) {
     await expectNoToken(create(inOld({ user_id })), 'user_id must be a string', 'user_id');
   }
-  const first = await world.api.link({ user_id: 'unique-1', staff: 1 });
-  expect(await world.api.link({ user_id: 'unique-2', staff: 1 })).not.toBe(first);
-  expect(await world.api.link({ user_id: 'unique-1', staff: 1 })).toBe(first);
+  const first = await fixture.api.link({ user_id: 'unique-1', staff: 1 });
+  expect(await fixture.api.link({ user_id: 'unique-2', staff: 1 })).not.toBe(first);
+  expect(await fixture.api.link({ user_id: 'unique-1', staff: 1 })).toBe(first);
 });
 
 test(row('LNK-03'), async () => {
@@ -85,12 +88,12 @@ test(row('LNK-04'), async () => {
   }
   await expectNoToken(create(inOld({ org_id: 5 })), 'org_id must be a string', 'org_id');
   const org_id = 'Chosen by the client / 17';
-  await world.api.link({ user_id: 'chosen', org_id, staff: 2 });
-  await world.api.link({ user_id: 'chosen', staff: 2 });
+  await fixture.api.link({ user_id: 'chosen', org_id, staff: 2 });
+  await fixture.api.link({ user_id: 'chosen', staff: 2 });
   const accounts =
-    await world.owner`SELECT org_id FROM accounts JOIN organizations ON organizations.id = organization_id
+    await fixture.owner`SELECT org_id FROM accounts JOIN organizations ON organizations.id = organization_id
     WHERE user_id = 'chosen' ORDER BY accounts.id`;
-  expect(accounts.map((each) => each.org_id)).toStrictEqual([org_id, world.sandbox.org_id]);
+  expect(accounts.map((each) => each.org_id)).toStrictEqual([org_id, fixture.sandbox.org_id]);
 });
 
 test(row('LNK-05'), async () => {
@@ -128,7 +131,7 @@ test(row('LNK-06'), async () => {
 
 test(row('LNK-07'), async () => {
   // An EMR whose instances lie below a path, unlike Larkspur's.
-  addPlainEmr(world, { refuseAddress: (url) => (url.pathname === '/' ? 'must name a path.' : undefined) });
+  addPlainEmr(fixture, { refuseAddress: (url) => (url.pathname === '/' ? 'must name a path.' : undefined) });
   const bare = 'https://emr.example.org';
   const deep = 'https://emr.example.org/practice/r4';
   const at = (emr_name: string, emr_instance_domain: string) => create(inNew({ emr_name, emr_instance_domain }));
@@ -179,12 +182,12 @@ test(row('DEC-074'), async () => {
 });
 
 test(row('DEC-075'), async () => {
-  const { emrs } = (await world.api.call('GET', '/link/emrs', { headers: { access_token: null } })).body;
+  const { emrs } = (await fixture.api.call('GET', '/link/emrs', { headers: { access_token: null } })).body;
   expect(emrs.length).toBeGreaterThan(0);
   for (const emr_name of ['epic', 'larkspur ', '__proto__', 'Larkspurs']) {
-    const answer = await create(inNew({ emr_name }));
-    expectRefusal(answer, 400, /not supported/, 'emr_name');
-    for (const each of emrs) expect(answer.body.message).toContain(each.emr_name);
+    const response = await create(inNew({ emr_name }));
+    expectApiError(response, 400, /not supported/, 'emr_name');
+    for (const each of emrs) expect(response.body.message).toContain(each.emr_name);
     await expectNoToken(create(inOld({ emr_name })), /not supported/, 'emr_name');
   }
 });
@@ -194,13 +197,13 @@ test(row('DEC-076'), async () => {
   await expectNoToken(create(neither), 'Missing required field: emr_name', 'emr_name');
   const named = { ...neither, emr_name: 'larkspur' };
   await expectNoToken(create(named), 'Missing required field: emr_instance_domain', 'emr_instance_domain');
-  expect((await create({ ...named, emr_instance_domain: world.sandbox.larkspur.url })).status).toBe(200);
+  expect((await create({ ...named, emr_instance_domain: fixture.sandbox.larkspur.url })).status).toBe(200);
   // An organization of one client is new to another.
   await expectNoToken(create(inOld(), other.api), 'Missing required field: emr_name', 'emr_name');
 });
 
 test(row('DEC-077'), async () => {
-  const emr_instance_domain = world.sandbox.larkspur.url;
+  const emr_instance_domain = fixture.sandbox.larkspur.url;
   for (const fields of [
     {},
     { emr_name: 'larkspur' },
@@ -214,7 +217,7 @@ test(row('DEC-077'), async () => {
 });
 
 test(row('DEC-078'), async () => {
-  addPlainEmr(world);
+  addPlainEmr(fixture);
   const name = 'emr_name does not match the EMR of this organization.';
   await expectNoToken(create(inOld({ emr_name: 'plain' })), name, 'emr_name');
   const place = 'emr_instance_domain does not match the EMR address of this organization.';

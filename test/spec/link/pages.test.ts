@@ -191,15 +191,15 @@ test(row('DEC-111'), async () => {
   await context.addInitScript(`Object.defineProperty(Document.prototype, 'cookie', {
     get() { throw new Error('No cookies here.'); }, set() { throw new Error('No cookies here.'); } })`);
   await window.page.reload();
-  const answers: Promise<string | undefined>[] = [];
-  window.page.on('response', (answer) =>
-    answers.push(answer.headerValue('set-cookie').then((value) => value ?? undefined)),
+  const responses: Promise<string | undefined>[] = [];
+  window.page.on('response', (response) =>
+    responses.push(response.headerValue('set-cookie').then((value) => value ?? undefined)),
   );
   await place.signIn(window, await window.start(await place.steps.linkToken()), 8);
   await untilClosed(window);
   expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
-  expect(answers.length).toBeGreaterThan(3);
-  expect((await Promise.all(answers)).filter(Boolean)).toStrictEqual([]);
+  expect(responses.length).toBeGreaterThan(3);
+  expect((await Promise.all(responses)).filter(Boolean)).toStrictEqual([]);
   expect(await context.cookies()).toStrictEqual([]);
   await context.close();
 });

@@ -22,8 +22,8 @@ test(row('LNK-13'), async () => {
   const [[kind, public_token] = []] = await endings(window);
   expect(kind).toBe('success');
   const exchanged = await api.call('GET', `/link/token/exchange?public_token=${public_token}`, { headers: nothing });
-  const answer = await api.call('GET', '/v1/settings', { headers: { access_token: exchanged.body.token } });
-  expect([answer.status, answer.body.success]).toStrictEqual([200, true]);
+  const response = await api.call('GET', '/v1/settings', { headers: { access_token: exchanged.body.token } });
+  expect([response.status, response.body.success]).toStrictEqual([200, true]);
   await window.page.context().close();
 });
 
@@ -112,9 +112,12 @@ test(row('LNK-19'), async () => {
 test(row('DEC-089'), async () => {
   const { base_url, link_script_url } = place.world.sandbox;
   expect(link_script_url).toBe(`${base_url}/link/v1/link.js`);
-  const answer = await fetch(`${base_url}/link/v1/link.js`);
-  expect([answer.status, answer.headers.get('content-type')]).toStrictEqual([200, 'text/javascript; charset=utf-8']);
-  expect(await answer.text()).toMatch(/CobaltLink/);
+  const response = await fetch(`${base_url}/link/v1/link.js`);
+  expect([response.status, response.headers.get('content-type')]).toStrictEqual([
+    200,
+    'text/javascript; charset=utf-8',
+  ]);
+  expect(await response.text()).toMatch(/CobaltLink/);
 });
 
 test(row('DEC-090'), async () => {

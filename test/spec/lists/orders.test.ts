@@ -1,13 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
-import type { Answer } from '../../harness/api.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { expectApiError } from '../../api/support.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { addClinicRow, clinicRows, isoDay, type Row } from '../support/emrRecords.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let mrn: string;
-let answer: Answer;
+let response: ApiResponse;
 let orders: Row[];
 /** What the clinic ordered for this patient, by its id, and the patient itself. */
 let ordered: Map<string, Row>;
@@ -18,14 +19,14 @@ let bare: Row;
 /** The staff member who has the full order. */
 let nurse: Row;
 beforeAll(async () => {
-  world = await startSandbox();
-  mrn = world.sandbox.example.patient_mrn;
-  [patient] = await clinicRows(world, 'patients', { mrn });
-  [nurse] = await clinicRows(world, 'staff', { staffId: '704' });
+  fixture = await sharedSandbox();
+  mrn = fixture.sandbox.example.patient_mrn;
+  [patient] = await clinicRows(fixture, 'patients', { mrn });
+  [nurse] = await clinicRows(fixture, 'staff', { staffId: '704' });
   const { patientId } = patient;
   const given = { patientId, providerId: '502', name: 'Lipid panel' };
   const [whole, half] = await Promise.all([
-    addClinicRow(world, 'orders', {
+    addClinicRow(fixture, 'orders', {
       ...given,
       orderDate: '03/15/2031',
       appointmentId: '400007',
@@ -39,18 +40,17 @@ beforeAll(async () => {
         results: [{ test: 'LDL cholesterol', value: '131', unit: 'mg/dL', range: '50-130', abnormalFlag: 'H' }],
       },
     }),
-    addClinicRow(world, 'orders', { ...given, orderDate: '03/18/2031' }),
+    addClinicRow(fixture, 'orders', { ...given, orderDate: '03/18/2031' }),
   ]);
-  await world.api.sync();
-  ordered = new Map((await clinicRows(world, 'orders', { patientId })).map((row) => [row.orderId, row]));
-  answer = await get({ patient_mrn: mrn });
-  orders = answer.body.orders;
+  await fixture.api.sync();
+  ordered = new Map((await clinicRows(fixture, 'orders', { patientId })).map((row) => [row.orderId, row]));
+  response = await get({ patient_mrn: mrn });
+  orders = response.body.orders;
   full = orders.find(({ order_id }) => order_id === whole.orderId);
   bare = orders.find(({ order_id }) => order_id === half.orderId);
 });
-afterAll(() => world.close());
 
-const get = (query: Record<string, string>) => world.api.call('GET', `/v1/orders?${new URLSearchParams(query)}`);
+const get = (query: Record<string, string>) => fixture.api.call('GET', `/v1/orders?${new URLSearchParams(query)}`);
 
 async function found(query: Record<string, string>): Promise<string[]> {
   const { status, body } = await get({ patient_mrn: mrn, ...query });
@@ -120,7 +120,7 @@ test(row('ORD-08'), async () => {
   expect((await get({ patient_mrn: mrn })).status).toBe(200);
   const without: Record<string, string>[] = [{}, { patient_mrn: '' }, { start_date: '2026-01-01' }];
   for (const query of without) {
-    expectRefusal(await get(query), 400, 'Missing required field: patient_mrn', 'patient_mrn');
+    expectApiError(await get(query), 400, 'Missing required field: patient_mrn', 'patient_mrn');
   }
 });
 
@@ -128,21 +128,21 @@ test(row('ORD-09'), async () => {
   expect(await found({ start_date: '2031-03-15' })).toStrictEqual(orderedOn((day) => day >= '2031-03-15'));
   expect(await found({ start_date: '2031-03-15' })).toContain(full.order_id);
   expect(await found({ start_date: '2031-03-16' })).toStrictEqual([bare.order_id]);
-  const answer = await get({ patient_mrn: mrn, start_date: '03/15/2031' });
-  expectRefusal(answer, 400, /^start_date must be a date/, 'start_date');
+  const response = await get({ patient_mrn: mrn, start_date: '03/15/2031' });
+  expectApiError(response, 400, /^start_date must be a date/, 'start_date');
 });
 
 test(row('ORD-10'), async () => {
   expect(await found({ end_date: '2031-03-15' })).toStrictEqual(orderedOn((day) => day <= '2031-03-15'));
   expect(await found({ end_date: '2031-03-15' })).toContain(full.order_id);
   expect(await found({ end_date: '2031-03-14' })).toStrictEqual(orderedOn((day) => day < '2031-03-15'));
-  const answer = await get({ patient_mrn: mrn, end_date: '03/15/2031' });
-  expectRefusal(answer, 400, /^end_date must be a date/, 'end_date');
+  const response = await get({ patient_mrn: mrn, end_date: '03/15/2031' });
+  expectApiError(response, 400, /^end_date must be a date/, 'end_date');
 });
 
 test(row('ORD-11'), () => {
-  expect(answer.status).toBe(200);
-  expect(answer.body).toStrictEqual({ success: true, orders: expect.any(Array) });
+  expect(response.status).toBe(200);
+  expect(response.body).toStrictEqual({ success: true, orders: expect.any(Array) });
   const fields = ['order_id', 'order_name', 'order_date', 'provider_id', 'patient_mrn', 'patient_name', 'patient_dob'];
   const more = ['appointment_id', 'priority', 'assigned_to_name', 'emr_assigned_to_id', 'lab_results'];
   for (const order of orders) expect(Object.keys(order).sort()).toStrictEqual([...fields, ...more].sort());

@@ -1,24 +1,24 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Answer } from '../../harness/api.ts';
+import { beforeAll, expect, test } from 'vitest';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 
-let world: TestSandbox;
-let answer: Answer;
-let pharmacies: Answer['body'][];
+let fixture: TestSandbox;
+let response: ApiResponse;
+let pharmacies: ApiResponse['body'][];
 beforeAll(async () => {
-  world = await startSandbox();
-  answer = await world.api.call('GET', '/v1/pharmacies');
-  pharmacies = answer.body.pharmacies;
+  fixture = await sharedSandbox();
+  response = await fixture.api.call('GET', '/v1/pharmacies');
+  pharmacies = response.body.pharmacies;
 });
-afterAll(() => world.close());
 
 test(row('PHA-01'), () => {
   for (const { id } of pharmacies) expect(id).toMatch(/^[0-9a-f]{32}$/);
 });
 
 test(row('PHA-02'), async () => {
-  const { body } = await world.api.control('GET', '/control/pharmacies');
+  const { body } = await fixture.api.control('GET', '/control/pharmacies');
   const known = body.rows.map(({ pharmacyId }: { pharmacyId: string }) => pharmacyId);
   expect(pharmacies.map(({ ehr_id }) => ehr_id).sort()).toStrictEqual(known.sort());
 });
@@ -45,10 +45,10 @@ test(row('PHA-05'), () => {
 });
 
 test(row('PHA-06'), () => {
-  expect(answer.status).toBe(200);
-  expect(pharmacies.map(({ ehr_id }) => ehr_id)).toContain(world.sandbox.example.pharmacy_ehr_id);
+  expect(response.status).toBe(200);
+  expect(pharmacies.map(({ ehr_id }) => ehr_id)).toContain(fixture.sandbox.example.pharmacy_ehr_id);
 });
 
 test(row('PHA-07'), () => {
-  expect(answer.body).toStrictEqual({ success: true, pharmacies: expect.any(Array) });
+  expect(response.body).toStrictEqual({ success: true, pharmacies: expect.any(Array) });
 });

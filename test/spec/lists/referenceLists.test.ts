@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
+import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { openChart } from '../../journeys/journey.ts';
 import { addClinicRow, changeClinicRow, clinicRows, type Row } from '../support/emrRecords.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** A patient as the service listed it before, and after, a sync brought it. */
-let newcomer: { before: Row[]; after: Row[] };
+let newPerson: { before: Row[]; after: Row[] };
 /** A referring provider of whom the clinic knows everything. */
 let referring: Row;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  const { mrn } = await addClinicRow(world, 'patients', { firstName: 'Nova', lastName: 'Newcomer' });
+  fixture = await startSandbox({ small: true });
+  const { mrn } = await addClinicRow(fixture, 'patients', { firstName: 'Nova', lastName: 'Newcomer' });
   const address = { line1: '9 Hill Road', line2: 'Suite 3', city: 'Exampleton', state: 'NY', zip: '10009' };
-  await changeClinicRow(world, 'facilities', '13', { address, phone: '212-555-0130', fax: '212-555-0131' });
-  referring = await addClinicRow(world, 'referring-providers', {
+  await changeClinicRow(fixture, 'facilities', '13', { address, phone: '212-555-0130', fax: '212-555-0131' });
+  referring = await addClinicRow(fixture, 'referring-providers', {
     firstName: 'Zadie',
     middleInitial: 'Q',
     lastName: 'Whollyknown',
@@ -27,51 +27,51 @@ beforeAll(async () => {
     address: { line1: '1 Heart Way', city: 'Exampleton', state: 'NY', zip: '10001' },
   });
   const twin = { firstName: 'Zadok', lastName: 'Whollyother', phone: '999-555-0102', fax: '999-555-0103' };
-  await addClinicRow(world, 'referring-providers', { ...twin, npi: '9999999902' });
-  await changeClinicRow(world, 'settings', 'requiredPatientFields', { value: ['email', 'homePhone'] });
+  await addClinicRow(fixture, 'referring-providers', { ...twin, npi: '9999999902' });
+  await changeClinicRow(fixture, 'settings', 'requiredPatientFields', { value: ['email', 'homePhone'] });
   const listed = async () => (await get(`/v1/patients?mrn=${mrn}`)).body.patients;
   const before = await listed();
-  await world.api.sync();
-  newcomer = { before, after: await listed() };
+  await fixture.api.sync();
+  newPerson = { before, after: await listed() };
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-const get = (path: string) => world.api.call('GET', path);
+const get = (path: string) => fixture.api.call('GET', path);
 /** A list as it is answered, found by its name. */
 const list = async (path: string, name: string): Promise<Row[]> => {
   const { status, body } = await get(`/v1/${path}`);
   expect(status).toBe(200);
   return body[name];
 };
-const patchLocation = (id: string, body: unknown) => world.api.call('PATCH', `/v1/locations/${id}`, { body });
+const patchLocation = (id: string, body: unknown) => fixture.api.call('PATCH', `/v1/locations/${id}`, { body });
 const id_form = /^[0-9a-f]{32}$/;
 
 test(row('REF-01'), async () => {
-  const known = (await clinicRows(world, 'patients')).map(({ mrn }) => mrn);
+  const known = (await clinicRows(fixture, 'patients')).map(({ mrn }) => mrn);
   const listed = (await get('/v1/patients?page_size=1000')).body.patients.map(({ mrn }: Row) => mrn);
   expect(listed.sort()).toStrictEqual(known.sort());
   // What the clinic has written since the last sync is not there yet.
-  expect(newcomer.before).toStrictEqual([]);
-  expect(newcomer.after).toMatchObject([{ first_name: 'Nova', last_name: 'Newcomer' }]);
+  expect(newPerson.before).toStrictEqual([]);
+  expect(newPerson.after).toMatchObject([{ first_name: 'Nova', last_name: 'Newcomer' }]);
 });
 
 test(row('REF-02'), async () => {
   const locations = await list('locations', 'locations');
-  const known = (await clinicRows(world, 'facilities')).map(({ facilityId }) => facilityId);
+  const known = (await clinicRows(fixture, 'facilities')).map(({ facilityId }) => facilityId);
   expect(locations.map(({ ehr_id }) => ehr_id).sort()).toStrictEqual(known.sort());
-  const chart = await openChart(world.sandbox, world.api);
+  const chart = await openChart(fixture.sandbox, fixture.api);
   for (const { ehr_id, id } of locations) {
-    const { body } = await world.api.callIn({ location_id: ehr_id });
-    const event = await world.api.untilEvent(body.job_id);
+    const { body } = await fixture.api.callIn({ location_id: ehr_id });
+    const event = await fixture.api.untilEvent(body.job_id);
     expect(event.event_type).toBe('telephone_encounter.created');
     expect((await chart.encounter(event.data.emr_encounter_id)).facilityId).toBe(ehr_id);
-    const by_id = await world.api.callIn({ location_id: id });
-    expectRefusal(by_id, 404, `Location with EMR ID '${id}' not found.`, 'location_id');
+    const by_id = await fixture.api.callIn({ location_id: id });
+    expectApiError(by_id, 404, `Location with EMR ID '${id}' not found.`, 'location_id');
   }
 });
 
 test(row('DEC-199'), async () => {
-  const rows = await clinicRows(world, 'facilities');
+  const rows = await clinicRows(fixture, 'facilities');
   const locations = await list('locations', 'locations');
   expect(locations).toHaveLength(rows.length);
   for (const location of locations) {
@@ -99,7 +99,7 @@ test(row('DEC-200'), async () => {
     expect(await statusOf()).toBe(status.toLowerCase());
   }
   for (const status of ['shut', 'active ', 'true', 1]) {
-    expectRefusal(await patchLocation(id, { status }), 400, /^status must be/, 'status');
+    expectApiError(await patchLocation(id, { status }), 400, /^status must be/, 'status');
   }
   expect(await statusOf()).toBe('active');
 });
@@ -118,7 +118,7 @@ test(row('DEC-202'), async () => {
   ] as const) {
     const { body } = await get(`/v1/${name}`);
     expect(body).toMatchObject({ success: true, [name]: expect.any(Array) });
-    expect(body[name]).toHaveLength((await clinicRows(world, kind)).length);
+    expect(body[name]).toHaveLength((await clinicRows(fixture, kind)).length);
   }
 });
 
@@ -129,7 +129,7 @@ test(row('DEC-203'), async () => {
   ] as const) {
     const { body } = await get(`/v1/${path}`);
     expect(body).toMatchObject({ success: true, [name]: expect.any(Array) });
-    expect(body[name]).toHaveLength((await clinicRows(world, kind)).length);
+    expect(body[name]).toHaveLength((await clinicRows(fixture, kind)).length);
   }
 });
 
@@ -140,12 +140,12 @@ test(row('DEC-204'), async () => {
   ] as const) {
     const { body } = await get(`/v1/${path}`);
     expect(body).toMatchObject({ success: true, [name]: expect.any(Array) });
-    expect(body[name]).toHaveLength((await clinicRows(world, path)).length);
+    expect(body[name]).toHaveLength((await clinicRows(fixture, path)).length);
   }
 });
 
 test(row('DEC-217'), async () => {
-  const rows = await clinicRows(world, 'staff');
+  const rows = await clinicRows(fixture, 'staff');
   const staff = await list('staff', 'staff');
   expect(staff).toHaveLength(rows.length);
   for (const member of staff) {
@@ -168,12 +168,12 @@ const byCode = (a: Row, b: Row) => (a.code < b.code ? -1 : 1);
 
 test(row('DEC-218'), async () => {
   const listed = await list('visit-types', 'visit_types');
-  expect(listed.sort(byCode)).toStrictEqual(codes(await clinicRows(world, 'visit-types')));
+  expect(listed.sort(byCode)).toStrictEqual(codes(await clinicRows(fixture, 'visit-types')));
 });
 
 test(row('DEC-219'), async () => {
   const listed = await list('visit-statuses', 'visit_statuses');
-  expect(listed.sort(byCode)).toStrictEqual(codes(await clinicRows(world, 'visit-statuses')));
+  expect(listed.sort(byCode)).toStrictEqual(codes(await clinicRows(fixture, 'visit-statuses')));
 });
 
 const found = async (query: Record<string, string>) =>
@@ -229,10 +229,10 @@ test(row('DEC-224'), async () => {
   expect(body).toStrictEqual({ success: true, data: expect.any(Object) });
   const { data } = body;
   expect(data).toMatchObject({
-    access_token_reference_id: world.sandbox.access_token_reference_id,
+    access_token_reference_id: fixture.sandbox.access_token_reference_id,
     required_patient_fields: ['email', 'phone'],
-    timezone: (await world.api.control('GET', '/api/practice')).body.timeZone,
+    timezone: (await fixture.api.control('GET', '/api/practice')).body.timeZone,
   });
-  expect(data.visit_types.sort(byCode)).toStrictEqual(codes(await clinicRows(world, 'visit-types')));
-  expect(data.visit_statuses.sort(byCode)).toStrictEqual(codes(await clinicRows(world, 'visit-statuses')));
+  expect(data.visit_types.sort(byCode)).toStrictEqual(codes(await clinicRows(fixture, 'visit-types')));
+  expect(data.visit_statuses.sort(byCode)).toStrictEqual(codes(await clinicRows(fixture, 'visit-statuses')));
 });

@@ -1,24 +1,24 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../../harness/plainEmr.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { type Charts, openCharts, type Row } from './charts.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 let plain: Charts;
 beforeAll(async () => {
-  world = await startSandbox();
-  charts = openCharts(world);
-  plain = openCharts(world, await linkPlainEmr(world));
+  fixture = await sharedSandbox();
+  charts = openCharts(fixture);
+  plain = openCharts(fixture, await linkPlainEmr(fixture));
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const onlyRestricted = (field: string, value: unknown) =>
-  charts.refuses(400, `Field '${field}' is only supported for Larkspur EMR.`, [() => plain.create({ [field]: value })]);
-const refusesValues = (field: string, values: unknown[]) =>
-  charts.refuses(
+  charts.rejects(400, `Field '${field}' is only supported for Larkspur EMR.`, [() => plain.create({ [field]: value })]);
+const rejectsValues = (field: string, values: unknown[]) =>
+  charts.rejects(
     400,
     new RegExp(field),
     values.map((value) => () => charts.create({ [field]: value })),
@@ -70,7 +70,7 @@ async function trueUnlessTold(field: string, flag: string): Promise<void> {
   expect((await charts.created()).chart[flag]).toBe('Y');
   expect((await charts.created({ [field]: true })).chart[flag]).toBe('Y');
   expect((await charts.created({ [field]: false })).chart[flag]).toBe('N');
-  await refusesValues(field, ['true', 'false', 'Y', 1, 0]);
+  await rejectsValues(field, ['true', 'false', 'Y', 1, 0]);
   await onlyRestricted(field, true);
 }
 
@@ -88,36 +88,36 @@ const selfPay = async (fields: object) => (await charts.created({ ...fields })).
 test(row('PAT-32'), async () => {
   expect([await selfPay({ ...insured, self_pay: true }), await selfPay(insured)]).toStrictEqual(['Y', 'N']);
   expect([await selfPay({ self_pay: false }), await selfPay({})]).toStrictEqual(['N', 'Y']);
-  await refusesValues('self_pay', ['true', 'false', 'Y', 1, 0]);
+  await rejectsValues('self_pay', ['true', 'false', 'Y', 1, 0]);
   await onlyRestricted('self_pay', true);
 });
 
 test(row('PAT-33'), async () => {
-  const { locations } = (await world.api.call('GET', '/v1/locations')).body;
+  const { locations } = (await fixture.api.call('GET', '/v1/locations')).body;
   for (const { ehr_id } of locations) {
     expect((await charts.created({ default_facility_id: ehr_id })).chart.defaultFacilityId).toBe(ehr_id);
   }
-  await charts.refuses(404, /^Location with EMR ID '.*' not found\.$/, [
+  await charts.rejects(404, /^Location with EMR ID '.*' not found\.$/, [
     () => charts.create({ default_facility_id: locations[0].id }),
     () => charts.create({ default_facility_id: '99' }),
   ]);
-  await refusesValues('default_facility_id', [11, true, ['11']]);
+  await rejectsValues('default_facility_id', [11, true, ['11']]);
   await onlyRestricted('default_facility_id', locations[0].ehr_id);
 });
 
 test(row('DEC-146'), async () => {
   for (const list of ['language', 'race', 'ethnicity']) {
-    const answer = await charts.create({ [list]: 'Unheard of' });
-    expect(answer.status).toBe(200);
-    const { event_type, data } = await charts.outcome(answer);
+    const response = await charts.create({ [list]: 'Unheard of' });
+    expect(response.status).toBe(200);
+    const { event_type, data } = await charts.outcome(response);
     expect(event_type).toBe('patient.failed');
-    const { status, error } = await world.api.job(answer.body.job_id);
+    const { status, error } = await fixture.api.job(response.body.job_id);
     expect(status).toBe('failed');
     for (const { name } of await listOf(list)) {
       expect(data.failure_reason).toContain(name);
       expect(error.message).toContain(name);
     }
-    expect((await charts.listed(answer.body.patient_id)).status).toBe('failed');
+    expect((await charts.listed(response.body.patient_id)).status).toBe('failed');
   }
 });
 
@@ -143,7 +143,7 @@ test(row('DEC-148'), async () => {
 
 test(row('DEC-149'), async () => {
   expect(await selfPay({})).toBe('Y');
-  const [company] = (await world.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
+  const [company] = (await fixture.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
   for (const fields of [
     insured,
     { insurance_name: 'Nowhere Health' },

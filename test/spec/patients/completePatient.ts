@@ -3,17 +3,17 @@ import type { TestSandbox } from '../../harness/sandbox.ts';
 import { openChart } from '../../journeys/journey.ts';
 import type { Charted, Charts, Fields, Row } from './charts.ts';
 
-/** A patient of whom everything is said that can be said, and what the clinic then has to show. */
-export type WholePatient = { fields: Fields; expectCharted(charted: Charted): Promise<void> };
+/** A patient with every field of the request, and a check that the EMR has all of them. */
+export type CompletePatient = { fields: Fields; expectCharted(charted: Charted): Promise<void> };
 
-export async function wholePatient(world: TestSandbox, charts: Charts): Promise<WholePatient> {
-  const ask = async (path: string) => (await world.api.call('GET', path)).body;
+export async function completePatient(fixture: TestSandbox, charts: Charts): Promise<CompletePatient> {
+  const ask = async (path: string) => (await fixture.api.call('GET', path)).body;
   const [company] = (await ask('/v1/insurance-providers?name=placebo')).insurance_providers;
   const [referring] = (await ask('/v1/referring-providers?last_name=Outsidely')).referring_providers;
   const [pcp] = (await ask('/v1/referring-providers?last_name=Consultson')).referring_providers;
   const pharmacy = (await ask('/v1/pharmacies')).pharmacies.find(({ status }: Row) => status === 'active');
-  const { provider_id, location_id } = world.sandbox.example;
-  const clinic = await openChart(world.sandbox, world.api);
+  const { provider_id, location_id } = fixture.sandbox.example;
+  const clinic = await openChart(fixture.sandbox, fixture.api);
   return {
     fields: {
       first_name: 'Whole',

@@ -1,38 +1,38 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { setFault, until } from '../../journeys/journey.ts';
-import { type Charts, newcomer, openCharts, type Row } from './charts.ts';
+import { type Charts, newPerson, openCharts, type Row } from './charts.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 let receiver: Receiver;
 beforeAll(async () => {
-  world = await startSandbox();
-  charts = openCharts(world);
+  fixture = await sharedSandbox();
+  charts = openCharts(fixture);
   receiver = await startReceiver();
-  await world.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
+  await fixture.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
 });
 afterAll(async () => {
   await receiver.close();
-  await world.close();
 });
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 /** The events of a job as they were sent: there is one, at its end. */
 async function sent(job_id: number): Promise<Row[]> {
-  const { id } = await world.api.untilEvent(job_id);
+  const { id } = await fixture.api.untilEvent(job_id);
   const calls = () => receiver.received.map(({ body }) => JSON.parse(body));
   await until('the webhook', async () => calls().find((each) => each.id === id));
   return calls().filter((each) => each.job_id === String(job_id));
 }
 /** Asks for a person whom the clinic has already. */
 async function duplicated(): Promise<{ known: Row; event: Row; id: string }> {
-  const person = newcomer();
+  const person = newPerson();
   const known = await charts.created(person);
-  const answer = await charts.create(person);
-  return { known, event: await charts.outcome(answer), id: answer.body.patient_id };
+  const response = await charts.create(person);
+  return { known, event: await charts.outcome(response), id: response.body.patient_id };
 }
 
 test(row('EVT-27'), async () => {
@@ -43,7 +43,7 @@ test(row('EVT-27'), async () => {
 });
 
 test(row('EVT-28'), async () => {
-  await setFault(world.api, 'create_patient', 'refuse', { reason: 'New patients are not taken.' });
+  await setFault(fixture.api, 'create_patient', 'refuse', { reason: 'New patients are not taken.' });
   const { body } = await charts.create({ last_name: 'Nottaken' });
   const events = await sent(body.job_id);
   expect(events.map((each) => each.type)).toStrictEqual(['patient.failed']);
@@ -63,7 +63,7 @@ test(row('EVT-36'), async () => {
   const { id, mrn } = await charts.created();
   const reason = 'Not today.';
   for (const operation of ['create_patient', 'update_patient', 'add_patient_insurance', 'update_patient_insurance']) {
-    await setFault(world.api, operation, 'refuse', { reason });
+    await setFault(fixture.api, operation, 'refuse', { reason });
   }
   const creation = await charts.outcome(await charts.create());
   const update = await charts.outcome(await charts.patch(id, { phone: '518-555-0136' }));
@@ -73,9 +73,9 @@ test(row('EVT-36'), async () => {
     lastName: 'Many',
     birthDate: '01/01/1901',
   }));
-  await Promise.all(many.map((person) => world.api.control('POST', '/control/patients', person)));
+  await Promise.all(many.map((person) => fixture.api.control('POST', '/control/patients', person)));
   const wide = { search_by: 'dob', dob: '1901-01-01' };
-  const fetched = await charts.outcome(await world.api.call('POST', '/v1/patients/fetch', { body: wide }));
+  const fetched = await charts.outcome(await fixture.api.call('POST', '/v1/patients/fetch', { body: wide }));
   for (const [event, type] of [
     [creation, 'patient.failed'],
     [update, 'patient.update_failed'],
@@ -97,7 +97,7 @@ test(row('EVT-36'), async () => {
 
 test(row('DEC-142'), async () => {
   const { body } = await charts.create({ last_name: 'Onehundredfortytwo' });
-  const { data } = await world.api.untilEvent(body.job_id);
+  const { data } = await fixture.api.untilEvent(body.job_id);
   const [chart] = await charts.rows('patients', { lastName: 'Onehundredfortytwo' });
   expect(data).toStrictEqual({ patient_id: body.patient_id, mrn: chart.mrn });
 });

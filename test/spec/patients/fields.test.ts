@@ -1,46 +1,46 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { openChart } from '../../journeys/journey.ts';
-import { whileNoJobStarts } from '../support/pauseJobs.ts';
-import { type Charts, type Fields, newcomer, openCharts } from './charts.ts';
+import { withJobsPaused } from '../support/pauseJobs.ts';
+import { type Charts, type Fields, newPerson, openCharts } from './charts.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  charts = openCharts(world);
+  fixture = await sharedSandbox();
+  charts = openCharts(fixture);
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 /** Every one of these values of a field is refused by the field's name. */
-const refusesValues = (field: string, values: unknown[], beside: Fields = {}) =>
-  charts.refuses(
+const rejectsValues = (field: string, values: unknown[], beside: Fields = {}) =>
+  charts.rejects(
     400,
     new RegExp(field),
     values.map((value) => () => charts.create({ ...beside, [field]: value })),
   );
 /** A new patient without one field. */
 function without(field: string) {
-  const { [field]: _left, ...body } = newcomer();
-  return () => world.api.call('POST', '/v1/patients', { body });
+  const { [field]: _left, ...body } = newPerson();
+  return () => fixture.api.call('POST', '/v1/patients', { body });
 }
 const strings_only = [5, true, ['text'], { text: 'text' }];
 
 test(row('PAT-01'), async () => {
-  const answer = await whileNoJobStarts(world, async () => {
+  const response = await withJobsPaused(fixture, async () => {
     const accepted = await charts.create({ last_name: 'Atonce' });
     expect(await charts.rows('patients', { lastName: 'Atonce' })).toStrictEqual([]);
     return accepted;
   });
-  expect(answer.status).toBe(200);
-  expect(answer.body).toMatchObject({
+  expect(response.status).toBe(200);
+  expect(response.body).toMatchObject({
     success: true,
     data: { patient_id: expect.any(String), job_id: expect.any(Number) },
   });
-  const event = await world.api.untilEvent(answer.body.data.job_id);
-  expect(event.data.patient_id).toBe(answer.body.data.patient_id);
+  const event = await fixture.api.untilEvent(response.body.data.job_id);
+  expect(event.data.patient_id).toBe(response.body.data.patient_id);
 });
 
 test(row('PAT-02'), async () => {
@@ -53,19 +53,19 @@ test(row('PAT-02'), async () => {
 test(row('PAT-03'), async () => {
   const { chart } = await charts.created({ address_line2: 'Apartment 2, Suite 3, Unit 4' });
   expect(chart.address.line2).toBe('Apartment 2, Suite 3, Unit 4');
-  await refusesValues('address_line2', strings_only);
+  await rejectsValues('address_line2', strings_only);
 });
 
 test(row('PAT-04'), async () => {
   const { chart } = await charts.created({ email: 'nova@example.test' });
   expect(chart.email).toBe('nova@example.test');
-  await refusesValues('email', strings_only);
+  await rejectsValues('email', strings_only);
 });
 
 test(row('PAT-10'), async () => {
   const insured = { insurance_name: 'Demo Medicare', insurance_subscriber_number: 'E-1' };
   for (const check_eligibility of ['true', 'false']) await charts.created({ ...insured, check_eligibility });
-  await refusesValues('check_eligibility', ['yes', 'no', 'TRUE', 'True', '', '1', 1, 0, {}], insured);
+  await rejectsValues('check_eligibility', ['yes', 'no', 'TRUE', 'True', '', '1', 1, 0, {}], insured);
 });
 
 test(row('PAT-11'), async () => {
@@ -74,33 +74,33 @@ test(row('PAT-11'), async () => {
     const { chart } = await charts.created({ ...insured, insurance_sequence });
     expect(await charts.insurances(chart)).toMatchObject([{ companyName: 'Demo Medicare', priority }]);
   }
-  await refusesValues('insurance_sequence', ['quaternary', 'Primary', '1', 1, ''], insured);
+  await rejectsValues('insurance_sequence', ['quaternary', 'Primary', '1', 1, ''], insured);
 });
 
 test(row('PAT-18'), async () => {
   for (const [sex, sexCode] of Object.entries({ male: 'M', female: 'F', unknown: 'U' })) {
     expect((await charts.created({ sex })).chart.sexCode).toBe(sexCode);
   }
-  await refusesValues('sex', ['M', 'Male', 'other', 'FEMALE', 1]);
+  await rejectsValues('sex', ['M', 'Male', 'other', 'FEMALE', 1]);
 });
 
 test(row('DEC-124'), async () => {
   for (const field of ['first_name', 'last_name']) {
     const blank = [undefined, '', null].map((value) => () => charts.create({ [field]: value }));
-    await charts.refuses(400, `Missing required field: ${field}`, [without(field), ...blank]);
+    await charts.rejects(400, `Missing required field: ${field}`, [without(field), ...blank]);
   }
 });
 
 test(row('DEC-125'), async () => {
-  await charts.refuses(400, 'Missing required field: dob', [without('dob')]);
+  await charts.rejects(400, 'Missing required field: dob', [without('dob')]);
   const forms = ['02/29/2004', '2004-2-29', '20040229', '2004-02-29T00:00:00Z', '2005-02-29', '2004-13-01', 20040229];
-  await refusesValues('dob', forms);
+  await rejectsValues('dob', forms);
   expect((await charts.created({ dob: '1931-12-07' })).chart.birthDate).toBe('12/07/1931');
 });
 
 test(row('DEC-126'), async () => {
-  await charts.refuses(400, 'Missing required field: sex', [without('sex'), () => charts.create({ sex: '' })]);
-  await refusesValues('sex', ['m', 'f', 'none']);
+  await charts.rejects(400, 'Missing required field: sex', [without('sex'), () => charts.create({ sex: '' })]);
+  await rejectsValues('sex', ['m', 'f', 'none']);
   for (const sex of ['male', 'female', 'unknown']) {
     expect((await charts.created({ sex })).chart.sexCode).toBe(sex[0]?.toUpperCase());
   }
@@ -110,14 +110,14 @@ test(row('DEC-127'), async () => {
   const fields = { middle_name: 'Quill', email: 'q@example.test', no_email_reason: 'Uses the phone' };
   const { chart } = await charts.created(fields);
   expect(chart).toMatchObject({ middleName: 'Quill', email: 'q@example.test', noEmailReason: 'Uses the phone' });
-  for (const field of Object.keys(fields)) await refusesValues(field, strings_only);
+  for (const field of Object.keys(fields)) await rejectsValues(field, strings_only);
 });
 
 test(row('DEC-128'), async () => {
   const { chart } = await charts.created({ phone: '518-555-0101', cell_phone: '518-555-0102' });
   expect(chart).toMatchObject({ homePhone: '518-555-0101', cellPhone: '518-555-0102' });
   const forms = ['5185550101', '(518) 555-0101', '518-555-010', '518-555-01012', '+1-518-555-0101', '518-555-01O1', 5];
-  for (const field of ['phone', 'cell_phone']) await refusesValues(field, forms);
+  for (const field of ['phone', 'cell_phone']) await rejectsValues(field, forms);
 });
 
 test(row('DEC-129'), async () => {
@@ -138,7 +138,7 @@ test(row('DEC-129'), async () => {
 });
 
 test(row('DEC-130'), async () => {
-  const { body } = await world.api.call('GET', '/v1/insurance-providers?name=placebo');
+  const { body } = await fixture.api.call('GET', '/v1/insurance-providers?name=placebo');
   const [company] = body.insurance_providers;
   const { chart } = await charts.created({
     insurance_name: 'Demo Medicare',
@@ -195,12 +195,12 @@ test(row('DEC-135'), async () => {
 });
 
 test(row('DEC-136'), async () => {
-  const { body } = await world.api.call('GET', '/v1/pharmacies');
+  const { body } = await fixture.api.call('GET', '/v1/pharmacies');
   const pharmacy = body.pharmacies.find(({ status }: { status: string }) => status === 'active');
   const { chart } = await charts.created({ pharmacy_id: pharmacy.id });
-  const clinic = await openChart(world.sandbox, world.api);
+  const clinic = await openChart(fixture.sandbox, fixture.api);
   expect(await clinic.pharmacies(chart.patientId)).toStrictEqual([pharmacy.ehr_id]);
-  await charts.refuses(404, /Pharmacy .* not found/, [() => charts.create({ pharmacy_id: 'f'.repeat(32) })]);
+  await charts.rejects(404, /Pharmacy .* not found/, [() => charts.create({ pharmacy_id: 'f'.repeat(32) })]);
 });
 
 test(row('DEC-137'), async () => {
@@ -234,12 +234,12 @@ test(row('DEC-140'), async () => {
     job_id: expect.any(Number),
     data: { patient_id, job_id },
   });
-  await world.api.untilEvent(job_id);
+  await fixture.api.untilEvent(job_id);
 });
 
 test(row('DEC-141'), async () => {
-  const { patient_mrn: mrn, location_id: location, provider_id: provider } = world.sandbox.example;
-  const { status, body } = await world.api.call('POST', '/v1/appointments', {
+  const { patient_mrn: mrn, location_id: location, provider_id: provider } = fixture.sandbox.example;
+  const { status, body } = await fixture.api.call('POST', '/v1/appointments', {
     body: { mrn, location, provider, type: 'FU', datetime: '2027-03-01T09:00:00-05:00' },
   });
   expect(status, JSON.stringify(body)).toBe(200);
@@ -251,5 +251,5 @@ test(row('DEC-141'), async () => {
     job_id: expect.any(Number),
     data: { appointment_id, job_id },
   });
-  await world.api.untilEvent(job_id);
+  await fixture.api.untilEvent(job_id);
 });

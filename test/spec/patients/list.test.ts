@@ -1,30 +1,30 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
-import type { Answer } from '../../harness/api.ts';
+import { expectApiError } from '../../api/support.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { isoDay } from '../support/emrRecords.ts';
 
-type Body = Answer['body'];
+type Body = ApiResponse['body'];
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** Everyone, as the clinic has them and as the service lists them. */
 let known: Body[];
 let listed: Body[];
-let answer: Answer;
+let response: ApiResponse;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
+  fixture = await startSandbox({ small: true });
   // A patient of whom everything is known, and one of whom next to nothing is.
-  await world.api.control('PATCH', '/control/patients/10001', { middleName: 'Q', address: { line2: 'Flat 2' } });
-  await world.api.control('POST', '/control/patients', { firstName: 'Bare', lastName: 'Newcomer' });
-  await world.api.sync();
-  known = (await world.api.control('GET', '/control/patients')).body.rows;
-  answer = await world.api.call('GET', '/v1/patients?page_size=1000');
-  listed = answer.body.patients;
+  await fixture.api.control('PATCH', '/control/patients/10001', { middleName: 'Q', address: { line2: 'Flat 2' } });
+  await fixture.api.control('POST', '/control/patients', { firstName: 'Bare', lastName: 'Newcomer' });
+  await fixture.api.sync();
+  known = (await fixture.api.control('GET', '/control/patients')).body.rows;
+  response = await fixture.api.call('GET', '/v1/patients?page_size=1000');
+  listed = response.body.patients;
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-const ask = (query: Record<string, string>) => world.api.call('GET', `/v1/patients?${new URLSearchParams(query)}`);
+const ask = (query: Record<string, string>) => fixture.api.call('GET', `/v1/patients?${new URLSearchParams(query)}`);
 const sorted = (list: Body[]) => list.map(({ mrn }) => mrn).sort();
 /** Filters must give exactly those of whom this is true at the clinic. */
 async function expectFound(query: Record<string, string>, test: (each: Body) => boolean): Promise<void> {
@@ -38,13 +38,13 @@ const at = (mrn: string) => known.find((each) => each.mrn === mrn);
 const orNull = (text: string | null) => text || null;
 
 test(row('DEC-164'), async () => {
-  const { birthDate } = at(world.sandbox.example.patient_mrn);
+  const { birthDate } = at(fixture.sandbox.example.patient_mrn);
   await expectFound({ dob: isoDay(birthDate) }, (each) => each.birthDate === birthDate);
   expect((await ask({ dob: '1801-01-01' })).body.patients).toStrictEqual([]);
 });
 
 test(row('DEC-165'), async () => {
-  const { firstName, lastName } = at(world.sandbox.example.patient_mrn);
+  const { firstName, lastName } = at(fixture.sandbox.example.patient_mrn);
   for (const part of [firstName, firstName.toUpperCase(), firstName.toLowerCase(), firstName.slice(1, 3)]) {
     const has = (each: Body) => each.firstName.toLowerCase().includes(part.toLowerCase());
     await expectFound({ first_name: part }, has);
@@ -79,9 +79,9 @@ test(row('DEC-167'), async () => {
     expect([status, body.pagination.page_size]).toStrictEqual([200, Number(page_size)]);
     expect(body.patients).toHaveLength(Math.min(201, Number(page_size)));
   }
-  expectRefusal(await ask({ page_size: '1001' }), 400, 'page_size must be at most 1000', 'page_size');
-  expectRefusal(await ask({ page_size: '0' }), 400, 'page_size must be at least 1', 'page_size');
-  expectRefusal(await ask({ page: '0' }), 400, 'page must be at least 1', 'page');
+  expectApiError(await ask({ page_size: '1001' }), 400, 'page_size must be at most 1000', 'page_size');
+  expectApiError(await ask({ page_size: '0' }), 400, 'page_size must be at least 1', 'page_size');
+  expectApiError(await ask({ page: '0' }), 400, 'page must be at least 1', 'page');
 });
 
 test(row('DEC-168'), async () => {

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Answer } from '../../harness/api.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { openChart } from '../../journeys/journey.ts';
 import { isoDay } from '../support/emrRecords.ts';
 import { fetchLive } from '../support/fetchLive.ts';
 
-type Body = Answer['body'];
+type Body = ApiResponse['body'];
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let mrn: string;
 /** As the clinic has them, by its id, and as the fetch tells them, in the same order. */
 let known: Body[];
@@ -17,7 +17,7 @@ const calls = () => known.filter(({ visitType }) => visitType === 'TEL');
 const toldOf = ({ encounterId }: Body) => told.find(({ id }) => id === encounterId);
 /** A patient whose only appointments are on these days. */
 async function seen(...days: string[]): Promise<string> {
-  const { control } = world.api;
+  const { control } = fixture.api;
   const { patientId, mrn } = (await control('POST', '/control/patients', { firstName: 'Nova', lastName: 'Seen' })).body;
   for (const day of days) {
     const visit = { patientId, providerId: '501', facilityId: '11', startsAt: `${day} 08:30` };
@@ -27,33 +27,33 @@ async function seen(...days: string[]): Promise<string> {
 }
 
 beforeAll(async () => {
-  world = await startSandbox();
-  mrn = world.sandbox.example.patient_mrn;
-  const { control } = world.api;
+  fixture = await startSandbox({ small: true });
+  mrn = fixture.sandbox.example.patient_mrn;
+  const { control } = fixture.api;
   const [first] = (await control('GET', '/control/appointments?patientId=10001')).body.rows;
   await control('PATCH', `/control/appointments/${first.appointmentId}`, { lockedFlag: 'Y' });
   // By a provider and at a place that the clinic no longer knows.
   const bare = { patientId: '10001', providerId: '999', facilityId: '99', startsAt: '01/02/2024 08:30' };
   await control('POST', '/control/appointments', bare);
-  await world.api.untilEvent((await world.api.callIn({ reason: 'Bare' })).body.job_id);
-  const chart = await openChart(world.sandbox, world.api);
+  await fixture.api.untilEvent((await fixture.api.callIn({ reason: 'Bare' })).body.job_id);
+  const chart = await openChart(fixture.sandbox, fixture.api);
   known = (await chart.read('/api/patients/10001/encounters')).rows;
-  told = (await fetchLive(world.api, { search_by: 'mrn', mrn })).data.encounters;
+  told = (await fetchLive(fixture.api, { search_by: 'mrn', mrn })).data.encounters;
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 test(row('LFP-02'), async () => {
   const ahead = `01/02/${new Date().getUTCFullYear() + 2}`;
   const often = await seen('03/04/2025', '11/30/2025', '12/01/2024', ahead);
-  const { data } = await fetchLive(world.api, { search_by: 'mrn', mrn: often });
+  const { data } = await fetchLive(fixture.api, { search_by: 'mrn', mrn: often });
   expect(data.encounters).toHaveLength(4);
   expect(data.last_appointment_date).toBe('2025-11-30');
-  const never = await fetchLive(world.api, { search_by: 'mrn', mrn: await seen() });
+  const never = await fetchLive(fixture.api, { search_by: 'mrn', mrn: await seen() });
   expect(never.data).toMatchObject({ encounters: [], last_appointment_date: null });
 });
 
 test(row('LFP-24'), async () => {
-  const { rows } = (await world.api.control('GET', '/control/appointments?patientId=10001')).body;
+  const { rows } = (await fixture.api.control('GET', '/control/appointments?patientId=10001')).body;
   const ids = told.filter((each) => each.visit_type !== 'TEL').map(({ id }) => id);
   expect(ids.sort()).toStrictEqual(rows.map(({ appointmentId }: Body) => appointmentId).sort());
   const today = new Date().toISOString().slice(0, 10);

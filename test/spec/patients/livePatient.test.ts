@@ -1,34 +1,34 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
-import type { Answer } from '../../harness/api.ts';
+import { expectApiError } from '../../api/support.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { linkPlainEmr } from '../../harness/plainEmr.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { openChart, setFault } from '../../journeys/journey.ts';
 import { isoDay } from '../support/emrRecords.ts';
 import { fetchLive } from '../support/fetchLive.ts';
-import { quietSyncs } from '../support/pauseSyncs.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
 
-type Body = Answer['body'];
+type Body = ApiResponse['body'];
 
 const ehr_id = '10001';
 /** How each of Larkspur's codes stands to the four words of the interface. */
 const relationships = { '1': 'self', '2': 'spouse', '53': 'spouse', '3': 'child', '13': 'child', '18': 'other' };
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let mrn: string;
 /** The patient with everything the clinic knows of it. */
 let whole: Body;
 let medications: Body[];
 let pharmacies: Body[];
 const rows = async (kind: string): Promise<Body[]> =>
-  (await world.api.control('GET', `/control/${kind}?patientId=${ehr_id}`)).body.rows;
-const fetched = async (more: object = {}) => (await fetchLive(world.api, { search_by: 'mrn', mrn, ...more })).data;
+  (await fixture.api.control('GET', `/control/${kind}?patientId=${ehr_id}`)).body.rows;
+const fetched = async (more: object = {}) => (await fetchLive(fixture.api, { search_by: 'mrn', mrn, ...more })).data;
 
 beforeAll(async () => {
-  world = await startSandbox();
-  mrn = world.sandbox.example.patient_mrn;
-  const { control } = world.api;
+  fixture = await startSandbox({ small: true });
+  mrn = fixture.sandbox.example.patient_mrn;
+  const { control } = fixture.api;
   for (const relationshipCode of Object.keys(relationships)) {
     const person = { patientId: ehr_id, firstName: 'Robin', lastName: `Payer${relationshipCode}` };
     const own = { birthDate: '02/03/1961', guarantorIsPatient: relationshipCode === '1' ? 'Y' : 'N' };
@@ -45,18 +45,18 @@ beforeAll(async () => {
   await control('PATCH', `/control/patient-insurances/${second.insuranceId}`, unknown);
   await control('PATCH', `/control/alerts/${ehr_id}`, { billingAlert: 'Y', billingNotes: 'Ask for the new card.' });
   await control('PATCH', `/control/balances/${ehr_id}`, { patientBalance: '42.50', accountBalance: '1307.09' });
-  const chart = await openChart(world.sandbox, world.api);
+  const chart = await openChart(fixture.sandbox, fixture.api);
   medications = (await chart.read(`/api/patients/${ehr_id}/medications`)).rows;
-  await world.api.untilEvent(
-    (await world.api.callIn({ refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9002' })).body.job_id,
+  await fixture.api.untilEvent(
+    (await fixture.api.callIn({ refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9002' })).body.job_id,
   );
   pharmacies = (await chart.read(`/api/patients/${ehr_id}/pharmacies`)).rows;
   whole = await fetched({ include: 'insurances' });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 test(row('LFP-01'), async () => {
-  const [patient] = (await world.api.control('GET', `/control/patients?mrn=${mrn}`)).body.rows;
+  const [patient] = (await fixture.api.control('GET', `/control/patients?mrn=${mrn}`)).body.rows;
   expect(patient.primaryInsuranceName).toMatch(/\w/);
   expect(whole).toMatchObject({
     insurance_name: patient.primaryInsuranceName,
@@ -72,11 +72,11 @@ test(row('LFP-03'), async () => {
 });
 
 test(row('LFP-04'), async () => {
-  await quietSyncs(world);
-  const plain = await linkPlainEmr(world, { synced: false });
+  await pauseSyncs(fixture);
+  const plain = await linkPlainEmr(fixture, { synced: false });
   const body = { search_by: 'mrn', mrn, include: 'insurances' };
   const refused = await plain.call('POST', '/v1/patients/fetch', { body });
-  expectRefusal(refused, 400, "Field 'include' is only supported for Larkspur EMR.", 'include');
+  expectApiError(refused, 400, "Field 'include' is only supported for Larkspur EMR.", 'include');
   const { event_type, data } = await fetchLive(plain, { search_by: 'mrn', mrn });
   expect([event_type, data.mrn]).toStrictEqual(['patient.live_fetch_completed', mrn]);
   expect(data).not.toHaveProperty('insurances');
@@ -91,8 +91,8 @@ test(row('LFP-05'), async () => {
   expect(await told()).toStrictEqual(known);
   const body = { member_id: 'TST100001' };
   const path = `/v1/patients/${mrn}/insurances/${known[0]}`;
-  const { job_id } = (await world.api.call('PATCH', path, { body })).body;
-  const event = await world.api.untilEvent(job_id);
+  const { job_id } = (await fixture.api.call('PATCH', path, { body })).body;
+  const event = await fixture.api.untilEvent(job_id);
   expect([event.event_type, event.data.emr_insurance_id]).toStrictEqual(['patient.insurance.updated', known[0]]);
   expect(await told()).toStrictEqual(known);
 });
@@ -151,8 +151,8 @@ test(row('LFP-12'), () => {
 });
 
 test(row('LFP-13'), async () => {
-  await setFault(world.api, 'list_guarantors', 'error_500');
-  const event = await fetchLive(world.api, { search_by: 'mrn', mrn });
+  await setFault(fixture.api, 'list_guarantors', 'error_500');
+  const event = await fetchLive(fixture.api, { search_by: 'mrn', mrn });
   expect(event.event_type).toBe('patient.live_fetch_completed');
   expect(event.data).toMatchObject({ success: true, mrn, guarantors: [] });
 });
@@ -162,8 +162,8 @@ test(row('LFP-14'), () => {
 });
 
 test(row('LFP-15'), async () => {
-  await setFault(world.api, 'get_balances', 'error_500');
-  const event = await fetchLive(world.api, { search_by: 'mrn', mrn });
+  await setFault(fixture.api, 'get_balances', 'error_500');
+  const event = await fetchLive(fixture.api, { search_by: 'mrn', mrn });
   expect(event.event_type).toBe('patient.live_fetch_completed');
   expect(event.data).toMatchObject({ mrn, patient_balance: null, account_balance: null });
 });
@@ -171,7 +171,8 @@ test(row('LFP-15'), async () => {
 test(row('LFP-16'), async () => {
   expect(whole.alerts).toMatchObject({ billing_alert: true, billing_notes: 'Ask for the new card.' });
   // This patient has no alerts at the clinic.
-  const quiet = (await world.api.control('POST', '/control/patients', { firstName: 'Q', lastName: 'Quiet' })).body.mrn;
+  const quiet = (await fixture.api.control('POST', '/control/patients', { firstName: 'Q', lastName: 'Quiet' })).body
+    .mrn;
   const { alerts } = await fetched({ mrn: quiet });
   expect(alerts).toStrictEqual({ billing_alert: false, billing_notes: null, global_alerts: [] });
 });
@@ -191,8 +192,8 @@ test(row('LFP-17'), async () => {
 });
 
 test(row('LFP-18'), async () => {
-  await setFault(world.api, 'get_alerts', 'error_500');
-  const event = await fetchLive(world.api, { search_by: 'mrn', mrn });
+  await setFault(fixture.api, 'get_alerts', 'error_500');
+  const event = await fetchLive(fixture.api, { search_by: 'mrn', mrn });
   expect(event.event_type).toBe('patient.live_fetch_completed');
   expect(event.data).toMatchObject({ mrn, alerts: null });
 });

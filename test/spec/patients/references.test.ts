@@ -1,32 +1,32 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../../harness/plainEmr.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { type Charts, openCharts, type Row } from './charts.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 let plain: Charts;
 let companies: Row[];
 let doctors: Row[];
 let providers: Row[];
 beforeAll(async () => {
-  world = await startSandbox();
-  charts = openCharts(world);
-  plain = openCharts(world, await linkPlainEmr(world));
-  companies = (await world.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
-  doctors = (await world.api.call('GET', '/v1/referring-providers')).body.referring_providers;
-  providers = (await world.api.call('GET', '/v1/providers')).body.providers;
+  fixture = await sharedSandbox();
+  charts = openCharts(fixture);
+  plain = openCharts(fixture, await linkPlainEmr(fixture));
+  companies = (await fixture.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
+  doctors = (await fixture.api.call('GET', '/v1/referring-providers')).body.referring_providers;
+  providers = (await fixture.api.call('GET', '/v1/providers')).body.providers;
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const nobody = 'f'.repeat(32);
 const payer = (payer_id: string): Row => companies.find((each) => each.payer_id === payer_id);
 const doctor = (last_name: string): Row => doctors.find((each) => each.last_name === last_name);
 const hyphened = (id: string) => id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 const onlyRestricted = (field: string, value: unknown) =>
-  charts.refuses(400, `Field '${field}' is only supported for Larkspur EMR.`, [() => plain.create({ [field]: value })]);
+  charts.rejects(400, `Field '${field}' is only supported for Larkspur EMR.`, [() => plain.create({ [field]: value })]);
 const names = (role: string, first: unknown, last: unknown) => ({
   [`${role}_first_name`]: first,
   [`${role}_last_name`]: last,
@@ -42,7 +42,7 @@ test(row('PAT-06'), async () => {
   for (const emr of [charts, plain]) {
     const { chart } = await emr.created({ insurance_name: 'Synthetic Blue' });
     expect(await charts.insurances(chart)).toMatchObject([{ companyName: 'Synthetic Blue' }]);
-    await charts.refuses(
+    await charts.rejects(
       400,
       /insurance_name/,
       [5, true, ['Synthetic Blue'], {}].map((insurance_name) => () => emr.create({ insurance_name })),
@@ -62,7 +62,7 @@ test(row('PAT-07'), async () => {
     { name, address: { line1: address, city, state } },
   ]);
   expect((await charts.listed(patient_id)).insurance_name).toBe(name);
-  await charts.refuses(400, /insurance_provider_id/, [() => charts.create({ insurance_provider_id: 316 })]);
+  await charts.rejects(400, /insurance_provider_id/, [() => charts.create({ insurance_provider_id: 316 })]);
   await onlyRestricted('insurance_provider_id', id);
 });
 
@@ -79,7 +79,7 @@ test(row('PAT-09'), async () => {
   const fallen = { insurance_provider_id: nobody, insurance_name: 'Prototype HMO' };
   const { chart } = await charts.created(fallen);
   expect(await charts.insurances(chart)).toMatchObject([{ companyName: 'Prototype HMO' }]);
-  await charts.refuses(404, `Insurance provider with ID '${nobody}' not found.`, [
+  await charts.rejects(404, `Insurance provider with ID '${nobody}' not found.`, [
     () => charts.create({ insurance_provider_id: nobody }),
     () => charts.create({ insurance_provider_id: nobody, secondary_insurance_name: 'Prototype PPO' }),
   ]);
@@ -89,7 +89,7 @@ test(row('PAT-09'), async () => {
 async function pairs([role, column]: Role, emr: Charts): Promise<void> {
   const { chart } = await emr.created(names(role, 'Known', 'Byname'));
   expect(chart).toMatchObject({ [`${column}FirstName`]: 'Known', [`${column}LastName`]: 'Byname' });
-  await charts.refuses(400, `${role}_first_name and ${role}_last_name must be used together`, [
+  await charts.rejects(400, `${role}_first_name and ${role}_last_name must be used together`, [
     () => emr.create({ [`${role}_first_name`]: 'Known' }),
     () => emr.create({ [`${role}_last_name`]: 'Byname' }),
     () => emr.create(names(role, 'Known', '')),
@@ -113,7 +113,7 @@ async function looksUp([role, column]: Role): Promise<void> {
   expect(await charts.rows('referring-providers', { referringId: ehr_id })).toMatchObject([
     { firstName: first_name, lastName: last_name, phone, fax },
   ]);
-  await charts.refuses(400, new RegExp(`${role}_id`), [() => charts.create({ [`${role}_id`]: 8007 })]);
+  await charts.rejects(400, new RegExp(`${role}_id`), [() => charts.create({ [`${role}_id`]: 8007 })]);
   await onlyRestricted(`${role}_id`, id);
 }
 const named = (column: string, first: string, last: string) => ({
@@ -128,7 +128,7 @@ async function fallsBack([role, column]: Role): Promise<void> {
   const { ehr_id } = doctor('Forwarden');
   const listed = await charts.created({ [`${role}_id`]: nobody, ...names(role, 'Winter', 'Forwarden') });
   expect(listed.chart[`${column}Id`]).toBe(ehr_id);
-  await charts.refuses(404, new RegExp(`provider with ID '${nobody}' not found`), [
+  await charts.rejects(404, new RegExp(`provider with ID '${nobody}' not found`), [
     () => charts.create({ [`${role}_id`]: nobody }),
   ]);
 }
@@ -153,7 +153,7 @@ test(row('PAT-17'), async () => {
     const { chart } = await emr.created({ referred_to_provider_id: providers[4].ehr_id });
     expect(chart.renderingProviderId).toBe(providers[4].ehr_id);
   }
-  await charts.refuses(404, `Provider with EMR ID '${providers[4].id}' not found.`, [
+  await charts.rejects(404, `Provider with EMR ID '${providers[4].id}' not found.`, [
     () => charts.create({ referred_to_provider_id: providers[4].id }),
   ]);
 });
@@ -185,7 +185,7 @@ test(row('DEC-157'), async () => {
 });
 
 test(row('DEC-158'), async () => {
-  await charts.refuses(
+  await charts.rejects(
     404,
     /with ID '.*' not found\.$/,
     ['insurance_provider_id', 'referring_provider_id', 'pcp_id'].flatMap((field) =>
@@ -220,7 +220,7 @@ async function refusesHalf(role: string): Promise<void> {
   const { id } = await charts.created();
   const halves = [{ [`${role}_first_name`]: 'Half' }, { [`${role}_last_name`]: 'Half' }];
   const words = `${role}_first_name and ${role}_last_name must be used together`;
-  await charts.refuses(400, words, [
+  await charts.rejects(400, words, [
     ...halves.map((half) => () => charts.create(half)),
     ...halves.map((half) => () => charts.patch(id, { phone: '518-555-0161', ...half })),
   ]);
@@ -236,7 +236,7 @@ test(row('DEC-162'), async () => {
 
 test(row('DEC-163'), async () => {
   const { id, mrn, chart } = await charts.created();
-  await charts.refuses(
+  await charts.rejects(
     404,
     /referring provider.* called 'Nobody Known'/,
     roles.map(

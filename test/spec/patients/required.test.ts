@@ -3,27 +3,27 @@ import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { type Charts, openCharts } from './charts.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 /** What was required before the clinic began to insist, and that a patient of nothing else was taken then. */
 let before: { required: string[]; event_type: string };
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  charts = openCharts(world);
+  fixture = await startSandbox({ small: true });
+  charts = openCharts(fixture);
   before = { required: await required(), event_type: (await charts.outcome(await charts.create())).event_type };
   const value = ['homePhone', 'email', 'language'];
-  const { status } = await world.api.control('PATCH', '/control/settings/requiredPatientFields', { value });
+  const { status } = await fixture.api.control('PATCH', '/control/settings/requiredPatientFields', { value });
   expect(status).toBe(200);
-  await world.api.sync();
+  await fixture.api.sync();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-const required = async () => (await world.api.call('GET', '/v1/settings')).body.data.required_patient_fields;
+const required = async () => (await fixture.api.call('GET', '/v1/settings')).body.data.required_patient_fields;
 const needed = { phone: '518-555-0139', email: 'needed@example.test', language: 'English' };
 
 test(row('PAT-05'), async () => {
   const { email: _left, ...others } = needed;
-  await charts.refuses(400, 'Missing required field: email', [
+  await charts.rejects(400, 'Missing required field: email', [
     () => charts.create(others),
     () => charts.create({ ...others, email: '' }),
     () => charts.create({ ...others, no_email_reason: '' }),
@@ -37,7 +37,7 @@ test(row('PAT-05'), async () => {
 test(row('DEC-139'), async () => {
   expect((await required()).sort()).toStrictEqual(['email', 'language', 'phone']);
   for (const field of Object.keys(needed)) {
-    await charts.refuses(400, `Missing required field: ${field}`, [
+    await charts.rejects(400, `Missing required field: ${field}`, [
       () => charts.create({ ...needed, [field]: undefined }),
     ]);
   }

@@ -1,26 +1,26 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../../harness/plainEmr.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { type Charted, type Charts, type Fields, openCharts, type Row } from './charts.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 let plain: Charts;
 /** One patient for each of the values, with an insurance and the chart that became of it. */
 let charted: Map<string, Charted>;
 beforeAll(async () => {
-  world = await startSandbox();
-  charts = openCharts(world);
-  plain = openCharts(world, await linkPlainEmr(world));
+  fixture = await sharedSandbox();
+  charts = openCharts(fixture);
+  plain = openCharts(fixture, await linkPlainEmr(fixture));
   const all = Object.keys(codes).map(async (responsible_party): Promise<[string, Charted]> => {
     const fields = responsible_party === 'self' ? {} : paid_for;
     return [responsible_party, await charts.created({ ...fields, responsible_party, insurance_name: 'Demo Medicare' })];
   });
   charted = new Map(await Promise.all(all));
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const codes = {
   ...{ self: '1', spouse: '2', child: '3', adopted_child: '4', step_child: '5', foster_child: '6', ward_of_court: '7' },
@@ -37,14 +37,14 @@ const paid_for = {
   responsible_party_phone: '518-555-0134',
 };
 const with_payer = { responsible_party: 'parent', ...paid_for };
-const refusesValues = (field: string, values: unknown[]) =>
-  charts.refuses(
+const rejectsValues = (field: string, values: unknown[]) =>
+  charts.rejects(
     400,
     new RegExp(field),
     values.map((value) => () => charts.create({ ...with_payer, [field]: value })),
   );
 const onlyRestricted = (fields: Fields, field: string) =>
-  charts.refuses(400, `Field '${field}' is only supported for Larkspur EMR.`, [() => plain.create(fields)]);
+  charts.rejects(400, `Field '${field}' is only supported for Larkspur EMR.`, [() => plain.create(fields)]);
 /** The one guarantor of a patient's chart. */
 async function guarantorOf(chart: Row): Promise<Row> {
   const rows = await charts.guarantors(chart);
@@ -56,7 +56,7 @@ const relationships = (values: string[]) =>
   Promise.all(
     values.map(async (value) => {
       const body = { search_by: 'mrn', mrn: charted.get(value)?.mrn };
-      const { data } = await charts.outcome(await world.api.call('POST', '/v1/patients/fetch', { body }));
+      const { data } = await charts.outcome(await fixture.api.call('POST', '/v1/patients/fetch', { body }));
       return data.guarantors.map(({ relationship }: Row) => relationship);
     }),
   );
@@ -67,7 +67,7 @@ test(row('PAT-19'), async () => {
     expect(chart).toMatchObject({ responsiblePartyCode: '1', responsibleGuarantorId: null });
     expect(await charts.guarantors(chart)).toStrictEqual([]);
   }
-  const { body } = await world.api.call('GET', '/openapi.json');
+  const { body } = await fixture.api.call('GET', '/openapi.json');
   const { schema } = body.paths['/v1/patients'].post.requestBody.content['application/json'];
   const { enum: values, default: unless_told } = schema.properties.responsible_party;
   expect([...values].sort()).toStrictEqual(Object.keys(codes).sort());
@@ -91,13 +91,13 @@ test(row('PAT-21'), async () => {
 });
 
 test(row('PAT-22'), async () => {
-  await refusesValues('responsible_party', ['cousin', 'Spouse', 'SELF', '2', 2, '', 'step child', 'mother']);
+  await rejectsValues('responsible_party', ['cousin', 'Spouse', 'SELF', '2', 2, '', 'step child', 'mother']);
 });
 
 test(row('PAT-23'), async () => {
   for (const field of ['responsible_party_first_name', 'responsible_party_last_name']) {
     for (const responsible_party of others) {
-      await charts.refuses(
+      await charts.rejects(
         400,
         `Missing required field: ${field}`,
         [undefined, ''].map((value) => () => charts.create({ ...paid_for, responsible_party, [field]: value })),
@@ -117,7 +117,7 @@ test(row('PAT-24'), async () => {
     const { chart } = await charts.created({ ...with_payer, responsible_party_sex });
     expect((await guarantorOf(chart)).sexCode).toBe(sexCode);
   }
-  await refusesValues('responsible_party_sex', ['unknown', 'M', 'Male', '', 1]);
+  await rejectsValues('responsible_party_sex', ['unknown', 'M', 'Male', '', 1]);
   await onlyRestricted({ responsible_party_sex: 'male' }, 'responsible_party_sex');
 });
 
@@ -125,14 +125,14 @@ test(row('PAT-25'), async () => {
   const { chart } = await charts.created({ ...with_payer, responsible_party_dob: '1961-12-07' });
   expect((await guarantorOf(chart)).birthDate).toBe('12/07/1961');
   const forms = ['12/07/1961', '1961-12-7', '19611207', '1961-12-07T00:00:00Z', '1961-02-29', '', 19611207];
-  await refusesValues('responsible_party_dob', forms);
+  await rejectsValues('responsible_party_dob', forms);
   await onlyRestricted({ responsible_party_dob: '1961-12-07' }, 'responsible_party_dob');
 });
 
 test(row('PAT-26'), async () => {
   const { chart } = await charts.created({ ...with_payer, responsible_party_phone: '518-555-0126' });
   expect((await guarantorOf(chart)).phone).toBe('518-555-0126');
-  await refusesValues('responsible_party_phone', [5185550126, true, ['518-555-0126'], {}]);
+  await rejectsValues('responsible_party_phone', [5185550126, true, ['518-555-0126'], {}]);
   await onlyRestricted({ responsible_party_phone: '518-555-0126' }, 'responsible_party_phone');
 });
 
@@ -196,7 +196,7 @@ test(row('DEC-150'), async () => {
   const chart = charted.get('self')?.chart;
   // Where the patient pays there is no other record; once the clinic keeps one, it has the code that we sent.
   const { patientId, firstName, lastName, responsiblePartyCode: relationshipCode } = chart;
-  const { status } = await world.api.control('POST', '/control/guarantors', {
+  const { status } = await fixture.api.control('POST', '/control/guarantors', {
     ...{ patientId, firstName, lastName, relationshipCode, guarantorIsPatient: 'Y' },
   });
   expect(status).toBe(201);

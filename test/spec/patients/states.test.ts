@@ -1,45 +1,45 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { endPauses, setFault, until } from '../../journeys/journey.ts';
 import { type Charted, type Charts, openCharts, type Row } from './charts.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  charts = openCharts(world);
+  fixture = await sharedSandbox();
+  charts = openCharts(fixture);
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const status = async (id: string): Promise<string> => (await charts.listed(id)).status;
 /** From here on the EMR takes no change of a patient, until `letUpdates`. */
-const holdUpdates = () => setFault(world.api, 'update_patient', 'error_429', { times: 1000 });
+const holdUpdates = () => setFault(fixture.api, 'update_patient', 'error_429', { times: 1000 });
 async function letUpdates(): Promise<void> {
-  await world.api.control('DELETE', '/control/faults');
+  await fixture.api.control('DELETE', '/control/faults');
   await until('all work to end', async () => {
-    await endPauses(world.owner);
-    const [row] = await world.owner`SELECT count(*) AS left FROM jobs WHERE finished_at IS NULL`;
+    await endPauses(fixture.owner);
+    const [row] = await fixture.owner`SELECT count(*) AS left FROM jobs WHERE finished_at IS NULL`;
     return Number(row?.left) === 0;
   });
 }
 /** A patient whose change the EMR refuses, and the event of that. */
 async function updateRefused(): Promise<{ charted: Charted; event: Row }> {
   const charted = await charts.created({ phone: '518-555-0101', email: 'old@example.test' });
-  await setFault(world.api, 'update_patient', 'refuse', { reason: 'The chart is locked.' });
-  const answer = await charts.patch(charted.id, { phone: '518-555-0102', email: 'new@example.test' });
-  return { charted, event: await charts.outcome(answer) };
+  await setFault(fixture.api, 'update_patient', 'refuse', { reason: 'The chart is locked.' });
+  const response = await charts.patch(charted.id, { phone: '518-555-0102', email: 'new@example.test' });
+  return { charted, event: await charts.outcome(response) };
 }
 /** Two changes of one patient: the EMR has taken the first, and waits with the second. */
 async function halfUpdated(): Promise<{ charted: Charted; second: number }> {
   const charted = await charts.created({ phone: '518-555-0100' });
-  await setFault(world.api, 'update_patient', 'delay', { delay_ms: 300 });
+  await setFault(fixture.api, 'update_patient', 'delay', { delay_ms: 300 });
   await holdUpdates();
   const first = await charts.patch(charted.id, { phone: '518-555-0101' });
   const second = await charts.patch(charted.id, { phone: '518-555-0102' });
   expect([first.status, second.status]).toStrictEqual([200, 200]);
-  const event = await world.api.untilEvent(first.body.job_id);
+  const event = await fixture.api.untilEvent(first.body.job_id);
   expect(event.event_type).toBe('patient.updated');
   return { charted, second: second.body.job_id };
 }
@@ -50,7 +50,7 @@ test(row('STA-01'), async () => {
   const changing = await charts.created();
   await holdUpdates();
   await charts.patch(changing.id, { phone: '518-555-0101' });
-  const { body } = await world.api.call('GET', '/v1/patients?page_size=1000');
+  const { body } = await fixture.api.call('GET', '/v1/patients?page_size=1000');
   const shown = new Map<string, string>(body.patients.map((each: Row) => [each.id, each.status]));
   expect([pending.id, failed.id, changing.id].map((id) => shown.get(id))).toStrictEqual([
     'pending',
@@ -60,9 +60,9 @@ test(row('STA-01'), async () => {
   expect(new Set(shown.values())).toStrictEqual(new Set(['pending', 'failed', 'active', 'pending_update']));
   await letUpdates();
   // The interface's own description has no other either.
-  const { body: document } = await world.api.call('GET', '/openapi.json');
-  const answer = document.paths['/v1/patients'].get.responses['200'].content['application/json'].schema;
-  expect([...answer.properties.patients.items.properties.status.enum].sort()).toStrictEqual([
+  const { body: document } = await fixture.api.call('GET', '/openapi.json');
+  const response = document.paths['/v1/patients'].get.responses['200'].content['application/json'].schema;
+  expect([...response.properties.patients.items.properties.status.enum].sort()).toStrictEqual([
     'active',
     'failed',
     'pending',
@@ -73,18 +73,18 @@ test(row('STA-01'), async () => {
 test(row('STA-02'), async () => {
   const { id } = await charts.created();
   await holdUpdates();
-  await charts.refuses(400, /At least one field/, [
+  await charts.rejects(400, /At least one field/, [
     () => charts.patch(id, {}),
     () => charts.patch(id, { save_previous_address: true }),
   ]);
-  await charts.refuses(404, /Nobody Atall/, [
+  await charts.rejects(404, /Nobody Atall/, [
     () => charts.patch(id, { phone: '518-555-0101', pcp_first_name: 'Nobody', pcp_last_name: 'Atall' }),
   ]);
   expect(await status(id)).toBe('active');
   expect((await charts.patch(id, { phone: '518-555-0101' })).status).toBe(200);
   expect(await status(id)).toBe('pending_update');
   await letUpdates();
-  await setFault(world.api, 'update_patient', 'error_429', { times: 1000 });
+  await setFault(fixture.api, 'update_patient', 'error_429', { times: 1000 });
   const named = { referring_provider_first_name: 'Tatum', referring_provider_last_name: 'Outsidely' };
   expect((await charts.patch(id, named)).status).toBe(200);
   expect(await status(id)).toBe('pending_update');
@@ -96,7 +96,7 @@ test(row('STA-03'), async () => {
   await holdUpdates();
   const { body } = await charts.patch(id, { phone: '518-555-0103' });
   expect(await status(id)).toBe('pending_update');
-  expect(['queued', 'running']).toContain((await world.api.job(body.job_id)).status);
+  expect(['queued', 'running']).toContain((await fixture.api.job(body.job_id)).status);
   expect((await charts.chart(mrn)).homePhone).toBe('518-555-0101');
   await letUpdates();
   expect((await charts.chart(mrn)).homePhone).toBe('518-555-0103');
@@ -117,8 +117,8 @@ test(row('STA-04'), async () => {
 test(row('DEC-112'), async () => {
   const { id, job_id } = await charts.pending();
   expect(await status(id)).toBe('pending');
-  await endPauses(world.owner);
-  const event = await world.api.untilEvent(job_id);
+  await endPauses(fixture.owner);
+  const event = await fixture.api.untilEvent(job_id);
   expect(event).toMatchObject({ event_type: 'patient.created', data: { patient_id: id } });
   expect(await charts.listed(id)).toMatchObject({ status: 'active', mrn: event.data.mrn });
 });
@@ -126,9 +126,9 @@ test(row('DEC-112'), async () => {
 test(row('DEC-113'), async () => {
   const { id, job_id } = await charts.pending({ last_name: 'Refusedly' });
   expect(await status(id)).toBe('pending');
-  await setFault(world.api, 'create_patient', 'refuse', { reason: 'No room.' });
-  await endPauses(world.owner);
-  const event = await world.api.untilEvent(job_id);
+  await setFault(fixture.api, 'create_patient', 'refuse', { reason: 'No room.' });
+  await endPauses(fixture.owner);
+  const event = await fixture.api.untilEvent(job_id);
   expect(event).toMatchObject({ event_type: 'patient.failed', data: { patient_id: id, failure_reason: 'No room.' } });
   expect(await status(id)).toBe('failed');
   expect(await charts.rows('patients', { lastName: 'Refusedly' })).toStrictEqual([]);
@@ -136,13 +136,13 @@ test(row('DEC-113'), async () => {
 
 test(row('DEC-114'), async () => {
   const { id, job_id } = await charts.failed({ phone: '518-555-0101' });
-  await setFault(world.api, 'create_patient', 'error_429', { times: 1000 });
+  await setFault(fixture.api, 'create_patient', 'error_429', { times: 1000 });
   const { body } = await charts.patch(id, { phone: '518-555-0114', first_name: 'Mended' });
   expect(await charts.listed(id)).toMatchObject({ status: 'pending', phone: '518-555-0114', first_name: 'Mended' });
   expect(body.job_id).not.toBe(job_id);
-  expect(await world.api.job(body.job_id)).toMatchObject({ type: 'patient.create', finished_at: null });
+  expect(await fixture.api.job(body.job_id)).toMatchObject({ type: 'patient.create', finished_at: null });
   await letUpdates();
-  const { event_type, data } = await world.api.untilEvent(body.job_id);
+  const { event_type, data } = await fixture.api.untilEvent(body.job_id);
   expect(event_type).toBe('patient.created');
   expect(await charts.chart(data.mrn)).toMatchObject({ homePhone: '518-555-0114', firstName: 'Mended' });
 });
@@ -152,7 +152,7 @@ test(row('DEC-115'), async () => {
   const { status: code, body } = await charts.patch(id, { phone: '518-555-0115' });
   expect(code).toBe(200);
   expect(Number.isInteger(body.job_id)).toBe(true);
-  expect((await world.api.untilEvent(body.job_id)).data.patient_id).toBe(id);
+  expect((await fixture.api.untilEvent(body.job_id)).data.patient_id).toBe(id);
 });
 
 test(row('DEC-116'), async () => {
@@ -160,22 +160,22 @@ test(row('DEC-116'), async () => {
   expect((await charts.patch(id, { phone: '518-555-0116' })).status).toBe(200);
   expect((await charts.patch(id, { middle_name: 'Second' })).status).toBe(200);
   expect(await status(id)).toBe('pending');
-  await endPauses(world.owner);
-  const { data } = await world.api.untilEvent(job_id);
+  await endPauses(fixture.owner);
+  const { data } = await fixture.api.untilEvent(job_id);
   expect(await charts.chart(data.mrn)).toMatchObject({
     ...{ homePhone: '518-555-0116', middleName: 'Second', email: 'kept@example.test' },
   });
   // One write made the chart as it is: nothing was changed afterwards.
-  const written = (await world.api.ledger()).filter((entry) => entry.patient_mrn === data.mrn && entry.applied);
+  const written = (await fixture.api.ledger()).filter((entry) => entry.patient_mrn === data.mrn && entry.applied);
   expect(written.map(({ operation }) => operation)).toStrictEqual(['create_patient']);
 });
 
 test(row('DEC-117'), async () => {
   const insured = { insurance_name: 'Mock Mutual', insurance_subscriber_number: 'OLD' };
-  const { id, job_id } = await charts.underWay({ ...insured, phone: '518-555-0101', email: 'kept@example.test' });
+  const { id, job_id } = await charts.inProgress({ ...insured, phone: '518-555-0101', email: 'kept@example.test' });
   const changes = { phone: '518-555-0117', insurance_subscriber_number: 'NEW', insurance_sequence: 'secondary' };
   expect((await charts.patch(id, changes)).status).toBe(200);
-  const { event_type, data } = await world.api.untilEvent(job_id);
+  const { event_type, data } = await fixture.api.untilEvent(job_id);
   expect(event_type).toBe('patient.created');
   await letUpdates();
   const chart = await charts.chart(data.mrn);
@@ -183,18 +183,18 @@ test(row('DEC-117'), async () => {
   expect(await charts.insurances(chart)).toMatchObject([
     { companyName: 'Mock Mutual', subscriberNumber: 'NEW', priority: 2 },
   ]);
-  const written = (await world.api.ledger()).filter((entry) => entry.patient_mrn === data.mrn && entry.applied);
+  const written = (await fixture.api.ledger()).filter((entry) => entry.patient_mrn === data.mrn && entry.applied);
   expect(written[0]?.operation).toBe('create_patient');
   expect(written.map(({ operation }) => operation)).toContain('update_patient');
-  const { body } = await world.api.call('GET', '/v1/webhook-events?event_type=patient.updated');
+  const { body } = await fixture.api.call('GET', '/v1/webhook-events?event_type=patient.updated');
   expect(body.webhook_events[0].data).toMatchObject({ patient_id: id, mrn: data.mrn });
   expect(await charts.listed(id)).toMatchObject({ status: 'active', phone: '518-555-0117' });
   // An insurance that comes so late stands with the payer as one that was there at once.
   const names = { responsible_party_first_name: 'Pay', responsible_party_last_name: 'Master' };
-  const paid_for = await charts.underWay({ responsible_party: 'parent', ...names });
+  const paid_for = await charts.inProgress({ responsible_party: 'parent', ...names });
   const late = { insurance_name: 'Mock Mutual', insurance_subscriber_number: 'LATE' };
   expect((await charts.patch(paid_for.id, late)).status).toBe(200);
-  const made = await world.api.untilEvent(paid_for.job_id);
+  const made = await fixture.api.untilEvent(paid_for.job_id);
   await letUpdates();
   const payers = await charts.chart(made.data.mrn);
   const { responsibleGuarantorId: guarantorId } = payers;
@@ -209,7 +209,7 @@ test(row('DEC-118'), async () => {
   const { body } = await charts.patch(id, { email: 'moved@example.test' });
   expect(await status(id)).toBe('pending_update');
   await letUpdates();
-  expect((await world.api.untilEvent(body.job_id)).event_type).toBe('patient.updated');
+  expect((await fixture.api.untilEvent(body.job_id)).event_type).toBe('patient.updated');
   expect(await status(id)).toBe('active');
 });
 
@@ -233,12 +233,12 @@ test(row('DEC-120'), async () => {
   const later = [];
   for (const phone of ['518-555-0102', '518-555-0103']) later.push(await charts.patch(id, { phone }));
   for (const { status: code } of later) expect(code).toBe(200);
-  await until('the first to be tried', async () => (await world.api.job(first.body.job_id)).attempts > 0);
+  await until('the first to be tried', async () => (await fixture.api.job(first.body.job_id)).attempts > 0);
   for (const { body } of later)
-    expect(await world.api.job(body.job_id)).toMatchObject({ status: 'queued', attempts: 0 });
+    expect(await fixture.api.job(body.job_id)).toMatchObject({ status: 'queued', attempts: 0 });
   await letUpdates();
   expect((await charts.chart(mrn)).homePhone).toBe('518-555-0103');
-  const ends = await Promise.all([first, ...later].map(({ body }) => world.api.untilEvent(body.job_id)));
+  const ends = await Promise.all([first, ...later].map(({ body }) => fixture.api.untilEvent(body.job_id)));
   expect(ends.map(({ created }) => created)).toStrictEqual(ends.map(({ created }) => created).sort());
   expect(ends.map(({ data }) => data.audit_trail[0].after)).toStrictEqual([
     '518-555-0101',
@@ -251,7 +251,7 @@ test(row('DEC-121'), async () => {
   const { charted, second } = await halfUpdated();
   expect(await status(charted.id)).toBe('pending_update');
   await letUpdates();
-  expect((await world.api.untilEvent(second)).event_type).toBe('patient.updated');
+  expect((await fixture.api.untilEvent(second)).event_type).toBe('patient.updated');
   expect(await status(charted.id)).toBe('active');
 });
 

@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { linkPlainEmr } from '../../harness/plainEmr.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { type Chart, openChart } from '../../journeys/journey.ts';
 import { type Charted, type Charts, type Fields, openCharts, type Row } from './charts.ts';
-import { wholePatient } from './completePatient.ts';
+import { completePatient } from './completePatient.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 let clinic: Chart;
 /** The same clinic through an EMR without what is restricted, and a patient there. */
@@ -21,18 +22,17 @@ const address = {
   address_zip: '12999',
 };
 beforeAll(async () => {
-  world = await startSandbox();
-  charts = openCharts(world);
-  clinic = await openChart(world.sandbox, world.api);
-  const elsewhere = openCharts(world, await linkPlainEmr(world));
+  fixture = await sharedSandbox();
+  charts = openCharts(fixture);
+  clinic = await openChart(fixture.sandbox, fixture.api);
+  const elsewhere = openCharts(fixture, await linkPlainEmr(fixture));
   plain = { charts: elsewhere, id: (await elsewhere.created()).id };
   someone = await charts.created({ ...address, phone: '518-555-0100', email: 'old@example.test' });
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const refuses = (field: string, values: unknown[]) =>
-  charts.refuses(
+  charts.rejects(
     400,
     new RegExp(field),
     values.map((value) => () => charts.patch(someone.id, { [field]: value })),
@@ -40,13 +40,13 @@ const refuses = (field: string, values: unknown[]) =>
 /** These fields an EMR other than the restricted one does not take, whatever stands beside them. */
 async function onlyRestricted(fields: Fields): Promise<void> {
   for (const [field, value] of Object.entries(fields)) {
-    await charts.refuses(400, `Field '${field}' is only supported for Larkspur EMR.`, [
+    await charts.rejects(400, `Field '${field}' is only supported for Larkspur EMR.`, [
       () => plain.charts.patch(plain.id, { email: 'x@example.test', [field]: value }),
     ]);
   }
 }
 async function doctor(last_name: string): Promise<Row> {
-  const { body } = await world.api.call('GET', `/v1/referring-providers?last_name=${last_name}`);
+  const { body } = await fixture.api.call('GET', `/v1/referring-providers?last_name=${last_name}`);
   return body.referring_providers[0];
 }
 const strings_only = [5, true, ['text'], { text: 'text' }];
@@ -62,7 +62,7 @@ const phone_forms = [
 
 test(row('PAU-01'), async () => {
   const { mrn, chart } = someone;
-  await charts.refuses(
+  await charts.rejects(
     404,
     /^Patient with ID '.*' not found\.$/,
     [mrn, chart.patientId, 'f'.repeat(32)].map((id) => () => charts.patch(id, { email: 'x@example.test' })),
@@ -73,7 +73,7 @@ test(row('PAU-01'), async () => {
 });
 
 test(row('PAU-02'), async () => {
-  await charts.refuses(400, 'At least one field must be provided.', [
+  await charts.rejects(400, 'At least one field must be provided.', [
     () => charts.patch(someone.id, {}),
     () => charts.patch(someone.id, { save_previous_address: false }),
     () => charts.patch(someone.id, { save_previous_address: true }),
@@ -81,7 +81,7 @@ test(row('PAU-02'), async () => {
 });
 
 test(row('PAU-03'), async () => {
-  const whole = await wholePatient(world, charts);
+  const whole = await completePatient(fixture, charts);
   const { id, mrn, chart } = await charts.created(whole.fields);
   const shown = await charts.listed(id);
   const after = await charts.updated({ id, mrn, chart }, { address_city: 'Newton' });
@@ -158,7 +158,7 @@ test(row('PAU-17'), async () => {
     const after = await charts.updated(own, { address_city: 'Newton', save_previous_address });
     expect(after.address.city).toBe('Newton');
   }
-  await charts.refuses(
+  await charts.rejects(
     400,
     /save_previous_address/,
     ['true', 'false', 1, 0, 'yes'].map(
@@ -193,7 +193,7 @@ async function checkNames(role: 'referring_provider' | 'pcp', column: 'referring
   const after = await charts.updated(own, { [first]: 'Umber', [last]: 'Consultson' });
   const { ehr_id } = await doctor('Consultson');
   expect(after).toMatchObject({ [`${column}Id`]: ehr_id, [`${column}LastName`]: 'Consultson' });
-  await charts.refuses(400, `${first} and ${last} must be used together`, [
+  await charts.rejects(400, `${first} and ${last} must be used together`, [
     () => charts.patch(own.id, { [first]: 'Umber' }),
     () => charts.patch(own.id, { [last]: 'Consultson' }),
     () => charts.patch(own.id, { [first]: 'Umber', [last]: '', phone: '518-555-0101' }),
@@ -215,7 +215,7 @@ async function checkId(field: 'referring_provider_id' | 'pcp_id', column: 'refer
   expect(known.id).toMatch(/^[0-9a-f]{32}$/);
   const own = await charts.created();
   expect((await charts.updated(own, { [field]: known.id }))[column]).toBe(known.ehr_id);
-  await charts.refuses(
+  await charts.rejects(
     404,
     /not found/,
     ['f'.repeat(32), known.ehr_id, known.npi].map((id) => () => charts.patch(own.id, { [field]: id })),
@@ -232,11 +232,11 @@ test(row('PAU-23'), async () => {
 });
 
 test(row('PAU-24'), async () => {
-  const { providers } = (await world.api.call('GET', '/v1/providers')).body;
+  const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
   const own = await charts.created();
   const after = await charts.updated(own, { referred_to_provider_id: providers[3].ehr_id });
   expect(after.renderingProviderId).toBe(providers[3].ehr_id);
-  await charts.refuses(404, /^Provider with EMR ID '.*' not found\.$/, [
+  await charts.rejects(404, /^Provider with EMR ID '.*' not found\.$/, [
     () => charts.patch(own.id, { referred_to_provider_id: providers[3].id }),
     () => charts.patch(own.id, { referred_to_provider_id: '99999' }),
   ]);
@@ -247,7 +247,7 @@ test(row('PAU-25'), async () => {
   const own = await charts.created({ phone: '518-555-0100' });
   const shown = await charts.listed(own.id);
   const good = { referring_provider_first_name: 'Umber', referring_provider_last_name: 'Consultson' };
-  await charts.refuses(404, /No referring provider is called 'Nobody Known'/, [
+  await charts.rejects(404, /No referring provider is called 'Nobody Known'/, [
     () => charts.patch(own.id, { phone: '518-555-0125', pcp_first_name: 'Nobody', pcp_last_name: 'Known' }),
     () => charts.patch(own.id, { ...good, pcp_first_name: 'Nobody', pcp_last_name: 'Known' }),
     () =>
@@ -262,12 +262,12 @@ test(row('PAU-25'), async () => {
 });
 
 test(row('PAU-26'), async () => {
-  const { body } = await world.api.call('GET', '/v1/referring-providers?last_name=Twinname');
+  const { body } = await fixture.api.call('GET', '/v1/referring-providers?last_name=Twinname');
   const twins: Row[] = body.referring_providers;
   expect(twins.map(({ first_name }) => first_name)).toStrictEqual(['Ari', 'Ari']);
   const own = await charts.created();
   const names = (role: string) => ({ [`${role}_first_name`]: 'Ari', [`${role}_last_name`]: 'Twinname' });
-  await charts.refuses(404, /Several referring providers are called 'Ari Twinname'/, [
+  await charts.rejects(404, /Several referring providers are called 'Ari Twinname'/, [
     () => charts.patch(own.id, names('referring_provider')),
     () => charts.patch(own.id, names('pcp')),
   ]);
@@ -278,14 +278,14 @@ test(row('PAU-26'), async () => {
 });
 
 test(row('DEC-155'), async () => {
-  const { fields } = await wholePatient(world, charts);
+  const { fields } = await completePatient(fixture, charts);
   const listed = ['phone', 'cell_phone', 'email', ...Object.keys(address), 'referred_to_provider_id'];
   for (const role of ['referring_provider', 'pcp'])
     listed.push(`${role}_id`, `${role}_first_name`, `${role}_last_name`);
   const outside = Object.keys(fields).filter((field) => !listed.includes(field));
   expect(outside).toHaveLength(Object.keys(fields).length - listed.length);
   for (const field of outside) {
-    await charts.refuses(400, `Field '${field}' cannot be changed on an active patient.`, [
+    await charts.rejects(400, `Field '${field}' cannot be changed on an active patient.`, [
       () => charts.patch(someone.id, { phone: '518-555-0155', [field]: fields[field] }),
     ]);
   }

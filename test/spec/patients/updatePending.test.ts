@@ -1,34 +1,34 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Answer } from '../../harness/api.ts';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { endPauses, until } from '../../journeys/journey.ts';
 import { type Charted, type Charts, type Fields, openCharts, type Row } from './charts.ts';
-import { wholePatient } from './completePatient.ts';
+import { completePatient } from './completePatient.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
-  world = await startSandbox();
-  charts = openCharts(world);
+  fixture = await sharedSandbox();
+  charts = openCharts(fixture);
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const states = ['pending', 'failed'] as const;
-type Amended = Charted & { answer: Answer };
+type Amended = Charted & { response: ApiResponse };
 
 /** Changes a patient that has no chart yet, and gives the chart that its next creation makes. */
 async function amend(state: (typeof states)[number], changes: Fields, before: Fields = {}): Promise<Amended> {
   const { id, job_id } = await charts[state](before);
   expect((await charts.listed(id)).status).toBe(state);
-  const answer = await charts.patch(id, changes);
-  expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-  await endPauses(world.owner);
-  const event = await world.api.untilEvent(answer.body.job_id ?? job_id);
+  const response = await charts.patch(id, changes);
+  expect(response.status, JSON.stringify(response.body)).toBe(200);
+  await endPauses(fixture.owner);
+  const event = await fixture.api.untilEvent(response.body.job_id ?? job_id);
   expect(event, JSON.stringify(event)).toMatchObject({ event_type: 'patient.created', data: { patient_id: id } });
   const { mrn } = event.data;
-  return { id, mrn, answer, chart: await charts.chart(mrn) };
+  return { id, mrn, response, chart: await charts.chart(mrn) };
 }
 const amendBoth = (changes: Fields, before: Fields, check: (amended: Amended) => unknown) =>
   states.reduce(async (earlier, state) => {
@@ -40,15 +40,15 @@ test(row('PAU-04'), async () => {
   const plain = { success: true, message: expect.any(String) };
   const pending = await charts.pending();
   expect((await charts.patch(pending.id, { phone: '518-555-0104' })).body).toStrictEqual(plain);
-  await endPauses(world.owner);
-  await world.api.untilEvent(pending.job_id);
+  await endPauses(fixture.owner);
+  await fixture.api.untilEvent(pending.job_id);
   const failed = await charts.failed();
   const active = await charts.created();
   for (const { id } of [failed, active]) {
     const { status, body } = await charts.patch(id, { phone: '518-555-0104' });
     expect(status).toBe(200);
     expect(body).toStrictEqual({ ...plain, job_id: expect.any(Number) });
-    await world.api.untilEvent(body.job_id);
+    await fixture.api.untilEvent(body.job_id);
   }
 });
 
@@ -61,8 +61,8 @@ test(row('PAU-05'), async () => {
     expect(status).toBe(200);
     expect(body.message).toMatch(/update.*queued/);
   }
-  await endPauses(world.owner);
-  await world.api.untilEvent(pending.job_id);
+  await endPauses(fixture.owner);
+  await fixture.api.untilEvent(pending.job_id);
 });
 
 test(row('PAU-06'), async () => {
@@ -126,7 +126,7 @@ test(row('PAU-10'), async () => {
   await amendBoth({ ...names, referred_to_provider_id: '503' }, before, ({ chart }) =>
     expect(chart).toMatchObject({ referringFirstName: 'Else', referringLastName: 'Where', renderingProviderId: '503' }),
   );
-  const [doctor] = (await world.api.call('GET', '/v1/referring-providers?last_name=Outsidely')).body
+  const [doctor] = (await fixture.api.call('GET', '/v1/referring-providers?last_name=Outsidely')).body
     .referring_providers;
   await amendBoth({ referring_provider_id: doctor.id }, before, ({ chart }) =>
     expect(chart).toMatchObject({ referringId: doctor.ehr_id, renderingProviderId: '501' }),
@@ -134,15 +134,15 @@ test(row('PAU-10'), async () => {
 });
 
 test(row('STA-05'), async () => {
-  const waiting = await wholePatient(world, charts);
+  const waiting = await completePatient(fixture, charts);
   await waiting.expectCharted(await amend('pending', waiting.fields));
-  const sent = await wholePatient(world, charts);
-  const { id, job_id } = await charts.underWay({ phone: '518-555-0105', insurance_name: 'Mock Mutual' });
+  const sent = await completePatient(fixture, charts);
+  const { id, job_id } = await charts.inProgress({ phone: '518-555-0105', insurance_name: 'Mock Mutual' });
   expect((await charts.patch(id, sent.fields)).status).toBe(200);
-  const { event_type, data } = await world.api.untilEvent(job_id);
+  const { event_type, data } = await fixture.api.untilEvent(job_id);
   expect(event_type).toBe('patient.created');
   const events = await until('the update to end', async () => {
-    const { body } = await world.api.call('GET', '/v1/webhook-events?page_size=100');
+    const { body } = await fixture.api.call('GET', '/v1/webhook-events?page_size=100');
     const found = body.webhook_events.filter((each: Row) => each.data.patient_id === id);
     return found.length > 1 && found;
   });
@@ -151,22 +151,22 @@ test(row('STA-05'), async () => {
 });
 
 test(row('STA-06'), async () => {
-  const { fields, expectCharted } = await wholePatient(world, charts);
+  const { fields, expectCharted } = await completePatient(fixture, charts);
   await expectCharted(await amend('failed', fields));
 });
 
 test(row('DEC-154'), async () => {
-  const { body } = await world.api.call('GET', '/openapi.json');
+  const { body } = await fixture.api.call('GET', '/openapi.json');
   const schema = body.paths['/v1/patients'].post.requestBody.content['application/json'].schema;
   for (const state of states) {
-    const { fields, expectCharted } = await wholePatient(world, charts);
+    const { fields, expectCharted } = await completePatient(fixture, charts);
     expect(Object.keys(fields).sort()).toStrictEqual(Object.keys(schema.properties).sort());
     await expectCharted(await amend(state, fields));
   }
 });
 
 test(row('DEC-156'), async () => {
-  const jobs = async () => Number((await world.owner`SELECT count(*) FROM jobs`)[0]?.count);
+  const jobs = async () => Number((await fixture.owner`SELECT count(*) FROM jobs`)[0]?.count);
   const pending = await charts.pending();
   const failed = await charts.failed();
   const active = await charts.created();
@@ -178,9 +178,9 @@ test(row('DEC-156'), async () => {
     const queued = (await jobs()) > before;
     seen.push(queued);
     expect(Object.keys(body)).toStrictEqual(queued ? ['success', 'message', 'job_id'] : ['success', 'message']);
-    if (queued) expect(await world.api.job(body.job_id)).toMatchObject({ type: expect.stringMatching(/^patient\./) });
+    if (queued) expect(await fixture.api.job(body.job_id)).toMatchObject({ type: expect.stringMatching(/^patient\./) });
   }
   expect(seen).toStrictEqual([false, true, true, true]);
-  await endPauses(world.owner);
-  await world.api.untilEvent(pending.job_id);
+  await endPauses(fixture.owner);
+  await fixture.api.untilEvent(pending.job_id);
 });

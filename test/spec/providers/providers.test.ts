@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Answer } from '../../harness/api.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { changeClinicRow, clinicRows, isoDay, type Row } from '../support/emrRecords.ts';
-import { clinicMondays, clinicShift, daysAfter, monday, offersOf, usDay } from './schedules.ts';
+import { availabilityOf, clinicMondays, clinicShift, daysAfter, monday, usDay } from './schedules.ts';
 
-let world: TestSandbox;
-let answer: Answer;
+let fixture: TestSandbox;
+let response: ApiResponse;
 let providers: Row[];
 /** What the clinic has of each of them. */
 let rows: Map<string, Row>;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await startSandbox({ small: true });
   const full = clinicShift('08:15', '16:45', {
     facilityId: '12',
     effectiveFrom: usDay(monday),
@@ -23,14 +23,14 @@ beforeAll(async () => {
     ],
   });
   const weeklyHours = clinicMondays(full, clinicShift('17:00', '18:00'));
-  await changeClinicRow(world, 'providers', '506', { weeklyHours, timeZone: 'America/Chicago' });
-  await changeClinicRow(world, 'providers', '508', { activeFlag: 'N' });
-  await world.api.sync();
-  rows = new Map((await clinicRows(world, 'providers')).map((row) => [row.providerId, row]));
-  answer = await world.api.call('GET', '/v1/providers');
-  providers = answer.body.providers;
+  await changeClinicRow(fixture, 'providers', '506', { weeklyHours, timeZone: 'America/Chicago' });
+  await changeClinicRow(fixture, 'providers', '508', { activeFlag: 'N' });
+  await fixture.api.sync();
+  rows = new Map((await clinicRows(fixture, 'providers')).map((row) => [row.providerId, row]));
+  response = await fixture.api.call('GET', '/v1/providers');
+  providers = response.body.providers;
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const of = (ehr_id: string): Row => providers.find((each) => each.ehr_id === ehr_id);
 
@@ -59,7 +59,7 @@ test(row('PRV-01'), async () => {
   for (const { id, ehr_id } of providers) {
     expect(id).toMatch(/^[0-9a-f]{32}$/);
     expect(rows.has(id)).toBe(false);
-    const set = await world.api.call('PATCH', `/v1/providers/${id}`, { body: { hide_in_availability: 'false' } });
+    const set = await fixture.api.call('PATCH', `/v1/providers/${id}`, { body: { hide_in_availability: 'false' } });
     expect(set.body, ehr_id).toMatchObject({ success: true, provider_id: id });
   }
   expect(new Set(providers.map(({ id }) => id)).size).toBe(rows.size);
@@ -104,7 +104,7 @@ test(row('PRV-10'), async () => {
     if (status === 'active') expect(hours).toHaveLength(rows.get(ehr_id).weeklyHours.length);
   }
   const [first] = of('501').hours[0].shifts;
-  const [offer] = await offersOf(world, '501', monday);
+  const [offer] = await availabilityOf(fixture, '501', monday);
   expect(offer.range_start).toBe(`${monday}${first.start}-04:00`);
 });
 
@@ -131,7 +131,7 @@ test(row('PRV-14'), () => {
 });
 
 test(row('PRV-16'), async () => {
-  const facilities = (await clinicRows(world, 'facilities')).map(({ facilityId }) => facilityId);
+  const facilities = (await clinicRows(fixture, 'facilities')).map(({ facilityId }) => facilityId);
   for (const [{ facility_id }, row] of shifts()) {
     expect(facilities).toContain(facility_id);
     expect(facility_id).toBe(row.facilityId);
@@ -143,7 +143,7 @@ test(row('PRV-18'), async () => {
     expect(set_start_date).toBeTypeOf('string');
     expect(set_start_date.slice(0, 10)).toBe(isoDay(row.effectiveFrom));
   }
-  const early = (date: string) => offersOf(world, '506', date, { location_ids: '12' });
+  const early = (date: string) => availabilityOf(fixture, '506', date, { location_ids: '12' });
   expect(await early(daysAfter(monday, -14))).toStrictEqual([]);
   expect(await early(monday)).toHaveLength(1);
 });
@@ -153,7 +153,7 @@ test(row('PRV-19'), async () => {
   expect(ends.set_end_date).toBeTypeOf('string');
   expect(ends.set_end_date.slice(0, 10)).toBe(daysAfter(monday, 14));
   expect(goes_on).not.toHaveProperty('set_end_date');
-  const late = (days: number) => offersOf(world, '506', daysAfter(monday, days), { location_ids: '12' });
+  const late = (days: number) => availabilityOf(fixture, '506', daysAfter(monday, days), { location_ids: '12' });
   expect([(await late(14)).length, (await late(28)).length]).toStrictEqual([1, 0]);
 });
 
@@ -177,7 +177,7 @@ test(row('PRV-23'), async () => {
   const [ruled, free] = of('506').hours[0].shifts;
   expect(ruled.visit_type_rules).toHaveLength(1);
   expect(free).not.toHaveProperty('visit_type_rules');
-  const slots = await offersOf(world, '506', monday, { calculation_method: 'slots' });
+  const slots = await availabilityOf(fixture, '506', monday, { calculation_method: 'slots' });
   expect(slots).toMatchObject([{ range_start: `${monday}T08:15:00-04:00`, range_end: `${monday}T09:45:00-04:00` }]);
 });
 
@@ -204,8 +204,8 @@ test(row('PRV-25'), () => {
 });
 
 test(row('PRV-27'), () => {
-  expect(answer.status).toBe(200);
-  expect(answer.body).toStrictEqual({ success: true, providers: expect.any(Array) });
+  expect(response.status).toBe(200);
+  expect(response.body).toStrictEqual({ success: true, providers: expect.any(Array) });
   const fields = ['id', 'ehr_id', 'name', 'npi', 'timezone', 'status', 'hide_in_availability', 'hours'];
   for (const provider of providers) expect(Object.keys(provider).sort()).toStrictEqual([...fields].sort());
 });

@@ -3,13 +3,13 @@ import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { addClinicRow, changeClinicRow, clinicRows, type Row } from '../support/emrRecords.ts';
 import {
+  availabilityOf,
   clinicMondays,
   clinicProvider,
   clinicShift,
   daysAfter,
   monday,
   mondays,
-  offersOf,
   patchProvider,
   providerOf,
   shift,
@@ -17,58 +17,58 @@ import {
   usDay,
 } from './schedules.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** What was read at its time: syncs are slow, so all tests share two of them. */
 const seen: Record<string, Row> = {};
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await startSandbox({ small: true });
   // 501 is set aside, 502 is hidden, 504 has hours of ours; then the clinic changes the schedule of all three.
-  seen.inactive_before = await providerOf(world, '501');
+  seen.inactive_before = await providerOf(fixture, '501');
   await set('501', { status: 'inactive' });
   await set('502', { hide_in_availability: 'true' });
   await set('504', { hours: ours });
-  const [gone] = await clinicRows(world, 'appointments', { providerId: '501' });
+  const [gone] = await clinicRows(fixture, 'appointments', { providerId: '501' });
   seen.gone = gone.appointmentId;
-  expect((await world.api.control('DELETE', `/control/appointments/${gone.appointmentId}`)).status).toBe(200);
+  expect((await fixture.api.control('DELETE', `/control/appointments/${gone.appointmentId}`)).status).toBe(200);
   seen.visits = { 501: await fillSchedule('501'), 502: await fillSchedule('502') };
-  await changeClinicRow(world, 'providers', '504', { weeklyHours: clinicMondays(clinicShift('06:00', '07:00')) });
+  await changeClinicRow(fixture, 'providers', '504', { weeklyHours: clinicMondays(clinicShift('06:00', '07:00')) });
   const weeklyHours = clinicMondays(clinicShift('09:00', '12:00'));
   const west = { displayName: 'Wilma Westerly, MD', timeZone: 'America/Los_Angeles', weeklyHours };
-  seen.west = await addClinicRow(world, 'providers', west);
-  seen.newcomer = await addClinicRow(world, 'providers', { displayName: 'Hattie Hourly, MD', weeklyHours });
-  await world.api.sync();
-  seen.inactive_after = { ...(await providerOf(world, '501')), ...(await takenOf('501')) };
-  seen.hidden_after = { ...(await providerOf(world, '502')), ...(await takenOf('502')) };
-  seen.ours_after = [(await providerOf(world, '504')).hours];
+  seen.west = await addClinicRow(fixture, 'providers', west);
+  seen.newcomer = await addClinicRow(fixture, 'providers', { displayName: 'Hattie Hourly, MD', weeklyHours });
+  await fixture.api.sync();
+  seen.inactive_after = { ...(await providerOf(fixture, '501')), ...(await takenOf('501')) };
+  seen.hidden_after = { ...(await providerOf(fixture, '502')), ...(await takenOf('502')) };
+  seen.ours_after = [(await providerOf(fixture, '504')).hours];
   await set('501', { status: 'active' });
-  await changeClinicRow(world, 'providers', '504', { weeklyHours: clinicMondays(clinicShift('06:00', '08:00')) });
-  await world.api.sync();
-  seen.active_after = { ...(await providerOf(world, '501')), ...(await takenOf('501')) };
-  seen.ours_after.push((await providerOf(world, '504')).hours);
-  seen.ours_offered = await offersOf(world, '504', monday);
+  await changeClinicRow(fixture, 'providers', '504', { weeklyHours: clinicMondays(clinicShift('06:00', '08:00')) });
+  await fixture.api.sync();
+  seen.active_after = { ...(await providerOf(fixture, '501')), ...(await takenOf('501')) };
+  seen.ours_after.push((await providerOf(fixture, '504')).hours);
+  seen.ours_offered = await availabilityOf(fixture, '504', monday);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const ours = mondays(shift('10:00', '11:00'));
 
 async function set(ehr_id: string, body: unknown): Promise<void> {
-  const answer = await patchProvider(world, ehr_id, body);
-  expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+  const response = await patchProvider(fixture, ehr_id, body);
+  expect(response.status, JSON.stringify(response.body)).toBe(200);
 }
 
 /** The clinic gives a provider other hours, a block and an appointment on the Monday. */
 async function fillSchedule(providerId: string): Promise<string> {
   const weeklyHours = clinicMondays(clinicShift('06:00', '10:00'));
-  await changeClinicRow(world, 'providers', providerId, { weeklyHours });
+  await changeClinicRow(fixture, 'providers', providerId, { weeklyHours });
   const block = { providerId, startsAt: `${usDay(monday)} 06:00`, minutes: 30, reason: 'Rounds' };
-  await addClinicRow(world, 'blocks', block);
+  await addClinicRow(fixture, 'blocks', block);
   const visit = { providerId, patientId: '10001', facilityId: '11', startsAt: `${usDay(monday)} 07:00`, minutes: 60 };
-  return (await addClinicRow(world, 'appointments', visit)).appointmentId;
+  return (await addClinicRow(fixture, 'appointments', visit)).appointmentId;
 }
 
 /** How much of what `fillSchedule` wrote the service holds, and whether the visit that the clinic removed. */
 async function takenOf(ehr_id: string): Promise<Row> {
-  const [taken] = await world.owner<{ appointments: number; removed: number; blocks: number }[]>`
+  const [taken] = await fixture.owner<{ appointments: number; removed: number; blocks: number }[]>`
     SELECT (SELECT count(*) FROM appointments WHERE ehr_id = ${seen.visits[ehr_id]}) AS appointments,
            (SELECT count(*) FROM appointments WHERE ehr_id = ${seen.gone}) AS removed,
            (SELECT count(*) FROM schedule_blocks WHERE provider_ehr_id = ${ehr_id}
@@ -86,14 +86,14 @@ test(row('PRV-07'), async () => {
   const { hours } = seen.inactive_before;
   expect(seen.inactive_after).toMatchObject({ status: 'inactive', hours, appointments: 0, blocks: 0, removed: 1 });
   expect(seen.active_after).toMatchObject({ status: 'active', ...filled, removed: 0 });
-  expect(spans(await offersOf(world, '501', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
+  expect(spans(await availabilityOf(fixture, '501', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
 });
 
 test(row('PRV-09'), async () => {
   expect(seen.hidden_after).toMatchObject({ hide_in_availability: true, ...filled });
-  expect(await offersOf(world, '502', monday)).toStrictEqual([]);
+  expect(await availabilityOf(fixture, '502', monday)).toStrictEqual([]);
   await set('502', { hide_in_availability: 'false' });
-  expect(spans(await offersOf(world, '502', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
+  expect(spans(await availabilityOf(fixture, '502', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
   await set('502', { hide_in_availability: 'true' });
 });
 
@@ -103,7 +103,7 @@ test(row('PRV-11'), async () => {
   for (const status of ['active', 'inactive']) {
     for (const hide_in_availability of ['false', 'true']) {
       await set('503', { status, hide_in_availability });
-      const offers = await offersOf(world, '503,504', monday);
+      const offers = await availabilityOf(fixture, '503,504', monday);
       const of = offers.filter(({ provider_id }) => provider_id === '503');
       shown.push([status, hide_in_availability, spans(of).join()]);
     }
@@ -119,22 +119,22 @@ test(row('PRV-11'), async () => {
 test(row('PRV-15'), async () => {
   // The provider lives three hours to the west; the clinic's clock is New York's.
   const { providerId } = seen.west;
-  expect(await providerOf(world, providerId)).toMatchObject({ timezone: 'America/Los_Angeles' });
+  expect(await providerOf(fixture, providerId)).toMatchObject({ timezone: 'America/Los_Angeles' });
   const winter = daysAfter(monday, 28 * 7);
   for (const [date, offset] of [
     [monday, '-04:00'],
     [winter, '-05:00'],
   ] as const) {
-    expect(await offersOf(world, providerId, date)).toMatchObject([
+    expect(await availabilityOf(fixture, providerId, date)).toMatchObject([
       { range_start: `${date}T09:00:00${offset}`, range_end: `${date}T12:00:00${offset}` },
     ]);
   }
 });
 
 test(row('PRV-17'), async () => {
-  const facilities = await clinicRows(world, 'facilities');
+  const facilities = await clinicRows(fixture, 'facilities');
   const names = new Map(facilities.map(({ facilityId, name }) => [facilityId, name]));
-  const { providers } = (await world.api.call('GET', '/v1/providers')).body;
+  const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
   for (const { hours } of providers) {
     for (const { shifts } of hours) {
       for (const { facility_id, facility_name } of shifts) {
@@ -143,7 +143,7 @@ test(row('PRV-17'), async () => {
     }
   }
   await set('504', { hours: mondays(shift('09:00', '12:00', { facility_id: '13' })) });
-  const [patched] = (await providerOf(world, '504')).hours[0].shifts;
+  const [patched] = (await providerOf(fixture, '504')).hours[0].shifts;
   expect(patched.facility_name).toBe(names.get('13'));
   expect(patched.facility_name).toBeTypeOf('string');
 });
@@ -157,14 +157,14 @@ test(row('PRV-20'), async () => {
       shift('11:00', '12:00', { set_start_date, set_end_date: monday }),
     ),
   });
-  expect(spans(await offersOf(world, '505', monday))).toStrictEqual(['09:00–10:00', '11:00–12:00']);
-  expect(spans(await offersOf(world, '505', decades_on))).toStrictEqual(['09:00–10:00']);
+  expect(spans(await availabilityOf(fixture, '505', monday))).toStrictEqual(['09:00–10:00', '11:00–12:00']);
+  expect(spans(await availabilityOf(fixture, '505', decades_on))).toStrictEqual(['09:00–10:00']);
 });
 
 test(row('PRV-26'), async () => {
   await set('506', { hours: mondays({ start: 'T09:00:00', end: 'T12:00:00' }) });
-  expect((await providerOf(world, '506')).hours).toStrictEqual(mondays({ start: 'T09:00:00', end: 'T12:00:00' }));
-  expect(spans(await offersOf(world, '506', monday))).toStrictEqual(['09:00–12:00']);
+  expect((await providerOf(fixture, '506')).hours).toStrictEqual(mondays({ start: 'T09:00:00', end: 'T12:00:00' }));
+  expect(spans(await availabilityOf(fixture, '506', monday))).toStrictEqual(['09:00–12:00']);
 });
 
 test(row('STA-07'), async () => {
@@ -174,9 +174,9 @@ test(row('STA-07'), async () => {
   for (const from of states) {
     for (const to of states) {
       await set('507', from);
-      expect(await providerOf(world, '507')).toMatchObject(from);
+      expect(await providerOf(fixture, '507')).toMatchObject(from);
       await set('507', to);
-      expect(await providerOf(world, '507')).toMatchObject(to);
+      expect(await providerOf(fixture, '507')).toMatchObject(to);
     }
   }
 });
@@ -184,9 +184,9 @@ test(row('STA-07'), async () => {
 test(row('DEC-205'), async () => {
   const { providerId } = seen.newcomer;
   const emrs = { start: 'T09:00:00', end: 'T12:00:00', facility_id: '11' };
-  expect((await providerOf(world, providerId)).hours).toMatchObject([{ day: 'Monday', shifts: [emrs] }]);
+  expect((await providerOf(fixture, providerId)).hours).toMatchObject([{ day: 'Monday', shifts: [emrs] }]);
   await set(providerId, { hours: ours });
-  expect((await providerOf(world, providerId)).hours).toStrictEqual(ours);
+  expect((await providerOf(fixture, providerId)).hours).toStrictEqual(ours);
 });
 
 test(row('DEC-206'), () => {
@@ -195,12 +195,12 @@ test(row('DEC-206'), () => {
 });
 
 test(row('DEC-207'), async () => {
-  const { hours } = await providerOf(world, '508');
+  const { hours } = await providerOf(fixture, '508');
   await set('508', { hours: mondays(shift('01:00', '02:00')) });
-  expect((await providerOf(world, '508')).hours).toStrictEqual(mondays(shift('01:00', '02:00')));
+  expect((await providerOf(fixture, '508')).hours).toStrictEqual(mondays(shift('01:00', '02:00')));
   await set('508', { hours: null });
-  expect((await providerOf(world, '508')).hours).toStrictEqual(hours);
-  const { weeklyHours } = await clinicProvider(world, '508');
+  expect((await providerOf(fixture, '508')).hours).toStrictEqual(hours);
+  const { weeklyHours } = await clinicProvider(fixture, '508');
   expect(hours.map(({ day }: { day: string }) => day)).toStrictEqual(
     weeklyHours.map(({ dayName }: { dayName: string }) => dayName),
   );

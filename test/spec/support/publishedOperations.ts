@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import type { Answer, Api } from '../../harness/api.ts';
+import type { Api, ApiResponse } from '../../harness/api.ts';
 
-/** One operation of the published reference; `url` is its path with an id that names nothing. */
+/** An operation of /openapi.json; `url` is its path with an unknown id. */
 export type Operation = {
   method: string;
   path: string;
@@ -10,16 +10,16 @@ export type Operation = {
   media_type: string | undefined;
 };
 
-const nobody = '0'.repeat(32);
+const unknown_id = '0'.repeat(32);
 
-/** Every operation that the service publishes below one of these prefixes. */
+/** Every published operation whose path starts with one of these prefixes. */
 export async function operationsOf(api: Api, ...prefixes: string[]): Promise<Operation[]> {
   const { body } = await api.call('GET', '/openapi.json');
-  const operations = Object.entries<Record<string, Answer['body']>>(body.paths).flatMap(([path, methods]) =>
+  const operations = Object.entries<Record<string, ApiResponse['body']>>(body.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { requestBody }]) => ({
       method: method.toUpperCase(),
       path,
-      url: path.replaceAll(/\{\w+\}/g, nobody),
+      url: path.replaceAll(/\{\w+\}/g, unknown_id),
       takes_body: requestBody !== undefined,
       media_type: requestBody && Object.keys(requestBody.content)[0],
     })),
@@ -29,15 +29,16 @@ export async function operationsOf(api: Api, ...prefixes: string[]): Promise<Ope
   return found;
 }
 
-/** Webhook registration, which needs the client's two headers only. */
-export function isRegistration({ path }: Operation): boolean {
+/** Webhook registration needs the two client headers only. */
+export function isWebhookRegistration({ path }: Operation): boolean {
   return path === '/v1/webhook' || path.startsWith('/v1/webhook/');
 }
 
-/** By which a client learns what happened while its account's link is expired. */
-export function answersWhileExpired(operation: Operation): boolean {
+/** These operations stay available while the link of the account is expired. */
+export function availableWhileExpired(operation: Operation): boolean {
   const { path } = operation;
-  return isRegistration(operation) || path.startsWith('/v1/webhook-events') || path.startsWith('/v1/jobs');
+  return isWebhookRegistration(operation) || path.startsWith('/v1/webhook-events') || path.startsWith('/v1/jobs');
 }
 
-export const everyone = { client_id: null, client_secret: null, access_token: null };
+/** Headers that omit all credentials. */
+export const no_credentials = { client_id: null, client_secret: null, access_token: null };

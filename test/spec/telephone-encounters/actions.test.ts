@@ -1,32 +1,32 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { apiOf } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { type Chart, openChart, setFault } from '../../journeys/journey.ts';
-import { expectNothingDone, not_strings } from '../support/expectErrors.ts';
+import { expectRejected, not_strings } from '../support/expectErrors.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let chart: Chart;
 beforeAll(async () => {
-  world = await startSandbox();
-  chart = await openChart(world.sandbox, world.api);
+  fixture = await sharedSandbox();
+  chart = await openChart(fixture.sandbox, fixture.api);
 });
-afterAll(() => world.close());
 
 /** A call in the chart, for actions to be added to. */
 async function newEncounter(): Promise<string> {
-  const { body } = await world.api.callIn({ reason: 'Call' });
-  return (await world.api.untilEvent(body.job_id)).data.emr_encounter_id;
+  const { body } = await fixture.api.callIn({ reason: 'Call' });
+  return (await fixture.api.untilEvent(body.job_id)).data.emr_encounter_id;
 }
 
-const act = (body: Record<string, unknown>, api: Api = world.api) =>
+const act = (body: Record<string, unknown>, api: Api = fixture.api) =>
   api.call('POST', '/v1/telephone-encounters/actions', { body });
 
-async function added(body: Record<string, unknown>, api: Api = world.api) {
-  const answer = await act(body, api);
-  expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-  return { accepted: answer.body, event: await api.untilEvent(answer.body.job_id) };
+async function added(body: Record<string, unknown>, api: Api = fixture.api) {
+  const response = await act(body, api);
+  expect(response.status, JSON.stringify(response.body)).toBe(200);
+  return { accepted: response.body, event: await api.untilEvent(response.body.job_id) };
 }
 
 const textsOf = async (encounter_id: string): Promise<string[]> =>
@@ -36,11 +36,11 @@ async function expectRequired(field: 'emr_appointment_id' | 'text'): Promise<voi
   const whole = { emr_appointment_id: await newEncounter(), text: 'Called back.' };
   for (const absent of [undefined, null, '']) {
     const refused = { message: `Missing required field: ${field}`, field };
-    await expectNothingDone(world, () => act({ ...whole, [field]: absent }), refused);
+    await expectRejected(fixture, () => act({ ...whole, [field]: absent }), refused);
   }
   for (const value of not_strings) {
     const refused = { message: new RegExp(`^${field} `), field };
-    await expectNothingDone(world, () => act({ ...whole, [field]: value }), refused);
+    await expectRejected(fixture, () => act({ ...whole, [field]: value }), refused);
   }
   expect(await textsOf(whole.emr_appointment_id)).toStrictEqual([]);
 }
@@ -64,7 +64,7 @@ test(row('ACT-03'), async () => {
   const emr_appointment_id = await newEncounter();
   for (const is_high_priority of [true, false, 1, 'TRUE', 'yes', '']) {
     const refused = { message: /^is_high_priority must be /, field: 'is_high_priority' };
-    await expectNothingDone(world, () => act({ emr_appointment_id, text: 'x', is_high_priority }), refused);
+    await expectRejected(fixture, () => act({ emr_appointment_id, text: 'x', is_high_priority }), refused);
   }
   for (const is_high_priority of ['true', 'false', undefined]) {
     const { event } = await added({ emr_appointment_id, text: `priority ${is_high_priority}`, is_high_priority });
@@ -131,7 +131,7 @@ test(row('EVT-18'), async () => {
 
 test(row('DEC-299'), async () => {
   const emr_appointment_id = await newEncounter();
-  const colleague = apiOf(world, { access_token: await world.api.link({ user_id: 'colleague', staff: 1 }) });
+  const colleague = apiOf(fixture, { access_token: await fixture.api.link({ user_id: 'colleague', staff: 1 }) });
   await added({ emr_appointment_id, text: 'Mine' });
   await added({ emr_appointment_id, text: 'Theirs' }, colleague);
   const { actions } = await chart.encounter(emr_appointment_id);
@@ -146,7 +146,7 @@ test(row('DEC-299'), async () => {
 
 test(row('DEC-306'), async () => {
   const unknown = await added({ emr_appointment_id: '999999', text: 'Into the void' });
-  await setFault(world.api, 'add_telephone_action', 'refuse', { reason: 'This call is closed.' });
+  await setFault(fixture.api, 'add_telephone_action', 'refuse', { reason: 'This call is closed.' });
   const emr_appointment_id = await newEncounter();
   const closed = await added({ emr_appointment_id, text: 'Too late' });
   expect(closed.event.data.failure_reason).toBe('This call is closed.');

@@ -1,50 +1,50 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { expectApiError } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
 import { linkPlainEmr } from '../../harness/plainEmr.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { acceptedWork } from '../support/databaseState.ts';
-import { quietSyncs } from '../support/pauseSyncs.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
+import { countAcceptedWork } from '../support/databaseState.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** An account of an EMR that has no telephone encounters. */
 let plain: Api;
 beforeAll(async () => {
-  world = await startSandbox();
-  await quietSyncs(world);
-  plain = await linkPlainEmr(world, { synced: false });
+  fixture = await sharedSandbox();
+  await pauseSyncs(fixture);
+  plain = await linkPlainEmr(fixture, { synced: false });
 });
-afterAll(() => world.close());
 
 const restricted = 'Telephone encounters are only supported for Larkspur EMR.';
 /** Every reference wrong, and whatever else is said. */
 const unknown = { provider_id: '599', assigned_to_id: '799', location_id: '99', pharmacy_ehr_id: '9999' };
 
 test(row('DEC-047'), async () => {
-  const before = await acceptedWork(world);
-  const entries = (await world.api.ledger()).length;
-  expectRefusal(await plain.callIn(), 400, restricted);
+  const before = await countAcceptedWork(fixture);
+  const entries = (await fixture.api.ledger()).length;
+  expectApiError(await plain.callIn(), 400, restricted);
   const body = { emr_appointment_id: '30001', text: 'Called back.' };
   const action = await plain.call('POST', '/v1/telephone-encounters/actions', { body });
-  expectRefusal(action, 400, /^Telephone encounter actions are only supported for Larkspur EMR\.$/);
-  const path = `/v1/patients/${world.sandbox.example.patient_mrn}/insurances/85001`;
+  expectApiError(action, 400, /^Telephone encounter actions are only supported for Larkspur EMR\.$/);
+  const path = `/v1/patients/${fixture.sandbox.example.patient_mrn}/insurances/85001`;
   const change = await plain.call('PATCH', path, { body: { member_id: 'M1' } });
-  expectRefusal(change, 400, 'Insurance updates are only supported for Larkspur EMR.');
-  expect(await acceptedWork(world)).toStrictEqual(before);
-  expect(await world.api.ledger()).toHaveLength(entries);
-  expect((await world.api.callIn()).status).toBe(200);
-  expect((await world.api.call('POST', '/v1/telephone-encounters/actions', { body })).status).toBe(200);
+  expectApiError(change, 400, 'Insurance updates are only supported for Larkspur EMR.');
+  expect(await countAcceptedWork(fixture)).toStrictEqual(before);
+  expect(await fixture.api.ledger()).toHaveLength(entries);
+  expect((await fixture.api.callIn()).status).toBe(200);
+  expect((await fixture.api.call('POST', '/v1/telephone-encounters/actions', { body })).status).toBe(200);
 });
 
 test(row('DEC-063'), async () => {
-  const { patient_mrn, provider_id, location_id, assigned_to_id } = world.sandbox.example;
+  const { patient_mrn, provider_id, location_id, assigned_to_id } = fixture.sandbox.example;
   const wrong = { reason: 'r'.repeat(51), caller: 5, is_high_priority: 'maybe', pharmacy_ehr_id: '9999', nonsense: 1 };
-  for (const api of [world.api, plain]) {
+  for (const api of [fixture.api, plain]) {
     const given: Record<string, unknown> = { ...wrong };
     for (const [field, value] of Object.entries({ patient_mrn, provider_id, location_id, assigned_to_id })) {
-      const answer = await api.call('POST', '/v1/telephone-encounters', { body: given });
-      expectRefusal(answer, 400, `Missing required field: ${field}`, field);
+      const response = await api.call('POST', '/v1/telephone-encounters', { body: given });
+      expectApiError(response, 400, `Missing required field: ${field}`, field);
       given[field] = value;
     }
     const complete = await api.call('POST', '/v1/telephone-encounters', { body: given });
@@ -61,22 +61,22 @@ test(row('DEC-064'), async () => {
     ['is_high_priority', 'maybe', 'is_high_priority must be one of: true, false'],
   ] as const) {
     const missing = 'Missing required field: assigned_to_id';
-    expectRefusal(await plain.callIn({ [field]: value, assigned_to_id: undefined }), 400, missing, 'assigned_to_id');
-    expectRefusal(await plain.callIn({ [field]: value }), 400, message, field);
-    expectRefusal(await world.api.callIn({ ...unknown, [field]: value }), 400, message, field);
+    expectApiError(await plain.callIn({ [field]: value, assigned_to_id: undefined }), 400, missing, 'assigned_to_id');
+    expectApiError(await plain.callIn({ [field]: value }), 400, message, field);
+    expectApiError(await fixture.api.callIn({ ...unknown, [field]: value }), 400, message, field);
   }
 });
 
 test(row('DEC-065'), async () => {
   for (const [field, value] of Object.entries(unknown)) {
-    expectRefusal(await plain.callIn({ [field]: value }), 400, restricted);
+    expectApiError(await plain.callIn({ [field]: value }), 400, restricted);
   }
-  expectRefusal(await plain.callIn(unknown), 400, restricted);
-  expect((await world.api.callIn(unknown)).status).toBe(404);
+  expectApiError(await plain.callIn(unknown), 400, restricted);
+  expect((await fixture.api.callIn(unknown)).status).toBe(404);
 });
 
 test(row('DEC-066'), async () => {
-  const before = await acceptedWork(world);
+  const before = await countAcceptedWork(fixture);
   const wrong: Partial<typeof unknown> = { ...unknown };
   for (const [field, message] of [
     ['provider_id', "Provider with EMR ID '599' not found."],
@@ -84,11 +84,11 @@ test(row('DEC-066'), async () => {
     ['location_id', "Location with EMR ID '99' not found."],
     ['pharmacy_ehr_id', "Pharmacy with EMR ID '9999' not found."],
   ] as const) {
-    expectRefusal(await world.api.callIn(wrong), 404, message, field);
+    expectApiError(await fixture.api.callIn(wrong), 404, message, field);
     delete wrong[field];
   }
-  expect(await acceptedWork(world)).toStrictEqual(before);
-  expect((await world.api.callIn(wrong)).status).toBe(200);
+  expect(await countAcceptedWork(fixture)).toStrictEqual(before);
+  expect((await fixture.api.callIn(wrong)).status).toBe(200);
 });
 
 test(row('DEC-067'), async () => {
@@ -96,21 +96,21 @@ test(row('DEC-067'), async () => {
     [{ patient_mrn: 'NOBODY' }, /NOBODY/],
     [{ refill_medication_name: 'Unobtainium' }, /Unobtainium/],
   ] as const) {
-    const accepted = await world.api.callIn(fields);
+    const accepted = await fixture.api.callIn(fields);
     expect([accepted.status, accepted.body.success]).toStrictEqual([200, true]);
-    const event = await world.api.untilEvent(accepted.body.job_id);
+    const event = await fixture.api.untilEvent(accepted.body.job_id);
     expect(event.event_type).toBe('telephone_encounter.failed');
     expect(event.data.failure_reason).toMatch(reason);
     const { telephone_encounter_id } = accepted.body;
-    const written = (await world.api.ledger()).filter(({ marker }) => marker.startsWith(telephone_encounter_id));
+    const written = (await fixture.api.ledger()).filter(({ marker }) => marker.startsWith(telephone_encounter_id));
     expect(written).toStrictEqual([]);
   }
 });
 
 test(row('DEC-068'), async () => {
-  const { job_id } = (await world.api.callIn({ refill_medication_name: 'Unobtainium' })).body;
-  const { failure_reason } = (await world.api.untilEvent(job_id)).data;
-  const job = await world.api.job(job_id);
+  const { job_id } = (await fixture.api.callIn({ refill_medication_name: 'Unobtainium' })).body;
+  const { failure_reason } = (await fixture.api.untilEvent(job_id)).data;
+  const job = await fixture.api.job(job_id);
   expect(job.status).toBe('failed');
   for (const text of [failure_reason, job.error.message]) {
     // What the patient takes; not what was stopped.

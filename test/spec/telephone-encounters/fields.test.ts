@@ -1,50 +1,50 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { asPlainEmr } from '../../harness/plainEmr.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { type Chart, openChart } from '../../journeys/journey.ts';
-import { expectCallRefused, expectNothingDone, not_strings } from '../support/expectErrors.ts';
+import { expectCallRejected, expectRejected, not_strings } from '../support/expectErrors.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let chart: Chart;
 beforeAll(async () => {
-  world = await startSandbox();
-  chart = await openChart(world.sandbox, world.api);
+  fixture = await sharedSandbox();
+  chart = await openChart(fixture.sandbox, fixture.api);
 });
-afterAll(() => world.close());
 
 /** Carries a call to its end and reads it in the chart. */
 async function recorded(fields: Record<string, unknown>) {
-  const accepted = await world.api.callIn(fields);
+  const accepted = await fixture.api.callIn(fields);
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
-  const event = await world.api.untilEvent(accepted.body.job_id);
+  const event = await fixture.api.untilEvent(accepted.body.job_id);
   expect(event.event_type).toBe('telephone_encounter.created');
   return chart.encounter(event.data.emr_encounter_id);
 }
 
 async function expectRequiredString(field: string): Promise<void> {
   for (const absent of [undefined, null, '']) {
-    await expectCallRefused(world, { [field]: absent }, { message: `Missing required field: ${field}`, field });
+    await expectCallRejected(fixture, { [field]: absent }, { message: `Missing required field: ${field}`, field });
   }
   await expectStringOnly(field);
 }
 
 async function expectStringOnly(field: string): Promise<void> {
   for (const value of not_strings) {
-    await expectCallRefused(world, { [field]: value }, { message: new RegExp(`^${field} `), field });
+    await expectCallRejected(fixture, { [field]: value }, { message: new RegExp(`^${field} `), field });
   }
 }
 
 test(row('TEL-01'), async () => {
-  const { body } = await world.api.call('GET', '/link/emrs', { headers: { access_token: null } });
+  const { body } = await fixture.api.call('GET', '/link/emrs', { headers: { access_token: null } });
   const able = body.emrs.filter((emr: { capabilities: string[] }) =>
     emr.capabilities.includes('createTelephoneEncounter'),
   );
   expect(able.map((emr: { display_name: string }) => emr.display_name)).toStrictEqual(['Larkspur']);
-  expect((await recorded({})).mrn).toBe(world.sandbox.example.patient_mrn);
-  await asPlainEmr(world, async () => {
+  expect((await recorded({})).mrn).toBe(fixture.sandbox.example.patient_mrn);
+  await asPlainEmr(fixture, async () => {
     const message = 'Telephone encounters are only supported for Larkspur EMR.';
-    await expectNothingDone(world, () => world.api.callIn(), { message });
+    await expectRejected(fixture, () => fixture.api.callIn(), { message });
   });
 });
 
@@ -56,32 +56,32 @@ test(row('TEL-02'), async () => {
 test(row('TEL-03'), async () => {
   await expectRequiredString('provider_id');
   expect((await recorded({ provider_id: '503' })).providerId).toBe('503');
-  const { body } = await world.api.control('POST', '/control/providers', { displayName: 'Not Synced, MD' });
+  const { body } = await fixture.api.control('POST', '/control/providers', { displayName: 'Not Synced, MD' });
   for (const provider_id of ['599', body.providerId]) {
     const message = `Provider with EMR ID '${provider_id}' not found.`;
-    await expectCallRefused(world, { provider_id }, { status: 404, message, field: 'provider_id' });
+    await expectCallRejected(fixture, { provider_id }, { status: 404, message, field: 'provider_id' });
   }
 });
 
 test(row('TEL-04'), async () => {
   await expectRequiredString('location_id');
   expect((await recorded({ location_id: '12' })).facilityId).toBe('12');
-  const { body } = await world.api.control('POST', '/control/facilities', { name: 'Not Synced' });
+  const { body } = await fixture.api.control('POST', '/control/facilities', { name: 'Not Synced' });
   for (const location_id of ['99', body.facilityId]) {
     const message = `Location with EMR ID '${location_id}' not found.`;
-    await expectCallRefused(world, { location_id }, { status: 404, message, field: 'location_id' });
+    await expectCallRejected(fixture, { location_id }, { status: 404, message, field: 'location_id' });
   }
 });
 
 test(row('TEL-05'), async () => {
   await expectRequiredString('assigned_to_id');
-  const { body } = await world.api.call('GET', '/v1/staff');
+  const { body } = await fixture.api.call('GET', '/v1/staff');
   const listed: string[] = body.staff.map(({ ehr_id }: { ehr_id: string }) => ehr_id);
   expect(listed).toContain('704');
   expect((await recorded({ assigned_to_id: '704' })).assignedTo).toBe('704');
   expect(listed).not.toContain('799');
   const message = "Staff member with ID '799' not found.";
-  await expectCallRefused(world, { assigned_to_id: '799' }, { status: 404, message, field: 'assigned_to_id' });
+  await expectCallRejected(fixture, { assigned_to_id: '799' }, { status: 404, message, field: 'assigned_to_id' });
 });
 
 test(row('TEL-06'), async () => {
@@ -98,14 +98,14 @@ test(row('TEL-07'), async () => {
 });
 
 test(row('TEL-08'), async () => {
-  const { body } = await world.api.call('GET', '/v1/pharmacies');
+  const { body } = await fixture.api.call('GET', '/v1/pharmacies');
   const listed: string[] = body.pharmacies.map(({ ehr_id }: { ehr_id: string }) => ehr_id);
   expect(listed).toContain('9003');
   expect((await recorded({ pharmacy_ehr_id: '9003' })).pharmacyId).toBe('9003');
   expect((await recorded({})).pharmacyId).toBeNull();
   expect(listed).not.toContain('9999');
   const message = "Pharmacy with EMR ID '9999' not found.";
-  await expectCallRefused(world, { pharmacy_ehr_id: '9999' }, { status: 404, message, field: 'pharmacy_ehr_id' });
+  await expectCallRejected(fixture, { pharmacy_ehr_id: '9999' }, { status: 404, message, field: 'pharmacy_ehr_id' });
   await expectStringOnly('pharmacy_ehr_id');
 });
 
@@ -128,7 +128,7 @@ test(row('TEL-11'), async () => {
   expect((await recorded({})).priority).toBe('N');
   for (const is_high_priority of [true, false, 1, 'TRUE', 'yes', '1', '']) {
     const refused = { message: /^is_high_priority must be /, field: 'is_high_priority' };
-    await expectCallRefused(world, { is_high_priority }, refused);
+    await expectCallRejected(fixture, { is_high_priority }, refused);
   }
 });
 
@@ -139,11 +139,11 @@ test(row('TEL-12'), async () => {
 });
 
 test(row('TEL-13'), async () => {
-  const { patient_mrn, provider_id, location_id, assigned_to_id } = world.sandbox.example;
+  const { patient_mrn, provider_id, location_id, assigned_to_id } = fixture.sandbox.example;
   const body = { patient_mrn, provider_id, location_id, assigned_to_id };
-  const answer = await world.api.call('POST', '/v1/telephone-encounters', { body });
-  expect(answer.status).toBe(200);
-  const event = await world.api.untilEvent(answer.body.job_id);
+  const response = await fixture.api.call('POST', '/v1/telephone-encounters', { body });
+  expect(response.status).toBe(200);
+  const event = await fixture.api.untilEvent(response.body.job_id);
   expect(event.event_type).toBe('telephone_encounter.created');
   expect(await chart.encounter(event.data.emr_encounter_id)).toMatchObject({
     mrn: patient_mrn,
@@ -152,7 +152,7 @@ test(row('TEL-13'), async () => {
 });
 
 test(row('TEL-14'), async () => {
-  const { status, body } = await world.api.callIn();
+  const { status, body } = await fixture.api.callIn();
   expect(status).toBe(200);
   expect(body).toStrictEqual({
     success: true,
@@ -161,12 +161,12 @@ test(row('TEL-14'), async () => {
     job_id: expect.any(Number),
   });
   expect(Number.isSafeInteger(body.job_id)).toBe(true);
-  const event = await world.api.untilEvent(body.job_id);
+  const event = await fixture.api.untilEvent(body.job_id);
   expect(event.data.telephone_encounter_id).toBe(body.telephone_encounter_id);
 });
 
 test(row('TEL-15'), async () => {
-  const { body } = await world.api.callIn();
+  const { body } = await fixture.api.callIn();
   expect(body.message).toMatch(/webhook event follows on completion/i);
-  await world.api.untilEvent(body.job_id);
+  await fixture.api.untilEvent(body.job_id);
 });

@@ -1,33 +1,33 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Answer } from '../../harness/api.ts';
+import { beforeAll, expect, test } from 'vitest';
+import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { type Chart, openChart, patient, setFault } from '../../journeys/journey.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let chart: Chart;
 beforeAll(async () => {
-  world = await startSandbox();
-  chart = await openChart(world.sandbox, world.api);
+  fixture = await sharedSandbox();
+  chart = await openChart(fixture.sandbox, fixture.api);
 });
-afterAll(() => world.close());
 
 // As docs/larkspur.md has it: the first takes Lisinopril and Atorvastatin and took Amoxicillin, the second takes two
 // kinds of Metformin and Amlodipine, the third Aspirin and Aspirin EC, the fourth nothing.
 const [first, second, third, fourth] = [patient(1), patient(2), patient(3), patient(4)];
 
-type Ended = { accepted: Answer['body']; event: Answer['body']; job: Answer['body'] };
+type Completed = { accepted: ApiResponse['body']; event: ApiResponse['body']; job: ApiResponse['body'] };
 
-async function ask(mrn: string, name: string | undefined, more: Record<string, unknown> = {}): Promise<Ended> {
-  const accepted = await world.api.callIn({ patient_mrn: mrn, refill_medication_name: name, ...more });
+async function ask(mrn: string, name: string | undefined, more: Record<string, unknown> = {}): Promise<Completed> {
+  const accepted = await fixture.api.callIn({ patient_mrn: mrn, refill_medication_name: name, ...more });
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
-  const event = await world.api.untilEvent(accepted.body.job_id);
-  return { accepted: accepted.body, event, job: await world.api.job(accepted.body.job_id) };
+  const event = await fixture.api.untilEvent(accepted.body.job_id);
+  return { accepted: accepted.body, event, job: await fixture.api.job(accepted.body.job_id) };
 }
 
 /** Encounter made with a refill the EMR refuses. */
-async function askInPart(name: string, reason = 'No refills left: call the office.'): Promise<Ended> {
-  await setFault(world.api, 'add_refill', 'refill_fails', { reason });
+async function askInPart(name: string, reason = 'No refills left: call the office.'): Promise<Completed> {
+  await setFault(fixture.api, 'add_refill', 'refill_fails', { reason });
   return ask(first.mrn, name, { reason: 'Refill' });
 }
 
@@ -36,7 +36,7 @@ async function medicationsOf(ehr_id: string, active: 'Y' | 'N'): Promise<string[
   return rows.filter(({ activeFlag }) => activeFlag === active).map(({ name }) => name);
 }
 
-async function refillsOf({ event }: Ended): Promise<string[]> {
+async function refillsOf({ event }: Completed): Promise<string[]> {
   expect(event.event_type).toBe('telephone_encounter.created');
   const { refills } = await chart.encounter(event.data.emr_encounter_id);
   return refills.map(({ medicationName }: { medicationName: string }) => medicationName);
@@ -44,10 +44,10 @@ async function refillsOf({ event }: Ended): Promise<string[]> {
 
 /** Asks, and gives the reason of a failure that left no call in the chart and sent no write to the EMR. */
 async function failureOf({ mrn, ehr_id }: { mrn: string; ehr_id: string }, name: string): Promise<string> {
-  const before = [await world.api.ledger(), await chart.list(ehr_id, 'encounters')];
+  const before = [await fixture.api.ledger(), await chart.list(ehr_id, 'encounters')];
   const { event } = await ask(mrn, name);
   expect(event.event_type).toBe('telephone_encounter.failed');
-  expect([await world.api.ledger(), await chart.list(ehr_id, 'encounters')]).toStrictEqual(before);
+  expect([await fixture.api.ledger(), await chart.list(ehr_id, 'encounters')]).toStrictEqual(before);
   return event.data.failure_reason;
 }
 
@@ -94,7 +94,7 @@ test(row('TEL-20'), async () => {
   const before = await calls();
   const { accepted } = await ask(first.mrn, 'Warfarin', { pharmacy_ehr_id: '9010' });
   expect(await calls()).toStrictEqual(before);
-  const sent = (await world.api.ledger()).filter(({ marker }) => marker.startsWith(accepted.telephone_encounter_id));
+  const sent = (await fixture.api.ledger()).filter(({ marker }) => marker.startsWith(accepted.telephone_encounter_id));
   expect(sent).toStrictEqual([]);
 });
 
@@ -133,8 +133,8 @@ test(row('TEL-25'), async () => {
   const { event } = await askInPart('Lisinopril');
   const { emr_encounter_id: emr_appointment_id } = event.data;
   const body = { emr_appointment_id, text: 'Refill added by hand.' };
-  const action = await world.api.call('POST', '/v1/telephone-encounters/actions', { body });
-  expect((await world.api.untilEvent(action.body.job_id)).event_type).toBe('telephone_encounter_action.created');
+  const action = await fixture.api.call('POST', '/v1/telephone-encounters/actions', { body });
+  expect((await fixture.api.untilEvent(action.body.job_id)).event_type).toBe('telephone_encounter_action.created');
   expect(await chart.encounter(emr_appointment_id)).toMatchObject({
     mrn: first.mrn,
     reason: 'Refill',
@@ -158,7 +158,7 @@ test(row('EVT-12'), async () => {
 
 test(row('EVT-13'), async () => {
   const { accepted, event } = await askInPart('Lisinopril', 'No refills left.');
-  const { provider_id, location_id, assigned_to_id } = world.sandbox.example;
+  const { provider_id, location_id, assigned_to_id } = fixture.sandbox.example;
   expect(event.data).toStrictEqual({
     telephone_encounter_id: accepted.telephone_encounter_id,
     emr_encounter_id: expect.stringMatching(/^\d+$/),

@@ -1,31 +1,31 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { answering } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { endPauses, until } from '../../journeys/journey.ts';
-import { endedCall } from '../support/completedJobs.ts';
+import { completeCall } from '../support/completedJobs.ts';
 import { headersOf, type Registered, register, untilReceived } from './receivers.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await sharedSandbox();
 });
-afterAll(() => world.close());
 
 /** Waits until so many tries of deliveries to this address are settled, and lets the next one come. */
 async function settleTries({ id }: Registered, count: number): Promise<void> {
   await until(`${count} tries`, async () => {
-    const tries = await world.owner`SELECT FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
+    const tries = await fixture.owner`SELECT FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
       WHERE endpoint_id = ${id}`;
     return tries.length >= count;
   });
-  await endPauses(world.owner);
+  await endPauses(fixture.owner);
 }
 
 const rotate = (id: string) =>
-  world.api.call('POST', `/v1/webhook/${id}/rotate-secret`, { headers: { access_token: null } });
+  fixture.api.call('POST', `/v1/webhook/${id}/rotate-secret`, { headers: { access_token: null } });
 
 /** The signature of Standard Webhooks, made by hand: base64 of HMAC-SHA256 over id, timestamp and body. */
 function signatureOf({ receiver }: Registered, n: number, secret: string): string {
@@ -37,8 +37,8 @@ function signatureOf({ receiver }: Registered, n: number, secret: string): strin
 
 test(row('DEC-344'), async () => {
   const before_s = Math.floor(Date.now() / 1000);
-  const registered = await register(world, { answering: answering(500) });
-  const { event } = await endedCall(world);
+  const registered = await register(fixture, { answering: answering(500) });
+  const { event } = await completeCall(fixture);
   await untilReceived(registered.receiver, 1);
   await settleTries(registered, 1);
   await untilReceived(registered.receiver, 2);
@@ -57,10 +57,10 @@ test(row('DEC-344'), async () => {
 });
 
 test(row('DEC-345'), async () => {
-  const registered = await register(world);
+  const registered = await register(fixture);
   const secrets = [registered.secret];
   for (const live of [1, 2, 3]) {
-    await endedCall(world);
+    await completeCall(fixture);
     await untilReceived(registered.receiver, live);
     const signatures = headersOf(registered.receiver, live - 1)['webhook-signature']?.split(' ');
     const expected = secrets.map((secret) => signatureOf(registered, live - 1, secret));
@@ -68,17 +68,17 @@ test(row('DEC-345'), async () => {
     secrets.push((await rotate(registered.id)).body.webhook_secret);
   }
   // Secrets that have run out sign no more.
-  await world.owner`UPDATE webhook_secrets SET expires_at = now() - interval '1 second'
+  await fixture.owner`UPDATE webhook_secrets SET expires_at = now() - interval '1 second'
     WHERE endpoint_id = ${registered.id} AND expires_at IS NOT NULL`;
-  await endedCall(world);
+  await completeCall(fixture);
   await untilReceived(registered.receiver, 4);
   const newest = signatureOf(registered, 3, secrets.at(-1) ?? '');
   expect(headersOf(registered.receiver, 3)['webhook-signature']).toBe(newest);
 });
 
 test(row('DEC-346'), async () => {
-  const registered = await register(world, { answering: answering(500) });
-  await endedCall(world);
+  const registered = await register(fixture, { answering: answering(500) });
+  await completeCall(fixture);
   for (const tried of [1, 2, 3]) {
     await untilReceived(registered.receiver, tried);
     expect(headersOf(registered.receiver, tried - 1)['webhook-attempt']).toBe(String(tried));
@@ -87,18 +87,18 @@ test(row('DEC-346'), async () => {
 });
 
 test(row('DEC-347'), async () => {
-  const registered = await register(world);
+  const registered = await register(fixture);
   const { receiver } = registered;
   const verification = (n: number, secret: string) =>
     createHmac('sha256', secret)
       .update(receiver.received[n]?.body ?? '', 'utf8')
       .digest('hex');
-  await endedCall(world, { reason: 'Umlaut é 💊' });
+  await completeCall(fixture, { reason: 'Umlaut é 💊' });
   await untilReceived(receiver, 1);
   expect(registered.secret).toMatch(/^whsec_/);
   expect(headersOf(receiver, 0)['cobalt-verification']).toBe(verification(0, registered.secret));
   const newest: string = (await rotate(registered.id)).body.webhook_secret;
-  await endedCall(world);
+  await completeCall(fixture);
   await untilReceived(receiver, 2);
   expect(headersOf(receiver, 1)['cobalt-verification']).toBe(verification(1, newest));
 });

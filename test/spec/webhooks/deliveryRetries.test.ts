@@ -1,17 +1,17 @@
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { expectRefusal } from '../../api/support.ts';
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { expectApiError } from '../../api/support.ts';
 import { answering } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { endPauses, until } from '../../journeys/journey.ts';
-import { endedCall } from '../support/completedJobs.ts';
+import { completeCall } from '../support/completedJobs.ts';
 import { type Registered, register, untilReceived, untilStatus } from './receivers.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await sharedSandbox();
 });
-afterAll(() => world.close());
 
 const [second, minute, hour] = [1, 60, 3_600];
 /** How long after the try before it each try comes, in seconds; the first comes at once. */
@@ -24,7 +24,7 @@ type Delivery = { status: string; attempts: number; problem: string | null; stat
 /** Waits until a delivery has been tried so often; `gap_s` is how long after that try the next one may come. */
 async function afterTry(event_id: string, attempts: number): Promise<Delivery> {
   return until(`try ${attempts}`, async () => {
-    const [row] = await world.owner<Delivery[]>`
+    const [row] = await fixture.owner<Delivery[]>`
       SELECT delivery.status, attempts, problem, status_code,
              extract(epoch FROM ready_at - at)::float8 AS gap_s
         FROM deliveries AS delivery JOIN delivery_attempts ON delivery_id = delivery.id AND attempt = attempts
@@ -38,7 +38,7 @@ async function climb(event_id: string): Promise<number[]> {
   const gaps: number[] = [];
   for (let tried = 1; tried <= pauses_s.length; tried += 1) {
     gaps.push((await afterTry(event_id, tried)).gap_s);
-    await endPauses(world.owner);
+    await endPauses(fixture.owner);
   }
   await afterTry(event_id, pauses_s.length + 1);
   return gaps;
@@ -48,15 +48,15 @@ async function climb(event_id: string): Promise<number[]> {
 const moment_s = 2;
 
 const statusOf = async ({ id }: Registered): Promise<string> => {
-  const { body } = await world.api.call('GET', '/v1/webhook', { headers: { access_token: null } });
+  const { body } = await fixture.api.call('GET', '/v1/webhook', { headers: { access_token: null } });
   return body.webhook_urls.find((each: { id: string }) => each.id === id)?.status;
 };
 
-const resend = (event_id: string) => world.api.call('POST', `/v1/webhook-events/${event_id}/resend`);
+const resend = (event_id: string) => fixture.api.call('POST', `/v1/webhook-events/${event_id}/resend`);
 
 test(row('DEC-348'), async () => {
-  const { receiver } = await register(world, { answering: answering(503) });
-  const { event } = await endedCall(world);
+  const { receiver } = await register(fixture, { answering: answering(503) });
+  const { event } = await completeCall(fixture);
   await untilReceived(receiver, 1);
   const gaps = await climb(event.id);
   expect(gaps).toHaveLength(pauses_s.length);
@@ -68,12 +68,12 @@ test(row('DEC-348'), async () => {
 });
 
 test(row('DEC-349'), async () => {
-  await register(world, { answering: answering(503) });
+  await register(fixture, { answering: answering(503) });
   const factors: number[] = [];
   for (const chance of [0, 1 - Number.EPSILON]) {
     const random = vi.spyOn(Math, 'random').mockReturnValue(chance);
     onTestFinished(() => void random.mockRestore());
-    const gaps = await climb((await endedCall(world)).event.id);
+    const gaps = await climb((await completeCall(fixture)).event.id);
     for (const [n, gap_s] of gaps.entries()) {
       const plain_s = pauses_s[n] ?? 0;
       expect(gap_s).toBeGreaterThanOrEqual(plain_s * 0.8);
@@ -87,14 +87,14 @@ test(row('DEC-349'), async () => {
 });
 
 test(row('DEC-350'), async () => {
-  const { receiver } = await register(world);
+  const { receiver } = await register(fixture);
   for (const [status, header, asked_s] of [
     [429, () => '7200', 7_200],
     [503, () => '3600', 3_600],
     [503, () => new Date(Date.now() + 7_200_000).toUTCString(), 7_200],
   ] as const) {
     receiver.answer = (...call) => answering(status, { 'retry-after': header() })(...call);
-    const { gap_s } = await afterTry((await endedCall(world)).event.id, 1);
+    const { gap_s } = await afterTry((await completeCall(fixture)).event.id, 1);
     expect(gap_s).toBeGreaterThanOrEqual(asked_s - 10);
     expect(gap_s).toBeLessThanOrEqual(asked_s + moment_s);
   }
@@ -115,11 +115,11 @@ test(row('DEC-351'), async () => {
     return real(() => {}, 0);
   }) as typeof setTimeout);
   onTestFinished(() => void caught.mockRestore());
-  const { receiver } = await register(world, { answering: () => {} });
-  const { event } = await endedCall(world);
+  const { receiver } = await register(fixture, { answering: () => {} });
+  const { event } = await completeCall(fixture);
   await untilReceived(receiver, 1);
   expect(runOut).toHaveLength(1);
-  const tried = () => world.owner`SELECT FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
+  const tried = () => fixture.owner`SELECT FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
     WHERE event_id = ${event.id}`;
   expect(await tried()).toHaveLength(0);
   runOut[0]?.();
@@ -133,11 +133,11 @@ test(row('DEC-352'), async () => {
   const refused = [300, 304, 400, 401, 404, 409, 422, 429, 500, 502, 599];
   const statusOfEndpoint = new Map<string, number>();
   for (const status of [...taken, ...refused]) {
-    statusOfEndpoint.set((await register(world, { answering: answering(status) })).id, status);
+    statusOfEndpoint.set((await register(fixture, { answering: answering(status) })).id, status);
   }
-  const { event } = await endedCall(world);
+  const { event } = await completeCall(fixture);
   const deliveries = await until('every address to be tried', async () => {
-    const rows = await world.owner<{ endpoint_id: string; status: string }[]>`
+    const rows = await fixture.owner<{ endpoint_id: string; status: string }[]>`
       SELECT endpoint_id, status FROM deliveries WHERE event_id = ${event.id} AND attempts > 0`;
     return rows.length === statusOfEndpoint.size && rows;
   });
@@ -148,76 +148,76 @@ test(row('DEC-352'), async () => {
 });
 
 test(row('DEC-353'), async () => {
-  const gone = await register(world, { answering: answering(410) });
-  const healthy = await register(world);
-  await endedCall(world);
+  const gone = await register(fixture, { answering: answering(410) });
+  const healthy = await register(fixture);
+  await completeCall(fixture);
   await until('the endpoint to be disabled', async () => (await statusOf(gone)) === 'disabled');
-  const { event } = await endedCall(world);
-  await untilStatus(world, event.id, 'success');
+  const { event } = await completeCall(fixture);
+  await untilStatus(fixture, event.id, 'success');
   await untilReceived(healthy.receiver, 2);
   expect([gone.receiver.received.length, healthy.receiver.received.length]).toStrictEqual([1, 2]);
   expect(await statusOf(healthy)).toBe('enabled');
 });
 
 test(row('DEC-354'), async () => {
-  const failing = await register(world, { answering: answering(500) });
+  const failing = await register(fixture, { answering: answering(500) });
   const since = (age: string) =>
-    world.owner`UPDATE webhook_endpoints SET failing_since = now() - ${age}::text::interval WHERE id = ${failing.id}`;
-  const { event } = await endedCall(world);
+    fixture.owner`UPDATE webhook_endpoints SET failing_since = now() - ${age}::text::interval WHERE id = ${failing.id}`;
+  const { event } = await completeCall(fixture);
   await afterTry(event.id, 1);
   await since('4 days 23 hours 59 minutes');
-  await endPauses(world.owner);
+  await endPauses(fixture.owner);
   await afterTry(event.id, 2);
   expect(await statusOf(failing)).toBe('enabled');
   await since('5 days 1 second');
-  await endPauses(world.owner);
+  await endPauses(fixture.owner);
   await afterTry(event.id, 3);
   expect(await statusOf(failing)).toBe('disabled');
-  await endedCall(world);
+  await completeCall(fixture);
   expect(failing.receiver.received).toHaveLength(3);
 });
 
 test(row('DEC-355'), async () => {
-  const { receiver } = await register(world, { answering: answering(500) });
-  const { event } = await endedCall(world);
+  const { receiver } = await register(fixture, { answering: answering(500) });
+  const { event } = await completeCall(fixture);
   await climb(event.id);
-  expect((await untilStatus(world, event.id, 'failed')).delivery_status).toBe('failed');
-  const [delivery] = await world.owner`SELECT status, ready_at FROM deliveries WHERE event_id = ${event.id}`;
+  expect((await untilStatus(fixture, event.id, 'failed')).delivery_status).toBe('failed');
+  const [delivery] = await fixture.owner`SELECT status, ready_at FROM deliveries WHERE event_id = ${event.id}`;
   expect(delivery).toMatchObject({ status: 'failed', ready_at: null });
-  await endPauses(world.owner);
-  await afterTry((await endedCall(world)).event.id, 1);
+  await endPauses(fixture.owner);
+  await afterTry((await completeCall(fixture)).event.id, 1);
   expect(receiver.received.filter(({ headers }) => headers['webhook-id'] === event.id)).toHaveLength(10);
 });
 
 test(row('DEC-356'), async () => {
-  const { receiver } = await register(world, { answering: answering(500) });
-  const { event } = await endedCall(world);
+  const { receiver } = await register(fixture, { answering: answering(500) });
+  const { event } = await completeCall(fixture);
   await climb(event.id);
-  await untilStatus(world, event.id, 'failed');
+  await untilStatus(fixture, event.id, 'failed');
   receiver.answer = answering(200);
   const age = (age: string) =>
-    world.owner`UPDATE events SET created_at = now() - ${age}::text::interval WHERE id = ${event.id}`;
+    fixture.owner`UPDATE events SET created_at = now() - ${age}::text::interval WHERE id = ${event.id}`;
   await age('29 days 23 hours 59 minutes');
-  const answer = await resend(event.id);
-  expect([answer.status, answer.body.deliveries]).toStrictEqual([200, 1]);
-  await untilStatus(world, event.id, 'success');
+  const response = await resend(event.id);
+  expect([response.status, response.body.deliveries]).toStrictEqual([200, 1]);
+  await untilStatus(fixture, event.id, 'success');
   expect(receiver.received.at(-1)?.headers['webhook-id']).toBe(event.id);
   const before = receiver.received.length;
   await age('30 days 1 minute');
-  expectRefusal(await resend(event.id), 404, `Event with ID '${event.id}' not found.`);
+  expectApiError(await resend(event.id), 404, `Event with ID '${event.id}' not found.`);
   expect(receiver.received).toHaveLength(before);
 });
 
 test(row('DEC-357'), async () => {
-  const { receiver } = await register(world, { answering: answering(500) });
-  const first = (await endedCall(world)).event;
+  const { receiver } = await register(fixture, { answering: answering(500) });
+  const first = (await completeCall(fixture)).event;
   await afterTry(first.id, 1);
-  await world.owner`UPDATE deliveries SET ready_at = now() + interval '1 hour' WHERE event_id = ${first.id}`;
+  await fixture.owner`UPDATE deliveries SET ready_at = now() + interval '1 hour' WHERE event_id = ${first.id}`;
   receiver.answer = answering(200);
-  const second_event = (await endedCall(world)).event;
-  await untilStatus(world, second_event.id, 'success');
-  await endPauses(world.owner);
-  await untilStatus(world, first.id, 'success');
+  const second_event = (await completeCall(fixture)).event;
+  await untilStatus(fixture, second_event.id, 'success');
+  await endPauses(fixture.owner);
+  await untilStatus(fixture, first.id, 'success');
   // Taken in the order in which they arrived for good, the later job's comes first; `created` sets that right.
   const taken = receiver.received.slice(1).map(({ body }) => JSON.parse(body));
   expect(taken.map(({ id }) => id)).toStrictEqual([second_event.id, first.id]);
@@ -226,6 +226,6 @@ test(row('DEC-357'), async () => {
   // A job has one event that ends it, so nothing of one job can overtake anything else of it.
   for (const { job_id } of [first, second_event]) {
     expect(new Set(taken.filter((call) => call.job_id === job_id).map(({ id }) => id)).size).toBe(1);
-    expect(await world.owner`SELECT FROM events WHERE job_id = ${Number(job_id)}`).toHaveLength(1);
+    expect(await fixture.owner`SELECT FROM events WHERE job_id = ${Number(job_id)}`).toHaveLength(1);
   }
 });

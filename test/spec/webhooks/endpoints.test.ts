@@ -1,21 +1,21 @@
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { expectRefusal, newClient, type OtherClient } from '../../api/support.ts';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { expectApiError, newClient, type OtherClient } from '../../api/support.ts';
 import type { Receiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { endedCall, refusedWrites } from '../support/completedJobs.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
+import { completeCall, rejectedWrites } from '../support/completedJobs.ts';
 import { headersOf, register, removeWebhook, untilReceived, untilStatus } from './receivers.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 /** A client that has registered nothing yet and has no access token. */
 let client: OtherClient;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await sharedSandbox();
 });
-afterAll(() => world.close());
 beforeEach(async () => {
-  client = await newClient(world);
+  client = await newClient(fixture);
 });
 
 const headers = { access_token: null };
@@ -37,20 +37,20 @@ function verifies(receiver: Receiver, n: number, secret: string): boolean {
 }
 
 test(row('DEC-327'), async () => {
-  const answer = await post({ webhook_url: url(1) });
-  expect(answer.status).toBe(200);
+  const response = await post({ webhook_url: url(1) });
+  expect(response.status).toBe(200);
   expect((await list()).webhook_urls).toHaveLength(1);
   const wrong = { ...headers, client_secret: 'cs_test_wrong' };
   const refused = await client.api.call('POST', '/v1/webhook', { body: { webhook_url: url(2) }, headers: wrong });
-  expectRefusal(refused, 401, 'Invalid client credentials.');
+  expectApiError(refused, 401, 'Invalid client credentials.');
 });
 
 test(row('DEC-328'), async () => {
   for (const absent of [{}, { webhook_url: null }, { webhook_url: '' }]) {
-    expectRefusal(await post(absent), 400, 'Missing required field: webhook_url', 'webhook_url');
+    expectApiError(await post(absent), 400, 'Missing required field: webhook_url', 'webhook_url');
   }
   for (const event_types of [['no.such.event'], [], 'login_required', [5]]) {
-    expectRefusal(await post({ webhook_url: url(1), event_types }), 400, /^event_types/, 'event_types');
+    expectApiError(await post({ webhook_url: url(1), event_types }), 400, /^event_types/, 'event_types');
   }
   expect((await list()).webhook_urls).toStrictEqual([]);
   expect((await post({ webhook_url: url(1) })).status).toBe(200);
@@ -90,9 +90,9 @@ test(row('DEC-330'), async () => {
 });
 
 test(row('DEC-331'), async () => {
-  const [first, second] = [await register(world), await register(world)];
+  const [first, second] = [await register(fixture), await register(fixture)];
   expect(first.secret).not.toBe(second.secret);
-  await endedCall(world);
+  await completeCall(fixture);
   await untilReceived(first.receiver, 1);
   await untilReceived(second.receiver, 1);
   expect([verifies(first.receiver, 0, first.secret), verifies(first.receiver, 0, second.secret)]).toStrictEqual([
@@ -117,33 +117,33 @@ test(row('DEC-332'), async () => {
 test(row('DEC-333'), async () => {
   const [first, second] = [(await post({ webhook_url: url(1) })).body, (await post({ webhook_url: url(2) })).body];
   expect((await list()).webhook_secret_key).toBe(first.webhook_secret);
-  await world.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${first.webhook_id}`;
+  await fixture.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${first.webhook_id}`;
   expect((await list()).webhook_secret_key).toBe(second.webhook_secret);
   await removeWebhook(client.api, second.webhook_id);
   expect((await list()).webhook_secret_key).toBeNull();
 });
 
 test(row('DEC-334'), async () => {
-  const kept = await register(world);
-  const removed = await register(world);
-  expect((await removeWebhook(world.api, removed.id)).status).toBe(200);
-  const { body } = await world.api.call('GET', '/v1/webhook', { headers });
+  const kept = await register(fixture);
+  const removed = await register(fixture);
+  expect((await removeWebhook(fixture.api, removed.id)).status).toBe(200);
+  const { body } = await fixture.api.call('GET', '/v1/webhook', { headers });
   expect(body.webhook_urls.map(({ id }: { id: string }) => id)).toStrictEqual([kept.id]);
-  const { event } = await endedCall(world);
-  await untilStatus(world, event.id, 'success');
+  const { event } = await completeCall(fixture);
+  await untilStatus(fixture, event.id, 'success');
   expect([kept.receiver.received.length, removed.receiver.received.length]).toStrictEqual([1, 0]);
-  expectRefusal(await removeWebhook(world.api, removed.id), 404, `Webhook with ID '${removed.id}' not found.`);
+  expectApiError(await removeWebhook(fixture.api, removed.id), 404, `Webhook with ID '${removed.id}' not found.`);
 });
 
 test(row('DEC-335'), async () => {
-  const [first, second] = [await register(world), await register(world)];
-  const oldest = (await rotate(undefined, world.api)).body;
-  const named = (await rotate(second.id, world.api)).body;
+  const [first, second] = [await register(fixture), await register(fixture)];
+  const oldest = (await rotate(undefined, fixture.api)).body;
+  const named = (await rotate(second.id, fixture.api)).body;
   expect([oldest.webhook_id, named.webhook_id]).toStrictEqual([first.id, second.id]);
   const secrets: string[] = [first.secret, second.secret, oldest.webhook_secret, named.webhook_secret];
   for (const secret of secrets) expect(secret).toMatch(secret_form);
   expect(new Set(secrets).size).toBe(4);
-  await endedCall(world);
+  await completeCall(fixture);
   await untilReceived(first.receiver, 1);
   await untilReceived(second.receiver, 1);
   expect(verifies(first.receiver, 0, oldest.webhook_secret)).toBe(true);
@@ -151,12 +151,12 @@ test(row('DEC-335'), async () => {
 });
 
 test(row('DEC-336'), async () => {
-  const { receiver, id, secret: old } = await register(world);
-  const { webhook_secret: fresh } = (await rotate(id, world.api)).body;
-  const age = (age: string) => world.owner`
+  const { receiver, id, secret: old } = await register(fixture);
+  const { webhook_secret: fresh } = (await rotate(id, fixture.api)).body;
+  const age = (age: string) => fixture.owner`
     UPDATE webhook_secrets SET expires_at = expires_at - ${age}::text::interval WHERE endpoint_id = ${id}`;
   const signedWith = async (n: number) => {
-    await endedCall(world);
+    await completeCall(fixture);
     await untilReceived(receiver, n + 1);
     return { old: verifies(receiver, n, old), fresh: verifies(receiver, n, fresh) };
   };
@@ -168,15 +168,15 @@ test(row('DEC-336'), async () => {
 });
 
 test(row('DEC-337'), async () => {
-  const all = await register(world);
-  const created = await register(world, { event_types: ['telephone_encounter.created'] });
-  const failures = await register(world, { event_types: ['telephone_encounter.failed', 'document.upload_failed'] });
-  const disabled = await register(world);
-  await world.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${disabled.id}`;
-  const foreign = await register(world, { api: client.api });
-  const ends = [await endedCall(world), await refusedWrites['telephone_encounter.failed'](world)];
-  ends.push(await refusedWrites['document.upload_failed'](world));
-  for (const { event } of ends) await untilStatus(world, event.id, 'success');
+  const all = await register(fixture);
+  const created = await register(fixture, { event_types: ['telephone_encounter.created'] });
+  const failures = await register(fixture, { event_types: ['telephone_encounter.failed', 'document.upload_failed'] });
+  const disabled = await register(fixture);
+  await fixture.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${disabled.id}`;
+  const foreign = await register(fixture, { api: client.api });
+  const ends = [await completeCall(fixture), await rejectedWrites['telephone_encounter.failed'](fixture)];
+  ends.push(await rejectedWrites['document.upload_failed'](fixture));
+  for (const { event } of ends) await untilStatus(fixture, event.id, 'success');
   const typesOf = ({ receiver }: { receiver: Receiver }) =>
     receiver.received.map(({ body }) => JSON.parse(body).type).sort();
   expect(typesOf(all)).toStrictEqual([

@@ -1,35 +1,42 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiOf } from '../../api/support.ts';
-import type { Answer } from '../../harness/api.ts';
+import type { ApiResponse } from '../../harness/api.ts';
 import { type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { until } from '../../journeys/journey.ts';
-import { type Ended, ended, endedBooking, endedCall, endedUpload, refusedWrites } from '../support/completedJobs.ts';
+import {
+  type Completed,
+  complete,
+  completeBooking,
+  completeCall,
+  completeUpload,
+  rejectedWrites,
+} from '../support/completedJobs.ts';
 import { registerUrl, untilReceived } from './receivers.ts';
 
-type Envelope = Record<string, Answer['body']>;
+type Envelope = Record<string, ApiResponse['body']>;
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let receiver: Receiver;
 let registered_at: number;
 /** What was asked for, by the kind of its event; and every call that came of it. */
-const occasions: Record<string, Ended> = {};
+const occasions: Record<string, Completed> = {};
 let calls: Envelope[];
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await startSandbox({ small: true });
   receiver = await startReceiver();
-  await registerUrl(world.api, receiver.url);
+  await registerUrl(fixture.api, receiver.url);
   registered_at = Date.now();
-  const created = await endedCall(world, { reason: 'Cough' });
+  const created = await completeCall(fixture, { reason: 'Cough' });
   const action = { emr_appointment_id: created.event.data.emr_encounter_id, text: 'Called back.' };
-  const search = { search_by: 'mrn', mrn: world.sandbox.example.patient_mrn };
+  const search = { search_by: 'mrn', mrn: fixture.sandbox.example.patient_mrn };
   occasions['telephone_encounter.created'] = created;
-  occasions['telephone_encounter_action.created'] = await ended(world, '/v1/telephone-encounters/actions', action);
-  occasions['appointment.created'] = await endedBooking(world);
-  occasions['document.uploaded'] = await endedUpload(world);
-  occasions['patient.live_fetch_completed'] = await ended(world, '/v1/patients/fetch', search);
-  for (const [type, refuse] of Object.entries(refusedWrites)) occasions[type] = await refuse(world);
+  occasions['telephone_encounter_action.created'] = await complete(fixture, '/v1/telephone-encounters/actions', action);
+  occasions['appointment.created'] = await completeBooking(fixture);
+  occasions['document.uploaded'] = await completeUpload(fixture);
+  occasions['patient.live_fetch_completed'] = await complete(fixture, '/v1/patients/fetch', search);
+  for (const [type, refuse] of Object.entries(rejectedWrites)) occasions[type] = await refuse(fixture);
   // Refusing an action takes a second call to refuse it on.
   await untilReceived(receiver, Object.keys(occasions).length + 1);
   await loseLink();
@@ -37,16 +44,16 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await receiver.close();
-  await world.close();
+  await fixture.close();
 });
 
 /** The link expires, which is told, and is renewed. */
 async function loseLink(): Promise<void> {
-  await world.api.control('POST', '/control/sessions/expire', { mode: 'link' });
-  await world.api.callIn({ patient_mrn: 'LK100050' });
-  await until('the account to need a person', async () => (await world.api.call('GET', '/v1/staff')).status === 403);
+  await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
+  await fixture.api.callIn({ patient_mrn: 'LK100050' });
+  await until('the account to need a person', async () => (await fixture.api.call('GET', '/v1/staff')).status === 403);
   await untilReceived(receiver, Object.keys(occasions).length + 2);
-  await world.api.link({ access_token: world.sandbox.access_token });
+  await fixture.api.link({ access_token: fixture.sandbox.access_token });
 }
 
 const callOf = (type: string): Envelope => {
@@ -101,15 +108,15 @@ test(row('EVT-05'), () => {
 });
 
 test(row('EVT-06'), async () => {
-  const colleague = await world.api.link({ user_id: 'colleague', staff: 1 });
+  const colleague = await fixture.api.link({ user_id: 'colleague', staff: 1 });
   const own = async (access_token: string) =>
-    (await world.api.call('GET', '/v1/settings', { headers: { access_token } })).body.data.access_token_reference_id;
-  const [mine, theirs] = [await own(world.sandbox.access_token), await own(colleague)];
+    (await fixture.api.call('GET', '/v1/settings', { headers: { access_token } })).body.data.access_token_reference_id;
+  const [mine, theirs] = [await own(fixture.sandbox.access_token), await own(colleague)];
   expect([typeof mine, typeof theirs, mine === theirs]).toStrictEqual(['string', 'string', false]);
   for (const call of calls.filter(({ type }) => !type.startsWith('document.'))) {
     expect(call.access_token_reference_id).toBe(mine);
   }
-  const api = apiOf(world, { access_token: colleague });
+  const api = apiOf(fixture, { access_token: colleague });
   const { id } = await api.untilEvent((await api.callIn()).body.job_id);
   const sent = await until('the call of the colleague’s event', async () =>
     receiver.received.map(({ body }) => JSON.parse(body)).find((call) => call.id === id),
@@ -121,9 +128,9 @@ test(row('EVT-07'), () => {
   for (const { data } of calls) {
     expect([typeof data, Array.isArray(data), data === null]).toStrictEqual(['object', false, false]);
   }
-  const { accepted } = occasions['telephone_encounter.created'] as Ended;
+  const { accepted } = occasions['telephone_encounter.created'] as Completed;
   expect(callOf('telephone_encounter.created').data.telephone_encounter_id).toBe(accepted.telephone_encounter_id);
-  expect(callOf('login_required').data.user_id).toBe(world.sandbox.user_id);
+  expect(callOf('login_required').data.user_id).toBe(fixture.sandbox.user_id);
 });
 
 test(row('EVT-08'), () => {

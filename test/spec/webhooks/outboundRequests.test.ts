@@ -1,22 +1,22 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { expectRefusal, startProduction } from '../../api/support.ts';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expectApiError, startProduction } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
 import { answering, type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { until } from '../../journeys/journey.ts';
-import { endedCall } from '../support/completedJobs.ts';
+import { completeCall } from '../support/completedJobs.ts';
 import { register, registerUrl, removeWebhook, untilReceived, untilStatus } from './receivers.ts';
-import { answerNames } from './stubDns.ts';
+import { stubDns } from './stubDns.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox({ env: { OUTBOUND_ALLOW: 'allowed.example,10.1.2.3:8443' } });
+  fixture = await sharedSandbox();
 });
-afterAll(() => world.close());
 
 const ask = (api: Api, webhook_url: string) =>
   api.call('POST', '/v1/webhook', { body: { webhook_url }, headers: { access_token: null } });
@@ -25,22 +25,22 @@ const must_use_https = 'webhook_url must use https.';
 const is_private = 'webhook_url points to a private or local address.';
 
 async function expectRefusedUrl(api: Api, webhook_url: string, message: string): Promise<void> {
-  expectRefusal(await ask(api, webhook_url), 400, message, 'webhook_url');
+  expectApiError(await ask(api, webhook_url), 400, message, 'webhook_url');
   const { body } = await api.call('GET', '/v1/webhook', { headers: { access_token: null } });
   expect(body.webhook_urls.map(({ url }: { url: string }) => url)).not.toContain(webhook_url);
 }
 
 /** Registers an address for as long as the test lasts. */
 async function registerFor(url: string): Promise<string> {
-  const { id } = await registerUrl(world.api, url);
-  onTestFinished(async () => void (await removeWebhook(world.api, id)));
+  const { id } = await registerUrl(fixture.api, url);
+  onTestFinished(async () => void (await removeWebhook(fixture.api, id)));
   return id;
 }
 
 /** What came of the first try of each delivery of an event, by endpoint. */
 async function firstTries(event_id: string, count: number): Promise<Map<string, string | null>> {
   const rows = await until('every delivery to be tried', async () => {
-    const found = await world.owner<{ endpoint_id: string; problem: string | null }[]>`
+    const found = await fixture.owner<{ endpoint_id: string; problem: string | null }[]>`
       SELECT endpoint_id, problem FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
        WHERE event_id = ${event_id} AND attempt = 1`;
     return found.length === count && found;
@@ -54,52 +54,52 @@ test(row('DEC-338'), async () => {
   const production = await startProduction();
   onTestFinished(production.close);
   for (const url of ['http://app.example.org/hook', 'ftp://app.example.org/hook', 'http://93.184.216.34/']) {
-    await expectRefusedUrl(world.api, url, must_use_https);
+    await expectRefusedUrl(fixture.api, url, must_use_https);
     await expectRefusedUrl(production.api, url, must_use_https);
   }
   for (const url of ['http://127.0.0.1:9/', 'http://localhost:9/']) {
     await expectRefusedUrl(production.api, url, must_use_https);
   }
-  for (const api of [world.api, production.api]) {
-    const answer = await ask(api, 'https://app.example.org/hook');
-    expect([answer.status, answer.body.webhook_url]).toStrictEqual([200, 'https://app.example.org/hook']);
-    await removeWebhook(api, answer.body.webhook_id);
+  for (const api of [fixture.api, production.api]) {
+    const response = await ask(api, 'https://app.example.org/hook');
+    expect([response.status, response.body.webhook_url]).toStrictEqual([200, 'https://app.example.org/hook']);
+    await removeWebhook(api, response.body.webhook_id);
   }
 });
 
 test(row('DEC-339'), async () => {
-  const { receiver } = await register(world);
+  const { receiver } = await register(fixture);
   const named = await startReceiver();
   onTestFinished(named.close);
   await registerFor(`http://localhost:${portOf(named)}/hook`);
   await registerFor('http://[::1]:9/hook');
-  await endedCall(world);
+  await completeCall(fixture);
   await untilReceived(receiver, 1);
   // Localhost may mean ::1 first, where nobody listens: what counts is that this machine is called at all.
   await until('localhost to be called', async () => named.received.length > 0);
   for (const url of ['http://10.0.0.1/', 'http://app.example.org/', 'http://169.254.169.254/']) {
-    await expectRefusedUrl(world.api, url, must_use_https);
+    await expectRefusedUrl(fixture.api, url, must_use_https);
   }
 });
 
 test(row('DEC-340'), async () => {
   const receiver = await startReceiver();
   onTestFinished(receiver.close);
-  const asked = answerNames({ 'allowed.example': [['127.0.0.1']], 'other.example': [['127.0.0.1']] });
+  const asked = stubDns({ 'allowed.example': [['127.0.0.1']], 'other.example': [['127.0.0.1']] });
   await registerFor(`http://allowed.example:${portOf(receiver)}/hook`);
   const other = await registerFor(`https://other.example:${portOf(receiver)}/hook`);
-  const listed = await ask(world.api, 'https://10.1.2.3:8443/hook');
+  const listed = await ask(fixture.api, 'https://10.1.2.3:8443/hook');
   expect(listed.status).toBe(200);
-  await removeWebhook(world.api, listed.body.webhook_id);
-  const { event } = await endedCall(world);
+  await removeWebhook(fixture.api, listed.body.webhook_id);
+  const { event } = await completeCall(fixture);
   await untilReceived(receiver, 1);
   expect(asked).toContain('allowed.example');
   const tries = await firstTries(event.id, 2);
   expect(tries.get(other)).toMatch(/private or local address/);
   // Listed with a port: another one is another host. What is not listed stays refused.
-  await expectRefusedUrl(world.api, 'https://10.1.2.3/hook', is_private);
-  await expectRefusedUrl(world.api, 'https://10.1.2.4:8443/hook', is_private);
-  await expectRefusedUrl(world.api, 'http://other.example/hook', must_use_https);
+  await expectRefusedUrl(fixture.api, 'https://10.1.2.3/hook', is_private);
+  await expectRefusedUrl(fixture.api, 'https://10.1.2.4:8443/hook', is_private);
+  await expectRefusedUrl(fixture.api, 'http://other.example/hook', must_use_https);
 });
 
 test(row('DEC-341'), async () => {
@@ -114,9 +114,9 @@ test(row('DEC-341'), async () => {
   await once(second, 'listening');
   onTestFinished(async () => void second.close());
   const name = 'rebound.localhost';
-  const asked = answerNames({ [name]: [['127.0.0.1'], ['127.0.0.2']] });
+  const asked = stubDns({ [name]: [['127.0.0.1'], ['127.0.0.2']] });
   await registerFor(`http://${name}:${portOf(first)}/hook`);
-  await endedCall(world);
+  await completeCall(fixture);
   await untilReceived(first, 1);
   expect(asked).toStrictEqual([name]);
   expect(second_called).toBe(0);
@@ -147,10 +147,10 @@ test(row('DEC-342'), async () => {
   onTestFinished(async () => void listener.close());
   const port = Object(listener.address()).port;
   const names = addresses.map((_, n) => `inside-${n}.example.org`);
-  answerNames(Object.fromEntries(names.map((name, n) => [name, [['93.184.216.34', addresses[n] ?? '']]])));
+  stubDns(Object.fromEntries(names.map((name, n) => [name, [['93.184.216.34', addresses[n] ?? '']]])));
   const ids: string[] = [];
   for (const name of names) ids.push(await registerFor(`https://${name}:${port}/hook`));
-  const { event } = await endedCall(world);
+  const { event } = await completeCall(fixture);
   const tries = await firstTries(event.id, ids.length);
   for (const [n, id] of ids.entries()) expect(tries.get(id), addresses[n]).toMatch(/private or local address/);
   expect(connected).toBe(0);
@@ -159,12 +159,12 @@ test(row('DEC-342'), async () => {
 test(row('DEC-343'), async () => {
   const elsewhere = await startReceiver();
   onTestFinished(elsewhere.close);
-  const { receiver, id } = await register(world);
+  const { receiver, id } = await register(fixture);
   for (const status of [301, 302, 303, 307, 308]) {
     receiver.answer = answering(status, { location: elsewhere.url });
-    const { event } = await endedCall(world);
+    const { event } = await completeCall(fixture);
     expect((await firstTries(event.id, 1)).get(id)).toContain(String(status));
-    await untilStatus(world, event.id, 'pending');
+    await untilStatus(fixture, event.id, 'pending');
   }
   const first_tries = receiver.received.filter(({ headers }) => headers['webhook-attempt'] === '1');
   expect([first_tries.length, elsewhere.received.length]).toStrictEqual([5, 0]);
