@@ -1,36 +1,33 @@
 import { beforeAll, expect, test } from 'vitest';
 import { apiOf, expectApiError } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
-import { linkPlainEmr } from '../../harness/plainEmr.ts';
+import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { openChart, until } from '../../journeys/journey.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { fetchLive } from '../support/fetchLive.ts';
-import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
 let fixture: TestSandbox;
-/** An account of an EMR that is not the restricted one, with its lists but without its charts. */
-let plain: Api;
-let plain_patient: string;
+/** An account of an EMR that does not support the restricted features, and a patient there. */
+let fhir: Api;
+let fhir_mrn: string;
+let fhir_patient_id: string;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  await pauseSyncs(fixture, 'list_claims');
-  plain = await linkPlainEmr(fixture, { synced: false });
-  plain_patient = await until('the first sync', async () => {
-    return (await plain.call('GET', '/v1/patients')).body.patients[0]?.id;
-  });
+  ({ api: fhir, mrn: fhir_mrn } = await fhirAccount(fixture));
+  fhir_patient_id = (await fhir.call('GET', `/v1/patients?mrn=${fhir_mrn}`)).body.patients[0].id;
 });
 
-let made = 0;
+let people = 0;
 const newPerson = (more: object = {}) => {
-  made += 1;
-  return { first_name: 'Nova', last_name: `Restricted${made}`, dob: '1990-01-31', sex: 'female', ...more };
+  people += 1;
+  return { first_name: 'Nova', last_name: `Restricted${people}`, dob: '1990-01-31', sex: 'female', ...more };
 };
-const nobody = 'f'.repeat(32);
-/** What the specification marks [R], on a new patient and on an active one. */
+const unknown_id = 'f'.repeat(32);
+/** The fields that the specification marks [R]: of a new patient, and of an active one. */
 const on_create = {
   responsible_party: 'spouse',
   responsible_party_first_name: 'Pat',
@@ -46,23 +43,23 @@ const on_create = {
   self_pay: true,
   default_facility_id: '11',
 };
-const by_id = { insurance_provider_id: nobody, referring_provider_id: nobody, pcp_id: nobody };
+const by_id = { insurance_provider_id: unknown_id, referring_provider_id: unknown_id, pcp_id: unknown_id };
 const on_update = {
   save_previous_address: false,
   referring_provider_first_name: 'A',
   referring_provider_last_name: 'B',
-  referring_provider_id: nobody,
+  referring_provider_id: unknown_id,
   pcp_first_name: 'A',
   pcp_last_name: 'B',
-  pcp_id: nobody,
+  pcp_id: unknown_id,
   referred_to_provider_id: '501',
 };
 const create = (api: Api, more: object) => api.call('POST', '/v1/patients', { body: newPerson(more) });
-const update = (body: object) => plain.call('PATCH', `/v1/patients/${plain_patient}`, { body });
-async function expectFieldsRefused(): Promise<void> {
+const update = (body: object) => fhir.call('PATCH', `/v1/patients/${fhir_patient_id}`, { body });
+async function expectFieldsRejected(): Promise<void> {
   const before = await countAcceptedWork(fixture);
   for (const [field, value] of Object.entries({ ...on_create, ...by_id })) {
-    const response = await create(plain, { [field]: value });
+    const response = await create(fhir, { [field]: value });
     expectApiError(response, 400, `Field '${field}' is only supported for Larkspur EMR.`, field);
   }
   for (const [field, value] of Object.entries(on_update)) {
@@ -85,26 +82,38 @@ test(row('GEN-01'), async () => {
     defaultFacilityId: '11',
   });
   expect([chart.responsiblePartyCode, chart.ethnicityCode]).toStrictEqual(['2', 'H']);
-  await expectFieldsRefused();
+  await expectFieldsRejected();
   expect((await fixture.api.callIn()).status).toBe(200);
-  expectApiError(await plain.callIn(), 400, /only supported for Larkspur EMR\.$/);
+  expectApiError(await fhir.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
   const change = { body: { group_id: 'G1' } };
   const path = `/v1/patients/${mrn}/insurances/85001`;
   expect((await fixture.api.call('PATCH', path, change)).status).toBe(200);
-  expectApiError(await plain.call('PATCH', path, change), 400, /only supported for Larkspur EMR\.$/);
+  const fhir_path = `/v1/patients/${fhir_mrn}/insurances/cov-1`;
+  expectApiError(await fhir.call('PATCH', fhir_path, change), 400, 'This EMR does not offer insurance updates.');
   const own = (await fetchLive(fixture.api, { search_by: 'mrn', mrn })).data;
   expect(own).toMatchObject({ patient_balance: 42.5, alerts: { global_alerts: expect.any(Array) } });
-  const { data } = await fetchLive(plain, { search_by: 'mrn', mrn });
-  expect(data).toMatchObject({ mrn, guarantors: [], alerts: null, patient_balance: null, account_balance: null });
+  const { data } = await fetchLive(fhir, { search_by: 'mrn', mrn: fhir_mrn });
+  const empty = { guarantors: [], alerts: null, patient_balance: null, account_balance: null };
+  expect(data).toMatchObject({ mrn: fhir_mrn, ...empty });
 });
 
 test(row('DEC-048'), async () => {
-  await expectFieldsRefused();
-  const body = { search_by: 'mrn', mrn: 'x', include: ['insurances'] };
-  const fetched = await plain.call('POST', '/v1/patients/fetch', { body });
-  expectApiError(fetched, 400, "Field 'include' is only supported for Larkspur EMR.", 'include');
-  expect((await create(plain, { responsible_party: 'self' })).status).toBe(200);
-  expect((await update({ email: 'x@example.org' })).status).toBe(200);
+  await expectFieldsRejected();
+  const search = { search_by: 'mrn', mrn: fhir_mrn };
+  for (const body of [
+    { ...search, include: 'insurances' },
+    { ...search, include: ['insurances'] },
+  ]) {
+    const fetched = await fhir.call('POST', '/v1/patients/fetch', { body });
+    expectApiError(fetched, 400, "Field 'include' is only supported for Larkspur EMR.", 'include');
+  }
+  // The other fields are accepted and saved.
+  const names = { pcp_first_name: 'Other', pcp_last_name: 'Doctor', insurance_name: 'Mock Mutual' };
+  const created = await create(fhir, { responsible_party: 'self', ...names });
+  expect(created.status, JSON.stringify(created.body)).toBe(200);
+  expect((await fhir.untilEvent(created.body.job_id)).event_type).toBe('patient.created');
+  const updated = await update({ email: 'x@example.org' });
+  expect((await fhir.untilEvent(updated.body.job_id)).event_type).toBe('patient.updated');
 });
 
 test(row('GEN-02'), async () => {

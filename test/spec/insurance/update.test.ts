@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { linkPlainEmr } from '../../harness/plainEmr.ts';
+import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
@@ -8,12 +8,12 @@ import { type Charts, type Fields, anotherPatient as next, openCharts, type Row 
 
 let fixture: TestSandbox;
 let charts: Charts;
-let plain: Charts;
+let fhir: Charts;
 let companies: Row[];
 beforeAll(async () => {
   fixture = await sharedSandbox();
   charts = openCharts(fixture);
-  plain = openCharts(fixture, await linkPlainEmr(fixture));
+  fhir = openCharts(fixture, (await fhirAccount(fixture)).api);
   companies = (await fixture.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
@@ -48,8 +48,8 @@ const codes = ['01', '02', '32', '33', '17', '20', '53', '25', '19'];
 test(row('INU-01'), async () => {
   const { mrn, id } = await insured();
   expect((await charts.changed(mrn, id, { member_id: 'HERE' })).row.subscriberNumber).toBe('HERE');
-  await charts.rejects(400, 'Insurance updates are only supported for Larkspur EMR.', [
-    () => plain.change(mrn, id, { member_id: 'ELSEWHERE' }),
+  await charts.rejects(400, 'This EMR does not offer insurance updates.', [
+    () => fhir.change('MB100001', 'cov-1', { member_id: 'ELSEWHERE' }),
   ]);
   expect((await charts.insurance(id)).subscriberNumber).toBe('HERE');
 });

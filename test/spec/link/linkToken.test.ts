@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LinkSteps, linkSteps } from '../../api/linkSteps.ts';
 import { expectApiError, newClient, type OtherClient } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
-import { addPlainEmr } from '../../harness/plainEmr.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
@@ -130,8 +129,7 @@ test(row('LNK-06'), async () => {
 });
 
 test(row('LNK-07'), async () => {
-  // An EMR whose instances lie below a path, unlike Larkspur's.
-  addPlainEmr(fixture, { refuseAddress: (url) => (url.pathname === '/' ? 'must name a path.' : undefined) });
+  // A FHIR server may be below a path; a Larkspur practice is not.
   const bare = 'https://emr.example.org';
   const deep = 'https://emr.example.org/practice/r4';
   const at = (emr_name: string, emr_instance_domain: string) => create(inNew({ emr_name, emr_instance_domain }));
@@ -142,8 +140,9 @@ test(row('LNK-07'), async () => {
     'emr_instance_domain must be the address of the practice without a path.',
     field,
   );
-  expect((await at('plain', deep)).status).toBe(200);
-  await expectNoToken(at('plain', bare), 'emr_instance_domain must name a path.', field);
+  expect((await at('fhir', deep)).status).toBe(200);
+  const message = 'emr_instance_domain must be the base address of the FHIR server.';
+  await expectNoToken(at('fhir', `${deep}?practice=1`), message, field);
 });
 
 test(row('LNK-09'), async () => {
@@ -217,9 +216,8 @@ test(row('DEC-077'), async () => {
 });
 
 test(row('DEC-078'), async () => {
-  addPlainEmr(fixture);
   const name = 'emr_name does not match the EMR of this organization.';
-  await expectNoToken(create(inOld({ emr_name: 'plain' })), name, 'emr_name');
+  await expectNoToken(create(inOld({ emr_name: 'fhir' })), name, 'emr_name');
   const place = 'emr_instance_domain does not match the EMR address of this organization.';
   for (const emr_instance_domain of ['https://elsewhere.example.org', 'http://127.0.0.1:1']) {
     await expectNoToken(create(inOld({ emr_instance_domain })), place, 'emr_instance_domain');

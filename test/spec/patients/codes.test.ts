@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { linkPlainEmr } from '../../harness/plainEmr.ts';
+import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
@@ -7,16 +7,16 @@ import { type Charts, openCharts, type Row } from './charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
-let plain: Charts;
+let fhir: Charts;
 beforeAll(async () => {
   fixture = await sharedSandbox();
   charts = openCharts(fixture);
-  plain = openCharts(fixture, await linkPlainEmr(fixture));
+  fhir = openCharts(fixture, (await fhirAccount(fixture)).api);
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const onlyRestricted = (field: string, value: unknown) =>
-  charts.rejects(400, `Field '${field}' is only supported for Larkspur EMR.`, [() => plain.create({ [field]: value })]);
+  charts.rejects(400, `Field '${field}' is only supported for Larkspur EMR.`, [() => fhir.create({ [field]: value })]);
 const rejectsValues = (field: string, values: unknown[]) =>
   charts.rejects(
     400,

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
-import { linkPlainEmr } from '../../harness/plainEmr.ts';
+import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { openChart, setFault } from '../../journeys/journey.ts';
 import { isoDay } from '../support/emrRecords.ts';
 import { fetchLive } from '../support/fetchLive.ts';
-import { pauseSyncs } from '../support/pauseSyncs.ts';
 
 type Body = ApiResponse['body'];
 
@@ -72,13 +71,12 @@ test(row('LFP-03'), async () => {
 });
 
 test(row('LFP-04'), async () => {
-  await pauseSyncs(fixture);
-  const plain = await linkPlainEmr(fixture, { synced: false });
-  const body = { search_by: 'mrn', mrn, include: 'insurances' };
-  const refused = await plain.call('POST', '/v1/patients/fetch', { body });
-  expectApiError(refused, 400, "Field 'include' is only supported for Larkspur EMR.", 'include');
-  const { event_type, data } = await fetchLive(plain, { search_by: 'mrn', mrn });
-  expect([event_type, data.mrn]).toStrictEqual(['patient.live_fetch_completed', mrn]);
+  const fhir = await fhirAccount(fixture);
+  const search = { search_by: 'mrn', mrn: fhir.mrn };
+  const response = await fhir.api.call('POST', '/v1/patients/fetch', { body: { ...search, include: 'insurances' } });
+  expectApiError(response, 400, "Field 'include' is only supported for Larkspur EMR.", 'include');
+  const { event_type, data } = await fetchLive(fhir.api, search);
+  expect([event_type, data.mrn]).toStrictEqual(['patient.live_fetch_completed', fhir.mrn]);
   expect(data).not.toHaveProperty('insurances');
   expect(whole).toHaveProperty('insurances');
 });

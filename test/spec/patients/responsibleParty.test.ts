@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { linkPlainEmr } from '../../harness/plainEmr.ts';
+import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
@@ -7,13 +7,13 @@ import { type Charted, type Charts, type Fields, openCharts, type Row } from './
 
 let fixture: TestSandbox;
 let charts: Charts;
-let plain: Charts;
+let fhir: Charts;
 /** One patient for each of the values, with an insurance and the chart that became of it. */
 let charted: Map<string, Charted>;
 beforeAll(async () => {
   fixture = await sharedSandbox();
   charts = openCharts(fixture);
-  plain = openCharts(fixture, await linkPlainEmr(fixture));
+  fhir = openCharts(fixture, (await fhirAccount(fixture)).api);
   const all = Object.keys(codes).map(async (responsible_party): Promise<[string, Charted]> => {
     const fields = responsible_party === 'self' ? {} : paid_for;
     return [responsible_party, await charts.created({ ...fields, responsible_party, insurance_name: 'Demo Medicare' })];
@@ -44,7 +44,7 @@ const rejectsValues = (field: string, values: unknown[]) =>
     values.map((value) => () => charts.create({ ...with_payer, [field]: value })),
   );
 const onlyRestricted = (fields: Fields, field: string) =>
-  charts.rejects(400, `Field '${field}' is only supported for Larkspur EMR.`, [() => plain.create(fields)]);
+  charts.rejects(400, `Field '${field}' is only supported for Larkspur EMR.`, [() => fhir.create(fields)]);
 /** The one guarantor of a patient's chart. */
 async function guarantorOf(chart: Row): Promise<Row> {
   const rows = await charts.guarantors(chart);
@@ -76,8 +76,8 @@ test(row('PAT-19'), async () => {
 
 test(row('PAT-20'), async () => {
   for (const responsible_party of others) await onlyRestricted({ responsible_party, ...paid_for }, 'responsible_party');
-  const { chart } = await plain.created({ responsible_party: 'self' });
-  expect(chart.responsiblePartyCode).toBe('1');
+  const self = await fhir.outcome(await fhir.create({ responsible_party: 'self' }));
+  expect(self.event_type).toBe('patient.created');
   expect(charted.get('spouse')?.chart.responsiblePartyCode).toBe('2');
 });
 

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { linkPlainEmr } from '../../harness/plainEmr.ts';
+import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
@@ -10,9 +10,9 @@ import { completePatient } from './completePatient.ts';
 let fixture: TestSandbox;
 let charts: Charts;
 let clinic: Chart;
-/** The same clinic through an EMR without what is restricted, and a patient there. */
-let plain: { charts: Charts; id: string };
-/** A patient with a chart, for what is refused. */
+/** A patient of an EMR that does not support the restricted fields. */
+let fhir: { charts: Charts; id: string };
+/** An active patient, for requests that are rejected. */
 let someone: Charted;
 const address = {
   address_street: '1 Old Street',
@@ -25,8 +25,9 @@ beforeAll(async () => {
   fixture = await sharedSandbox();
   charts = openCharts(fixture);
   clinic = await openChart(fixture.sandbox, fixture.api);
-  const elsewhere = openCharts(fixture, await linkPlainEmr(fixture));
-  plain = { charts: elsewhere, id: (await elsewhere.created()).id };
+  const account = await fhirAccount(fixture);
+  const [patient] = (await account.api.call('GET', `/v1/patients?mrn=${account.mrn}`)).body.patients;
+  fhir = { charts: openCharts(fixture, account.api), id: patient.id };
   someone = await charts.created({ ...address, phone: '518-555-0100', email: 'old@example.test' });
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
@@ -37,11 +38,11 @@ const refuses = (field: string, values: unknown[]) =>
     new RegExp(field),
     values.map((value) => () => charts.patch(someone.id, { [field]: value })),
   );
-/** These fields an EMR other than the restricted one does not take, whatever stands beside them. */
+/** Another EMR rejects each of these fields, also along with fields that it supports. */
 async function onlyRestricted(fields: Fields): Promise<void> {
   for (const [field, value] of Object.entries(fields)) {
     await charts.rejects(400, `Field '${field}' is only supported for Larkspur EMR.`, [
-      () => plain.charts.patch(plain.id, { email: 'x@example.test', [field]: value }),
+      () => fhir.charts.patch(fhir.id, { email: 'x@example.test', [field]: value }),
     ]);
   }
 }

@@ -1,36 +1,31 @@
 import { beforeAll, expect, test } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
-import { linkPlainEmr } from '../../harness/plainEmr.ts';
+import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
-import { pauseSyncs } from '../support/pauseSyncs.ts';
 
 let fixture: TestSandbox;
-/** An account of an EMR that has no telephone encounters. */
-let plain: Api;
+/** An account of an EMR without telephone encounters. */
+let fhir: Api;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  await pauseSyncs(fixture);
-  plain = await linkPlainEmr(fixture, { synced: false });
+  fhir = (await fhirAccount(fixture)).api;
 });
 
 const restricted = 'Telephone encounters are only supported for Larkspur EMR.';
-/** Every reference wrong, and whatever else is said. */
+/** Unknown ids for every reference. */
 const unknown = { provider_id: '599', assigned_to_id: '799', location_id: '99', pharmacy_ehr_id: '9999' };
 
 test(row('DEC-047'), async () => {
   const before = await countAcceptedWork(fixture);
   const entries = (await fixture.api.ledger()).length;
-  expectApiError(await plain.callIn(), 400, restricted);
+  expectApiError(await fhir.callIn(), 400, restricted);
   const body = { emr_appointment_id: '30001', text: 'Called back.' };
-  const action = await plain.call('POST', '/v1/telephone-encounters/actions', { body });
+  const action = await fhir.call('POST', '/v1/telephone-encounters/actions', { body });
   expectApiError(action, 400, /^Telephone encounter actions are only supported for Larkspur EMR\.$/);
-  const path = `/v1/patients/${fixture.sandbox.example.patient_mrn}/insurances/85001`;
-  const change = await plain.call('PATCH', path, { body: { member_id: 'M1' } });
-  expectApiError(change, 400, 'Insurance updates are only supported for Larkspur EMR.');
   expect(await countAcceptedWork(fixture)).toStrictEqual(before);
   expect(await fixture.api.ledger()).toHaveLength(entries);
   expect((await fixture.api.callIn()).status).toBe(200);
@@ -40,7 +35,7 @@ test(row('DEC-047'), async () => {
 test(row('DEC-063'), async () => {
   const { patient_mrn, provider_id, location_id, assigned_to_id } = fixture.sandbox.example;
   const wrong = { reason: 'r'.repeat(51), caller: 5, is_high_priority: 'maybe', pharmacy_ehr_id: '9999', nonsense: 1 };
-  for (const api of [fixture.api, plain]) {
+  for (const api of [fixture.api, fhir]) {
     const given: Record<string, unknown> = { ...wrong };
     for (const [field, value] of Object.entries({ patient_mrn, provider_id, location_id, assigned_to_id })) {
       const response = await api.call('POST', '/v1/telephone-encounters', { body: given });
@@ -61,17 +56,17 @@ test(row('DEC-064'), async () => {
     ['is_high_priority', 'maybe', 'is_high_priority must be one of: true, false'],
   ] as const) {
     const missing = 'Missing required field: assigned_to_id';
-    expectApiError(await plain.callIn({ [field]: value, assigned_to_id: undefined }), 400, missing, 'assigned_to_id');
-    expectApiError(await plain.callIn({ [field]: value }), 400, message, field);
+    expectApiError(await fhir.callIn({ [field]: value, assigned_to_id: undefined }), 400, missing, 'assigned_to_id');
+    expectApiError(await fhir.callIn({ [field]: value }), 400, message, field);
     expectApiError(await fixture.api.callIn({ ...unknown, [field]: value }), 400, message, field);
   }
 });
 
 test(row('DEC-065'), async () => {
   for (const [field, value] of Object.entries(unknown)) {
-    expectApiError(await plain.callIn({ [field]: value }), 400, restricted);
+    expectApiError(await fhir.callIn({ [field]: value }), 400, restricted);
   }
-  expectApiError(await plain.callIn(unknown), 400, restricted);
+  expectApiError(await fhir.callIn(unknown), 400, restricted);
   expect((await fixture.api.callIn(unknown)).status).toBe(404);
 });
 
@@ -113,7 +108,7 @@ test(row('DEC-068'), async () => {
   const job = await fixture.api.job(job_id);
   expect(job.status).toBe('failed');
   for (const text of [failure_reason, job.error.message]) {
-    // What the patient takes; not what was stopped.
+    // Active medications only, not stopped ones.
     for (const name of ['Unobtainium', 'Lisinopril 10 mg', 'Atorvastatin 20 mg']) expect(text).toContain(name);
     expect(text).not.toContain('Amoxicillin');
   }

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
-import { asPlainEmr } from '../../harness/plainEmr.ts';
+import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
@@ -129,10 +129,9 @@ test(row('ERR-16'), async () => {
 });
 
 test(row('ERR-17'), async () => {
-  await asPlainEmr(fixture, async () => {
-    const message = 'Telephone encounters are only supported for Larkspur EMR.';
-    await expectRejected(fixture, () => fixture.api.callIn(), { message });
-  });
+  const { api } = await fhirAccount(fixture);
+  const message = 'Telephone encounters are only supported for Larkspur EMR.';
+  await expectRejected(fixture, () => api.callIn(), { message });
 });
 
 test(row('ERR-18'), async () => {

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { asPlainEmr } from '../../harness/plainEmr.ts';
+import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
@@ -42,10 +42,9 @@ test(row('TEL-01'), async () => {
   );
   expect(able.map((emr: { display_name: string }) => emr.display_name)).toStrictEqual(['Larkspur']);
   expect((await recorded({})).mrn).toBe(fixture.sandbox.example.patient_mrn);
-  await asPlainEmr(fixture, async () => {
-    const message = 'Telephone encounters are only supported for Larkspur EMR.';
-    await expectRejected(fixture, () => fixture.api.callIn(), { message });
-  });
+  const { api } = await fhirAccount(fixture);
+  const message = 'Telephone encounters are only supported for Larkspur EMR.';
+  await expectRejected(fixture, () => api.callIn(), { message });
 });
 
 test(row('TEL-02'), async () => {
