@@ -6,18 +6,18 @@ import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { addClinicRow, changeClinicRow, clinicRows, expectTexts, isoDay, type Row } from '../support/emrRecords.ts';
 
 let fixture: TestSandbox;
-/** The clinic knows everything of the one, and of the other only what it must. */
+/** An appointment with every field, and one with the required fields only. */
 let full: Row;
 let bare: Row;
 let response: ApiResponse;
-/** Some as they come. */
+/** Some of the seeded appointments. */
 let seeded: Row[];
-/** What the clinic has of each of those, of the patient and of the provider. */
+/** Larkspur's records of the appointments, by id, and of the patient and the provider. */
 let rows: Map<string, Row>;
 let patient: Row;
 let provider: Row;
 let insurances: Row[];
-/** In whose name the patient's first insurance is. */
+/** The subscriber of the first insurance. */
 let spouse: Row;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
@@ -65,7 +65,7 @@ const details = {
   medications: [{ name: 'Ibuprofen', strength: '400 mg', frequency: 'twice a day' }],
 };
 
-/** Gives the patient exactly two insurances that everything is known of. */
+/** Replaces the insurances of the patient with two that have every field. */
 async function insure(patientId: string): Promise<void> {
   for (const { insuranceId } of await clinicRows(fixture, 'patient-insurances', { patientId })) {
     await changeClinicRow(fixture, 'patient-insurances', insuranceId, { activeFlag: 'N' });
@@ -84,7 +84,7 @@ async function insure(patientId: string): Promise<void> {
   await addClinicRow(fixture, 'patient-insurances', { ...second, priority: 2, planBegins, relationshipCode: '01' });
 }
 
-/** The service's id of an appointment stands in no list, only in its database. */
+/** Reads an appointment by its EMR id. No endpoint lists the service's ids, so they come from the database. */
 async function read(ehr_id: string): Promise<ApiResponse> {
   const [row] = await fixture.owner<{ id: string }[]>`SELECT id FROM appointments WHERE ehr_id = ${ehr_id}`;
   return fixture.api.call('GET', `/v1/appointments/${row?.id}`);

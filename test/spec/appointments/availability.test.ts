@@ -203,11 +203,11 @@ test(row('DEC-248'), async () => {
 });
 
 test(row('DEC-249'), async () => {
-  const told = async (query: Record<string, string>) =>
+  const explanations = async (query: Record<string, string>) =>
     (await ask({ ...on, provider_ids: '501', ...query })).body.results.explanations;
-  expect(await told({})).toBeUndefined();
-  expect(await told({ explain: 'false' })).toBeUndefined();
-  expect(await told({ explain: 'true', buffer: '15' })).toStrictEqual([
+  expect(await explanations({})).toBeUndefined();
+  expect(await explanations({ explain: 'false' })).toBeUndefined();
+  expect(await explanations({ explain: 'true', buffer: '15' })).toStrictEqual([
     {
       provider_id: '501',
       facility_id: '11',
@@ -220,6 +220,6 @@ test(row('DEC-249'), async () => {
   ]);
   const limit = { explain: 'true', daily_appointment_limit: '1', daily_limit_type: 'all' };
   const whole = { range_start: `${monday}T09:00:00-04:00`, range_end: `${monday}T12:00:00-04:00` };
-  expect(await told(limit)).toMatchObject([{ ...whole, reason: 'daily_limit' }]);
-  expect(await told({ explain: 'true', location_ids: '12' })).toMatchObject([{ ...whole, reason: 'location' }]);
+  expect(await explanations(limit)).toMatchObject([{ ...whole, reason: 'daily_limit' }]);
+  expect(await explanations({ explain: 'true', location_ids: '12' })).toMatchObject([{ ...whole, reason: 'location' }]);
 });

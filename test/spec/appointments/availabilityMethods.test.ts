@@ -68,7 +68,7 @@ const free = async (ehr_id: string, query: Query = {}, date = monday) =>
   spans(await availabilityOf(fixture, ehr_id, date, query));
 const ask = (query: Query) => askAvailability(fixture, { start_date: monday, end_date: monday, ...query });
 
-/** What is left of provider 501's Monday. */
+/** What remains of provider 501's Monday. */
 const gaps = ['09:00–10:00', '10:30–12:00', '13:00–14:00', '15:00–16:00', '16:30–17:00'];
 
 test(row('DEC-250'), async () => {
@@ -77,13 +77,13 @@ test(row('DEC-250'), async () => {
 
 test(row('DEC-251'), async () => {
   const slots = await availabilityOf(fixture, '502', monday, { calculation_method: 'slots' });
-  const told = slots.map(({ visit_type, available_appointments, max_visits }) => [
+  const quotas_left = slots.map(({ visit_type, available_appointments, max_visits }) => [
     visit_type,
     available_appointments,
     max_visits,
   ]);
   expect(spans(slots)).toStrictEqual(['09:00–10:00', '10:00–12:00']);
-  expect(told).toStrictEqual([
+  expect(quotas_left).toStrictEqual([
     ['NP', 2, 2],
     ['FU', 2, 3],
   ]);
@@ -169,7 +169,7 @@ test(row('DEC-260'), async () => {
   expect(await free('506', fallback)).toStrictEqual(['09:00–17:00']);
   expect(await free('506')).toStrictEqual([]);
   expect(await free('506', { fallback_to_default_hours: 'false' })).toStrictEqual([]);
-  // Who has hours keeps to them, also on days without.
+  // Default hours do not apply to a provider with hours, even on days without any.
   expect(await free('507', fallback)).toStrictEqual([]);
   expect(await free('507', fallback, daysAfter(monday, 1))).toStrictEqual(['09:00–10:00']);
 });
@@ -188,7 +188,7 @@ test(row('DEC-261'), async () => {
   const set_offers: Row[] = (await askAvailability(fixture, week)).body.results.availability;
   expect(set_offers.map(({ day_of_week }) => day_of_week)).toStrictEqual([2]);
   expect(spans(set_offers)).toStrictEqual(['07:30–11:00']);
-  // Who has hours keeps to them.
+  // Default hours do not apply to a provider with hours.
   expect(await free('507', fallback, daysAfter(monday, 1))).toStrictEqual(['09:00–10:00']);
   await set(null);
   expect((await askAvailability(fixture, week)).body.results.availability).toStrictEqual(offers);
@@ -199,7 +199,7 @@ test(row('DEC-262'), async () => {
   for (const days of [91, 92]) {
     const { status, body } = await span(days);
     expect(status).toBe(200);
-    // The last day asked for is a Monday or a Tuesday, and both are worked.
+    // The last day is a Monday or a Tuesday, and the provider works on both.
     expect(body.results.availability.at(-1).date).toBe(daysAfter(monday, days));
   }
   for (const days of [93, 400]) {

@@ -12,21 +12,21 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** Far enough ahead for the seed to hold nothing there; in July, when New York is four hours behind UTC. */
+/** A day without seeded appointments, in July, when New York is four hours behind UTC. */
 const year = new Date().getUTCFullYear() + 2;
 const day = `${year}-07-09`;
 const us_day = `07/09/${year}`;
 
 type Fields = Record<string, unknown>;
 
-/** Every test books at an hour of its own: `undefined` leaves a field out. */
+/** Every test books its own hour; `undefined` omits a field. */
 const book = (fields: Fields = {}) => {
   const { patient_mrn: mrn, location_id: location, provider_id: provider } = fixture.sandbox.example;
   const body = { mrn, location, provider, type: 'FU', datetime: `${day}T07:00:00-04:00`, ...fields };
   return fixture.api.call('POST', '/v1/appointments', { body });
 };
 
-/** What came of a booking: its event, and the appointment in the clinic's schedule if there is one. */
+/** The event of a booking, and the appointment in Larkspur if there is one. */
 async function outcome(accepted: ApiResponse): Promise<{ event: Row; booked: Row }> {
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
   const event = await fixture.api.untilEvent(accepted.body.job_id);
@@ -35,7 +35,7 @@ async function outcome(accepted: ApiResponse): Promise<{ event: Row; booked: Row
   return { event, booked };
 }
 
-/** Refuses and does nothing else: no job, no event, no write to the clinic. */
+/** Checks the error response, and that there is no job, event or write to the EMR. */
 async function expectRequestRejected(
   fields: Fields,
   status: number,
@@ -83,7 +83,7 @@ test(row('APT-22'), async () => {
 });
 
 test(row('APT-23'), async () => {
-  // The clinic is out of order, and the response does not wait for it.
+  // The EMR is unavailable, and the response does not wait for it.
   await setFault(fixture.api, 'create_appointment', 'error_500', { times: 1000 });
   const { status, body } = await book({ datetime: `${day}T12:00:00-04:00` });
   expect(status).toBe(200);

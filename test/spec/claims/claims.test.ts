@@ -6,9 +6,9 @@ import { addCompleteClaim, completeClaim } from './completeClaim.ts';
 
 let fixture: TestSandbox;
 let started: number;
-/** The claim of which the clinic knows everything, and a thousand as they come. */
+/** The complete claim and the seeded ones, as the service lists them. */
 let whole: Awaited<ReturnType<typeof addCompleteClaim>>;
-/** What the clinic has, by its id. */
+/** The claims in Larkspur, by id. */
 let filed: Map<string, Row>;
 beforeAll(async () => {
   started = Date.now();
@@ -20,7 +20,7 @@ afterAll(() => fixture.close());
 
 const date = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Every claim with what the clinic has of it. */
+/** Every claim with Larkspur's record of it. */
 function pairs(): [claim: Row, filed: Row][] {
   expect(whole.claims).toHaveLength(1000);
   return whole.claims.map((claim) => [claim, filed.get(claim.emr_claim_id)]);
@@ -126,7 +126,7 @@ test(row('CLM-15'), () => {
     }
     expect(Date.parse(claim.created_at)).toBeLessThanOrEqual(Date.parse(claim.updated_at));
   }
-  // Filed a moment ago, it was first seen, and last brought, after this file began.
+  // The complete claim was added after this file started.
   for (const name of ['synced_at', 'created_at', 'updated_at']) {
     expect(Date.parse(whole.claim[name])).toBeGreaterThanOrEqual(started);
   }

@@ -5,9 +5,9 @@ import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { clinicRows, isoDay, type Row } from '../support/emrRecords.ts';
 
 let fixture: TestSandbox;
-/** What the clinic has filed. */
+/** The claims in Larkspur. */
 let filed: { id: string; day: string; mrn: string; status: string }[];
-/** Three days of service that follow each other among those there are. */
+/** Three consecutive days of service among the claims. */
 let days: [before: string, day: string, after: string];
 beforeAll(async () => {
   fixture = await startSandbox();
@@ -25,7 +25,7 @@ afterAll(() => fixture.close());
 
 const get = (query: string) => fixture.api.call('GET', `/v1/claims?${query}`);
 
-/** The EMR ids of every claim that a query finds, over all of its pages. */
+/** The EMR ids of all claims that a query returns, over all pages. */
 async function found(query: string): Promise<string[]> {
   const ids: string[] = [];
   for (let page = 1; ; page += 1) {
@@ -36,7 +36,7 @@ async function found(query: string): Promise<string[]> {
   }
 }
 
-/** The EMR ids of what the clinic filed and this holds for; both some and not all, or the filter would prove nothing. */
+/** The EMR ids of the matching claims. Must be some but not all, or the filter would prove nothing. */
 function filedWhere(holds: (claim: (typeof filed)[number]) => boolean): string[] {
   const ids = filed.filter(holds).map(({ id }) => id);
   expect(ids.length).toBeGreaterThan(0);

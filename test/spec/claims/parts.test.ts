@@ -5,12 +5,12 @@ import { expectTexts, type Row } from '../support/emrRecords.ts';
 import { addCompleteClaim } from './completeClaim.ts';
 
 let fixture: TestSandbox;
-/** The parts of the claim of which the clinic knows everything. */
+/** The complete claim and its parts. */
 let insurance: Row;
 let line: Row;
 let payment: Row;
 let claim: Row;
-/** The parts of a thousand claims as they come, that one's among them. */
+/** All claims, the complete one included, and their parts. */
 let claims: Row[];
 let insurances: Row[];
 let lines: Row[];
@@ -27,7 +27,7 @@ afterAll(() => fixture.close());
 
 const date = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Fields of these names are numbers wherever the clinic has a value, and null where it has none. */
+/** Checks that these fields are numbers, or null where the clinic has no value. */
 function expectNumbers(records: Row[], ...names: string[]): void {
   expect(records.length).toBeGreaterThan(0);
   for (const record of records) {

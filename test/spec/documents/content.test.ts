@@ -18,7 +18,7 @@ beforeAll(async () => {
   chart = await openChart(fixture.sandbox, fixture.api);
 });
 
-/** The document in the chart of the example patient, in a folder that only one test uses. */
+/** Waits for the upload and returns the document from the chart; each test uses a folder of its own. */
 async function filed(folder_name: string, accepted: ApiResponse): Promise<Row> {
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
   expect((await form.untilEvent(accepted.body.document_id)).event_type).toBe('document.uploaded');
@@ -28,7 +28,7 @@ async function filed(folder_name: string, accepted: ApiResponse): Promise<Row> {
   return found[0];
 }
 
-/** What a file is called and declared to be, which proves nothing. */
+/** Uploads with a file name and a declared type, which must not matter. */
 async function uploadAs(name: string, type: string, content: Buffer, folder_name: string): Promise<ApiResponse> {
   const { client_id, client_secret, access_token, base_url, example } = fixture.sandbox;
   const body = new FormData();
@@ -40,7 +40,7 @@ async function uploadAs(name: string, type: string, content: Buffer, folder_name
   return { status: response.status, headers: response.headers, body: await response.json() };
 }
 
-/** Refuses and does nothing else: nothing is stored, nothing is sent to the clinic. */
+/** Checks the error response, and that nothing was stored or sent to the EMR. */
 async function expectRequestRejected(send: () => Promise<ApiResponse>, status: number, message: RegExp, field: string) {
   const state = async () => [
     await countRows(fixture.owner),
@@ -63,7 +63,7 @@ test(row('DEC-270'), async () => {
     expect(document.contentType).toBe(contentType);
     expect(await chart.download('10001', document.documentId)).toStrictEqual(content);
   }
-  // The first bytes alone do not make a file, nor does one that goes on after its end.
+  // Incomplete files are rejected, and so is content after the end of the file.
   for (const [content, name, type] of [
     [Buffer.from('MZ'), 'scan.pdf', 'application/pdf'],
     [Buffer.from('%PDF-1.4\n'), 'scan.pdf', 'application/pdf'],

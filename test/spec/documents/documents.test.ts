@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 const { mrn, ehr_id } = patient(1);
 
-/** Uploads, and gives the document as the chart has it. */
+/** Uploads a document and returns it as the chart has it. */
 async function filed(fields: Record<string, string | undefined> = {}, content: Buffer = documents.pdf) {
   const before = await chart.list(ehr_id, 'documents');
   const response = await form.upload(fields, content);

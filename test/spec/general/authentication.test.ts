@@ -22,7 +22,7 @@ type Headers = Record<string, string | null>;
 const no_client = 'Invalid client credentials.';
 const no_token = 'Missing access_token header.';
 const no_user = 'User not found.';
-/** Sends each operation as it stands, with nothing in its body. */
+/** Sends an operation without a body. */
 const send = ({ method, url }: Operation, headers: Headers = {}) => fixture.api.call(method, url, { headers });
 async function expectAllRefused(operations: Operation[], headers: Headers, message: string): Promise<void> {
   const before = await countAcceptedWork(fixture);
@@ -66,7 +66,7 @@ test(row('AUT-03'), async () => {
 test(row('AUT-04'), async () => {
   for (const operation of v1) {
     const { status } = await send(operation);
-    // What is asked for may be unknown or incomplete; who asks is not in question.
+    // Records may be unknown and bodies incomplete, but the credentials are accepted.
     expect([200, 400, 404, 415], `${operation.method} ${operation.path}`).toContain(status);
   }
   const { status, body } = await fixture.api.call('GET', '/v1/providers');
@@ -84,7 +84,7 @@ test(row('AUT-05'), async () => {
     const api = apiOf(fixture, { access_token: await fixture.api.link({ user_id, staff }) });
     const event = await api.untilEvent((await api.callIn()).body.job_id);
     const { createdBy } = await chart.encounter(event.data.emr_encounter_id);
-    // A user name of the clinic is a first name.
+    // User names in Larkspur are first names.
     const { username = '' } = fixture.sandbox.larkspur.staff[staff] ?? {};
     expect(createdBy.split(' ')[0].toLowerCase()).toBe(username);
     names.push(createdBy);

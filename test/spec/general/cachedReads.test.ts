@@ -29,7 +29,7 @@ test(row('GEN-15'), async () => {
   }
   const [patient] = (await fixture.api.call('GET', `/v1/patients?mrn=${patient_mrn}`)).body.patients;
   expect(patient.email).not.toBe('later@example.org');
-  // A fault is used up by the first call that meets it.
+  // The next call of the operation uses up a fault; none was called.
   expect(await faults()).toBe(reads.length);
   await fixture.api.control('DELETE', '/control/faults');
 });
@@ -48,7 +48,7 @@ test(row('GEN-21'), async () => {
   expect((await fixture.api.call('PATCH', '/v1/providers/ehr/505', { body })).status).toBe(200);
   const set = { status: 'inactive', hide_in_availability: true, hours };
   expect(await providerOf('505')).toMatchObject(set);
-  // The clinic changes something of the provider, so that the sync has a new record to bring.
+  // Changes the provider in the EMR, so that the sync has a new record.
   await fixture.api.control('PATCH', '/control/providers/505', { displayName: 'Renamed, MD', activeFlag: 'Y' });
   await fixture.api.sync();
   expect(await providerOf('505')).toMatchObject({ name: 'Renamed, MD', ...set });

@@ -30,13 +30,13 @@ test(row('DEC-057'), async () => {
   const twin = await runTwin(fixture, key);
   const began = performance.now();
   const response = await fixture.api.callIn({}, keyed(key));
-  // It may be later on a busy machine, never earlier.
+  // It may take longer on a busy machine, but not less.
   expect(performance.now() - began).toBeGreaterThan(4900);
   await twin.letGo();
   const message = 'A request with this Idempotency-Key is still running. Try again in a moment.';
   expectApiError(response, 409, message);
   expect(await countAcceptedWork(fixture)).toStrictEqual(before);
-  // A twin that ends while the other waits lets it through.
+  // If the first request ends while the second waits, the second one proceeds.
   const again = await runTwin(fixture, key);
   const request = fixture.api.callIn({}, keyed(key));
   await waiting();

@@ -8,7 +8,7 @@ import { sendDocument } from '../support/sendDocument.ts';
 type Body = ApiResponse['body'];
 
 let fixture: TestSandbox;
-/** A write of each kind in the order they were accepted, and the events that ended them. */
+/** Some writes in the order of acceptance, and their events. */
 let accepted: { id: string; job_id: number }[];
 let events: Body[];
 beforeAll(async () => {
@@ -32,7 +32,7 @@ beforeAll(async () => {
   events = [ended, await fixture.api.untilEvent(visit.body.job_id), await fixture.api.untilEvent(action.body.job_id)];
 });
 
-/** A UUID v7: its time in the first 48 bits, then its version, then its variant. */
+/** A UUID v7: 48 bits of time, then version and variant. */
 const record_id = /^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/;
 const lists = ['providers', 'locations', 'staff', 'pharmacies', 'patients', 'claims', 'insurance-providers'];
 const listed = async (list: string): Promise<Body[]> =>
@@ -61,7 +61,7 @@ test(row('DEC-002'), async () => {
   const last = Number.parseInt(ids.at(-1)?.slice(0, 12) ?? '', 16);
   expect(last).toBeGreaterThanOrEqual(before);
   expect(last).toBeLessThanOrEqual(Date.now());
-  // A record that the clinic adds later sorts behind all those there were.
+  // A record added later sorts after all earlier ones.
   const patients = (await fixture.api.call('GET', '/v1/patients?page_size=1000')).body.patients;
   await fixture.api.control('POST', '/control/patients', { firstName: 'Nova', lastName: 'Newcomer' });
   await fixture.api.sync();

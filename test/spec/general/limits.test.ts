@@ -12,7 +12,7 @@ import { operationsOf } from '../support/publishedOperations.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
-  // The limits as they are when nobody sets them.
+  // The default limits.
   fixture = await startSandbox({ env: { RATE_LIMIT: '', RATE_BURST: '' } });
   await pauseSyncs(fixture);
 });
@@ -20,7 +20,7 @@ afterAll(() => fixture.close());
 
 const ask = (api: Api) => api.call('GET', '/link/emrs', { headers: { access_token: null } });
 
-/** A process of the same service with a rate of its own, asked many times at once by one client, and once by another. */
+/** Starts a process with its own limits; one client sends `times` requests at once, and another client one. */
 async function flood(
   env: Record<string, string>,
   times: number,
@@ -92,10 +92,10 @@ test(row('DEC-359'), async () => {
   const client = await newClient(fixture);
   const { headers } = await ask(client.api);
   expect([headers.get('ratelimit-limit'), headers.get('ratelimit-remaining')]).toStrictEqual(['100', '199']);
-  // Another client has its own.
+  // Limits are per client.
   const other = await ask((await newClient(fixture)).api);
   expect(other.headers.get('ratelimit-remaining')).toBe('199');
-  // The same limiter by a clock of our own: what is granted so long after the whole burst was spent.
+  // The same limiter with a fake clock: how many requests it allows so long after the burst was used up.
   const { rate_limit, rate_burst } = fixture.ctx.config;
   const grantedAfter = (ms: number) => {
     let now = 0;

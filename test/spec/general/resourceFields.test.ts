@@ -9,7 +9,7 @@ import { sendDocument } from '../support/sendDocument.ts';
 type Body = ApiResponse['body'];
 
 let fixture: TestSandbox;
-/** Of this patient, and of the other records that the clinic adds, next to nothing is known. */
+/** A patient and an appointment with the required fields only. */
 let bare: Body;
 let bare_visit: Body;
 beforeAll(async () => {

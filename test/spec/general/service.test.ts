@@ -97,7 +97,7 @@ test(row('GEN-22'), async () => {
   expectApiError(await fixture.api.callIn({ provider_id: id }), 404, `Provider with EMR ID '${id}' not found.`);
 });
 
-/** Every identifier inside an response, with the way to it. */
+/** Every identifier in a response, with its path. */
 function identifiersIn(value: unknown, path = ''): [string, unknown][] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, each]): [string, unknown][] => {

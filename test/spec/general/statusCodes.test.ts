@@ -31,7 +31,7 @@ const post = (path: string) => (body: Fields) => fixture.api.call('POST', path, 
 const get = (path: string) => (query: Fields) =>
   fixture.api.call('GET', `${path}?${new URLSearchParams(JSON.parse(JSON.stringify(query)))}`);
 
-/** Each request that has required fields, in the order they are asked for, with a good value for each. */
+/** Every request with required fields, in the order of the checks, with valid values. */
 const required = (): [name: string, send: (fields: Fields) => Promise<ApiResponse>, good: Fields][] => [
   ['telephone encounter', post('/v1/telephone-encounters'), call()],
   ['action', post('/v1/telephone-encounters/actions'), { emr_appointment_id: '30001', text: 'Called back.' }],

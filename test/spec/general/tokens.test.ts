@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** Makes a client as an operator does, and gives what the terminal shows. */
+/** Creates a client with the CLI command and returns what it prints. */
 async function createOnTerminal(
   mode: 'live' | 'test',
 ): Promise<{ client_id: string; client_secret: string; shown: string }> {
@@ -65,7 +65,7 @@ test(row('DEC-007'), async () => {
   const { client_id, client_secret } = await createOnTerminal('test');
   expect(client_secret).toHaveLength('cs_test_'.length + 43);
   expect(Buffer.from(client_secret.slice('cs_test_'.length), 'base64url')).toHaveLength(32);
-  // The id names the client, in the audit trail too.
+  // The audit trail names the client by its id too.
   expect(await tablesContaining(fixture, client_id)).toStrictEqual(['audit_records', 'clients']);
   expect(await tablesContaining(fixture, client_secret)).toStrictEqual([]);
   expect(await tablesContaining(fixture, client_secret.slice('cs_test_'.length))).toStrictEqual([]);
@@ -112,7 +112,7 @@ test(row('DEC-011'), async () => {
     ['late-org', 30 * 60, 400],
   ] as const) {
     const token = await steps.linkToken({ org_id });
-    // Both times: as if it had been made so much earlier.
+    // Moves both times, as if it had been created earlier.
     await fixture.owner`UPDATE link_tokens SET created_at = created_at - make_interval(secs => ${seconds}),
       expires_at = expires_at - make_interval(secs => ${seconds}) WHERE org_id = ${org_id}`;
     const response = await steps.signIn(token, 1);

@@ -9,7 +9,7 @@ import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
 let fixture: TestSandbox;
-/** Another organization of this client, and another client; both have records of every kind. */
+/** Another organization of this client, and another client, both with records of every kind. */
 let second: Api;
 let other: Api;
 beforeAll(async () => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-const nobody = '0'.repeat(32);
+const unknown_id = '0'.repeat(32);
 const datetime = `${new Date().getUTCFullYear() + 2}-07-09T09:30:00-04:00`;
 const book = (fields: object) => {
   const { patient_mrn: mrn, location_id: location, provider_id: provider } = fixture.sandbox.example;
@@ -65,8 +65,8 @@ test(row('DEC-050'), async () => {
       'emr_assigned_to_id',
     ],
     [await patch('/v1/providers/ehr/599'), "Provider with EMR ID '599' not found.", 'ehr_id'],
-    [await patch(`/v1/providers/${nobody}`), `Provider with ID '${nobody}' not found.`, 'id'],
-    [await patch(`/v1/locations/${nobody}`), `Location with ID '${nobody}' not found.`, 'id'],
+    [await patch(`/v1/providers/${unknown_id}`), `Provider with ID '${unknown_id}' not found.`, 'id'],
+    [await patch(`/v1/locations/${unknown_id}`), `Location with ID '${unknown_id}' not found.`, 'id'],
     [await fixture.api.call('PATCH', '/v1/providers/ehr/501', hours), "Location with EMR ID '99' not found.", 'hours'],
     [
       await fixture.api.call('GET', `/v1/availability?${days}&provider_ids=599`),
@@ -87,20 +87,20 @@ test(row('DEC-050'), async () => {
 test(row('DEC-051'), async () => {
   const before = await countAcceptedWork(fixture);
   const path = `/v1/patients/${fixture.sandbox.example.patient_mrn}/insurances`;
-  for (const insurance_provider_id of [nobody, '301', 'x']) {
-    const told = `Insurance provider with ID '${insurance_provider_id}' not found.`;
+  for (const insurance_provider_id of [unknown_id, '301', 'x']) {
+    const message = `Insurance provider with ID '${insurance_provider_id}' not found.`;
     const add = { body: { member_id: 'M1', insurance_provider_id } };
-    expectApiError(await fixture.api.call('POST', path, add), 404, told, 'insurance_provider_id');
+    expectApiError(await fixture.api.call('POST', path, add), 404, message, 'insurance_provider_id');
     const change = { body: { insurance_provider_id } };
-    expectApiError(await fixture.api.call('PATCH', `${path}/85001`, change), 404, told, 'insurance_provider_id');
+    expectApiError(await fixture.api.call('PATCH', `${path}/85001`, change), 404, message, 'insurance_provider_id');
   }
   expect(await countAcceptedWork(fixture)).toStrictEqual(before);
 });
 
 test(row('DEC-052'), async () => {
   const before = await countAcceptedWork(fixture);
-  // An MRN and the EMR's own id are no ids of the service.
-  for (const id of [nobody, fixture.sandbox.example.patient_mrn, '10001', 'x']) {
+  // Neither the MRN nor the EMR id is an id of the service.
+  for (const id of [unknown_id, fixture.sandbox.example.patient_mrn, '10001', 'x']) {
     const response = await fixture.api.call('PATCH', `/v1/patients/${id}`, { body: { email: 'x@example.org' } });
     expectApiError(response, 404, `Patient with ID '${id}' not found.`, 'id');
   }
@@ -108,19 +108,19 @@ test(row('DEC-052'), async () => {
 });
 
 test(row('DEC-053'), async () => {
-  for (const id of [nobody, 'ffffffffffff7fffbfffffffffffffff', '500001', 'x']) {
+  for (const id of [unknown_id, 'ffffffffffff7fffbfffffffffffffff', '500001', 'x']) {
     const response = await fixture.api.call('GET', `/v1/appointments/${id}`);
     expectApiError(response, 404, `Appointment with ID '${id}' not found.`, 'id');
   }
 });
 
 test(row('DEC-054'), async () => {
-  for (const id of ['999999', '0', '-1', '99999999999999999999', 'x', nobody]) {
+  for (const id of ['999999', '0', '-1', '99999999999999999999', 'x', unknown_id]) {
     expectApiError(await fixture.api.call('GET', `/v1/jobs/${id}`), 404, `Job with ID '${id}' not found.`, 'job_id');
   }
 });
 
-/** Every way to name a record by an id, asked with one that is somebody's and with one that is nobody's. */
+/** Checks that an id of `theirs` gets the same response as an unknown id. */
 async function expectAbsent(theirs: Api): Promise<void> {
   const accepted = await theirs.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn: 'NOBODY' } });
   const { job_id } = accepted.body;
@@ -130,12 +130,12 @@ async function expectAbsent(theirs: Api): Promise<void> {
   const [patient] = (await theirs.call('GET', '/v1/patients')).body.patients;
   const appointment = (await appointmentOf(theirs)) ?? '';
   for (const [method, path, id, unknown] of [
-    ['GET', '/v1/appointments/{id}', appointment, nobody],
+    ['GET', '/v1/appointments/{id}', appointment, unknown_id],
     ['GET', '/v1/jobs/{id}', `${job_id}`, '999999'],
-    ['PATCH', '/v1/providers/{id}', provider.id, nobody],
-    ['PATCH', '/v1/locations/{id}', location.id, nobody],
-    ['PATCH', '/v1/patients/{id}', patient.id, nobody],
-    ['POST', '/v1/webhook-events/{id}/resend', event.id, nobody],
+    ['PATCH', '/v1/providers/{id}', provider.id, unknown_id],
+    ['PATCH', '/v1/locations/{id}', location.id, unknown_id],
+    ['PATCH', '/v1/patients/{id}', patient.id, unknown_id],
+    ['POST', '/v1/webhook-events/{id}/resend', event.id, unknown_id],
   ] as const) {
     const ask = async (api: Api, named: string): Promise<ApiResponse> =>
       api.call(
@@ -148,13 +148,13 @@ async function expectAbsent(theirs: Api): Promise<void> {
     const foreign = await ask(fixture.api, id);
     const absent = await ask(fixture.api, unknown);
     expect(foreign.status, path).toBe(404);
-    const said = ({ body }: ApiResponse, named: string) =>
+    const comparable = ({ body }: ApiResponse, named: string) =>
       JSON.stringify({ ...body, request_id: '' }).replaceAll(named, '<id>');
-    expect(said(foreign, id), path).toBe(said(absent, unknown));
+    expect(comparable(foreign, id), path).toBe(comparable(absent, unknown));
     const names = (response: ApiResponse) => [...response.headers.keys()].sort();
     expect(names(foreign), path).toStrictEqual(names(absent));
   }
-  // Nothing was changed, and to those it belongs to it is all there.
+  // Nothing was changed, and the owner can still read it.
   const kept = (await theirs.call('GET', '/v1/providers')).body.providers[0];
   expect(kept).toStrictEqual(provider);
   expect((await theirs.call('GET', `/v1/appointments/${appointment}`)).status).toBe(200);

@@ -17,10 +17,10 @@ test(row('VER-01'), async () => {
     const bare = url.slice('/v1'.length);
     const response = await fixture.api.call(method, bare);
     expectApiError(response, 404, `No such endpoint: ${method} ${bare}`);
-    // With it, whatever is wrong with the request, there is somebody to say so.
+    // With the prefix, even an invalid request reaches an endpoint.
     expect((await fixture.api.call(method, url)).body.message ?? '', path).not.toMatch(/^No such endpoint/);
   }
-  // What stands beside it serves no data of an EMR.
+  // The other paths return no EMR data.
   const { body } = await fixture.api.call('GET', '/openapi.json');
   const elsewhere = Object.keys(body.paths).filter((path) => !path.startsWith('/v1/'));
   for (const path of elsewhere) expect(path).toMatch(/^\/(link|sandbox)\//);
@@ -40,7 +40,7 @@ test(row('VER-02'), async () => {
   }
 });
 
-/** Everything that `/v1` has been published with. Lines are added here, and none is ever taken away. */
+/** Every operation published in `/v1`. Lines may be added, but never removed. */
 const published = `
   POST /v1/telephone-encounters
   POST /v1/telephone-encounters/actions
@@ -91,7 +91,7 @@ test(row('DEC-363'), async () => {
     const { headers } = await fixture.api.call(method, url);
     const [deprecation, sunset] = [headers.get('deprecation'), headers.get('sunset')];
     const announced = document.paths[path][method.toLowerCase()].deprecated === true;
-    // The three go together, and between the first word of it and the end lies a year.
+    // All three appear together, and the notice period is at least a year.
     expect([deprecation !== null, sunset !== null], path).toStrictEqual([announced, announced]);
     if (!announced) continue;
     const since = Number(deprecation?.slice(1)) * 1000;

@@ -88,14 +88,14 @@ test(row('INS-07'), async () => {
       Number(priority),
     );
   }
-  // The clinic shows the primary one with the patient itself.
+  // Larkspur shows the primary insurance with the patient.
   expect((await charts.chart(fresh.mrn)).primarySubscriberNumber).toBe('P-1');
   expect((await charts.added((await charts.created()).mrn)).row.priority).toEqual(expect.any(Number));
   await rejectsValues('priority', [1, 2, 3, 'primary', '01', '']);
 });
 
 test(row('INS-08'), async () => {
-  // Larkspur's default is the lowest priority that is free, and the last one when none is.
+  // By default Larkspur uses the lowest free priority, or the last one if none is free.
   const { mrn } = await charts.created({ insurance_name: 'Demo Medicare', insurance_sequence: 'secondary' });
   const given = [];
   for (let n = 0; n < 3; n += 1) given.push((await charts.added(mrn)).row.priority);
@@ -240,7 +240,7 @@ test(row('ERR-19'), async () => {
 });
 
 test(row('ERR-20'), async () => {
-  // It says what was not found and where those that exist are listed.
+  // The message names what was not found and the endpoint that lists the existing ones.
   await charts.rejects(404, /'Nobody Insures'.*GET \/v1\/insurance-providers/, [
     () => charts.add(patient(1).mrn, { member_id: 'M', insurance_name: 'Nobody Insures' }),
   ]);

@@ -23,8 +23,8 @@ beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 const good = { member_id: 'M-1', insurance_name: 'Mock Mutual' };
 const full = { ...good, group_id: 'G-1', plan_begin_date: '2026-01-31', copayment: 12.5, priority: '3' };
 
-/** A request and the one event that was sent of it. */
-async function told(mrn: string, fields: Fields, of?: string): Promise<{ body: Row; event: Row }> {
+/** Sends a request and returns its webhook event. */
+async function sendAndReceive(mrn: string, fields: Fields, of?: string): Promise<{ body: Row; event: Row }> {
   const { status, body } = await (of === undefined ? charts.add(mrn, fields) : charts.change(mrn, of, fields));
   expect(status, JSON.stringify(body)).toBe(200);
   const { id } = await fixture.api.untilEvent(body.job_id);
@@ -33,14 +33,14 @@ async function told(mrn: string, fields: Fields, of?: string): Promise<{ body: R
   expect(calls().filter((each) => each.job_id === String(body.job_id))).toHaveLength(1);
   return { body, event };
 }
-/** An insurance made through the service, of a patient of its own. */
+/** Adds an insurance to a patient that no other test uses. */
 async function insured(fields: Fields = {}): Promise<{ mrn: string; id: string; row: Row }> {
   const { mrn } = next();
   const { data, row } = await charts.added(mrn, { ...full, ...fields });
   return { mrn, id: data.emr_insurance_id, row };
 }
 const refused = (operation: string) => setFault(fixture.api, operation, 'refuse', { reason: 'The plan has ended.' });
-/** The clinic changes a group number on its way in. */
+/** Makes Larkspur change the group number when it saves. */
 const corrects = (operation: string) =>
   setFault(fixture.api, operation, 'correct_value', {
     field: 'groupNumber',
@@ -51,7 +51,7 @@ const entry = { field_label: expect.stringMatching(/\S/), property: expect.strin
 
 test(row('EVT-19'), async () => {
   const { mrn, ehr_id } = next();
-  const { event } = await told(mrn, { ...good, member_id: 'M-EVT-19' });
+  const { event } = await sendAndReceive(mrn, { ...good, member_id: 'M-EVT-19' });
   expect(event.type).toBe('patient.insurance.added');
   const rows = await charts.rows('patient-insurances', { patientId: ehr_id, subscriberNumber: 'M-EVT-19' });
   expect(rows.map((row) => row.insuranceId)).toStrictEqual([event.data.emr_insurance_id]);
@@ -59,7 +59,7 @@ test(row('EVT-19'), async () => {
 
 test(row('EVT-20'), async () => {
   const { mrn } = next();
-  const { body, event } = await told(mrn, full);
+  const { body, event } = await sendAndReceive(mrn, full);
   const [row] = await charts.rows('patient-insurances', { insuranceId: event.data.emr_insurance_id });
   expect(row).toMatchObject({ subscriberNumber: 'M-1', groupNumber: 'G-1', planBegins: '01/31/2026' });
   expect(event.data).toStrictEqual({
@@ -76,8 +76,8 @@ test(row('EVT-20'), async () => {
 
 test(row('EVT-21'), async () => {
   const { mrn, id } = await insured();
-  const { event: added } = await told(next().mrn, full);
-  const { event: updated } = await told(mrn, { member_id: 'M-2', copayment: 0 }, id);
+  const { event: added } = await sendAndReceive(next().mrn, full);
+  const { event: updated } = await sendAndReceive(mrn, { member_id: 'M-2', copayment: 0 }, id);
   const patient = await charts.created({ phone: '518-555-0100' });
   const changed = await charts.outcome(await charts.patch(patient.id, { phone: '518-555-0121' }));
   for (const { data } of [added, updated, changed]) {
@@ -93,7 +93,7 @@ test(row('EVT-21'), async () => {
 
 test(row('EVT-22'), async () => {
   const { mrn, id } = await insured();
-  const { event } = await told(mrn, { member_id: 'M-EVT-22' }, id);
+  const { event } = await sendAndReceive(mrn, { member_id: 'M-EVT-22' }, id);
   expect(event.type).toBe('patient.insurance.updated');
   expect(event.data.emr_insurance_id).toBe(id);
   expect((await charts.insurance(id)).subscriberNumber).toBe('M-EVT-22');
@@ -102,25 +102,25 @@ test(row('EVT-22'), async () => {
 test(row('EVT-23'), async () => {
   const { mrn } = next();
   await refused('add_patient_insurance');
-  for (const [asked, error] of [
+  for (const [target, error] of [
     [mrn, 'The plan has ended.'],
     ['LK999999', expect.stringContaining('LK999999')],
   ]) {
-    const { body, event } = await told(asked, good);
+    const { body, event } = await sendAndReceive(target, good);
     expect(event.type).toBe('patient.insurance.failed');
     const { patient_insurance_id } = body;
-    expect(event.data).toStrictEqual({ patient_insurance_id, patient_mrn: asked, error });
+    expect(event.data).toStrictEqual({ patient_insurance_id, patient_mrn: target, error });
   }
 });
 
 test(row('EVT-24'), async () => {
   const { mrn, id, row } = await insured();
   await refused('update_patient_insurance');
-  for (const [asked, error] of [
+  for (const [target, error] of [
     [id, 'The plan has ended.'],
     ['99999999', expect.stringContaining('99999999')],
   ]) {
-    const { body, event } = await told(mrn, { member_id: 'M-2' }, asked);
+    const { body, event } = await sendAndReceive(mrn, { member_id: 'M-2' }, target);
     expect(event.type).toBe('patient.insurance.failed');
     const { patient_insurance_id } = body;
     expect(event.data).toStrictEqual({ patient_insurance_id, patient_mrn: mrn, error });
@@ -135,7 +135,11 @@ test(row('EVT-32'), async () => {
     ...{ sex: 'male', dob: '1970-01-31', phone: '518-555-0132' },
   };
   const subscriber = { relationship_to_subscriber: 'spouse', subscriber_demographics };
-  const { event } = await told(mrn, { ...good, member_id: 'M-2', group_id: 'G-2', copayment: 1, ...subscriber }, id);
+  const { event } = await sendAndReceive(
+    mrn,
+    { ...good, member_id: 'M-2', group_id: 'G-2', copayment: 1, ...subscriber },
+    id,
+  );
   const modified = (data: Row) => data.audit_trail.map(({ property }: Row) => property).sort();
   expect(modified(event.data)).toStrictEqual(
     [
@@ -144,7 +148,7 @@ test(row('EVT-32'), async () => {
       ...Object.keys(subscriber_demographics).map((name) => `subscriber_demographics.${name}`),
     ].sort(),
   );
-  const { event: added } = await told(next().mrn, full);
+  const { event: added } = await sendAndReceive(next().mrn, full);
   expect(modified(added.data)).toStrictEqual(
     [
       ...['member_id', 'group_id', 'plan_begin_date', 'copayment', 'priority'],
@@ -159,17 +163,17 @@ test(row('EVT-32'), async () => {
 
 test(row('EVT-33'), async () => {
   await corrects('add_patient_insurance');
-  const { event: added } = await told(next().mrn, { ...full, group_id: '9' });
+  const { event: added } = await sendAndReceive(next().mrn, { ...full, group_id: '9' });
   const { mrn, id } = await insured();
   await corrects('update_patient_insurance');
-  const { event: updated } = await told(mrn, { group_id: '9' }, id);
+  const { event: updated } = await sendAndReceive(mrn, { group_id: '9' }, id);
   for (const { data } of [added, updated]) {
     expect((await charts.insurance(data.emr_insurance_id)).groupNumber).toBe('G-9');
     const attempted = data.audit_trail.find(({ property }: Row) => property === 'group_id');
     expect(attempted.after).toBe('9');
     expect(attempted.note).toContain('Groups begin with G-.');
     expect(attempted.note).toContain('G-9');
-    // What stands in the clinic now is told beside it.
+    // The event also has the value that Larkspur saved.
     expect(data.group_id).toBe('G-9');
   }
   const patient = await charts.created();
@@ -184,7 +188,7 @@ test(row('EVT-33'), async () => {
 
 test(row('DEC-185'), async () => {
   const { mrn, id } = await insured();
-  const { event } = await told(mrn, { group_id: 'G-2', plan_begin_date: '2026-03-01' }, id);
+  const { event } = await sendAndReceive(mrn, { group_id: 'G-2', plan_begin_date: '2026-03-01' }, id);
   expect(event.data.audit_trail).toStrictEqual([
     { ...entry, before: 'G-1', after: 'G-2', property: 'group_id' },
     { ...entry, before: '2026-01-31', after: '2026-03-01', property: 'plan_begin_date' },
@@ -194,11 +198,11 @@ test(row('DEC-185'), async () => {
 test(row('DEC-186'), async () => {
   const { mrn, id } = await insured();
   await corrects('update_patient_insurance');
-  const { event } = await told(mrn, { member_id: 'M-2', group_id: '9', copayment: 1 }, id);
+  const { event } = await sendAndReceive(mrn, { member_id: 'M-2', group_id: '9', copayment: 1 }, id);
   const noted = (data: Row) => data.audit_trail.filter((each: Row) => 'note' in each);
   expect(event.data.audit_trail).toHaveLength(3);
   expect(noted(event.data).map(({ property }: Row) => property)).toStrictEqual(['group_id']);
-  const { event: plain } = await told(mrn, { member_id: 'M-3', group_id: 'G-3' }, id);
+  const { event: plain } = await sendAndReceive(mrn, { member_id: 'M-3', group_id: 'G-3' }, id);
   expect(noted(plain.data)).toStrictEqual([]);
 });
 
@@ -209,7 +213,7 @@ test(row('DEC-187'), async () => {
     ['update_patient_insurance', id],
   ] as const) {
     await refused(operation);
-    const { body, event } = await told(mrn, good, of);
+    const { body, event } = await sendAndReceive(mrn, good, of);
     const { patient_insurance_id } = body;
     expect(event.data).toStrictEqual({ patient_insurance_id, patient_mrn: mrn, error: 'The plan has ended.' });
   }
@@ -217,7 +221,7 @@ test(row('DEC-187'), async () => {
 
 test(row('DEC-192'), async () => {
   const { mrn, id } = await insured();
-  const { body } = await told(mrn, { member_id: 'M-2' }, id);
+  const { body } = await sendAndReceive(mrn, { member_id: 'M-2' }, id);
   expect(body).toStrictEqual({
     success: true,
     message: expect.any(String),
@@ -228,8 +232,8 @@ test(row('DEC-192'), async () => {
 
 test(row('DEC-193'), async () => {
   const { mrn } = next();
-  const { event: added } = await told(mrn, full);
-  const { body, event } = await told(mrn, { member_id: 'M-2' }, added.data.emr_insurance_id);
+  const { event: added } = await sendAndReceive(mrn, full);
+  const { body, event } = await sendAndReceive(mrn, { member_id: 'M-2' }, added.data.emr_insurance_id);
   expect(Object.keys(event.data)).toStrictEqual(Object.keys(added.data));
   expect(event.data).toStrictEqual({
     ...added.data,
@@ -241,8 +245,8 @@ test(row('DEC-193'), async () => {
 
 test(row('DEC-194'), async () => {
   const { mrn, ehr_id } = next();
-  const { event: added } = await told(mrn, { ...good, member_id: 'M-DEC-194' });
+  const { event: added } = await sendAndReceive(mrn, { ...good, member_id: 'M-DEC-194' });
   const [row] = await charts.rows('patient-insurances', { patientId: ehr_id, subscriberNumber: 'M-DEC-194' });
-  const { event: updated } = await told(mrn, { group_id: 'G-2' }, row.insuranceId);
+  const { event: updated } = await sendAndReceive(mrn, { group_id: 'G-2' }, row.insuranceId);
   expect([added, updated].map(({ data }) => data.emr_insurance_id)).toStrictEqual([row.insuranceId, row.insuranceId]);
 });

@@ -7,11 +7,11 @@ import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 type Body = ApiResponse['body'];
 
 let fixture: TestSandbox;
-/** As the clinic has them. */
+/** The insurance companies in Larkspur. */
 let known: Body[];
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  // More than one page of them, some of whom are no longer taken.
+  // More than one page, some of them inactive.
   const add = (n: number) =>
     fixture.api.control('POST', '/control/insurance-companies', {
       name: `Added Mutual ${n}`,

@@ -29,7 +29,7 @@ const full = {
   relationship_to_subscriber: 'spouse',
   subscriber_demographics: { ...person, dob: '1970-01-31' },
 };
-/** An insurance of a patient's own, made through the service. */
+/** Adds an insurance to a patient that no other test uses. */
 async function insured(fields: Fields = full): Promise<{ mrn: string; id: string; row: Row }> {
   const { mrn } = next();
   const { data, row } = await charts.added(mrn, fields);
@@ -166,7 +166,7 @@ test(row('INU-09'), async () => {
     subscriber_demographics: { first_name: 'New', last_name: 'Spouse' },
   });
   expect(subscriber.row).toStrictEqual({ ...expected, guarantorId: subscriber.row.guarantorId });
-  // The relationship was not sent, so the new subscriber is the patient's spouse as the former one was.
+  // The relationship was not sent, so the new subscriber is still the patient's spouse.
   const [before] = await charts.rows('guarantors', { guarantorId: row.guarantorId });
   expect(await charts.rows('guarantors', { guarantorId: subscriber.row.guarantorId })).toMatchObject([
     { firstName: 'New', lastName: 'Spouse', relationshipCode: before.relationshipCode },
@@ -200,7 +200,7 @@ test(row('INU-11'), async () => {
   expect((await charts.insurance(id)).companyId).toBe(by_name);
 });
 
-/** Sends a patient's insurance to each company that the clinic cannot bill, by every way of naming it. */
+/** Tries to change the carrier to each company without a carrier id, by id and by name. */
 async function refusesCarriers(): Promise<void> {
   const { mrn, id, row } = await insured();
   const known = await charts.rows('insurance-companies', { activeFlag: 'Y' });

@@ -33,11 +33,11 @@ const ids: Record<Kind, string | undefined> = {
 };
 
 let fixture: TestSandbox;
-/** What each request was answered while the EMR was out of order, and what the service could tell of it then. */
+/** The responses while the EMR was unavailable, and the events that existed by then. */
 let responses: Record<Kind, ApiResponse>;
 let early: Record<Kind, Body[]>;
 let untouched: boolean;
-/** What became of each when the EMR was back. */
+/** The events after the EMR was available again. */
 let events: Record<Kind, Body>;
 
 const eventsOf = async (kind: Kind): Promise<Body[]> => {
@@ -91,7 +91,7 @@ beforeAll(async () => {
   );
 });
 
-/** Accepted while nothing could be done about it, and done afterwards. */
+/** The request was accepted while the EMR was unavailable and completed later. */
 function expectAsynchronous(kind: Kind, type: string): void {
   const { status, body } = responses[kind];
   expect([status, body.success]).toStrictEqual([200, true]);

@@ -24,7 +24,7 @@ const jobs = async () => Number((await fixture.owner`SELECT count(*) AS n FROM j
 const age = (age: string) =>
   fixture.owner`UPDATE idempotency_keys SET created_at = created_at - ${age}::text::interval`;
 
-/** A request that is accepted, of every endpoint that takes POST or PATCH. */
+/** A valid request for every POST and PATCH endpoint. */
 async function requests(): Promise<Record<string, (key: string) => Promise<ApiResponse>>> {
   const { api, sandbox } = fixture;
   const { example, larkspur, org_id } = sandbox;
@@ -116,8 +116,8 @@ test(row('DEC-321'), async () => {
     expectApiError(await hook(key, 'http://127.0.0.1:9/refused'), 400, message);
   }
   expect(await jobs()).toBe(before);
-  const every_sign = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n)).join('');
-  for (const key of ['~', 'k'.repeat(254), 'k'.repeat(255), `"${every_sign.trim()}"`]) {
+  const every_character = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n)).join('');
+  for (const key of ['~', 'k'.repeat(254), 'k'.repeat(255), `"${every_character.trim()}"`]) {
     expect((await fixture.api.callIn({}, keyed(key))).status).toBe(200);
     expect(replayed(await fixture.api.callIn({}, keyed(key)))).toBe('true');
   }
@@ -149,7 +149,7 @@ test(row('DEC-323'), async () => {
   expect([mine.status, theirs.status, replayed(theirs)]).toStrictEqual([200, 200, null]);
   expect(theirs.body.job_id).not.toBe(mine.body.job_id);
   expect((await colleague.callIn({ reason: 'Another request' }, keyed(key))).body).toStrictEqual(theirs.body);
-  // Without an access token it is the client's: free for its own use, and for another client's.
+  // Without an access token a key belongs to the client: the account and other clients may use it too.
   const ours = await hook(key, 'http://127.0.0.1:9/ours');
   const other = await newClient(fixture);
   const foreign = await hook(key, 'http://127.0.0.1:9/foreign', other.api);
@@ -170,8 +170,8 @@ test(row('DEC-324'), async () => {
   expect([again.status, replayed(again), again.body.job_id]).toStrictEqual([200, 'true', accepted.body.job_id]);
   const other = randomUUID();
   expect((await hook(other, 'http://10.0.0.1/')).status).toBe(400);
-  const mended = await hook(other, 'http://127.0.0.1:9/mended');
-  expect([mended.status, replayed(mended)]).toStrictEqual([200, null]);
+  const corrected = await hook(other, 'http://127.0.0.1:9/corrected');
+  expect([corrected.status, replayed(corrected)]).toStrictEqual([200, null]);
 });
 
 test(row('DEC-325'), async () => {

@@ -20,13 +20,13 @@ beforeAll(async () => {
   fixture = await sharedSandbox();
 });
 
-async function partly(): Promise<Completed> {
+async function completePartially(): Promise<Completed> {
   await setFault(fixture.api, 'add_refill', 'refill_fails', { reason: 'No refills left.' });
   return completeCall(fixture, { refill_medication_name: 'Lisinopril' });
 }
 
-/** The response to the write is lost, and for an hour the EMR cannot say whether it arrived. */
-async function doubtful(): Promise<Completed> {
+/** The response to the write is lost, and the EMR cannot report for an hour whether it arrived. */
+async function completeWithUnknownOutcome(): Promise<Completed> {
   await setFault(fixture.api, 'create_telephone_encounter', 'lose_answer');
   await setFault(fixture.api, 'find_receipt', 'error_500', { times: 50 });
   const { body: accepted } = await fixture.api.callIn();
@@ -41,13 +41,13 @@ async function doubtful(): Promise<Completed> {
 const statusOf = async (job_id: number): Promise<string> => (await fixture.api.job(job_id)).status;
 
 test(row('DEC-276'), async () => {
-  const endings: [string, Completed][] = [
+  const outcomes: [string, Completed][] = [
     ['succeeded', await completeCall(fixture)],
-    ['partial', await partly()],
+    ['partial', await completePartially()],
     ['failed', await rejectedWrites['telephone_encounter.failed'](fixture)],
-    ['needs_review', await doubtful()],
+    ['needs_review', await completeWithUnknownOutcome()],
   ];
-  for (const [status, { accepted }] of endings) expect(await statusOf(accepted.job_id)).toBe(status);
+  for (const [status, { accepted }] of outcomes) expect(await statusOf(accepted.job_id)).toBe(status);
   await setFault(fixture.api, 'create_telephone_encounter', 'delay', { delay_ms: 8_000 });
   const first = (await fixture.api.callIn()).body;
   const second = (await fixture.api.callIn()).body;
@@ -102,15 +102,20 @@ test(row('DEC-279'), async () => {
   await untilFailedTry(fixture.api, first.body.job_id);
   await endPauses(fixture.owner);
   const retried = { accepted: first.body, event: await fixture.api.untilEvent(first.body.job_id) };
-  const endings: Completed[] = [retried, await partly(), await doubtful(), await completeUpload(fixture)];
-  for (const refuse of Object.values(rejectedWrites)) endings.push(await refuse(fixture));
-  for (const { accepted, event } of endings) {
+  const outcomes: Completed[] = [
+    retried,
+    await completePartially(),
+    await completeWithUnknownOutcome(),
+    await completeUpload(fixture),
+  ];
+  for (const refuse of Object.values(rejectedWrites)) outcomes.push(await refuse(fixture));
+  for (const { accepted, event } of outcomes) {
     const [job] = await fixture.owner<{ id: number; event_id: string }[]>`
       SELECT id, replace(event_id::text, '-', '') AS event_id FROM jobs WHERE operation_id = (
         SELECT operation_id FROM jobs WHERE id = (SELECT job_id FROM events WHERE id = ${event.id}))`;
-    const told = await fixture.owner<{ id: string }[]>`
+    const events = await fixture.owner<{ id: string }[]>`
       SELECT replace(id::text, '-', '') AS id FROM events WHERE job_id = ${job?.id ?? 0}`;
-    expect([...told]).toStrictEqual([{ id: event.id }]);
+    expect([...events]).toStrictEqual([{ id: event.id }]);
     expect(job?.event_id).toBe(event.id);
     if (accepted.job_id) expect(job?.id).toBe(accepted.job_id);
   }
@@ -141,21 +146,21 @@ test(row('DEC-304'), async () => {
 });
 
 test(row('DEC-305'), async () => {
-  const told = {
+  const expected_fields = {
     'telephone_encounter.failed': ['failure_reason', 'patient_mrn', 'refill_medication_name', 'telephone_encounter_id'],
     'patient.insurance.failed': ['error', 'patient_insurance_id', 'patient_mrn'],
     'document.upload_failed': ['document_id', 'failure_reason', 'folder_name', 'patient_mrn'],
   } as const;
-  for (const [type, fields] of Object.entries(told)) {
-    const { event } = await rejectedWrites[type as keyof typeof told](fixture);
+  for (const [type, fields] of Object.entries(expected_fields)) {
+    const { event } = await rejectedWrites[type as keyof typeof expected_fields](fixture);
     expect(event.event_type).toBe(type);
     expect(Object.keys(event.data).sort()).toStrictEqual([...fields]);
   }
-  // An update of an insurance fails in the same words as an addition.
+  // A failed insurance update has the same event as a failed addition.
   const { body } = await fixture.api.control('GET', `/control/patient-insurances?patientId=${patient(1).ehr_id}`);
   await setFault(fixture.api, 'update_patient_insurance', 'refuse', { reason: rejection_reason });
   const path = `/v1/patients/${patient(1).mrn}/insurances/${body.rows[0].insuranceId}`;
   const { event } = await complete(fixture, path, { group_id: 'G1' }, 'PATCH');
   expect(event.event_type).toBe('patient.insurance.failed');
-  expect(Object.keys(event.data).sort()).toStrictEqual([...told['patient.insurance.failed']]);
+  expect(Object.keys(event.data).sort()).toStrictEqual([...expected_fields['patient.insurance.failed']]);
 });

@@ -23,7 +23,7 @@ afterEach(async () => {
 
 type Accepted = { job_id: number; telephone_encounter_id: string };
 
-/** The link ends while calls for `count` patients wait: all are accepted before anyone knows. */
+/** Expires the link after calls for `count` patients were accepted, before any of them runs. */
 async function expireWith(count: number): Promise<Accepted[]> {
   const accepted: Accepted[] = [];
   await withJobsPaused(fixture, async () => {

@@ -24,13 +24,13 @@ async function accept(mrn: string, headers = {}, fields: Record<string, unknown>
   return response.body;
 }
 
-/** The ids of the requests whose writes the EMR applied, in that order, of those asked about. */
+/** Those of `ids` whose writes the EMR has applied, in the order of the writes. */
 async function applied(ids: string[]): Promise<string[]> {
   const entries = (await fixture.api.ledger()).filter((entry) => entry.applied);
   return entries.flatMap(({ marker }) => ids.filter((id) => marker.startsWith(id)));
 }
 
-/** Waits until a try of the job has failed, and lets its lane pause for an hour. */
+/** Waits until an attempt has failed, then pauses its lane for an hour. */
 async function holdBack(job_id: number): Promise<void> {
   await until(`the lane of job ${job_id} to pause`, async () => {
     const held = await fixture.owner`
@@ -40,7 +40,7 @@ async function holdBack(job_id: number): Promise<void> {
   });
 }
 
-/** The sandbox's account needs a person, found out by a call for this patient. */
+/** Expires the link and parks a call for this patient. */
 async function parkWith(mrn: string): Promise<Call> {
   await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
   const parked = await accept(mrn);
@@ -57,7 +57,7 @@ test(row('DEC-280'), async () => {
   const { mrn } = patient(1);
   const { provider_id: provider, location_id: location } = fixture.sandbox.example;
   const form = documentForm(fixture);
-  // The first is tried again, which must not let a later one pass.
+  // The first one is retried; later ones must not overtake it.
   await setFault(fixture.api, 'create_telephone_encounter', 'error_429', { times: 50 });
   const first = await accept(mrn);
   await holdBack(first.job_id);
@@ -114,7 +114,7 @@ test(row('DEC-286'), async () => {
   const parked = await parkWith(mrn);
   const access_token = await fixture.api.link({ user_id: 'colleague', staff: 1 });
   const colleague = apiOf(fixture, { access_token });
-  // Parked: not even the same patient's lane is held.
+  // A parked job does not block other jobs for the same patient.
   const passing = (await colleague.callIn({ patient_mrn: mrn })).body;
   expect((await colleague.untilEvent(passing.job_id)).event_type).toBe('telephone_encounter.created');
   const [still] = await fixture.owner`SELECT parked FROM jobs WHERE id = ${parked.job_id}`;
@@ -122,7 +122,7 @@ test(row('DEC-286'), async () => {
   await relink();
   await untilEnded(fixture.owner, [parked.job_id]);
 
-  // Waiting for its next try, which keeps this patient's order and nothing else: every place the account has is taken.
+  // A paused retry blocks its own patient only, even if the account runs as many jobs as it may.
   const { parallel_max } = larkspur.limits;
   await setFault(fixture.api, 'list_medications', 'error_500', { times: 200 });
   const waiting = await Promise.all(

@@ -21,15 +21,15 @@ async function accept(fields: Record<string, unknown> = {}, headers: Record<stri
   return response.body;
 }
 
-/** What the EMR was sent for this call, and whether it applied it. */
+/** Whether the EMR applied each write that it received for this call. */
 async function sentFor({ telephone_encounter_id }: Call): Promise<boolean[]> {
   const marker = createMarker(telephone_encounter_id);
   return (await fixture.api.ledger()).filter((entry) => entry.marker === marker).map((entry) => entry.applied);
 }
 
-/** Waits until so many tries have failed and the job pauses; gives the pauses. */
+/** Waits until so many attempts have failed and returns the pauses. */
 async function untilRetried({ job_id }: Call, times = 1): Promise<number[]> {
-  return until(`try ${times} of job ${job_id} to fail`, async () => {
+  return until(`attempt ${times} of job ${job_id} to fail`, async () => {
     const job = await fixture.api.job(job_id);
     const retries = job.timeline.filter(({ step }: Step) => step === 'retry');
     if (retries.length < times || job.status === 'running') return undefined;
@@ -48,7 +48,7 @@ test(row('DEC-282'), async () => {
     await endPauses(fixture.owner);
     expect((await fixture.api.untilEvent(call.job_id)).event_type, kind).toBe('telephone_encounter.created');
   }
-  // Unreachable: nobody listens there.
+  // Unreachable: nothing listens on this port.
   await fixture.owner`UPDATE organizations SET emr_address = 'http://127.0.0.1:9'`;
   const unreachable = await accept();
   await untilRetried(unreachable);
@@ -56,7 +56,7 @@ test(row('DEC-282'), async () => {
   await endPauses(fixture.owner);
   expect((await fixture.api.untilEvent(unreachable.job_id)).event_type).toBe('telephone_encounter.created');
 
-  // Locked: five wrong passwords lock a name for a quarter of an hour, and then it opens again.
+  // Locked: five wrong passwords lock a user for 15 minutes.
   const access_token = await fixture.api.link({ user_id: 'locked', staff: 6 });
   for (let n = 0; n < 5; n += 1) await signInWrongly(6);
   await fixture.api.control('POST', '/control/sessions/expire', { mode: 'session' });
@@ -68,7 +68,7 @@ test(row('DEC-282'), async () => {
   await until('the lock to be met', async () => (await retries()).length > 1);
   expect(await retries()).toStrictEqual(['started', 'retry']);
 
-  // What will not succeed later either is not tried again.
+  // Permanent failures are not retried.
   await setFault(fixture.api, create, 'refuse', { reason: 'No.' });
   for (const fields of [{}, { patient_mrn: 'LK999999' }, { refill_medication_name: 'Warfarin' }]) {
     const call = await accept(fields);
@@ -88,7 +88,7 @@ async function signInWrongly(staff: number): Promise<void> {
 
 test(row('DEC-283'), async () => {
   const plain_s = [1, 2, 4, 8, 16, 32, 60, 60];
-  // A read that no sync makes, which would meet some of the faults.
+  // Not an operation of a sync, which would use up some of the faults.
   await setFault(fixture.api, 'list_medications', 'error_500', { times: plain_s.length });
   const call = await accept({ refill_medication_name: 'Lisinopril' });
   for (const n of plain_s.keys()) {
@@ -104,7 +104,7 @@ test(row('DEC-283'), async () => {
     expect(factor).toBeGreaterThanOrEqual(0.8);
     expect(factor).toBeLessThanOrEqual(1.2);
   }
-  // With jitter: eight times exactly the plain pause would be none.
+  // With jitter, the eight factors differ.
   expect(new Set(factors).size).toBeGreaterThan(1);
 });
 
@@ -138,9 +138,9 @@ test(row('DEC-287'), async () => {
 });
 
 test(row('DEC-288'), async () => {
-  // It arrived: the EMR knows our marker, and nothing is sent again.
+  // The write arrived: the EMR knows our marker, so nothing is sent again.
   await setFault(fixture.api, create, 'lose_answer');
-  // The question fails once: until it is answered, nothing is sent.
+  // The first lookup of the marker fails; nothing may be sent until one succeeds.
   await setFault(fixture.api, 'find_receipt', 'error_500');
   const arrived = await accept();
   await untilRetried(arrived);
@@ -152,7 +152,7 @@ test(row('DEC-288'), async () => {
   expect((await fixture.api.untilEvent(arrived.job_id)).event_type).toBe('telephone_encounter.created');
   expect(await sentFor(arrived)).toStrictEqual([true]);
 
-  // It did not arrive: the EMR says so, and it is sent once more.
+  // The write did not arrive: the EMR does not know the marker, so it is sent again.
   await setFault(fixture.api, create, 'reset');
   const lost = await accept();
   await untilRetried(lost);

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-/** An operator makes a link, and a person follows it: gives what that person reads at the end, and what the page loaded. */
+/** Creates a link in the dashboard and follows it; returns the final text and the URLs that the page loaded. */
 async function linkByDashboard(user_id: string, staff: number) {
   const { org_id } = place.world.sandbox;
   const { body } = await operator.post('clients/{client}/links', { org_id, user_id });
@@ -20,9 +20,9 @@ async function linkByDashboard(user_id: string, staff: number) {
   const window = await place.openHosted(address.searchParams.get('token') ?? '');
   await place.signIn(window, await window.frame(), staff);
   await window.page.waitForSelector('.badge.good');
-  const told = await window.page.innerText('main');
+  const text = await window.page.innerText('main');
   await window.page.context().close();
-  return { told, loaded: window.sent.map(({ url }) => url) };
+  return { text, loaded: window.sent.map(({ url }) => url) };
 }
 
 async function revealToken(user_id: string): Promise<string> {
@@ -36,8 +36,8 @@ async function opens(access_token: string): Promise<boolean> {
 }
 
 test(row('LNK-17'), async () => {
-  const { told, loaded } = await linkByDashboard('shared-link', 1);
-  expect(told).toContain('is linked');
+  const { text, loaded } = await linkByDashboard('shared-link', 1);
+  expect(text).toContain('is linked');
   expect(loaded.filter((url) => url.includes('/link/v1/link.js'))).toStrictEqual([]);
   const linked = await place.world.owner`SELECT FROM accounts WHERE user_id = 'shared-link' AND status = 'active'`;
   expect(linked).toHaveLength(1);
@@ -54,8 +54,8 @@ test(row('DEC-017'), async () => {
 });
 
 test(row('DEC-099'), async () => {
-  const { told } = await linkByDashboard('ends-there', 4);
-  expect(told).toMatch(/account is linked.*close this window/s);
-  expect(told).not.toContain('pt_');
+  const { text } = await linkByDashboard('ends-there', 4);
+  expect(text).toMatch(/account is linked.*close this window/s);
+  expect(text).not.toContain('pt_');
   expect(await opens(await revealToken('ends-there'))).toBe(true);
 });

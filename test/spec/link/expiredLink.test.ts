@@ -12,7 +12,7 @@ import { availableWhileExpired, type Operation, operationsOf } from '../support/
 let fixture: TestSandbox;
 let steps: LinkSteps;
 let v1: Operation[];
-/** Stays expired. */
+/** An account that stays expired in all tests. */
 let expired: ExpiredAccount;
 let receiver: Receiver;
 beforeAll(async () => {
@@ -30,7 +30,7 @@ afterAll(async () => {
   await fixture.close();
 });
 
-/** What Link is started with in update mode. */
+/** The request body for a link token in update mode. */
 const purposeOf = ({ user_id, access_token }: ExpiredAccount) => ({
   user_id,
   org_id: fixture.sandbox.org_id,
@@ -57,11 +57,11 @@ test(row('AUT-06'), async () => {
 test(row('AUT-07'), async () => {
   const response = await expired.api.call('GET', '/v1/patients');
   expect([response.status, response.body.error]).toStrictEqual([403, 'login_required']);
-  const told = await until('the webhook', async () => {
+  const event = await until('the webhook', async () => {
     const sent = receiver.received.map((each: Received) => JSON.parse(each.body));
     return sent.find((event) => event.data.user_id === expired.user_id);
   });
-  expect(told).toMatchObject({ type: 'login_required', data: { org_id: fixture.sandbox.org_id } });
+  expect(event).toMatchObject({ type: 'login_required', data: { org_id: fixture.sandbox.org_id } });
 });
 
 test(row('DEC-045'), async () => {
@@ -98,11 +98,11 @@ test(row('LNK-08'), async () => {
     expectApiError(await create({ ...purpose, access_token }), 400, 'access_token must be a string', 'access_token');
   }
   expectApiError(await create({ ...purpose, access_token: 'nonsense' }), 404, 'User not found.', 'access_token');
-  // Without it nothing is known of the account, so all of the sign-in must be typed.
+  // Without `access_token` the account is not known, so all credentials are required.
   const first = await steps.linkToken({ ...purpose, access_token: undefined });
   const untyped = await steps.signIn(first, account.staff, { credentials: undefined });
   expectApiError(untyped, 400, 'Missing required field: credentials.username');
-  // With it the account itself is meant.
+  // With `access_token` the stored credentials of the account are used.
   const again = await steps.linkToken(purpose);
   expect((await steps.signIn(again, account.staff, { credentials: undefined })).status).toBe(200);
   expect((await account.api.call('GET', '/v1/providers')).status).toBe(200);
@@ -123,7 +123,7 @@ test(row('LNK-22'), async () => {
   const account = await expireAccount(fixture, 'unchanged-user', 6);
   const linked = await steps.signIn(await steps.linkToken(purposeOf(account)), account.staff);
   expect(linked.status).toBe(200);
-  // Nothing was exchanged: the token that the client has had all along.
+  // No exchange is needed: the old access token works again.
   const { status, body } = await account.api.call('GET', '/v1/patients');
   expect([status, body.success]).toStrictEqual([200, true]);
   expect((await steps.exchange(linked.body.public_token)).body.token).toBe(account.access_token);

@@ -22,10 +22,10 @@ afterAll(async () => {
 const person = { first_name: 'Nova', last_name: 'Newcomer', dob: '1990-01-31', sex: 'female' };
 const mrn = 'MB100001';
 const visit = { mrn, location: 'loc-1', provider: 'prac-1', type: 'FOLLOWUP', datetime: '2030-07-09T09:30:00-04:00' };
-const nobody = 'f'.repeat(32);
+const unknown_id = 'f'.repeat(32);
 
-/** What a server must lack for each thing that can be asked, and what the thing is called. */
-const asked: [string, FaultSwitches['withheld'], (api: Api & { access_token: string }) => Promise<ApiResponse>][] = [
+/** For each operation: its name in the error, what the server withholds, and a request that needs it. */
+const requests: [string, FaultSwitches['withheld'], (api: Api & { access_token: string }) => Promise<ApiResponse>][] = [
   ['patients', { Patient: ['search-type'] }, (api) => api.call('GET', '/v1/patients')],
   ['providers', { Practitioner: ['search-type'] }, (api) => api.call('GET', '/v1/providers')],
   ['staff', { Practitioner: ['search-type'] }, (api) => api.call('GET', '/v1/staff')],
@@ -35,7 +35,7 @@ const asked: [string, FaultSwitches['withheld'], (api: Api & { access_token: str
   ['insurance providers', { Organization: ['search-type'] }, (api) => api.call('GET', '/v1/insurance-providers')],
   ['claims', { Claim: 'all' }, (api) => api.call('GET', '/v1/claims')],
   ['orders', { ServiceRequest: 'all' }, (api) => api.call('GET', '/v1/orders?patient_mrn=1')],
-  ['appointments', { Appointment: ['search-type'] }, (api) => api.call('GET', `/v1/appointments/${nobody}`)],
+  ['appointments', { Appointment: ['search-type'] }, (api) => api.call('GET', `/v1/appointments/${unknown_id}`)],
   ['appointments', { Appointment: ['create'] }, (api) => api.call('POST', '/v1/appointments', { body: visit })],
   ['new patients', { Patient: ['create'] }, (api) => api.call('POST', '/v1/patients', { body: person })],
   [
@@ -61,22 +61,22 @@ const asked: [string, FaultSwitches['withheld'], (api: Api & { access_token: str
 ];
 
 test(row('DEC-049'), async () => {
-  const whole = await linkFhir(fixture, server, { user_id: 'whole', org_id: 'whole' });
-  // Its first sync looks at the server again, and must not meet one that lacks something.
-  await whole.sync();
-  for (const [index, [operation, withheld, ask]] of asked.entries()) {
+  const complete = await linkFhir(fixture, server, { user_id: 'complete', org_id: 'complete' });
+  // The sync reads the capabilities again, so it must finish before anything is withheld.
+  await complete.sync();
+  for (const [index, [operation, withheld, send]] of requests.entries()) {
     server.faults.withheld = withheld;
     const lacking = await linkFhir(fixture, server, { user_id: `lacking-${index}`, org_id: `lacking-${index}` });
     const before = await countAcceptedWork(fixture);
-    expectApiError(await ask(lacking), 400, `This EMR does not offer ${operation}.`);
+    expectApiError(await send(lacking), 400, `This EMR does not offer ${operation}.`);
     server.calm();
     const { operations, idempotency_keys } = await countAcceptedWork(fixture);
     expect({ operations, idempotency_keys }).toStrictEqual({
       operations: before.operations,
       idempotency_keys: before.idempotency_keys,
     });
-    // The same question to an account of a server that has it.
-    expect((await ask(whole)).body.message ?? '', operation).not.toContain('does not offer');
+    // An account at a server that supports it gets a different response.
+    expect((await send(complete)).body.message ?? '', operation).not.toContain('does not offer');
   }
 });
 

@@ -23,9 +23,9 @@ const create = (
   api: Api = fixture.api,
   headers: Record<string, string | null> = { access_token: null },
 ) => api.call('POST', '/link/token/create', { body, headers });
-/** For a user of the sandbox's organization, which has had its first link. */
+/** A request for a user of the sandbox's organization, which is linked already. */
 const inOld = (fields: Fields = {}) => ({ user_id: 'user-1', org_id: fixture.sandbox.org_id, ...fields });
-/** For the first user of an organization that nobody has linked. */
+/** A request for the first user of a new organization. */
 const inNew = (fields: Fields = {}) => ({
   user_id: 'user-1',
   org_id: 'new-org',
@@ -34,7 +34,7 @@ const inNew = (fields: Fields = {}) => ({
   ...fields,
 });
 const tokens = async () => (await fixture.owner`SELECT FROM link_tokens`).length;
-/** Refused, and no token made. */
+/** Checks the error response, and that no token was created. */
 async function expectNoToken(response: Promise<ApiResponse>, message: string | RegExp, field: string, status = 400) {
   const before = await tokens();
   expectApiError(await response, status, message, field);
@@ -101,7 +101,7 @@ test(row('LNK-05'), async () => {
   await expectNoToken(create(inNew({ org_id, emr_name: undefined })), missing, 'emr_name');
   await expectNoToken(create(inNew({ org_id, emr_name: 5 })), 'emr_name must be a string', 'emr_name');
   const token = (await create(inNew({ org_id }))).body.token;
-  // A token alone is no link yet, nor is a sign-in that failed.
+  // Neither a token nor a failed sign-in links the organization.
   await expectNoToken(create(inNew({ org_id, emr_name: undefined })), missing, 'emr_name');
   expect((await steps.signIn(token, 3, { one_time_code: '000000' })).status).toBe(400);
   await expectNoToken(create(inNew({ org_id, emr_name: undefined })), missing, 'emr_name');
@@ -197,7 +197,7 @@ test(row('DEC-076'), async () => {
   const named = { ...neither, emr_name: 'larkspur' };
   await expectNoToken(create(named), 'Missing required field: emr_instance_domain', 'emr_instance_domain');
   expect((await create({ ...named, emr_instance_domain: fixture.sandbox.larkspur.url })).status).toBe(200);
-  // An organization of one client is new to another.
+  // Organizations belong to one client; for another client this one is new.
   await expectNoToken(create(inOld(), other.api), 'Missing required field: emr_name', 'emr_name');
 });
 

@@ -127,8 +127,8 @@ test(row('DEC-085'), async () => {
       }
     }
     const guarded = await create(anew({ emr_instance_domain: 'https://10.0.0.8' }));
-    const told = 'emr_instance_domain points to a private or local address.';
-    expectApiError(guarded, 400, told, 'emr_instance_domain');
+    const message = 'emr_instance_domain points to a private or local address.';
+    expectApiError(guarded, 400, message, 'emr_instance_domain');
   } finally {
     await production.close();
   }

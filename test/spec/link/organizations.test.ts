@@ -9,7 +9,7 @@ import { pauseSyncs } from '../support/pauseSyncs.ts';
 type Body = ApiResponse['body'];
 
 let fixture: TestSandbox;
-/** A second user of the sandbox's organization, and a user of another one. */
+/** A second user of the sandbox's organization, and a user of another organization. */
 let colleague: Api;
 let stranger: Api;
 beforeAll(async () => {
@@ -34,7 +34,7 @@ test(row('GEN-17'), async () => {
     colleague: fixture.sandbox.org_id,
     stranger: 'another-practice',
   });
-  // Users of one organization are shown the same records, those of another other ones.
+  // Users of one organization see the same records; another organization has records of its own.
   const [own, shared, foreign] = await Promise.all(
     [fixture.api, colleague, stranger].map((api) => providerOf(api, '501')),
   );
@@ -50,7 +50,7 @@ test(row('GEN-18'), async () => {
   const [own, theirs] = [await settings(fixture.api), await settings(colleague)];
   expect(theirs.shared).toStrictEqual(own.shared);
   expect(theirs.access_token_reference_id).not.toBe(own.access_token_reference_id);
-  // Set by one user, seen by the other, and not by another organization of the same clinic.
+  // A setting applies to all users of the organization, and not to another organization of the same clinic.
   const body = { status: 'inactive', hide_in_availability: 'true' };
   expect((await colleague.call('PATCH', '/v1/providers/ehr/503', { body })).status).toBe(200);
   for (const api of [fixture.api, colleague]) {

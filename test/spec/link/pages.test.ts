@@ -81,15 +81,15 @@ test(row('DEC-098'), async () => {
   await window.page.context().close();
 });
 
-/** The four ways in which a sign-in fails, each with how it is mended; what each says is asked for twice. */
-const failures: Record<string, { staff: number; fail: Act; mend: () => PromiseLike<unknown> }> = {
-  credentials: { staff: 3, fail: (window, frame) => typed(window, frame, 3, 'wrong'), mend: async () => {} },
+/** The four ways in which a sign-in fails, and how to recover from each. */
+const failures: Record<string, { staff: number; fail: Act; recover: () => PromiseLike<unknown> }> = {
+  credentials: { staff: 3, fail: (window, frame) => typed(window, frame, 3, 'wrong'), recover: async () => {} },
   locked: {
     staff: 4,
     fail: async (window, frame) => {
       for (let n = 0; n < 5; n += 1) await typed(window, frame, 4, `wrong ${n}`);
     },
-    mend: () => place.larkspur`UPDATE lockouts SET locked_until = now() - interval '1 second'`,
+    recover: () => place.larkspur`UPDATE lockouts SET locked_until = now() - interval '1 second'`,
   },
   down: {
     staff: 5,
@@ -98,7 +98,7 @@ const failures: Record<string, { staff: number; fail: Act; mend: () => PromiseLi
       await place.world.api.control('POST', '/control/faults', fault);
       await typed(window, frame, 5, place.person(5).password);
     },
-    mend: () => place.world.api.control('DELETE', '/control/faults'),
+    recover: () => place.world.api.control('DELETE', '/control/faults'),
   },
   code: {
     staff: 6,
@@ -107,7 +107,7 @@ const failures: Record<string, { staff: number; fail: Act; mend: () => PromiseLi
       await focused(frame, 'code');
       await window.type('000000');
     },
-    mend: async () => {},
+    recover: async () => {},
   },
 };
 type Act = (window: LinkWindow, frame: Frame) => Promise<void>;
@@ -115,9 +115,9 @@ type Act = (window: LinkWindow, frame: Frame) => Promise<void>;
 async function typed(window: LinkWindow, frame: Frame, staff: number, password: string): Promise<void> {
   await frame.fill('input[name="username"]', place.person(staff).username);
   await frame.focus('input[name="password"]');
-  const answered = window.page.waitForResponse('**/sign-in');
+  const responded = window.page.waitForResponse('**/sign-in');
   await window.type(password);
-  await answered;
+  await responded;
 }
 
 async function messageOf(frame: Frame): Promise<string> {
@@ -128,13 +128,13 @@ async function messageOf(frame: Frame): Promise<string> {
 
 test(row('DEC-103'), async () => {
   const messages: Record<string, string> = {};
-  for (const [name, { fail, mend }] of Object.entries(failures)) {
+  for (const [name, { fail, recover }] of Object.entries(failures)) {
     const window = await place.open();
     const frame = await window.start(await place.steps.linkToken());
     await focused(frame, 'username');
     await fail(window, frame);
     messages[name] = await messageOf(frame);
-    await mend();
+    await recover();
     await window.page.context().close();
   }
   expect(messages).toStrictEqual({
@@ -143,18 +143,18 @@ test(row('DEC-103'), async () => {
     down: expect.stringMatching(/cannot be reached right now/),
     code: expect.stringMatching(/code is wrong or too old/),
   });
-  // Plain language: sentences, and no code, status or address of ours.
+  // Plain language: sentences without error codes, status codes or URLs.
   for (const text of Object.values(messages)) expect(text).not.toMatch(/_|\b[45]\d\d\b|http/);
 });
 
 test(row('DEC-104'), async () => {
-  for (const { staff, fail, mend } of Object.values(failures)) {
+  for (const { staff, fail, recover } of Object.values(failures)) {
     const window = await place.open();
     const frame = await window.start(await place.steps.linkToken());
     await focused(frame, 'username');
     await fail(window, frame);
     await messageOf(frame);
-    await mend();
+    await recover();
     if ((await frame.locator('input[name="code"]').count()) === 0) {
       expect(await frame.inputValue('input[name="username"]')).toBe(place.person(staff).username);
       await typed(window, frame, staff, place.person(staff).password);
@@ -187,7 +187,7 @@ test(row('DEC-110'), async () => {
 test(row('DEC-111'), async () => {
   const window = await place.open();
   const context = window.page.context();
-  // Whatever would set or read one fails.
+  // Any access to cookies throws.
   await context.addInitScript(`Object.defineProperty(Document.prototype, 'cookie', {
     get() { throw new Error('No cookies here.'); }, set() { throw new Error('No cookies here.'); } })`);
   await window.page.reload();

@@ -37,16 +37,16 @@ test(row('LNK-14'), async () => {
 });
 
 test(row('LNK-15'), async () => {
-  // Directly.
+  // By a direct call.
   const window = await place.open();
   await window.page.evaluate(
-    `void window.CobaltLink.init({ token: ${JSON.stringify(await place.steps.linkToken())}, onSuccess: (...told) => calls.push(told) })`,
+    `void window.CobaltLink.init({ token: ${JSON.stringify(await place.steps.linkToken())}, onSuccess: (...args) => calls.push(args) })`,
   );
   await place.signIn(window, await window.frame(), 1);
   await untilClosed(window);
   expect(await window.calls()).toStrictEqual([[expect.stringMatching(/^pt_[\w-]{43}$/)]]);
   await window.page.context().close();
-  // From the wrapper function of the SDK, which loads the script itself.
+  // By the SDK's wrapper function, which loads the script itself.
   const wrapped = await openWrapped(await place.steps.linkToken());
   await place.signIn(wrapped, await wrapped.frame(), 2);
   await untilClosed(wrapped);
@@ -57,14 +57,14 @@ test(row('LNK-15'), async () => {
   await wrapped.page.context().close();
 });
 
-/** A window at an application's page that has not loaded the script. */
+/** Opens an application's page that has not loaded the script. */
 async function openBare(): Promise<LinkWindow> {
   const window = await place.open();
   await window.page.goto(`${place.host.origin}/bare`);
   return window;
 }
 
-/** A page without our script, on which the SDK's wrapper opens Link. */
+/** Opens Link with the SDK's wrapper on a page without the script. */
 async function openWrapped(token: string): Promise<LinkWindow> {
   const window = await openBare();
   const module = readFileSync(new URL('../../../dist/sdk/link.js', import.meta.url)).toString('base64');
@@ -85,7 +85,7 @@ test(row('LNK-16'), async () => {
     height: 700,
   });
   expect(await window.page.evaluate(`document.querySelector('dialog').matches(':modal')`)).toBe(true);
-  // What is below it can be reached neither by pointer nor by keyboard.
+  // The page below can be reached neither by pointer nor by keyboard.
   expect(await window.page.evaluate(`document.elementFromPoint(20, 20).tagName`)).toBe('DIV');
   await window.page.evaluate(`document.querySelector('#start').focus()`);
   expect(await window.page.evaluate('document.activeElement.id')).not.toBe('start');
@@ -103,7 +103,7 @@ test(row('LNK-19'), async () => {
   const late = (await place.steps.signIn(await place.steps.linkToken(), 3)).body.public_token;
   await owner`UPDATE public_tokens SET expires_at = expires_at - interval '30 minutes'`;
   expect((await place.steps.exchange(late)).status).toBe(400);
-  // A year later it is still good.
+  // The access token is still valid a year later.
   await owner`UPDATE accounts SET linked_at = linked_at - interval '1 year', created_at = created_at - interval '1 year'`;
   expect((await api.call('GET', '/v1/settings', { headers: { access_token } })).status).toBe(200);
   await window.page.context().close();
@@ -122,7 +122,7 @@ test(row('DEC-089'), async () => {
 
 test(row('DEC-090'), async () => {
   const window = await place.open();
-  // Each of the four is used: Link opens for the token, tells its steps, and ends in either callback.
+  // Uses all four settings: the token, the events, and both callbacks.
   const frame = await window.start(await place.steps.linkToken());
   await focused(frame, 'username');
   await window.page.keyboard.press('Escape');
@@ -146,8 +146,8 @@ test(row('DEC-091'), async () => {
   const token = JSON.stringify(await place.steps.linkToken());
   expect(await start('{ onSuccess() {}, onExit() {}, onEvent() {} }')).toBe('TypeError');
   expect(await start(`{ token: ${token}, onExit() {}, onEvent() {} }`)).toBe('TypeError');
-  expect(await start(`{ token: ${token}, onSuccess: (...told) => calls.push(told) }`)).toBe('opened');
-  // Steps and a closing that nobody asked to be told of trouble nobody.
+  expect(await start(`{ token: ${token}, onSuccess: (...args) => calls.push(args) }`)).toBe('opened');
+  // Missing callbacks cause no errors.
   const faults: Error[] = [];
   window.page.on('pageerror', (error) => faults.push(error));
   await focused(await window.frame(), 'username');
@@ -185,7 +185,7 @@ test(row('DEC-093'), async () => {
   await window.page.evaluate(everything);
   expect(await endings(window)).toStrictEqual([['exit', 'closed']]);
   await window.page.reload();
-  // Success is told while the person still sees it; closing it then is no second end.
+  // onSuccess runs while the page is still open; closing it afterwards is not reported again.
   const frame = await window.start(await place.steps.linkToken());
   await place.signIn(window, frame, 6);
   await expect.poll(async () => (await endings(window)).length).toBe(1);
@@ -212,7 +212,7 @@ test(row('DEC-094'), async () => {
   expect(Math.max(red, green, blue)).toBeLessThan(64);
   expect(alpha).toBeGreaterThan(0.5);
   expect(alpha).toBeLessThan(1);
-  // The page in it lets the overlay through.
+  // The page in the frame is transparent.
   expect(await frame.evaluate('getComputedStyle(document.documentElement).backgroundColor')).toBe('rgba(0, 0, 0, 0)');
   await window.page.context().close();
 });

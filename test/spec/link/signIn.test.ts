@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 const headers = { access_token: null };
-/** Everything that a link stores. */
+/** Row counts that a new link increases. */
 const held = async () =>
   (
     await fixture.owner`SELECT (SELECT count(*) FROM organizations) AS organizations,
@@ -89,7 +89,7 @@ test(row('DEC-100'), async () => {
       emr_name: expect.stringMatching(/^[a-z]+$/),
       display_name: expect.any(String),
       credential_fields: expect.any(Array),
-      // Where there are several.
+      // Only for EMRs with several.
       ...(emr.emr_name === 'fhir' && { sign_in_ways: expect.any(Array) }),
       capabilities: expect.any(Array),
     });
@@ -111,7 +111,7 @@ test(row('DEC-100'), async () => {
 });
 
 test(row('DEC-101'), async () => {
-  // Faults that harm nothing, and are gone once the EMR has met them.
+  // Faults without an effect, which disappear when the EMR is called.
   for (const operation of ['login', 'login_code']) await setFault(fixture.api, operation, 'delay', { delay_ms: 1 });
   const waiting = async () => {
     const { faults } = (await fixture.api.control('GET', '/control/faults')).body;
@@ -125,7 +125,7 @@ test(row('DEC-101'), async () => {
 
 test(row('DEC-102'), async () => {
   const token = await steps.linkToken();
-  // Not before the EMR does: it first wants the right password.
+  // Only after the password is correct.
   const credentials = { username: usernameOf(2), password: 'wrong' };
   const early = await steps.signIn(token, 2, { credentials, one_time_code: undefined });
   expect([early.status, early.body.code]).toStrictEqual([400, 'emr_credentials_wrong']);
@@ -173,7 +173,7 @@ test(row('DEC-107'), async () => {
   expect(await organizations(org_id)).toHaveLength(0);
   expect((await steps.signIn(right, 5)).status).toBe(200);
   expect((await organizations(org_id)).map((each) => each.emr_address)).toStrictEqual([fixture.sandbox.larkspur.url]);
-  // From now on its address is known, and another one is refused.
+  // The address is now fixed, and another one is rejected.
   const body = { user_id: 'u', org_id, emr_instance_domain: dark };
   expect((await fixture.api.call('POST', '/link/token/create', { body, headers })).status).toBe(400);
 });
@@ -185,7 +185,7 @@ test(row('DEC-108'), async () => {
     const [row] = await fixture.owner`SELECT emr_address FROM link_tokens WHERE org_id = ${org_id}`;
     expect(row?.emr_address).toBe(`https://${domain}`);
   }
-  // Larkspur speaks http here: without its scheme it is asked in https, and does not response.
+  // Without a scheme the address means https, and the test EMR only serves http.
   const host = new URL(fixture.sandbox.larkspur.url).host;
   const body = { user_id: 'u', org_id: 'o', emr_name: 'larkspur', emr_instance_domain: host };
   const response = await fixture.api.call('POST', '/link/token/create', { body, headers });

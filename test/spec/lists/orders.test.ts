@@ -10,13 +10,13 @@ let fixture: TestSandbox;
 let mrn: string;
 let response: ApiResponse;
 let orders: Row[];
-/** What the clinic ordered for this patient, by its id, and the patient itself. */
+/** The orders of the patient in Larkspur, by id, and the patient. */
 let ordered: Map<string, Row>;
 let patient: Row;
-/** The clinic knows everything of the one, and of the other only what it must. */
+/** An order with every field, and one with the required fields only. */
 let full: Row;
 let bare: Row;
-/** The staff member who has the full order. */
+/** The staff member whom the full order is assigned to. */
 let nurse: Row;
 beforeAll(async () => {
   fixture = await sharedSandbox();
@@ -58,7 +58,7 @@ async function found(query: Record<string, string>): Promise<string[]> {
   return body.orders.map(({ order_id }: Row) => order_id).sort();
 }
 
-/** What the clinic ordered on days of which this holds: some and not all, or the filter would prove nothing. */
+/** The ids of the orders on matching days. Must be some but not all, or the filter would prove nothing. */
 function orderedOn(holds: (day: string) => boolean): string[] {
   const ids = [...ordered.values()].filter((row) => holds(isoDay(row.orderDate))).map(({ orderId }) => orderId);
   expect(ids.length).toBeGreaterThan(0);

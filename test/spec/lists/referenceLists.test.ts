@@ -6,9 +6,9 @@ import { openChart } from '../../journeys/journey.ts';
 import { addClinicRow, changeClinicRow, clinicRows, type Row } from '../support/emrRecords.ts';
 
 let fixture: TestSandbox;
-/** A patient as the service listed it before, and after, a sync brought it. */
+/** A new patient as the service lists it before and after a sync. */
 let newPerson: { before: Row[]; after: Row[] };
-/** A referring provider of whom the clinic knows everything. */
+/** A referring provider with every field. */
 let referring: Row;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 const get = (path: string) => fixture.api.call('GET', path);
-/** A list as it is answered, found by its name. */
+/** Reads a list by its path. */
 const list = async (path: string, name: string): Promise<Row[]> => {
   const { status, body } = await get(`/v1/${path}`);
   expect(status).toBe(200);
@@ -50,7 +50,7 @@ test(row('REF-01'), async () => {
   const known = (await clinicRows(fixture, 'patients')).map(({ mrn }) => mrn);
   const listed = (await get('/v1/patients?page_size=1000')).body.patients.map(({ mrn }: Row) => mrn);
   expect(listed.sort()).toStrictEqual(known.sort());
-  // What the clinic has written since the last sync is not there yet.
+  // Records added since the last sync are not listed yet.
   expect(newPerson.before).toStrictEqual([]);
   expect(newPerson.after).toMatchObject([{ first_name: 'Nova', last_name: 'Newcomer' }]);
 });
@@ -161,7 +161,7 @@ test(row('DEC-217'), async () => {
   expect(new Set(staff.map(({ status }) => status))).toStrictEqual(new Set(['active', 'inactive']));
 });
 
-/** Codes and descriptions in the order of the codes. */
+/** Codes and descriptions, sorted by code. */
 const codes = (rows: Row[]) =>
   rows.map(({ code, description }) => ({ code, description })).sort((a, b) => (a.code < b.code ? -1 : 1));
 const byCode = (a: Row, b: Row) => (a.code < b.code ? -1 : 1);

@@ -14,7 +14,7 @@ beforeAll(async () => {
 const post = (path: string, body: object) => fixture.api.call('POST', path, { body });
 const unknown = '0'.repeat(32);
 
-/** The end of a write that was accepted. */
+/** Waits for the event of an accepted write and returns its data. */
 async function complete(accepted: Awaited<ReturnType<typeof post>>, event_type: string): Promise<Row> {
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
   const event = await fixture.api.untilEvent(accepted.body.job_id);
@@ -23,7 +23,7 @@ async function complete(accepted: Awaited<ReturnType<typeof post>>, event_type: 
 }
 
 let named = 0;
-/** A person nobody has a chart of. */
+/** Fields of a person who has no chart yet. */
 function newPerson(fields: object): object {
   named += 1;
   return { first_name: 'Nova', last_name: `Referenced${named}`, dob: '2004-02-29', sex: 'female', ...fields };

@@ -23,17 +23,17 @@ const rejectsValues = (field: string, values: unknown[]) =>
     new RegExp(field),
     values.map((value) => () => charts.create({ [field]: value })),
   );
-/** What the clinic has in one of its lists of codes. */
+/** One of Larkspur's code lists. */
 const listOf = (list: string): Promise<Row[]> => charts.rows('codes', { list });
 
-/** A value that the clinic does not know: the request is taken, and the creation fails and says what would do. */
+/** An unknown value is accepted; the job then fails and lists the known values. */
 async function failsUnknown(list: string, value: string): Promise<void> {
   const { event_type, data } = await charts.outcome(await charts.create({ [list]: value }));
   expect(event_type).toBe('patient.failed');
   for (const { name } of await listOf(list)) expect(data.failure_reason).toContain(name);
 }
-/** Every name in a list of the clinic's is taken, and stands in the chart as its code. */
-async function takesNames(list: string): Promise<void> {
+/** Every name of the list is accepted and saved as its code. */
+async function acceptsNames(list: string): Promise<void> {
   const known = await listOf(list);
   expect(known.length).toBeGreaterThan(2);
   await Promise.all(
@@ -44,19 +44,19 @@ async function takesNames(list: string): Promise<void> {
 }
 
 test(row('PAT-27'), async () => {
-  await takesNames('language');
+  await acceptsNames('language');
   await failsUnknown('language', 'Klingon');
   await onlyRestricted('language', 'English');
 });
 
 test(row('PAT-28'), async () => {
-  await takesNames('race');
+  await acceptsNames('race');
   await failsUnknown('race', 'Martian');
   await onlyRestricted('race', 'Asian');
 });
 
 test(row('PAT-29'), async () => {
-  await takesNames('ethnicity');
+  await acceptsNames('ethnicity');
   for (const { code } of await listOf('ethnicity')) {
     expect((await charts.created({ ethnicity: code })).chart.ethnicityCode).toBe(code);
   }
@@ -65,8 +65,8 @@ test(row('PAT-29'), async () => {
   await onlyRestricted('ethnicity', 'H');
 });
 
-/** A boolean of the chart that is true unless told. */
-async function trueUnlessTold(field: string, flag: string): Promise<void> {
+/** A boolean that is true by default. */
+async function checkDefaultTrue(field: string, flag: string): Promise<void> {
   expect((await charts.created()).chart[flag]).toBe('Y');
   expect((await charts.created({ [field]: true })).chart[flag]).toBe('Y');
   expect((await charts.created({ [field]: false })).chart[flag]).toBe('N');
@@ -75,11 +75,11 @@ async function trueUnlessTold(field: string, flag: string): Promise<void> {
 }
 
 test(row('PAT-30'), async () => {
-  await trueUnlessTold('release_of_info', 'releaseOfInfoFlag');
+  await checkDefaultTrue('release_of_info', 'releaseOfInfoFlag');
 });
 
 test(row('PAT-31'), async () => {
-  await trueUnlessTold('rx_history_consent', 'rxConsentFlag');
+  await checkDefaultTrue('rx_history_consent', 'rxConsentFlag');
 });
 
 const insured = { insurance_name: 'Demo Medicare' };

@@ -20,14 +20,14 @@ afterAll(async () => {
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
-/** The events of a job as they were sent: there is one, at its end. */
+/** The webhook events of a finished job; there must be one. */
 async function sent(job_id: number): Promise<Row[]> {
   const { id } = await fixture.api.untilEvent(job_id);
   const calls = () => receiver.received.map(({ body }) => JSON.parse(body));
   await until('the webhook', async () => calls().find((each) => each.id === id));
   return calls().filter((each) => each.job_id === String(job_id));
 }
-/** Asks for a person whom the clinic has already. */
+/** Requests a patient that the EMR already has. */
 async function duplicated(): Promise<{ known: Row; event: Row; id: string }> {
   const person = newPerson();
   const known = await charts.created(person);
@@ -67,7 +67,7 @@ test(row('EVT-36'), async () => {
   }
   const creation = await charts.outcome(await charts.create());
   const update = await charts.outcome(await charts.patch(id, { phone: '518-555-0136' }));
-  // More patients than a live fetch reads: it is refused when the EMR has shown how many there are.
+  // A live fetch fails when it matches more than 50 patients.
   const many = Array.from({ length: 51 }, (_, n) => ({
     firstName: `N${n}`,
     lastName: 'Many',

@@ -14,7 +14,7 @@ type Body = ApiResponse['body'];
 
 let fixture: TestSandbox;
 let mrn: string;
-/** The patient as the clinic has it. */
+/** The example patient in Larkspur. */
 let patient: Body;
 beforeAll(async () => {
   fixture = await sharedSandbox();
@@ -28,7 +28,7 @@ const found = async (body: Record<string, unknown>): Promise<string[]> => {
   expect(event_type).toBe('patient.live_fetch_completed');
   return data.patients.map((each: Body) => each.mrn);
 };
-/** The MRNs of those at the clinic of whom this is true. */
+/** The MRNs of the patients in Larkspur that match. */
 const whoIs = async (test: (each: Body) => boolean): Promise<string[]> => {
   const { rows } = (await fixture.api.control('GET', '/control/patients')).body;
   return rows.filter(test).map((each: Body) => each.mrn);

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
-/** Every one of these values of a field is refused by the field's name. */
+/** Checks that each value is rejected with a message that names the field. */
 const rejectsValues = (field: string, values: unknown[], beside: Fields = {}) =>
   charts.rejects(
     400,

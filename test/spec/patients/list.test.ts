@@ -8,13 +8,13 @@ import { isoDay } from '../support/emrRecords.ts';
 type Body = ApiResponse['body'];
 
 let fixture: TestSandbox;
-/** Everyone, as the clinic has them and as the service lists them. */
+/** All patients, in Larkspur and as the service lists them. */
 let known: Body[];
 let listed: Body[];
 let response: ApiResponse;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  // A patient of whom everything is known, and one of whom next to nothing is.
+  // One patient has every field, another next to none.
   await fixture.api.control('PATCH', '/control/patients/10001', { middleName: 'Q', address: { line2: 'Flat 2' } });
   await fixture.api.control('POST', '/control/patients', { firstName: 'Bare', lastName: 'Newcomer' });
   await fixture.api.sync();
@@ -26,7 +26,7 @@ afterAll(() => fixture.close());
 
 const ask = (query: Record<string, string>) => fixture.api.call('GET', `/v1/patients?${new URLSearchParams(query)}`);
 const sorted = (list: Body[]) => list.map(({ mrn }) => mrn).sort();
-/** Filters must give exactly those of whom this is true at the clinic. */
+/** Checks that a query returns exactly the patients that match in Larkspur. */
 async function expectFound(query: Record<string, string>, test: (each: Body) => boolean): Promise<void> {
   const { status, body } = await ask({ ...query, page_size: '1000' });
   expect(status).toBe(200);

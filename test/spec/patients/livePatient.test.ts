@@ -11,13 +11,13 @@ import { fetchLive } from '../support/fetchLive.ts';
 type Body = ApiResponse['body'];
 
 const ehr_id = '10001';
-/** How each of Larkspur's codes stands to the four words of the interface. */
+/** Larkspur codes and the values that the API returns for them. */
 const relationships = { '1': 'self', '2': 'spouse', '53': 'spouse', '3': 'child', '13': 'child', '18': 'other' };
 
 let fixture: TestSandbox;
 let mrn: string;
-/** The patient with everything the clinic knows of it. */
-let whole: Body;
+/** The live-fetched patient, with insurances. */
+let complete: Body;
 let medications: Body[];
 let pharmacies: Body[];
 const rows = async (kind: string): Promise<Body[]> =>
@@ -50,14 +50,14 @@ beforeAll(async () => {
     (await fixture.api.callIn({ refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9002' })).body.job_id,
   );
   pharmacies = (await chart.read(`/api/patients/${ehr_id}/pharmacies`)).rows;
-  whole = await fetched({ include: 'insurances' });
+  complete = await fetched({ include: 'insurances' });
 });
 afterAll(() => fixture.close());
 
 test(row('LFP-01'), async () => {
   const [patient] = (await fixture.api.control('GET', `/control/patients?mrn=${mrn}`)).body.rows;
   expect(patient.primaryInsuranceName).toMatch(/\w/);
-  expect(whole).toMatchObject({
+  expect(complete).toMatchObject({
     insurance_name: patient.primaryInsuranceName,
     insurance_subscriber_number: patient.primarySubscriberNumber,
   });
@@ -67,7 +67,7 @@ test(row('LFP-03'), async () => {
   expect(await fetched()).not.toHaveProperty('insurances');
   expect(await fetched({ include: [] })).not.toHaveProperty('insurances');
   expect(await fetched({ include: '' })).not.toHaveProperty('insurances');
-  expect(whole.insurances).toHaveLength(2);
+  expect(complete.insurances).toHaveLength(2);
 });
 
 test(row('LFP-04'), async () => {
@@ -78,33 +78,33 @@ test(row('LFP-04'), async () => {
   const { event_type, data } = await fetchLive(fhir.api, search);
   expect([event_type, data.mrn]).toStrictEqual(['patient.live_fetch_completed', fhir.mrn]);
   expect(data).not.toHaveProperty('insurances');
-  expect(whole).toHaveProperty('insurances');
+  expect(complete).toHaveProperty('insurances');
 });
 
 test(row('LFP-05'), async () => {
   const known = (await rows('patient-insurances')).map(({ insuranceId }) => insuranceId);
-  const told = async () =>
+  const fetchedIds = async () =>
     (await fetched({ include: 'insurances' })).insurances.map((each: Body) => each.emr_insurance_id);
-  expect(whole.insurances.map((each: Body) => each.emr_insurance_id)).toStrictEqual(known);
-  expect(await told()).toStrictEqual(known);
+  expect(complete.insurances.map((each: Body) => each.emr_insurance_id)).toStrictEqual(known);
+  expect(await fetchedIds()).toStrictEqual(known);
   const body = { member_id: 'TST100001' };
   const path = `/v1/patients/${mrn}/insurances/${known[0]}`;
   const { job_id } = (await fixture.api.call('PATCH', path, { body })).body;
   const event = await fixture.api.untilEvent(job_id);
   expect([event.event_type, event.data.emr_insurance_id]).toStrictEqual(['patient.insurance.updated', known[0]]);
-  expect(await told()).toStrictEqual(known);
+  expect(await fetchedIds()).toStrictEqual(known);
 });
 
 test(row('LFP-06'), async () => {
   const known = (await rows('patient-insurances')).map(({ priority }) => priority);
   expect(known).toStrictEqual([1, 2]);
-  expect(whole.insurances.map(({ priority }: Body) => priority)).toStrictEqual(known);
+  expect(complete.insurances.map(({ priority }: Body) => priority)).toStrictEqual(known);
 });
 
 test(row('LFP-07'), async () => {
   const known = await rows('patient-insurances');
   for (const [n, each] of known.entries()) {
-    expect(whole.insurances[n]).toMatchObject({
+    expect(complete.insurances[n]).toMatchObject({
       insurance_ehr_id: each.companyId,
       insurance_name: each.companyName,
       insurance_subscriber_number: each.subscriberNumber,
@@ -112,38 +112,41 @@ test(row('LFP-07'), async () => {
       plan_begin_date: isoDay(each.planBegins),
     });
     for (const field of ['insurance_ehr_id', 'insurance_name', 'insurance_subscriber_number', 'group_id']) {
-      expect(whole.insurances[n][field]).toEqual(expect.any(String));
+      expect(complete.insurances[n][field]).toEqual(expect.any(String));
     }
   }
 });
 
 test(row('LFP-08'), async () => {
   const [{ guarantorId, copayment }] = await rows('patient-insurances');
-  const [first, second] = whole.insurances;
+  const [first, second] = complete.insurances;
   expect(first).toMatchObject({ copayment, relationship_to_subscriber: '02', guarantor_id: guarantorId });
   expect([typeof copayment, typeof guarantorId]).toStrictEqual(['string', 'string']);
   expect(second).toMatchObject({ copayment: null, relationship_to_subscriber: null, guarantor_id: null });
 });
 
 test(row('LFP-09'), () => {
-  expect(whole.insurances.map((each: Body) => each.is_guarantor_patient)).toStrictEqual([false, true]);
+  expect(complete.insurances.map((each: Body) => each.is_guarantor_patient)).toStrictEqual([false, true]);
 });
 
 test(row('LFP-10'), async () => {
   const known = await rows('guarantors');
   expect(known).toHaveLength(6);
-  expect(whole.guarantors.map(({ id, name, dob }: Body) => ({ id, name, dob }))).toStrictEqual(
+  expect(complete.guarantors.map(({ id, name, dob }: Body) => ({ id, name, dob }))).toStrictEqual(
     known.map((each) => ({ id: each.guarantorId, name: `Robin ${each.lastName}`, dob: '1961-02-03' })),
   );
 });
 
 test(row('LFP-11'), () => {
-  const told = whole.guarantors.map(({ name, relationship }: Body) => [name.slice('Robin Payer'.length), relationship]);
-  expect(Object.fromEntries(told)).toStrictEqual(relationships);
+  const fetched_relationships = complete.guarantors.map(({ name, relationship }: Body) => [
+    name.slice('Robin Payer'.length),
+    relationship,
+  ]);
+  expect(Object.fromEntries(fetched_relationships)).toStrictEqual(relationships);
 });
 
 test(row('LFP-12'), () => {
-  for (const { relationship, is_guarantor_patient } of whole.guarantors) {
+  for (const { relationship, is_guarantor_patient } of complete.guarantors) {
     expect(is_guarantor_patient).toBe(relationship === 'self');
   }
 });
@@ -156,7 +159,7 @@ test(row('LFP-13'), async () => {
 });
 
 test(row('LFP-14'), () => {
-  expect(whole).toMatchObject({ patient_balance: 42.5, account_balance: 1307.09 });
+  expect(complete).toMatchObject({ patient_balance: 42.5, account_balance: 1307.09 });
 });
 
 test(row('LFP-15'), async () => {
@@ -167,8 +170,8 @@ test(row('LFP-15'), async () => {
 });
 
 test(row('LFP-16'), async () => {
-  expect(whole.alerts).toMatchObject({ billing_alert: true, billing_notes: 'Ask for the new card.' });
-  // This patient has no alerts at the clinic.
+  expect(complete.alerts).toMatchObject({ billing_alert: true, billing_notes: 'Ask for the new card.' });
+  // A patient without alerts.
   const quiet = (await fixture.api.control('POST', '/control/patients', { firstName: 'Q', lastName: 'Quiet' })).body
     .mrn;
   const { alerts } = await fetched({ mrn: quiet });
@@ -178,7 +181,7 @@ test(row('LFP-16'), async () => {
 test(row('LFP-17'), async () => {
   const [{ globalAlerts }] = await rows('alerts');
   expect(globalAlerts.length).toBeGreaterThan(0);
-  expect(whole.alerts.global_alerts).toStrictEqual(
+  expect(complete.alerts.global_alerts).toStrictEqual(
     globalAlerts.map((each: Body) => ({
       name: each.name,
       alert_type: each.alertType,
@@ -199,26 +202,26 @@ test(row('LFP-18'), async () => {
 test(row('LFP-19'), () => {
   const taken = medications.filter(({ activeFlag }) => activeFlag === 'Y');
   expect([taken.length, medications.length]).toStrictEqual([2, 3]);
-  expect(whole.medications.map(({ name }: Body) => name)).toStrictEqual(taken.map(({ name }) => name));
+  expect(complete.medications.map(({ name }: Body) => name)).toStrictEqual(taken.map(({ name }) => name));
 });
 
 test(row('LFP-20'), () => {
   const taken = medications.filter(({ activeFlag }) => activeFlag === 'Y');
   for (const [n, { name, strength, frequency, notes, refills }] of taken.entries()) {
-    expect(whole.medications[n]).toMatchObject({ name, strength, frequency, notes, refills });
-    expect(whole.medications[n].refills).toMatch(/^\d+$/);
+    expect(complete.medications[n]).toMatchObject({ name, strength, frequency, notes, refills });
+    expect(complete.medications[n].refills).toMatch(/^\d+$/);
   }
 });
 
 test(row('LFP-21'), () => {
   const taken = medications.filter(({ activeFlag }) => activeFlag === 'Y');
-  expect(whole.medications.map((each: Body) => each.start_date)).toStrictEqual(taken.map((each) => each.startDate));
-  for (const { start_date } of whole.medications) expect(start_date).toMatch(/^(0[1-9]|1[0-2])\/[0-3]\d\/\d{4}$/);
+  expect(complete.medications.map((each: Body) => each.start_date)).toStrictEqual(taken.map((each) => each.startDate));
+  for (const { start_date } of complete.medications) expect(start_date).toMatch(/^(0[1-9]|1[0-2])\/[0-3]\d\/\d{4}$/);
 });
 
 test(row('LFP-22'), () => {
   expect(pharmacies).toHaveLength(2);
-  expect(whole.pharmacies.map(({ is_primary: _, ...shown }: Body) => shown)).toStrictEqual(
+  expect(complete.pharmacies.map(({ is_primary: _, ...shown }: Body) => shown)).toStrictEqual(
     pharmacies.map(({ pharmacyId, name, phone, address }) => ({
       pharmacy_id: pharmacyId,
       name,
@@ -234,5 +237,5 @@ test(row('LFP-22'), () => {
 test(row('LFP-23'), () => {
   const known = pharmacies.map(({ primaryFlag }) => (primaryFlag === 'Y' ? '1' : '0'));
   expect(new Set(known)).toStrictEqual(new Set(['0', '1']));
-  expect(whole.pharmacies.map((each: Body) => each.is_primary)).toStrictEqual(known);
+  expect(complete.pharmacies.map((each: Body) => each.is_primary)).toStrictEqual(known);
 });

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
-const nobody = 'f'.repeat(32);
+const unknown_id = 'f'.repeat(32);
 const payer = (payer_id: string): Row => companies.find((each) => each.payer_id === payer_id);
 const doctor = (last_name: string): Row => doctors.find((each) => each.last_name === last_name);
 const hyphened = (id: string) => id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
@@ -36,7 +36,7 @@ const names = (role: string, first: unknown, last: unknown) => ({
   [`${role}_first_name`]: first,
   [`${role}_last_name`]: last,
 });
-/** The two doctors of a chart: how a request names them, and the columns in which the clinic has them. */
+/** The two doctors of a patient: the prefix of the request fields, and of Larkspur's columns. */
 const roles = [
   ['referring_provider', 'referring'],
   ['pcp', 'pcp'],
@@ -66,7 +66,7 @@ test(row('PAT-07'), async () => {
   expect(chart.primaryInsuranceName).toBe(name);
   const [insurance] = await charts.insurances(chart);
   expect(insurance).toMatchObject({ companyId: ehr_id, companyName: name });
-  // The insurance stands with the company's own record, and so with its address.
+  // It refers to the company record, and so has its address.
   expect(await charts.rows('insurance-companies', { companyId: insurance.companyId })).toMatchObject([
     { name, address: { line1: address, city, state } },
   ]);
@@ -85,12 +85,12 @@ test(row('PAT-08'), async () => {
 });
 
 test(row('PAT-09'), async () => {
-  const fallen = { insurance_provider_id: nobody, insurance_name: 'Prototype HMO' };
+  const fallen = { insurance_provider_id: unknown_id, insurance_name: 'Prototype HMO' };
   const { chart } = await charts.created(fallen);
   expect(await charts.insurances(chart)).toMatchObject([{ companyName: 'Prototype HMO' }]);
-  await charts.rejects(404, `Insurance provider with ID '${nobody}' not found.`, [
-    () => charts.create({ insurance_provider_id: nobody }),
-    () => charts.create({ insurance_provider_id: nobody, secondary_insurance_name: 'Prototype PPO' }),
+  await charts.rejects(404, `Insurance provider with ID '${unknown_id}' not found.`, [
+    () => charts.create({ insurance_provider_id: unknown_id }),
+    () => charts.create({ insurance_provider_id: unknown_id, secondary_insurance_name: 'Prototype PPO' }),
   ]);
 });
 
@@ -128,7 +128,7 @@ test(row('PAT-15'), async () => {
   expect(doctors_named.map(({ display }) => display)).toContain('Known Byname');
 });
 
-/** An id of the list of referring providers: what the clinic has of that doctor, and only where ids are taken. */
+/** An id from the list of referring providers saves that doctor, for Larkspur only. */
 async function looksUp([role, column]: Role): Promise<void> {
   const { id, ehr_id, first_name, last_name, phone, fax } = doctor('Sendington');
   expect(id).toMatch(/^[0-9a-f]{32}$/);
@@ -145,15 +145,15 @@ const named = (column: string, first: string, last: string) => ({
   [`${column}LastName`]: last,
 });
 
-/** An id that nobody has: the names beside it serve, and without them there is nobody. */
+/** With an unknown id the names are used; without names the request is rejected. */
 async function fallsBack([role, column]: Role): Promise<void> {
-  const { chart } = await charts.created({ [`${role}_id`]: nobody, ...names(role, 'Fallen', 'Back') });
+  const { chart } = await charts.created({ [`${role}_id`]: unknown_id, ...names(role, 'Fallen', 'Back') });
   expect(chart).toMatchObject({ [`${column}Id`]: null, ...named(column, 'Fallen', 'Back') });
   const { ehr_id } = doctor('Forwarden');
-  const listed = await charts.created({ [`${role}_id`]: nobody, ...names(role, 'Winter', 'Forwarden') });
+  const listed = await charts.created({ [`${role}_id`]: unknown_id, ...names(role, 'Winter', 'Forwarden') });
   expect(listed.chart[`${column}Id`]).toBe(ehr_id);
-  await charts.rejects(404, new RegExp(`provider with ID '${nobody}' not found`), [
-    () => charts.create({ [`${role}_id`]: nobody }),
+  await charts.rejects(404, new RegExp(`provider with ID '${unknown_id}' not found`), [
+    () => charts.create({ [`${role}_id`]: unknown_id }),
   ]);
 }
 
@@ -199,9 +199,9 @@ test(row('DEC-134'), async () => {
 
 test(row('DEC-157'), async () => {
   const { chart } = await charts.created({
-    ...{ insurance_provider_id: nobody, insurance_name: 'Synthetic Blue' },
-    ...{ referring_provider_id: nobody, ...names('referring_provider', 'Refer', 'Byname') },
-    ...{ pcp_id: nobody, ...names('pcp', 'Care', 'Byname') },
+    ...{ insurance_provider_id: unknown_id, insurance_name: 'Synthetic Blue' },
+    ...{ referring_provider_id: unknown_id, ...names('referring_provider', 'Refer', 'Byname') },
+    ...{ pcp_id: unknown_id, ...names('pcp', 'Care', 'Byname') },
   });
   expect(await charts.insurances(chart)).toMatchObject([{ companyName: 'Synthetic Blue' }]);
   expect(chart).toMatchObject({ ...named('referring', 'Refer', 'Byname'), ...named('pcp', 'Care', 'Byname') });
@@ -212,7 +212,7 @@ test(row('DEC-158'), async () => {
     404,
     /with ID '.*' not found\.$/,
     ['insurance_provider_id', 'referring_provider_id', 'pcp_id'].flatMap((field) =>
-      [nobody, 'no-id-at-all'].map((id) => () => charts.create({ [field]: id })),
+      [unknown_id, 'no-id-at-all'].map((id) => () => charts.create({ [field]: id })),
     ),
   );
 });
@@ -238,7 +238,7 @@ test(row('DEC-160'), async () => {
   expect(row.companyId).toBe(company.ehr_id);
 });
 
-/** One of a doctor's two names alone, of a new patient and of one there is. */
+/** One of the two names alone is rejected, for new and for active patients. */
 async function refusesHalf(role: string): Promise<void> {
   const { id } = await charts.created();
   const halves = [{ [`${role}_first_name`]: 'Half' }, { [`${role}_last_name`]: 'Half' }];

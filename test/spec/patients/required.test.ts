@@ -5,7 +5,7 @@ import { type Charts, openCharts } from './charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
-/** What was required before the clinic began to insist, and that a patient of nothing else was taken then. */
+/** The required fields, and the outcome of a creation, before the clinic required more. */
 let before: { required: string[]; event_type: string };
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
@@ -30,7 +30,7 @@ test(row('PAT-05'), async () => {
   ]);
   const excused = await charts.created({ ...others, no_email_reason: 'Has none' });
   expect(excused.chart).toMatchObject({ email: null, noEmailReason: 'Has none' });
-  // Where no e-mail is required no reason is asked for either.
+  // Without a required email no reason is needed either.
   expect(before).toStrictEqual({ required: [], event_type: 'patient.created' });
 });
 

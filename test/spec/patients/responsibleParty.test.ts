@@ -8,7 +8,7 @@ import { type Charted, type Charts, type Fields, openCharts, type Row } from './
 let fixture: TestSandbox;
 let charts: Charts;
 let fhir: Charts;
-/** One patient for each of the values, with an insurance and the chart that became of it. */
+/** One insured patient for each value of `responsible_party`, with the chart. */
 let charted: Map<string, Charted>;
 beforeAll(async () => {
   fixture = await sharedSandbox();
@@ -45,13 +45,13 @@ const rejectsValues = (field: string, values: unknown[]) =>
   );
 const onlyRestricted = (fields: Fields, field: string) =>
   charts.rejects(400, `Field '${field}' is only supported for Larkspur EMR.`, [() => fhir.create(fields)]);
-/** The one guarantor of a patient's chart. */
+/** The only guarantor in a chart. */
 async function guarantorOf(chart: Row): Promise<Row> {
   const rows = await charts.guarantors(chart);
   expect(rows).toHaveLength(1);
   return rows[0];
 }
-/** How the guarantors of these patients are told by the live fetch. */
+/** The guarantor relationships of these patients in a live fetch. */
 const relationships = (values: string[]) =>
   Promise.all(
     values.map(async (value) => {
@@ -69,9 +69,9 @@ test(row('PAT-19'), async () => {
   }
   const { body } = await fixture.api.call('GET', '/openapi.json');
   const { schema } = body.paths['/v1/patients'].post.requestBody.content['application/json'];
-  const { enum: values, default: unless_told } = schema.properties.responsible_party;
+  const { enum: values, default: default_value } = schema.properties.responsible_party;
   expect([...values].sort()).toStrictEqual(Object.keys(codes).sort());
-  expect(unless_told).toBe('self');
+  expect(default_value).toBe('self');
 });
 
 test(row('PAT-20'), async () => {
@@ -194,7 +194,7 @@ test(row('DEC-133'), async () => {
 
 test(row('DEC-150'), async () => {
   const chart = charted.get('self')?.chart;
-  // Where the patient pays there is no other record; once the clinic keeps one, it has the code that we sent.
+  // Larkspur has no guarantor record for a patient who pays; this adds one with the code that we sent.
   const { patientId, firstName, lastName, responsiblePartyCode: relationshipCode } = chart;
   const { status } = await fixture.api.control('POST', '/control/guarantors', {
     ...{ patientId, firstName, lastName, relationshipCode, guarantorIsPatient: 'Y' },

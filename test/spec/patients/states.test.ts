@@ -14,28 +14,28 @@ beforeAll(async () => {
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const status = async (id: string): Promise<string> => (await charts.listed(id)).status;
-/** From here on the EMR takes no change of a patient, until `letUpdates`. */
-const holdUpdates = () => setFault(fixture.api, 'update_patient', 'error_429', { times: 1000 });
-async function letUpdates(): Promise<void> {
+/** Makes the EMR reject patient updates temporarily, until `resumeUpdates`. */
+const pauseUpdates = () => setFault(fixture.api, 'update_patient', 'error_429', { times: 1000 });
+async function resumeUpdates(): Promise<void> {
   await fixture.api.control('DELETE', '/control/faults');
-  await until('all work to end', async () => {
+  await until('all jobs to finish', async () => {
     await endPauses(fixture.owner);
     const [row] = await fixture.owner`SELECT count(*) AS left FROM jobs WHERE finished_at IS NULL`;
     return Number(row?.left) === 0;
   });
 }
-/** A patient whose change the EMR refuses, and the event of that. */
+/** A patient whose update the EMR rejected, with the event. */
 async function updateRefused(): Promise<{ charted: Charted; event: Row }> {
   const charted = await charts.created({ phone: '518-555-0101', email: 'old@example.test' });
   await setFault(fixture.api, 'update_patient', 'refuse', { reason: 'The chart is locked.' });
   const response = await charts.patch(charted.id, { phone: '518-555-0102', email: 'new@example.test' });
   return { charted, event: await charts.outcome(response) };
 }
-/** Two changes of one patient: the EMR has taken the first, and waits with the second. */
+/** A patient with two updates: the EMR saved the first, and the second is paused. */
 async function halfUpdated(): Promise<{ charted: Charted; second: number }> {
   const charted = await charts.created({ phone: '518-555-0100' });
   await setFault(fixture.api, 'update_patient', 'delay', { delay_ms: 300 });
-  await holdUpdates();
+  await pauseUpdates();
   const first = await charts.patch(charted.id, { phone: '518-555-0101' });
   const second = await charts.patch(charted.id, { phone: '518-555-0102' });
   expect([first.status, second.status]).toStrictEqual([200, 200]);
@@ -48,7 +48,7 @@ test(row('STA-01'), async () => {
   const pending = await charts.pending();
   const failed = await charts.failed();
   const changing = await charts.created();
-  await holdUpdates();
+  await pauseUpdates();
   await charts.patch(changing.id, { phone: '518-555-0101' });
   const { body } = await fixture.api.call('GET', '/v1/patients?page_size=1000');
   const shown = new Map<string, string>(body.patients.map((each: Row) => [each.id, each.status]));
@@ -58,8 +58,8 @@ test(row('STA-01'), async () => {
     'pending_update',
   ]);
   expect(new Set(shown.values())).toStrictEqual(new Set(['pending', 'failed', 'active', 'pending_update']));
-  await letUpdates();
-  // The interface's own description has no other either.
+  await resumeUpdates();
+  // The published schema has the same four.
   const { body: document } = await fixture.api.call('GET', '/openapi.json');
   const response = document.paths['/v1/patients'].get.responses['200'].content['application/json'].schema;
   expect([...response.properties.patients.items.properties.status.enum].sort()).toStrictEqual([
@@ -72,7 +72,7 @@ test(row('STA-01'), async () => {
 
 test(row('STA-02'), async () => {
   const { id } = await charts.created();
-  await holdUpdates();
+  await pauseUpdates();
   await charts.rejects(400, /At least one field/, [
     () => charts.patch(id, {}),
     () => charts.patch(id, { save_previous_address: true }),
@@ -83,22 +83,22 @@ test(row('STA-02'), async () => {
   expect(await status(id)).toBe('active');
   expect((await charts.patch(id, { phone: '518-555-0101' })).status).toBe(200);
   expect(await status(id)).toBe('pending_update');
-  await letUpdates();
+  await resumeUpdates();
   await setFault(fixture.api, 'update_patient', 'error_429', { times: 1000 });
   const named = { referring_provider_first_name: 'Tatum', referring_provider_last_name: 'Outsidely' };
   expect((await charts.patch(id, named)).status).toBe(200);
   expect(await status(id)).toBe('pending_update');
-  await letUpdates();
+  await resumeUpdates();
 });
 
 test(row('STA-03'), async () => {
   const { id, mrn } = await charts.created({ phone: '518-555-0101' });
-  await holdUpdates();
+  await pauseUpdates();
   const { body } = await charts.patch(id, { phone: '518-555-0103' });
   expect(await status(id)).toBe('pending_update');
   expect(['queued', 'running']).toContain((await fixture.api.job(body.job_id)).status);
   expect((await charts.chart(mrn)).homePhone).toBe('518-555-0101');
-  await letUpdates();
+  await resumeUpdates();
   expect((await charts.chart(mrn)).homePhone).toBe('518-555-0103');
 });
 
@@ -109,7 +109,7 @@ test(row('STA-04'), async () => {
   const { charted } = await halfUpdated();
   expect((await charts.chart(charted.mrn)).homePhone).toBe('518-555-0101');
   expect(await status(charted.id)).toBe('pending_update');
-  await letUpdates();
+  await resumeUpdates();
   expect((await charts.chart(charted.mrn)).homePhone).toBe('518-555-0102');
   expect(await status(charted.id)).toBe('active');
 });
@@ -137,14 +137,14 @@ test(row('DEC-113'), async () => {
 test(row('DEC-114'), async () => {
   const { id, job_id } = await charts.failed({ phone: '518-555-0101' });
   await setFault(fixture.api, 'create_patient', 'error_429', { times: 1000 });
-  const { body } = await charts.patch(id, { phone: '518-555-0114', first_name: 'Mended' });
-  expect(await charts.listed(id)).toMatchObject({ status: 'pending', phone: '518-555-0114', first_name: 'Mended' });
+  const { body } = await charts.patch(id, { phone: '518-555-0114', first_name: 'Corrected' });
+  expect(await charts.listed(id)).toMatchObject({ status: 'pending', phone: '518-555-0114', first_name: 'Corrected' });
   expect(body.job_id).not.toBe(job_id);
   expect(await fixture.api.job(body.job_id)).toMatchObject({ type: 'patient.create', finished_at: null });
-  await letUpdates();
+  await resumeUpdates();
   const { event_type, data } = await fixture.api.untilEvent(body.job_id);
   expect(event_type).toBe('patient.created');
-  expect(await charts.chart(data.mrn)).toMatchObject({ homePhone: '518-555-0114', firstName: 'Mended' });
+  expect(await charts.chart(data.mrn)).toMatchObject({ homePhone: '518-555-0114', firstName: 'Corrected' });
 });
 
 test(row('DEC-115'), async () => {
@@ -165,7 +165,7 @@ test(row('DEC-116'), async () => {
   expect(await charts.chart(data.mrn)).toMatchObject({
     ...{ homePhone: '518-555-0116', middleName: 'Second', email: 'kept@example.test' },
   });
-  // One write made the chart as it is: nothing was changed afterwards.
+  // The changes were part of the creation, not updates after it.
   const written = (await fixture.api.ledger()).filter((entry) => entry.patient_mrn === data.mrn && entry.applied);
   expect(written.map(({ operation }) => operation)).toStrictEqual(['create_patient']);
 });
@@ -177,7 +177,7 @@ test(row('DEC-117'), async () => {
   expect((await charts.patch(id, changes)).status).toBe(200);
   const { event_type, data } = await fixture.api.untilEvent(job_id);
   expect(event_type).toBe('patient.created');
-  await letUpdates();
+  await resumeUpdates();
   const chart = await charts.chart(data.mrn);
   expect(chart).toMatchObject({ homePhone: '518-555-0117', email: 'kept@example.test' });
   expect(await charts.insurances(chart)).toMatchObject([
@@ -189,13 +189,13 @@ test(row('DEC-117'), async () => {
   const { body } = await fixture.api.call('GET', '/v1/webhook-events?event_type=patient.updated');
   expect(body.webhook_events[0].data).toMatchObject({ patient_id: id, mrn: data.mrn });
   expect(await charts.listed(id)).toMatchObject({ status: 'active', phone: '518-555-0117' });
-  // An insurance that comes so late stands with the payer as one that was there at once.
+  // An insurance added by such an update gets the same guarantor as one sent with the creation.
   const names = { responsible_party_first_name: 'Pay', responsible_party_last_name: 'Master' };
   const paid_for = await charts.inProgress({ responsible_party: 'parent', ...names });
   const late = { insurance_name: 'Mock Mutual', insurance_subscriber_number: 'LATE' };
   expect((await charts.patch(paid_for.id, late)).status).toBe(200);
   const made = await fixture.api.untilEvent(paid_for.job_id);
-  await letUpdates();
+  await resumeUpdates();
   const payers = await charts.chart(made.data.mrn);
   const { responsibleGuarantorId: guarantorId } = payers;
   expect(guarantorId).toEqual(expect.any(String));
@@ -205,10 +205,10 @@ test(row('DEC-117'), async () => {
 test(row('DEC-118'), async () => {
   const { id } = await charts.created();
   expect(await status(id)).toBe('active');
-  await holdUpdates();
+  await pauseUpdates();
   const { body } = await charts.patch(id, { email: 'moved@example.test' });
   expect(await status(id)).toBe('pending_update');
-  await letUpdates();
+  await resumeUpdates();
   expect((await fixture.api.untilEvent(body.job_id)).event_type).toBe('patient.updated');
   expect(await status(id)).toBe('active');
 });
@@ -227,16 +227,16 @@ test(row('DEC-119'), async () => {
 
 test(row('DEC-120'), async () => {
   const { id, mrn } = await charts.created();
-  await holdUpdates();
+  await pauseUpdates();
   const first = await charts.patch(id, { phone: '518-555-0101' });
   expect(await status(id)).toBe('pending_update');
   const later = [];
   for (const phone of ['518-555-0102', '518-555-0103']) later.push(await charts.patch(id, { phone }));
   for (const { status: code } of later) expect(code).toBe(200);
-  await until('the first to be tried', async () => (await fixture.api.job(first.body.job_id)).attempts > 0);
+  await until('the first attempt', async () => (await fixture.api.job(first.body.job_id)).attempts > 0);
   for (const { body } of later)
     expect(await fixture.api.job(body.job_id)).toMatchObject({ status: 'queued', attempts: 0 });
-  await letUpdates();
+  await resumeUpdates();
   expect((await charts.chart(mrn)).homePhone).toBe('518-555-0103');
   const ends = await Promise.all([first, ...later].map(({ body }) => fixture.api.untilEvent(body.job_id)));
   expect(ends.map(({ created }) => created)).toStrictEqual(ends.map(({ created }) => created).sort());
@@ -250,7 +250,7 @@ test(row('DEC-120'), async () => {
 test(row('DEC-121'), async () => {
   const { charted, second } = await halfUpdated();
   expect(await status(charted.id)).toBe('pending_update');
-  await letUpdates();
+  await resumeUpdates();
   expect((await fixture.api.untilEvent(second)).event_type).toBe('patient.updated');
   expect(await status(charted.id)).toBe('active');
 });
@@ -259,7 +259,7 @@ test(row('DEC-122'), async () => {
   const { charted } = await updateRefused();
   const old = { phone: '518-555-0101', email: 'old@example.test' };
   expect(await charts.listed(charted.id)).toMatchObject({ status: 'active', ...old });
-  // Being asked in vain has not touched the chart, its time of change included.
+  // The rejected update did not touch the chart, not even its time of change.
   expect(await charts.chart(charted.mrn)).toStrictEqual(charted.chart);
 });
 

@@ -187,7 +187,7 @@ test(row('PAU-19'), async () => {
   await onlyRestricted({ save_previous_address: false });
 });
 
-/** The two names of a doctor: only together, and only where the EMR is the restricted one. */
+/** A doctor's two names are accepted together only, and for Larkspur only. */
 async function checkNames(role: 'referring_provider' | 'pcp', column: 'referring' | 'pcp'): Promise<void> {
   const [first, last] = [`${role}_first_name`, `${role}_last_name`];
   const own = await charts.created();
@@ -210,7 +210,7 @@ test(row('PAU-22'), async () => {
   await checkNames('pcp', 'pcp');
 });
 
-/** A doctor's id as the list of referring providers gives it, and nothing else that names one. */
+/** Only the id from the list of referring providers is accepted. */
 async function checkId(field: 'referring_provider_id' | 'pcp_id', column: 'referringId' | 'pcpId'): Promise<void> {
   const known = await doctor('Lettersby');
   expect(known.id).toMatch(/^[0-9a-f]{32}$/);

@@ -18,7 +18,7 @@ beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 const states = ['pending', 'failed'] as const;
 type Amended = Charted & { response: ApiResponse };
 
-/** Changes a patient that has no chart yet, and gives the chart that its next creation makes. */
+/** Updates a patient that has no chart yet, and returns the chart that its creation makes. */
 async function amend(state: (typeof states)[number], changes: Fields, before: Fields = {}): Promise<Amended> {
   const { id, job_id } = await charts[state](before);
   expect((await charts.listed(id)).status).toBe(state);
@@ -171,7 +171,7 @@ test(row('DEC-156'), async () => {
   const failed = await charts.failed();
   const active = await charts.created();
   const seen: boolean[] = [];
-  // The last is changed twice: the second time it is pending_update.
+  // The last one is updated twice; the second time its status is pending_update.
   for (const { id } of [pending, failed, active, active]) {
     const before = await jobs();
     const { body } = await charts.patch(id, { phone: '518-555-0156' });

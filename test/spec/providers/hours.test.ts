@@ -5,7 +5,7 @@ import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { clinicRows, type Row } from '../support/emrRecords.ts';
 import { availabilityOf, daysAfter, monday, mondays, patchProvider, providerOf, shift, spans } from './schedules.ts';
 
-/** Every test has a provider of its own, or sets all it looks at. */
+/** Every test uses a provider of its own or sets everything that it reads. */
 let fixture: TestSandbox;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });

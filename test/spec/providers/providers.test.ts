@@ -8,7 +8,7 @@ import { availabilityOf, clinicMondays, clinicShift, daysAfter, monday, usDay } 
 let fixture: TestSandbox;
 let response: ApiResponse;
 let providers: Row[];
-/** What the clinic has of each of them. */
+/** The providers in Larkspur, by id. */
 let rows: Map<string, Row>;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
@@ -34,7 +34,7 @@ afterAll(() => fixture.close());
 
 const of = (ehr_id: string): Row => providers.find((each) => each.ehr_id === ehr_id);
 
-/** Every shift with what the clinic has of it. The schedule of an inactive provider is not read. */
+/** Every shift with Larkspur's record of it. Schedules of inactive providers are not synced. */
 function shifts(): [shift: Row, row: Row][] {
   const pairs = providers
     .filter(({ status }) => status === 'active')
@@ -48,7 +48,7 @@ function shifts(): [shift: Row, row: Row][] {
   return pairs;
 }
 
-/** Every pre-allocated slot with what the clinic has of it. */
+/** Every visit type rule with Larkspur's record of it. */
 function rules(): [rule: Row, row: Row][] {
   return shifts().flatMap(([shift, row]) =>
     row.visitRules.map((each: Row, n: number): [Row, Row] => [shift.visit_type_rules[n], each]),

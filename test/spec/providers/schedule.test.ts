@@ -18,11 +18,11 @@ import {
 } from './schedules.ts';
 
 let fixture: TestSandbox;
-/** What was read at its time: syncs are slow, so all tests share two of them. */
+/** What the service returned at each stage. Syncs are slow, so all tests share two of them. */
 const seen: Record<string, Row> = {};
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  // 501 is set aside, 502 is hidden, 504 has hours of ours; then the clinic changes the schedule of all three.
+  // 501 becomes inactive, 502 hidden, 504 gets hours through the API; then the clinic changes all three schedules.
   seen.inactive_before = await providerOf(fixture, '501');
   await set('501', { status: 'inactive' });
   await set('502', { hide_in_availability: 'true' });
@@ -56,7 +56,7 @@ async function set(ehr_id: string, body: unknown): Promise<void> {
   expect(response.status, JSON.stringify(response.body)).toBe(200);
 }
 
-/** The clinic gives a provider other hours, a block and an appointment on the Monday. */
+/** Changes a provider in Larkspur: other hours, and a block and an appointment on the Monday. */
 async function fillSchedule(providerId: string): Promise<string> {
   const weeklyHours = clinicMondays(clinicShift('06:00', '10:00'));
   await changeClinicRow(fixture, 'providers', providerId, { weeklyHours });
@@ -66,7 +66,7 @@ async function fillSchedule(providerId: string): Promise<string> {
   return (await addClinicRow(fixture, 'appointments', visit)).appointmentId;
 }
 
-/** How much of what `fillSchedule` wrote the service holds, and whether the visit that the clinic removed. */
+/** Counts the records of `fillSchedule` in the cache, and the appointment that the clinic removed. */
 async function takenOf(ehr_id: string): Promise<Row> {
   const [taken] = await fixture.owner<{ appointments: number; removed: number; blocks: number }[]>`
     SELECT (SELECT count(*) FROM appointments WHERE ehr_id = ${seen.visits[ehr_id]}) AS appointments,
@@ -117,7 +117,7 @@ test(row('PRV-11'), async () => {
 });
 
 test(row('PRV-15'), async () => {
-  // The provider lives three hours to the west; the clinic's clock is New York's.
+  // The provider is three hours behind; the EMR instance uses New York's time.
   const { providerId } = seen.west;
   expect(await providerOf(fixture, providerId)).toMatchObject({ timezone: 'America/Los_Angeles' });
   const winter = daysAfter(monday, 28 * 7);

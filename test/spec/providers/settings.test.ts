@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** Sets provider 501 as a whole, so that no test depends on what another left. */
+/** Sets all of provider 501, so that the tests do not depend on each other. */
 async function set(body: unknown, ehr_id = '501'): Promise<void> {
   const response = await patchProvider(fixture, ehr_id, body);
   expect(response.status, JSON.stringify(response.body)).toBe(200);
@@ -102,7 +102,7 @@ test(row('PRU-06'), async () => {
   await set(hours(shift('09:00', '12:00', { facility_id: '12', ...dates, set_recur: recur })));
   const [kept] = await shiftsOf();
   expect(kept).toMatchObject({ start: 'T09:00:00', end: 'T12:00:00', facility_id: '12', ...dates, recurrence: recur });
-  // Every other week between the two dates, at that place and time: each field has its effect.
+  // Every other week between the two dates, at that place and time: each field has an effect.
   const dated = [-14, 0, 7, 14, 28, 42].map(async (days) =>
     spans(await availabilityOf(fixture, '501', daysAfter(monday, days))),
   );

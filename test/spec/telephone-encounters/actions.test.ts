@@ -14,7 +14,7 @@ beforeAll(async () => {
   chart = await openChart(fixture.sandbox, fixture.api);
 });
 
-/** A call in the chart, for actions to be added to. */
+/** Creates a telephone encounter to add actions to. */
 async function newEncounter(): Promise<string> {
   const { body } = await fixture.api.callIn({ reason: 'Call' });
   return (await fixture.api.untilEvent(body.job_id)).data.emr_encounter_id;
@@ -77,7 +77,7 @@ test(row('ACT-04'), async () => {
   const emr_appointment_id = await newEncounter();
   await added({ emr_appointment_id, text: 'Called back.' });
   const [{ at, by, text }] = (await chart.encounter(emr_appointment_id)).actions;
-  // By the EMR's own record of who wrote it and when; ours was written a moment earlier.
+  // Larkspur's own author and time; ours may be from the minute before.
   const written = [at, new Date(Date.parse(at) - 60_000)].map((moment) => `${by} ${inNewYork(moment)}: Called back.`);
   expect(written).toContain(text);
 });
@@ -135,7 +135,7 @@ test(row('DEC-299'), async () => {
   await added({ emr_appointment_id, text: 'Mine' });
   await added({ emr_appointment_id, text: 'Theirs' }, colleague);
   const { actions } = await chart.encounter(emr_appointment_id);
-  // `by` is the EMR's own name for whoever was signed in.
+  // `by` is Larkspur's name of the signed-in user.
   const names: string[] = actions.map(({ by }: { by: string }) => by);
   expect(new Set(names).size).toBe(2);
   expect(await textsOf(emr_appointment_id)).toStrictEqual([

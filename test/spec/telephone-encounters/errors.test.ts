@@ -28,7 +28,7 @@ async function expectMissing(field: string): Promise<void> {
   }
 }
 
-/** Characters, not bytes or UTF-16 units: the last is two of those and four of these. */
+/** Lengths count characters: the last one is two UTF-16 units and four bytes. */
 const letters = ['x', 'é', '語', '💊'];
 
 const refill_field = 'refill_medication_name';
@@ -68,7 +68,7 @@ test(row('ERR-10'), async () => {
   }
 });
 
-/** A provider and a location that the EMR has gained: what is answered before the sync that brings them, and after. */
+/** A new provider and location in the EMR, with the responses before and after the sync that brings them. */
 let newcomers: ReturnType<typeof syncNewcomers> | undefined;
 async function syncNewcomers() {
   const { api } = fixture;
@@ -176,7 +176,7 @@ test(row('LIM-01'), async () => {
 test(row('LIM-02'), async () => {
   for (const letter of letters) {
     for (const length of [2, 3, 49, 50]) {
-      // The name is of nobody's medication: that its length was accepted is all that is asked here.
+      // No such medication exists; only the length must be accepted.
       const { accepted } = await completeCall(fixture, { [refill_field]: letter.repeat(length) });
       expect(accepted.success).toBe(true);
     }

@@ -13,7 +13,7 @@ beforeAll(async () => {
   chart = await openChart(fixture.sandbox, fixture.api);
 });
 
-/** Carries a call to its end and reads it in the chart. */
+/** Creates a telephone encounter and returns it from the chart. */
 async function recorded(fields: Record<string, unknown>) {
   const accepted = await fixture.api.callIn(fields);
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);

@@ -12,8 +12,8 @@ beforeAll(async () => {
   chart = await openChart(fixture.sandbox, fixture.api);
 });
 
-// As docs/larkspur.md has it: the first takes Lisinopril and Atorvastatin and took Amoxicillin, the second takes two
-// kinds of Metformin and Amlodipine, the third Aspirin and Aspirin EC, the fourth nothing.
+// From docs/larkspur.md: the first patient takes Lisinopril and Atorvastatin and stopped Amoxicillin, the second takes
+// two kinds of Metformin and Amlodipine, the third Aspirin and Aspirin EC, the fourth nothing.
 const [first, second, third, fourth] = [patient(1), patient(2), patient(3), patient(4)];
 
 type Completed = { accepted: ApiResponse['body']; event: ApiResponse['body']; job: ApiResponse['body'] };
@@ -25,7 +25,7 @@ async function ask(mrn: string, name: string | undefined, more: Record<string, u
   return { accepted: accepted.body, event, job: await fixture.api.job(accepted.body.job_id) };
 }
 
-/** Encounter made with a refill the EMR refuses. */
+/** Creates an encounter whose refill the EMR rejects. */
 async function askInPart(name: string, reason = 'No refills left: call the office.'): Promise<Completed> {
   await setFault(fixture.api, 'add_refill', 'refill_fails', { reason });
   return ask(first.mrn, name, { reason: 'Refill' });
@@ -42,7 +42,7 @@ async function refillsOf({ event }: Completed): Promise<string[]> {
   return refills.map(({ medicationName }: { medicationName: string }) => medicationName);
 }
 
-/** Asks, and gives the reason of a failure that left no call in the chart and sent no write to the EMR. */
+/** Requests a refill that must fail without any write to the EMR, and returns the reason. */
 async function failureOf({ mrn, ehr_id }: { mrn: string; ehr_id: string }, name: string): Promise<string> {
   const before = [await fixture.api.ledger(), await chart.list(ehr_id, 'encounters')];
   const { event } = await ask(mrn, name);
@@ -101,7 +101,7 @@ test(row('TEL-20'), async () => {
 test(row('TEL-21'), async () => {
   const { event, job } = await ask(first.mrn, 'Warfarin');
   expect(event.event_type).toBe('telephone_encounter.failed');
-  // The information of rule 3 is the list of available medications, which the job's error carries too.
+  // The reason lists the available medications, as the job's error does.
   for (const name of await medicationsOf(first.ehr_id, 'Y')) expect(event.data.failure_reason).toContain(name);
   expect(event.data.failure_reason).toBe(job.error.message);
 });

@@ -14,12 +14,12 @@ beforeAll(async () => {
   fixture = await sharedSandbox();
 });
 
-/** Waits until so many tries of deliveries to this address are settled, and lets the next one come. */
-async function settleTries({ id }: Registered, count: number): Promise<void> {
-  await until(`${count} tries`, async () => {
-    const tries = await fixture.owner`SELECT FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
+/** Waits for so many delivery attempts to this endpoint, then ends the pause before the next one. */
+async function awaitAttempts({ id }: Registered, count: number): Promise<void> {
+  await until(`${count} attempts`, async () => {
+    const attempts = await fixture.owner`SELECT FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
       WHERE endpoint_id = ${id}`;
-    return tries.length >= count;
+    return attempts.length >= count;
   });
   await endPauses(fixture.owner);
 }
@@ -27,7 +27,7 @@ async function settleTries({ id }: Registered, count: number): Promise<void> {
 const rotate = (id: string) =>
   fixture.api.call('POST', `/v1/webhook/${id}/rotate-secret`, { headers: { access_token: null } });
 
-/** The signature of Standard Webhooks, made by hand: base64 of HMAC-SHA256 over id, timestamp and body. */
+/** The Standard Webhooks signature: base64 of HMAC-SHA256 over id, timestamp and body. */
 function signatureOf({ receiver }: Registered, n: number, secret: string): string {
   const { 'webhook-id': id, 'webhook-timestamp': timestamp } = headersOf(receiver, n);
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
@@ -40,7 +40,7 @@ test(row('DEC-344'), async () => {
   const registered = await register(fixture, { answering: answering(500) });
   const { event } = await completeCall(fixture);
   await untilReceived(registered.receiver, 1);
-  await settleTries(registered, 1);
+  await awaitAttempts(registered, 1);
   await untilReceived(registered.receiver, 2);
   for (const n of [0, 1]) {
     const headers = headersOf(registered.receiver, n);
@@ -49,7 +49,7 @@ test(row('DEC-344'), async () => {
     const sent_s = Number(headers['webhook-timestamp']);
     expect(sent_s).toBeGreaterThanOrEqual(before_s);
     expect(sent_s).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000));
-    // The standard's own package takes both as they stand.
+    // The package of Standard Webhooks accepts it.
     const body = registered.receiver.received[n]?.body ?? '';
     expect(() => new Webhook(registered.secret).verify(body, headers)).not.toThrow();
     expect(() => new Webhook(registered.secret).verify(`${body} `, headers)).toThrow();
@@ -67,7 +67,7 @@ test(row('DEC-345'), async () => {
     expect(signatures?.sort()).toStrictEqual(expected.sort());
     secrets.push((await rotate(registered.id)).body.webhook_secret);
   }
-  // Secrets that have run out sign no more.
+  // Expired secrets no longer sign.
   await fixture.owner`UPDATE webhook_secrets SET expires_at = now() - interval '1 second'
     WHERE endpoint_id = ${registered.id} AND expires_at IS NOT NULL`;
   await completeCall(fixture);
@@ -82,7 +82,7 @@ test(row('DEC-346'), async () => {
   for (const tried of [1, 2, 3]) {
     await untilReceived(registered.receiver, tried);
     expect(headersOf(registered.receiver, tried - 1)['webhook-attempt']).toBe(String(tried));
-    await settleTries(registered, tried);
+    await awaitAttempts(registered, tried);
   }
 });
 

@@ -14,16 +14,16 @@ beforeAll(async () => {
 });
 
 const [second, minute, hour] = [1, 60, 3_600];
-/** How long after the try before it each try comes, in seconds; the first comes at once. */
+/** The pause before each attempt after the first, in seconds. */
 const pauses_s = [
   ...[5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour],
 ];
 
 type Delivery = { status: string; attempts: number; problem: string | null; status_code: number | null; gap_s: number };
 
-/** Waits until a delivery has been tried so often; `gap_s` is how long after that try the next one may come. */
-async function afterTry(event_id: string, attempts: number): Promise<Delivery> {
-  return until(`try ${attempts}`, async () => {
+/** Waits for an attempt of a delivery; `gap_s` is the pause before the next one. */
+async function afterAttempt(event_id: string, attempts: number): Promise<Delivery> {
+  return until(`attempt ${attempts}`, async () => {
     const [row] = await fixture.owner<Delivery[]>`
       SELECT delivery.status, attempts, problem, status_code,
              extract(epoch FROM ready_at - at)::float8 AS gap_s
@@ -33,19 +33,19 @@ async function afterTry(event_id: string, attempts: number): Promise<Delivery> {
   });
 }
 
-/** The pauses of a whole ladder of failures, each ended as soon as it is known. */
-async function climb(event_id: string): Promise<number[]> {
+/** Fails every attempt of a delivery and returns the pauses. */
+async function exhaustAttempts(event_id: string): Promise<number[]> {
   const gaps: number[] = [];
   for (let tried = 1; tried <= pauses_s.length; tried += 1) {
-    gaps.push((await afterTry(event_id, tried)).gap_s);
+    gaps.push((await afterAttempt(event_id, tried)).gap_s);
     await endPauses(fixture.owner);
   }
-  await afterTry(event_id, pauses_s.length + 1);
+  await afterAttempt(event_id, pauses_s.length + 1);
   return gaps;
 }
 
-/** The row of the try is written a moment before the pause begins. */
-const moment_s = 2;
+/** The attempt is recorded shortly before the pause begins. */
+const tolerance_s = 2;
 
 const statusOf = async ({ id }: Registered): Promise<string> => {
   const { body } = await fixture.api.call('GET', '/v1/webhook', { headers: { access_token: null } });
@@ -58,11 +58,11 @@ test(row('DEC-348'), async () => {
   const { receiver } = await register(fixture, { answering: answering(503) });
   const { event } = await completeCall(fixture);
   await untilReceived(receiver, 1);
-  const gaps = await climb(event.id);
+  const gaps = await exhaustAttempts(event.id);
   expect(gaps).toHaveLength(pauses_s.length);
   for (const [n, gap_s] of gaps.entries()) {
     expect(gap_s).toBeGreaterThanOrEqual((pauses_s[n] ?? 0) * 0.8);
-    expect(gap_s).toBeLessThanOrEqual((pauses_s[n] ?? 0) * 1.2 + moment_s);
+    expect(gap_s).toBeLessThanOrEqual((pauses_s[n] ?? 0) * 1.2 + tolerance_s);
   }
   expect(receiver.received).toHaveLength(10);
 });
@@ -73,15 +73,15 @@ test(row('DEC-349'), async () => {
   for (const chance of [0, 1 - Number.EPSILON]) {
     const random = vi.spyOn(Math, 'random').mockReturnValue(chance);
     onTestFinished(() => void random.mockRestore());
-    const gaps = await climb((await completeCall(fixture)).event.id);
+    const gaps = await exhaustAttempts((await completeCall(fixture)).event.id);
     for (const [n, gap_s] of gaps.entries()) {
       const plain_s = pauses_s[n] ?? 0;
       expect(gap_s).toBeGreaterThanOrEqual(plain_s * 0.8);
-      expect(gap_s).toBeLessThanOrEqual(plain_s * 1.2 + moment_s);
+      expect(gap_s).toBeLessThanOrEqual(plain_s * 1.2 + tolerance_s);
     }
     factors.push((gaps.at(-1) ?? 0) / (pauses_s.at(-1) ?? 1));
   }
-  // The extremes of chance reach both ends: there is a jitter, either way.
+  // The extremes of the random number give both ends of the jitter.
   expect(factors[0]).toBeCloseTo(0.8, 2);
   expect(factors[1]).toBeCloseTo(1.2, 2);
 });
@@ -94,36 +94,36 @@ test(row('DEC-350'), async () => {
     [503, () => new Date(Date.now() + 7_200_000).toUTCString(), 7_200],
   ] as const) {
     receiver.answer = (...call) => answering(status, { 'retry-after': header() })(...call);
-    const { gap_s } = await afterTry((await completeCall(fixture)).event.id, 1);
+    const { gap_s } = await afterAttempt((await completeCall(fixture)).event.id, 1);
     expect(gap_s).toBeGreaterThanOrEqual(asked_s - 10);
-    expect(gap_s).toBeLessThanOrEqual(asked_s + moment_s);
+    expect(gap_s).toBeLessThanOrEqual(asked_s + tolerance_s);
   }
 });
 
 test(row('DEC-351'), async () => {
-  // Time is moved by hand: the timer of 15 s is caught when it is set, and runs out when the test says so.
-  const runOut: (() => void)[] = [];
+  // The 15 s timeout is intercepted, and expires when the test calls it.
+  const expireTimers: (() => void)[] = [];
   const real = globalThis.setTimeout;
   const caught = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((
     work: () => void,
     ms?: number,
     ...more: []
   ) => {
-    // A chore of the service waits as long, so the timer is told by who sets it.
+    // A scheduled task uses the same delay, so the timer is recognized by the file that sets it.
     if (ms !== 15_000 || !new Error().stack?.includes('/exchange.ts')) return real(work, ms, ...more);
-    runOut.push(work);
+    expireTimers.push(work);
     return real(() => {}, 0);
   }) as typeof setTimeout);
   onTestFinished(() => void caught.mockRestore());
   const { receiver } = await register(fixture, { answering: () => {} });
   const { event } = await completeCall(fixture);
   await untilReceived(receiver, 1);
-  expect(runOut).toHaveLength(1);
+  expect(expireTimers).toHaveLength(1);
   const tried = () => fixture.owner`SELECT FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
     WHERE event_id = ${event.id}`;
   expect(await tried()).toHaveLength(0);
-  runOut[0]?.();
-  const { status, problem, status_code } = await afterTry(event.id, 1);
+  expireTimers[0]?.();
+  const { status, problem, status_code } = await afterAttempt(event.id, 1);
   expect([status, status_code]).toStrictEqual(['pending', null]);
   expect(problem).toMatch(/did not respond within 15 s/);
 });
@@ -164,14 +164,14 @@ test(row('DEC-354'), async () => {
   const since = (age: string) =>
     fixture.owner`UPDATE webhook_endpoints SET failing_since = now() - ${age}::text::interval WHERE id = ${failing.id}`;
   const { event } = await completeCall(fixture);
-  await afterTry(event.id, 1);
+  await afterAttempt(event.id, 1);
   await since('4 days 23 hours 59 minutes');
   await endPauses(fixture.owner);
-  await afterTry(event.id, 2);
+  await afterAttempt(event.id, 2);
   expect(await statusOf(failing)).toBe('enabled');
   await since('5 days 1 second');
   await endPauses(fixture.owner);
-  await afterTry(event.id, 3);
+  await afterAttempt(event.id, 3);
   expect(await statusOf(failing)).toBe('disabled');
   await completeCall(fixture);
   expect(failing.receiver.received).toHaveLength(3);
@@ -180,19 +180,19 @@ test(row('DEC-354'), async () => {
 test(row('DEC-355'), async () => {
   const { receiver } = await register(fixture, { answering: answering(500) });
   const { event } = await completeCall(fixture);
-  await climb(event.id);
+  await exhaustAttempts(event.id);
   expect((await untilStatus(fixture, event.id, 'failed')).delivery_status).toBe('failed');
   const [delivery] = await fixture.owner`SELECT status, ready_at FROM deliveries WHERE event_id = ${event.id}`;
   expect(delivery).toMatchObject({ status: 'failed', ready_at: null });
   await endPauses(fixture.owner);
-  await afterTry((await completeCall(fixture)).event.id, 1);
+  await afterAttempt((await completeCall(fixture)).event.id, 1);
   expect(receiver.received.filter(({ headers }) => headers['webhook-id'] === event.id)).toHaveLength(10);
 });
 
 test(row('DEC-356'), async () => {
   const { receiver } = await register(fixture, { answering: answering(500) });
   const { event } = await completeCall(fixture);
-  await climb(event.id);
+  await exhaustAttempts(event.id);
   await untilStatus(fixture, event.id, 'failed');
   receiver.answer = answering(200);
   const age = (age: string) =>
@@ -211,19 +211,19 @@ test(row('DEC-356'), async () => {
 test(row('DEC-357'), async () => {
   const { receiver } = await register(fixture, { answering: answering(500) });
   const first = (await completeCall(fixture)).event;
-  await afterTry(first.id, 1);
+  await afterAttempt(first.id, 1);
   await fixture.owner`UPDATE deliveries SET ready_at = now() + interval '1 hour' WHERE event_id = ${first.id}`;
   receiver.answer = answering(200);
   const second_event = (await completeCall(fixture)).event;
   await untilStatus(fixture, second_event.id, 'success');
   await endPauses(fixture.owner);
   await untilStatus(fixture, first.id, 'success');
-  // Taken in the order in which they arrived for good, the later job's comes first; `created` sets that right.
+  // The first event is delivered last; `created` restores the order.
   const taken = receiver.received.slice(1).map(({ body }) => JSON.parse(body));
   expect(taken.map(({ id }) => id)).toStrictEqual([second_event.id, first.id]);
   const sorted = [...taken].sort((a, b) => a.created.localeCompare(b.created));
   expect(sorted.map(({ job_id }) => job_id)).toStrictEqual([first.job_id, second_event.job_id]);
-  // A job has one event that ends it, so nothing of one job can overtake anything else of it.
+  // A job has one event, so events of one job cannot overtake each other.
   for (const { job_id } of [first, second_event]) {
     expect(new Set(taken.filter((call) => call.job_id === job_id).map(({ id }) => id)).size).toBe(1);
     expect(await fixture.owner`SELECT FROM events WHERE job_id = ${Number(job_id)}`).toHaveLength(1);

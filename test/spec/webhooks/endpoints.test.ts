@@ -9,7 +9,7 @@ import { completeCall, rejectedWrites } from '../support/completedJobs.ts';
 import { headersOf, register, removeWebhook, untilReceived, untilStatus } from './receivers.ts';
 
 let fixture: TestSandbox;
-/** A client that has registered nothing yet and has no access token. */
+/** A client without webhooks and without an access token. */
 let client: OtherClient;
 beforeAll(async () => {
   fixture = await sharedSandbox();
@@ -26,7 +26,7 @@ const rotate = (id?: string, api = client.api) =>
 const url = (n: number) => `https://app.example.org/hooks/${n}`;
 const secret_form = /^whsec_[A-Za-z0-9+/]{43}=$/;
 
-/** Whether a call was signed with this secret, by the standard package. */
+/** Whether the standard package verifies a call with this secret. */
 function verifies(receiver: Receiver, n: number, secret: string): boolean {
   try {
     new Webhook(secret).verify(receiver.received[n]?.body ?? '', headersOf(receiver, n));

@@ -20,8 +20,8 @@ type Envelope = Record<string, ApiResponse['body']>;
 let fixture: TestSandbox;
 let receiver: Receiver;
 let registered_at: number;
-/** What was asked for, by the kind of its event; and every call that came of it. */
-const occasions: Record<string, Completed> = {};
+/** A completed request for each event type, and every webhook call that followed. */
+const requests: Record<string, Completed> = {};
 let calls: Envelope[];
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
@@ -31,15 +31,15 @@ beforeAll(async () => {
   const created = await completeCall(fixture, { reason: 'Cough' });
   const action = { emr_appointment_id: created.event.data.emr_encounter_id, text: 'Called back.' };
   const search = { search_by: 'mrn', mrn: fixture.sandbox.example.patient_mrn };
-  occasions['telephone_encounter.created'] = created;
-  occasions['telephone_encounter_action.created'] = await complete(fixture, '/v1/telephone-encounters/actions', action);
-  occasions['appointment.created'] = await completeBooking(fixture);
-  occasions['document.uploaded'] = await completeUpload(fixture);
-  occasions['patient.live_fetch_completed'] = await complete(fixture, '/v1/patients/fetch', search);
-  for (const [type, refuse] of Object.entries(rejectedWrites)) occasions[type] = await refuse(fixture);
-  // Refusing an action takes a second call to refuse it on.
-  await untilReceived(receiver, Object.keys(occasions).length + 1);
-  await loseLink();
+  requests['telephone_encounter.created'] = created;
+  requests['telephone_encounter_action.created'] = await complete(fixture, '/v1/telephone-encounters/actions', action);
+  requests['appointment.created'] = await completeBooking(fixture);
+  requests['document.uploaded'] = await completeUpload(fixture);
+  requests['patient.live_fetch_completed'] = await complete(fixture, '/v1/patients/fetch', search);
+  for (const [type, refuse] of Object.entries(rejectedWrites)) requests[type] = await refuse(fixture);
+  // The rejected action needs a second telephone encounter.
+  await untilReceived(receiver, Object.keys(requests).length + 1);
+  await expireLink();
   calls = receiver.received.map(({ body }) => JSON.parse(body));
 });
 afterAll(async () => {
@@ -47,23 +47,23 @@ afterAll(async () => {
   await fixture.close();
 });
 
-/** The link expires, which is told, and is renewed. */
-async function loseLink(): Promise<void> {
+/** Expires the link, waits for the event and links again. */
+async function expireLink(): Promise<void> {
   await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
   await fixture.api.callIn({ patient_mrn: 'LK100050' });
   await until('the account to need a person', async () => (await fixture.api.call('GET', '/v1/staff')).status === 403);
-  await untilReceived(receiver, Object.keys(occasions).length + 2);
+  await untilReceived(receiver, Object.keys(requests).length + 2);
   await fixture.api.link({ access_token: fixture.sandbox.access_token });
 }
 
 const callOf = (type: string): Envelope => {
-  const id = occasions[type]?.event.id;
+  const id = requests[type]?.event.id;
   const found = calls.find((call) => (id === undefined ? call.type === type : call.id === id));
-  if (!found) throw new Error(`No call told of ${type}.`);
+  if (!found) throw new Error(`There is no call for ${type}.`);
   return found;
 };
 
-/** As the specification's table of events has them, and what the decisions add. */
+/** The event types of the specification and of its decisions. */
 const documented = [
   ...['telephone_encounter.created', 'telephone_encounter.created_partial', 'telephone_encounter.failed'],
   ...['telephone_encounter_action.created', 'patient.insurance.added', 'patient.insurance.updated'],
@@ -76,7 +76,7 @@ const documented = [
 test(row('EVT-01'), () => {
   for (const call of calls) expect(call.id).toMatch(/^[0-9a-f]{32}$/);
   expect(new Set(calls.map(({ id }) => id)).size).toBe(calls.length);
-  for (const [type, { event }] of Object.entries(occasions)) expect(callOf(type).id).toBe(event.id);
+  for (const [type, { event }] of Object.entries(requests)) expect(callOf(type).id).toBe(event.id);
 });
 
 test(row('EVT-02'), () => {
@@ -95,12 +95,12 @@ test(row('EVT-03'), () => {
 });
 
 test(row('EVT-04'), () => {
-  for (const type of Object.keys(occasions)) expect(callOf(type).type).toBe(type);
+  for (const type of Object.keys(requests)) expect(callOf(type).type).toBe(type);
   for (const { type } of calls) expect(documented).toContain(type);
 });
 
 test(row('EVT-05'), () => {
-  for (const [type, { accepted }] of Object.entries(occasions)) {
+  for (const [type, { accepted }] of Object.entries(requests)) {
     if (type.startsWith('document.')) expect(callOf(type)).not.toHaveProperty('job_id');
     else expect(callOf(type).job_id).toBe(String(accepted.job_id ?? accepted.data.job_id));
   }
@@ -128,7 +128,7 @@ test(row('EVT-07'), () => {
   for (const { data } of calls) {
     expect([typeof data, Array.isArray(data), data === null]).toStrictEqual(['object', false, false]);
   }
-  const { accepted } = occasions['telephone_encounter.created'] as Completed;
+  const { accepted } = requests['telephone_encounter.created'] as Completed;
   expect(callOf('telephone_encounter.created').data.telephone_encounter_id).toBe(accepted.telephone_encounter_id);
   expect(callOf('login_required').data.user_id).toBe(fixture.sandbox.user_id);
 });

@@ -25,7 +25,7 @@ async function ids(query: string, api: Api = fixture.api): Promise<string[]> {
   return (await list(query, api)).webhook_events.map(({ id }: { id: string }) => id);
 }
 
-/** An account of its own, so that its events can be counted. */
+/** A separate account, so that its events can be counted. */
 async function colleague(user_id: string, staff: number): Promise<{ api: Api; event: ApiResponse['body'] }> {
   const api = apiOf(fixture, { access_token: await fixture.api.link({ user_id, staff }) });
   return { api, event: await api.untilEvent((await api.callIn()).body.job_id) };
@@ -83,13 +83,13 @@ test(row('WHE-05'), async () => {
 
 test(row('WHE-06'), async () => {
   const { receiver } = await register(fixture);
-  const told = [
+  const completed = [
     await completeCall(fixture, { reason: '“é” 💊' }),
     await completeBooking(fixture),
     await completeUpload(fixture),
   ];
-  await untilReceived(receiver, told.length);
-  for (const { event } of told) {
+  await untilReceived(receiver, completed.length);
+  for (const { event } of completed) {
     const [call] = receiver.received.map(({ body }) => JSON.parse(body)).filter(({ id }) => id === event.id);
     expect(Object.keys(event.data).length).toBeGreaterThan(2);
     expect(event.data).toStrictEqual(call.data);
@@ -100,7 +100,7 @@ test(row('LIM-10'), async () => {
   await setFault(fixture.api, 'create_telephone_encounter', 'error_429', { times: 50 });
   const { body } = await fixture.api.callIn();
   await until('the first try to fail', async () => (await fixture.api.job(body.job_id)).error);
-  // As if ten minutes had gone by since the request.
+  // As if the request was ten minutes old.
   await fixture.owner`UPDATE jobs SET created_at = created_at - interval '10 minutes',
     started_at = started_at - interval '10 minutes' WHERE id = ${body.job_id}`;
   for (let poll = 0; poll < 50; poll += 1) {

@@ -30,14 +30,14 @@ async function expectRefusedUrl(api: Api, webhook_url: string, message: string):
   expect(body.webhook_urls.map(({ url }: { url: string }) => url)).not.toContain(webhook_url);
 }
 
-/** Registers an address for as long as the test lasts. */
+/** Registers a webhook until the test finishes. */
 async function registerFor(url: string): Promise<string> {
   const { id } = await registerUrl(fixture.api, url);
   onTestFinished(async () => void (await removeWebhook(fixture.api, id)));
   return id;
 }
 
-/** What came of the first try of each delivery of an event, by endpoint. */
+/** The outcome of the first attempt of each delivery of an event, by endpoint. */
 async function firstTries(event_id: string, count: number): Promise<Map<string, string | null>> {
   const rows = await until('every delivery to be tried', async () => {
     const found = await fixture.owner<{ endpoint_id: string; problem: string | null }[]>`
@@ -75,7 +75,7 @@ test(row('DEC-339'), async () => {
   await registerFor('http://[::1]:9/hook');
   await completeCall(fixture);
   await untilReceived(receiver, 1);
-  // Localhost may mean ::1 first, where nobody listens: what counts is that this machine is called at all.
+  // Localhost may resolve to ::1 first, where nothing listens; what matters is that the local host is called.
   await until('localhost to be called', async () => named.received.length > 0);
   for (const url of ['http://10.0.0.1/', 'http://app.example.org/', 'http://169.254.169.254/']) {
     await expectRefusedUrl(fixture.api, url, must_use_https);
@@ -96,7 +96,7 @@ test(row('DEC-340'), async () => {
   expect(asked).toContain('allowed.example');
   const tries = await firstTries(event.id, 2);
   expect(tries.get(other)).toMatch(/private or local address/);
-  // Listed with a port: another one is another host. What is not listed stays refused.
+  // Listed with a port, so another port is rejected, and so are hosts that are not listed.
   await expectRefusedUrl(fixture.api, 'https://10.1.2.3/hook', is_private);
   await expectRefusedUrl(fixture.api, 'https://10.1.2.4:8443/hook', is_private);
   await expectRefusedUrl(fixture.api, 'http://other.example/hook', must_use_https);
@@ -105,7 +105,7 @@ test(row('DEC-340'), async () => {
 test(row('DEC-341'), async () => {
   const first = await startReceiver();
   onTestFinished(first.close);
-  // The same port at the address that the name would be found at if it were looked up once more.
+  // The port is open at the address that a second lookup would return.
   let second_called = 0;
   const second = createServer((_, response) => {
     second_called += 1;
@@ -138,7 +138,7 @@ test(row('DEC-342'), async () => {
     const host = address.includes(':') ? `[${address}]` : address;
     await expectRefusedUrl(production.api, `https://${host}/hook`, is_private);
   }
-  // By name: found out when the call is made, and before anything is connected to.
+  // A name is resolved when the call is made, before the connection.
   let connected = 0;
   const listener = createTcpServer(() => {
     connected += 1;
