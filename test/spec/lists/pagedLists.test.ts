@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { InsuranceProvider } from '../../src/model/insuranceProvider.ts';
-import { ReferringProvider } from '../../src/model/referringProvider.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { expectRefusal, expectSchema } from './support.ts';
+import { InsuranceProvider } from '../../../src/model/insuranceProvider.ts';
+import { ReferringProvider } from '../../../src/model/referringProvider.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { expectRefusal, expectSchema } from '../../api/support.ts';
 
 type Listed = Record<string, string | boolean | null> & { id: string; name: string };
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { event_types } from '../../src/events.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { expectRefusal, newClient, type OtherClient } from './support.ts';
+import { event_types } from '../../../src/events.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { expectRefusal, newClient, type OtherClient } from '../../api/support.ts';
 
 let world: TestSandbox;
 /** A client that has registered nothing yet. */

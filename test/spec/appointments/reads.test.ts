@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Appointment } from '../../src/model/appointment.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { apiOf, expectRefusal, expectSchema } from './support.ts';
+import { Appointment } from '../../../src/model/appointment.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { apiOf, expectRefusal, expectSchema } from '../../api/support.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {

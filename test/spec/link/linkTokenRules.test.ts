@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { expectRefusal, newClient, type OtherClient, startProduction } from './support.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { expectRefusal, newClient, type OtherClient, startProduction } from '../../api/support.ts';
 
 let world: TestSandbox;
 let other: OtherClient;

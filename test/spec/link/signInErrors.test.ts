@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePort, startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { type LinkSteps, linkSteps } from './linkSteps.ts';
-import { apiOf, expectRefusal, newClient } from './support.ts';
+import { freePort, startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { type LinkSteps, linkSteps } from '../../api/linkSteps.ts';
+import { apiOf, expectRefusal, newClient } from '../../api/support.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {

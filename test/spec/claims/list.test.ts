@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Claim } from '../../src/model/claim.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { apiOf, expectRefusal, expectSchema } from './support.ts';
+import { Claim } from '../../../src/model/claim.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { apiOf, expectRefusal, expectSchema } from '../../api/support.ts';
 
 type Listed = { id: string; service_date: string; claim_status: string; emr_claim_id: string };
 
