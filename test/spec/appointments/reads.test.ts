@@ -1,38 +1,33 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Appointment } from '../../../src/model/appointment.ts';
+import { apiOf, expectApiError, expectSchema } from '../../api/support.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { apiOf, expectRefusal, expectSchema } from '../../api/support.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await startSandbox({ small: true });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-const get = (id: string) => world.api.call('GET', `/v1/appointments/${id}`);
-
-async function sync() {
-  const { job_id } = (await world.api.call('POST', '/v1/sync')).body;
-  expect((await world.api.untilEvent(job_id)).event_type).toBe('sync.completed');
-}
+const get = (id: string) => fixture.api.call('GET', `/v1/appointments/${id}`);
 
 async function idOf(ehr_id: string): Promise<string> {
-  const [row] = await world.owner<{ id: string }[]>`SELECT id FROM appointments WHERE ehr_id = ${ehr_id}`;
+  const [row] = await fixture.owner<{ id: string }[]>`SELECT id FROM appointments WHERE ehr_id = ${ehr_id}`;
   return row?.id ?? '';
 }
 
-test('blocks of the schedule are kept with their time, for availability', async () => {
-  const blocks = await world.owner<{ minutes: number; provider_ehr_id: string }[]>`
+test('schedule blocks are stored with their time, for availability', async () => {
+  const blocks = await fixture.owner<{ minutes: number; provider_ehr_id: string }[]>`
     SELECT starts_at, minutes, provider_ehr_id, facility_ehr_id FROM schedule_blocks`;
   expect(blocks.length).toBeGreaterThan(0);
-  const added = await world.api.control('POST', '/control/blocks', {
+  const added = await fixture.api.control('POST', '/control/blocks', {
     providerId: '501',
     startsAt: '07/15/2030 12:00',
     minutes: 60,
     reason: 'Lunch',
   });
-  await sync();
-  const [block] = await world.owner`SELECT starts_at, minutes, provider_ehr_id, facility_ehr_id FROM schedule_blocks
+  await fixture.api.sync();
+  const [block] = await fixture.owner`SELECT starts_at, minutes, provider_ehr_id, facility_ehr_id FROM schedule_blocks
     WHERE ehr_id = ${added.body.blockId}`;
   expect(block).toStrictEqual({
     starts_at: new Date('2030-07-15T16:00:00Z'),
@@ -42,30 +37,30 @@ test('blocks of the schedule are kept with their time, for availability', async 
   });
 });
 
-describe('an appointment', () => {
-  test('reads with every field, whichever it is', async () => {
-    const rows = await world.owner<{ id: string; ehr_id: string }[]>`
-      SELECT id, ehr_id FROM appointments ORDER BY random() LIMIT 60`;
+describe('GET /v1/appointments/{id}', () => {
+  test('returns every field of every appointment', async () => {
+    const rows = await fixture.owner<{ id: string; ehr_id: string }[]>`
+      SELECT id, ehr_id FROM appointments LIMIT 60`;
     expect(rows).toHaveLength(60);
     for (const { id, ehr_id } of rows) {
-      const answer = await get(id);
-      expectSchema('appointments.get', answer);
-      expect(Object.keys(answer.body)).toStrictEqual(['success', 'appointment']);
-      const { appointment } = answer.body;
+      const response = await get(id);
+      expectSchema('appointments.get', response);
+      expect(Object.keys(response.body)).toStrictEqual(['success', 'appointment']);
+      const { appointment } = response.body;
       expect(Object.keys(appointment).sort()).toStrictEqual(Object.keys(Appointment.properties).sort());
       expect(appointment).toMatchObject({ id, ehr_appointment_id: ehr_id });
       expect(appointment.datetime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:00-0[45]:00$/);
     }
   });
 
-  test('says what stands in the EMR, with the offset of the EMR instance, and whose it is', async () => {
-    const { example } = world.sandbox;
-    const [patient] = (await world.api.call('GET', `/v1/patients?mrn=${example.patient_mrn}`)).body.patients;
-    const providers = (await world.api.call('GET', '/v1/providers')).body.providers;
+  test('returns the fields of the EMR, and the offset of its time zone', async () => {
+    const { example } = fixture.sandbox;
+    const [patient] = (await fixture.api.call('GET', `/v1/patients?mrn=${example.patient_mrn}`)).body.patients;
+    const providers = (await fixture.api.call('GET', '/v1/providers')).body.providers;
     const provider = providers.find(({ ehr_id }: { ehr_id: string }) => ehr_id === example.provider_id);
     const place = { patientId: patient.ehr_id, providerId: example.provider_id, facilityId: example.location_id };
     const add = async (startsAt: string, more: object = {}) => {
-      const added = await world.api.control('POST', '/control/appointments', { ...place, startsAt, ...more });
+      const added = await fixture.api.control('POST', '/control/appointments', { ...place, startsAt, ...more });
       expect(added.status, JSON.stringify(added.body)).toBe(201);
       return added.body.appointmentId as string;
     };
@@ -81,7 +76,7 @@ describe('an appointment', () => {
       medications: [{ name: 'Ibuprofen', strength: '400 mg', frequency: 'twice a day' }],
     });
     const summer = await add('07/15/2030 09:30', { statusCode: 'CAN' });
-    await sync();
+    await fixture.api.sync();
     const { appointment } = (await get(await idOf(winter))).body;
     expect(appointment).toMatchObject({
       ehr_appointment_id: winter,
@@ -118,9 +113,9 @@ describe('an appointment', () => {
       diagnoses: [],
       medications: [],
     });
-    const kept = await world.owner`SELECT ehr_id, starts_at, minutes, provider_ehr_id, secondary_provider_ehr_id,
+    const stored = await fixture.owner`SELECT ehr_id, starts_at, minutes, provider_ehr_id, secondary_provider_ehr_id,
       facility_ehr_id, visit_type, cancelled FROM appointments WHERE ehr_id IN (${winter}, ${summer}) ORDER BY starts_at`;
-    expect(kept[0]).toStrictEqual({
+    expect(stored[0]).toStrictEqual({
       ehr_id: winter,
       starts_at: new Date('2030-01-15T14:30:00Z'),
       minutes: 45,
@@ -130,37 +125,37 @@ describe('an appointment', () => {
       visit_type: 'NP',
       cancelled: false,
     });
-    expect(kept[1]).toMatchObject({ starts_at: new Date('2030-07-15T13:30:00Z'), cancelled: true });
+    expect(stored[1]).toMatchObject({ starts_at: new Date('2030-07-15T13:30:00Z'), cancelled: true });
   });
 
-  test('keeps its id, and when the service first had it, through syncs', async () => {
-    const [row] = await world.owner<{ id: string; ehr_id: string }[]>`SELECT id, ehr_id FROM appointments LIMIT 1`;
+  test('returns the same id and created_at after a sync', async () => {
+    const [row] = await fixture.owner<{ id: string; ehr_id: string }[]>`SELECT id, ehr_id FROM appointments LIMIT 1`;
     const { id = '', ehr_id = '' } = row ?? {};
     const before = (await get(id)).body.appointment;
-    await world.api.control('PATCH', `/control/appointments/${ehr_id}`, { reason: 'Moved' });
-    await sync();
+    await fixture.api.control('PATCH', `/control/appointments/${ehr_id}`, { reason: 'Moved' });
+    await fixture.api.sync();
     const after = (await get(id)).body.appointment;
     expect(after).toStrictEqual({ ...before, reason: 'Moved' });
   });
 
-  test.each(['unknown', '0'.repeat(32), '1', '%27'])('of id %s is 404', async (id) => {
+  test.each(['unknown', '0'.repeat(32), '1', '%27'])('returns 404 for the id %s', async (id) => {
     const message = `Appointment with ID '${decodeURIComponent(id)}' not found.`;
-    expectRefusal(await get(id), 404, message, 'id');
+    expectApiError(await get(id), 404, message, 'id');
   });
 
-  test('is not found by its EMR id, nor by a member of another organization', async () => {
-    const [row] = await world.owner<{ id: string; ehr_id: string }[]>`SELECT id, ehr_id FROM appointments LIMIT 1`;
+  test('returns 404 for an EMR id, and for another organization', async () => {
+    const [row] = await fixture.owner<{ id: string; ehr_id: string }[]>`SELECT id, ehr_id FROM appointments LIMIT 1`;
     const { id = '', ehr_id = '' } = row ?? {};
     expect((await get(ehr_id)).status).toBe(404);
-    const access_token = await world.api.link({ user_id: 'elsewhere', org_id: 'elsewhere', staff: 1 });
-    const elsewhere = apiOf(world, { ...world.sandbox, access_token });
-    const answer = await elsewhere.call('GET', `/v1/appointments/${id}`);
-    expectRefusal(answer, 404, `Appointment with ID '${id}' not found.`, 'id');
+    const access_token = await fixture.api.link({ user_id: 'elsewhere', org_id: 'elsewhere', staff: 1 });
+    const elsewhere = apiOf(fixture, { ...fixture.sandbox, access_token });
+    const response = await elsewhere.call('GET', `/v1/appointments/${id}`);
+    expectApiError(response, 404, `Appointment with ID '${id}' not found.`, 'id');
     expect((await get(id)).status).toBe(200);
   });
 
-  test('takes no query', async () => {
-    const answer = await world.api.call('GET', '/v1/appointments/unknown?include=all');
-    expectRefusal(answer, 400, 'Unexpected query parameters: include', 'include');
+  test('rejects query parameters', async () => {
+    const response = await fixture.api.call('GET', '/v1/appointments/unknown?include=all');
+    expectApiError(response, 400, 'Unexpected query parameters: include', 'include');
   });
 });

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { InsuranceProvider } from '../../../src/model/insuranceProvider.ts';
 import { ReferringProvider } from '../../../src/model/referringProvider.ts';
+import { expectApiError, expectSchema } from '../../api/support.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { expectRefusal, expectSchema } from '../../api/support.ts';
 
 type Listed = Record<string, string | boolean | null> & { id: string; name: string };
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
-  const added = [
+  fixture = await startSandbox({ small: true });
+  const records = [
     ['insurance-companies', { name: 'Älpine Mutual_100%', payerId: 'ALP01', carrierId: null, activeFlag: 'N' }],
     ['insurance-companies', { name: 'Alpine Mutual', payerId: 'ALP02', carrierId: 'C77', address: { city: 'Bern' } }],
     [
@@ -18,21 +18,20 @@ beforeAll(async () => {
     ],
     ['referring-providers', { firstName: 'Per%cent', lastName: 'Under_score', npi: '9999999999' }],
   ] as const;
-  for (const [kind, values] of added) {
-    const answer = await world.api.control('POST', `/control/${kind}`, values);
-    expect(answer.status, JSON.stringify(answer.body)).toBe(201);
+  for (const [kind, values] of records) {
+    const response = await fixture.api.control('POST', `/control/${kind}`, values);
+    expect(response.status, JSON.stringify(response.body)).toBe(201);
   }
-  const { job_id } = (await world.api.call('POST', '/v1/sync')).body;
-  expect((await world.api.untilEvent(job_id)).event_type).toBe('sync.completed');
+  await fixture.api.sync();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 async function page(kind: 'insurance_providers' | 'referring_providers', query = '') {
   const path = kind.replace('_', '-');
-  const answer = await world.api.call('GET', `/v1/${path}?${query}`);
-  expectSchema(`${path}.list`, answer);
-  expect(Object.keys(answer.body)).toStrictEqual(['success', kind, 'pagination']);
-  return answer.body as { pagination: Record<string, number> } & Record<typeof kind, Listed[]>;
+  const response = await fixture.api.call('GET', `/v1/${path}?${query}`);
+  expectSchema(`${path}.list`, response);
+  expect(Object.keys(response.body)).toStrictEqual(['success', kind, 'pagination']);
+  return response.body as { pagination: Record<string, number> } & Record<typeof kind, Listed[]>;
 }
 
 const find = async (kind: Parameters<typeof page>[0], query: Record<string, string>) => {
@@ -45,13 +44,13 @@ describe.each([
   ['insurance_providers', InsuranceProvider, 100],
   ['referring_providers', ReferringProvider, 1000],
 ] as const)('%s', (kind, schema, page_size_max) => {
-  const refused = async (query: string, message: string, field: string) =>
-    expectRefusal(await world.api.call('GET', `/v1/${kind.replace('_', '-')}?${query}`), 400, message, field);
+  const expectRejected = async (query: string, message: string, field: string) =>
+    expectApiError(await fixture.api.call('GET', `/v1/${kind.replace('_', '-')}?${query}`), 400, message, field);
 
-  test('are listed with every field, 100 to a page, and the total is right', async () => {
+  test('are listed with every field and the total count, 100 per page', async () => {
     const body = await page(kind);
-    const [kept] = await world.owner<{ n: number }[]>`SELECT count(*) AS n FROM ${world.owner(kind)}`;
-    const total = kept?.n ?? 0;
+    const [stored] = await fixture.owner<{ n: number }[]>`SELECT count(*) AS n FROM ${fixture.owner(kind)}`;
+    const total = stored?.n ?? 0;
     expect(total).toBeGreaterThan(4);
     expect(body[kind]).toHaveLength(Math.min(100, total));
     expect(body.pagination).toStrictEqual({
@@ -66,7 +65,7 @@ describe.each([
     }
   });
 
-  test('are the same over small pages: each once, none missing', async () => {
+  test('are complete over small pages, without duplicates', async () => {
     const all = (await page(kind, 'page_size=100'))[kind];
     const paged = [];
     for (let n = 1; paged.length < all.length && n <= 100; n += 1) {
@@ -75,17 +74,17 @@ describe.each([
     expect(paged.slice(0, all.length)).toStrictEqual(all);
   });
 
-  test(`take pages of up to ${page_size_max}`, async () => {
+  test(`accept a page size of up to ${page_size_max}`, async () => {
     await page(kind, `page_size=${page_size_max}`);
-    await refused(`page_size=${page_size_max + 1}`, `page_size must be at most ${page_size_max}`, 'page_size');
-    await refused('page_size=0', 'page_size must be at least 1', 'page_size');
-    await refused('page=0', 'page must be at least 1', 'page');
-    await refused('ehr_id=1', 'Unexpected query parameters: ehr_id', 'ehr_id');
+    await expectRejected(`page_size=${page_size_max + 1}`, `page_size must be at most ${page_size_max}`, 'page_size');
+    await expectRejected('page_size=0', 'page_size must be at least 1', 'page_size');
+    await expectRejected('page=0', 'page must be at least 1', 'page');
+    await expectRejected('ehr_id=1', 'Unexpected query parameters: ehr_id', 'ehr_id');
   });
 });
 
 describe('insurance providers', () => {
-  test('are found by any part of their name, whatever its case and accents', async () => {
+  test('are found by any part of their name, ignoring case and accents', async () => {
     const both = ['Alpine Mutual', 'Älpine Mutual_100%'];
     for (const name of ['alpine', 'ÄLPINE', 'pine mut']) {
       expect(await find('insurance_providers', { name })).toStrictEqual(both);
@@ -96,7 +95,7 @@ describe('insurance providers', () => {
     expect(await find('insurance_providers', { name: 'no such company' })).toStrictEqual([]);
   });
 
-  test('are found by whether they are active', async () => {
+  test('are found by status', async () => {
     expect(await find('insurance_providers', { name: 'alpine', active: 'true' })).toStrictEqual(['Alpine Mutual']);
     expect(await find('insurance_providers', { name: 'alpine', active: 'false' })).toStrictEqual([
       'Älpine Mutual_100%',
@@ -106,15 +105,15 @@ describe('insurance providers', () => {
       ['true', 'false'].map(async (active) => (await find('insurance_providers', { active })).length),
     );
     expect((yes ?? 0) + (no ?? 0)).toBe(all);
-    const answer = await world.api.call('GET', '/v1/insurance-providers?active=yes');
-    expectRefusal(answer, 400, 'active must be a boolean', 'active');
+    const response = await fixture.api.call('GET', '/v1/insurance-providers?active=yes');
+    expectApiError(response, 400, 'active must be a boolean', 'active');
   });
 
-  test('say what the EMR says, and keep the id of its carrier for ourselves', async () => {
+  test('have the fields of the EMR, except the carrier id, which is only stored', async () => {
     const [alpine] = (await page('insurance_providers', 'name=alpine&active=true')).insurance_providers;
     expect(alpine).toMatchObject({ payer_id: 'ALP02', active: true, address: null, city: 'Bern', state: null });
     const [row] =
-      await world.owner`SELECT carrier_id, payer_id FROM insurance_providers WHERE id = ${alpine?.id ?? ''}`;
+      await fixture.owner`SELECT carrier_id, payer_id FROM insurance_providers WHERE id = ${alpine?.id ?? ''}`;
     expect(row).toStrictEqual({ carrier_id: 'C77', payer_id: 'ALP02' });
   });
 });
@@ -122,7 +121,7 @@ describe('insurance providers', () => {
 describe('referring providers', () => {
   const zoe = ['Zoë Q Müller-Ångström'];
 
-  test('are found by any part of a name, whatever its case and accents', async () => {
+  test('are found by any part of a name, ignoring case and accents', async () => {
     for (const last_name of ['muller', 'ÅNGSTRÖM', 'ller-ang']) {
       expect(await find('referring_providers', { last_name })).toStrictEqual(zoe);
     }
@@ -131,7 +130,7 @@ describe('referring providers', () => {
     expect(await find('referring_providers', { first_name: '%' })).toStrictEqual(['Per%cent Under_score']);
   });
 
-  test('are found by phone, fax and NPI, to the letter', async () => {
+  test('are found by exact phone, fax and NPI', async () => {
     expect(await find('referring_providers', { phone: '999-555-0100' })).toStrictEqual(zoe);
     expect(await find('referring_providers', { fax: '999-555-0101' })).toStrictEqual(zoe);
     expect(await find('referring_providers', { npi: '9999999999' })).toStrictEqual(['Per%cent Under_score']);
@@ -144,25 +143,25 @@ describe('referring providers', () => {
 describe('codes and settings', () => {
   test.each(['visit_types', 'visit_statuses'])('%s have a code and a description', async (kind) => {
     const path = kind.replace('_', '-');
-    const answer = await world.api.call('GET', `/v1/${path}`);
-    expectSchema(`${path}.list`, answer);
-    expect(Object.keys(answer.body)).toStrictEqual(['success', kind]);
-    expect(answer.body[kind].length).toBeGreaterThan(2);
-    for (const code of answer.body[kind]) expect(Object.keys(code)).toStrictEqual(['code', 'description']);
-    const unknown = await world.api.call('GET', `/v1/${path}?code=NP`);
-    expectRefusal(unknown, 400, 'Unexpected query parameters: code', 'code');
+    const response = await fixture.api.call('GET', `/v1/${path}`);
+    expectSchema(`${path}.list`, response);
+    expect(Object.keys(response.body)).toStrictEqual(['success', kind]);
+    expect(response.body[kind].length).toBeGreaterThan(2);
+    for (const code of response.body[kind]) expect(Object.keys(code)).toStrictEqual(['code', 'description']);
+    const unknown = await fixture.api.call('GET', `/v1/${path}?code=NP`);
+    expectApiError(unknown, 400, 'Unexpected query parameters: code', 'code');
   });
 
-  test('settings say what the EMR instance accepts, and whose token it is', async () => {
-    const answer = await world.api.call('GET', '/v1/settings');
-    expectSchema('settings.get', answer);
-    expect(Object.keys(answer.body)).toStrictEqual(['success', 'data']);
-    const { data } = answer.body;
+  test('settings list what the EMR instance accepts, and identify the access token', async () => {
+    const response = await fixture.api.call('GET', '/v1/settings');
+    expectSchema('settings.get', response);
+    expect(Object.keys(response.body)).toStrictEqual(['success', 'data']);
+    const { data } = response.body;
     const [types, statuses] = await Promise.all(
-      ['visit-types', 'visit-statuses'].map(async (path) => (await world.api.call('GET', `/v1/${path}`)).body),
+      ['visit-types', 'visit-statuses'].map(async (path) => (await fixture.api.call('GET', `/v1/${path}`)).body),
     );
     expect(data).toMatchObject({
-      access_token_reference_id: world.sandbox.access_token_reference_id,
+      access_token_reference_id: fixture.sandbox.access_token_reference_id,
       emr_name: 'larkspur',
       timezone: 'America/New_York',
       visit_types: types.visit_types,
@@ -173,14 +172,14 @@ describe('codes and settings', () => {
       expect(data[list].length, list).toBeGreaterThan(1);
       for (const code of data[list]) expect(Object.keys(code)).toStrictEqual(['code', 'name']);
     }
-    expectRefusal(await world.api.call('GET', '/v1/settings?x=1'), 400, 'Unexpected query parameters: x', 'x');
+    expectApiError(await fixture.api.call('GET', '/v1/settings?x=1'), 400, 'Unexpected query parameters: x', 'x');
   });
 
-  test('settings of an organization that was not synced yet have empty lists', async () => {
-    await world.owner`UPDATE organizations SET code_lists = NULL`;
-    await world.owner`DELETE FROM visit_types`;
-    const answer = await world.api.call('GET', '/v1/settings');
-    expectSchema('settings.get', answer);
-    expect(answer.body.data).toMatchObject({ visit_types: [], languages: [], required_patient_fields: [] });
+  test('settings have empty lists before the first sync', async () => {
+    await fixture.owner`UPDATE organizations SET code_lists = NULL`;
+    await fixture.owner`DELETE FROM visit_types`;
+    const response = await fixture.api.call('GET', '/v1/settings');
+    expectSchema('settings.get', response);
+    expect(response.body.data).toMatchObject({ visit_types: [], languages: [], required_patient_fields: [] });
   });
 });

@@ -1,17 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { event_types } from '../../../src/events.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { expectRefusal, newClient, type OtherClient } from '../../api/support.ts';
+import { expectApiError, newClient, type OtherClient } from '../../api/support.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 
-let world: TestSandbox;
-/** A client that has registered nothing yet. */
+let fixture: TestSandbox;
+/** A client without webhooks. */
 let client: OtherClient;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await sharedSandbox();
 });
-afterAll(() => world.close());
 beforeEach(async () => {
-  client = await newClient(world);
+  client = await newClient(fixture);
 });
 
 const headers = { access_token: null };
@@ -23,11 +23,11 @@ const rotate = (id?: string) =>
   });
 const remove = (id: string) => client.api.call('DELETE', `/v1/webhook/${id}`, { headers });
 
-/** whsec_ and 32 bytes in base64. */
+/** `whsec_` and 32 bytes in base64. */
 const secret_form = /^whsec_[A-Za-z0-9+/]{43}=$/;
 
 describe('POST /v1/webhook', () => {
-  test('answers with the endpoint and its secret, under both names', async () => {
+  test('responses with the endpoint and its secret, under both names', async () => {
     const { status, body } = await register({ webhook_url: 'https://example.org/hook' });
     expect(status).toBe(200);
     expect(body).toStrictEqual({
@@ -41,14 +41,14 @@ describe('POST /v1/webhook', () => {
     expect(Buffer.from(body.webhook_secret.slice(6), 'base64')).toHaveLength(32);
   });
 
-  test('takes the types of events that are wanted, and no others', async () => {
-    const wanted = { webhook_url: 'https://example.org/hook', event_types: ['login_required', 'sync.completed'] };
-    expect((await register(wanted)).status).toBe(200);
-    expect((await list()).webhook_urls[0].event_types).toStrictEqual(wanted.event_types);
-    expect((await register({ ...wanted, event_types: [...event_types] })).status).toBe(200);
-    const answer = await register({ ...wanted, event_types: ['sync.completed', 'sync.complete'] });
-    expectRefusal(answer, 400, `event_types[1] must be one of: ${event_types.join(', ')}`, 'event_types');
-    expectRefusal(await register({ ...wanted, event_types: null }), 400, 'event_types must be an array', 'event_types');
+  test('accepts known event types only', async () => {
+    const body = { webhook_url: 'https://example.org/hook', event_types: ['login_required', 'sync.completed'] };
+    expect((await register(body)).status).toBe(200);
+    expect((await list()).webhook_urls[0].event_types).toStrictEqual(body.event_types);
+    expect((await register({ ...body, event_types: [...event_types] })).status).toBe(200);
+    const response = await register({ ...body, event_types: ['sync.completed', 'sync.complete'] });
+    expectApiError(response, 400, `event_types[1] must be one of: ${event_types.join(', ')}`, 'event_types');
+    expectApiError(await register({ ...body, event_types: null }), 400, 'event_types must be an array', 'event_types');
   });
 
   test.each([
@@ -67,8 +67,8 @@ describe('POST /v1/webhook', () => {
     ['example.org/hook', 'must be a full address, such as https://example.org/path.'],
     ['https://exa mple.org', 'must be a full address, such as https://example.org/path.'],
     [' https://example.org', 'must be a full address, such as https://example.org/path.'],
-  ])('refuses %s', async (webhook_url, rule) => {
-    expectRefusal(await register({ webhook_url }), 400, `webhook_url ${rule}`, 'webhook_url');
+  ])('rejects %s', async (webhook_url, rule) => {
+    expectApiError(await register({ webhook_url }), 400, `webhook_url ${rule}`, 'webhook_url');
     expect((await list()).webhook_urls).toStrictEqual([]);
   });
 
@@ -77,14 +77,14 @@ describe('POST /v1/webhook', () => {
     'http://localhost:9/hook',
     'http://[::1]:9/',
     'https://example.org:8443/a?b=c',
-  ])('takes %s in the sandbox', async (webhook_url) => {
+  ])('accepts %s in the sandbox', async (webhook_url) => {
     expect((await register({ webhook_url })).body.webhook_url).toBe(webhook_url);
   });
 
-  test('of an address that is registered already keeps its endpoint and secret, and takes the types named now', async () => {
+  test('keeps the endpoint and secret of a registered URL, enables it, and replaces its event types', async () => {
     const webhook_url = 'https://example.org/hook';
     const first = await register({ webhook_url, event_types: ['sync.failed'] });
-    await world.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${first.body.webhook_id}`;
+    await fixture.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${first.body.webhook_id}`;
     const again = await register({ webhook_url });
     expect(again.body).toStrictEqual(first.body);
     expect((await list()).webhook_urls).toStrictEqual([
@@ -92,30 +92,21 @@ describe('POST /v1/webhook', () => {
     ]);
   });
 
-  test('of one address by several processes at once registers it once', async () => {
-    // Connections that are open already: otherwise the first transaction is over before the second begins.
+  test('registers a URL once when several requests register it at once', async () => {
+    // Opens the connections first; otherwise the first transaction ends before the second starts.
     await Promise.all(Array.from({ length: 20 }, list));
     for (let round = 0; round < 5; round += 1) {
       const body = { webhook_url: `https://example.org/at-once/${round}` };
-      const answers = await Promise.all(Array.from({ length: 8 }, () => register(body)));
-      expect(answers.map((answer) => answer.status)).toStrictEqual(Array(8).fill(200));
-      expect(new Set(answers.map((answer) => answer.body.webhook_secret)).size).toBe(1);
+      const responses = await Promise.all(Array.from({ length: 8 }, () => register(body)));
+      expect(responses.map((response) => response.status)).toStrictEqual(Array(8).fill(200));
+      expect(new Set(responses.map((response) => response.body.webhook_secret)).size).toBe(1);
       expect((await list()).webhook_urls).toHaveLength(round + 1);
     }
   });
 });
 
 describe('GET /v1/webhook', () => {
-  test('of a client without endpoints', async () => {
-    expect(await list()).toStrictEqual({
-      success: true,
-      webhook_url: null,
-      webhook_urls: [],
-      webhook_secret_key: null,
-    });
-  });
-
-  test('lists them oldest first, with address and secret of the oldest enabled one', async () => {
+  test('returns the URL and secret of the oldest enabled endpoint, and lists all of them, oldest first', async () => {
     const first = (await register({ webhook_url: 'https://example.org/1' })).body;
     const second = (await register({ webhook_url: 'https://example.org/2', event_types: ['login_required'] })).body;
     const urls = (status: string) => [
@@ -128,7 +119,7 @@ describe('GET /v1/webhook', () => {
       webhook_urls: urls('enabled'),
       webhook_secret_key: first.webhook_secret,
     });
-    await world.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${first.webhook_id}`;
+    await fixture.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${first.webhook_id}`;
     expect(await list()).toStrictEqual({
       success: true,
       webhook_url: 'https://example.org/2',
@@ -138,8 +129,8 @@ describe('GET /v1/webhook', () => {
   });
 });
 
-describe('a new secret', () => {
-  test('is given to one endpoint by its id, or to the oldest enabled one; the old signs for 24 hours more', async () => {
+describe('secret rotation', () => {
+  test('replaces the secret of the named or the oldest enabled endpoint; the old secret stays valid for 24 hours', async () => {
     const first = (await register({ webhook_url: 'https://example.org/1' })).body;
     const second = (await register({ webhook_url: 'https://example.org/2' })).body;
     const oldest = await rotate();
@@ -157,15 +148,15 @@ describe('a new secret', () => {
     const named = await rotate(second.webhook_id);
     expect(named.body).toMatchObject({ webhook_id: second.webhook_id, webhook_url: 'https://example.org/2' });
     expect(named.body.webhook_secret).not.toBe(second.webhook_secret);
-    const [row] = await world.owner`
+    const [row] = await fixture.owner`
       SELECT count(*) AS n, max(extract(epoch FROM expires_at - now()))::float8 / 3600 AS hours FROM webhook_secrets
        WHERE endpoint_id = ${first.webhook_id}`;
     expect(row?.n).toBe(2);
     expect(row?.hours).toBeCloseTo(24, 1);
   });
 
-  test('of an endpoint that does not exist, or with none registered: 404', async () => {
-    expectRefusal(await rotate('wh_nobody'), 404, "Webhook with ID 'wh_nobody' not found.");
+  test('returns 404 for an unknown endpoint, and without any endpoints', async () => {
+    expectApiError(await rotate('wh_nobody'), 404, "Webhook with ID 'wh_nobody' not found.");
     const none = await rotate();
     expect(none.status).toBe(404);
     expect(none.body.code).toBe('record_not_found');
@@ -173,22 +164,22 @@ describe('a new secret', () => {
 });
 
 describe('DELETE /v1/webhook/{id}', () => {
-  test('removes the endpoint, once', async () => {
+  test('removes the endpoint; a second request returns 404', async () => {
     const { webhook_id } = (await register({ webhook_url: 'https://example.org/hook' })).body;
-    const answer = await remove(webhook_id);
-    expect(answer.body).toStrictEqual({ success: true, message: expect.any(String), webhook_id });
+    const response = await remove(webhook_id);
+    expect(response.body).toStrictEqual({ success: true, message: expect.any(String), webhook_id });
     expect((await list()).webhook_urls).toStrictEqual([]);
-    expectRefusal(await remove(webhook_id), 404, `Webhook with ID '${webhook_id}' not found.`);
+    expectApiError(await remove(webhook_id), 404, `Webhook with ID '${webhook_id}' not found.`);
   });
 
-  test("another client's endpoint is as unknown as one that never was, and stays", async () => {
+  test("returns 404 for another client's endpoint and keeps it", async () => {
     const theirs = (
-      await world.api.call('POST', '/v1/webhook', { body: { webhook_url: 'https://example.org/theirs' }, headers })
+      await fixture.api.call('POST', '/v1/webhook', { body: { webhook_url: 'https://example.org/theirs' }, headers })
     ).body.webhook_id;
-    for (const answer of [await remove(theirs), await rotate(theirs)]) {
-      expectRefusal(answer, 404, `Webhook with ID '${theirs}' not found.`);
+    for (const response of [await remove(theirs), await rotate(theirs)]) {
+      expectApiError(response, 404, `Webhook with ID '${theirs}' not found.`);
     }
-    const kept = await world.owner`SELECT FROM webhook_secrets WHERE endpoint_id = ${theirs}`;
-    expect(kept).toHaveLength(1);
+    const stored = await fixture.owner`SELECT FROM webhook_secrets WHERE endpoint_id = ${theirs}`;
+    expect(stored).toHaveLength(1);
   });
 });
