@@ -83,7 +83,8 @@ test(row('DEC-277'), async () => {
 test(row('DEC-278'), async () => {
   const { accepted } = await completeCall(fixture, { refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9008' });
   const { timeline, created_at, finished_at } = (await fixture.api.call('GET', `/v1/jobs/${accepted.job_id}`)).body;
-  const steps = timeline.map(({ step, kind }: ApiResponse['body']) => `${kind} ${step}`);
+  const stepsOf = (entries: ApiResponse['body'][]) => entries.map(({ step, kind }) => `${kind} ${step}`);
+  const steps = stepsOf(timeline);
   expect(steps).toStrictEqual([
     ...['note started', 'intent create_encounter', 'outcome create_encounter'],
     ...['intent add_pharmacy', 'outcome add_pharmacy', 'intent add_refill', 'outcome add_refill', 'note succeeded'],
@@ -94,6 +95,10 @@ test(row('DEC-278'), async () => {
     expect(at).toBeLessThanOrEqual(Date.parse(finished_at) + 1);
   }
   expect(times).toStrictEqual([...times].sort((a, b) => a - b));
+  const plain = await fixture.api.job((await completeCall(fixture)).accepted.job_id);
+  expect(stepsOf(plain.timeline)).toStrictEqual([
+    ...['note started', 'intent create_encounter', 'outcome create_encounter', 'note succeeded'],
+  ]);
 });
 
 test(row('DEC-279'), async () => {

@@ -1,10 +1,12 @@
 import { beforeAll, expect, test } from 'vitest';
-import { expectApiError } from '../../api/support.ts';
+import { Order } from '../../../src/model/order.ts';
+import { expectApiError, expectSchema } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { addClinicRow, clinicRows, isoDay, type Row } from '../support/emrRecords.ts';
+import { pauseSyncs } from '../support/pauseSyncs.ts';
 
 let fixture: TestSandbox;
 let mrn: string;
@@ -160,4 +162,57 @@ test(row('DEC-269'), async () => {
   const { status, body } = await get({ patient_mrn: 'LK999999' });
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, orders: [] });
+});
+
+test('lists the orders of every patient with every field, newest first', async () => {
+  const counts = await fixture.owner<{ patient_mrn: string; n: number }[]>`
+    SELECT patient_mrn, count(*) AS n FROM orders WHERE organization_id = (
+      SELECT id FROM organizations WHERE org_id = ${fixture.sandbox.org_id}) GROUP BY 1`;
+  expect(counts.length).toBeGreaterThan(1);
+  const all: Row[] = [];
+  for (const { patient_mrn, n } of counts) {
+    const response = await get({ patient_mrn });
+    expectSchema('orders.list', response);
+    expect(Object.keys(response.body)).toStrictEqual(['success', 'orders']);
+    expect(response.body.orders).toHaveLength(n);
+    const days = response.body.orders.map(({ order_date }: Row) => order_date);
+    expect(days).toStrictEqual([...days].sort().reverse());
+    for (const order of response.body.orders) {
+      expect(order.patient_mrn).toBe(patient_mrn);
+      expect(Object.keys(order).sort()).toStrictEqual(Object.keys(Order.properties).sort());
+    }
+    all.push(...response.body.orders);
+  }
+  expect(all.some(({ lab_results }) => lab_results === null)).toBe(true);
+  expect(all.some(({ lab_results }) => lab_results !== null)).toBe(true);
+});
+
+test.each(['2026-02-30', '01/02/2026', 'today'])('rejects the date %s', async (day) => {
+  for (const field of ['start_date', 'end_date']) {
+    const message = `${field} must be a date that exists, in the form YYYY-MM-DD`;
+    expectApiError(await get({ patient_mrn: mrn, [field]: day }), 400, message, field);
+  }
+});
+
+test('rejects a range that ends before it starts, and unknown parameters', async () => {
+  const range = { patient_mrn: mrn, start_date: '2026-02-02', end_date: '2026-02-01' };
+  expectApiError(await get(range), 400, 'end_date must not be before start_date', 'end_date');
+  const response = await get({ patient_mrn: mrn, status: 'done' });
+  expectApiError(response, 400, 'Unexpected query parameters: status', 'status');
+});
+
+test('returns no orders for a part of an MRN', async () => {
+  expect((await get({ patient_mrn: mrn.slice(0, -1) })).body).toStrictEqual({ success: true, orders: [] });
+});
+
+test('updates an order at a sync, and does not list orders of another organization', async () => {
+  const [before] = (await get({ patient_mrn: mrn })).body.orders;
+  await fixture.api.control('PATCH', `/control/orders/${before.order_id}`, { name: 'Renamed order' });
+  await fixture.api.sync();
+  const [after] = (await get({ patient_mrn: mrn })).body.orders;
+  expect(after).toStrictEqual({ ...before, order_name: 'Renamed order' });
+  await pauseSyncs(fixture, 'list_orders');
+  const access_token = await fixture.api.link({ user_id: 'elsewhere', org_id: 'elsewhere', staff: 1 });
+  const theirs = await fixture.api.call('GET', `/v1/orders?patient_mrn=${mrn}`, { headers: { access_token } });
+  expect(theirs.body).toStrictEqual({ success: true, orders: [] });
 });

@@ -169,3 +169,57 @@ test(row('TEL-15'), async () => {
   expect(body.message).toMatch(/webhook event follows on completion/i);
   await fixture.api.untilEvent(body.job_id);
 });
+
+test('saves all fields together, in the name of the user who linked the account', async () => {
+  const { example } = fixture.sandbox;
+  const encounter = await recorded({
+    reason: 'Cough since Monday',
+    pharmacy_ehr_id: '9003',
+    caller: 'Zoë Ångström',
+    message: 'Line one\nLine two — “quoted” 💊',
+    is_high_priority: 'true',
+    template_name: 'Telephone call',
+  });
+  expect(encounter).toMatchObject({
+    mrn: example.patient_mrn,
+    providerId: example.provider_id,
+    facilityId: example.location_id,
+    assignedTo: example.assigned_to_id,
+    reason: 'Cough since Monday',
+    caller: 'Zoë Ångström',
+    message: 'Line one\nLine two — “quoted” 💊',
+    priority: 'H',
+    pharmacyId: '9003',
+    templateName: 'Telephone call',
+    refills: [],
+    actions: [],
+    createdBy: 'Avery Deskwell',
+  });
+});
+
+test('the event of a call without optional fields has a null reason, and polling returns the whole envelope', async () => {
+  const { example, access_token_reference_id } = fixture.sandbox;
+  const { body } = await fixture.api.callIn();
+  const event = await fixture.api.untilEvent(body.job_id);
+  expect(event).toStrictEqual({
+    id: expect.stringMatching(/^[0-9a-f]{32}$/),
+    event_id: event.id,
+    object: 'event',
+    created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    created_at: event.created,
+    type: 'telephone_encounter.created',
+    event_type: 'telephone_encounter.created',
+    job_id: String(body.job_id),
+    access_token_reference_id,
+    delivery_status: null,
+    data: {
+      telephone_encounter_id: body.telephone_encounter_id,
+      emr_encounter_id: expect.any(String),
+      patient_mrn: example.patient_mrn,
+      provider_id: example.provider_id,
+      location_id: example.location_id,
+      assigned_to_id: example.assigned_to_id,
+      reason: null,
+    },
+  });
+});

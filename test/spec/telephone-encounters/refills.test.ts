@@ -1,9 +1,9 @@
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart, patient, setFault } from '../../journeys/journey.ts';
+import { type Chart, createMarker, openChart, patient, setFault } from '../../journeys/journey.ts';
 
 let fixture: TestSandbox;
 let chart: Chart;
@@ -220,3 +220,110 @@ test(row('DEC-303'), async () => {
   expect((await chart.encounter(event.data.emr_encounter_id)).pharmacyId).toBe('9007');
   expect(await chart.pharmacies(first.ehr_id)).not.toContain('9007');
 });
+
+describe('saves the refill under the name in the EMR if the requested name', () => {
+  test.each([
+    ['is the full name', first, 'Lisinopril 10 mg', 'Lisinopril 10 mg'],
+    ['differs in case', first, 'LISINOPRIL 10 MG', 'Lisinopril 10 mg'],
+    ['is a part of the name', first, 'torvasta', 'Atorvastatin 20 mg'],
+    ['has spaces around it', first, '  lisinopril  ', 'Lisinopril 10 mg'],
+    ['is one medication and a part of another', third, 'aspirin', 'Aspirin'],
+    ['is a part of one of two similar names', second, 'metformin er', 'Metformin ER 750 mg'],
+  ])('%s', async (_title, { mrn }, name, refill_medication_name) => {
+    const { accepted, event } = await ask(mrn, name);
+    const { provider_id, location_id, assigned_to_id } = fixture.sandbox.example;
+    expect(event.event_type).toBe('telephone_encounter.created');
+    expect(event.data).toStrictEqual({
+      telephone_encounter_id: accepted.telephone_encounter_id,
+      emr_encounter_id: expect.any(String),
+      patient_mrn: mrn,
+      provider_id,
+      location_id,
+      assigned_to_id,
+      reason: null,
+      refill_medication_name,
+    });
+    const { refills } = await chart.encounter(event.data.emr_encounter_id);
+    expect(refills).toMatchObject([{ medicationName: refill_medication_name, pharmacyId: null }]);
+  });
+});
+
+describe('fails without a write and lists the medications if the requested name', () => {
+  const of_first = 'Available medications: Lisinopril 10 mg, Atorvastatin 20 mg.';
+  const of_second = 'Available medications: Metformin 500 mg, Metformin ER 750 mg, Amlodipine 5 mg.';
+  test.each([
+    ['is unknown', first, 'Warfarin', `Medication 'Warfarin' not found. ${of_first}`],
+    ['is a stopped medication', first, 'Amoxicillin', `Medication 'Amoxicillin' not found. ${of_first}`],
+    ["is another patient's medication", second, 'Lisinopril', `Medication 'Lisinopril' not found. ${of_second}`],
+    [
+      'is for a patient without medications',
+      fourth,
+      'Aspirin',
+      "Medication 'Aspirin' not found. Available medications: none.",
+    ],
+    [
+      'matches several medications',
+      second,
+      'metformin',
+      "Medication 'metformin' matches several medications: Metformin 500 mg, Metformin ER 750 mg. Name one exactly.",
+    ],
+  ])('%s', async (_title, { mrn }, name, failure_reason) => {
+    const { accepted, event, job } = await ask(mrn, name, { pharmacy_ehr_id: '9010' });
+    expect(event.event_type).toBe('telephone_encounter.failed');
+    expect(event.data).toStrictEqual({
+      telephone_encounter_id: accepted.telephone_encounter_id,
+      patient_mrn: mrn,
+      refill_medication_name: name,
+      failure_reason,
+    });
+    const marker = createMarker(accepted.telephone_encounter_id);
+    expect((await fixture.api.ledger()).filter((entry) => entry.marker === marker)).toStrictEqual([]);
+    expect(job).toMatchObject({ status: 'failed', attempts: 1, error: { code: 'refused', message: failure_reason } });
+  });
+});
+
+test('adds the pharmacy of a refill to the encounter, the refill and the patient, but not twice', async () => {
+  const additions = async () =>
+    (await fixture.api.ledger()).filter(({ operation }) => operation === 'add_patient_pharmacy').length;
+  const listed = await chart.pharmacies(first.ehr_id);
+  expect(listed).not.toContain('9006');
+  const before = await additions();
+  for (let n = 0; n < 2; n += 1) {
+    const { event } = await ask(first.mrn, 'Lisinopril', { pharmacy_ehr_id: '9006' });
+    const encounter = await chart.encounter(event.data.emr_encounter_id);
+    expect(encounter).toMatchObject({ pharmacyId: '9006', refills: [{ pharmacyId: '9006' }] });
+    expect(await chart.pharmacies(first.ehr_id)).toStrictEqual([...listed, '9006']);
+    expect(await additions()).toBe(before + 1);
+  }
+});
+
+test.each([
+  ['the refill', 'add_refill', 'refill_fails', '9009', 'No refills left: call the office.'],
+  ['the pharmacy', 'add_patient_pharmacy', 'refuse', '9011', 'This pharmacy is closed today.'],
+])(
+  'sends created_partial if the EMR rejects %s; the encounter remains usable',
+  async (_title, operation, kind, pharmacy_ehr_id, reason) => {
+    await setFault(fixture.api, operation, kind, { reason });
+    const { accepted, event, job } = await ask(first.mrn, 'lisino', { pharmacy_ehr_id, reason: 'Refill' });
+    const { provider_id, location_id, assigned_to_id } = fixture.sandbox.example;
+    expect(event.event_type).toBe('telephone_encounter.created_partial');
+    expect(event.data).toStrictEqual({
+      telephone_encounter_id: accepted.telephone_encounter_id,
+      emr_encounter_id: expect.any(String),
+      patient_mrn: first.mrn,
+      provider_id,
+      location_id,
+      assigned_to_id,
+      reason: 'Refill',
+      refill_medication_name: 'lisino',
+      refill_failure_reason: reason,
+    });
+    const marker = createMarker(accepted.telephone_encounter_id);
+    const sent = (await fixture.api.ledger()).filter((entry) => entry.marker === marker);
+    expect(sent.map(({ applied }) => applied)).toStrictEqual([true]);
+    expect(job).toMatchObject({ status: 'partial', error: { code: 'refused', message: reason } });
+    expect(await chart.addAction(event.data.emr_encounter_id, 'Called back')).toBe(201);
+    const encounter = await chart.encounter(event.data.emr_encounter_id);
+    expect(encounter).toMatchObject({ refills: [], actions: [{ text: 'Called back' }] });
+  },
+);
