@@ -28,7 +28,7 @@ beforeAll(async () => {
   await insure(patientId);
   const newPerson = await addClinicRow(fixture, 'patients', { firstName: 'Bare', lastName: 'Bones' });
   const place = { providerId: provider_id, facilityId: location_id };
-  const whole = await addClinicRow(fixture, 'appointments', { ...place, ...details, patientId });
+  const complete = await addClinicRow(fixture, 'appointments', { ...place, ...details, patientId });
   const empty = await addClinicRow(fixture, 'appointments', {
     ...place,
     patientId: newPerson.patientId,
@@ -39,7 +39,7 @@ beforeAll(async () => {
     (a, b) => a.priority - b.priority,
   );
   rows = new Map((await clinicRows(fixture, 'appointments')).map((row) => [row.appointmentId, row]));
-  response = await read(whole.appointmentId);
+  response = await read(complete.appointmentId);
   full = response.body.appointment;
   bare = (await read(empty.appointmentId)).body.appointment;
   const some = [...rows.keys()].filter((_, n) => n % 100 === 0);

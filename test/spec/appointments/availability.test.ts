@@ -84,14 +84,14 @@ test(row('DEC-239'), async () => {
 });
 
 test(row('DEC-240'), async () => {
-  const asked = async (query: Record<string, string>) => {
+  const providersAt = async (query: Record<string, string>) => {
     const offers: Row[] = (await ask({ ...on, ...query })).body.results.availability;
     return [...new Set(offers.map(({ provider_id, facility_id }) => `${provider_id} ${facility_id}`))];
   };
-  expect(await asked({ provider_ids: '501' })).toStrictEqual(['501 11']);
-  expect(await asked({ provider_ids: '501,502' })).toStrictEqual(['501 11', '502 12', '502 11']);
-  expect(await asked({ provider_ids: '501,502', location_ids: '12' })).toStrictEqual(['502 12']);
-  expect(await asked({ provider_ids: '502', location_ids: '11,12' })).toStrictEqual(['502 12', '502 11']);
+  expect(await providersAt({ provider_ids: '501' })).toStrictEqual(['501 11']);
+  expect(await providersAt({ provider_ids: '501,502' })).toStrictEqual(['501 11', '502 12', '502 11']);
+  expect(await providersAt({ provider_ids: '501,502', location_ids: '12' })).toStrictEqual(['502 12']);
+  expect(await providersAt({ provider_ids: '502', location_ids: '11,12' })).toStrictEqual(['502 12', '502 11']);
   const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
   for (const id of ['999', providers[0].id]) {
     const response = await ask({ ...on, provider_ids: `501,${id}` });
@@ -219,7 +219,9 @@ test(row('DEC-249'), async () => {
     expect.objectContaining({ range_end: `${monday}T10:45:00-04:00`, reason: 'buffer' }),
   ]);
   const limit = { explain: 'true', daily_appointment_limit: '1', daily_limit_type: 'all' };
-  const whole = { range_start: `${monday}T09:00:00-04:00`, range_end: `${monday}T12:00:00-04:00` };
-  expect(await explanations(limit)).toMatchObject([{ ...whole, reason: 'daily_limit' }]);
-  expect(await explanations({ explain: 'true', location_ids: '12' })).toMatchObject([{ ...whole, reason: 'location' }]);
+  const whole_shift = { range_start: `${monday}T09:00:00-04:00`, range_end: `${monday}T12:00:00-04:00` };
+  expect(await explanations(limit)).toMatchObject([{ ...whole_shift, reason: 'daily_limit' }]);
+  expect(await explanations({ explain: 'true', location_ids: '12' })).toMatchObject([
+    { ...whole_shift, reason: 'location' },
+  ]);
 });

@@ -50,11 +50,11 @@ async function expectRequestRejected(
 const by_date = { datetime: undefined, date: day, time: '8:00 am' };
 
 test(row('APT-20'), async () => {
-  const asked = { mrn: 'LK100042', location: '12', provider: '503', type: 'OV' };
-  const { event, booked } = await outcome(await book({ ...asked, datetime: `${day}T09:00:00-04:00` }));
+  const request = { mrn: 'LK100042', location: '12', provider: '503', type: 'OV' };
+  const { event, booked } = await outcome(await book({ ...request, datetime: `${day}T09:00:00-04:00` }));
   expect(event.event_type).toBe('appointment.created');
   expect(booked).toMatchObject({ patientId: '10042', facilityId: '12', providerId: '503', visitTypeCode: 'OV' });
-  for (const field of Object.keys(asked)) {
+  for (const field of Object.keys(request)) {
     for (const value of [503, true, ['503']]) {
       await expectRequestRejected({ [field]: value }, 400, `${field} must be a string`, field);
     }

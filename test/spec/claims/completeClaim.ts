@@ -120,6 +120,6 @@ export async function addCompleteClaim(
   await fixture.api.sync();
   const { body } = await fixture.api.call('GET', '/v1/claims?page_size=1000');
   const claim = body.claims.find((each: Row) => each.emr_claim_id === claimId);
-  if (!claim) throw new Error('The claim that was filed is not listed.');
+  if (!claim) throw new Error('The new claim is not listed.');
   return { emr_claim_id: claimId, claim, claims: body.claims };
 }

@@ -83,7 +83,7 @@ test(row('DEC-044'), async () => {
   expect((await api.call('GET', '/v1/providers')).status).toBe(200);
   await fixture.owner`UPDATE accounts SET status = 'revoked' WHERE user_id = 'revoked-user'`;
   await fixture.owner`SELECT pg_notify('chartwire_access', '')`;
-  await until('the token to die', async () => (await api.call('GET', '/v1/providers')).status !== 200);
+  await until('the token to become invalid', async () => (await api.call('GET', '/v1/providers')).status !== 200);
   for (const { method, url } of [...v1, ...link]) {
     expectApiError(await api.call(method, url), 401, 'User not found.');
   }

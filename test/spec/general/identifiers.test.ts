@@ -44,8 +44,8 @@ test(row('DEC-001'), async () => {
     expect(records.length, list).toBeGreaterThan(0);
     for (const { id } of records) expect(id, list).toMatch(record_id);
   }
-  const [held] = await fixture.owner`SELECT doc->>'id' AS id FROM appointments LIMIT 1`;
-  const { appointment } = (await fixture.api.call('GET', `/v1/appointments/${held?.id}`)).body;
+  const [stored] = await fixture.owner`SELECT doc->>'id' AS id FROM appointments LIMIT 1`;
+  const { appointment } = (await fixture.api.call('GET', `/v1/appointments/${stored?.id}`)).body;
   expect(appointment.id).toMatch(record_id);
   for (const { id } of [...accepted, ...events]) expect(id).toMatch(record_id);
   expect((await sendDocument(fixture)).body.document_id).toMatch(record_id);

@@ -33,8 +33,8 @@ beforeAll(async () => {
   const { mrn } = bare;
   await add('claims', { patientId, mrn, providerId: '501', serviceDate: '01/02/2026', claimDate: '01/02/2026' });
   await fixture.api.sync();
-  const [held] = await fixture.owner`SELECT id FROM appointments WHERE ehr_id = ${appointmentId}`;
-  bare_visit = (await fixture.api.call('GET', `/v1/appointments/${held?.id}`)).body.appointment;
+  const [stored] = await fixture.owner`SELECT id FROM appointments WHERE ehr_id = ${appointmentId}`;
+  bare_visit = (await fixture.api.call('GET', `/v1/appointments/${stored?.id}`)).body.appointment;
 });
 afterAll(() => fixture.close());
 

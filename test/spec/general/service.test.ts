@@ -114,12 +114,12 @@ test(row('GEN-23'), async () => {
     '/v1/claims': '?page_size=1000',
     '/v1/patients': '?page_size=1000',
   };
-  const [held] = await fixture.owner`SELECT id FROM appointments LIMIT 1`;
+  const [stored] = await fixture.owner`SELECT id FROM appointments LIMIT 1`;
   const called = await fixture.api.callIn();
   const responses: [string, ApiResponse][] = [
     ['call', called],
     ['document', await sendDocument(fixture)],
-    ['appointment', await fixture.api.call('GET', `/v1/appointments/${held?.id}`)],
+    ['appointment', await fixture.api.call('GET', `/v1/appointments/${stored?.id}`)],
     ['provider', await fixture.api.call('PATCH', '/v1/providers/ehr/507', { body: { status: 'active' } })],
     ['webhook', await fixture.api.call('POST', '/v1/webhook', { body: { webhook_url: 'http://127.0.0.1:9/' } })],
   ];

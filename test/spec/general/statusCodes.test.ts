@@ -57,14 +57,14 @@ const required = (): [name: string, send: (fields: Fields) => Promise<ApiRespons
 
 test(row('DEC-035'), async () => {
   const { id } = (await fixture.api.call('GET', '/v1/locations')).body.locations[0];
-  const [held] = await fixture.owner`SELECT id FROM appointments LIMIT 1`;
+  const [stored] = await fixture.owner`SELECT id FROM appointments LIMIT 1`;
   const accepted = await post('/v1/telephone-encounters')(call());
   const reads = (await operationsOf(fixture.api, '/v1/')).filter(({ method }) => method === 'GET');
   const needed: Record<string, string> = {
     '/v1/orders': '/v1/orders?patient_mrn=x',
     '/v1/availability': '/v1/availability?start_date=2026-01-01&end_date=2026-01-02',
     '/v1/jobs/{job_id}': `/v1/jobs/${accepted.body.job_id}`,
-    '/v1/appointments/{id}': `/v1/appointments/${held?.id}`,
+    '/v1/appointments/{id}': `/v1/appointments/${stored?.id}`,
   };
   for (const { path } of reads) {
     expect((await fixture.api.call('GET', needed[path] ?? path)).status, path).toBe(200);

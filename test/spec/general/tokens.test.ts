@@ -70,9 +70,9 @@ test(row('DEC-007'), async () => {
   expect(await tablesContaining(fixture, client_secret)).toStrictEqual([]);
   expect(await tablesContaining(fixture, client_secret.slice('cs_test_'.length))).toStrictEqual([]);
   const hash = createHash('sha256').update(client_secret).digest();
-  const kept = await fixture.owner`SELECT public_id FROM client_secrets JOIN clients ON clients.id = client_id
+  const stored = await fixture.owner`SELECT public_id FROM client_secrets JOIN clients ON clients.id = client_id
     WHERE secret_hash = ${hash}`;
-  expect(kept.map(({ public_id }) => public_id)).toStrictEqual([client_id]);
+  expect(stored.map(({ public_id }) => public_id)).toStrictEqual([client_id]);
 });
 
 test(row('DEC-008'), async () => {
@@ -166,7 +166,7 @@ test(row('DEC-015'), async () => {
   expect(await status()).toBe(200);
   await fixture.owner`UPDATE accounts SET status = 'revoked' WHERE user_id = 'opaque-user'`;
   await fixture.owner`SELECT pg_notify('chartwire_access', '')`;
-  await until('the token to die', async () => (await status()) === 401);
+  await until('the token to become invalid', async () => (await status()) === 401);
 });
 
 test(row('DEC-016'), async () => {

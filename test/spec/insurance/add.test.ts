@@ -17,11 +17,11 @@ beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const payer = (payer_id: string): Row => companies.find((each) => each.payer_id === payer_id);
 const good = { member_id: 'M-1', insurance_name: 'Mock Mutual' };
-const rejectsValues = (field: string, values: unknown[], beside: Fields = {}) =>
+const rejectsValues = (field: string, values: unknown[], extra: Fields = {}) =>
   charts.rejects(
     400,
     new RegExp(field),
-    values.map((value) => () => charts.add(patient(1).mrn, { ...good, ...beside, [field]: value })),
+    values.map((value) => () => charts.add(patient(1).mrn, { ...good, ...extra, [field]: value })),
   );
 const strings_only = [5, true, ['text'], { text: 'text' }];
 

@@ -15,25 +15,25 @@ beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const good = { member_id: 'M-1', insurance_name: 'Mock Mutual' };
 const person = { first_name: 'Sub', last_name: 'Scriber' };
-const rejectsValues = (field: string, values: unknown[], beside: Fields = {}) =>
+const rejectsValues = (field: string, values: unknown[], extra: Fields = {}) =>
   charts.rejects(
     400,
     new RegExp(field),
-    values.map((value) => () => charts.add(patient(1).mrn, { ...good, ...beside, [field]: value })),
+    values.map((value) => () => charts.add(patient(1).mrn, { ...good, ...extra, [field]: value })),
   );
 const strings_only = [5, true, ['text'], { text: 'text' }];
 const codes = { '01': 'self', '02': 'spouse', 32: 'mother', 33: 'father', 17: 'step parent', 20: 'employee' };
 const relationships = { ...codes, 53: 'life partner', 25: 'other' };
-const related = (mrn: string, said: string) =>
-  charts.added(mrn, { relationship_to_subscriber: said, subscriber_demographics: person });
+const related = (mrn: string, relationship: string) =>
+  charts.added(mrn, { relationship_to_subscriber: relationship, subscriber_demographics: person });
 
 test(row('INS-11'), async () => {
-  for (const said of ['02', 'spouse', 'SPOUSE', 'SpOuSe']) {
+  for (const relationship of ['02', 'spouse', 'SPOUSE', 'SpOuSe']) {
     const { row } = await charts.added(next().mrn, {
-      relationship_to_subscriber: said,
+      relationship_to_subscriber: relationship,
       subscriber_demographics: person,
     });
-    expect(row.relationshipCode, said).toBe('02');
+    expect(row.relationshipCode, relationship).toBe('02');
   }
   expect((await charts.added(next().mrn)).row.relationshipCode).toBeNull();
   await rejectsValues('relationship_to_subscriber', strings_only);
@@ -108,8 +108,8 @@ test(row('INS-18'), async () => {
 test(row('INS-19'), async () => {
   const kept = await Promise.all(
     Object.keys(relationships).map(async (code) => {
-      const said = { relationship_to_subscriber: code, subscriber_demographics: person };
-      return [code, (await charts.added(next().mrn, said)).row.relationshipCode];
+      const relationship = { relationship_to_subscriber: code, subscriber_demographics: person };
+      return [code, (await charts.added(next().mrn, relationship)).row.relationshipCode];
     }),
   );
   for (const [code, there] of kept) expect(there).toBe(code);
@@ -120,9 +120,9 @@ test(row('INS-20'), async () => {
     Object.entries(relationships).map(async ([code, name]) => {
       const { mrn } = next();
       const capital = name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase());
-      for (const said of [name, name.toUpperCase(), capital]) {
-        const fields = { relationship_to_subscriber: said, subscriber_demographics: person };
-        expect((await charts.added(mrn, fields)).row.relationshipCode, said).toBe(code);
+      for (const relationship of [name, name.toUpperCase(), capital]) {
+        const fields = { relationship_to_subscriber: relationship, subscriber_demographics: person };
+        expect((await charts.added(mrn, fields)).row.relationshipCode, relationship).toBe(code);
       }
     }),
   );
@@ -131,9 +131,12 @@ test(row('INS-20'), async () => {
 test(row('INS-21'), async () => {
   const wrong = ['cousin', 'parent', 'step-parent', 'stepparent', '1', '2', '00', '03', '18', '99', '019', ' self', ''];
   await rejectsValues('relationship_to_subscriber', wrong, { subscriber_demographics: person });
-  const fields = (said: string) => ({ relationship_to_subscriber: said, subscriber_demographics: person });
-  for (const said of ['19', 'child'])
-    expect((await charts.added(next().mrn, fields(said))).row.relationshipCode).toBe('19');
+  const fields = (relationship: string) => ({
+    relationship_to_subscriber: relationship,
+    subscriber_demographics: person,
+  });
+  for (const relationship of ['19', 'child'])
+    expect((await charts.added(next().mrn, fields(relationship))).row.relationshipCode).toBe('19');
 });
 
 test(row('DEC-181'), async () => {
@@ -150,27 +153,31 @@ test(row('DEC-181'), async () => {
 });
 
 test(row('DEC-182'), async () => {
-  for (const said of ['19', 'child', 'Child'])
-    expect((await related(next().mrn, said)).row.relationshipCode).toBe('19');
+  for (const relationship of ['19', 'child', 'Child'])
+    expect((await related(next().mrn, relationship)).row.relationshipCode).toBe('19');
 });
 
 test(row('DEC-189'), async () => {
   const incomplete = [undefined, {}, { first_name: 'Sub' }, { last_name: 'Scriber' }, { ...person, last_name: '' }];
   const others = [...Object.entries(relationships).flat(), '19', 'child'].filter(
-    (said) => !['01', 'self'].includes(said),
+    (relationship) => !['01', 'self'].includes(relationship),
   );
-  for (const said of others) {
+  for (const relationship of others) {
     await charts.rejects(
       400,
       /subscriber_demographics\.(first|last)_name/,
       incomplete.map(
         (subscriber_demographics) => () =>
-          charts.add(patient(1).mrn, { ...good, relationship_to_subscriber: said, subscriber_demographics }),
+          charts.add(patient(1).mrn, {
+            ...good,
+            relationship_to_subscriber: relationship,
+            subscriber_demographics,
+          }),
       ),
     );
   }
-  for (const said of ['01', 'self']) {
-    const { row } = await charts.added(next().mrn, { relationship_to_subscriber: said });
+  for (const relationship of ['01', 'self']) {
+    const { row } = await charts.added(next().mrn, { relationship_to_subscriber: relationship });
     expect(row.relationshipCode).toBe('01');
   }
 });

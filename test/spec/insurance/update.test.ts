@@ -91,7 +91,8 @@ test(row('INU-05'), async () => {
     [{ insurance_name: 'Synthetic Blue' }, { companyId: payer('SYB01').ehr_id, companyName: 'Synthetic Blue' }],
     [{ insurance_name: 'Mock Mutual', insurance_payer_id: 'MOC02' }, { companyId: payer('MOC02').ehr_id }],
   ];
-  for (const [fields, kept] of each) expect((await charts.changed(mrn, id, fields)).row).toMatchObject(kept);
+  for (const [fields, expected_row] of each)
+    expect((await charts.changed(mrn, id, fields)).row).toMatchObject(expected_row);
   for (const field of ['member_id', 'group_id', 'insurance_provider_id', 'insurance_name', 'insurance_payer_id']) {
     await rejectsValues(field, strings_only);
   }
@@ -116,8 +117,8 @@ test(row('INU-07'), async () => {
 test(row('INU-08'), async () => {
   const { mrn, id } = await insured();
   const other = await insured();
-  const move = async (at: { mrn: string; id: string }, said: string[]) => {
-    for (const [n, relationship_to_subscriber] of said.entries()) {
+  const move = async (at: { mrn: string; id: string }, values: string[]) => {
+    for (const [n, relationship_to_subscriber] of values.entries()) {
       const fields = { relationship_to_subscriber, subscriber_demographics: person };
       expect((await charts.changed(at.mrn, at.id, fields)).row.relationshipCode).toBe(codes[n]);
     }
@@ -134,8 +135,8 @@ test(row('INU-08'), async () => {
       address: { line1: '8 Other Street', city: 'Exampleton', state: 'VT', zip: '05001' },
     },
   ]);
-  const kept = await charts.changed(mrn, id, { member_id: 'NEW' });
-  expect(kept.row).toStrictEqual({ ...row, subscriberNumber: 'NEW' });
+  const expected_row = await charts.changed(mrn, id, { member_id: 'NEW' });
+  expect(expected_row.row).toStrictEqual({ ...row, subscriberNumber: 'NEW' });
   await rejectsValues('relationship_to_subscriber', ['cousin', '99', 'step-parent', '']);
   await rejectsValues('subscriber_demographics', [
     'Sub',
@@ -158,8 +159,8 @@ test(row('INU-09'), async () => {
     ],
   ];
   let expected = row;
-  for (const [fields, kept] of changes) {
-    expected = { ...expected, ...kept };
+  for (const [fields, expected_row] of changes) {
+    expected = { ...expected, ...expected_row };
     expect((await charts.changed(mrn, id, fields)).row).toStrictEqual(expected);
   }
   const subscriber = await charts.changed(mrn, id, {
@@ -229,7 +230,7 @@ test(row('DEC-191'), async () => {
 test(row('INU-13'), async () => {
   const { mrn, id } = await insured();
   const incomplete: Fields[] = [{}, { first_name: 'Sub' }, { last_name: 'Scriber' }, { ...person, first_name: '' }];
-  for (const said of [{}, { relationship_to_subscriber: 'self' }, { relationship_to_subscriber: '02' }]) {
+  for (const values of [{}, { relationship_to_subscriber: 'self' }, { relationship_to_subscriber: '02' }]) {
     await charts.rejects(
       400,
       /subscriber_demographics\.(first|last)_name/,

@@ -48,7 +48,7 @@ test(row('DEC-276'), async () => {
     ['needs_review', await completeWithUnknownOutcome()],
   ];
   for (const [status, { accepted }] of outcomes) expect(await statusOf(accepted.job_id)).toBe(status);
-  await setFault(fixture.api, 'create_telephone_encounter', 'delay', { delay_ms: 8_000 });
+  await setFault(fixture.api, 'create_telephone_encounter', 'delay', { delay_ms: 4_000 });
   const first = (await fixture.api.callIn()).body;
   const second = (await fixture.api.callIn()).body;
   await until('the first job to run', async () => (await statusOf(first.job_id)) === 'running');
@@ -63,7 +63,7 @@ test(row('DEC-277'), async () => {
   const { accepted, event } = await completeCall(fixture);
   const failed = await rejectedWrites['telephone_encounter.failed'](fixture);
   const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/);
-  const whole = { created_at: instant, started_at: instant, finished_at: instant, attempts: 1 };
+  const timing = { created_at: instant, started_at: instant, finished_at: instant, attempts: 1 };
   const response = await fixture.api.call('GET', `/v1/jobs/${accepted.job_id}`);
   expect(response.status).toBe(200);
   const type = 'telephone_encounter.create';

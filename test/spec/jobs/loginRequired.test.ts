@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 afterEach(async () => {
   await fixture.api.link({ access_token: fixture.sandbox.access_token });
-  await until('what was parked to end', async () => {
+  await until('the parked jobs to finish', async () => {
     const [row] = await fixture.owner<{ left: number }[]>`
       SELECT count(*) AS left FROM jobs WHERE finished_at IS NULL AND type <> 'sync'`;
     return row?.left === 0;
@@ -34,7 +34,7 @@ async function expireWith(count: number): Promise<Accepted[]> {
     }
     await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
   });
-  await until('the account to need a person', async () => (await fixture.api.call('GET', '/v1/staff')).status === 403);
+  await until('the account to need a login', async () => (await fixture.api.call('GET', '/v1/staff')).status === 403);
   await until('every job to be parked', async () => (await parkedOf(accepted)) === count);
   return accepted;
 }

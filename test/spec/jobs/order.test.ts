@@ -33,10 +33,10 @@ async function applied(ids: string[]): Promise<string[]> {
 /** Waits until an attempt has failed, then pauses its lane for an hour. */
 async function holdBack(job_id: number): Promise<void> {
   await until(`the lane of job ${job_id} to pause`, async () => {
-    const held = await fixture.owner`
+    const paused = await fixture.owner`
       UPDATE lanes SET ready_at = now() + interval '1 hour' WHERE locked_until IS NULL
          AND key = (SELECT lane FROM jobs WHERE id = ${job_id} AND error IS NOT NULL) RETURNING id`;
-    return held.length > 0;
+    return paused.length > 0;
   });
 }
 

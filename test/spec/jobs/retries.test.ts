@@ -65,7 +65,7 @@ test(row('DEC-282'), async () => {
     const { body } = await fixture.api.call('GET', `/v1/jobs/${locked.job_id}`, { headers: { access_token } });
     return body.timeline.map(({ step }: Step) => step);
   };
-  await until('the lock to be met', async () => (await retries()).length > 1);
+  await until('an attempt to fail on the lock', async () => (await retries()).length > 1);
   expect(await retries()).toStrictEqual(['started', 'retry']);
 
   // Permanent failures are not retried.

@@ -32,7 +32,7 @@ test(row('DEC-319'), async () => {
     const { body } = await fixture.api.call('GET', '/v1/providers');
     return body.providers.some(({ name }: { name: string }) => name === 'Renamed Overnight, MD');
   });
-  await until('its end', async () => {
+  await until('the sync to finish', async () => {
     const [row] = await fixture.owner<
       { ended: boolean }[]
     >`SELECT bool_and(finished_at IS NOT NULL) AS ended FROM jobs`;

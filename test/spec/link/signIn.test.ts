@@ -19,7 +19,7 @@ afterAll(() => fixture.close());
 
 const headers = { access_token: null };
 /** Row counts that a new link increases. */
-const held = async () =>
+const countLinkRows = async () =>
   (
     await fixture.owner`SELECT (SELECT count(*) FROM organizations) AS organizations,
       (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM public_tokens) AS public_tokens,
@@ -129,9 +129,9 @@ test(row('DEC-102'), async () => {
   const credentials = { username: usernameOf(2), password: 'wrong' };
   const early = await steps.signIn(token, 2, { credentials, one_time_code: undefined });
   expect([early.status, early.body.code]).toStrictEqual([400, 'emr_credentials_wrong']);
-  const asked = await steps.signIn(token, 2, { one_time_code: undefined });
-  expectApiError(asked, 400, /one-time code/, 'one_time_code');
-  expect(asked.body.code).toBe('emr_code_required');
+  const response = await steps.signIn(token, 2, { one_time_code: undefined });
+  expectApiError(response, 400, /one-time code/, 'one_time_code');
+  expect(response.body.code).toBe('emr_code_required');
   expect((await steps.signIn(token, 2)).status).toBe(200);
 });
 
@@ -139,7 +139,7 @@ test(row('DEC-105'), async () => {
   const dark = `http://127.0.0.1:${await freePort()}`;
   const nowhere = await steps.linkToken({ emr_instance_domain: dark });
   const token = await steps.linkToken();
-  const before = await held();
+  const before = await countLinkRows();
   const username = usernameOf(3);
   for (const [link_token, fields, status] of [
     [token, { credentials: { username, password: 'wrong' } }, 400],
@@ -149,10 +149,10 @@ test(row('DEC-105'), async () => {
     [nowhere, {}, 503],
   ] as const) {
     expect((await steps.signIn(link_token, 3, fields)).status).toBe(status);
-    expect(await held()).toStrictEqual(before);
+    expect(await countLinkRows()).toStrictEqual(before);
   }
   expect((await steps.signIn(token, 3)).status).toBe(200);
-  expect(await held()).not.toStrictEqual(before);
+  expect(await countLinkRows()).not.toStrictEqual(before);
 });
 
 test(row('DEC-106'), async () => {

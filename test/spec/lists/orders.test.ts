@@ -27,7 +27,7 @@ beforeAll(async () => {
   [nurse] = await clinicRows(fixture, 'staff', { staffId: '704' });
   const { patientId } = patient;
   const given = { patientId, providerId: '502', name: 'Lipid panel' };
-  const [whole, half] = await Promise.all([
+  const [complete, half] = await Promise.all([
     addClinicRow(fixture, 'orders', {
       ...given,
       orderDate: '03/15/2031',
@@ -48,7 +48,7 @@ beforeAll(async () => {
   ordered = new Map((await clinicRows(fixture, 'orders', { patientId })).map((row) => [row.orderId, row]));
   response = await get({ patient_mrn: mrn });
   orders = response.body.orders;
-  full = orders.find(({ order_id }) => order_id === whole.orderId);
+  full = orders.find(({ order_id }) => order_id === complete.orderId);
   bare = orders.find(({ order_id }) => order_id === half.orderId);
 });
 

@@ -196,10 +196,10 @@ test(row('DEC-221'), async () => {
   for (const query of [...parts, { phone: '999-555-0101' }]) expect(await found(query)).toStrictEqual([]);
 });
 
-const whole = async () => (await list('referring-providers?npi=9999999901', 'referring_providers'))[0];
+const completeProvider = async () => (await list('referring-providers?npi=9999999901', 'referring_providers'))[0];
 
 test(row('DEC-222'), async () => {
-  expect(await whole()).toMatchObject({
+  expect(await completeProvider()).toMatchObject({
     id: expect.stringMatching(id_form),
     ehr_id: referring.referringId,
     name: zadie,
@@ -211,7 +211,7 @@ test(row('DEC-222'), async () => {
 });
 
 test(row('DEC-223'), async () => {
-  expect(await whole()).toMatchObject({
+  expect(await completeProvider()).toMatchObject({
     phone: '999-555-0100',
     fax: '999-555-0101',
     email: 'zadie@example.com',

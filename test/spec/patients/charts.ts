@@ -100,7 +100,7 @@ export function openCharts(fixture: TestSandbox, api: Api = fixture.api) {
     },
     /** A patient whose creation has been sent to the EMR, which has not responded yet. */
     inProgress: async (fields: Fields = {}): Promise<{ id: string; job_id: number }> => {
-      await setFault(fixture.api, 'create_patient', 'delay', { delay_ms: 5_000 });
+      await setFault(fixture.api, 'create_patient', 'delay', { delay_ms: 3_000 });
       const { body } = await charts.create(fields);
       const { job_id } = body;
       await until('the request to the EMR', async () => {

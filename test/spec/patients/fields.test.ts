@@ -15,11 +15,11 @@ beforeAll(async () => {
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 /** Checks that each value is rejected with a message that names the field. */
-const rejectsValues = (field: string, values: unknown[], beside: Fields = {}) =>
+const rejectsValues = (field: string, values: unknown[], extra: Fields = {}) =>
   charts.rejects(
     400,
     new RegExp(field),
-    values.map((value) => () => charts.create({ ...beside, [field]: value })),
+    values.map((value) => () => charts.create({ ...extra, [field]: value })),
   );
 /** A new patient without one field. */
 function without(field: string) {

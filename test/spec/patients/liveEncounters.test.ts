@@ -35,6 +35,11 @@ beforeAll(async () => {
   // With a provider and a facility that Larkspur does not have.
   const bare = { patientId: '10001', providerId: '999', facilityId: '99', startsAt: '01/02/2024 08:30' };
   await control('POST', '/control/appointments', bare);
+  const ahead = `02/03/${new Date().getUTCFullYear() + 2} 14:30`;
+  for (const visitTypeCode of ['FU', 'NP', 'OV']) {
+    const upcoming = { patientId: '10001', providerId: '501', facilityId: '11', startsAt: ahead, visitTypeCode };
+    expect((await control('POST', '/control/appointments', upcoming)).status).toBe(201);
+  }
   await fixture.api.untilEvent((await fixture.api.callIn({ reason: 'Bare' })).body.job_id);
   const chart = await openChart(fixture.sandbox, fixture.api);
   known = (await chart.read('/api/patients/10001/encounters')).rows;

@@ -141,7 +141,7 @@ test(row('STA-05'), async () => {
   expect((await charts.patch(id, sent.fields)).status).toBe(200);
   const { event_type, data } = await fixture.api.untilEvent(job_id);
   expect(event_type).toBe('patient.created');
-  const events = await until('the update to end', async () => {
+  const events = await until('the update to finish', async () => {
     const { body } = await fixture.api.call('GET', '/v1/webhook-events?page_size=100');
     const found = body.webhook_events.filter((each: Row) => each.data.patient_id === id);
     return found.length > 1 && found;

@@ -33,7 +33,7 @@ const textsOf = async (encounter_id: string): Promise<string[]> =>
   (await chart.encounter(encounter_id)).actions.map(({ text }: { text: string }) => text);
 
 async function expectRequired(field: 'emr_appointment_id' | 'text'): Promise<void> {
-  const whole = { emr_appointment_id: await newEncounter(), text: 'Called back.' };
+  const complete_body = { emr_appointment_id: await newEncounter(), text: 'Called back.' };
   for (const absent of [undefined, null, '']) {
     const refused = { message: `Missing required field: ${field}`, field };
     await expectRejected(fixture, () => act({ ...whole, [field]: absent }), refused);
@@ -42,7 +42,7 @@ async function expectRequired(field: 'emr_appointment_id' | 'text'): Promise<voi
     const refused = { message: new RegExp(`^${field} `), field };
     await expectRejected(fixture, () => act({ ...whole, [field]: value }), refused);
   }
-  expect(await textsOf(whole.emr_appointment_id)).toStrictEqual([]);
+  expect(await textsOf(complete_body.emr_appointment_id)).toStrictEqual([]);
 }
 
 test(row('ACT-01'), async () => {

@@ -136,7 +136,7 @@ test(row('DEC-352'), async () => {
     statusOfEndpoint.set((await register(fixture, { answering: answering(status) })).id, status);
   }
   const { event } = await completeCall(fixture);
-  const deliveries = await until('every address to be tried', async () => {
+  const deliveries = await until('every endpoint to be called', async () => {
     const rows = await fixture.owner<{ endpoint_id: string; status: string }[]>`
       SELECT endpoint_id, status FROM deliveries WHERE event_id = ${event.id} AND attempts > 0`;
     return rows.length === statusOfEndpoint.size && rows;

@@ -51,7 +51,7 @@ afterAll(async () => {
 async function expireLink(): Promise<void> {
   await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
   await fixture.api.callIn({ patient_mrn: 'LK100050' });
-  await until('the account to need a person', async () => (await fixture.api.call('GET', '/v1/staff')).status === 403);
+  await until('the account to need a login', async () => (await fixture.api.call('GET', '/v1/staff')).status === 403);
   await untilReceived(receiver, Object.keys(requests).length + 2);
   await fixture.api.link({ access_token: fixture.sandbox.access_token });
 }
@@ -138,14 +138,14 @@ test(row('EVT-08'), () => {
     expect([method, url]).toStrictEqual(['POST', new URL(receiver.url).pathname]);
     expect(headers['content-type']).toMatch(/^application\/json/);
   }
-  const whole = ['access_token_reference_id', 'created', 'data', 'id', 'job_id', 'object', 'type'];
+  const all_fields = ['access_token_reference_id', 'created', 'data', 'id', 'job_id', 'object', 'type'];
   const left_out: Record<string, string[]> = {
     'document.uploaded': ['access_token_reference_id', 'job_id'],
     'document.upload_failed': ['access_token_reference_id', 'job_id'],
     login_required: ['job_id'],
   };
   for (const call of calls) {
-    const expected = whole.filter((field) => !left_out[call.type]?.includes(field));
+    const expected = all_fields.filter((field) => !left_out[call.type]?.includes(field));
     expect(Object.keys(call).sort()).toStrictEqual(expected);
   }
 });

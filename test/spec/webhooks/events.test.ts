@@ -58,7 +58,7 @@ test(row('WHE-03'), async () => {
   const { body } = await fixture.api.callIn();
   const poll = async () => (await list(`?job_id=${body.job_id}`)).webhook_events;
   expect(await poll()).toStrictEqual([]);
-  await until('the first try to fail', async () => (await fixture.api.job(body.job_id)).error);
+  await until('the first attempt to fail', async () => (await fixture.api.job(body.job_id)).error);
   expect(await poll()).toStrictEqual([]);
   await fixture.api.control('DELETE', '/control/faults');
   await endPauses(fixture.owner);
@@ -99,7 +99,7 @@ test(row('WHE-06'), async () => {
 test(row('LIM-10'), async () => {
   await setFault(fixture.api, 'create_telephone_encounter', 'error_429', { times: 50 });
   const { body } = await fixture.api.callIn();
-  await until('the first try to fail', async () => (await fixture.api.job(body.job_id)).error);
+  await until('the first attempt to fail', async () => (await fixture.api.job(body.job_id)).error);
   // As if the request was ten minutes old.
   await fixture.owner`UPDATE jobs SET created_at = created_at - interval '10 minutes',
     started_at = started_at - interval '10 minutes' WHERE id = ${body.job_id}`;

@@ -39,7 +39,7 @@ async function registerFor(url: string): Promise<string> {
 
 /** The outcome of the first attempt of each delivery of an event, by endpoint. */
 async function firstTries(event_id: string, count: number): Promise<Map<string, string | null>> {
-  const rows = await until('every delivery to be tried', async () => {
+  const rows = await until('every delivery to be attempted', async () => {
     const found = await fixture.owner<{ endpoint_id: string; problem: string | null }[]>`
       SELECT endpoint_id, problem FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
        WHERE event_id = ${event_id} AND attempt = 1`;
@@ -85,7 +85,7 @@ test(row('DEC-339'), async () => {
 test(row('DEC-340'), async () => {
   const receiver = await startReceiver();
   onTestFinished(receiver.close);
-  const asked = stubDns({ 'allowed.example': [['127.0.0.1']], 'other.example': [['127.0.0.1']] });
+  const lookups = stubDns({ 'allowed.example': [['127.0.0.1']], 'other.example': [['127.0.0.1']] });
   await registerFor(`http://allowed.example:${portOf(receiver)}/hook`);
   const other = await registerFor(`https://other.example:${portOf(receiver)}/hook`);
   const listed = await ask(fixture.api, 'https://10.1.2.3:8443/hook');
@@ -93,9 +93,9 @@ test(row('DEC-340'), async () => {
   await removeWebhook(fixture.api, listed.body.webhook_id);
   const { event } = await completeCall(fixture);
   await untilReceived(receiver, 1);
-  expect(asked).toContain('allowed.example');
-  const tries = await firstTries(event.id, 2);
-  expect(tries.get(other)).toMatch(/private or local address/);
+  expect(lookups).toContain('allowed.example');
+  const attempts = await firstTries(event.id, 2);
+  expect(attempts.get(other)).toMatch(/private or local address/);
   // Listed with a port, so another port is rejected, and so are hosts that are not listed.
   await expectRefusedUrl(fixture.api, 'https://10.1.2.3/hook', is_private);
   await expectRefusedUrl(fixture.api, 'https://10.1.2.4:8443/hook', is_private);
@@ -114,11 +114,11 @@ test(row('DEC-341'), async () => {
   await once(second, 'listening');
   onTestFinished(async () => void second.close());
   const name = 'rebound.localhost';
-  const asked = stubDns({ [name]: [['127.0.0.1'], ['127.0.0.2']] });
+  const lookups = stubDns({ [name]: [['127.0.0.1'], ['127.0.0.2']] });
   await registerFor(`http://${name}:${portOf(first)}/hook`);
   await completeCall(fixture);
   await untilReceived(first, 1);
-  expect(asked).toStrictEqual([name]);
+  expect(lookups).toStrictEqual([name]);
   expect(second_called).toBe(0);
   expect(first.received[0]?.headers.host).toBe(`${name}:${portOf(first)}`);
 });
@@ -151,8 +151,8 @@ test(row('DEC-342'), async () => {
   const ids: string[] = [];
   for (const name of names) ids.push(await registerFor(`https://${name}:${port}/hook`));
   const { event } = await completeCall(fixture);
-  const tries = await firstTries(event.id, ids.length);
-  for (const [n, id] of ids.entries()) expect(tries.get(id), addresses[n]).toMatch(/private or local address/);
+  const attempts = await firstTries(event.id, ids.length);
+  for (const [n, id] of ids.entries()) expect(attempts.get(id), addresses[n]).toMatch(/private or local address/);
   expect(connected).toBe(0);
 });
 
