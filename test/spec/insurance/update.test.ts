@@ -234,7 +234,7 @@ test(row('INU-13'), async () => {
     await charts.rejects(
       400,
       /subscriber_demographics\.(first|last)_name/,
-      incomplete.map((subscriber_demographics) => () => charts.change(mrn, id, { ...said, subscriber_demographics })),
+      incomplete.map((subscriber_demographics) => () => charts.change(mrn, id, { ...values, subscriber_demographics })),
     );
   }
   const { row } = await charts.changed(mrn, id, {

@@ -67,10 +67,10 @@ test(row('DEC-277'), async () => {
   const response = await fixture.api.call('GET', `/v1/jobs/${accepted.job_id}`);
   expect(response.status).toBe(200);
   const type = 'telephone_encounter.create';
-  expect(response.body).toMatchObject({ ...whole, type, status: 'succeeded', error: null, event_id: event.id });
+  expect(response.body).toMatchObject({ ...timing, type, status: 'succeeded', error: null, event_id: event.id });
   const { body } = await fixture.api.call('GET', `/v1/jobs/${failed.accepted.job_id}`);
   const error = { code: 'refused', message: rejection_reason };
-  expect(body).toMatchObject({ ...whole, type, status: 'failed', error, event_id: failed.event.id });
+  expect(body).toMatchObject({ ...timing, type, status: 'failed', error, event_id: failed.event.id });
   const { queued, job_id } = await withJobsPaused(fixture, async () => {
     const waiting = (await fixture.api.callIn()).body;
     return { queued: await fixture.api.call('GET', `/v1/jobs/${waiting.job_id}`), job_id: waiting.job_id };

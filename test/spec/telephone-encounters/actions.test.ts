@@ -36,11 +36,11 @@ async function expectRequired(field: 'emr_appointment_id' | 'text'): Promise<voi
   const complete_body = { emr_appointment_id: await newEncounter(), text: 'Called back.' };
   for (const absent of [undefined, null, '']) {
     const refused = { message: `Missing required field: ${field}`, field };
-    await expectRejected(fixture, () => act({ ...whole, [field]: absent }), refused);
+    await expectRejected(fixture, () => act({ ...complete_body, [field]: absent }), refused);
   }
   for (const value of not_strings) {
     const refused = { message: new RegExp(`^${field} `), field };
-    await expectRejected(fixture, () => act({ ...whole, [field]: value }), refused);
+    await expectRejected(fixture, () => act({ ...complete_body, [field]: value }), refused);
   }
   expect(await textsOf(complete_body.emr_appointment_id)).toStrictEqual([]);
 }
