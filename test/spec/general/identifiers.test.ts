@@ -63,10 +63,10 @@ test(row('DEC-002'), async () => {
   expect(last).toBeLessThanOrEqual(Date.now());
   // A record added later sorts after all earlier ones.
   const patients = (await fixture.api.call('GET', '/v1/patients?page_size=1000')).body.patients;
-  await fixture.api.control('POST', '/control/patients', { firstName: 'Nova', lastName: 'Newcomer' });
+  await fixture.api.control('POST', '/control/patients', { firstName: 'Nova', lastName: 'Latecomer' });
   await fixture.api.sync();
-  const [newPerson] = (await fixture.api.call('GET', '/v1/patients?last_name=newPerson')).body.patients;
-  for (const { id } of patients) expect(id < newPerson.id).toBe(true);
+  const [added] = (await fixture.api.call('GET', '/v1/patients?last_name=latecomer')).body.patients;
+  for (const { id } of patients) expect(id < added.id).toBe(true);
 });
 
 test(row('DEC-003'), async () => {

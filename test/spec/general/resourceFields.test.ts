@@ -73,7 +73,7 @@ test(row('DEC-032'), async () => {
     for (const record of records) expect(Object.keys(record).sort(), name).toStrictEqual([...fields].sort());
   }
   const unknown = async (path: string, list: string) => (await fixture.api.call('GET', path)).body[list][0];
-  expect(await unknown('/v1/patients?last_name=newPerson', 'patients')).toMatchObject({
+  expect(await unknown('/v1/patients?last_name=newcomer', 'patients')).toMatchObject({
     ...{ middle_name: null, dob: null, phone: null, cell_phone: null, email: null, address_street: null },
     ...{ address_line2: null, insurance_name: null, insurance_subscriber_number: null },
   });

@@ -129,7 +129,7 @@ test(row('GEN-23'), async () => {
     responses.push([path, await fixture.api.call('GET', `${path}${needed[path] ?? ''}`)]);
   }
   const found = responses.flatMap(([name, { body }]) => identifiersIn(body, name));
-  expect(found.length).toBeGreaterThan(5000);
+  expect(found.length).toBeGreaterThan(1000);
   for (const [path, value] of found) {
     if (path === 'call.job_id') expect(Number.isSafeInteger(value)).toBe(true);
     else if (value !== null) expect(typeof value, path).toBe('string');
