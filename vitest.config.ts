@@ -4,7 +4,6 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts', 'src/**/*.test.ts'],
     globalSetup: ['test/harness/global.ts'],
-    setupFiles: ['test/harness/driver.ts'],
     pool: 'forks',
     // One more than the cores of a small machine: much of the time is spent waiting for leases to end and pages to load.
     maxWorkers: 3,

@@ -1,5 +1,5 @@
 import { findAvailability } from '../src/availability/findAvailability.ts';
-import type { Appointment, Question } from '../src/availability/question.ts';
+import type { Appointment, AvailabilityInput } from '../src/availability/types.ts';
 
 /**
  * A clinic's quarter: 50 providers, 92 days, 5,000 appointments. The ratio is against writing the same answer as JSON,
@@ -8,7 +8,7 @@ import type { Appointment, Question } from '../src/availability/question.ts';
 const week = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday'];
 const rounds = 15;
 
-function quarter(calculation_method: 'gaps' | 'slots' | 'equal_slots', explain: boolean): Question {
+function quarter(calculation_method: 'gaps' | 'slots' | 'equal_slots', explain: boolean): AvailabilityInput {
   const first = Date.parse('2026-02-02T12:00:00Z');
   const rule = { total_visits: 4, visit_type_id: 'OV', visit_type_desc: 'Office visit' };
   const visit_type_rules = [

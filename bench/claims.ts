@@ -5,8 +5,8 @@ import { loadConfig } from '../src/config.ts';
 import { connect, type Database, openDatabase, type Sql } from '../src/db/database.ts';
 import { openServer } from '../src/db/openServer.ts';
 import { newId } from '../src/ids.ts';
-import { type ClaimFilters, claimPages } from '../src/records/claims.ts';
-import { type Paging, readPage } from '../src/records/page.ts';
+import { claims } from '../src/model/records/claims.ts';
+import { type Filters, readPage } from '../src/records/readRecords.ts';
 import { compare } from './compare.ts';
 
 /**
@@ -24,8 +24,8 @@ async function main(): Promise<void> {
   const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-bench-'));
   const config = loadConfig({ LOG_LEVEL: 'silent', DATA_DIR: data_dir });
   const server = await openServer(config, () => {});
-  const owner = connect(server.address, { max: 1 });
-  const db = openDatabase(server.address, 2);
+  const owner = connect(server.owner, { max: 1 });
+  const db = openDatabase(server.roles, 2);
   try {
     const client_id = newId();
     await owner`INSERT INTO clients (id, public_id, name, mode) VALUES (${client_id}, 'bench', 'Bench', 'test')`;
@@ -67,17 +67,17 @@ async function compareCost(
   what: string,
   small: Practice,
   large: Practice,
-  filters: ClaimFilters & Paging,
+  filters: Filters,
 ): Promise<number> {
-  const total = JSON.parse((await readPage(db, large, claimPages, filters)).body).pagination.total_count;
+  const total = JSON.parse((await readPage(db, large, claims, filters)).body).pagination.total_count;
   const from_thousand = { called: 'the cost from a thousand', measure: () => time(db, small, filters) };
   return compare(`${what} (${total} match), from a million`, () => time(db, large, filters), from_thousand, rounds);
 }
 
 /** Milliseconds for the reads of one round, one after the other. */
-async function time(db: Database, practice: Practice, filters: ClaimFilters & Paging): Promise<number> {
+async function time(db: Database, practice: Practice, filters: Filters): Promise<number> {
   const start = performance.now();
-  for (let n = 0; n < reads; n++) await readPage(db, practice, claimPages, filters);
+  for (let n = 0; n < reads; n++) await readPage(db, practice, claims, filters);
   return performance.now() - start;
 }
 

@@ -9,7 +9,7 @@ import { startApi } from './startApi.ts';
 async function main(): Promise<void> {
   const { config, service, headers, example, close } = await startApi();
   const server = await openServer(config, () => {});
-  const sql = connect(server.address, { max: config.database_pool });
+  const sql = connect(server.owner, { max: config.database_pool });
   const bare = await layBare(sql);
   const bare_base = await bare.listen({ port: 0, host: '127.0.0.1' });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Config, loadConfig } from '../src/config.ts';
 import { type Service, startService } from '../src/main.ts';
-import type { Sandbox } from '../src/sandbox/laySandbox.ts';
+import type { Sandbox } from '../src/sandbox/seedSandbox.ts';
 
 /** An API process alone on a practice that a whole product has laid: a worker would compete for the cores. */
 export async function startApi(): Promise<{

@@ -1,6 +1,6 @@
 import type { Sql } from './database/open.ts';
 
-/** What every part of Larkspur is handed: its database, its clock, its control token. Nothing reads them from elsewhere. */
+/** The dependencies passed to every part of Larkspur. */
 export interface Context {
   sql: Sql;
   now: () => Date;

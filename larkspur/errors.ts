@@ -1,5 +1,5 @@
-/** Every way Larkspur says no. A code that is not in this table does not compile. */
-export const failures = {
+/** Every error code with its HTTP status. */
+export const errorStatuses = {
   BAD_REQUEST: 400,
   BAD_CREDENTIALS: 401,
   BAD_CODE: 401,
@@ -18,13 +18,13 @@ export const failures = {
   INTERNAL_ERROR: 500,
 } as const;
 
-export type FailureCode = keyof typeof failures;
+export type ErrorCode = keyof typeof errorStatuses;
 
 export class EmrError extends Error {
-  readonly code: FailureCode;
+  readonly code: ErrorCode;
   readonly details: Record<string, unknown>;
 
-  constructor(code: FailureCode, text: string, details: Record<string, unknown> = {}) {
+  constructor(code: ErrorCode, text: string, details: Record<string, unknown> = {}) {
     super(text);
     this.name = 'EmrError';
     this.code = code;
@@ -32,43 +32,46 @@ export class EmrError extends Error {
   }
 }
 
-export interface Answer {
+export interface ApiResponse {
   status: number;
   body: unknown;
 }
 
-export function failureAnswer(error: EmrError): Answer {
-  return { status: failures[error.code], body: { errorCode: error.code, errorText: error.message, ...error.details } };
+export function errorResponse(error: EmrError): ApiResponse {
+  return {
+    status: errorStatuses[error.code],
+    body: { errorCode: error.code, errorText: error.message, ...error.details },
+  };
 }
 
 /**
- * The answer to whatever was thrown. What nobody foresaw becomes a bare 500: the message of such an error may quote
- * a chart, so it is neither answered nor logged.
+ * Converts anything thrown to a response. The message of an unexpected error may quote a chart, so it is neither sent
+ * nor logged; `onUnexpected` receives only the error's code or name.
  */
-export function answerTo(error: unknown, unforeseen: (name: string) => void): Answer {
-  if (error instanceof EmrError) return failureAnswer(error);
-  if (!(error instanceof Error)) return internalError(unforeseen, 'unknown');
+export function toErrorResponse(error: unknown, onUnexpected: (name: string) => void): ApiResponse {
+  if (error instanceof EmrError) return errorResponse(error);
+  if (!(error instanceof Error)) return internalError(onUnexpected, 'unknown');
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const known = databaseCodes[code];
-  if (known) return failureAnswer(new EmrError(...known));
+  const known = databaseErrors[code];
+  if (known) return errorResponse(new EmrError(...known));
   const status = 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500;
-  if (status >= 500) return internalError(unforeseen, code || error.name);
+  if (status >= 500) return internalError(onUnexpected, code || error.name);
   return { status: 400, body: { errorCode: 'BAD_REQUEST', errorText: error.message } };
 }
 
-/** What PostgreSQL refuses and the caller can mend. */
-const databaseCodes: Record<string, [FailureCode, string]> = {
-  '23505': ['ALREADY_EXISTS', 'A record with this identifier exists.'],
-  '22007': ['BAD_REQUEST', 'Not a date MM/DD/YYYY.'],
-  '22008': ['BAD_REQUEST', 'Not a date MM/DD/YYYY.'],
-  '23502': ['BAD_REQUEST', 'A field is missing that every such record has.'],
-  '23503': ['BAD_REQUEST', 'Names a record that does not exist.'],
-  '23514': ['BAD_REQUEST', 'A value is not one of those there are.'],
-  '22021': ['BAD_REQUEST', 'Text must not hold the character NUL.'],
-  '22P05': ['BAD_REQUEST', 'Text must not hold the character NUL.'],
+/** PostgreSQL error codes that are caused by the request. */
+const databaseErrors: Record<string, [ErrorCode, string]> = {
+  '23505': ['ALREADY_EXISTS', 'A record with this identifier already exists.'],
+  '22007': ['BAD_REQUEST', 'Invalid date: expected MM/DD/YYYY.'],
+  '22008': ['BAD_REQUEST', 'Invalid date: expected MM/DD/YYYY.'],
+  '23502': ['BAD_REQUEST', 'A required field is missing.'],
+  '23503': ['BAD_REQUEST', 'A referenced record does not exist.'],
+  '23514': ['BAD_REQUEST', 'A value is not one of the allowed values.'],
+  '22021': ['BAD_REQUEST', 'Text must not contain the NUL character.'],
+  '22P05': ['BAD_REQUEST', 'Text must not contain the NUL character.'],
 };
 
-function internalError(unforeseen: (name: string) => void, name: string): Answer {
-  unforeseen(name);
-  return failureAnswer(new EmrError('INTERNAL_ERROR', 'Larkspur could not answer.'));
+function internalError(onUnexpected: (name: string) => void, name: string): ApiResponse {
+  onUnexpected(name);
+  return errorResponse(new EmrError('INTERNAL_ERROR', 'Internal error.'));
 }

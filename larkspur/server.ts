@@ -2,26 +2,26 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { operations } from './api/operations.ts';
 import type { Context } from './context.ts';
 import { serveControl } from './control/serveControl.ts';
-import { answerTo, EmrError } from './errors.ts';
-import { serveOperations } from './machine/serve.ts';
+import { EmrError, toErrorResponse } from './errors.ts';
+import { serveOperations } from './http/serve.ts';
 import { serveScreens } from './screens/serveScreens.ts';
 
-/** The three doors of Larkspur: the EMR API, the control API and the clinic screens. */
+/** Builds the HTTP server with the EMR API, the control API and the clinic screens. */
 export function buildServer(context: Context): FastifyInstance {
   const app = Fastify({
     logger: false,
     forceCloseConnections: true,
     routerOptions: { maxParamLength: 500 },
-    // Ajv would otherwise drop unknown fields and turn "1" into 1: an EMR must say what it does not understand.
+    // By default Ajv drops unknown fields and converts "1" to 1. An EMR reports such input as an error.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },
   });
   acceptEmptyJson(app);
   app.setErrorHandler((error, _request, reply) => {
-    const answer = answerTo(error, (reason) => context.log(`larkspur: unforeseen failure: ${reason}`));
-    return reply.code(answer.status).send(answer.body);
+    const response = toErrorResponse(error, (name) => context.log(`larkspur: unexpected error: ${name}`));
+    return reply.code(response.status).send(response.body);
   });
   app.setNotFoundHandler(() => {
-    throw new EmrError('NOT_FOUND', 'There is nothing at this address.');
+    throw new EmrError('NOT_FOUND', 'No such path.');
   });
   serveOperations(app, context, operations);
   app.register(async (control) => serveControl(control, context));
@@ -29,7 +29,7 @@ export function buildServer(context: Context): FastifyInstance {
   return app;
 }
 
-/** Many clients announce JSON and send nothing (logout, reset); that is an empty object, not a mistake. */
+/** Many clients send the JSON content type with an empty body, for example on logout. Treat it as an empty object. */
 function acceptEmptyJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeContentTypeParser('application/json');

@@ -3,15 +3,14 @@ import { controlToken } from './control/control.ts';
 import { migrate } from './database/migrate.ts';
 import { type DatabaseAddress, openDatabase } from './database/open.ts';
 import { getPractice, type Practice } from './practice/practice.ts';
-import { example } from './seed/example.ts';
-import { layPractice } from './seed/layPractice.ts';
+import { example, seedPractice } from './seed/seedPractice.ts';
 import { type SeededStaff, seededStaff } from './seed/staff.ts';
 import { buildServer } from './server.ts';
 
 export interface LarkspurOptions {
   database: DatabaseAddress;
   host: string;
-  /** 0 takes any free one. */
+  /** 0 picks a free port. */
   port: number;
   now?: () => Date;
   log?: (line: string) => void;
@@ -27,15 +26,15 @@ export interface Larkspur {
   close(): Promise<void>;
 }
 
-/** Opens the reference EMR on a database that exists: lays what is missing, listens, and says who may sign in. */
+/** Starts the reference EMR on an existing database: migrates and seeds it if needed, then listens. */
 export async function startLarkspur(options: LarkspurOptions): Promise<Larkspur> {
   const { now = () => new Date(), log = () => {} } = options;
-  const sql = openDatabase(options.database);
+  const sql = await openDatabase(options.database);
   try {
     let control_token = '';
     await migrate(sql, async (tx) => {
       control_token = await controlToken(tx);
-      await layPractice(tx, control_token, now());
+      await seedPractice(tx, control_token, now());
     });
     const context: Context = { sql, now, log, control_token };
     const app = buildServer(context);
@@ -51,11 +50,11 @@ export async function startLarkspur(options: LarkspurOptions): Promise<Larkspur>
       example,
       close: async () => {
         await app.close();
-        await sql.end({ timeout: 5 });
+        await sql.end({ timeout_ms: 5_000 });
       },
     };
   } catch (error) {
-    await sql.end({ timeout: 5 });
+    await sql.end({ timeout_ms: 5_000 });
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** Compiles the sources into dist/, when they have changed since the last time. */
+/** Compiles the sources into dist/ if they have changed since the last build. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -14,20 +14,21 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensureInstalled, Refusal, root, runScript } from './install.mjs';
+import { gzipSync } from 'node:zlib';
+import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
 
 const dist = join(root, 'dist');
 const stamp_file = join(dist, '.stamp');
-const source_folders = ['src', 'larkspur', 'scripts', 'bench', 'web', 'sdk'];
-// What runs in a browser is compiled apart: it has a document and no process.
+const source_folders = ['src', 'sql', 'larkspur', 'scripts', 'bench', 'web', 'sdk'];
+// Code for the browser has its own project: other globals are available there.
 const projects = ['tsconfig.build.json', 'web/tsconfig.json', 'sdk/tsconfig.json'];
-// Other people's pages load the script of Link as one file that leaves one name; its own page wants one request.
+// Link's script is loaded by other sites: one file, one global. Its own page loads with one request as well.
 const bundles = [
   { entry: 'web/link/link.ts', format: 'iife', name: 'CobaltLink' },
   { entry: 'web/link/page.ts', format: 'es' },
   { entry: 'web/link/window.ts', format: 'es' },
 ];
-// The dashboard is an application of many files, which Vite alone compiles.
+// Vite alone compiles the dashboard, which has many files.
 const dashboard = 'web/dashboard';
 const configuration = [
   'package-lock.json',
@@ -43,8 +44,8 @@ export async function build() {
   const outputs = [...sources.filter((path) => !isDashboard(path)).flatMap(outputsOf), `${dashboard}/main.js`];
   const stamp = hashOf([...configuration, ...sources]);
   if (isBuilt(stamp, outputs)) return;
-  process.stdout.write('Building.\n');
-  // Without its stamp a half-written dist/ is built again.
+  process.stdout.write('Building …\n');
+  // Removed first, so that an interrupted build is repeated.
   rmSync(stamp_file, { force: true });
   compile();
   for (const bundle of bundles) await pack(dirname(bundle.entry), asLibrary(bundle));
@@ -54,6 +55,7 @@ export async function build() {
     copyFileSync(join(root, path), join(dist, path));
   }
   removeOthers(outputs);
+  compressPageFiles();
   writeFileSync(`${stamp_file}.new`, stamp);
   renameSync(`${stamp_file}.new`, stamp_file);
 }
@@ -65,7 +67,7 @@ if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   });
 }
 
-/** Files below a folder of the repository, as paths from its root. */
+/** All files in a folder, as paths relative to the repository. */
 function filesBelow(folder) {
   if (!existsSync(join(root, folder))) return [];
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
@@ -86,7 +88,7 @@ function outputsOf(path) {
   return asset.test(path) ? [path] : [path.replace(/\.ts$/, '.js'), path.replace(/\.ts$/, '.js.map')];
 }
 
-/** Contents, not times: a fresh clone gives every file the time of the clone. */
+/** Hashes contents, not modification times, which a fresh clone resets. */
 function hashOf(paths) {
   const hash = createHash('sha256');
   for (const path of paths) {
@@ -105,17 +107,17 @@ function compile() {
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   for (const project of projects) {
     const { status } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, stdio: 'inherit' });
-    if (status !== 0) throw new Refusal('The build failed: see what the compiler says above.');
+    if (status !== 0) throw new ScriptError('The build failed. See the compiler errors above.');
   }
 }
 
-/** One module and all it imports as one small file, in the place of what the compiler made of it. */
+/** Bundles a module with its imports into one file, which replaces the compiler's output. */
 function asLibrary({ entry, format, name }) {
   const fileName = () => basename(entry).replace(/\.ts$/, '.js');
   return { emptyOutDir: false, lib: { entry: join(root, entry), formats: [format], name, fileName } };
 }
 
-/** A page that loads each of its parts when it is first looked at. */
+/** Bundles an application into chunks that are loaded on demand. */
 function asApplication(entry) {
   return {
     emptyOutDir: true,
@@ -124,7 +126,7 @@ function asApplication(entry) {
     modulePreload: { polyfill: false },
     rolldownOptions: {
       input: join(root, entry),
-      // Components say where they may run ("use client"); there is only one place here.
+      // Ignores "use client" directives, which have no meaning here.
       onLog: (level, log, handle) => log.code === 'MODULE_LEVEL_DIRECTIVE' || handle(level, log),
       output: {
         entryFileNames: 'main.js',
@@ -138,7 +140,7 @@ function asApplication(entry) {
 
 async function pack(folder, options) {
   const { build: bundle } = await import('vite');
-  // Vite sets NODE_ENV for its own ends; the service that starts in this process would take it for the operator's.
+  // Vite sets NODE_ENV. The service that starts in this process must not see it.
   const { NODE_ENV } = process.env;
   try {
     await bundle({
@@ -162,10 +164,17 @@ async function pack(folder, options) {
   }
 }
 
-/** What earlier sources have left: a module that is gone must not be found any more. */
+/** Removes the outputs of sources that no longer exist. */
 function removeOthers(outputs) {
-  const kept = new Set(outputs);
+  const expected = new Set(outputs);
   for (const path of filesBelow('dist').map((path) => relative('dist', path))) {
-    if (!kept.has(path) && !isDashboard(path)) rmSync(join(dist, path));
+    if (!expected.has(path) && !isDashboard(path)) rmSync(join(dist, path));
+  }
+}
+
+/** Writes a .gz file next to every file of a page; src/http/pages serves it to browsers that accept gzip. */
+function compressPageFiles() {
+  for (const path of filesBelow('dist/web').filter((path) => /\.(css|js|svg)$/.test(path))) {
+    writeFileSync(join(root, `${path}.gz`), gzipSync(readFileSync(join(root, path)), { level: 9 }));
   }
 }

@@ -4,9 +4,11 @@ import { endpoints } from '../src/api/endpoints.ts';
 import { openApi } from '../src/openapi/openApi.ts';
 import { version } from '../src/version.ts';
 import { conformancePage } from './conformance.ts';
+import { dashboardApi } from './dashboardApi.ts';
 import { emrsPage } from './pages/emrs.ts';
 import { errorsPage } from './pages/errors.ts';
 import { eventsPage } from './pages/events.ts';
+import { schemaPage } from './pages/schema.ts';
 import { envExample, settingsPage } from './pages/settings.ts';
 
 /** Writes every generated file. With --check (run by `npm test`) it only reports which files are out of date. */
@@ -18,7 +20,9 @@ const files: Record<string, string> = {
   'docs/reference/errors.md': errorsPage(document),
   'docs/reference/events.md': eventsPage(document),
   'docs/reference/emrs.md': emrsPage(),
+  'docs/reference/schema.md': await schemaPage(),
   'docs/reference/conformance.md': conformancePage(root),
+  'web/dashboard/service/api.gen.ts': await dashboardApi(),
   'docs/reference/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
 };
 

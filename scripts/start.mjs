@@ -1,18 +1,18 @@
-/** `npm start`: installs and builds what is missing, then is the service. */
+/** `npm start`: installs the packages and builds if necessary, then runs the service in this process. */
 import { readFileSync } from 'node:fs';
 import { build } from './build.mjs';
 import { ensureInstalled, runScript } from './install.mjs';
 
 await runScript(async () => {
-  endWithNpm();
+  stopWithNpm();
   ensureInstalled();
   await build();
   const { run } = await import('../dist/src/cli/chartwire.js');
   await run(['serve', ...process.argv.slice(2)]);
 });
 
-/** npm passes signals on, except the one it cannot see coming: after a kill -9 of npm the service would live on. */
-function endWithNpm() {
+/** npm forwards signals, but not SIGKILL: without this, the service would keep running after a kill -9 of npm. */
+function stopWithNpm() {
   if (process.env.npm_lifecycle_event !== 'start') return;
   const before = ancestors();
   const timer = setInterval(() => {
@@ -23,12 +23,12 @@ function endWithNpm() {
   timer.unref();
 }
 
-/** Our parent; where that is the shell in which npm runs its scripts (some replace themselves, some wait), npm too. */
+/** The parent process, and the grandparent if the parent is the shell that npm runs scripts in (some shells exec). */
 function ancestors() {
   const parent = process.ppid;
   if (process.platform !== 'linux') return `${parent}`;
   try {
-    // "pid (name) state ppid …"; the name may hold anything, so that the rest is read from its end.
+    // "pid (name) state ppid …". The name may contain any character, so the rest is parsed from the last parenthesis.
     const stat = readFileSync(`/proc/${parent}/stat`, 'utf8');
     const name = stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
     const above = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1];

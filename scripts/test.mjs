@@ -1,17 +1,17 @@
-/** `npm test`: every check there is, in the order of how soon they can fail. Arguments are Vitest's. */
+/** `npm test`: runs all checks, fastest first. Arguments are passed to Vitest. */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from './build.mjs';
-import { ensureInstalled, Refusal, root, runScript } from './install.mjs';
+import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
 
-/** Everything the run makes lies below this folder, and every process of the run can be told by it. */
+/** All files of the run are in this folder, and its path identifies the processes of the run. */
 const test_root = mkdtempSync(join(tmpdir(), 'chartwire-test-'));
 const report_file = join(test_root, 'vitest.json');
 let current;
-let counted;
+let report;
 let interrupted = false;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
@@ -35,8 +35,8 @@ async function runSteps() {
   const chromium = ensureChromium();
   await step('Format and lint', () => run('@biomejs/biome/bin/biome', ['check', '.']));
   await step('Types', () => run('typescript/bin/tsc', ['--noEmit']));
-  // Vite takes types away without looking at them; the other pages are compiled by the build.
-  await step('Types of the dashboard', () => run('typescript/bin/tsc', ['-p', 'web/dashboard']));
+  // Vite removes types without checking them. The build checks those of the other pages.
+  await step('Dashboard types', () => run('typescript/bin/tsc', ['-p', 'web/dashboard']));
   await step('Build', () => build());
   if (existsSync(join(root, 'dist/scripts/generate.js'))) {
     await step('Generated files', () => run('../dist/scripts/generate.js', ['--check']));
@@ -48,17 +48,17 @@ async function runSteps() {
 
 async function step(name, work) {
   process.stdout.write(`\n=== ${name}\n`);
-  const began = Date.now();
+  const started = Date.now();
   try {
     await work();
   } catch (error) {
-    if (error instanceof Refusal) throw new Refusal(`\n=== ${name}: FAILED\n${error.message}`);
+    if (error instanceof ScriptError) throw new ScriptError(`\n=== ${name}: FAILED\n${error.message}`);
     throw error;
   }
-  process.stdout.write(`=== ${name}: ${((Date.now() - began) / 1000).toFixed(1)} s\n`);
+  process.stdout.write(`=== ${name}: ${((Date.now() - started) / 1000).toFixed(1)} s\n`);
 }
 
-/** Runs a program of node_modules. */
+/** Runs a program from node_modules. */
 async function run(program, args, env = {}) {
   current = spawn(process.execPath, [join(root, 'node_modules', program), ...args], {
     cwd: root,
@@ -67,22 +67,22 @@ async function run(program, args, env = {}) {
   });
   const code = await new Promise((resolve) => current.once('close', resolve));
   current = undefined;
-  if (interrupted) throw new Refusal('Interrupted.');
-  if (code !== 0) throw new Refusal(`${program} ended with code ${code}.`);
+  if (interrupted) throw new ScriptError('Interrupted.');
+  if (code !== 0) throw new ScriptError(`${program} exited with code ${code}.`);
 }
 
-/** Where Chromium is, for tests with a browser; it is installed where that is possible and some test asks for it. */
+/** Finds Chromium for the browser tests, or installs it if possible. */
 function ensureChromium() {
-  if (!testsWithBrowser()) return {};
+  if (!hasBrowserTests()) return {};
   const found = findChromium() ?? installChromium();
   if (found) return { CHROMIUM_PATH: found };
   const remedy = 'install it (Debian: apt-get install chromium), or set CHROMIUM_PATH';
-  if (process.env.CI === 'true') throw new Refusal(`No Chromium was found for the tests with a browser: ${remedy}.`);
-  process.stdout.write(`No Chromium was found: tests with a browser are skipped. To run them, ${remedy}.\n`);
+  if (process.env.CI === 'true') throw new ScriptError(`Chromium not found. Browser tests need it: ${remedy}.`);
+  process.stdout.write(`Chromium not found: skipping the browser tests. To run them, ${remedy}.\n`);
   return {};
 }
 
-function testsWithBrowser() {
+function hasBrowserTests() {
   return readdirSync(join(root, 'test'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .some((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8').includes("'playwright-core'"));
@@ -95,7 +95,7 @@ function findChromium() {
 
 function installChromium() {
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return undefined;
-  process.stdout.write('Installing Chromium (apt-get).\n');
+  process.stdout.write('Installing Chromium (apt-get) …\n');
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   for (const args of [
     ['update', '-q'],
@@ -107,34 +107,34 @@ function installChromium() {
   return findChromium();
 }
 
-/** Nothing of the run may outlive it: what does is a failure, and is ended. */
+/** Processes that outlive the run are killed and fail it. */
 async function cleanUp() {
-  // Processes that were told to end get the time for it that a busy machine takes.
+  // Processes that are stopping get 20 seconds, because the machine may be busy.
   for (let waited_ms = 0; waited_ms < 20_000 && leftovers().length > 0; waited_ms += 100) await sleep(100);
   const left = leftovers();
   for (const { pid } of left) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // It has exited in the meantime.
     }
   }
   if (left.length > 0) await sleep(200);
-  if (existsSync(report_file)) counted = JSON.parse(readFileSync(report_file, 'utf8'));
+  if (existsSync(report_file)) report = JSON.parse(readFileSync(report_file, 'utf8'));
   rmSync(test_root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   if (left.length === 0 || interrupted) return;
   const list = left.map(({ pid, command }) => `  ${pid} ${command}`).join('\n');
-  process.stderr.write(`\n=== FAILED: the run left processes behind (they are ended now)\n${list}\n`);
+  process.stderr.write(`\n=== FAILED: processes were still running after the tests and were killed\n${list}\n`);
   process.exitCode = 1;
 }
 
 function passed() {
-  if (counted === undefined) throw new Refusal('Vitest left no report.');
-  if (counted.numFailedTests > 0 || !counted.success) throw new Refusal(`${counted.numFailedTests} tests failed.`);
-  return counted.numPassedTests;
+  if (report === undefined) throw new ScriptError('Vitest wrote no report.');
+  if (report.numFailedTests > 0 || !report.success) throw new ScriptError(`${report.numFailedTests} tests failed.`);
+  return report.numPassedTests;
 }
 
-/** Processes that have the run's folder in their command line, their environment or as their place of work. */
+/** Processes with the run's folder in their command line, environment or working directory. */
 function leftovers() {
   if (process.platform !== 'linux') return leftoversByCommand();
   return readdirSync('/proc')
@@ -154,16 +154,16 @@ function traces(pid) {
   try {
     folder = readlinkSync(`/proc/${pid}/cwd`);
   } catch {
-    // Gone, or not ours to see.
+    // It has exited, or belongs to another user.
   }
   return [folder, readOr('', `/proc/${pid}/cmdline`), readOr('', `/proc/${pid}/environ`)];
 }
 
-function readOr(otherwise, path) {
+function readOr(fallback, path) {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return otherwise;
+    return fallback;
   }
 }
 

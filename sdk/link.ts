@@ -1,13 +1,13 @@
-/** The result of Link. Your server exchanges the public token for the permanent access token. */
+/** Link's result. Your server exchanges the public token for the permanent access token. */
 export type LinkOutcome = { outcome: 'linked'; public_token: string } | { outcome: 'exited'; reason: string };
 
 export type OpenLinkOptions = {
-  /** The link token from `POST /link/token/create`. */
+  /** The link token that your server got from `POST /link/token/create`. */
   token: string;
-  /** The service's URL, such as `https://chartwire.example.org`, or the URL of its script. */
+  /** The URL of the service, `https://chartwire.example.org`, or of its script. */
   baseUrl?: string;
   scriptUrl?: string;
-  /** Called at each step. Never contains anything the person typed. */
+  /** Reports a step, without any input. */
   onEvent?: (name: string, details: { code?: string }) => void;
   /** Removes Link and rejects the promise with the signal's reason. */
   signal?: AbortSignal;
@@ -23,65 +23,65 @@ type CobaltLink = {
   }): Handle;
 };
 
-/** Only one Link is shown at a time: opening another resolves the previous promise with `replaced`. */
+/** Ends the open Link with the reason `replaced`, because only one Link is open at a time. */
 let replace: (() => void) | undefined;
 
-/** Opens Link over the page and waits until it closes. Rejects only if the script cannot be loaded or on abort. */
+/** Opens Link over the page and waits for its result. Rejects only if the script cannot be loaded or the signal aborts. */
 export async function openLink(options: OpenLinkOptions): Promise<LinkOutcome> {
   const { token, onEvent, signal } = options;
   signal?.throwIfAborted();
-  const link = await loadScript(addressOf(options));
+  const link = await loadScript(scriptUrlOf(options));
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const handle = link.init({
       token,
-      onSuccess: (public_token) => settle(() => resolve({ outcome: 'linked', public_token })),
-      onExit: (reason) => settle(() => resolve({ outcome: 'exited', reason })),
+      onSuccess: (public_token) => finish(() => resolve({ outcome: 'linked', public_token })),
+      onExit: (reason) => finish(() => resolve({ outcome: 'exited', reason })),
       ...(onEvent && { onEvent }),
     });
     const abort = () => {
       handle.destroy();
-      settle(() => reject(signal?.reason));
+      finish(() => reject(signal?.reason));
     };
-    const settle = (end: () => void) => {
+    const finish = (end: () => void) => {
       signal?.removeEventListener('abort', abort);
       end();
     };
     signal?.addEventListener('abort', abort);
     replace?.();
-    replace = () => settle(() => resolve({ outcome: 'exited', reason: 'replaced' }));
+    replace = () => finish(() => resolve({ outcome: 'exited', reason: 'replaced' }));
   });
 }
 
-function addressOf({ scriptUrl, baseUrl }: OpenLinkOptions): string {
+function scriptUrlOf({ scriptUrl, baseUrl }: OpenLinkOptions): string {
   if (scriptUrl !== undefined) return scriptUrl;
   if (baseUrl === undefined) throw new TypeError('openLink needs baseUrl or scriptUrl.');
   return `${baseUrl.replace(/\/+$/, '')}/link/v1/link.js`;
 }
 
-/** The script is loaded once per URL. A failed load is repeated the next time. */
+/** Each script is loaded once. A failed load is retried the next time. */
 const loads = new Map<string, Promise<CobaltLink>>();
 
-function loadScript(address: string): Promise<CobaltLink> {
-  const known = loads.get(address);
-  if (known) return known;
+function loadScript(url: string): Promise<CobaltLink> {
+  const loading = loads.get(url);
+  if (loading) return loading;
   const load = new Promise<CobaltLink>((resolve, reject) => {
     const script = document.createElement('script');
     const fail = (message: string) => {
-      loads.delete(address);
+      loads.delete(url);
       script.remove();
       reject(new Error(message));
     };
-    script.src = address;
+    script.src = url;
     script.onload = () => {
-      // Another script at this URL does not define it.
+      // Defined by Link's script.
       const { CobaltLink } = window as unknown as { CobaltLink?: CobaltLink };
       if (CobaltLink) resolve(CobaltLink);
-      else fail(`${address} is not the Link script.`);
+      else fail(`${url} is not the Link script.`);
     };
-    script.onerror = () => fail(`The Link script could not be loaded from ${address}.`);
+    script.onerror = () => fail(`The Link script could not be loaded from ${url}.`);
     document.head.append(script);
   });
-  loads.set(address, load);
+  loads.set(url, load);
   return load;
 }

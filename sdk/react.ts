@@ -2,7 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import { type OpenLinkOptions, openLink } from './link.ts';
 
 export type UseLinkOptions = Pick<OpenLinkOptions, 'baseUrl' | 'scriptUrl' | 'onEvent'> & {
-  /** The account is linked: send the public token to your server. */
+  /** The account is linked. Send the public token to your server. */
   onSuccess: (public_token: string) => void;
   /** Link closed without success. */
   onExit?: (reason: string) => void;
@@ -12,7 +12,7 @@ export type UseLink = {
   /** Opens Link with a new link token. Does nothing while Link is open. */
   open: (token: string) => void;
   isOpen: boolean;
-  /** Set if the Link script could not be loaded. */
+  /** Link's script could not be loaded. */
   error: Error | null;
 };
 
@@ -20,7 +20,7 @@ export type UseLink = {
 export function useLink(options: UseLinkOptions): UseLink {
   const [isOpen, setOpen] = useState(false);
   const [error, setError] = useState<Error | null>(null);
-  // Calls the callbacks of the latest render; new functions do not reopen Link.
+  // Always calls the callbacks of the latest render, without making `open` depend on them.
   const latest = useRef(options);
   useEffect(() => {
     latest.current = options;
@@ -60,7 +60,7 @@ export function useLink(options: UseLinkOptions): UseLink {
       (cause: unknown) => {
         if (controller.signal.aborted) return;
         leave();
-        setError(cause instanceof Error ? cause : new Error('Link could not be opened.', { cause }));
+        setError(cause instanceof Error ? cause : new Error('Could not open Link.', { cause }));
       },
     );
   }, []);

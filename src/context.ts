@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Connector } from './connectors/connector.ts';
-import type { Bell } from './db/bell.ts';
 import type { Database, Fragment, Sql, Tx } from './db/database.ts';
 import type { Lookups } from './db/lookups.ts';
+import type { Notifications } from './db/notifications.ts';
 import type { Metrics } from './metrics.ts';
 import type { AuditRecord } from './model/dashboard/audit.ts';
 import type { KeyRing } from './security/openKeys.ts';
@@ -12,15 +12,15 @@ import type { SigningKeys } from './security/signingKeys.ts';
 import type { SystemKeys } from './security/systemKeys.ts';
 import type { Vault } from './security/vault.ts';
 
-/** What every part of a process works with; made once in main.ts and handed down as the first argument. */
+/** The dependencies of every module. Created once in main.ts and passed as the first argument. */
 export type Context = {
   config: Config;
-  /** As clients and browsers see the service. Where any free port was asked for, known once the service listens. */
+  /** The public address of the service. With PORT=0 it is known once the service listens. */
   base_url: string;
   log: Logger;
   metrics: Metrics;
   db: Database;
-  bell: Bell;
+  notifications: Notifications;
   lookups: Lookups;
   vault: Vault;
   system_keys: SystemKeys;
@@ -32,38 +32,38 @@ export type Context = {
   connectors: ReadonlyMap<string, Connector>;
 };
 
-/** Somebody did something: one line of the audit trail. In our words and ids, never health data. */
+/** A record of the audit trail. It contains our own names and ids, never health data. */
 export type AuditEntry = {
-  /** null for acts above the tenants. */
+  /** Null for actions that do not belong to a client. */
   client_id: string | null;
   actor_kind: AuditRecord['actor_kind'];
-  /** A client's public id, an operator's e-mail address, the user that a link is for. */
+  /** A client's public id, an operator's email address, or the user id of a link. */
   actor: string;
   account_id?: string | null | undefined;
-  /** An endpoint's id, or what was done: `job.patient.create`, `account.link`. */
+  /** An endpoint's id, or another action: `job.patient.create`, `account.link`. */
   action: string;
-  /** An HTTP status, or the state of a job. */
+  /** An HTTP status or a job state. */
   outcome: string;
   request_id?: string | undefined;
   job_id?: number | undefined;
-  /** The id of the record or operation concerned; never a name or an MRN. */
+  /** The id of the record or operation; never a name or an MRN. */
   subject?: string | undefined;
-  /** MRNs of the patients concerned. Marks are stored of them, by which a search for an MRN finds the record. */
+  /** The patients' MRNs. Only keyed hashes are stored, so that a search by MRN finds the record. */
   mrns?: Iterable<string> | undefined;
   detail?: Record<string, unknown> | undefined;
 };
 
-/** The audit trail, as those see it who leave records in it. */
+/** The audit trail, for writers. */
 export type Audit = {
   /** Resolves when the record is committed. */
   record(entry: AuditEntry): Promise<void>;
-  /** In the transaction of what was done: both stand or neither. */
+  /** Stores the record in the transaction of the change: both commit, or neither. */
   recordInTransaction(tx: Tx, entry: AuditEntry): Promise<void>;
-  /** As a part of the one statement that does it: an INSERT of the record, made where `condition` holds. */
+  /** An INSERT of the record as part of a larger statement. It inserts nothing if `condition` is false. */
   recordStatement(sql: Sql | Tx, entry: AuditEntry, condition: Fragment): Fragment;
 };
 
-/** A request that was answered, as the log of requests keeps it. */
+/** A request in the request log. */
 export type LoggedRequest = {
   id: string;
   client_id: string | null;
@@ -76,6 +76,6 @@ export type LoggedRequest = {
 };
 
 export type RequestLog = {
-  /** Never waited for, and never in the way of an answer: what cannot be stored is counted and dropped. */
+  /** Does not wait and never fails: a request that cannot be stored is counted and dropped. */
   add(request: LoggedRequest): void;
 };

@@ -1,8 +1,8 @@
 import { type Logger, pino } from 'pino';
 
 /**
- * What may stand in a log line. Everything else is dropped, so that a careless call cannot write health data, a
- * credential or a token: errors are reduced to their name, code and place in our code, never their text.
+ * The fields a log line may contain. All others are dropped, so that a careless call cannot log health data or secrets.
+ * Errors are reduced to their name, code and position in our code; their message is not logged.
  */
 const allowed = new Set<string>([
   'endpoint',
@@ -31,25 +31,28 @@ export function openLog(level: string, destination?: { write(line: string): void
       formatters: {
         level: (label) => ({ level: label }),
         log: (fields) => {
-          const kept: Record<string, unknown> = {};
+          const line: Record<string, unknown> = {};
           for (const [name, value] of Object.entries(fields)) {
-            if (name === 'err') Object.assign(kept, errorFields(value));
-            else if (allowed.has(name)) kept[name] = value;
+            if (name === 'err') Object.assign(line, errorFields(value));
+            else if (allowed.has(name)) line[name] = value;
           }
-          return kept;
+          return line;
         },
       },
-      // pino's own serializer would print the message and the whole stack.
+      // pino's default serializer would log the message and the whole stack.
       serializers: { err: (value: unknown) => value },
     },
     destination ?? pino.destination({ fd: 1, sync: false }),
   );
 }
 
-/** The first line of a stack holds the message, which may quote data; the frames below it only name our code. */
+/** Frames of Node, of packages and of the database layer, which all statements pass through. */
+const foreign_frame = /node_modules|node:|\/sql\//;
+
+/** The first line of a stack is the message, which may quote data. The frames only name our code. */
 function errorFields(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { problem: typeof error };
-  const frame = error.stack?.split('\n').find((line) => /^\s+at /.test(line) && !line.includes('node_modules'));
+  const frame = error.stack?.split('\n').find((line) => /^\s+at /.test(line) && !foreign_frame.test(line));
   const code = (error as { code?: unknown }).code;
   return {
     problem: error.name,

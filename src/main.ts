@@ -8,82 +8,86 @@ import type { Config } from './config.ts';
 import { connectors } from './connectors/index.ts';
 import type { Context } from './context.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
-import { openLive } from './dashboard/overview/live.ts';
+import { openLive } from './dashboard/live.ts';
 import { serveDashboard } from './dashboard/serveDashboard.ts';
 import { parseDatabaseUrl } from './db/address.ts';
-import { openBell } from './db/bell.ts';
 import { openDatabase } from './db/database.ts';
 import { openFolders } from './db/embedded/folders.ts';
 import { openLookups } from './db/lookups.ts';
+import { openNotifications } from './db/notifications.ts';
 import { type DatabaseServer, openServer } from './db/openServer.ts';
 import { serveDocs, type TryItValues } from './docs/serveDocs.ts';
 import { StartFailure } from './errors.ts';
+import { servePages } from './http/pages/servePages.ts';
 import { buildServer } from './http/server.ts';
-import { addPlainRoutes, type Health } from './http/systemRoutes.ts';
-import { link_endpoints, serveLink } from './linkpage/serveLink.ts';
+import { addSystemRoutes, type Health } from './http/systemRoutes.ts';
+import { link_endpoints } from './linkpage/endpoints.ts';
+import { serveLink } from './linkpage/serveLink.ts';
 import { openLog } from './log.ts';
 import { openMetrics } from './metrics.ts';
 import { openApi } from './openapi/openApi.ts';
 import { serveReceiver } from './receiver/serveReceiver.ts';
 import { banner, ownerNotice } from './sandbox/banner.ts';
-import { laySandbox, type Sandbox } from './sandbox/laySandbox.ts';
 import { type Clinic, openClinic } from './sandbox/openClinic.ts';
+import { type Sandbox, seedSandbox, waitForFirstSync } from './sandbox/seedSandbox.ts';
 import { tryItValues } from './sandbox/tryItValues.ts';
-import { untilSynced } from './sandbox/untilSynced.ts';
 import { openKeys } from './security/openKeys.ts';
 import { createOutbound } from './security/outbound.ts';
 import { version } from './version.ts';
 import { startWorkers, type Workers } from './workers.ts';
 
-/** Which part of the service a process is. Any number of processes share one database. */
+/** Which part of the service a process runs. Any number of processes can share one database. */
 export const roles = ['all', 'api', 'worker'] as const;
 export type Role = (typeof roles)[number];
 
 export type Service = { base_url: string; sandbox: Sandbox | undefined; ctx: Context; close(): Promise<void> };
 
-/** Opens every door once, in order; `close` shuts them in the opposite order. */
+/** What to call when the service stops, last added first. */
+type Closers = (() => Promise<unknown>)[];
+
+/** Starts everything in order. `close` stops it in reverse order, and so does a failed start. */
 export async function startService(
   config: Config,
   options: { role: Role; print: (text: string) => void },
 ): Promise<Service> {
-  const doors: (() => Promise<unknown>)[] = [];
+  const closers: Closers = [];
   const close = async () => {
-    for (let door = doors.pop(); door; door = doors.pop()) await door();
+    for (let closer = closers.pop(); closer; closer = closers.pop()) await closer();
   };
   try {
-    return { ...(await open(config, options, doors)), close };
+    return { ...(await start(config, options, closers)), close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function open(
+async function start(
   config: Config,
   { role, print }: { role: Role; print: (text: string) => void },
-  doors: (() => Promise<unknown>)[],
+  closers: Closers,
 ): Promise<Omit<Service, 'close'>> {
   const server = await openServer(config, (line) => print(`${line}\n`));
-  doors.push(server.release);
-  const ctx = await openContext(config, server, doors, print);
+  closers.push(server.release);
+  const ctx = await openContext(config, server, closers, print);
 
   let started = false;
   let workers: Workers | undefined;
   let sandbox: Sandbox | undefined;
   const health = { started: () => started, workers: () => workers?.alive() ?? role === 'api' };
-  const tried = config.sandbox && role === 'all' ? async () => sandbox && tryItValues(ctx, sandbox) : undefined;
-  const http =
-    role === 'worker'
-      ? undefined
-      : await listen(ctx, health, { tried, clinic: () => sandbox && openClinic(sandbox) }, doors);
+  const pages: SandboxPages = {
+    tryItValues: config.sandbox && role === 'all' ? async () => sandbox && tryItValues(ctx, sandbox) : undefined,
+    clinic: () => sandbox && openClinic(sandbox),
+  };
+  const http = role === 'worker' ? undefined : await listen(ctx, health, pages, closers);
   const base_url = http?.base_url ?? config.base_url;
   if (role !== 'api') {
     const running = await startWorkers(ctx);
     workers = running;
-    // Both at once: each may take its grace, and the two of them together no longer than one.
-    doors.push(() => Promise.all([running.stop(), http?.close()]));
+    // In parallel, so that both together take no longer than one grace period.
+    closers.push(() => Promise.all([running.stop(), http?.close()]));
   }
-  if (config.sandbox && role === 'all') sandbox = await openSandbox(ctx, server, base_url, doors);
+  if (config.sandbox && role === 'all') sandbox = await openSandbox(ctx, server, base_url, closers);
   const owner = config.sandbox || role === 'worker' ? undefined : await createFirstOwner(ctx);
   started = true;
   if (owner) print(ownerNotice(base_url, owner));
@@ -95,61 +99,83 @@ async function open(
 async function openContext(
   config: Config,
   server: DatabaseServer,
-  doors: (() => Promise<unknown>)[],
+  closers: Closers,
   print: (text: string) => void,
 ): Promise<Context> {
   await openFolders(config.data_dir);
   const log = openLog(config.log_level);
-  const db = openDatabase(server.address, config.database_pool);
-  doors.push(db.close);
+  const db = openDatabase(server.roles, config.database_pool);
+  closers.push(db.close);
+  await db.checkRoles();
   const keys = await openKeys(config, db.system, print);
   const outbound = createOutbound({ sandbox: config.sandbox, allow: config.outbound_allow });
-  doors.push(outbound.close);
+  closers.push(outbound.close);
   const lookups = openLookups();
-  const bell = openBell(db.system, (error) => log.warn({ err: error }, 'a bell was not rung'));
-  await bell.hear('chartwire_access', (word) => {
+  const notifications = openNotifications(db, (error) => log.warn({ err: error }, 'notification not sent'));
+  await notifications.listen('chartwire_access', (payload) => {
     lookups.clear();
-    if (word === 'keys')
-      keys.key_ring.reload().catch((error) => log.error({ err: error }, 'the key file was not read'));
+    if (payload !== 'keys') return;
+    keys.key_ring.reload().catch((error) => log.error({ err: error }, 'key file not read'));
   });
   const metrics = openMetrics();
   const audit = await openAudit(db, keys.system_keys);
-  doors.push(audit.close);
+  closers.push(audit.close);
   const request_log = openRequestLog({ db, metrics });
-  doors.push(request_log.close);
+  closers.push(request_log.close);
   const { base_url } = config;
-  // A table of this service's own: what is added to it, another service in the same process does not see.
+  // A copy, so that a connector added to this service is not visible to another one in the same process (tests).
   const own = new Map(connectors);
-  return { config, base_url, log, metrics, db, bell, lookups, ...keys, audit, request_log, outbound, connectors: own };
+  return {
+    config,
+    base_url,
+    log,
+    metrics,
+    db,
+    notifications,
+    lookups,
+    ...keys,
+    audit,
+    request_log,
+    outbound,
+    connectors: own,
+  };
 }
 
-/** What the pages of a sandbox know of it; it opens after they do. */
-type Sandboxed = { tried: (() => Promise<TryItValues | undefined>) | undefined; clinic: () => Clinic | undefined };
+/** What the pages show in sandbox mode. Functions, because the sandbox starts after the server listens. */
+type SandboxPages = {
+  tryItValues: (() => Promise<TryItValues | undefined>) | undefined;
+  clinic: () => Clinic | undefined;
+};
 
-/** Listens before the rest is up, so that a taken port is told at once; /readyz says when it is. */
+/** Listens before the rest has started, so that a port in use is reported immediately. /readyz reports when all is up. */
 async function listen(
   ctx: Context,
   health: Health,
-  { tried, clinic }: Sandboxed,
-  doors: (() => Promise<unknown>)[],
+  sandbox_pages: SandboxPages,
+  closers: Closers,
 ): Promise<{ base_url: string; close(): Promise<void> }> {
   const { port, host, base_url } = ctx.config;
-  const offered = endpoints.filter((each) => !each.sandbox || ctx.config.sandbox);
-  const document = openApi(offered, { version, base_url });
   const live = await openLive(ctx);
-  const http = buildServer(ctx, [...endpoints, ...link_endpoints, ...dashboardEndpoints({ live, clinic })]);
-  // A stream that looks on would keep its connection open for ever.
+  const dashboard = dashboardEndpoints({ live, clinic: sandbox_pages.clinic });
+  const available = [...endpoints, ...link_endpoints, ...dashboard].filter(
+    (each) => !each.sandbox || ctx.config.sandbox,
+  );
+  const document = openApi(available, { version, base_url });
+  const http = buildServer(ctx, available);
+  // An open stream would keep its connection open forever.
   http.addHook('preClose', async () => live.close());
-  addPlainRoutes(ctx, http, document, health);
-  serveDocs(http, document, tried);
-  serveLink(ctx, http);
-  serveDashboard(http);
+  addSystemRoutes(ctx, http, document, health);
+  servePages(http, (pages) => {
+    serveDocs(pages, document, sandbox_pages.tryItValues);
+    serveLink(ctx, pages);
+    serveDashboard(pages);
+  });
   serveReceiver(ctx, http);
   const close = () => http.close();
-  doors.push(close);
+  closers.push(close);
   try {
     const address = await http.listen({ port, host });
-    // Port 0 asks for any free one.
+    // Port 0 means any free port.
     if (port === 0) ctx.base_url = address;
     return { base_url: ctx.base_url, close };
   } catch (error) {
@@ -157,19 +183,14 @@ async function listen(
   }
 }
 
-/** Larkspur in this process, its database beside ours, and what a newcomer needs to begin. */
-async function openSandbox(
-  ctx: Context,
-  server: DatabaseServer,
-  base_url: string,
-  doors: (() => Promise<unknown>)[],
-): Promise<Sandbox> {
+/** Starts Larkspur in this process and seeds the sandbox. Its database is on the same server as ours. */
+async function openSandbox(ctx: Context, server: DatabaseServer, base_url: string, closers: Closers): Promise<Sandbox> {
   const { larkspur_port: port, larkspur_database_url: url, host } = ctx.config;
-  const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.beside('larkspur');
+  const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.sibling('larkspur');
   const larkspur = await startLarkspur({ database, host, port }).catch((error: unknown) => {
     throw listenFailure(error, 'LARKSPUR_PORT', port, host);
   });
-  doors.push(larkspur.close);
+  closers.push(larkspur.close);
   const staff = larkspur.staff.map(({ username, password, totp_secret, role }) => ({
     username,
     password,
@@ -177,19 +198,21 @@ async function openSandbox(
     role,
   }));
   const { control_token, example } = larkspur;
-  const sandbox = await laySandbox(ctx, base_url, { url: larkspur.url, control_token, staff, example });
-  ctx.bell.ring('chartwire_jobs');
-  await untilSynced(ctx, sandbox.access_token);
+  const sandbox = await seedSandbox(ctx, base_url, { url: larkspur.url, control_token, staff, example });
+  ctx.notifications.notify('chartwire_jobs');
+  await waitForFirstSync(ctx, sandbox.access_token);
   return sandbox;
 }
 
 function listenFailure(error: unknown, setting: string, port: number, host: string): unknown {
   const code = (error as { code?: string }).code;
   if (code === 'EADDRINUSE') {
-    return new StartFailure(`Port ${port} is already in use. Stop what uses it, or set ${setting} to another port.`);
+    return new StartFailure(
+      `Port ${port} is already in use. Stop the program that uses it, or set ${setting} to another port.`,
+    );
   }
   if (code === 'EACCES')
-    return new StartFailure(`This user may not open port ${port}. Set ${setting} to one above 1023.`);
+    return new StartFailure(`This user may not open port ${port}. Set ${setting} to a port above 1023.`);
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
     return new StartFailure(`HOST is ${host}, which is not an address of this machine.`);
   }

@@ -1,64 +1,88 @@
 import { Type } from 'typebox';
-import { getAlerts } from '../charts/alerts.ts';
-import { getBalances } from '../charts/balances.ts';
+import { getAlerts, getBalances } from '../charts/alertsAndBalances.ts';
 import { claimFilter, claims } from '../charts/claims.ts';
 import { listEncounters } from '../charts/encounters.ts';
+import { listMedications } from '../charts/medications.ts';
 import { listOrders } from '../charts/orders.ts';
-import { patients } from '../charts/patients.ts';
-import { read } from '../machine/operation.ts';
-import { getRecord, listRecords } from '../machine/recordKind.ts';
-import { text } from '../practice/fields.ts';
-import { pageOf, paging } from './paging.ts';
+import { addPatientPharmacy, listPatientPharmacies } from '../charts/patientPharmacies.ts';
+import { findMrn, patients } from '../charts/patients.ts';
+import type { Query } from '../database/open.ts';
+import { type ReadOperation, read, write } from '../http/operation.ts';
+import { pharmacies } from '../practice/organizations.ts';
+import { flag, text } from '../records/fields.ts';
+import { getRecord, listRecords, type Page, requireActive } from '../records/recordKind.ts';
+import { optional, pageFields, pageOf, recordId, writeBody } from './schemas.ts';
 
-const isoMoment = Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]{2})$' });
+const isoTimestamp = Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]{2})$' });
 
 export const chartOperations = [
-  read({
-    name: 'list_claims',
-    method: 'GET',
-    path: '/api/claims',
-    search: Type.Object({ ...paging, modifiedSince: Type.Optional(isoMoment), mrn: Type.Optional(text) }),
-    handle: ({ sql, search }) => listRecords(sql, claims, pageOf(search), claimFilter(sql, search)),
-  }),
-  read({
-    name: 'get_claim',
-    method: 'GET',
-    path: '/api/claims/:claimId',
-    handle: ({ sql, params }) => getRecord(sql, claims, params.claimId),
+  readOfPatient('get_balances', 'balances', getBalances),
+  readOfPatient('get_alerts', 'alerts', getAlerts),
+  listOfPatient('list_encounters', 'encounters', listEncounters),
+  readOfPatient('list_medications', 'medications', async (sql, patientId) => ({
+    rows: await listMedications(sql, patientId),
+  })),
+  readOfPatient('list_patient_pharmacies', 'pharmacies', async (sql, patientId) => ({
+    rows: await listPatientPharmacies(sql, patientId),
+  })),
+  write({
+    name: 'add_patient_pharmacy',
+    path: '/api/patients/:patientId/pharmacies',
+    body: writeBody({ pharmacyId: recordId, primaryFlag: optional(flag) }),
+    patientMrn: (sql, params) => findMrn(sql, params.patientId),
+    write: async ({ sql, params, body }) => {
+      await getRecord(sql, patients, params.patientId);
+      await requireActive(sql, pharmacies, body.pharmacyId);
+      return addPatientPharmacy(sql, params.patientId, body.pharmacyId, body.primaryFlag === 'Y');
+    },
   }),
   read({
     name: 'list_orders',
-    method: 'GET',
     path: '/api/orders',
-    search: Type.Object({ ...paging, mrn: Type.Optional(text) }),
-    handle: ({ sql, search }) => listOrders(sql, search.mrn, pageOf(search)),
+    query: Type.Object({ ...pageFields, mrn: Type.Optional(text) }),
+    handle: ({ sql, query }) => listOrders(sql, query.mrn, pageOf(query)),
   }),
   read({
-    name: 'get_balances',
-    method: 'GET',
-    path: '/api/patients/:patientId/balances',
-    handle: async ({ sql, params }) => {
-      await getRecord(sql, patients, params.patientId);
-      return getBalances(sql, params.patientId);
-    },
+    name: 'list_claims',
+    path: '/api/claims',
+    query: Type.Object({ ...pageFields, modifiedSince: Type.Optional(isoTimestamp), mrn: Type.Optional(text) }),
+    handle: ({ sql, query }) => listRecords(sql, claims, pageOf(query), claimFilter(sql, query)),
   }),
   read({
-    name: 'get_alerts',
-    method: 'GET',
-    path: '/api/patients/:patientId/alerts',
-    handle: async ({ sql, params }) => {
-      await getRecord(sql, patients, params.patientId);
-      return getAlerts(sql, params.patientId);
-    },
-  }),
-  read({
-    name: 'list_encounters',
-    method: 'GET',
-    path: '/api/patients/:patientId/encounters',
-    search: Type.Object(paging),
-    handle: async ({ sql, params, search }) => {
-      await getRecord(sql, patients, params.patientId);
-      return listEncounters(sql, params.patientId, pageOf(search));
-    },
+    name: 'get_claim',
+    path: '/api/claims/:claimId',
+    handle: ({ sql, params }) => getRecord(sql, claims, params.claimId),
   }),
 ];
+
+function readOfPatient(
+  name: string,
+  segment: string,
+  get: (sql: Query, patientId: string) => Promise<unknown>,
+): ReadOperation {
+  return read({
+    name,
+    path: `/api/patients/:patientId/${segment}`,
+    handle: async ({ sql, params }) => {
+      await getRecord(sql, patients, params.patientId);
+      return get(sql, params.patientId);
+    },
+  });
+}
+
+/** Declares a list of one patient's records. */
+export function listOfPatient(
+  name: string,
+  segment: string,
+  list: (sql: Query, patientId: string, page: Page) => Promise<unknown>,
+): ReadOperation {
+  return read({
+    name,
+    path: `/api/patients/:patientId/${segment}`,
+    query: Type.Object(pageFields),
+    handle: async ({ sql, params, query }) => {
+      await getRecord(sql, patients, params.patientId);
+      return list(sql, params.patientId, pageOf(query));
+    },
+  });
+}

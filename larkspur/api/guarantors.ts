@@ -1,36 +1,27 @@
-import { type Static, Type } from 'typebox';
-import { guarantors, SELF } from '../charts/guarantors.ts';
-import { getGuarantor } from '../charts/insurePatient.ts';
+import type { Static } from 'typebox';
+import { getGuarantor, guarantors, SELF } from '../charts/guarantors.ts';
 import { findMrn, patients } from '../charts/patients.ts';
 import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
-import type { Change } from '../machine/history.ts';
-import { read, write } from '../machine/operation.ts';
-import { changeRecord, createRecord, getRecord, listRecords } from '../machine/recordKind.ts';
-import { pageOf, paging } from './paging.ts';
-import { type guarantor, guarantorFields, relationshipCode } from './patientBody.ts';
-import { optional, recordId, writeBody } from './writeBody.ts';
+import { write } from '../http/operation.ts';
+import type { RecordChange } from '../records/history.ts';
+import { createRecord, getRecord, listRecords, updateRecord } from '../records/recordKind.ts';
+import { listOfPatient } from './charts.ts';
+import { type guarantor, guarantorFields, optional, recordId, relationshipCode, writeBody } from './schemas.ts';
 
 export const guarantorOperations = [
-  read({
-    name: 'list_guarantors',
-    method: 'GET',
-    path: '/api/patients/:patientId/guarantors',
-    search: Type.Object(paging),
-    handle: async ({ sql, params, search }) => {
-      await getRecord(sql, patients, params.patientId);
-      return listRecords(sql, guarantors, pageOf(search), sql`patient_id = ${params.patientId}`);
-    },
-  }),
+  listOfPatient('list_guarantors', 'guarantors', (sql, patientId, page) =>
+    listRecords(sql, guarantors, page, sql`patient_id = ${patientId}`),
+  ),
   write({
     name: 'add_guarantor',
     path: '/api/patients/:patientId/guarantors',
     body: writeBody({ ...guarantorFields, relationshipCode }),
     patientMrn: (sql, params) => findMrn(sql, params.patientId),
-    write: async ({ sql, context, params, body: { externalRef, ...words } }) => {
+    write: async ({ sql, context, params, body: { externalRef, ...input } }) => {
       await getRecord(sql, patients, params.patientId);
-      const made = await makeGuarantor(sql, params.patientId, words, context.now());
-      return { record_id: made.record_id, changes: [made] };
+      const added = await addGuarantor(sql, params.patientId, input, context.now());
+      return { record_id: added.record_id, changes: [added] };
     },
   }),
   write({
@@ -45,19 +36,19 @@ export const guarantorOperations = [
         throw new EmrError('REFUSED', 'A responsible party other than the patient needs a guarantorId.');
       }
       const values = { responsiblePartyCode, responsibleGuarantorId: guarantorId };
-      const change = await changeRecord(sql, patients, patientId, values, context.now());
+      const change = await updateRecord(sql, patients, patientId, values, context.now());
       return { record_id: patientId, changes: [change] };
     },
   }),
 ];
 
-/** Always a record of its own, also when the same person has one. */
-export function makeGuarantor(
+/** Always creates a new record, even if the patient already has a guarantor with the same name. */
+export function addGuarantor(
   sql: Query,
   patientId: string,
-  { sexCode, ...words }: Static<typeof guarantor> & { relationshipCode: string },
+  { sexCode, ...input }: Static<typeof guarantor> & { relationshipCode: string },
   at: Date,
-): Promise<Change> {
-  const guarantorIsPatient = words.relationshipCode === SELF ? 'Y' : 'N';
-  return createRecord(sql, guarantors, { patientId, ...words, sexCode: sexCode ?? 'U', guarantorIsPatient }, at);
+): Promise<RecordChange> {
+  const guarantorIsPatient = input.relationshipCode === SELF ? 'Y' : 'N';
+  return createRecord(sql, guarantors, { patientId, ...input, sexCode: sexCode ?? 'U', guarantorIsPatient }, at);
 }

@@ -1,48 +1,40 @@
 import { Type } from 'typebox';
-import { checkEligibility } from '../charts/checkEligibility.ts';
-import { addInsurance, changeInsurance } from '../charts/insurePatient.ts';
+import { addInsurance, updateInsurance } from '../charts/editInsurance.ts';
+import { requestEligibilityCheck } from '../charts/eligibility.ts';
 import { patientInsurances } from '../charts/patientInsurances.ts';
 import { findMrn, patients } from '../charts/patients.ts';
 import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
-import { read, write } from '../machine/operation.ts';
-import { getRecord, listRecords } from '../machine/recordKind.ts';
-import { flag } from '../practice/fields.ts';
-import { todayAt } from '../practice/today.ts';
-import { makeGuarantor } from './guarantors.ts';
-import { pageOf, paging } from './paging.ts';
-import { guarantorFields, insuranceFields, relationshipCode } from './patientBody.ts';
-import { optional, recordId, writeBody } from './writeBody.ts';
+import { write } from '../http/operation.ts';
+import { todayAtPractice } from '../practice/practice.ts';
+import { flag } from '../records/fields.ts';
+import { getRecord, listRecords } from '../records/recordKind.ts';
+import { listOfPatient } from './charts.ts';
+import { addGuarantor } from './guarantors.ts';
+import { guarantorFields, insuranceFields, optional, recordId, relationshipCode, writeBody } from './schemas.ts';
 
-/** A subscriber who has no record yet is made one in the same write. */
+/** The subscriber is an existing guarantor, or a new one that the same write adds. */
 const subscriber = {
   guarantorId: optional(recordId),
   guarantor: optional(Type.Object({ ...guarantorFields, relationshipCode }, { additionalProperties: false })),
 };
 
 export const insuranceOperations = [
-  read({
-    name: 'list_patient_insurances',
-    method: 'GET',
-    path: '/api/patients/:patientId/insurances',
-    search: Type.Object(paging),
-    handle: async ({ sql, params, search }) => {
-      await getRecord(sql, patients, params.patientId);
-      return listRecords(sql, patientInsurances, pageOf(search), sql`patient_id = ${params.patientId}`);
-    },
-  }),
+  listOfPatient('list_patient_insurances', 'insurances', (sql, patientId, page) =>
+    listRecords(sql, patientInsurances, page, sql`patient_id = ${patientId}`),
+  ),
   write({
     name: 'add_patient_insurance',
     path: '/api/patients/:patientId/insurances',
     body: writeBody({ companyId: recordId, ...insuranceFields, ...subscriber }),
     patientMrn: (sql, params) => findMrn(sql, params.patientId),
-    write: async ({ sql, context, params: { patientId }, body: { externalRef, guarantor, ...words } }) => {
+    write: async ({ sql, context, params: { patientId }, body: { externalRef, guarantor, ...input } }) => {
       await getRecord(sql, patients, patientId, true);
       const at = context.now();
-      const made = guarantor ? [await makeGuarantor(sql, patientId, guarantor, at)] : [];
-      const guarantorId = made[0]?.record_id ?? words.guarantorId ?? null;
-      const added = await addInsurance(sql, patientId, { ...words, guarantorId }, at, await todayAt(sql, at));
-      return { record_id: added.record_id, changes: [added, ...made] };
+      const newGuarantor = guarantor ? [await addGuarantor(sql, patientId, guarantor, at)] : [];
+      const guarantorId = newGuarantor[0]?.record_id ?? input.guarantorId ?? null;
+      const added = await addInsurance(sql, patientId, { ...input, guarantorId }, at, await todayAtPractice(sql, at));
+      return { record_id: added.record_id, changes: [added, ...newGuarantor] };
     },
   }),
   write({
@@ -56,13 +48,13 @@ export const insuranceOperations = [
       activeFlag: Type.Optional(flag),
     }),
     patientMrn: (sql, params) => findMrnOfInsurance(sql, params.insuranceId),
-    write: async ({ sql, context, params, body: { externalRef, guarantor, ...words } }) => {
+    write: async ({ sql, context, params, body: { externalRef, guarantor, ...input } }) => {
       const insurance = await getRecord(sql, patientInsurances, params.insuranceId, true);
       const at = context.now();
-      const made = guarantor ? [await makeGuarantor(sql, insurance.patientId, guarantor, at)] : [];
-      const named = made[0] ? { guarantorId: made[0].record_id } : {};
-      const changed = await changeInsurance(sql, insurance, { ...words, ...named }, at);
-      return { record_id: insurance.insuranceId, changes: [changed, ...made] };
+      const newGuarantor = guarantor ? [await addGuarantor(sql, insurance.patientId, guarantor, at)] : [];
+      const link = newGuarantor[0] ? { guarantorId: newGuarantor[0].record_id } : {};
+      const updated = await updateInsurance(sql, insurance, { ...input, ...link }, at);
+      return { record_id: insurance.insuranceId, changes: [updated, ...newGuarantor] };
     },
   }),
   write({
@@ -72,8 +64,8 @@ export const insuranceOperations = [
     patientMrn: (sql, params) => findMrn(sql, params.patientId),
     write: async ({ sql, context, session, params: { patientId }, body: { insuranceId = null } }) => {
       await getRecord(sql, patients, patientId);
-      const check = await checkEligibility(sql, patientId, insuranceId, session.displayName, context.now());
-      if (!check) throw new EmrError('REFUSED', 'There is no such active insurance to check.');
+      const check = await requestEligibilityCheck(sql, patientId, insuranceId, session.displayName, context.now());
+      if (!check) throw new EmrError('REFUSED', 'The patient has no such active insurance.');
       return { record_id: check.record_id, changes: [check] };
     },
   }),

@@ -1,21 +1,21 @@
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
-import { read } from '../machine/operation.ts';
-import { flag } from '../practice/fields.ts';
+import { read } from '../http/operation.ts';
 import { getPractice } from '../practice/practice.ts';
+import { flag } from '../records/fields.ts';
 import { endSession } from '../signin/sessions.ts';
 import { type SignedIn, signInWithCode, signInWithDevice, signInWithPassword } from '../signin/signIn.ts';
 
-const typed = Type.String({ minLength: 1, maxLength: 200 });
+const credential = Type.String({ minLength: 1, maxLength: 200 });
 
-/** None of these is a write to a chart: no ledger entry, no receipt. */
+/** Declared with `read`: they change no chart, so they have no ledger entry and no receipt. */
 export const loginOperations = [
   read({
     name: 'login',
     method: 'POST',
     path: '/api/login',
-    open: true,
-    body: Type.Object({ userName: typed, password: typed }, { additionalProperties: false }),
+    public: true,
+    body: Type.Object({ userName: credential, password: credential }, { additionalProperties: false }),
     handle: async ({ context, body }) => ({
       status: 'CODE_REQUIRED',
       challengeId: await signInWithPassword(context, body.userName, body.password),
@@ -25,18 +25,24 @@ export const loginOperations = [
     name: 'login_code',
     method: 'POST',
     path: '/api/login/code',
-    open: true,
-    body: Type.Object({ challengeId: typed, code: typed, rememberDevice: flag }, { additionalProperties: false }),
+    public: true,
+    body: Type.Object(
+      { challengeId: credential, code: credential, rememberDevice: flag },
+      { additionalProperties: false },
+    ),
     handle: async ({ context, body: { challengeId, code, rememberDevice } }) =>
-      sessionAnswer(context, await signInWithCode(context, { challengeId, code, remember: rememberDevice === 'Y' })),
+      sessionResponse(context, await signInWithCode(context, { challengeId, code, remember: rememberDevice === 'Y' })),
   }),
   read({
     name: 'login_device',
     method: 'POST',
     path: '/api/login/device',
-    open: true,
-    body: Type.Object({ userName: typed, password: typed, deviceToken: typed }, { additionalProperties: false }),
-    handle: async ({ context, body }) => sessionAnswer(context, await signInWithDevice(context, body)),
+    public: true,
+    body: Type.Object(
+      { userName: credential, password: credential, deviceToken: credential },
+      { additionalProperties: false },
+    ),
+    handle: async ({ context, body }) => sessionResponse(context, await signInWithDevice(context, body)),
   }),
   read({
     name: 'logout',
@@ -49,7 +55,7 @@ export const loginOperations = [
   }),
 ];
 
-async function sessionAnswer({ sql }: Context, signedIn: SignedIn): Promise<object> {
+async function sessionResponse({ sql }: Context, signedIn: SignedIn): Promise<object> {
   return {
     sessionToken: signedIn.session_token,
     sessionExpires: signedIn.session_expires,

@@ -1,14 +1,47 @@
-import { read } from '../machine/operation.ts';
-import { getPractice } from '../practice/practice.ts';
+import { Type } from 'typebox';
+import { type ReadOperation, read } from '../http/operation.ts';
+import { facilities, insuranceCompanies, pharmacies } from '../practice/organizations.ts';
+import { getPractice, listCodes, requiredPatientFields } from '../practice/practice.ts';
+import { providers, referringProviders } from '../practice/providers.ts';
+import { visitStatuses, visitTypes } from '../practice/scheduling.ts';
+import { staff } from '../practice/staff.ts';
+import { listRecords, pathSegment, type RecordKind } from '../records/recordKind.ts';
+import { pageFields, pageOf } from './schemas.ts';
 
 const VERSION = '1.0';
 
 export const practiceOperations = [
   read({
     name: 'get_practice',
-    method: 'GET',
     path: '/api/practice',
-    open: true,
+    public: true,
     handle: async ({ sql }) => ({ product: 'Larkspur', version: VERSION, ...(await getPractice(sql)) }),
   }),
+  list(providers),
+  list(staff),
+  list(facilities),
+  list(pharmacies),
+  list(insuranceCompanies),
+  list(referringProviders),
+  list(visitTypes),
+  list(visitStatuses),
+  read({
+    name: 'get_code_lists',
+    path: '/api/code-lists',
+    handle: async ({ sql }) => ({
+      languages: await listCodes(sql, 'language'),
+      races: await listCodes(sql, 'race'),
+      ethnicities: await listCodes(sql, 'ethnicity'),
+      requiredPatientFields: await requiredPatientFields(sql),
+    }),
+  }),
 ];
+
+function list(kind: RecordKind): ReadOperation {
+  return read({
+    name: `list_${kind.table}`,
+    path: `/api/${pathSegment(kind)}`,
+    query: Type.Object(pageFields),
+    handle: ({ sql, query }) => listRecords(sql, kind, pageOf(query)),
+  });
+}

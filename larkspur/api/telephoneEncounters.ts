@@ -1,21 +1,19 @@
-import { addAction } from '../charts/actions.ts';
-import { getRefillable } from '../charts/medications.ts';
+import { getRefillableMedication } from '../charts/medications.ts';
 import { findMrn, patients } from '../charts/patients.ts';
-import { addRefill } from '../charts/refills.ts';
 import {
+  addAction,
+  addRefill,
   addTelephoneEncounter,
   findMrnOfEncounter,
   getTelephoneEncounter,
-  getWholeEncounter,
+  getTelephoneEncounterDetails,
 } from '../charts/telephoneEncounters.ts';
-import { read, write } from '../machine/operation.ts';
-import { getRecord } from '../machine/recordKind.ts';
-import { facilities } from '../practice/facilities.ts';
-import { getActive } from '../practice/getActive.ts';
-import { pharmacies } from '../practice/pharmacies.ts';
+import { read, type WriteResult, write } from '../http/operation.ts';
+import { facilities, pharmacies } from '../practice/organizations.ts';
 import { providers } from '../practice/providers.ts';
 import { staff } from '../practice/staff.ts';
-import { atMost, optional, priority, recordId, typed, writeBody } from './writeBody.ts';
+import { getRecord, requireActive } from '../records/recordKind.ts';
+import { optional, priority, recordId, requiredText, textUpTo, writeBody } from './schemas.ts';
 
 export const telephoneEncounterOperations = [
   write({
@@ -25,20 +23,20 @@ export const telephoneEncounterOperations = [
       providerId: recordId,
       facilityId: recordId,
       assignedTo: recordId,
-      reason: optional(atMost(50)),
-      caller: optional(atMost(100)),
-      message: optional(atMost(100_000)),
+      reason: optional(textUpTo(50)),
+      caller: optional(textUpTo(100)),
+      message: optional(textUpTo(100_000)),
       priority,
       pharmacyId: optional(recordId),
-      templateName: optional(atMost(2000)),
+      templateName: optional(textUpTo(2000)),
     }),
     patientMrn: (sql, params) => findMrn(sql, params.patientId),
     write: async ({ sql, context, session, params, body }) => {
       await getRecord(sql, patients, params.patientId);
-      await getActive(sql, providers, body.providerId);
-      await getActive(sql, facilities, body.facilityId);
-      await getActive(sql, staff, body.assignedTo);
-      if (body.pharmacyId) await getActive(sql, pharmacies, body.pharmacyId);
+      await requireActive(sql, providers, body.providerId);
+      await requireActive(sql, facilities, body.facilityId);
+      await requireActive(sql, staff, body.assignedTo);
+      if (body.pharmacyId) await requireActive(sql, pharmacies, body.pharmacyId);
       const encounter = {
         providerId: body.providerId,
         facilityId: body.facilityId,
@@ -56,10 +54,7 @@ export const telephoneEncounterOperations = [
         createdAt: context.now(),
         createdBy: session.displayName,
       });
-      return {
-        record_id: id,
-        changes: [{ record: 'telephone encounter', record_id: id, patient_id: params.patientId, after: encounter }],
-      };
+      return addedRecord('telephone encounter', id, params.patientId, encounter);
     },
   }),
   write({
@@ -69,40 +64,37 @@ export const telephoneEncounterOperations = [
     patientMrn: (sql, params) => findMrnOfEncounter(sql, params.encounterId),
     write: async ({ sql, params, body }) => {
       const encounter = await getTelephoneEncounter(sql, params.encounterId);
-      if (body.pharmacyId) await getActive(sql, pharmacies, body.pharmacyId);
-      const medication = await getRefillable(sql, encounter.patientId, body.medicationId);
+      if (body.pharmacyId) await requireActive(sql, pharmacies, body.pharmacyId);
+      const medication = await getRefillableMedication(sql, encounter.patientId, body.medicationId);
       const refill = {
         medicationId: medication.medicationId,
         medicationName: medication.name,
         pharmacyId: body.pharmacyId ?? null,
       };
       const id = await addRefill(sql, encounter.encounterId, refill);
-      return {
-        record_id: id,
-        changes: [{ record: 'refill', record_id: id, patient_id: encounter.patientId, after: refill }],
-      };
+      return addedRecord('refill', id, encounter.patientId, refill);
     },
   }),
   write({
     name: 'add_telephone_action',
     path: '/api/telephone-encounters/:encounterId/actions',
-    body: writeBody({ text: typed(100_000), priority: optional(priority) }),
+    body: writeBody({ text: requiredText(100_000), priority: optional(priority) }),
     patientMrn: (sql, params) => findMrnOfEncounter(sql, params.encounterId),
     write: async ({ sql, context, session, params, body }) => {
       const encounter = await getTelephoneEncounter(sql, params.encounterId);
       const action = { text: body.text, priority: body.priority ?? null };
-      const signed = { ...action, at: context.now(), by: session.displayName };
-      const id = await addAction(sql, encounter.encounterId, signed);
-      return {
-        record_id: id,
-        changes: [{ record: 'action', record_id: id, patient_id: encounter.patientId, after: action }],
-      };
+      const entry = { ...action, at: context.now(), by: session.displayName };
+      const id = await addAction(sql, encounter.encounterId, entry);
+      return addedRecord('action', id, encounter.patientId, action);
     },
   }),
   read({
     name: 'get_telephone_encounter',
-    method: 'GET',
     path: '/api/telephone-encounters/:encounterId',
-    handle: ({ sql, params }) => getWholeEncounter(sql, params.encounterId),
+    handle: ({ sql, params }) => getTelephoneEncounterDetails(sql, params.encounterId),
   }),
 ];
+
+function addedRecord(record: string, record_id: string, patient_id: string, after: object): WriteResult {
+  return { record_id, changes: [{ record, record_id, patient_id, after }] };
+}

@@ -1,8 +1,19 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import type { Fragment, Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
-import type { Page, RecordKind } from '../machine/recordKind.ts';
-import { flag, id, idOrNull, longTextOrNull, minutes, moment, text, textOrNull, wallTime } from '../practice/fields.ts';
+import { FREE_STATUSES } from '../practice/scheduling.ts';
+import {
+  flag,
+  id,
+  idOrNull,
+  localTime,
+  longTextOrNull,
+  minutes,
+  text,
+  textOrNull,
+  timestamp,
+} from '../records/fields.ts';
+import { type Page, type RowOf, recordKind } from '../records/recordKind.ts';
 import { SUBSCRIBER_SELF } from './patientInsurances.ts';
 
 const row = Type.Object({
@@ -11,7 +22,7 @@ const row = Type.Object({
   providerId: id,
   secondaryProviderId: idOrNull,
   facilityId: id,
-  startsAt: wallTime,
+  startsAt: localTime,
   minutes,
   statusCode: id,
   visitTypeCode: id,
@@ -24,15 +35,13 @@ const row = Type.Object({
   lockedFlag: flag,
   diagnoses: Type.Array(Type.Object({ code: text, description: text })),
   medications: Type.Array(Type.Object({ name: text, strength: text, frequency: text })),
-  createdAt: moment,
+  createdAt: timestamp,
 });
 
-export const appointments: RecordKind<typeof row> = {
-  table: 'appointments',
-  record: 'appointment',
-  id: 'appointmentId',
+export const appointments = recordKind(
+  { table: 'appointments', record: 'appointment', id: 'appointmentId', created_column: 'createdAt' },
   row,
-  blank: {
+  {
     minutes: 20,
     statusCode: 'PEN',
     visitTypeCode: 'OV',
@@ -42,11 +51,10 @@ export const appointments: RecordKind<typeof row> = {
     diagnoses: [],
     medications: [],
   },
-  made: 'createdAt',
-};
+);
 
-/** An appointment as the API gives it: with its patient, and the insurance that the patient has. */
-export interface Appointment extends Omit<Static<typeof row>, 'lockedFlag'> {
+/** An appointment as returned by the API, with its patient and the patient's active insurances. */
+export interface Appointment extends Omit<RowOf<typeof appointments>, 'lockedFlag'> {
   practiceId: string;
   mrn: string;
   patient: { lastName: string; firstName: string; birthDate: string | null; sexCode: string; phone: string | null };
@@ -65,8 +73,8 @@ export interface AppointmentFilters {
   patientId?: string | undefined;
 }
 
-/** Both days are included. */
-export function betweenDays(sql: Query, { from, to }: AppointmentFilters): Fragment {
+/** Both dates are inclusive. */
+export function dateRangeFilter(sql: Query, { from, to }: AppointmentFilters): Fragment {
   return sql`
     true
     ${from === undefined ? sql`` : sql`and starts_at >= ${from}::date`}
@@ -76,7 +84,7 @@ export function betweenDays(sql: Query, { from, to }: AppointmentFilters): Fragm
 export async function listAppointments(sql: Query, filters: AppointmentFilters, { page, pageSize }: Page) {
   const { patientId } = filters;
   const ofPatient = patientId === undefined ? sql`` : sql`and appointments.patient_id = ${patientId}`;
-  const filter = sql`${betweenDays(sql, filters)} ${ofPatient}`;
+  const filter = sql`${dateRangeFilter(sql, filters)} ${ofPatient}`;
   const [counted] = await sql<{ total: number }[]>`select count(*)::int as total from appointments where ${filter}`;
   const rows = await sql<Appointment[]>`
     ${select(sql)} where ${filter} order by length(appointment_id), appointment_id
@@ -88,6 +96,34 @@ export async function getAppointment(sql: Query, appointmentId: string): Promise
   const [appointment] = await sql<Appointment[]>`${select(sql)} where appointment_id = ${appointmentId}`;
   if (!appointment) throw new EmrError('NOT_FOUND', `No appointment with id '${appointmentId}'.`);
   return appointment;
+}
+
+export interface Slot {
+  providerIds: string[];
+  startsAt: string;
+  minutes: number;
+}
+
+/** Prevents concurrent bookings of these providers until the transaction ends. The fixed order avoids deadlocks. */
+export async function lockProviders(sql: Query, providerIds: string[]): Promise<void> {
+  await sql`select 1 from providers where provider_id = any(${providerIds}) order by provider_id for update`;
+}
+
+/** Throws CONFLICT if one of the providers has an appointment or a block at this time. */
+export async function rejectDoubleBooking(sql: Query, slot: Slot): Promise<void> {
+  const [appointment] = await sql<{ appointmentId: string; startsAt: string; minutes: number }[]>`
+    select appointment_id, starts_at, minutes from appointments
+    where (provider_id = any(${slot.providerIds}) or secondary_provider_id = any(${slot.providerIds}))
+      and not status_code = any(${FREE_STATUSES}) and ${overlaps(sql, slot)}
+    order by starts_at, length(appointment_id), appointment_id limit 1`;
+  if (appointment) {
+    const { appointmentId, startsAt, minutes } = appointment;
+    throw conflict('APPOINTMENT', `Appointment ${appointmentId} at ${startsAt} for ${minutes} minutes.`);
+  }
+  const [block] = await sql<{ reason: string; startsAt: string; minutes: number }[]>`
+    select reason, starts_at, minutes from blocks
+    where provider_id = any(${slot.providerIds}) and ${overlaps(sql, slot)} order by starts_at, block_id limit 1`;
+  if (block) throw conflict('BLOCK', `${block.reason} at ${block.startsAt} for ${block.minutes} minutes.`);
 }
 
 function select(sql: Query): Fragment {
@@ -108,9 +144,20 @@ function select(sql: Query): Fragment {
     from appointments join patients using (patient_id)`;
 }
 
-/** Whoever the insurance is in the name of, as far as the chart says: the patient, or the guarantor of that insurance. */
+/** The patient, or the insurance's guarantor. Null if the chart does not name the subscriber. */
 function subscriberName(sql: Query): Fragment {
   return sql`case when coalesce(patient_insurances.relationship_code, ${SUBSCRIBER_SELF}) = ${SUBSCRIBER_SELF}
     then concat(patients.last_name, ', ', patients.first_name)
     when guarantors.last_name is not null then concat(guarantors.last_name, ', ', guarantors.first_name) end`;
+}
+
+/** Appointments that only touch do not overlap. */
+function overlaps(sql: Query, { startsAt, minutes }: Slot) {
+  return sql`
+    starts_at < ${startsAt}::timestamp + make_interval(mins => ${minutes}::int)
+    and starts_at + make_interval(mins => minutes) > ${startsAt}::timestamp`;
+}
+
+function conflict(conflictType: 'APPOINTMENT' | 'BLOCK', conflictDetails: string): EmrError {
+  return new EmrError('CONFLICT', `The provider is not free. ${conflictDetails}`, { conflictType, conflictDetails });
 }

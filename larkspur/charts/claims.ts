@@ -1,8 +1,86 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import type { Fragment, Query } from '../database/open.ts';
-import type { Page, RecordKind } from '../machine/recordKind.ts';
-import { flag, id, idOrNull, longTextOrNull, moment, money, text, textOrNull, usDate } from '../practice/fields.ts';
-import { claimInsurance, lineItem, payment } from './claimParts.ts';
+import {
+  flag,
+  id,
+  idOrNull,
+  longTextOrNull,
+  money,
+  moneyOrNull,
+  text,
+  textOrNull,
+  timestamp,
+  usDate,
+  usDateOrNull,
+} from '../records/fields.ts';
+import { type Page, type RowOf, recordKind } from '../records/recordKind.ts';
+
+const claimInsurance = Type.Object({
+  insuranceId: id,
+  name: text,
+  insuranceType: text,
+  claimIndicator: text,
+  claimIndicatorDescription: text,
+  sequenceNumber: text,
+  subscriberName: text,
+  subscriberNumber: text,
+  subscriberBirthDate: usDateOrNull,
+  subscriberRelation: text,
+  groupName: textOrNull,
+  groupNumber: textOrNull,
+  providerNumber: textOrNull,
+  paymentSource: text,
+  assignBenefits: text,
+  address1: text,
+  address2: textOrNull,
+  city: text,
+  state: text,
+  zip: text,
+  medicaidId: textOrNull,
+});
+
+const lineItem = Type.Object({
+  lineItemId: id,
+  lineNumber: Type.Integer(),
+  cptCode: text,
+  description: text,
+  modifiers: Type.Array(text),
+  units: Type.Number(),
+  billedAmount: money,
+  allowedAmount: money,
+  billedUnitFee: money,
+  icdPointers: Type.Array(text),
+  placeOfService: text,
+  typeOfService: textOrNull,
+  serviceDateStart: usDate,
+  serviceDateEnd: usDate,
+  renderingNpi: textOrNull,
+  orderingNpi: textOrNull,
+  referringNpi: textOrNull,
+});
+
+const payment = Type.Object({
+  paymentId: id,
+  checkNumber: textOrNull,
+  paymentDate: usDate,
+  amount: money,
+  paymentType: text,
+  payerName: text,
+  payerType: text,
+  adjustment: money,
+  deductible: money,
+  coinsurance: money,
+  allowed: money,
+  memberBalance: money,
+  withheld: money,
+  eraClaimStatus: textOrNull,
+  eraClaimStatusCode: textOrNull,
+  eraPayerName: textOrNull,
+  eraCheckAmount: moneyOrNull,
+  eraAdjustmentCodes: Type.Union([Type.Record(Type.String(), money), Type.Null()]),
+});
+
+const ZERO = '0.00';
 
 const row = Type.Object({
   claimId: id,
@@ -51,20 +129,14 @@ const row = Type.Object({
   activityLog: Type.Array(Type.Object({ date: text, action: text, category: text, notes: textOrNull, userName: text })),
   lineItems: Type.Array(lineItem),
   payments: Type.Array(payment),
-  createdAt: moment,
-  lastModified: moment,
+  createdAt: timestamp,
+  lastModified: timestamp,
 });
 
-export type Claim = Static<typeof row>;
-
-const nothing = '0.00';
-
-export const claims: RecordKind<typeof row> = {
-  table: 'claims',
-  record: 'claim',
-  id: 'claimId',
+export const claims = recordKind(
+  { table: 'claims', record: 'claim', id: 'claimId', created_column: 'createdAt', updated_column: 'lastModified' },
   row,
-  blank: {
+  {
     statusCode: 'NEW',
     statusDescription: 'Not yet submitted',
     claimType: 'Professional',
@@ -72,22 +144,22 @@ export const claims: RecordKind<typeof row> = {
     mrn: '',
     patientName: '',
     providerName: '',
-    totalCharge: nothing,
-    totalPayment: nothing,
-    netPayment: nothing,
-    balance: nothing,
-    netAdjustment: nothing,
-    patientResponsibility: nothing,
+    totalCharge: ZERO,
+    totalPayment: ZERO,
+    netPayment: ZERO,
+    balance: ZERO,
+    netAdjustment: ZERO,
+    patientResponsibility: ZERO,
     icdCodes: [],
     insurances: [],
     balances: {
-      invoiceAmount: nothing,
-      totalPayment: nothing,
-      netPayment: nothing,
-      balance: nothing,
-      patientBalance: nothing,
-      patientPayment: nothing,
-      patientResponsibility: nothing,
+      invoiceAmount: ZERO,
+      totalPayment: ZERO,
+      netPayment: ZERO,
+      balance: ZERO,
+      patientBalance: ZERO,
+      patientPayment: ZERO,
+      patientResponsibility: ZERO,
       onPlan: 'N',
     },
     voidClaim: { voidToClaimId: null, voidFromClaimId: null, copyToClaimId: null, copyFromClaimId: null },
@@ -96,9 +168,9 @@ export const claims: RecordKind<typeof row> = {
     lineItems: [],
     payments: [],
   },
-  stamp: 'lastModified',
-  made: 'createdAt',
-};
+);
+
+export type Claim = RowOf<typeof claims>;
 
 export interface ClaimFilters {
   modifiedSince?: string | undefined;
@@ -112,19 +184,19 @@ export function claimFilter(sql: Query, { modifiedSince, mrn }: ClaimFilters): F
     ${mrn === undefined ? sql`` : sql`and patient_id = (select patient_id from patients where mrn = ${mrn})`}`;
 }
 
-/** What the clinic screens search: every word stands in the claim's number, the MRN or the name; newest service first. */
-export async function searchClaims(sql: Query, words: string, statusCode: string, { page, pageSize }: Page) {
-  const found = words
+/** Finds claims in which every search term occurs in the claim number, MRN or patient name. Newest service date first. */
+export async function searchClaims(sql: Query, search: string, statusCode: string, { page, pageSize }: Page) {
+  const matches = search
     .split(/[\s,]+/)
-    .filter((word) => word !== '')
+    .filter((term) => term !== '')
     .reduce(
-      (filter, word) =>
-        sql`${filter} and strpos(lower(concat_ws(' ', claim_id, mrn, patient_name)), lower(${word})) > 0`,
+      (filter, term) =>
+        sql`${filter} and strpos(lower(concat_ws(' ', claim_id, mrn, patient_name)), lower(${term})) > 0`,
       statusCode === '' ? sql`true` : sql`status_code = ${statusCode}`,
     );
-  const [counted] = await sql<{ total: number }[]>`select count(*)::int as total from claims where ${found}`;
+  const [counted] = await sql<{ total: number }[]>`select count(*)::int as total from claims where ${matches}`;
   const rows = await sql<Claim[]>`
-    select * from claims where ${found} order by service_date desc, length(claim_id) desc, claim_id desc
+    select * from claims where ${matches} order by service_date desc, length(claim_id) desc, claim_id desc
     limit ${pageSize} offset ${(page - 1) * pageSize}`;
   return { total: counted?.total ?? 0, page, pageSize, rows: [...rows] };
 }

@@ -1,6 +1,6 @@
 import type { Fragment, Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
-import type { Page } from '../machine/recordKind.ts';
+import type { Page } from '../records/recordKind.ts';
 
 export interface Document {
   documentId: string;
@@ -23,7 +23,7 @@ export async function addDocument(
   document: Omit<Document, 'documentId'> & { content: Buffer },
 ): Promise<string> {
   const [added] = await sql<{ documentId: string }[]>`
-    insert into documents ${sql(document)} returning document_id`;
+    insert into documents ${sql.values(document)} returning document_id`;
   return added?.documentId ?? '';
 }
 
@@ -36,7 +36,6 @@ export async function listDocuments(sql: Query, patientId: string, { page, pageS
   return { total: counted?.total ?? 0, page, pageSize, rows: [...rows] };
 }
 
-/** With what is in it. */
 export async function getDocument(
   sql: Query,
   patientId: string,
@@ -46,6 +45,27 @@ export async function getDocument(
     select ${columns(sql)}, content from documents where patient_id = ${patientId} and document_id = ${documentId}`;
   if (!document) throw new EmrError('NOT_FOUND', `No document with id '${documentId}'.`);
   return document;
+}
+
+/** Creates a folder and its parents where they do not exist. */
+export async function createFolders(sql: Query, patientId: string, path: string): Promise<void> {
+  const parts = path.split('/');
+  const paths = parts.map((_, index) => parts.slice(0, index + 1).join('/'));
+  await sql`
+    insert into folders (patient_id, path) select ${patientId}, unnest(${paths}::text[]) on conflict do nothing`;
+}
+
+export async function listFolders(sql: Query, patientId: string): Promise<string[]> {
+  const rows = await sql<{ path: string }[]>`
+    select path from folders where patient_id = ${patientId} order by path`;
+  return rows.map((row) => row.path);
+}
+
+/** Normalizes 'A / B/' to 'A/B'. Returns undefined if a folder name is empty or only dots. */
+export function parseFolderPath(path: string): string | undefined {
+  const parts = path.split('/').map((part) => part.trim());
+  if (parts.at(-1) === '') parts.pop();
+  return parts.length > 0 && parts.every((part) => /[^.]/.test(part)) ? parts.join('/') : undefined;
 }
 
 function columns(sql: Query): Fragment {

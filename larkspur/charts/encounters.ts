@@ -1,8 +1,8 @@
 import type { Query } from '../database/open.ts';
-import type { Page } from '../machine/recordKind.ts';
-import { listActions } from './actions.ts';
+import type { Page } from '../records/recordKind.ts';
+import { listActions } from './telephoneEncounters.ts';
 
-/** A line of the patient's visits: an appointment, or a telephone encounter with what was said. */
+/** An appointment or a telephone encounter. Telephone encounters have further fields, such as caller and message. */
 export interface Encounter {
   encounterId: string;
   date: string;
@@ -43,8 +43,8 @@ export async function listEncounters(sql: Query, patientId: string, { page, page
     ) as visits left join providers using (provider_id) left join facilities using (facility_id)
     order by at desc, length(encounter_id) desc, encounter_id desc
     limit ${pageSize} offset ${(page - 1) * pageSize}`;
-  const calls = rows.filter((row) => row.telephone).map((row) => row.encounterId);
-  const actions = await listActions(sql, calls);
+  const telephoneIds = rows.filter((row) => row.telephone).map((row) => row.encounterId);
+  const actions = await listActions(sql, telephoneIds);
   return {
     total: counted?.total ?? 0,
     page,

@@ -1,6 +1,8 @@
-import { type Static, Type } from 'typebox';
-import type { RecordKind } from '../machine/recordKind.ts';
-import { address, addressBlank, flag, id, sexCode, text, textOrNull, usDateOrNull } from '../practice/fields.ts';
+import { Type } from 'typebox';
+import type { Query } from '../database/open.ts';
+import { EmrError } from '../errors.ts';
+import { address, emptyAddress, flag, id, sexCode, text, textOrNull, usDateOrNull } from '../records/fields.ts';
+import { getRecord, type RowOf, recordKind } from '../records/recordKind.ts';
 
 const row = Type.Object({
   guarantorId: id,
@@ -16,25 +18,19 @@ const row = Type.Object({
   address,
 });
 
-export type Guarantor = Static<typeof row>;
+/** A person who pays for the patient's care: the patient or someone else. */
+export const guarantors = recordKind({ table: 'guarantors', record: 'guarantor', id: 'guarantorId' }, row, {
+  firstName: '',
+  lastName: '',
+  sexCode: 'U',
+  relationshipCode: '99',
+  guarantorIsPatient: 'N',
+  address: emptyAddress,
+});
 
-/** Who pays: the patient, or somebody else. */
-export const guarantors: RecordKind<typeof row> = {
-  table: 'guarantors',
-  record: 'guarantor',
-  id: 'guarantorId',
-  row,
-  blank: {
-    firstName: '',
-    lastName: '',
-    sexCode: 'U',
-    relationshipCode: '99',
-    guarantorIsPatient: 'N',
-    address: addressBlank,
-  },
-};
+export type Guarantor = RowOf<typeof guarantors>;
 
-/** How a guarantor or responsible party stands to the patient. */
+/** The relationship of a guarantor or responsible party to the patient. */
 export const relationships = {
   '1': 'Self',
   '2': 'Spouse',
@@ -59,3 +55,10 @@ export const relationships = {
   '99': 'Other',
 };
 export const SELF = '1';
+
+/** Throws NOT_FOUND for guarantors of other patients too. */
+export async function getGuarantor(sql: Query, patientId: string, guarantorId: string): Promise<Guarantor> {
+  const guarantor = await getRecord(sql, guarantors, guarantorId);
+  if (guarantor.patientId === patientId) return guarantor;
+  throw new EmrError('NOT_FOUND', `No guarantor with id '${guarantorId}'.`);
+}

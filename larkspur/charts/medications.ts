@@ -18,9 +18,13 @@ export async function listMedications(sql: Query, patientId: string): Promise<Me
     where patient_id = ${patientId} order by length(medication_id), medication_id`;
 }
 
-/** Only what the patient takes today can be refilled. */
-export async function getRefillable(sql: Query, patientId: string, medicationId: string): Promise<Medication> {
-  const medication = (await listMedications(sql, patientId)).find((one) => one.medicationId === medicationId);
+/** Only active medications can be refilled. */
+export async function getRefillableMedication(
+  sql: Query,
+  patientId: string,
+  medicationId: string,
+): Promise<Medication> {
+  const medication = (await listMedications(sql, patientId)).find((entry) => entry.medicationId === medicationId);
   if (!medication) throw new EmrError('REFUSED', `Medication '${medicationId}' is not on the patient's list.`);
   if (medication.activeFlag === 'N') throw new EmrError('REFUSED', `Medication '${medicationId}' is no longer active.`);
   return medication;

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Query } from '../database/open.ts';
-import type { Page, RecordKind } from '../machine/recordKind.ts';
-import { id, idOrNull, text, textOrNull, usDate } from '../practice/fields.ts';
+import { id, idOrNull, text, textOrNull, usDate } from '../records/fields.ts';
+import { type Page, type RowOf, recordKind } from '../records/recordKind.ts';
 
 const result = Type.Object({ test: text, value: text, unit: textOrNull, range: textOrNull, abnormalFlag: text });
 
@@ -25,33 +25,14 @@ const row = Type.Object({
   labResults: Type.Union([labResults, Type.Null()]),
 });
 
-export const orders: RecordKind<typeof row> = {
-  table: 'orders',
-  record: 'order',
-  id: 'orderId',
-  row,
-  blank: { name: '' },
-};
+export const orders = recordKind({ table: 'orders', record: 'order', id: 'orderId' }, row, { name: '' });
 
-/** An order as the API gives it: with its patient, and the name of whoever has it. */
-export interface Order {
-  orderId: string;
-  name: string;
-  orderDate: string;
-  providerId: string;
+/** An order as returned by the API, with its patient and the name of the assigned staff member. */
+export interface Order extends Omit<RowOf<typeof orders>, 'patientId' | 'assignedTo'> {
   mrn: string;
   patientName: string;
   birthDate: string | null;
-  appointmentId: string | null;
-  priority: string | null;
   assignedTo: { staffId: string; name: string } | null;
-  labResults: {
-    status: string;
-    collectedOn: string;
-    resultedOn: string;
-    laboratory: string;
-    results: { test: string; value: string; unit: string | null; range: string | null; abnormalFlag: string }[];
-  } | null;
 }
 
 export async function listOrders(sql: Query, mrn: string | undefined, { page, pageSize }: Page) {

@@ -1,7 +1,7 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import type { Query } from '../database/open.ts';
-import type { RecordKind } from '../machine/recordKind.ts';
-import { flag, id, idOrNull, moneyOrNull, text, textOrNull, usDate } from '../practice/fields.ts';
+import { flag, id, idOrNull, moneyOrNull, text, textOrNull, usDate } from '../records/fields.ts';
+import { type RowOf, recordKind } from '../records/recordKind.ts';
 
 export const insurancePriority = Type.Enum([1, 2, 3]);
 
@@ -22,14 +22,10 @@ const row = Type.Object({
   activeFlag: flag,
 });
 
-export type PatientInsurance = Static<typeof row>;
-
-export const patientInsurances: RecordKind<typeof row> = {
-  table: 'patient_insurances',
-  record: 'insurance',
-  id: 'insuranceId',
+export const patientInsurances = recordKind(
+  { table: 'patient_insurances', record: 'insurance', id: 'insuranceId' },
   row,
-  blank: {
+  {
     priority: 1,
     companyName: '',
     subscriberNumber: '',
@@ -37,9 +33,11 @@ export const patientInsurances: RecordKind<typeof row> = {
     guarantorIsPatient: 'Y',
     activeFlag: 'Y',
   },
-};
+);
 
-/** How the patient stands to the subscriber, in the codes that insurers use. */
+export type PatientInsurance = RowOf<typeof patientInsurances>;
+
+/** The patient's relationship to the subscriber, in the codes that insurers use. */
 export const subscriberRelationships = {
   '01': 'Self',
   '02': 'Spouse',
@@ -61,9 +59,9 @@ export async function listInsurances(sql: Query, patientId: string): Promise<Pat
     order by active_flag desc, priority, length(insurance_id), insurance_id`;
 }
 
-/** The patient's own row shows the first active insurance; it follows whatever happens to the records. */
-export async function showPrimaryInsurance(sql: Query, patientId: string, at: Date): Promise<void> {
-  const first = (await listInsurances(sql, patientId)).find((one) => one.activeFlag === 'Y');
+/** Copies the first active insurance to the patient's row. Call after every change of the patient's insurances. */
+export async function updatePrimaryInsurance(sql: Query, patientId: string, at: Date): Promise<void> {
+  const first = (await listInsurances(sql, patientId)).find((insurance) => insurance.activeFlag === 'Y');
   await sql`
     update patients set primary_insurance_name = ${first?.companyName ?? null},
       primary_subscriber_number = ${first?.subscriberNumber ?? null}, last_modified = ${at}

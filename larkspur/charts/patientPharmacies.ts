@@ -1,6 +1,6 @@
 import type { Query } from '../database/open.ts';
-import type { Change } from '../machine/history.ts';
-import type { Written } from '../machine/operation.ts';
+import type { WriteResult } from '../http/operation.ts';
+import type { RecordChange } from '../records/history.ts';
 
 export interface PatientPharmacy {
   pharmacyId: string;
@@ -17,17 +17,18 @@ export async function listPatientPharmacies(sql: Query, patientId: string): Prom
 }
 
 /**
- * Puts a pharmacy on a patient's list. One that is there already keeps its entry; there is one primary pharmacy, so a new
- * primary one takes the flag from the old.
+ * Adds a pharmacy to a patient's list, or returns its existing entry. There is one primary pharmacy: setting a new one
+ * clears the flag of the old one.
  */
 export async function addPatientPharmacy(
   sql: Query,
   patientId: string,
   pharmacyId: string,
   primary: boolean,
-): Promise<Written> {
-  await sql`select 1 from patients where patient_id = ${patientId} for update`; // one at a time: two must not both be primary
-  const before = await entries(sql, patientId);
+): Promise<WriteResult> {
+  // Serializes concurrent calls, so that there is never more than one primary pharmacy.
+  await sql`select 1 from patients where patient_id = ${patientId} for update`;
+  const before = await listEntries(sql, patientId);
   if (primary) {
     await sql`update patient_pharmacies set primary_flag = 'N' where patient_id = ${patientId} and pharmacy_id <> ${pharmacyId}`;
   }
@@ -35,11 +36,11 @@ export async function addPatientPharmacy(
     insert into patient_pharmacies (patient_id, pharmacy_id, primary_flag)
     values (${patientId}, ${pharmacyId}, ${primary ? 'Y' : 'N'})
     on conflict (patient_id, pharmacy_id) do update set primary_flag = 'Y' where ${primary}`;
-  const after = await entries(sql, patientId);
+  const after = await listEntries(sql, patientId);
   const added = after.find((entry) => entry.pharmacyId === pharmacyId);
   return {
     record_id: added?.patientPharmacyId ?? '',
-    changes: after.map((entry) => asChange(patientId, before, entry)),
+    changes: after.map((entry) => entryChange(patientId, before, entry)),
   };
 }
 
@@ -49,22 +50,22 @@ interface Entry {
   primaryFlag: 'Y' | 'N';
 }
 
-async function entries(sql: Query, patientId: string): Promise<Entry[]> {
+async function listEntries(sql: Query, patientId: string): Promise<Entry[]> {
   return sql<Entry[]>`
     select patient_pharmacy_id, pharmacy_id, primary_flag from patient_pharmacies where patient_id = ${patientId}`;
 }
 
-function asChange(patientId: string, before: Entry[], after: Entry): Change {
+function entryChange(patientId: string, before: Entry[], after: Entry): RecordChange {
   const old = before.find((entry) => entry.patientPharmacyId === after.patientPharmacyId);
   return {
     record: 'patient pharmacy',
     record_id: after.patientPharmacyId,
     patient_id: patientId,
-    ...(old ? { before: content(old) } : {}),
-    after: content(after),
+    ...(old ? { before: entryFields(old) } : {}),
+    after: entryFields(after),
   };
 }
 
-function content({ pharmacyId, primaryFlag }: Entry): object {
+function entryFields({ pharmacyId, primaryFlag }: Entry): object {
   return { pharmacyId, primaryFlag };
 }

@@ -1,18 +1,18 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import type { Fragment, Query } from '../database/open.ts';
-import type { RecordKind } from '../machine/recordKind.ts';
 import {
   address,
-  addressBlank,
+  emptyAddress,
   flag,
   id,
   idOrNull,
-  moment,
   sexCode,
   text,
   textOrNull,
+  timestamp,
   usDateOrNull,
-} from '../practice/fields.ts';
+} from '../records/fields.ts';
+import { type RowOf, recordKind } from '../records/recordKind.ts';
 
 const emergencyContact = Type.Object(
   { firstName: textOrNull, lastName: textOrNull, relation: textOrNull, phone: textOrNull },
@@ -51,28 +51,25 @@ const row = Type.Object({
   renderingProviderId: idOrNull,
   defaultFacilityId: idOrNull,
   emergencyContact: Type.Union([emergencyContact, Type.Null()]),
-  lastModified: moment,
+  lastModified: timestamp,
 });
 
-export type Patient = Static<typeof row>;
-
-export const patients: RecordKind<typeof row> = {
-  table: 'patients',
-  record: 'patient',
-  id: 'patientId',
+export const patients = recordKind(
+  { table: 'patients', record: 'patient', id: 'patientId', updated_column: 'lastModified' },
   row,
-  blank: {
+  {
     lastName: '',
     firstName: '',
     sexCode: 'U',
-    address: addressBlank,
+    address: emptyAddress,
     selfPayFlag: 'N',
     releaseOfInfoFlag: 'Y',
     rxConsentFlag: 'Y',
     responsiblePartyCode: '1',
   },
-  stamp: 'lastModified',
-};
+);
+
+export type Patient = RowOf<typeof patients>;
 
 export interface PatientFilters {
   mrn?: string;
@@ -82,7 +79,7 @@ export interface PatientFilters {
   phone?: string;
 }
 
-/** Names match from their beginning, whatever the case; a phone matches by its digits, at home or mobile. */
+/** Names match by prefix, ignoring case. A phone number matches the home or cell phone by its digits. */
 export function patientFilter(sql: Query, { mrn, lastName, firstName, birthDate, phone }: PatientFilters): Fragment {
   const digits = phone?.replace(/\D/g, '');
   return sql`
@@ -94,14 +91,14 @@ export function patientFilter(sql: Query, { mrn, lastName, firstName, birthDate,
     ${digits === undefined ? sql`` : sql`and ${digits} in (${onlyDigits(sql, 'home_phone')}, ${onlyDigits(sql, 'cell_phone')})`}`;
 }
 
-/** What the search box of the clinic screens takes: every word stands in the MRN or in a name. */
-export function patientSearch(sql: Query, words: string): Fragment {
-  return words
+/** Matches patients where every search term occurs in the MRN or the name. */
+export function patientSearch(sql: Query, search: string): Fragment {
+  return search
     .split(/[\s,]+/)
-    .filter((word) => word !== '')
+    .filter((term) => term !== '')
     .reduce(
-      (found, word) =>
-        sql`${found} and strpos(lower(concat_ws(' ', mrn, first_name, middle_name, last_name)), lower(${word})) > 0`,
+      (filter, term) =>
+        sql`${filter} and strpos(lower(concat_ws(' ', mrn, first_name, middle_name, last_name)), lower(${term})) > 0`,
       sql`true`,
     );
 }
@@ -111,15 +108,15 @@ export async function findMrn(sql: Query, patientId: string): Promise<string | u
   return patient?.mrn;
 }
 
-/** The MRN of somebody of the same name, birth date and sex, whatever the case, the accents and the spaces. */
-export async function findSamePerson(sql: Query, person: Person): Promise<string | undefined> {
-  const name = foldedName(person);
-  // Two requests for one person at the same moment: the second waits here, and then finds the first one's chart.
+/** The MRN of a patient with the same name, birth date and sex. Names ignore case, accents and spaces. */
+export async function findDuplicatePatient(sql: Query, person: Person): Promise<string | undefined> {
+  const name = normalizedName(person);
+  // Of two concurrent requests for one person, the second waits here and then finds the first one's chart.
   await sql`select pg_advisory_xact_lock(hashtextextended(${`patient ${name} ${person.birthDate} ${person.sexCode}`}, 0))`;
   const candidates = await sql<(Person & { mrn: string })[]>`
     select mrn, first_name, last_name, birth_date, sex_code from patients
     where birth_date = ${person.birthDate} and sex_code = ${person.sexCode} order by length(mrn), mrn`;
-  return candidates.find((candidate) => foldedName(candidate) === name)?.mrn;
+  return candidates.find((candidate) => normalizedName(candidate) === name)?.mrn;
 }
 
 interface Person {
@@ -129,13 +126,13 @@ interface Person {
   sexCode: string;
 }
 
-function foldedName({ firstName, lastName }: Person): string {
-  const fold = (name: string) =>
+function normalizedName({ firstName, lastName }: Person): string {
+  const normalize = (name: string) =>
     name
       .normalize('NFKD')
       .replace(/[\p{M}\s]/gu, '')
       .toLowerCase();
-  return `${fold(firstName)} ${fold(lastName)}`;
+  return `${normalize(firstName)} ${normalize(lastName)}`;
 }
 
 function onlyDigits(sql: Query, column: string): Fragment {

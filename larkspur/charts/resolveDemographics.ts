@@ -1,12 +1,17 @@
 import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
-import { type CodeList, codeFor } from '../practice/codes.ts';
-import { facilities } from '../practice/facilities.ts';
-import { getActive } from '../practice/getActive.ts';
-import { findProvider, providers } from '../practice/providers.ts';
-import { findReferring, findReferringByName, type NamedDoctor } from '../practice/referringProviders.ts';
+import { facilities } from '../practice/organizations.ts';
+import { type CodeList, resolveCode } from '../practice/practice.ts';
+import {
+  findProvider,
+  findReferringProvider,
+  findReferringProvidersByName,
+  type NamedProvider,
+  providers,
+} from '../practice/providers.ts';
+import { requireActive } from '../records/recordKind.ts';
 
-/** What a caller may say about a patient in words that Larkspur first looks up. Left out: unchanged; null: none. */
+/** Fields that refer to codes or other records. Omitted fields stay unchanged; null clears the field. */
 export interface Demographics {
   language?: string | null;
   race?: string | null;
@@ -22,74 +27,74 @@ export interface Demographics {
 }
 
 /**
- * The columns these words stand for. A doctor known by name alone is kept by name on a new chart; on one that exists,
- * where the name would replace a record, it is refused.
+ * Resolves the fields to columns. `unknownNames` says what happens to a provider's name that matches no provider, or
+ * several: a new chart stores the name as text; an update rejects it, because it would replace a link to a record.
  */
 export async function resolveDemographics(
   sql: Query,
-  given: Demographics,
-  unknownNames: 'keep' | 'refuse',
+  input: Demographics,
+  unknownNames: 'store' | 'reject',
 ): Promise<Record<string, string | null>> {
-  if (given.renderingProviderId) await getActive(sql, providers, given.renderingProviderId);
-  if (given.defaultFacilityId) await getActive(sql, facilities, given.defaultFacilityId);
-  const referring = await findDoctor(sql, 'referring', unknownNames, {
-    id: given.referringId,
-    firstName: given.referringFirstName,
-    lastName: given.referringLastName,
+  if (input.renderingProviderId) await requireActive(sql, providers, input.renderingProviderId);
+  if (input.defaultFacilityId) await requireActive(sql, facilities, input.defaultFacilityId);
+  const referring = await resolveProvider(sql, 'referring', unknownNames, {
+    id: input.referringId,
+    firstName: input.referringFirstName,
+    lastName: input.referringLastName,
   });
-  const pcp = await findDoctor(sql, 'pcp', unknownNames, {
-    id: given.pcpId,
-    firstName: given.pcpFirstName,
-    lastName: given.pcpLastName,
+  const pcp = await resolveProvider(sql, 'pcp', unknownNames, {
+    id: input.pcpId,
+    firstName: input.pcpFirstName,
+    lastName: input.pcpLastName,
   });
   return {
-    ...(await codeColumn(sql, 'language', given.language)),
-    ...(await codeColumn(sql, 'race', given.race)),
-    ...(await codeColumn(sql, 'ethnicity', given.ethnicity)),
+    ...(await codeColumn(sql, 'language', input.language)),
+    ...(await codeColumn(sql, 'race', input.race)),
+    ...(await codeColumn(sql, 'ethnicity', input.ethnicity)),
     ...referring,
     ...pcp,
-    ...(given.renderingProviderId === undefined ? {} : { renderingProviderId: given.renderingProviderId }),
-    ...(given.defaultFacilityId === undefined ? {} : { defaultFacilityId: given.defaultFacilityId }),
+    ...(input.renderingProviderId === undefined ? {} : { renderingProviderId: input.renderingProviderId }),
+    ...(input.defaultFacilityId === undefined ? {} : { defaultFacilityId: input.defaultFacilityId }),
   };
 }
 
-async function codeColumn(sql: Query, list: CodeList, given: string | null | undefined) {
-  if (given === undefined) return {};
-  return { [`${list}Code`]: given === null ? null : await codeFor(sql, list, given) };
+async function codeColumn(sql: Query, list: CodeList, value: string | null | undefined) {
+  if (value === undefined) return {};
+  return { [`${list}Code`]: value === null ? null : await resolveCode(sql, list, value) };
 }
 
-interface GivenDoctor {
+interface ProviderInput {
   id: string | null | undefined;
   firstName: string | null | undefined;
   lastName: string | null | undefined;
 }
 
-async function findDoctor(
+async function resolveProvider(
   sql: Query,
   role: 'referring' | 'pcp',
-  unknownNames: 'keep' | 'refuse',
-  given: GivenDoctor,
+  unknownNames: 'store' | 'reject',
+  input: ProviderInput,
 ): Promise<Record<string, string | null>> {
-  const columns = (doctor: NamedDoctor | null) => ({
-    [`${role}Id`]: doctor?.id ?? null,
-    [`${role}FirstName`]: doctor?.firstName ?? null,
-    [`${role}LastName`]: doctor?.lastName ?? null,
+  const columns = (provider: NamedProvider | null) => ({
+    [`${role}Id`]: provider?.id ?? null,
+    [`${role}FirstName`]: provider?.firstName ?? null,
+    [`${role}LastName`]: provider?.lastName ?? null,
   });
-  if (given.id) {
-    const doctor =
-      (await findReferring(sql, given.id)) ?? (role === 'pcp' ? await findProvider(sql, given.id) : undefined);
-    if (!doctor) throw new EmrError('NOT_FOUND', `No referring provider with id '${given.id}'.`);
-    return columns(doctor);
+  if (input.id) {
+    const provider =
+      (await findReferringProvider(sql, input.id)) ?? (role === 'pcp' ? await findProvider(sql, input.id) : undefined);
+    if (!provider) throw new EmrError('NOT_FOUND', `No referring provider with id '${input.id}'.`);
+    return columns(provider);
   }
-  if (given.firstName && given.lastName) {
-    const [only, ...more] = await findReferringByName(sql, given.firstName, given.lastName);
+  if (input.firstName && input.lastName) {
+    const [only, ...more] = await findReferringProvidersByName(sql, input.firstName, input.lastName);
     if (only && more.length === 0) return columns(only);
-    if (unknownNames === 'keep') return columns({ id: null, firstName: given.firstName, lastName: given.lastName });
-    const how = only ? 'Several referring providers are' : 'No referring provider is';
-    throw new EmrError('REFUSED', `${how} called '${given.firstName} ${given.lastName}'.`);
+    if (unknownNames === 'store') return columns({ id: null, firstName: input.firstName, lastName: input.lastName });
+    const matches = only ? 'Several referring providers are' : 'No referring provider is';
+    throw new EmrError('REFUSED', `${matches} called '${input.firstName} ${input.lastName}'.`);
   }
-  if (given.firstName || given.lastName) {
-    throw new EmrError('REFUSED', `${role}FirstName and ${role}LastName go together.`);
+  if (input.firstName || input.lastName) {
+    throw new EmrError('REFUSED', `${role}FirstName and ${role}LastName must be sent together.`);
   }
-  return given.id === null || given.firstName === null || given.lastName === null ? columns(null) : {};
+  return input.id === null || input.firstName === null || input.lastName === null ? columns(null) : {};
 }

@@ -2,35 +2,34 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { EmrError } from '../errors.ts';
-import { clearFault, clearFaults, listFaults } from '../machine/faults.ts';
-import { listLedger } from '../machine/ledger.ts';
-import { sameToken } from '../secrets.ts';
+import { clearFault, clearFaults, listFaults } from '../http/faults.ts';
+import { listLedger } from '../http/receipts.ts';
 import { resetPractice } from '../seed/resetPractice.ts';
-import { forgetAllDevices } from '../signin/devices.ts';
-import { clearTries, listLocked, lockName } from '../signin/lockouts.ts';
-import { endAllSessions } from '../signin/sessions.ts';
+import { isSameToken } from '../signin/credentials.ts';
+import { clearFailedAttempts, listLockouts, lockUserName } from '../signin/lockouts.ts';
+import { endAllSessions, forgetAllDevices } from '../signin/sessions.ts';
+import { createFault, faultBody } from './createFault.ts';
 import { serveRecordEdits } from './editRecords.ts';
-import { faultBody, setFault } from './setFault.ts';
 
-/** The tester's side door. Its own words are snake_case, as Chartwire's are; faults never strike here. */
+/** The control API for tests. Its fields are snake_case, like Chartwire's. Faults do not apply to it. */
 export function serveControl(app: FastifyInstance, context: Context): void {
   const { sql } = context;
 
   app.addHook('onRequest', async (request) => {
     const token = request.headers['control-token'];
-    if (typeof token === 'string' && sameToken(token, context.control_token)) return;
-    throw new EmrError('CONTROL_TOKEN', 'The header control-token is missing or wrong.');
+    if (typeof token === 'string' && isSameToken(token, context.control_token)) return;
+    throw new EmrError('CONTROL_TOKEN', 'The control-token header is missing or invalid.');
   });
 
-  // A command without a body is a command without options.
+  // The body is optional.
   app.addHook('preValidation', async (request) => {
     request.body ??= {};
   });
 
-  app.post<{ Body: Parameters<typeof setFault>[1] }>(
+  app.post<{ Body: Parameters<typeof createFault>[1] }>(
     '/control/faults',
     { schema: { body: faultBody } },
-    async ({ body }, reply) => reply.code(201).send({ fault_id: await setFault(sql, body) }),
+    async ({ body }, reply) => reply.code(201).send({ fault_id: await createFault(sql, body) }),
   );
 
   app.get('/control/faults', async () => ({
@@ -61,7 +60,7 @@ export function serveControl(app: FastifyInstance, context: Context): void {
   );
 
   app.get('/control/lockouts', async () => ({
-    lockouts: (await listLocked(sql, context.now())).map(({ userName, lockedUntil }) => ({
+    lockouts: (await listLockouts(sql, context.now())).map(({ userName, lockedUntil }) => ({
       user_name: userName,
       locked_until: lockedUntil,
     })),
@@ -71,11 +70,11 @@ export function serveControl(app: FastifyInstance, context: Context): void {
     '/control/lockouts',
     { schema: { body: lockBody } },
     async ({ body }, reply) =>
-      reply.code(201).send({ locked_until: await lockName(sql, body.user_name.toLowerCase(), context.now()) }),
+      reply.code(201).send({ locked_until: await lockUserName(sql, body.user_name.toLowerCase(), context.now()) }),
   );
 
   app.delete<{ Params: { userName: string } }>('/control/lockouts/:userName', async ({ params }) => {
-    await clearTries(sql, params.userName.toLowerCase());
+    await clearFailedAttempts(sql, params.userName.toLowerCase());
     return { unlocked: params.userName };
   });
 

@@ -1,35 +1,9 @@
 /**
- * The second laying: schedules, claims, orders, insurance, alerts, balances, documents and the practice's code lists.
- * Like encounters, these records name providers, staff and companies without foreign keys. `starts_at` has no zone: it is
- * what the clock on the practice's wall shows.
+ * Schedules, claims, orders, insurance, alerts, balances, documents and the practice's code lists. Like encounters, these
+ * records name providers, staff and companies without foreign keys. `starts_at` has no time zone: it is the time on the
+ * practice's clock.
  */
-export const chartTables = `
-  alter table control add column charts_seeded_on date, add column copies_of date;
-  alter table practice add column practice_id text not null default 'LARK01';
-
-  alter table patients
-    add column no_email_reason text,
-    add column self_pay_flag text not null default 'N' check (self_pay_flag in ('Y', 'N')),
-    add column release_of_info_flag text not null default 'Y' check (release_of_info_flag in ('Y', 'N')),
-    add column rx_consent_flag text not null default 'Y' check (rx_consent_flag in ('Y', 'N')),
-    add column responsible_party_code text not null default '1',
-    add column responsible_guarantor_id text,
-    add column referring_id text,
-    add column referring_first_name text,
-    add column referring_last_name text,
-    add column pcp_id text,
-    add column pcp_first_name text,
-    add column pcp_last_name text,
-    add column rendering_provider_id text,
-    add column default_facility_id text,
-    add column emergency_contact jsonb;
-  create index patients_by_birth_date on patients (birth_date);
-
-  alter table telephone_encounters
-    add column status_code text not null default 'OPN',
-    add column notes text,
-    add column attachment_flag text not null default 'N' check (attachment_flag in ('Y', 'N'));
-
+export const chart_tables = `
   create table settings (setting_id text primary key, value jsonb not null);
   create table codes (
     code_id text primary key,
@@ -138,7 +112,7 @@ export const chartTables = `
     created_at timestamptz not null default now(),
     last_modified timestamptz not null
   );
-  alter table claims set (toast_tuple_target = 8160); -- a claim fits a page; packing it is what would cost
+  alter table claims set (toast_tuple_target = 8160); -- a claim fits into a page, and compressing it is slow
   create index claims_by_patient on claims (patient_id);
   create index claims_by_change on claims (last_modified);
 

@@ -1,7 +1,16 @@
 import { type Static, Type } from 'typebox';
 import type { Query } from '../database/open.ts';
-import type { RecordKind } from '../machine/recordKind.ts';
-import { flag, id, text, textOrNull, usDate } from './fields.ts';
+import {
+  emptyShortAddress,
+  flag,
+  id,
+  shortAddress,
+  text,
+  textOrNull,
+  usDate,
+  usDateOrNull,
+} from '../records/fields.ts';
+import { recordKind } from '../records/recordKind.ts';
 
 export type WeeklyHours = Static<typeof weeklyHours>;
 
@@ -12,7 +21,7 @@ const shift = Type.Object({
   endTime: time,
   facilityId: id,
   effectiveFrom: usDate,
-  effectiveTo: Type.Union([usDate, Type.Null()]),
+  effectiveTo: usDateOrNull,
   description: textOrNull,
   recurrence: Type.Union([
     Type.Null(),
@@ -38,7 +47,7 @@ const dayName = Type.Enum(['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday
 
 const weeklyHours = Type.Array(Type.Object({ dayName, shifts: Type.Array(shift) }));
 
-const row = Type.Object({
+const providerRow = Type.Object({
   providerId: id,
   firstName: text,
   lastName: text,
@@ -50,27 +59,67 @@ const row = Type.Object({
   weeklyHours,
 });
 
-export const providers: RecordKind<typeof row> = {
-  table: 'providers',
-  record: 'provider',
-  id: 'providerId',
-  row,
-  blank: {
-    firstName: '',
-    lastName: '',
-    displayName: '',
-    timeZone: 'America/New_York',
-    activeFlag: 'Y',
-    weeklyHours: [],
-  },
-};
+/** The practice's own providers. */
+export const providers = recordKind({ table: 'providers', record: 'provider', id: 'providerId' }, providerRow, {
+  firstName: '',
+  lastName: '',
+  displayName: '',
+  timeZone: 'America/New_York',
+  activeFlag: 'Y',
+  weeklyHours: [],
+});
 
-export async function findProvider(
-  sql: Query,
-  providerId: string,
-): Promise<{ id: string; firstName: string; lastName: string } | undefined> {
-  const [provider] = await sql<{ id: string; firstName: string; lastName: string }[]>`
+const referringProviderRow = Type.Object({
+  referringId: id,
+  firstName: text,
+  lastName: text,
+  middleInitial: textOrNull,
+  speciality: textOrNull,
+  phone: textOrNull,
+  fax: textOrNull,
+  email: textOrNull,
+  npi: textOrNull,
+  address: shortAddress,
+  activeFlag: flag,
+});
+
+/** Providers outside the practice. */
+export const referringProviders = recordKind(
+  { table: 'referring_providers', record: 'referring provider', id: 'referringId' },
+  referringProviderRow,
+  { firstName: '', lastName: '', activeFlag: 'Y', address: emptyShortAddress },
+);
+
+/** A provider named in a chart. `id` is null if only the name is known. */
+export interface NamedProvider {
+  id: string | null;
+  firstName: string;
+  lastName: string;
+}
+
+export async function findProvider(sql: Query, providerId: string): Promise<NamedProvider | undefined> {
+  const [provider] = await sql<NamedProvider[]>`
     select provider_id as id, first_name, last_name from providers
     where provider_id = ${providerId} and active_flag = 'Y'`;
   return provider;
+}
+
+export async function findReferringProvider(sql: Query, referringId: string): Promise<NamedProvider | undefined> {
+  const [provider] = await sql<NamedProvider[]>`
+    select referring_id as id, first_name, last_name from referring_providers
+    where referring_id = ${referringId} and active_flag = 'Y'`;
+  return provider;
+}
+
+/** All active referring providers with this name, ignoring case. */
+export async function findReferringProvidersByName(
+  sql: Query,
+  firstName: string,
+  lastName: string,
+): Promise<NamedProvider[]> {
+  return sql<NamedProvider[]>`
+    select referring_id as id, first_name, last_name from referring_providers
+    where lower(first_name) = lower(${firstName.trim()}) and lower(last_name) = lower(${lastName.trim()})
+      and active_flag = 'Y'
+    order by length(referring_id), referring_id`;
 }

@@ -1,19 +1,15 @@
 import { Type } from 'typebox';
 import type { Query } from '../database/open.ts';
-import type { RecordKind } from '../machine/recordKind.ts';
-import { flag, id, text } from './fields.ts';
+import { flag, id, text } from '../records/fields.ts';
+import { recordKind } from '../records/recordKind.ts';
 
-const row = Type.Object({ staffId: id, displayName: text, role: text, activeFlag: flag });
+export const staff = recordKind(
+  { table: 'staff', record: 'staff member', id: 'staffId' },
+  Type.Object({ staffId: id, displayName: text, role: text, activeFlag: flag }),
+  { displayName: '', role: 'frontdesk', activeFlag: 'Y' },
+);
 
-export const staff: RecordKind<typeof row> = {
-  table: 'staff',
-  record: 'staff member',
-  id: 'staffId',
-  row,
-  blank: { displayName: '', role: 'frontdesk', activeFlag: 'Y' },
-};
-
-/** A staff member who may sign in. */
+/** A staff member who can sign in. */
 export interface Login {
   staffId: string;
   userName: string;

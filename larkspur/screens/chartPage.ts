@@ -1,22 +1,43 @@
+import type { FastifyInstance } from 'fastify';
+import { type Document, getDocument } from '../charts/documents.ts';
 import type { Medication } from '../charts/medications.ts';
 import type { PatientPharmacy } from '../charts/patientPharmacies.ts';
-import type { HistoryEntry } from '../machine/history.ts';
-import type { Chart } from './chart.ts';
+import type { Context } from '../context.ts';
+import type { HistoryEntry } from '../records/history.ts';
 import { billingSections, recordSections } from './chartSections.ts';
-import { type Html, html } from './html.ts';
+import { addressLine, factList, type Html, html, section, table } from './html.ts';
 import { type Frame, page } from './page.ts';
-import { addressLine, facts, section, table } from './parts.ts';
+import { type Chart, readChart } from './readChart.ts';
+import { frameFor, requireUser, sendPage } from './user.ts';
 
-export function chartPage(frame: Omit<Frame, 'title'>, chart: Chart): Html {
+export function serveChart(app: FastifyInstance, context: Context): void {
+  app.get<{ Params: { patientId: string } }>('/patients/:patientId', async (request, reply) => {
+    const user = await requireUser(context, request);
+    const chart = await readChart(context, request.params.patientId);
+    return sendPage(reply, chartPage(await frameFor(context, user), chart));
+  });
+
+  app.get<{ Params: { patientId: string; documentId: string } }>(
+    '/patients/:patientId/documents/:documentId',
+    async (request, reply) => {
+      await requireUser(context, request);
+      const document = await getDocument(context.sql, request.params.patientId, request.params.documentId);
+      return reply.headers(downloadHeaders(document)).send(document.content);
+    },
+  );
+}
+
+function chartPage(frame: Frame, chart: Chart): Html {
   const { patient } = chart;
   const edit = `/patients/${encodeURIComponent(patient.patientId)}/edit`;
   return page(
-    { ...frame, title: `${patient.lastName}, ${patient.firstName}` },
+    frame,
+    `${patient.lastName}, ${patient.firstName}`,
     html`<div class="chart-head">
 <div>
 <p class="crumb"><a href="/patients">Patients</a></p>
 <h1>${patient.lastName}, ${patient.firstName} ${patient.middleName}</h1>
-<p class="facts"><span>MRN ${patient.mrn}</span><span>Born ${patient.birthDate ?? 'unknown'}</span><span>Sex ${patient.sexCode}</span></p>
+<p class="facts"><span>MRN ${patient.mrn}</span><span>Birth date ${patient.birthDate ?? 'unknown'}</span><span>Sex ${patient.sexCode}</span></p>
 </div>
 <a class="button" href="${edit}">Edit contact details</a>
 </div>
@@ -24,58 +45,58 @@ ${demographics(chart)}
 ${billingSections(chart)}
 ${section('Medications', 'No medications.', medicationTable(chart.medications))}
 ${section('Pharmacies', 'No pharmacies.', pharmacyTable(chart.pharmacies))}
-${section('Telephone encounters', 'No telephone encounters.', encounterList(chart))}
+${section('Telephone encounters', 'No telephone encounters.', telephoneEncounterList(chart))}
 ${recordSections(chart)}
-${section('History', 'No changes yet.', historyTable(chart))}`,
+${section('History', 'No changes.', historyTable(chart))}`,
   );
 }
 
 function demographics({ patient, guarantors, name }: Chart): Html {
-  const payer = guarantors.find((one) => one.guarantorId === patient.responsibleGuarantorId);
+  const payer = guarantors.find(({ guarantorId }) => guarantorId === patient.responsibleGuarantorId);
   const contact = patient.emergencyContact;
-  const words = (...parts: (string | null | undefined)[]) => parts.filter(Boolean).join(' ');
+  const joined = (...parts: (string | null | undefined)[]) => parts.filter(Boolean).join(' ');
   return section('Demographics', '', [
-    facts([
-      ['Mobile', patient.cellPhone],
+    factList([
+      ['Mobile phone', patient.cellPhone],
       ['Home phone', patient.homePhone],
       ['Email', patient.email],
-      ['No email because', patient.noEmailReason],
+      ['Reason for no email', patient.noEmailReason],
       ['Address', addressLine(patient.address)],
       ['Insurance', patient.primaryInsuranceName],
       ['Subscriber number', patient.primarySubscriberNumber],
       ['Language', patient.languageName],
       ['Race', patient.raceName],
       ['Ethnicity', patient.ethnicityName],
-      ['Responsible party', payer ? words(payer.firstName, payer.lastName) : 'Self'],
+      ['Responsible party', payer ? joined(payer.firstName, payer.lastName) : 'Self'],
       ['Self pay', patient.selfPayFlag === 'Y' ? 'Yes' : 'No'],
       ['Release of information', patient.releaseOfInfoFlag === 'Y' ? 'Yes' : 'No'],
       ['Prescription history consent', patient.rxConsentFlag === 'Y' ? 'Yes' : 'No'],
-      ['Referring provider', words(patient.referringFirstName, patient.referringLastName)],
-      ['Primary care provider', words(patient.pcpFirstName, patient.pcpLastName)],
+      ['Referring provider', joined(patient.referringFirstName, patient.referringLastName)],
+      ['Primary care provider', joined(patient.pcpFirstName, patient.pcpLastName)],
       ['Rendering provider', patient.renderingProviderId && name('provider', patient.renderingProviderId)],
       ['Default location', patient.defaultFacilityId && name('facility', patient.defaultFacilityId)],
       [
         'Emergency contact',
         contact &&
-          words(contact.firstName, contact.lastName, contact.relation && `(${contact.relation})`, contact.phone),
+          joined(contact.firstName, contact.lastName, contact.relation && `(${contact.relation})`, contact.phone),
       ],
     ]),
   ]);
 }
 
 function medicationTable(medications: Medication[]): Html[] {
-  const row = (one: Medication) => [
-    one.name,
-    one.strength,
-    one.frequency,
-    one.startDate,
-    one.refills,
-    one.notes,
-    one.activeFlag === 'Y' ? 'Active' : html`<span class="muted">Stopped</span>`,
+  const row = (medication: Medication) => [
+    medication.name,
+    medication.strength,
+    medication.frequency,
+    medication.startDate,
+    medication.refills,
+    medication.notes,
+    medication.activeFlag === 'Y' ? 'Active' : html`<span class="muted">Stopped</span>`,
   ];
   return table(
     'Medications',
-    ['Name', 'Strength', 'Frequency', 'Since', 'Refills', 'Notes', 'Status'],
+    ['Name', 'Strength', 'Frequency', 'Start date', 'Refills', 'Notes', 'Status'],
     medications.map(row),
   );
 }
@@ -87,48 +108,62 @@ function pharmacyTable(pharmacies: PatientPharmacy[]): Html[] {
     phone,
     primaryFlag === 'Y' ? 'Primary' : '',
   ];
-  return table('Pharmacies', ['Name', 'Address', 'Phone', 'Use'], pharmacies.map(row));
+  return table('Pharmacies', ['Name', 'Address', 'Phone', 'Priority'], pharmacies.map(row));
 }
 
-function encounterList({ encounters, name, time }: Chart): Html[] {
-  return encounters.map(
-    (one) => html`<article class="encounter" id="encounter-${one.encounterId}">
-<h3>${one.reason ?? 'Telephone call'} <span class="muted">no. ${one.encounterId}</span>
-${one.priority === 'H' && html` <strong class="tag">High priority</strong>`}</h3>
-<p class="muted">${time(one.createdAt)}, taken by ${one.createdBy}</p>
-${one.message !== null && html`<blockquote>${one.message}</blockquote>`}
-${facts([
-  ['Caller', one.caller],
-  ['Provider', name('provider', one.providerId)],
-  ['Location', name('facility', one.facilityId)],
-  ['Assigned to', name('staff', one.assignedTo)],
-  ['Pharmacy', one.pharmacyId && name('pharmacy', one.pharmacyId)],
-  ['Template', one.templateName],
+function telephoneEncounterList({ telephoneEncounters, name, time }: Chart): Html[] {
+  return telephoneEncounters.map(
+    (encounter) => html`<article class="encounter" id="encounter-${encounter.encounterId}">
+<h3>${encounter.reason ?? 'Telephone encounter'} <span class="muted">#${encounter.encounterId}</span>
+${encounter.priority === 'H' && html` <strong class="tag">High priority</strong>`}</h3>
+<p class="muted">${time(encounter.createdAt)}, created by ${encounter.createdBy}</p>
+${encounter.message !== null && html`<blockquote>${encounter.message}</blockquote>`}
+${factList([
+  ['Caller', encounter.caller],
+  ['Provider', name('provider', encounter.providerId)],
+  ['Location', name('facility', encounter.facilityId)],
+  ['Assigned to', name('staff', encounter.assignedTo)],
+  ['Pharmacy', encounter.pharmacyId && name('pharmacy', encounter.pharmacyId)],
+  ['Template', encounter.templateName],
   [
     'Refills',
-    one.refills.map(
+    encounter.refills.map(
       (refill) =>
         html`<div>${refill.medicationName}${refill.pharmacyId && ` at ${name('pharmacy', refill.pharmacyId)}`}</div>`,
     ),
   ],
 ])}
 <h4>Action log</h4>
-${one.actions.length === 0 && html`<p class="muted">No actions yet.</p>`}
+${encounter.actions.length === 0 && html`<p class="muted">No actions.</p>`}
 <ol class="log">
-${one.actions.map((action) => html`<li><span class="muted">${time(action.at)}, ${action.by}</span><br>${action.text}</li>`)}
+${encounter.actions.map((action) => html`<li><span class="muted">${time(action.at)}, ${action.by}</span><br>${action.text}</li>`)}
 </ol>
 </article>`,
   );
 }
 
 function historyTable({ history, time }: Chart): Html[] {
-  const row = (one: HistoryEntry) => [
-    time(one.at),
-    one.by,
-    `${one.record} ${one.recordId}`,
-    one.field,
-    one.before,
-    one.after,
+  const row = (entry: HistoryEntry) => [
+    time(entry.at),
+    entry.by,
+    `${entry.record} ${entry.recordId}`,
+    entry.field,
+    entry.before,
+    entry.after,
   ];
-  return table('History', ['When', 'Who', 'Record', 'Field', 'Before', 'After'], history.map(row));
+  return table('History', ['Time', 'User', 'Record', 'Field', 'Before', 'After'], history.map(row));
+}
+
+/** Makes the browser save the file, whatever its name and content, and never run scripts in it. */
+function downloadHeaders({ fileName, contentType }: Document): Record<string, string> {
+  const ascii = fileName.replace(/[^A-Za-z0-9._ -]/g, '_');
+  const utf8 = encodeURIComponent(fileName.toWellFormed()).replace(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16)}`,
+  );
+  return {
+    'content-type': contentType,
+    'content-disposition': `attachment; filename="${ascii}"; filename*=UTF-8''${utf8}`,
+    'content-security-policy': "default-src 'none'; sandbox",
+  };
 }

@@ -1,10 +1,8 @@
 import { type Guarantor, relationships } from '../charts/guarantors.ts';
 import { type PatientInsurance, subscriberRelationships } from '../charts/patientInsurances.ts';
-import type { Chart } from './chart.ts';
-import { type Content, type Html, html } from './html.ts';
-import { addressLine, dollars, facts, section, table } from './parts.ts';
+import { addressLine, type Content, dollars, factList, type Html, html, nowrap, section, table } from './html.ts';
+import type { Chart } from './readChart.ts';
 
-/** The sections that came with the full charts, in the order the front desk needs them. */
 export function billingSections(chart: Chart): Html[] {
   const { insurances, guarantors, patient, time } = chart;
   const checks = patient.eligibilityChecks.map((check) => [
@@ -20,148 +18,151 @@ export function billingSections(chart: Chart): Html[] {
     section(
       'Eligibility checks',
       'No eligibility checks.',
-      table('Eligibility checks', ['Asked', 'Company', 'Answer', 'By'], checks),
+      table('Eligibility checks', ['Requested', 'Company', 'Result', 'Requested by'], checks),
     ),
   ];
 }
 
 export function recordSections(chart: Chart): Html[] {
-  const { patient, visits, orders, time, name } = chart;
-  const visitRows = visits.map((visit) => [
-    html`<span class="nowrap">${visit.date} ${visit.startTime}</span>`,
-    visit.visitType,
-    visit.statusCode,
-    name('provider', visit.providerId),
-    visit.facilityName,
-    visit.reason,
+  const { patient, encounters, orders, time, name } = chart;
+  const encounterRows = encounters.map((encounter) => [
+    nowrap(`${encounter.date} ${encounter.startTime}`),
+    encounter.visitType,
+    encounter.statusCode,
+    name('provider', encounter.providerId),
+    encounter.facilityName,
+    encounter.reason,
   ]);
-  const moved = patient.addressHistory.map((one) => [time(one.replacedAt), addressLine(one.address), one.replacedBy]);
+  const addressRows = patient.addressHistory.map(({ replacedAt, address, replacedBy }) => [
+    time(replacedAt),
+    addressLine(address),
+    replacedBy,
+  ]);
   return [
     section(
       'Appointments and encounters',
       'No appointments.',
-      table('Appointments and encounters', ['When', 'Type', 'Status', 'Provider', 'Location', 'Reason'], visitRows),
+      table('Appointments and encounters', ['Time', 'Type', 'Status', 'Provider', 'Location', 'Reason'], encounterRows),
     ),
     section('Orders', 'No orders.', orders.map(orderArticle(chart))),
     documentSection(chart),
     section(
-      'Earlier addresses',
-      'No earlier addresses.',
-      table('Earlier addresses', ['Until', 'Address', 'Changed by'], moved),
+      'Previous addresses',
+      'No previous addresses.',
+      table('Previous addresses', ['Until', 'Address', 'Changed by'], addressRows),
     ),
   ];
 }
 
-const checkStatuses = { REQ: 'Asked for', ACT: 'Active coverage', INA: 'Not covered' };
+const checkStatuses = { REQ: 'Requested', ACT: 'Active coverage', INA: 'Not covered' };
 
 function alertSection({ alerts, balances }: Chart): Html {
-  const rows = alerts.globalAlerts.map((one) => [
-    one.name,
-    one.alertType,
-    one.priority,
-    one.notes,
-    one.expiryDate ?? 'No end',
+  const rows = alerts.globalAlerts.map((alert) => [
+    alert.name,
+    alert.alertType,
+    alert.priority,
+    alert.notes,
+    alert.expiryDate ?? 'No expiry',
   ]);
   return section('Alerts and balances', '', [
-    facts([
+    factList([
       ['Patient balance', dollars(balances.patientBalance)],
       ['Account balance', dollars(balances.accountBalance)],
       ['Billing alert', alerts.billingAlert === 'Y' ? html`<strong class="tag">Billing alert</strong>` : 'None'],
       ['Billing notes', alerts.billingNotes],
     ]),
-    ...table('Alerts', ['Alert', 'Type', 'Priority', 'Notes', 'Until'], rows),
+    ...table('Alerts', ['Alert', 'Type', 'Priority', 'Notes', 'Expires'], rows),
   ]);
 }
 
 const insuranceColumns = [
   'Company',
-  'Order',
+  'Priority',
   'Payer ID',
-  'Subscriber',
+  'Subscriber number',
   'Group',
-  'Begins',
+  'Plan begins',
   'Copayment',
   'Relationship',
   'Status',
 ];
 
-function insuranceRow(one: PatientInsurance): Content[] {
+function insuranceRow(insurance: PatientInsurance): Content[] {
   return [
-    one.companyName,
-    ['', 'Primary', 'Secondary', 'Tertiary'][one.priority],
-    one.payerId,
-    html`<span class="nowrap">${one.subscriberNumber}</span>`,
-    one.groupNumber,
-    one.planBegins,
-    dollars(one.copayment),
-    named(subscriberRelationships, one.relationshipCode ?? '01'),
-    one.activeFlag === 'Y' ? 'Active' : html`<span class="muted">Ended</span>`,
+    insurance.companyName,
+    ['', 'Primary', 'Secondary', 'Tertiary'][insurance.priority],
+    insurance.payerId,
+    nowrap(insurance.subscriberNumber),
+    insurance.groupNumber,
+    insurance.planBegins,
+    dollars(insurance.copayment),
+    labelOf(subscriberRelationships, insurance.relationshipCode ?? '01'),
+    insurance.activeFlag === 'Y' ? 'Active' : html`<span class="muted">Inactive</span>`,
   ];
 }
 
-const guarantorColumns = ['Name', 'Relationship', 'Born', 'Sex', 'Phone', 'Address'];
+const guarantorColumns = ['Name', 'Relationship', 'Birth date', 'Sex', 'Phone', 'Address'];
 
-function guarantorRow(one: Guarantor): Content[] {
-  const who = `${one.lastName}, ${one.firstName}`;
+function guarantorRow(guarantor: Guarantor): Content[] {
   return [
-    who,
-    named(relationships, one.relationshipCode),
-    one.birthDate,
-    one.sexCode,
-    one.phone,
-    addressLine(one.address),
+    `${guarantor.lastName}, ${guarantor.firstName}`,
+    labelOf(relationships, guarantor.relationshipCode),
+    guarantor.birthDate,
+    guarantor.sexCode,
+    guarantor.phone,
+    addressLine(guarantor.address),
   ];
 }
 
-function named(names: Record<string, string>, code: string): string {
-  return names[code] ?? code;
+function labelOf(labels: Record<string, string>, code: string): string {
+  return labels[code] ?? code;
 }
 
 const orderArticle = (chart: Chart) => (order: Chart['orders'][number]) => {
   const { labResults } = order;
-  const results = labResults?.results.map((one) => [
-    one.test,
-    `${one.value} ${one.unit ?? ''}`,
-    one.range,
-    one.abnormalFlag === 'N'
+  const results = labResults?.results.map((result) => [
+    result.test,
+    `${result.value} ${result.unit ?? ''}`,
+    result.range,
+    result.abnormalFlag === 'N'
       ? 'Normal'
-      : html`<strong class="tag">${one.abnormalFlag === 'H' ? 'High' : 'Low'}</strong>`,
+      : html`<strong class="tag">${result.abnormalFlag === 'H' ? 'High' : 'Low'}</strong>`,
   ]);
   return html`<article class="encounter">
-<h3>${order.name} <span class="muted">no. ${order.orderId}</span>${order.priority === 'STAT' && html` <strong class="tag">STAT</strong>`}</h3>
-${facts([
+<h3>${order.name} <span class="muted">#${order.orderId}</span>${order.priority === 'STAT' && html` <strong class="tag">STAT</strong>`}</h3>
+${factList([
   ['Ordered', order.orderDate],
   ['Provider', chart.name('provider', order.providerId)],
   ['Assigned to', order.assignedTo?.name ?? null],
-  ['Results', labResults ? `${labResults.status}, ${labResults.resultedOn}, ${labResults.laboratory}` : 'Not back yet'],
+  ['Results', labResults ? `${labResults.status}, ${labResults.resultedOn}, ${labResults.laboratory}` : 'Pending'],
 ])}
-${results && table(`Results of order ${order.orderId}`, ['Test', 'Value', 'Range', 'Flag'], results)}
+${results && table(`Results for order ${order.orderId}`, ['Test', 'Value', 'Range', 'Flag'], results)}
 </article>`;
 };
 
 function documentSection({ patient, documents, folders, time, name }: Chart): Html {
-  const inFolder = folders
-    .map((path) => [path, documents.filter((one) => one.folderPath === path)] as const)
+  const filled = folders
+    .map((path) => [path, documents.filter(({ folderPath }) => folderPath === path)] as const)
     .filter(([, list]) => list.length > 0);
   return section(
     'Documents',
     'No documents.',
-    inFolder.map(
+    filled.map(
       ([path, list]) => html`<h3 class="folder">${path.replaceAll('/', ' / ')}</h3>
 ${table(
   `Documents in ${path}`,
-  ['File', 'Size', 'Filed', 'By', 'Assigned to', 'Template', 'Notes', 'State'],
-  list.map((one) => [
-    html`<a href="/patients/${encodeURIComponent(patient.patientId)}/documents/${encodeURIComponent(one.documentId)}">${one.fileName}</a>`,
-    `${Math.ceil(one.sizeBytes / 1024)} KB`,
-    time(one.createdAt),
-    one.createdBy,
-    one.assignedTo && name('staff', one.assignedTo),
-    one.templateName,
-    one.notes,
+  ['File', 'Size', 'Uploaded', 'Uploaded by', 'Assigned to', 'Template', 'Notes', 'Status'],
+  list.map((document) => [
+    html`<a href="/patients/${encodeURIComponent(patient.patientId)}/documents/${encodeURIComponent(document.documentId)}">${document.fileName}</a>`,
+    `${Math.ceil(document.sizeBytes / 1024)} KB`,
+    time(document.createdAt),
+    document.createdBy,
+    document.assignedTo && name('staff', document.assignedTo),
+    document.templateName,
+    document.notes,
     [
-      one.reviewedFlag === 'Y' ? 'Reviewed' : 'To review',
-      one.priority === 'H' && html` <strong class="tag">High priority</strong>`,
+      document.reviewedFlag === 'Y' ? 'Reviewed' : 'Not reviewed',
+      document.priority === 'H' && html` <strong class="tag">High priority</strong>`,
     ],
   ]),
 )}`,

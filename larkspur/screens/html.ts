@@ -1,4 +1,4 @@
-/** Markup that is safe to send: only `html` makes it, and whatever is put into it is escaped. */
+/** Escaped markup. Only the `html` tag creates it. */
 export interface Html {
   readonly [markup]: string;
 }
@@ -13,7 +13,78 @@ export function render(content: Content): string {
   if (content === null || content === undefined || content === false) return '';
   if (Array.isArray(content)) return content.map(render).join('');
   if (typeof content === 'object') return content[markup];
-  return String(content).replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+  return String(content).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 const markup = Symbol('markup');
+
+/** A card with a heading. Shows `emptyText` if there is no content. */
+export function section(title: string, emptyText: string, content: Html[]): Html {
+  return html`<section class="card"><h2>${title}</h2>${content.length > 0 ? content : html`<p class="muted">${emptyText}</p>`}</section>`;
+}
+
+/** A list of labeled values. Empty values are left out. */
+export function factList(pairs: [label: string, value: Content][]): Html {
+  const filled = pairs.filter(
+    ([, value]) => value !== null && value !== '' && !(Array.isArray(value) && value.length === 0),
+  );
+  return html`<dl class="facts-list">${filled.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/** A table whose first column is the row header. Without rows there is no table. */
+export function table(label: string, columns: string[], rows: Content[][]): Html[] {
+  if (rows.length === 0) return [];
+  return [
+    html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
+<thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
+<tbody>${rows.map(([first, ...rest]) => html`<tr><th scope="row">${first}</th>${rest.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody>
+</table></div>`,
+  ];
+}
+
+/** Links to the previous and next page, if the list has more than one page. */
+export function pagination(
+  path: string,
+  list: { total: number; page: number; pageSize: number },
+  search: Record<string, string>,
+): Content {
+  const last = Math.max(1, Math.ceil(list.total / list.pageSize));
+  const link = (number: number, label: string) =>
+    html`<a href="${path}?${new URLSearchParams({ ...search, page: String(number) }).toString()}">${label}</a>`;
+  return (
+    last > 1 &&
+    html`<nav class="pages" aria-label="Pages">
+${list.page > 1 && link(list.page - 1, 'Previous')}
+<span>Page ${list.page} of ${last}</span>
+${list.page < last && link(list.page + 1, 'Next')}
+</nav>`
+  );
+}
+
+/** Parses the `page` query parameter. Invalid values count as page 1. */
+export function pageNumber(value: unknown): number {
+  return Math.min(Math.max(1, Math.trunc(Number(value)) || 1), 100_000);
+}
+
+export function patientLink(patientId: string, name: Content): Html {
+  return html`<a href="/patients/${encodeURIComponent(patientId)}">${name}</a>`;
+}
+
+export function nowrap(content: Content): Html {
+  return html`<span class="nowrap">${content}</span>`;
+}
+
+export function addressLine(address: {
+  line1: string;
+  line2?: string | null;
+  city: string;
+  state: string;
+  zip: string;
+}): string {
+  const street = [address.line1, address.line2].filter(Boolean).join(', ');
+  return `${street}, ${address.city}, ${address.state} ${address.zip}`;
+}
+
+export function dollars(amount: string | null): Content {
+  return amount === null ? null : nowrap(amount.startsWith('-') ? `−$${amount.slice(1)}` : `$${amount}`);
+}

@@ -1,15 +1,15 @@
 import { type Content, type Html, html } from './html.ts';
 
+/** The parts of a page around its content. */
 export interface Frame {
-  title: string;
-  /** A page that needs the whole window. */
-  wide?: boolean;
   practice_name: string;
-  /** Who is signed in, and the token that their forms must carry. */
+  /** The signed-in user and their form token. */
   user?: { name: string; form_token: string } | undefined;
+  /** Uses the full window width. */
+  wide?: boolean;
 }
 
-export function page({ title, practice_name, user, wide }: Frame, content: Content): Html {
+export function page({ practice_name, user, wide }: Frame, title: string, content: Content): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -41,7 +41,7 @@ ${formToken(user.form_token)}
 <main id="content" tabindex="-1"${wide && html` class="wide"`}>
 ${content}
 </main>
-<footer>Reference EMR for testing. Every person, address and number on these screens is invented.</footer>
+<footer>Reference EMR for testing. All data is fictitious.</footer>
 </body>
 </html>`;
 }
@@ -50,6 +50,6 @@ export function formToken(token: string): Html {
   return html`<input type="hidden" name="formToken" value="${token}">`;
 }
 
-export function alert(text: string | undefined): Content {
+export function errorAlert(text: string | undefined): Content {
   return text !== undefined && html`<p class="alert" role="alert">${text}</p>`;
 }

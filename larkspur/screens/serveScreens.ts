@@ -2,43 +2,47 @@ import cookie from '@fastify/cookie';
 import formbody from '@fastify/formbody';
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
-import { answerTo, EmrError } from '../errors.ts';
+import { EmrError, toErrorResponse } from '../errors.ts';
+import { serveChart } from './chartPage.ts';
+import { serveClaims } from './claims.ts';
+import { serveContactDetails } from './contactDetails.ts';
 import { html } from './html.ts';
 import { page } from './page.ts';
-import { serveCharts } from './serveCharts.ts';
-import { serveClaims } from './serveClaims.ts';
-import { serveSchedule } from './serveSchedule.ts';
-import { serveSignIn } from './serveSignIn.ts';
+import { servePatientList } from './patientList.ts';
+import { serveSchedule } from './schedule.ts';
+import { serveSignIn } from './signIn.ts';
 import { logo, stylesheet } from './stylesheet.ts';
-import { frameFor, sendPage } from './visitor.ts';
+import { frameFor, sendPage } from './user.ts';
 
-/** The screens that the people of the clinic use: plain pages and forms, no script at all. */
+/** The clinic's screens: server-rendered pages and forms without scripts. */
 export async function serveScreens(app: FastifyInstance, context: Context): Promise<void> {
   await app.register(cookie);
   await app.register(formbody);
 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
-    // No other site may sign somebody in here; the forms behind the sign-in carry a token as well.
-    const from = request.headers['sec-fetch-site'] ?? 'same-origin';
-    if (request.method === 'POST' && from !== 'same-origin') {
-      throw new EmrError('BAD_REQUEST', 'This form came from another site.');
+    // Protects the sign-in form against cross-site requests. The other forms also have a token.
+    const site = request.headers['sec-fetch-site'] ?? 'same-origin';
+    if (request.method === 'POST' && site !== 'same-origin') {
+      throw new EmrError('BAD_REQUEST', 'Cross-site form submissions are not allowed.');
     }
   });
 
   app.setErrorHandler(async (error, _request, reply) => {
     if (error instanceof EmrError && error.code === 'SESSION_EXPIRED') return reply.redirect('/', 303);
-    const { status } = answerTo(error, (reason) => context.log(`larkspur: a screen failed: ${reason}`));
-    const title = status === 404 ? 'Not found' : status < 500 ? 'That did not work' : 'Larkspur could not answer';
-    const said = error instanceof EmrError ? error.message : 'Please try again.';
-    const content = html`<section class="card narrow"><h1>${title}</h1><p>${said}</p><p><a href="/">Back to the start</a></p></section>`;
-    return sendPage(reply, page({ ...(await frameFor(context)), title }, content), status);
+    const { status } = toErrorResponse(error, (name) => context.log(`larkspur: a screen failed: ${name}`));
+    const title = status === 404 ? 'Not found' : status < 500 ? 'Invalid request' : 'Server error';
+    const message = error instanceof EmrError ? error.message : 'Try again.';
+    const content = html`<section class="card narrow"><h1>${title}</h1><p>${message}</p><p><a href="/">Home</a></p></section>`;
+    return sendPage(reply, page(await frameFor(context), title, content), status);
   });
 
   app.get('/larkspur.css', async (_request, reply) => reply.type('text/css; charset=utf-8').send(stylesheet));
   app.get('/larkspur.svg', async (_request, reply) => reply.type('image/svg+xml').send(logo));
   serveSignIn(app, context);
-  serveCharts(app, context);
+  servePatientList(app, context);
+  serveChart(app, context);
+  serveContactDetails(app, context);
   serveSchedule(app, context);
   serveClaims(app, context);
 }

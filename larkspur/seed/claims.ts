@@ -1,14 +1,14 @@
-import { money, settle } from './claimMoney.ts';
+import { adjudicate, money } from './claimPayments.ts';
 import type { Company } from './companies.ts';
 import { daysFrom, usDay } from './days.ts';
+import type { SeededPatient } from './patients.ts';
 import type { Chance } from './random.ts';
 import { conditions } from './schedule.ts';
-import type { SeededPatient } from './seededPatients.ts';
 
 const CLAIMS = 3000;
 const DAYS_BACK = 540;
 
-interface Cover {
+interface Coverage {
   insuranceId: string;
   patientId: string;
   companyName: string;
@@ -21,40 +21,40 @@ interface Cover {
 
 export interface ClaimSources {
   patients: SeededPatient[];
-  insurances: Cover[];
+  insurances: Coverage[];
   companies: Company[];
   providers: { providerId: string; displayName: string; npi: string }[];
 }
 
-/** Eighteen months of billing, oldest first: the older a claim, the further its money has come. */
+/** Claims of the last 18 months, oldest first. Older claims are further along in their payment. */
 export function claimRows(chance: Chance, now: Date, sources: ClaimSources) {
-  const covers = new Map<string, Cover[]>();
-  for (const cover of sources.insurances.filter((one) => one.activeFlag === 'Y')) {
-    covers.set(cover.patientId, [...(covers.get(cover.patientId) ?? []), cover]);
+  const coverages = new Map<string, Coverage[]>();
+  for (const coverage of sources.insurances.filter((insurance) => insurance.activeFlag === 'Y')) {
+    coverages.set(coverage.patientId, [...(coverages.get(coverage.patientId) ?? []), coverage]);
   }
-  return Array.from({ length: CLAIMS }, (_, index) => claim(chance, now, index, sources, covers));
+  return Array.from({ length: CLAIMS }, (_, index) => claim(chance, now, index, sources, coverages));
 }
 
-function claim(chance: Chance, now: Date, index: number, sources: ClaimSources, covers: Map<string, Cover[]>) {
+function claim(chance: Chance, now: Date, index: number, sources: ClaimSources, coverages: Map<string, Coverage[]>) {
   const { patients, providers, companies } = sources;
   const age = DAYS_BACK - Math.floor((index * DAYS_BACK) / CLAIMS);
   const patient = patients[index % 60 === 0 ? 0 : chance.below(patients.length)] ?? (patients[0] as SeededPatient);
   const provider = providers[chance.below(providers.length)] ?? { providerId: '', displayName: '', npi: '' };
-  const own = covers.get(patient.patientId) ?? [];
+  const own = coverages.get(patient.patientId) ?? [];
   const claimId = String(200001 + index);
   const serviceDate = usDay(now, -age);
   const claimDate = usDay(now, Math.min(-age + 1 + chance.below(3), 0));
   const icdCodes = chance.sample(conditions, 1 + chance.below(3)).map(([code]) => code);
   const procedures = chance.sample(procedureCodes, 1 + chance.below(3));
   const charge = procedures.reduce((sum, [, , fee]) => sum + fee, 0);
-  const settled = settle(chance, { now, age, charge, claimId, payer: own[0]?.companyName });
+  const adjudicated = adjudicate(chance, { now, age, charge, claimId, payer: own[0]?.companyName });
   const createdAt = daysFrom(now, -age + 1);
   return {
     claimId,
     appointmentId: String(400001 + index),
     serviceDate,
     claimDate,
-    ...settled.columns,
+    ...adjudicated.columns,
     claimType: 'Professional',
     patientId: patient.patientId,
     mrn: patient.mrn,
@@ -63,7 +63,7 @@ function claim(chance: Chance, now: Date, index: number, sources: ClaimSources, 
     providerName: provider.displayName,
     icdCodes,
     billingNotes: chance.happens(0.1) ? 'Resubmitted with the corrected modifier.' : null,
-    insurances: own.map((cover) => claimInsurance(patient, cover, companies)),
+    insurances: own.map((coverage) => claimInsurance(patient, coverage, companies)),
     voidClaim: {
       voidToClaimId: null,
       voidFromClaimId: null,
@@ -72,17 +72,17 @@ function claim(chance: Chance, now: Date, index: number, sources: ClaimSources, 
     },
     submissionHistory: {
       createdBy: 'Finley Ledgerton',
-      entries: settled.submitted
+      entries: adjudicated.submitted
         ? [{ date: claimDate, method: 'Electronic', payer: own[0]?.companyName ?? 'Self pay', result: 'Accepted' }]
         : [],
       autoClaimData: {
         autoCreated: chance.happens(0.8) ? 'Y' : 'N',
-        batchNumber: settled.submitted ? `B${5000 + Math.floor(index / 40)}` : null,
+        batchNumber: adjudicated.submitted ? `B${5000 + Math.floor(index / 40)}` : null,
       },
     },
     activityLog: [
       { date: claimDate, action: 'Created', category: 'Claim', notes: null, userName: 'Finley Ledgerton' },
-      ...settled.log,
+      ...adjudicated.log,
     ],
     lineItems: procedures.map(([cptCode, description, fee], line) => ({
       lineItemId: `${claimId}-${line + 1}`,
@@ -103,28 +103,28 @@ function claim(chance: Chance, now: Date, index: number, sources: ClaimSources, 
       orderingNpi: chance.happens(0.2) ? provider.npi : null,
       referringNpi: chance.happens(0.2) ? '1888810003' : null,
     })),
-    payments: settled.payments,
+    payments: adjudicated.payments,
     createdAt,
-    lastModified: settled.last_day === undefined ? createdAt : daysFrom(now, settled.last_day),
+    lastModified: adjudicated.last_day === undefined ? createdAt : daysFrom(now, adjudicated.last_day),
   };
 }
 
-function claimInsurance(patient: SeededPatient, cover: Cover, companies: Company[]) {
-  const company = companies.find((one) => one.name === cover.companyName);
-  const medicaid = cover.companyName === 'Fixture Medicaid';
+function claimInsurance(patient: SeededPatient, coverage: Coverage, companies: Company[]) {
+  const company = companies.find(({ name }) => name === coverage.companyName);
+  const medicaid = coverage.companyName === 'Fixture Medicaid';
   return {
-    insuranceId: cover.insuranceId,
-    name: cover.companyName,
-    insuranceType: medicaid ? 'Medicaid' : cover.companyName === 'Demo Medicare' ? 'Medicare' : 'Commercial',
-    claimIndicator: cover.priority === 1 ? 'P' : 'S',
-    claimIndicatorDescription: cover.priority === 1 ? 'Primary' : 'Secondary',
-    sequenceNumber: String(cover.priority),
+    insuranceId: coverage.insuranceId,
+    name: coverage.companyName,
+    insuranceType: medicaid ? 'Medicaid' : coverage.companyName === 'Demo Medicare' ? 'Medicare' : 'Commercial',
+    claimIndicator: coverage.priority === 1 ? 'P' : 'S',
+    claimIndicatorDescription: coverage.priority === 1 ? 'Primary' : 'Secondary',
+    sequenceNumber: String(coverage.priority),
     subscriberName: `${patient.lastName}, ${patient.firstName}`,
-    subscriberNumber: cover.subscriberNumber,
+    subscriberNumber: coverage.subscriberNumber,
     subscriberBirthDate: patient.birthDate,
-    subscriberRelation: cover.relationshipCode ?? '01',
-    groupName: cover.groupNumber === null ? null : 'Example Employers',
-    groupNumber: cover.groupNumber,
+    subscriberRelation: coverage.relationshipCode ?? '01',
+    groupName: coverage.groupNumber === null ? null : 'Example Employers',
+    groupNumber: coverage.groupNumber,
     providerNumber: null,
     paymentSource: medicaid ? 'D' : 'F',
     assignBenefits: 'Y',
@@ -133,7 +133,7 @@ function claimInsurance(patient: SeededPatient, cover: Cover, companies: Company
     city: company?.address.city ?? '',
     state: company?.address.state ?? '',
     zip: company?.address.zip ?? '',
-    medicaidId: medicaid ? `MD${cover.subscriberNumber}` : null,
+    medicaidId: medicaid ? `MD${coverage.subscriberNumber}` : null,
   };
 }
 

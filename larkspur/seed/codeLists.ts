@@ -1,4 +1,3 @@
-/** What a practice settles once: codes, kinds of visit, and what becomes of one. */
 export function codeRows() {
   return lists.flatMap(([list, codes]) =>
     codes.map(([code, name]) => ({ codeId: `${list}-${code}`, list, code, name })),

@@ -2,7 +2,7 @@ import { daysFrom } from './days.ts';
 import { town } from './places.ts';
 import type { Chance } from './random.ts';
 
-/** Insurers: some share a name and differ by payer id, and three have no carrier id, so that no chart can be moved to them. */
+/** Insurers. Some share a name and differ by payer id. Three have no carrier id, so no insurance can be moved to them. */
 export function companyRows(now: Date) {
   return insurers.map(([name, payerId, active = true], index) => ({
     companyId: String(301 + index),

@@ -1,20 +1,20 @@
 import type { Company } from './companies.ts';
 import { daysFrom, usDay } from './days.ts';
+import type { SeededPatient } from './patients.ts';
 import type { Chance } from './random.ts';
-import type { SeededPatient } from './seededPatients.ts';
 
-/** Insurance as the patients' rows show it, second ones, old ones, and those who pay for somebody else. */
+/** The primary insurances named in the patients' rows, some secondary and inactive ones, guarantors and checks. */
 export function coverageRows(chance: Chance, now: Date, patients: SeededPatient[], companies: Company[]) {
   const insured = patients.filter((patient) => patient.primaryInsuranceName !== null);
-  const covers = insured.map((patient, index) => coverOf(chance, now, patient, index, companies));
-  const guarantors = covers
-    .flatMap((cover) => cover.guarantor ?? [])
+  const coverages = insured.map((patient, index) => coverageOf(chance, now, patient, index, companies));
+  const guarantors = coverages
+    .flatMap((coverage) => coverage.guarantor ?? [])
     .map((guarantor, index) => ({ guarantorId: String(80001 + index), ...guarantor }));
-  const payer = new Map(guarantors.map((one) => [one.patientId, one]));
-  const insurances = covers
-    .flatMap((cover) => cover.insurances)
+  const payers = new Map(guarantors.map((guarantor) => [guarantor.patientId, guarantor]));
+  const insurances = coverages
+    .flatMap((coverage) => coverage.insurances)
     .map((insurance, index) => {
-      const guarantor = insurance.relationshipCode === '01' ? undefined : payer.get(insurance.patientId);
+      const guarantor = insurance.relationshipCode === '01' ? undefined : payers.get(insurance.patientId);
       return {
         insuranceId: String(85001 + index),
         ...insurance,
@@ -26,16 +26,16 @@ export function coverageRows(chance: Chance, now: Date, patients: SeededPatient[
   return { guarantors, insurances, checks: checkRows(chance, now, insurances) };
 }
 
-function coverOf(chance: Chance, now: Date, patient: SeededPatient, index: number, companies: Company[]) {
+function coverageOf(chance: Chance, now: Date, patient: SeededPatient, index: number, companies: Company[]) {
   const child = now.getUTCFullYear() - Number(patient.birthDate.slice(6)) < 18;
   const dependent = index > 0 && (child || chance.happens(0.12));
-  const company = companies.find((one) => one.name === patient.primaryInsuranceName) ?? companies[0];
-  const policy = (one: Company | undefined, priority: number, subscriberNumber: string, activeFlag: string) => ({
+  const company = companies.find(({ name }) => name === patient.primaryInsuranceName) ?? companies[0];
+  const policy = (insurer: Company | undefined, priority: number, subscriberNumber: string, activeFlag: string) => ({
     patientId: patient.patientId,
     priority,
-    companyId: one?.companyId ?? null,
-    companyName: one?.name ?? '',
-    payerId: one?.payerId ?? null,
+    companyId: insurer?.companyId ?? null,
+    companyName: insurer?.name ?? '',
+    payerId: insurer?.payerId ?? null,
     subscriberNumber,
     groupNumber: chance.happens(0.7) ? `GRP${1000 + chance.below(9000)}` : null,
     planBegins: usDay(now, -chance.below(900) - 30),

@@ -1,6 +1,6 @@
 const DAY_MS = 24 * 60 * 60_000;
 
-/** The seed is dated from the day it is laid, so that nothing in it is ever stale. */
+/** MM/DD/YYYY. All dates of the seed are relative to the day it is created, so that they never look old. */
 export function usDay(now: Date, daysLater = 0): string {
   const [year, month, day] = daysFrom(now, daysLater).toISOString().slice(0, 10).split('-');
   return `${month}/${day}/${year}`;

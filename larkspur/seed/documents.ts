@@ -1,12 +1,12 @@
 import { daysFrom } from './days.ts';
+import type { SeededPatient } from './patients.ts';
 import type { Chance } from './random.ts';
-import type { SeededPatient } from './seededPatients.ts';
 
-/** A page or two in the folders of every other chart. */
+/** One document for every second patient, three for the first, with their folders. */
 export function documentRows(chance: Chance, now: Date, patients: SeededPatient[]) {
   const owners = patients.filter((_, index) => index % 2 === 0);
   const documents = owners.flatMap(({ patientId }, index) =>
-    chance.sample(papers, index === 0 ? 3 : 1).map(([folderPath, title]) => ({ patientId, folderPath, title })),
+    chance.sample(samples, index === 0 ? 3 : 1).map(([folderPath, title]) => ({ patientId, folderPath, title })),
   );
   const folders = new Set(
     documents.flatMap(({ patientId, folderPath }) => {
@@ -15,8 +15,8 @@ export function documentRows(chance: Chance, now: Date, patients: SeededPatient[
     }),
   );
   return {
-    folders: [...folders].map((one) => {
-      const [patientId, ...path] = one.split(' ');
+    folders: [...folders].map((folder) => {
+      const [patientId, ...path] = folder.split(' ');
       return { patientId, path: path.join(' ') };
     }),
     documents: documents.map(({ patientId, folderPath, title }, index) => {
@@ -41,14 +41,14 @@ export function documentRows(chance: Chance, now: Date, patients: SeededPatient[
   };
 }
 
-const papers: [folderPath: string, title: string][] = [
+const samples: [folderPath: string, title: string][] = [
   ['Correspondence', 'Referral letter'],
   ['Lab results/External', 'Outside laboratory report'],
   ['Insurance/Cards', 'Insurance card'],
   ['Consents', 'Treatment consent'],
 ];
 
-/** The smallest file that every reader shows: one page with one line. */
+/** A minimal valid PDF: one page with one line of text. */
 function onePagePdf(line: string): Buffer {
   const text = `BT /F1 18 Tf 72 720 Td (${line} - specimen) Tj ET`;
   const objects = [

@@ -5,8 +5,8 @@ import type { Chance } from './random.ts';
 type Entry = [name: string, strength: string, frequency: string, active?: boolean];
 
 /**
- * Lists as pharmacists know them. Some patients take two medications that share a word, and some one whose whole name
- * is a word of another's: a refill asked for by name must tell them apart.
+ * Some patients take two medications that share a word, and some take one whose whole name is a word of another's, to
+ * test refill requests by name.
  */
 export function medicationRows(chance: Chance, now: Date) {
   const lists = Array.from({ length: PATIENTS }, (_, index) => listOf(chance, index));

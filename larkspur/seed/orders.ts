@@ -1,10 +1,10 @@
 import { usDay } from './days.ts';
+import type { SeededPatient } from './patients.ts';
 import type { Chance } from './random.ts';
-import type { SeededPatient } from './seededPatients.ts';
 
 const ORDERS = 240;
 
-/** Orders of the last half year: those that are three weeks old have come back, most with results. */
+/** Lab and imaging orders of the last 180 days. Lab orders older than 21 days have results. */
 export function orderRows(chance: Chance, now: Date, patients: SeededPatient[]) {
   return Array.from({ length: ORDERS }, (_, index) => {
     const age = Math.floor(((ORDERS - index) * 180) / ORDERS);

@@ -1,10 +1,11 @@
+import type { Query } from '../database/open.ts';
 import { usDay } from './days.ts';
 import { town } from './places.ts';
 import type { Chance } from './random.ts';
 
 export const PATIENTS = 200;
 
-/** People who plainly do not exist: test surnames, example.org mail, 555-01xx numbers. */
+/** Clearly fictitious people: test surnames, example.org addresses, 555-01xx numbers. */
 export function patientRows(chance: Chance, now: Date) {
   return Array.from({ length: PATIENTS }, (_, index) => {
     const sexCode = chance.pick(['F', 'F', 'F', 'F', 'M', 'M', 'M', 'M', 'U']);
@@ -39,7 +40,40 @@ export function patientRows(chance: Chance, now: Date) {
   });
 }
 
-/** The patient of every example: grown up, insured, reachable. */
+/** Up to two pharmacies per patient. */
+export function patientPharmacyRows(chance: Chance) {
+  const open = Array.from({ length: 14 }, (_, index) => String(9001 + index));
+  return Array.from({ length: PATIENTS }, (_, index) => ({
+    patientId: String(10001 + index),
+    pharmacyIds: index === 0 ? ['9001'] : chance.sample(open, chance.below(3)),
+  }))
+    .flatMap(({ patientId, pharmacyIds }) =>
+      pharmacyIds.map((pharmacyId, position) => ({ patientId, pharmacyId, primaryFlag: position === 0 ? 'Y' : 'N' })),
+    )
+    .map((row, index) => ({ patientPharmacyId: String(40001 + index), ...row }));
+}
+
+/** The columns that the rest of the seed uses. */
+export interface SeededPatient {
+  patientId: string;
+  mrn: string;
+  firstName: string;
+  lastName: string;
+  birthDate: string;
+  sexCode: string;
+  address: { line1: string; line2: string | null; city: string; state: string; zip: string };
+  primaryInsuranceName: string | null;
+  primarySubscriberNumber: string | null;
+}
+
+export async function readSeededPatients(sql: Query): Promise<SeededPatient[]> {
+  return sql<SeededPatient[]>`
+    select patient_id, mrn, first_name, last_name, birth_date, sex_code, address, primary_insurance_name,
+      primary_subscriber_number
+    from patients where birth_date is not null order by length(patient_id), patient_id`;
+}
+
+/** The patient used in examples: an insured adult with an email address. */
 function firstPatient(now: Date) {
   return {
     firstName: 'Ada',

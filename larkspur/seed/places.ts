@@ -1,4 +1,4 @@
-/** Invented streets in an invented town; numbers of the 555-01xx range, which nobody has. */
+/** Fictitious addresses. Phone numbers are in the 555-01xx range, which is reserved for fiction. */
 export function facilityRows() {
   const names = ['Larkspur Main Street', 'Larkspur Riverside', 'Larkspur Hilltop'];
   const streets = ['100 Main Street', '22 Riverside Walk', '7 Hilltop Lane'];
@@ -16,7 +16,7 @@ export function pharmacyRows() {
   return pharmacyNames.map((name, index) => ({
     pharmacyId: String(9001 + index),
     name,
-    // The last one has closed: it is still in old charts and must not be offered for new ones.
+    // The last pharmacy has closed: charts may still refer to it, but new records may not.
     activeFlag: index === pharmacyNames.length - 1 ? 'N' : 'Y',
     address: { line1: `${3 + index * 14} Apothecary Road`, ...town },
     phone: `518-555-01${40 + index}`,

@@ -1,7 +1,7 @@
 import type { WeeklyHours } from '../practice/providers.ts';
 import { usDay } from './days.ts';
 
-/** Eight providers with the usual shapes of a week: mornings and afternoons, part time, and every other Saturday. */
+/** Eight providers: full time, part time, and one who works every other Saturday. */
 export function providerRows(now: Date) {
   return people.map(([firstName, lastName, speciality, days], index) => ({
     providerId: String(501 + index),

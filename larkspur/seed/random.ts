@@ -1,9 +1,9 @@
-/** Chance that is the same every time: the practice must not differ from one clone to the next. */
+/** A deterministic random generator, so that the seed is the same on every installation. */
 export interface Chance {
-  /** 0 to below `limit`. */
+  /** An integer from 0 to `limit` - 1. */
   below(limit: number): number;
   pick<T>(list: readonly [T, ...T[]]): T;
-  /** Several different ones. */
+  /** Picks `count` different elements. */
   sample<T>(list: readonly T[], count: number): T[];
   happens(probability: number): boolean;
 }
@@ -22,7 +22,7 @@ export function seededChance(seed: number): Chance {
   };
 }
 
-/** A public-domain generator of 32 bits: small, even enough for names and dates, and no use for secrets. */
+/** A public-domain 32-bit generator. Good enough for names and dates; not suitable for secrets. */
 function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {

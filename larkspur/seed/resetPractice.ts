@@ -1,30 +1,30 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Context } from '../context.ts';
-import { layPractice } from './layPractice.ts';
+import { seedPractice } from './seedPractice.ts';
 
-/** Back to the day the practice was laid: everything goes but the control token, and with it everyone's credentials stay. */
+/** Deletes all data and seeds the practice again. Keeps the control token, and so the credentials derived from it. */
 export async function resetPractice(context: Context): Promise<void> {
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await resetOnce(context);
     } catch (error) {
-      if (!isBusy(error) || tries === TRIES_MAX) throw error;
-      await wait(TRY_AGAIN_MS);
+      if (!isBusy(error) || attempt === ATTEMPTS_MAX) throw error;
+      await wait(RETRY_MS);
     }
   }
 }
 
-const TRIES_MAX = 500;
-const TRY_AGAIN_MS = 20;
+const ATTEMPTS_MAX = 500;
+const RETRY_MS = 20;
 
-/** Takes all tables at once or none: waiting for one while holding another would deadlock with requests under way. */
+/** Locks all tables or none: waiting for one table while holding another could deadlock with running requests. */
 async function resetOnce({ sql, now, control_token }: Context): Promise<void> {
   await sql.begin(async (tx) => {
     const tables = tx(TABLES);
     await tx`lock table ${tables} in access exclusive mode nowait`;
     await tx`truncate ${tables}`;
     await tx`update control set seeded_on = null, charts_seeded_on = null`;
-    await layPractice(tx, control_token, now());
+    await seedPractice(tx, control_token, now());
   });
 }
 

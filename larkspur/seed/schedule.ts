@@ -1,15 +1,15 @@
 import type { WeeklyHours } from '../practice/providers.ts';
 import { daysFrom, usDay } from './days.ts';
+import type { SeededPatient } from './patients.ts';
 import { providerRows } from './providers.ts';
 import type { Chance } from './random.ts';
-import type { SeededPatient } from './seededPatients.ts';
 
 const DAYS_EACH_WAY = 91;
 const DAY_NAMES = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 
 type Shift = WeeklyHours[number]['shifts'][number];
 
-/** Three months back and three ahead, inside the providers' own hours, nothing over anything else. */
+/** Appointments and blocks within the providers' hours, three months back and three ahead. Nothing overlaps. */
 export function scheduleRows(chance: Chance, now: Date, patients: SeededPatient[]) {
   const blocks: object[] = [];
   const visits: Visit[] = [];
@@ -19,7 +19,7 @@ export function scheduleRows(chance: Chance, now: Date, patients: SeededPatient[
     for (const { providerId, weeklyHours } of providers) {
       const away = chance.happens(0.02);
       const shifts = weeklyHours.find(({ dayName }) => dayName === weekday)?.shifts ?? [];
-      for (const shift of shifts.filter((one) => takesPlace(one, now, day))) {
+      for (const shift of shifts.filter((candidate) => takesPlace(candidate, now, day))) {
         const start = minuteOf(shift.startTime);
         const end = minuteOf(shift.endTime);
         const meeting = !away && shift.startTime === '13:00' && weekday === 'Wednesday';
@@ -58,7 +58,7 @@ function shiftVisits(
   const { shift, start, end, ...where } = place;
   const visits: Visit[] = [];
   for (let minute = start; minute < end; ) {
-    const [visitTypeCode, minutes] = chance.pick(kinds);
+    const [visitTypeCode, minutes] = chance.pick(visitLengths);
     if (chance.happens(0.3) && minute + minutes <= end) {
       visits.push({ ...where, facilityId: shift.facilityId, minute, minutes, visitTypeCode });
       minute += minutes;
@@ -67,7 +67,7 @@ function shiftVisits(
   return visits;
 }
 
-/** The example patient has been here and will be again; some rows lack what a hurried front desk leaves out. */
+/** Every 150th appointment is for the example patient. Optional fields are sometimes empty. */
 function appointment(chance: Chance, visit: Visit, index: number, patients: SeededPatient[]) {
   const past = visit.day < 0;
   const statusCode = past ? chance.pick(pastStatuses) : chance.pick(futureStatuses);
@@ -98,7 +98,7 @@ function appointment(chance: Chance, visit: Visit, index: number, patients: Seed
   };
 }
 
-/** A shift that comes round every n weeks is counted from its first day. */
+/** A recurring shift takes place every n weeks, counted from its start date. */
 function takesPlace({ recurrence }: Shift, now: Date, day: number): boolean {
   if (!recurrence) return true;
   const [month, date, year] = recurrence.startDate.split('/').map(Number);
@@ -114,13 +114,13 @@ function minuteOf(time: string): number {
 }
 
 function at(now: Date, day: number, minute: number): string {
-  const two = (number: number) => String(number).padStart(2, '0');
-  return `${usDay(now, day)} ${two(Math.floor(minute / 60))}:${two(minute % 60)}`;
+  const twoDigits = (number: number) => String(number).padStart(2, '0');
+  return `${usDay(now, day)} ${twoDigits(Math.floor(minute / 60))}:${twoDigits(minute % 60)}`;
 }
 
-type Kind = [visitTypeCode: string, minutes: number];
+type VisitLength = [visitTypeCode: string, minutes: number];
 
-const kinds: [Kind, ...Kind[]] = [
+const visitLengths: [VisitLength, ...VisitLength[]] = [
   ['OV', 20],
   ['OV', 20],
   ['FU', 20],

@@ -1,6 +1,5 @@
 import { Secret } from 'otpauth';
-import { deriveSecret } from '../secrets.ts';
-import { hashPassword } from '../signin/passwords.ts';
+import { deriveSecret, hashPassword } from '../signin/credentials.ts';
 
 export interface SeededStaff {
   username: string;
@@ -12,8 +11,8 @@ export interface SeededStaff {
 }
 
 /**
- * Who may sign in. Passwords and code secrets follow from the database's own control token: different on every
- * installation, the same after every restart and reset, and kept nowhere in clear.
+ * The staff who can sign in. Passwords and one-time code secrets are derived from the control token: they differ between
+ * installations, survive restarts and resets, and are not stored in plain text.
  */
 export function seededStaff(control_token: string): SeededStaff[] {
   return people.filter((person) => person.active).map((person) => withSecrets(person, control_token));

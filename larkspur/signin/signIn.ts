@@ -2,12 +2,9 @@ import type { Context } from '../context.ts';
 import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
 import { findLogin, type Login } from '../practice/staff.ts';
-import { addChallenge, findChallenge, meetChallenge } from './challenges.ts';
-import { knowsDevice, rememberDevice } from './devices.ts';
-import { clearTries, countWrongTry, lockTries } from './lockouts.ts';
-import { codeIsRight } from './oneTimeCode.ts';
-import { passwordIsRight } from './passwords.ts';
-import { startSession } from './sessions.ts';
+import { hashToken, isCorrectCode, isCorrectPassword, newToken } from './credentials.ts';
+import { beginAttempt, clearFailedAttempts, countFailedAttempt } from './lockouts.ts';
+import { isRememberedDevice, rememberDevice, startSession } from './sessions.ts';
 
 export interface SignedIn {
   session_token: string;
@@ -18,15 +15,18 @@ export interface SignedIn {
   role: string;
 }
 
-/** The first step. It forgives no wrong tries: only a whole sign-in does, or a password could be used to guess codes. */
+/**
+ * The first step: returns the id of a challenge for the one-time code. It does not clear failed attempts; otherwise
+ * someone who knows the password could guess codes without limit.
+ */
 export async function signInWithPassword(context: Context, userName: string, password: string): Promise<string> {
-  return countingTries(context, canonical(userName), 'BAD_CREDENTIALS', async (sql) => {
-    const login = await checkPassword(sql, canonical(userName), password);
+  return limitAttempts(context, normalize(userName), 'BAD_CREDENTIALS', async (sql) => {
+    const login = await checkPassword(sql, normalize(userName), password);
     return login && addChallenge(sql, login, context.now());
   });
 }
 
-/** The second step. A wrong code leaves the challenge open for the next try. */
+/** The second step. After a wrong code, the challenge remains valid for another attempt. */
 export async function signInWithCode(
   context: Context,
   { challengeId, code, remember }: { challengeId: string; code: string; remember: boolean },
@@ -34,55 +34,95 @@ export async function signInWithCode(
   const now = context.now();
   const challenge = await findChallenge(context.sql, challengeId, now);
   if (!challenge) throw challengeExpired();
-  return countingTries(context, challenge.userName, 'BAD_CODE', async (sql) => {
+  return limitAttempts(context, challenge.userName, 'BAD_CODE', async (sql) => {
     const login = await findLogin(sql, challenge.userName);
-    if (!login || !codeIsRight(login.totpSecret, code, now)) return undefined;
-    if (!(await meetChallenge(sql, challengeId))) throw challengeExpired();
-    return welcome(sql, login, now, remember ? await rememberDevice(sql, login.staffId, now) : null);
+    if (!login || !isCorrectCode(login.totpSecret, code, now)) return undefined;
+    if (!(await deleteChallenge(sql, challengeId))) throw challengeExpired();
+    return completeSignIn(sql, login, now, remember ? await rememberDevice(sql, login.staffId, now) : null);
   });
 }
 
-/** Both steps at once, on a device that a person has let Larkspur remember. */
+/** Signs in without a one-time code on a remembered device. */
 export async function signInWithDevice(
   context: Context,
   { userName, password, deviceToken }: { userName: string; password: string; deviceToken: string },
 ): Promise<SignedIn> {
-  return countingTries(context, canonical(userName), 'BAD_CREDENTIALS', async (sql) => {
-    const login = await checkPassword(sql, canonical(userName), password);
+  return limitAttempts(context, normalize(userName), 'BAD_CREDENTIALS', async (sql) => {
+    const login = await checkPassword(sql, normalize(userName), password);
     if (!login) return undefined;
-    if (!(await knowsDevice(sql, login.staffId, deviceToken))) {
-      throw new EmrError('DEVICE_UNKNOWN', 'This device is not remembered: sign in with a one-time code.');
+    if (!(await isRememberedDevice(sql, login.staffId, deviceToken))) {
+      throw new EmrError('DEVICE_UNKNOWN', 'This device is not remembered. Sign in with a one-time code.');
     }
-    return welcome(sql, login, context.now(), deviceToken);
+    return completeSignIn(sql, login, context.now(), deviceToken);
   });
 }
 
-/** Runs one try at a name while all others at that name wait; `undefined` is a wrong try and is counted. */
-async function countingTries<T>(
+/** Runs one sign-in attempt. If `attempt` returns undefined, the attempt failed and is counted. */
+async function limitAttempts<T>(
   { sql, now }: Context,
   userName: string,
-  wrong: 'BAD_CREDENTIALS' | 'BAD_CODE',
+  errorCode: 'BAD_CREDENTIALS' | 'BAD_CODE',
   attempt: (sql: Query) => Promise<T | undefined>,
 ): Promise<T> {
-  // The count must be kept although the try fails, so the transaction returns what the caller is then told.
+  // The transaction returns its outcome instead of throwing, because the count of failed attempts must be committed.
   const outcome = await sql.begin(async (tx) => {
-    const lockedUntil = await lockTries(tx, userName, now());
+    const lockedUntil = await beginAttempt(tx, userName, now());
     if (lockedUntil) return { lockedUntil };
     const result = await attempt(tx);
-    return result === undefined ? { lockedUntil: await countWrongTry(tx, userName, now()) } : { result };
+    return result === undefined ? { lockedUntil: await countFailedAttempt(tx, userName, now()) } : { result };
   });
   if ('result' in outcome && outcome.result !== undefined) return outcome.result;
-  if (outcome.lockedUntil) throw locked(outcome.lockedUntil);
-  throw new EmrError(wrong, wrong === 'BAD_CODE' ? 'The code is not right.' : 'User name or password is not right.');
+  if (outcome.lockedUntil) {
+    const lockedUntil = outcome.lockedUntil.toISOString();
+    throw new EmrError('LOCKED', 'Too many failed attempts. This account is temporarily locked.', { lockedUntil });
+  }
+  throw new EmrError(errorCode, errorCode === 'BAD_CODE' ? 'Incorrect code.' : 'Incorrect user name or password.');
+}
+
+function normalize(userName: string): string {
+  return userName.trim().toLowerCase();
 }
 
 async function checkPassword(sql: Query, userName: string, password: string): Promise<Login | undefined> {
   const login = await findLogin(sql, userName);
-  return (await passwordIsRight(password, login?.passwordHash)) ? login : undefined;
+  return (await isCorrectPassword(password, login?.passwordHash)) ? login : undefined;
 }
 
-async function welcome(sql: Query, login: Login, now: Date, deviceToken: string | null): Promise<SignedIn> {
-  await clearTries(sql, login.userName);
+const CHALLENGE_LIFETIME_MS = 5 * 60_000;
+
+/** After a correct password, a challenge waits for the one-time code. */
+interface Challenge {
+  staffId: string;
+  userName: string;
+}
+
+async function addChallenge(sql: Query, { staffId, userName }: Challenge, now: Date): Promise<string> {
+  const challengeId = newToken();
+  const expiresAt = new Date(now.getTime() + CHALLENGE_LIFETIME_MS);
+  await sql`delete from challenges where expires_at < ${now}`;
+  await sql`insert into challenges ${sql.values({ challengeHash: hashToken(challengeId), staffId, userName, expiresAt })}`;
+  return challengeId;
+}
+
+async function findChallenge(sql: Query, challengeId: string, now: Date): Promise<Challenge | undefined> {
+  const [challenge] = await sql<Challenge[]>`
+    select staff_id, user_name from challenges
+    where challenge_hash = ${hashToken(challengeId)} and expires_at > ${now}`;
+  return challenge;
+}
+
+/** Returns false if a concurrent request used the challenge first: each challenge gives one session. */
+async function deleteChallenge(sql: Query, challengeId: string): Promise<boolean> {
+  const deleted = await sql`delete from challenges where challenge_hash = ${hashToken(challengeId)} returning 1`;
+  return deleted.length > 0;
+}
+
+function challengeExpired(): EmrError {
+  return new EmrError('CHALLENGE_EXPIRED', 'This sign-in has expired. Start again with user name and password.');
+}
+
+async function completeSignIn(sql: Query, login: Login, now: Date, deviceToken: string | null): Promise<SignedIn> {
+  await clearFailedAttempts(sql, login.userName);
   const session = await startSession(sql, login.staffId, now);
   return {
     session_token: session.token,
@@ -92,18 +132,4 @@ async function welcome(sql: Query, login: Login, now: Date, deviceToken: string 
     staff_name: login.displayName,
     role: login.role,
   };
-}
-
-function canonical(userName: string): string {
-  return userName.trim().toLowerCase();
-}
-
-function challengeExpired(): EmrError {
-  return new EmrError('CHALLENGE_EXPIRED', 'This sign-in has run out: start again with user name and password.');
-}
-
-function locked(until: Date): EmrError {
-  return new EmrError('LOCKED', 'Too many wrong tries: this user is locked for a while.', {
-    lockedUntil: until.toISOString(),
-  });
 }

@@ -1,7 +1,6 @@
 import type { Connector } from '../../src/connectors/connector.ts';
 import { connectors } from '../../src/connectors/index.ts';
-import { restricted_on_active } from '../../src/writes/patchPatient.ts';
-import type { Write } from '../../src/writes/write.ts';
+import { restricted_on_active } from '../../src/writes/patients/patchPatient.ts';
 import { writes } from '../../src/writes/writes.ts';
 import { code, page, table } from './markdown.ts';
 
@@ -13,15 +12,15 @@ export function emrsPage(): string {
   const needs = writes.map(({ type, needs }) => [
     code(type),
     needs.map(code).join(', '),
-    ...perEmr((emr) => needs.every((name) => emr.offers.includes(name))),
+    ...perEmr((emr) => needs.every((name) => emr.capabilities.includes(name))),
   ]);
   const restricted = restrictedFields().map(([request, field]) => [
     request,
     code(field),
     ...perEmr((emr) => emr.restricted_fields),
   ]);
-  const operations = [...new Set(emrs.flatMap((each) => each.offers))].sort();
-  const offers = operations.map((name) => [code(name), ...perEmr((emr) => emr.offers.includes(name))]);
+  const operations = [...new Set(emrs.flatMap((each) => each.capabilities))].sort();
+  const offers = operations.map((name) => [code(name), ...perEmr((emr) => emr.capabilities.includes(name))]);
   const facts = emrs.map((emr) => [emr.display_name, code(emr.name), signInOf(emr), String(emr.limits.parallel_max)]);
   return page('EMRs', [
     'What each supported EMR can do. A request that needs something the EMR lacks is rejected immediately (`restricted_operation`, `operation_not_offered`, `restricted_field`). `GET /link/emrs` returns the same information.',
@@ -49,13 +48,13 @@ function signInOf({ sign_in_ways, credential_fields }: Connector): string {
 
 /** The fields that each write reports as restricted when every field of its body is sent. */
 function restrictedFields(): [request: string, field: string][] {
-  const of_writes = (writes as unknown as readonly Partial<Write>[]).flatMap(({ type, body, restrictedFields }) => {
+  const of_writes = writes.flatMap(({ type, body, restrictedFields }) => {
     if (!body || !restrictedFields) return [];
     const sent = Object.entries(body.properties).map(([name, schema]) => {
       const { examples, enum: values } = schema as { examples?: unknown[]; enum?: unknown[] };
       return [name, examples?.[0] ?? values?.at(-1) ?? ''];
     });
-    return restrictedFields(Object.fromEntries(sent)).map((field): [string, string] => [code(type ?? ''), field]);
+    return restrictedFields(Object.fromEntries(sent)).map((field): [string, string] => [code(type), field]);
   });
   const on_active = restricted_on_active.map((field): [string, string] => [`${code('patient.update')}, active`, field]);
   return [...of_writes, ...on_active];

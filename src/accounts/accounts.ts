@@ -70,7 +70,7 @@ export const bindings = {
 
 /** A client's accounts that must be linked again, and why. */
 export function listLoginRequired(db: Database, client_id: string): Promise<Attention['accounts']> {
-  return db.read<Attention['accounts'][number]>(
+  return db.search<Attention['accounts'][number]>(
     client_id,
     (sql) => sql`SELECT accounts.id, user_id, org_id, status_reason AS reason
       FROM accounts JOIN organizations ON organizations.id = organization_id

@@ -9,7 +9,7 @@ const syncs_looked_at = 10;
 
 /** A client's organizations with their accounts and the last sync of each record kind, for the dashboard. */
 export async function describeOrganizations(ctx: Context, client_id: string): Promise<OrganizationRow[]> {
-  const rows = await ctx.db.read<StoredRow>(
+  const rows = await ctx.db.search<StoredRow>(
     client_id,
     (sql) => sql`
       SELECT replace(organization.id::text, '-', '') AS id, org_id, connector AS emr, emr_address, timezone,
@@ -34,7 +34,7 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
            FROM accounts AS account WHERE account.organization_id = organization.id) AS accounts
         FROM organizations AS organization ORDER BY organization.created_at, organization.id`,
   );
-  const known = [...new Set([...ctx.connectors.values()].flatMap((connector) => connector.offers))];
+  const known = [...new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities))];
   return rows.map((row) => ({
     ...row,
     emr_name: connectorOf(ctx, row.emr).display_name,

@@ -36,6 +36,6 @@ export async function expireAccount(ctx: Context, job: Job, reason: string): Pro
     return true;
   });
   ctx.lookups.clear();
-  ctx.bell.ring('chartwire_deliveries');
+  ctx.notifications.notify('chartwire_deliveries');
   return needed;
 }

@@ -36,7 +36,7 @@ export async function linkAccount(
   const credentials = await seal(bindings.credentials(account_id), JSON.stringify(link.credentials));
   const grant = await seal(bindings.grant(account_id), JSON.stringify(link.signed_in.grant));
   const { user } = link.signed_in;
-  const offers = link.signed_in.offers ? [...link.signed_in.offers] : null;
+  const offers = link.signed_in.capabilities ? [...link.signed_in.capabilities] : null;
   const token = newToken('access_token');
   const token_sealed = await seal(bindings.token(account_id), token);
   if (known) {

@@ -5,7 +5,7 @@ import { connectorOf } from './openAccount.ts';
 
 /** The operations available for an account: those of its connector, minus those its server lacks. */
 export function offersOf(ctx: Context, account: Pick<Account, 'connector' | 'offers'>): readonly OperationName[] {
-  const { offers } = connectorOf(ctx, account.connector);
+  const { capabilities } = connectorOf(ctx, account.connector);
   const found = account.offers;
-  return found === null ? offers : offers.filter((name) => found.includes(name));
+  return found === null ? capabilities : capabilities.filter((name) => found.includes(name));
 }

@@ -43,24 +43,24 @@ export async function openAccount(
   const { account } = opened;
   const connector = connectorOf(ctx, account.connector);
   let stored_grant = account.grant_sealed;
-  const door = { address: account.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys };
+  const endpoint = { address: account.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys };
   const access = {
     // Both were sealed by linkAccount from values of these types.
     credentials: JSON.parse(opened.credentials),
     grant: JSON.parse(opened.grant),
     timezone: account.timezone,
-    keepGrant: async (grant: Grant) => {
+    saveGrant: async (grant: Grant) => {
       stored_grant = await storeGrant(ctx, account, stored_grant, grant);
     },
   };
   return {
     account,
     connector,
-    operations: connector.open(door, access),
+    operations: connector.open(endpoint, access),
     lookAgain: async () => {
-      const found = await connector.discover?.(door, access);
+      const found = await connector.refreshCapabilities?.(endpoint, access);
       if (!found) return;
-      stored_grant = await storeGrant(ctx, account, stored_grant, found.grant, found.offers);
+      stored_grant = await storeGrant(ctx, account, stored_grant, found.grant, found.capabilities);
       ctx.lookups.clear();
     },
   };

@@ -3,39 +3,47 @@ import type { OperationName } from '../connectors/connector.ts';
 import { patientsOf } from '../events.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../http/endpoint.ts';
 import { acceptOnce } from '../http/idempotency.ts';
+import type { Group } from '../model/groups.ts';
 import { requestWrite } from '../writes/requestWrite.ts';
 import type { Write } from '../writes/write.ts';
 
-type Particulars = Pick<
+type WriteEndpointOptions = { group: Group } & Pick<
   EndpointOptions<'account', TObject, undefined, undefined>,
   'id' | 'method' | 'path' | 'summary' | 'description' | 'response' | 'errors' | 'events' | 'found_in'
 >;
 
-/** The endpoint of a write: accepted at once, carried out later. */
-export function writeEndpoint<Body extends TObject, Needs extends OperationName>(
-  write: Write<Body, Needs>,
-  { example, ...particulars }: Particulars & { example?: { body: Partial<Static<Body>> } },
+/** The endpoint of a write: it accepts the request, which a worker executes later. */
+export function writeEndpoint<Body extends TObject, Lookups, Needs extends OperationName>(
+  write: Write<Body, Lookups, Needs>,
+  options: WriteEndpointOptions,
 ): Endpoint {
-  const in_path = (write.path ?? []) as string[];
+  const schema: TObject = write.body;
+  const path_fields: readonly string[] = write.path ?? [];
+  const sample = Object.entries(write.sample);
   return endpoint({
-    ...particulars,
+    ...options,
+    surface: 'api',
     auth: 'account',
-    body: Type.Omit(write.body as TObject, in_path) as TObject,
-    ...(in_path.length > 0 ? { params: Type.Pick(write.body as TObject, in_path) as TObject } : {}),
-    // What is answered is said by the write itself, so the reference shows those very words.
-    example: { ...example, answer: write.accepted({ id: '01a1c5f0a4e87b21b3d94c6f7a8e9012', job_id: 1042 }) },
-    ...(write.upload ? { file_field: write.upload.field } : {}),
+    body: Type.Omit(schema, [...path_fields]) as TObject,
+    ...(path_fields.length > 0 ? { params: Type.Pick(schema, [...path_fields]) as TObject } : {}),
+    example: {
+      body: Object.fromEntries(sample.filter(([name]) => !path_fields.includes(name))),
+      params: Object.fromEntries(sample.filter(([name]) => path_fields.includes(name))),
+      response: write.acceptedResponse({ id: '01a1c5f0a4e87b21b3d94c6f7a8e9012', job_id: 1042 }),
+    },
+    ...(write.file_field === undefined ? {} : { file_field: write.file_field }),
     handle: ({ ctx, account, body, params, file, idempotency, auditPatients, auditSubject, auditStatement }) => {
-      const asked: Record<string, unknown> = { ...params, ...body };
-      auditPatients(patientsOf(asked));
+      // Path and body were validated by the two parts of the write's own schema.
+      const request = { ...params, ...body } as Static<Body>;
+      auditPatients(patientsOf(request));
       return acceptOnce(
         ctx,
         account.client_id,
         idempotency,
-        () => requestWrite(ctx, account, write, asked as never, idempotency, file, auditStatement),
+        () => requestWrite(ctx, { account, write, body: request, file, idempotency, audit: auditStatement }),
         (accepted) => {
           auditSubject({ subject: accepted.id, job_id: accepted.job_id });
-          return write.accepted(accepted);
+          return write.acceptedResponse(accepted);
         },
       );
     },

@@ -1,4 +1,4 @@
-import type { Fragment, Sql, Tx } from '../db/database.ts';
+import type { Fragment, Query, Row, Statement, Tx } from '../db/database.ts';
 import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
 import type { AuditRow } from './stamp.ts';
 
@@ -8,7 +8,11 @@ export type SealedRow = AuditRow & { position: number; chain: Buffer };
 export type Link = { id: string; position: number; chain: Buffer };
 
 /** Inserts records with a statement whose text does not depend on their number. */
-export function insertRecords(sql: Sql | Tx, rows: readonly AuditRow[], condition: Fragment = sql`true`): Fragment {
+export function insertRecords(
+  sql: Query,
+  rows: readonly AuditRow[],
+  condition: Fragment = sql`true`,
+): Statement<Row[]> {
   const values = rows.map((row) => ({ ...row, mac: row.mac.toString('hex') }));
   return sql`
     INSERT INTO audit_records (id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id,
@@ -22,7 +26,7 @@ export function insertRecords(sql: Sql | Tx, rows: readonly AuditRow[], conditio
 }
 
 /** Records that are not part of the chain yet, oldest first. */
-export function findUnsealed(sql: Sql | Tx, limit: number): Promise<{ id: string; mac: Buffer }[]> {
+export function findUnsealed(sql: Query, limit: number): Promise<{ id: string; mac: Buffer }[]> {
   return sql<{ id: string; mac: Buffer }[]>`
     SELECT id, mac FROM audit_records WHERE position IS NULL ORDER BY id LIMIT ${limit}`;
 }
@@ -36,19 +40,19 @@ export async function linkRecords(tx: Tx, links: readonly Link[]): Promise<void>
 }
 
 /** The next records of the chain, in order. */
-export function readChain(sql: Sql, range: { after: number; up_to: number; limit: number }): Promise<SealedRow[]> {
+export function readChain(sql: Query, range: { after: number; up_to: number; limit: number }): Promise<SealedRow[]> {
   return sql<SealedRow[]>`SELECT ${coveredColumns(sql)}, position, chain FROM audit_records
     WHERE position > ${range.after} AND position <= ${range.up_to} ORDER BY position LIMIT ${range.limit}`;
 }
 
 /** The next records that are not part of the chain yet, by id. */
-export function readUnsealed(sql: Sql, after: string, limit: number): Promise<AuditRow[]> {
+export function readUnsealed(sql: Query, after: string, limit: number): Promise<AuditRow[]> {
   return sql<AuditRow[]>`SELECT ${coveredColumns(sql)} FROM audit_records
     WHERE position IS NULL AND id > ${after} ORDER BY id LIMIT ${limit}`;
 }
 
 /** The position of the last sealed record; used as the total in progress reports. */
-export async function lastPosition(sql: Sql | Tx): Promise<number> {
+export async function lastPosition(sql: Query): Promise<number> {
   const [row] = await sql<{ last: number | null }[]>`SELECT max(position) AS last FROM audit_records`;
   return row?.last ?? 0;
 }
@@ -62,7 +66,7 @@ export type AuditQuery = Omit<AuditSearch, 'client_id' | 'patient_mrn' | 'page_s
 };
 
 /** Records for the dashboard, newest first. Ids contain the time, so days are ranges of ids. */
-export function findRecords(sql: Sql, query: AuditQuery): Promise<AuditRecord[]> {
+export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[]> {
   const { client_id, actor_kind, actor, action, from, to, before, patients, limit } = query;
   const conditions = [
     client_id === undefined ? undefined : sql`record.client_id = ${client_id}`,
@@ -93,7 +97,7 @@ function firstIdOf(moment: string): string {
 }
 
 /** Every column covered by the MAC, and the MAC. */
-function coveredColumns(sql: Sql): Fragment {
+function coveredColumns(sql: Query): Fragment {
   return sql`id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id, subject,
     patients::text[] AS patients, detail::text AS detail, mac`;
 }

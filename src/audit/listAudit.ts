@@ -12,7 +12,7 @@ export async function listAudit(
     ${client_id === undefined ? ctx.db.system`` : ctx.db.system`WHERE public_id = ${client_id}`}`;
   const [only] = clients;
   if (client_id !== undefined && !only) return { rows: [], next: null };
-  const found = await findRecords(ctx.db.system, {
+  const found = await findRecords(ctx.db.system.pooled, {
     ...search,
     client_id: client_id === undefined ? undefined : only?.id,
     patients: patient_mrn === undefined ? undefined : marksOf(ctx, clients, patient_mrn),

@@ -13,7 +13,7 @@ import { type AuditRow, openStamp } from './stamp.ts';
 export async function openAudit(db: Database, keys: SystemKeys): Promise<Audit & { close(): Promise<void> }> {
   await createHead(db.system, keys.key('audit.chain'));
   const { stamp } = openStamp(keys);
-  const group = groupCommit<AuditRow>((rows) => insertRecords(db.system, rows));
+  const group = groupCommit<AuditRow>((rows) => insertRecords(db.system.pooled, rows));
   return {
     record: (entry) => group.add(stamp(entry)),
     recordInTransaction: async (tx, entry) => {

@@ -12,7 +12,7 @@ export function openRequestLog(
   { db, metrics }: Pick<Context, 'db' | 'metrics'>,
   now: () => number = () => Date.now(),
 ): RequestLog & { close(): Promise<void> } {
-  const group = groupCommit<LoggedRequest>((requests) => insertRequests(db.system, requests));
+  const group = groupCommit<LoggedRequest>((requests) => insertRequests(db.system.pooled, requests));
   const admit = unauthenticatedLimit(now);
   return {
     add: (request) => {

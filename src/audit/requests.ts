@@ -1,8 +1,8 @@
 import type { Context, LoggedRequest } from '../context.ts';
-import type { Sql } from '../db/database.ts';
+import type { Query, Sql } from '../db/database.ts';
 import type { RequestRow, RequestSearch } from '../model/dashboard/requests.ts';
 
-export async function insertRequests(system: Sql, requests: readonly LoggedRequest[]): Promise<void> {
+export async function insertRequests(system: Query, requests: readonly LoggedRequest[]): Promise<void> {
   // The id contains the time of arrival.
   const values = requests.map((each) => ({ ...each, at: new Date(Number.parseInt(each.id.slice(0, 12), 16)) }));
   await system`
@@ -25,7 +25,7 @@ export async function listRequests(
   ctx: Pick<Context, 'db'>,
   search: RequestSearch,
 ): Promise<{ rows: RequestRow[]; next: string | null }> {
-  const { system: sql } = ctx.db;
+  const sql = ctx.db.system.pooled;
   const { id, client_id, endpoint, status, duration_ms_min, before, page_size = 50 } = search;
   const [at_least, below] = statuses[status ?? 'failed'];
   const conditions = [
@@ -55,7 +55,7 @@ export async function listRequests(
 export async function purgeRequests(system: Sql, days: number, batch = 10_000): Promise<number> {
   let total = 0;
   for (let deleted = batch; deleted === batch; total += deleted) {
-    const gone = await system`
+    const gone = await system.pooled`
       DELETE FROM requests WHERE id IN (
         SELECT id FROM requests WHERE at < now() - make_interval(days => ${days}) ORDER BY id LIMIT ${batch})`;
     deleted = gone.count;

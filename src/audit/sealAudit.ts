@@ -12,7 +12,7 @@ export async function sealAudit(ctx: Pick<Context, 'db' | 'system_keys'>, batch 
   let total = 0;
   for (let sealed = batch; sealed === batch; total += sealed) {
     // The usual case, an empty index, needs neither a transaction nor a lock.
-    if ((await findUnsealed(system, 1)).length === 0) break;
+    if ((await findUnsealed(system.pooled, 1)).length === 0) break;
     sealed = await system.begin(async (tx) => {
       const [lock] = await tx<{ mine: boolean }[]>`
         SELECT pg_try_advisory_xact_lock(hashtextextended('chartwire.audit', 0)) AS mine`;

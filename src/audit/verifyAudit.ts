@@ -30,10 +30,10 @@ export async function verifyAudit(
 
   const head = await intactHead(system, key);
   if (!head) fault('head_broken', null, null);
-  const end = head?.position ?? (await lastPosition(system));
+  const end = head?.position ?? (await lastPosition(system.pooled));
   let before: Head = { position: 0, chain: Buffer.alloc(0) };
   for (;;) {
-    const rows = await readChain(system, { after: before.position, up_to: end, limit: batch });
+    const rows = await readChain(system.pooled, { after: before.position, up_to: end, limit: batch });
     for (const row of rows) {
       // After a gap the previous link is unknown; the gap itself is reported.
       if (row.position > before.position + 1) fault('missing', before.position + 1, null);
@@ -50,7 +50,7 @@ export async function verifyAudit(
   if (await reachesBeyond(ctx, key)) fault('beyond_head', end + 1, null);
 
   for (let after = '0'.repeat(32); ; ) {
-    const rows = await readUnsealed(system, after, batch);
+    const rows = await readUnsealed(system.pooled, after, batch);
     for (const row of rows) if (!isGenuine(row)) fault('changed', null, row.id);
     unsealed += rows.length;
     after = rows.at(-1)?.id ?? after;
@@ -61,7 +61,7 @@ export async function verifyAudit(
 
 /** Whether sealed records exist beyond the head. One snapshot, because the sealer changes both together. */
 async function reachesBeyond(ctx: Pick<Context, 'db'>, key: Buffer): Promise<boolean> {
-  return ctx.db.system.begin('isolation level repeatable read', async (tx) => {
+  return ctx.db.system.begin('BEGIN ISOLATION LEVEL REPEATABLE READ', async (tx) => {
     const head = await intactHead(tx, key);
     return head !== undefined && (await lastPosition(tx)) > head.position;
   });

@@ -1,39 +1,39 @@
-import { dateOf, dayOf, weekdayOf } from './days.ts';
-import { type Diary, type Entry, entriesWithin, openDiaries } from './diary.ts';
-import { explainWork, type Stretch } from './explainWork.ts';
-import { offerWork, type Piece } from './offerWork.ts';
-import type { Answer, AskedProvider, Explanation, Offer, Options, Question } from './question.ts';
+import { formatDay, parseDay, weekdayOf } from '../time/days.ts';
+import { openZone, type Zone } from '../time/zones.ts';
+import { type BusyTime, type BusyTimes, busyTimesByProvider, busyTimesIn } from './busyTimes.ts';
+import { type Explained, explainBusyTime, type FreePiece, findFreeTime } from './freeTime.ts';
+import { type FacilityShifts, hasHours, parseWeek } from './hours.ts';
 import type { Range } from './ranges.ts';
-import { hasHours, type Place, readWeek } from './readWeek.ts';
-import { type Refusal, type Work, workOn } from './workOn.ts';
-import { openZone, type Zone } from './zone.ts';
+import type { Availability, AvailabilityInput, Explanation, FreeRange, Options, ProviderInput } from './types.ts';
+import { type Exclusion, type WorkingTime, workingTimeOn } from './workingTime.ts';
 
-type Week = Map<number, Place[]>;
+type Week = Map<number, FacilityShifts[]>;
 type Day = { day: number; date: string; weekday: number; range: Range };
 
 /**
- * When providers are free. Pure: no clock, no I/O. Counted in whole minutes: working time is rounded inward, taken time
- * outward, so that no offered second is taken. In order of day, provider (as asked), start, facility, rule (as it stands).
- * docs/decisions/0005-availability.md has the meanings.
+ * When providers are free. Pure: no clock, no I/O. Works in whole minutes: working time is rounded inward and busy time
+ * outward, so that no free second is taken. Sorted by day, provider (in the order of the input), start, facility and
+ * rule. docs/decisions/0005-availability.md explains the rules.
  */
-export function findAvailability(question: Question): Answer {
-  const { options, providers } = question;
+export function findAvailability(input: AvailabilityInput): Availability {
+  const { options, providers } = input;
   checkDurations(options);
-  const first = askedDay(question.start_date);
-  const last = askedDay(question.end_date);
-  const zone = openZone(question.timezone, first, last);
-  const diaries = openDiaries(question);
+  const [first, last] = [requireDay(input.start_date), requireDay(input.end_date)];
+  const zone = openZone(input.timezone);
+  const busy = busyTimesByProvider(input);
   const weeks = new Map(providers.map((provider) => [provider, weekOf(provider, options)]));
-  const availability: Offer[] = [];
+  const availability: FreeRange[] = [];
   const explanations: Explanation[] = [];
   for (let number = first; number <= last; number++) {
-    const day = openDay(number, zone);
+    const day = dayOf(number, zone);
     for (const provider of providers) {
-      const answer = answerDay(day, weeks.get(provider), diaries.get(provider.ehr_id), options, zone);
-      for (const [piece, place] of answer.offered) {
-        availability.push(offerOf(piece, place, provider, day, question.facilities, zone));
+      const found = findOnDay(day, weeks.get(provider), busy.get(provider.ehr_id), options, zone);
+      for (const [piece, facility] of found.free) {
+        availability.push(freeRangeOf(piece, facility, provider, day, input.facilities, zone));
       }
-      for (const [stretch, place] of answer.explained) explanations.push(explain(stretch, place, provider, day, zone));
+      for (const [explained, facility] of found.explained) {
+        explanations.push(explanationOf(explained, facility, provider, day, zone));
+      }
     }
   }
   return options.explain ? { availability, explanations } : { availability };
@@ -46,76 +46,76 @@ function checkDurations({ calculation_method, max_slot_duration }: Options): voi
   }
 }
 
-function askedDay(date: string): number {
-  const day = dayOf(date);
+function requireDay(date: string): number {
+  const day = parseDay(date);
   if (day === undefined) throw new RangeError(`Not a date: ${date}`);
   return day;
 }
 
-function weekOf(provider: AskedProvider, options: Options): Week | undefined {
-  if (hasHours(provider.hours)) return readWeek(provider.hours);
-  return options.fallback_hours && readWeek(options.fallback_hours);
+function weekOf(provider: ProviderInput, options: Options): Week | undefined {
+  if (hasHours(provider.hours)) return parseWeek(provider.hours);
+  return options.fallback_hours && parseWeek(options.fallback_hours);
 }
 
-function openDay(day: number, zone: Zone): Day {
-  const range: Range = [zone.firstShowing(day, 0), zone.firstShowing(day + 1, 0)];
-  return { day, date: dateOf(day), weekday: weekdayOf(day), range };
+function dayOf(day: number, zone: Zone): Day {
+  const range: Range = [zone.instantOf(day, 0), zone.instantOf(day + 1, 0)];
+  return { day, date: formatDay(day), weekday: weekdayOf(day), range };
 }
 
-function answerDay(day: Day, week: Week | undefined, diary: Diary | undefined, options: Options, zone: Zone) {
-  const offered: [Piece, Place][] = [];
-  const explained: [Stretch, Place | undefined][] = [];
+function findOnDay(day: Day, week: Week | undefined, all_busy: BusyTimes | undefined, options: Options, zone: Zone) {
+  const free: [FreePiece, FacilityShifts][] = [];
+  const explained: [Explained, FacilityShifts | undefined][] = [];
   if (!week && options.explain) explained.push([{ range: day.range, reason: 'no_hours' }, undefined]);
-  const places = week?.get(day.weekday) ?? [];
-  const entries = diary && places.length > 0 ? entriesWithin(diary, day.range) : [];
-  const full = isFull(day, entries, options);
-  for (const place of places) {
-    const work = workOn(place, day.day, zone, options.calculation_method === 'slots');
-    const refused = refusePlace(place, work, full, options);
-    const { pieces, refusals } = refused ?? offerWork(work, entriesAt(place, entries, options), options);
-    for (const piece of pieces) offered.push([piece, place]);
+  const facilities = week?.get(day.weekday) ?? [];
+  const busy = all_busy && facilities.length > 0 ? busyTimesIn(all_busy, day.range) : [];
+  const full = isFull(day, busy, options);
+  for (const facility of facilities) {
+    const time = workingTimeOn(facility, day.day, zone, { with_rules: options.calculation_method === 'slots' });
+    const excluded = excludeFacility(facility, time, full, options);
+    const { pieces, exclusions } = excluded ?? findFreeTime(time, busyAt(facility, busy, options), options);
+    for (const piece of pieces) free.push([piece, facility]);
     if (!options.explain) continue;
     const ranges = pieces.map((piece) => piece.range);
-    for (const stretch of explainWork(work, ranges, refusals)) explained.push([stretch, place]);
+    for (const each of explainBusyTime(time, ranges, exclusions)) explained.push([each, facility]);
   }
-  // Places come in the order of their ids, and sorting keeps it.
-  offered.sort(([a], [b]) => a.range[0] - b.range[0]);
+  // Facilities are in the order of their ids, and the sort is stable.
+  free.sort(([a], [b]) => a.range[0] - b.range[0]);
   explained.sort(([a], [b]) => a.range[0] - b.range[0]);
-  return { offered, explained };
+  return { free, explained };
 }
 
-/** A provider's day is counted over all facilities, by where its appointments start. */
-function isFull({ range }: Day, entries: Entry[], options: Options): boolean {
+/** Counts the appointments that start on the day, at all facilities. */
+function isFull({ range }: Day, busy: BusyTime[], options: Options): boolean {
   const { daily_appointment_limit, daily_limit_type } = options;
   if (daily_appointment_limit === undefined || daily_limit_type === undefined) return false;
-  const held = entries.filter(
+  const counted = busy.filter(
     ({ kind, start, visit_type }) =>
       kind === 'appointment' && start >= range[0] && (daily_limit_type === 'all' || daily_limit_type === visit_type),
   );
-  return held.length >= daily_appointment_limit;
+  return counted.length >= daily_appointment_limit;
 }
 
-function refusePlace(place: Place, work: Work, full: boolean, { location_ids }: Options) {
-  const elsewhere = location_ids && (place.facility_id === null || !location_ids.includes(place.facility_id));
+function excludeFacility({ facility_id }: FacilityShifts, time: WorkingTime, full: boolean, { location_ids }: Options) {
+  const elsewhere = location_ids && (facility_id === null || !location_ids.includes(facility_id));
   if (!elsewhere && !full) return undefined;
   const reason = elsewhere ? 'location' : 'daily_limit';
-  return { pieces: [], refusals: work.working.map((range): Refusal => [reason, range]) };
+  return { pieces: [], exclusions: time.working.map((range): Exclusion => [reason, range]) };
 }
 
-/** Where a place is not known, on either side, it may be the same one. */
-function entriesAt(place: Place, entries: Entry[], options: Options): Entry[] {
-  if (!options.facility_scoped_scheduling || place.facility_id === null) return entries;
-  return entries.filter(({ facility_id }) => facility_id === null || facility_id === place.facility_id);
+/** An unknown facility, on either side, may be the same one. */
+function busyAt(facility: FacilityShifts, busy: BusyTime[], options: Options): BusyTime[] {
+  if (!options.facility_scoped_scheduling || facility.facility_id === null) return busy;
+  return busy.filter(({ facility_id }) => facility_id === null || facility_id === facility.facility_id);
 }
 
-function offerOf(
-  { range, visit_type, visits_left, visits_max }: Piece,
-  { facility_id, facility_name }: Place,
-  provider: AskedProvider,
+function freeRangeOf(
+  { range, visit_type, visits_left, visits_max }: FreePiece,
+  { facility_id, facility_name }: FacilityShifts,
+  provider: ProviderInput,
   { date, weekday }: Day,
-  facilities: Question['facilities'],
+  facilities: AvailabilityInput['facilities'],
   zone: Zone,
-): Offer {
+): FreeRange {
   return {
     day_of_week: weekday,
     date,
@@ -139,10 +139,16 @@ function durationString(minutes: number): string {
   return [hours > 0 && `${hours}h`, minutes % 60 > 0 && `${minutes % 60}min`].filter(Boolean).join(' ');
 }
 
-function explain({ range, reason }: Stretch, place: Place | undefined, asked: AskedProvider, day: Day, zone: Zone) {
+function explanationOf(
+  { range, reason }: Explained,
+  facility: FacilityShifts | undefined,
+  provider: ProviderInput,
+  day: Day,
+  zone: Zone,
+): Explanation {
   return {
-    provider_id: asked.ehr_id,
-    facility_id: place?.facility_id ?? null,
+    provider_id: provider.ehr_id,
+    facility_id: facility?.facility_id ?? null,
     date: day.date,
     range_start: zone.iso(range[0]),
     range_end: zone.iso(range[1]),

@@ -1,7 +1,7 @@
-/** From the first minute to the one after the last. Lists of ranges are sorted and do not touch, unless said. */
+/** From the first minute to the one after the last. Lists of ranges are sorted and disjoint unless noted. */
 export type Range = readonly [start: number, end: number];
 
-/** Sorted, merged where they overlap or touch, without empty ones; the ranges given may be in any order. */
+/** Sorts ranges, merges those that overlap or touch, and drops empty ones. The input may be in any order. */
 export function union(ranges: readonly Range[]): Range[] {
   const some = ranges.filter(([from, to]) => from < to);
   if (some.length < 2) return some;
@@ -14,7 +14,7 @@ export function union(ranges: readonly Range[]): Range[] {
   return merged;
 }
 
-/** What of `ranges` is not in `taken`. */
+/** The parts of `ranges` that are not in `taken`. */
 export function subtract(ranges: readonly Range[], taken: readonly Range[]): Range[] {
   const left: Range[] = [];
   for (const [start, end] of ranges) {
@@ -30,12 +30,12 @@ export function subtract(ranges: readonly Range[], taken: readonly Range[]): Ran
   return left;
 }
 
-/** What of `ranges` is in `others` too. */
+/** The parts of `ranges` that are also in `others`. */
 export function intersect(ranges: readonly Range[], others: readonly Range[]): Range[] {
   return subtract(ranges, subtract(ranges, others));
 }
 
-/** Pieces of at most `minutes`, one after the other; `exact` drops the shorter last one. */
+/** Cuts ranges into pieces of at most `minutes`; `exact` drops a shorter last piece. */
 export function cut(ranges: readonly Range[], minutes: number, exact: boolean): Range[] {
   const pieces: Range[] = [];
   for (const [start, end] of ranges) {

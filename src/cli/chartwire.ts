@@ -1,22 +1,19 @@
 #!/usr/bin/env node
 import { existsSync, realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { mendDriver } from '../db/mendDriver.ts';
+import * as commands from './run.ts';
 
-/** Beside package.json, three folders above dist/src/cli/. */
+/** In the folder of package.json, three folders above dist/src/cli/. */
 const env_file = fileURLToPath(new URL('../../../.env', import.meta.url));
 
-/** Runs one command of the program `chartwire`. The driver is mended first, so the rest is loaded only now. */
+/** Runs one command of the program `chartwire`. */
 export async function run(argv: string[]): Promise<void> {
-  // For every command, or a client would be made in another database than the one the service runs on. What the
-  // environment already says is kept.
+  // Loaded for every command, so that all of them use the service's database. Existing variables take precedence.
   if (existsSync(env_file)) process.loadEnvFile(env_file);
-  mendDriver();
-  const commands = await import('./run.ts');
   await commands.run(argv);
 }
 
-// As a program of its own; scripts/start.mjs imports this file and calls run itself.
+// Run directly. scripts/start.mjs imports this file and calls `run` itself.
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   await run(process.argv.slice(2));
 }

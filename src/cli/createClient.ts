@@ -15,10 +15,10 @@ type Values = {
   colour?: string | undefined;
 };
 
-/** Makes a client and prints its credentials, beside a running service or without one. */
+/** Creates a client and prints its credentials. Works whether or not the service is running. */
 export async function createClientCommand(config: Config, values: Values): Promise<void> {
   const client = await readValues(config, values);
-  const made = await withAudit(config, (db, audit) =>
+  const created = await withAudit(config, (db, audit) =>
     createClient(db, client, (tx, { id, client_id }) =>
       audit.recordInTransaction(tx, {
         client_id: id,
@@ -30,15 +30,15 @@ export async function createClientCommand(config: Config, values: Values): Promi
     ),
   );
   process.stdout.write(
-    `client_id     ${made.client_id}\nclient_secret ${made.client_secret}\n\nThe secret is not shown again: store it now.\n`,
+    `client_id     ${created.client_id}\nclient_secret ${created.client_secret}\n\nStore the secret now: it is not shown again.\n`,
   );
 }
 
 async function readValues(config: Config, values: Values): Promise<NewClient> {
-  if (!values.name) throw new StartFailure('A client needs a name: chartwire clients create --name "Front desk app"');
+  if (!values.name) throw new StartFailure('A name is required: chartwire clients create --name "Front desk app"');
   const mode = values.mode ?? (config.sandbox ? 'test' : 'live');
   if (mode !== 'live' && mode !== 'test') throw new StartFailure(`--mode must be live or test, not '${mode}'.`);
-  const checked = checkedAsOptions({
+  const checked = checkOptions({
     callback_urls: values['callback-url'] ?? [],
     frame_origins: values['frame-origin'] ?? [],
     logo: values.logo === undefined ? null : await readLogo(values.logo),
@@ -54,8 +54,8 @@ const options: Record<string, string> = {
   colour: '--colour',
 };
 
-/** The same rules as in the dashboard, told by the names that were typed here. */
-function checkedAsOptions(changes: ClientChanges): ClientChanges {
+/** Applies the dashboard's rules. Errors name the command line option instead of the field. */
+function checkOptions(changes: ClientChanges): ClientChanges {
   try {
     return checkClient(changes);
   } catch (error) {
@@ -76,7 +76,7 @@ async function readLogo(path: string): Promise<string> {
   const type = logo_types[path.split('.').at(-1)?.toLowerCase() ?? ''];
   if (!type) throw new StartFailure('--logo must be a .png, .jpg or .svg file.');
   const content = await readFile(path).catch((cause: unknown) => {
-    throw new StartFailure(`--logo: the file ${path} cannot be read.`, { cause });
+    throw new StartFailure(`--logo: cannot read the file ${path}.`, { cause });
   });
   return `data:${type};base64,${content.toString('base64')}`;
 }

@@ -4,17 +4,20 @@ import type { Config } from '../config.ts';
 import { StartFailure } from '../errors.ts';
 import { command_line, withAudit } from './withAudit.ts';
 
-/** For the owner whom nobody else can let in again. */
+/** Resets an operator's password when no other owner can do it in the dashboard. */
 export async function resetOperatorCommand(config: Config, email: string | undefined): Promise<void> {
-  if (!email) throw new StartFailure('Whose password? chartwire operators reset --email owner@example.org');
+  if (!email)
+    throw new StartFailure('An email address is required: chartwire operators reset --email owner@example.org');
   const password = await withAudit(config, async (db, audit) => {
-    const known = await findOperator(db.system, email.toLowerCase());
+    const operator = await findOperator(db.system, email.toLowerCase());
     const entry = { client_id: null, ...command_line, action: 'operator.reset', outcome: 'reset' } as const;
     const reset =
-      known &&
-      (await resetOperator({ db }, known.id, (tx, subject) => audit.recordInTransaction(tx, { ...entry, subject })));
-    if (!reset) throw new StartFailure(`No active operator has the e-mail address '${email}'.`);
+      operator &&
+      (await resetOperator({ db }, operator.id, (tx, subject) => audit.recordInTransaction(tx, { ...entry, subject })));
+    if (!reset) throw new StartFailure(`There is no active operator with the email address '${email}'.`);
     return reset;
   });
-  process.stdout.write(`password ${password}\n\nIt is not shown again. Sign in at the dashboard and change it.\n`);
+  process.stdout.write(
+    `password ${password}\n\nThe password is not shown again. Sign in to the dashboard and change it.\n`,
+  );
 }

@@ -11,22 +11,22 @@ import { serve } from './serve.ts';
 
 const usage = `chartwire ${version}
 
-  chartwire serve [--role all|api|worker]     run the service (default: all of it)
-  chartwire clients create --name NAME        make a client; its secret is shown once
+  chartwire serve [--role all|api|worker]     run the service (default: all)
+  chartwire clients create --name NAME        create a client; its secret is shown once
                     [--mode live|test] [--callback-url URL]... [--frame-origin ORIGIN]...
                     [--logo FILE] [--colour '#rrggbb']
-  chartwire operators reset --email EMAIL     a new password for an operator who cannot sign in
+  chartwire operators reset --email EMAIL     reset the password of an operator
   chartwire connectors certify NAME --address URL --credentials-file FILE
                     [--write-synthetic-records] [--patient-mrn MRN] [--one-time-code CODE]
-                                              try a connector on a live EMR and print a score card;
-                                              writes nothing unless told to
-  chartwire keys rotate                       make new keys for EMRs that know the service by its public keys
-  chartwire help
+                                              test a connector against a live EMR and print a score card;
+                                              read-only by default
+  chartwire keys rotate                       create new signing keys for EMRs that use the published key set
+  chartwire help                              show this help
 
-Settings come from the environment, or from .env auditStatement package.json; .env.example lists them.
+Settings are environment variables, or lines of a .env file next to package.json. See .env.example.
 `;
 
-/** Runs one command. What goes wrong for a reason a person can mend is one sentence and exit code 1, never a stack. */
+/** Runs one command. An error that the user can fix prints its message, without a stack trace, and sets exit code 1. */
 export async function run(argv: string[]): Promise<void> {
   try {
     await dispatch(argv);
@@ -48,7 +48,7 @@ async function dispatch(argv: string[]): Promise<void> {
   else if (command === 'keys rotate') await rotateKeysCommand(loadConfig(process.env));
   else if (command.startsWith('connectors certify')) {
     await certifyCommand(loadConfig(process.env), positionals[2], values);
-  } else throw new StartFailure(`There is no command '${command}'. See: chartwire help`);
+  } else throw new StartFailure(`Unknown command '${command}'. See: chartwire help`);
 }
 
 function parse(argv: string[]) {

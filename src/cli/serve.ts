@@ -1,19 +1,19 @@
 import type { Config } from '../config.ts';
 import { type Role, startService } from '../main.ts';
 
-/** Within this time a second signal is the same one: after Ctrl-C the terminal sends it to us, and npm passes it on. */
+/** Ctrl-C can arrive twice, from the terminal and from npm. A signal within this time counts as the same one. */
 const same_signal_ms = 1_000;
 
-/** Stopping takes no longer, whatever hangs (a database that no longer answers): the next start takes it up. */
+/** The limit for stopping, whatever hangs (such as an unresponsive database). The next start resumes the work. */
 const stop_ms = 25_000;
 
-/** Runs until it is told to stop. Told again later, it ends at once; what was answered is safe all the same. */
+/** Runs until a signal arrives. A second signal exits immediately; accepted requests are safe even then. */
 export async function serve(config: Config, role: Role): Promise<void> {
   const stopped = new Promise<void>((resolve) => {
-    let asked_at: number | undefined;
+    let signaled_at: number | undefined;
     const stop = () => {
-      if (asked_at !== undefined && Date.now() - asked_at > same_signal_ms) process.exit(130);
-      asked_at ??= Date.now();
+      if (signaled_at !== undefined && Date.now() - signaled_at > same_signal_ms) process.exit(130);
+      signaled_at ??= Date.now();
       resolve();
     };
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
@@ -22,13 +22,13 @@ export async function serve(config: Config, role: Role): Promise<void> {
   const service = await startService(config, { role, print });
   await stopped;
   print('Stopping …\n');
-  const late = setTimeout(() => {
-    print('Stopped, before everything had ended.\n');
+  const timeout = setTimeout(() => {
+    print('Stopped before all work had finished. It resumes at the next start.\n');
     process.exit(1);
   }, stop_ms);
   await service.close();
-  clearTimeout(late);
+  clearTimeout(timeout);
   print('Stopped.\n');
-  // All is closed; a socket whose other side is gone would still keep the process for minutes.
+  // Everything is closed, but a socket without a peer would keep the process alive for minutes.
   process.exit();
 }

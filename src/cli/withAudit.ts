@@ -5,19 +5,20 @@ import { type Database, openDatabase } from '../db/database.ts';
 import { openServer } from '../db/openServer.ts';
 import { openKeys } from '../security/openKeys.ts';
 
-/** Who acts here, in the audit trail. */
+/** The actor in the audit trail. */
 export const command_line = { actor_kind: 'system', actor: 'command line' } as const;
 
 type Keys = Awaited<ReturnType<typeof openKeys>>;
 
-/** Works on the database with the audit trail open, beside a running service or without one. */
+/** Opens the database and the audit trail for a command. Works whether or not the service is running. */
 export async function withAudit<T>(
   config: Config,
   work: (db: Database, audit: Audit, keys: Keys) => Promise<T>,
 ): Promise<T> {
   const server = await openServer(config, () => {});
-  const db = openDatabase(server.address, 2);
+  const db = openDatabase(server.roles, 2);
   try {
+    await db.checkRoles();
     const keys = await openKeys(config, db.system, (text) => void process.stderr.write(text));
     return await work(db, await openAudit(db, keys.system_keys), keys);
   } finally {

@@ -113,6 +113,6 @@ export async function readClientSettings(tx: Tx, client_id: string): Promise<Cli
 
 /** Updates the given settings and leaves the others unchanged. */
 export async function changeClient(tx: Tx, client_id: string, changes: ClientChanges): Promise<void> {
-  if (Object.keys(changes).length > 0) await tx`UPDATE clients SET ${tx(changes)} WHERE id = ${client_id}`;
+  if (Object.keys(changes).length > 0) await tx`UPDATE clients SET ${tx.set(changes)} WHERE id = ${client_id}`;
   await tx`SELECT pg_notify('chartwire_access', '')`;
 }

@@ -27,7 +27,7 @@ export type NewOperator = {
 export async function addOperator(sql: Sql | Tx, operator: NewOperator): Promise<string | undefined> {
   const id = newId();
   const added = await sql`
-    INSERT INTO operators ${sql({ ...operator, id, email: operator.email.toLowerCase() })}
+    INSERT INTO operators ${sql.values({ ...operator, id, email: operator.email.toLowerCase() })}
     ON CONFLICT (email) DO NOTHING`;
   return added.count > 0 ? id : undefined;
 }
@@ -92,7 +92,7 @@ export async function setSecondFactor(sql: Sql | Tx, id: string, sealed: Buffer 
 }
 
 /** Marks a TOTP time step as used. Returns false if it or a later one was already used. */
-export async function useTotpStep(sql: Sql | Tx, id: string, step: number): Promise<boolean> {
+export async function consumeTotpStep(sql: Sql | Tx, id: string, step: number): Promise<boolean> {
   const spent = await sql`UPDATE operators SET totp_step = ${step} WHERE id = ${id} AND totp_step < ${step}`;
   return spent.count > 0;
 }

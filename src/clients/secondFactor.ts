@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { setSecondFactor, useTotpStep } from './operators.ts';
+import { consumeTotpStep, setSecondFactor } from './operators.ts';
 
 const period_s = 30;
 
@@ -21,13 +21,13 @@ export async function enableSecondFactor(
   const step = stepOf(secret, code);
   if (step === undefined) return false;
   await setSecondFactor(tx, operator_id, ctx.system_keys.seal('operators', bindingOf(operator_id), secret));
-  return useTotpStep(tx, operator_id, step);
+  return consumeTotpStep(tx, operator_id, step);
 }
 
 /** Checks a code and marks it as used, so that an observed code is useless. */
-export async function useCode(ctx: Context, operator_id: string, sealed: Buffer, code: string): Promise<boolean> {
+export async function consumeCode(ctx: Context, operator_id: string, sealed: Buffer, code: string): Promise<boolean> {
   const step = stepOf(ctx.system_keys.unseal('operators', bindingOf(operator_id), sealed), code);
-  return step !== undefined && useTotpStep(ctx.db.system, operator_id, step);
+  return step !== undefined && consumeTotpStep(ctx.db.system, operator_id, step);
 }
 
 /** The time step of a code: the current one, or a neighbor to allow for clock skew. */

@@ -4,7 +4,7 @@ import { hashToken } from '../security/hash.ts';
 import { verifyPassword } from '../security/passwords.ts';
 import { startSession } from './operatorSessions.ts';
 import { findOperator, type KnownOperator } from './operators.ts';
-import { useCode } from './secondFactor.ts';
+import { consumeCode } from './secondFactor.ts';
 
 /** Password checks per account in this many minutes; further attempts must wait. */
 const password_checks = { max: 10, minutes: 15 };
@@ -16,7 +16,7 @@ export async function signInOperator(ctx: Context, { email, password, code }: Gi
   const known = await checkPassword(ctx, email, password);
   if (known.totp_sealed) {
     if (!code) throw apiError('operator_code_required');
-    if (!(await useCode(ctx, known.id, known.totp_sealed, code))) {
+    if (!(await consumeCode(ctx, known.id, known.totp_sealed, code))) {
       await record(ctx, known, email, 'code refused');
       throw apiError('operator_code_wrong');
     }

@@ -1,28 +1,28 @@
 import type { OutboundFailure, OutboundResponse } from '../security/outbound.ts';
 import { EmrFailure, type EmrFailureKind } from './connector.ts';
 
-/** What a call that got no answer comes to. `lost` is what it means that the request may have arrived. */
-export function noAnswer(emr: string, error: OutboundFailure, lost: EmrFailureKind): EmrFailure {
-  const { kind, words } = failures[error.kind];
-  return new EmrFailure(kind ?? (error.sent ? lost : 'unavailable'), words(emr), { cause: error });
+/** The failure for a call that got no response. `kind_if_sent` applies when the request may have reached the EMR. */
+export function noResponse(emr: string, error: OutboundFailure, kind_if_sent: EmrFailureKind): EmrFailure {
+  const { kind, message } = failures[error.kind];
+  return new EmrFailure(kind ?? (error.sent ? kind_if_sent : 'unavailable'), message(emr), { cause: error });
 }
 
-const failures: Record<OutboundFailure['kind'], { words: (emr: string) => string; kind?: EmrFailureKind }> = {
-  refused_address: { words: () => 'The address of the EMR is not allowed.', kind: 'refused' },
-  unreachable: { words: (emr) => `${emr} cannot be reached.` },
-  timeout: { words: (emr) => `${emr} did not answer in time.` },
-  broken: { words: (emr) => `The connection to ${lowered(emr)} broke off.` },
+const failures: Record<OutboundFailure['kind'], { message: (emr: string) => string; kind?: EmrFailureKind }> = {
+  refused_address: { message: () => 'The address of the EMR is not allowed.', kind: 'refused' },
+  unreachable: { message: (emr) => `${emr} cannot be reached.` },
+  timeout: { message: (emr) => `${emr} did not respond in time.` },
+  broken: { message: (emr) => `The connection to ${inSentence(emr)} was lost.` },
 };
 
-/** An EMR that asks for patience; it may say how long. */
+/** The failure for an EMR that is overloaded. It may say how long to wait. */
 export function tooBusy(emr: string, { status, headers }: OutboundResponse): EmrFailure {
-  const after = headers['retry-after'] ?? '';
-  const wait_ms = /^\d+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now();
-  const words = status === 429 ? `${emr} asks for fewer requests.` : `${emr} is not available right now.`;
-  return new EmrFailure('unavailable', words, Number.isNaN(wait_ms) ? {} : { retry_after_ms: Math.max(0, wait_ms) });
+  const retry_after = headers['retry-after'] ?? '';
+  const wait_ms = /^\d+$/.test(retry_after) ? Number(retry_after) * 1000 : Date.parse(retry_after) - Date.now();
+  const message = status === 429 ? `${emr} is receiving too many requests.` : `${emr} is not available right now.`;
+  return new EmrFailure('unavailable', message, Number.isNaN(wait_ms) ? {} : { retry_after_ms: Math.max(0, wait_ms) });
 }
 
-/** `The EMR` in the middle of a sentence; a name stays as it is. */
-function lowered(emr: string): string {
+/** `The EMR` in the middle of a sentence. A product name keeps its capital. */
+function inSentence(emr: string): string {
   return emr.replace(/^The /, 'the ');
 }

@@ -1,66 +1,60 @@
-import type { AppointmentSource } from '../model/appointment.ts';
-import type { ClaimSource } from '../model/claim.ts';
-import type { InsuranceProviderSource } from '../model/insuranceProvider.ts';
 import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance, LivePharmacy } from '../model/liveChart.ts';
-import type { LocationSource } from '../model/location.ts';
-import type { OrderSource } from '../model/order.ts';
-import type { PatientSource } from '../model/patient.ts';
-import type { PharmacySource } from '../model/pharmacy.ts';
-import type { ProviderSource } from '../model/provider.ts';
-import type { ReferringProviderSource } from '../model/referringProvider.ts';
-import type { ScheduleBlockSource } from '../model/scheduleBlock.ts';
+import type { AppointmentSource } from '../model/records/appointments.ts';
+import type { Kind, SourceOf } from '../model/records/kinds.ts';
+import type { PatientSource } from '../model/records/patients.ts';
 import type { CodeLists } from '../model/settings.ts';
-import type { StaffMemberSource } from '../model/staff.ts';
-import type { VisitCodeSource } from '../model/visitCode.ts';
 import type { Outbound } from '../security/outbound.ts';
 import type { SigningKeys } from '../security/signingKeys.ts';
 import type { InsuranceUpdate, NewInsurance, NewPatient, PatientUpdate, Payer, Saved } from './patientWrites.ts';
 
-/** What the connector calls through: one EMR instance at one address. `keys` are ours, for EMRs that know us by them. */
-export type Door = {
+/** One EMR instance at one address. `keys` are our signing keys, for EMRs that identify us by public key. */
+export type EmrEndpoint = {
   address: string;
   outbound: Outbound;
   signal: AbortSignal;
   keys?: Pick<SigningKeys, 'current'> | undefined;
 };
 
-/** A field of the sign-in form. Link draws its form from these, the API checks credentials against them. */
+/**
+ * A field of the sign-in form. Link renders its form from these fields, and the API validates credentials against them.
+ */
 export type CredentialField = {
   name: string;
   label: string;
   secret: boolean;
   autocomplete: 'username' | 'current-password' | 'off';
-  /** It may be left empty. */
   optional?: boolean;
 };
 
-/** One of several ways to sign in. The person chooses one, and its name travels with the credentials as `way`. */
+/** One of several ways to sign in. The name of the chosen one is sent with the credentials as `way`. */
 export type SignInWay = {
   name: string;
   label: string;
   about: string;
-  /** Of the connector's `credential_fields`, by name. */
+  /** Names of the connector's `credential_fields`. */
   fields: readonly string[];
-  /** What the EMR's administrator needs of us: where our public keys stand, or where the EMR's page is to lead back to. */
-  tells?: 'key_set' | 'return_address';
-  /** The person signs in on the EMR's own page, in a window of its own; see `PageSignIn`. */
+  /**
+   * What the EMR's administrator must register: the URL of our public keys, or the address the EMR redirects back to.
+   */
+  must_register?: 'key_set' | 'return_address';
+  /** The person signs in on the EMR's own page, in a separate window. See `PageSignIn`. */
   on_page?: boolean;
 };
 
-/** A sign-in on a page of the EMR: `start` says where the person goes, `finish` takes up what they come back with. */
+/** Sign-in on a page of the EMR: `start` returns the URL to open, `finish` handles the redirect back. */
 export type PageSignIn = {
   start: (
-    door: Door,
+    endpoint: EmrEndpoint,
     credentials: Credentials,
     back: { return_address: string; state: string },
-  ) => Promise<{ url: string; kept: Grant }>;
-  /** `returned` is the address, with everything in it, at which the person came back. */
-  finish: (door: Door, credentials: Credentials, kept: Grant, returned: URL) => Promise<PageOutcome>;
+  ) => Promise<{ url: string; pending: Grant }>;
+  /** `returned` is the full redirect URL. `pending` is what `start` returned. */
+  finish: (endpoint: EmrEndpoint, credentials: Credentials, pending: Grant, returned: URL) => Promise<PageOutcome>;
 };
-export type PageOutcome = { outcome: 'signed_in'; grant: Grant } | { outcome: 'refused'; because: 'person' | 'access' };
+export type PageOutcome = { outcome: 'signed_in'; grant: Grant } | { outcome: 'refused'; reason: 'person' | 'access' };
 
 export type Credentials = Record<string, string>;
-/** What an EMR gave us to come back with: session and device tokens, in the connector's own shape. Kept sealed. */
+/** Session and device tokens issued by the EMR, in the connector's own format. Stored encrypted. */
 export type Grant = Record<string, string>;
 
 export type SignIn =
@@ -68,27 +62,30 @@ export type SignIn =
       outcome: 'signed_in';
       grant: Grant;
       user: { ehr_id: string; name: string };
-      /** The zone of the EMR instance; absent where it is not told: then the one known before holds, else UTC. */
+      /** The time zone of the EMR instance. Absent if unknown: the previously stored zone is kept, or UTC. */
       timezone?: string | undefined;
-      /** What this very server can do, where that differs from one to the next; absent: all that the connector offers. */
-      offers?: readonly OperationName[];
+      /** What this server supports, for EMRs whose servers differ. Absent: everything the connector implements. */
+      capabilities?: readonly OperationName[];
     }
   | { outcome: 'code_required' }
-  /** `access`: what was given is neither a user name nor a password (a client of the EMR's, a token). */
-  | { outcome: 'refused'; because: 'credentials' | 'code' | 'locked' | 'access' };
+  /** `access`: the rejected credential is neither a user name nor a password (an OAuth client, a token). */
+  | { outcome: 'refused'; reason: 'credentials' | 'code' | 'locked' | 'access' };
 
-/** An open account: its grant is renewed silently where the EMR allows it, and then handed to `keepGrant`. */
+/**
+ * A linked account. The connector renews its grant without a person where the EMR allows it and passes it to
+ * `saveGrant`.
+ */
 export type Access = {
   credentials: Credentials;
   grant: Grant;
-  keepGrant: (grant: Grant) => Promise<void>;
-  /** The zone of the EMR instance, for EMRs that tell instants rather than what a clock shows; absent: UTC. */
+  saveGrant: (grant: Grant) => Promise<void>;
+  /** The time zone of the EMR instance, for EMRs that send instants instead of local times. Absent: UTC. */
   timezone?: string | undefined;
 };
 
 /**
- * A write to the EMR. The marker is ours: the EMR keeps it with the record, so that after a lost answer `find` can
- * tell whether the write arrived. A write without `find` cannot be asked for; a lost answer then needs a person.
+ * A write to the EMR. The EMR stores our marker with the record, so that `find` can tell after a lost response whether
+ * the write arrived. Without `find`, a lost response requires a manual check.
  */
 export type EmrWrite<Input, Output> = {
   send: (input: Input, marker: string) => Promise<Output>;
@@ -108,7 +105,7 @@ export type EmrMedication = {
 };
 /** A pharmacy on a patient's list. */
 export type EmrPatientPharmacy = { ehr_id: string } & Omit<LivePharmacy, 'pharmacy_id'>;
-/** What patients are searched by; everything that is given must match. */
+/** Search criteria. All given criteria must match. */
 export type PatientSearch = {
   dob?: string | undefined;
   first_name?: string | undefined;
@@ -119,36 +116,26 @@ export type PatientSearch = {
 export type Written = { ehr_id: string };
 
 /**
- * A page of a list. `through`: everything up to here has been given, and a later try may begin here (`from`); null: what
- * was said of it before does not hold.
+ * A page of a list. `through`: everything up to this point has been returned, and a later attempt may resume here
+ * (`from`). null: an earlier `through` is no longer valid.
  */
 export type ListPage<Source> = Source[] & { through?: string | null };
 
-/** Reads a list of the EMR to its end, or fails: what is missing from a list that ended well is deleted on our side. */
+/** Reads a list to its end or fails. Records missing from a complete list are deleted on our side. */
 export type Listing<Source> = {
-  (asked?: { since?: string | undefined; from?: string | undefined }): AsyncIterable<ListPage<Source>>;
+  (options?: { since?: string | undefined; from?: string | undefined }): AsyncIterable<ListPage<Source>>;
   /**
-   * It can be asked for what was changed or added `since` an instant alone, and can be taken up `from` where a reading
-   * of the same kind came to; else both are passed over.
+   * Supports reading only what changed `since` an instant, and resuming `from` where an earlier read of the same kind
+   * stopped. Otherwise both parameters are ignored.
    */
   incremental?: true;
 };
 
-/** Everything an EMR may offer. What a connector leaves out is a capability its EMR does not have. */
-export type Operations = {
-  listProviders: Listing<ProviderSource>;
-  listStaff: Listing<StaffMemberSource>;
-  listLocations: Listing<LocationSource>;
-  listPharmacies: Listing<PharmacySource>;
-  listPatients: Listing<PatientSource>;
-  listInsuranceProviders: Listing<InsuranceProviderSource>;
-  listReferringProviders: Listing<ReferringProviderSource>;
-  listVisitTypes: Listing<VisitCodeSource>;
-  listVisitStatuses: Listing<VisitCodeSource>;
-  listAppointments: Listing<AppointmentSource>;
-  listScheduleBlocks: Listing<ScheduleBlockSource>;
-  listClaims: Listing<ClaimSource>;
-  listOrders: Listing<OrderSource>;
+/** One operation per record kind: `listPharmacies: Listing<PharmacySource>`. */
+export type ListOperations = { [K in Kind as K['operation']]: Listing<SourceOf<K>> };
+
+/** Every operation an EMR may support. A connector implements a subset. */
+export type Operations = ListOperations & {
   getCodeLists: () => Promise<CodeLists>;
   getAppointment: (ehr_id: string) => Promise<AppointmentSource | undefined>;
   findPatient: (mrn: string) => Promise<PatientSource | undefined>;
@@ -184,7 +171,7 @@ export type Operations = {
       secondary_provider_ehr_id: string | null;
       location_ehr_id: string;
       visit_type: string;
-      /** What the clock of the EMR instance shows: `2026-03-08T09:30:00`. */
+      /** Local time at the EMR instance: `2026-03-08T09:30:00`. */
       starts_at: string;
       minutes: number | null;
       reason: string | null;
@@ -212,9 +199,9 @@ export type Operations = {
   updatePatient: EmrWrite<PatientUpdate, Saved>;
   addPatientInsurance: EmrWrite<NewInsurance, Saved>;
   updatePatientInsurance: EmrWrite<InsuranceUpdate, Saved>;
-  /** A guarantor's record of its own, also for a person who has one. */
+  /** Always creates a new guarantor record, even if the person already has one. */
   addGuarantor: EmrWrite<Payer & { patient_ehr_id: string }, Written>;
-  /** `guarantor_ehr_id` is null where the patient pays. */
+  /** `guarantor_ehr_id` is null if the patient is responsible. */
   setResponsibleParty: EmrWrite<
     { patient_ehr_id: string; relationship: Payer['relationship']; guarantor_ehr_id: string | null },
     Written
@@ -228,60 +215,72 @@ export type Connector = {
   name: string;
   display_name: string;
   credential_fields: readonly CredentialField[];
-  /** Where there are several ways to sign in; the fields are then those of all of them. */
+  /** Present if there are several ways to sign in. `credential_fields` then contains the fields of all of them. */
   sign_in_ways?: readonly SignInWay[];
   page_sign_in?: PageSignIn;
-  /** The EMR sends its one-time codes: a sign-in without one sends another. Absent where people have an app for it. */
+  /**
+   * The EMR sends one-time codes to the person: a sign-in without a code sends a new one. Absent for authenticator
+   * apps.
+   */
   resend_code?: boolean;
-  /** `parallel_max`: how many lanes of one account may be at work in this EMR at once. */
+  /** `parallel_max`: how many lanes of one account may use the EMR at the same time. */
   limits: { parallel_max: number };
-  /** Whether it has the fields that the interface knows for some EMRs only. */
+  /** Whether the EMR has the fields that the interface restricts to some EMRs. */
   restricted_fields: boolean;
-  /** What the EMR's address must be like beyond the outbound guard: the rest of a sentence, or undefined when fine. */
+  /**
+   * Rules for the EMR's address beyond the outbound guard. Returns the rest of a sentence, or undefined if it is valid.
+   */
   refuseAddress: (url: URL) => string | undefined;
-  /** Signs a person in. Throws EmrFailure when the EMR cannot be reached. `page_grant` is what the EMR's page gave. */
+  /**
+   * Signs a person in. Throws EmrFailure if the EMR cannot be reached. `page_grant` is the result of `page_sign_in`.
+   */
   signIn: (
-    door: Door,
+    endpoint: EmrEndpoint,
     credentials: Credentials,
     one_time_code: string | undefined,
     page_grant?: Grant,
   ) => Promise<SignIn>;
   /**
-   * Looks again at what the server of an open account can do, for EMRs that differ in it; undefined: nothing else than
-   * before. Every sync begins with it.
+   * Reads again what the server of a linked account supports, for EMRs whose servers differ. Returns undefined if
+   * nothing changed. Runs at the start of every sync.
    */
-  discover?: (door: Door, access: Access) => Promise<{ grant: Grant; offers: readonly OperationName[] } | undefined>;
-  /** The operations that `open` gives; known without signing in, so that a request can be refused at once. */
-  offers: readonly OperationName[];
-  open: (door: Door, access: Access) => Partial<Operations>;
+  refreshCapabilities?: (
+    endpoint: EmrEndpoint,
+    access: Access,
+  ) => Promise<{ grant: Grant; capabilities: readonly OperationName[] } | undefined>;
+  /**
+   * The operations the connector implements. Known without signing in, so that unsupported requests fail immediately.
+   */
+  capabilities: readonly OperationName[];
+  open: (endpoint: EmrEndpoint, access: Access) => Partial<Operations>;
 };
 
 /**
- * The five ways in which an EMR call ends badly; each decides what happens next:
- * `login_required` parks the account's work, `refused` and `not_found` are final, `unavailable` is tried again,
- * `unknown_outcome` (the write may or may not have arrived) is asked about before it is tried again.
+ * How an EMR call can fail. The kind decides what happens next: `login_required` parks the account's jobs, `refused`
+ * and `not_found` are final, `unavailable` is retried, `unknown_outcome` (the write may have arrived) is looked up in
+ * the EMR before it is retried.
  */
 export type EmrFailureKind = 'login_required' | 'refused' | 'not_found' | 'unavailable' | 'unknown_outcome';
 
-/** `message` is in plain words, fit to be shown: never a raw body, an address, a credential or a stack. */
+/** `message` is shown to people. It never contains a raw body, a URL, a credential or a stack trace. */
 export class EmrFailure extends Error {
   readonly kind: EmrFailureKind;
   readonly retry_after_ms: number | undefined;
-  /** Of an unknown outcome: the EMR said that it took the write, and does not show it. It is never sent again. */
-  readonly taken: boolean;
-  /** More about a refusal, in words of ours (`conflict_type`, `duplicate_patient_mrn`), for the event. */
+  /** For an unknown outcome: the EMR confirmed the write but does not return the record. It is never sent again. */
+  readonly accepted: boolean;
+  /** Details for the event (`conflict_type`, `duplicate_patient_mrn`). */
   readonly details: Record<string, unknown> | undefined;
 
   constructor(
     kind: EmrFailureKind,
     message: string,
-    options: { retry_after_ms?: number; taken?: boolean; details?: Record<string, unknown>; cause?: unknown } = {},
+    options: { retry_after_ms?: number; accepted?: boolean; details?: Record<string, unknown>; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
     this.details = options.details;
     this.name = 'EmrFailure';
     this.kind = kind;
-    this.taken = options.taken ?? false;
+    this.accepted = options.accepted ?? false;
     this.retry_after_ms = options.retry_after_ms;
   }
 }

@@ -2,7 +2,7 @@ import type { Connector } from './connector.ts';
 import { fhir } from './fhir/fhir.ts';
 import { larkspur } from './larkspur/larkspur.ts';
 
-/** Every EMR that can be linked. A new one is a folder beside this file and a name in this list. */
+/** Every EMR that can be linked. To add one, create a folder next to this file and add its connector here. */
 const list: readonly Connector[] = [larkspur, fhir];
 
 export const connectors: ReadonlyMap<string, Connector> = new Map(list.map((connector) => [connector.name, connector]));

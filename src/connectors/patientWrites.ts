@@ -1,14 +1,14 @@
 import type { SubscriberRelationship } from '../model/insuranceRequest.ts';
 import type { ResponsibleParty } from '../model/patientRequest.ts';
 
-/** What is written about patients and their insurances, as every EMR is told it. */
+/** The input of patient and insurance writes, common to all connectors. */
 
 export type EmrSex = 'male' | 'female' | 'unknown';
 
-/** A doctor on a chart: one the EMR knows by id, or a name. */
+/** A doctor on a chart: the EMR's record, or just a name. */
 export type EmrDoctor = { ehr_id: string } | { first_name: string; last_name: string };
 
-/** Demographics that may be said of a new patient and of one there is; what is undefined stays as it is. */
+/** Demographics of a new or existing patient. Undefined fields are left unchanged. */
 export type Demographics = {
   first_name?: string | undefined;
   last_name?: string | undefined;
@@ -44,7 +44,7 @@ export type Demographics = {
     | undefined;
 };
 
-/** Somebody other than the patient who pays. */
+/** A responsible party other than the patient. */
 export type Payer = {
   relationship: ResponsibleParty;
   first_name: string;
@@ -73,11 +73,11 @@ export type NewPatient = Demographics & {
 
 export type PatientUpdate = Demographics & {
   patient_ehr_id: string;
-  /** Whether the EMR keeps the address there was as history. */
+  /** Whether the EMR keeps the previous address as history. */
   save_previous_address: boolean;
 };
 
-/** The subscriber of an insurance, where it is not the patient. */
+/** A subscriber other than the patient. */
 export type Subscriber = {
   first_name: string;
   last_name: string;
@@ -102,7 +102,7 @@ export type NewInsurance = InsuranceFields & {
   company_ehr_id: string;
   member_id: string;
   priority?: 1 | 2 | 3 | undefined;
-  /** A guarantor that the patient has. */
+  /** An existing guarantor of the patient. */
   guarantor_ehr_id?: string | undefined;
 };
 export type InsuranceUpdate = InsuranceFields & {
@@ -110,17 +110,17 @@ export type InsuranceUpdate = InsuranceFields & {
   company_ehr_id?: string | undefined;
   member_id?: string | undefined;
   priority?: 1 | 2 | 3 | undefined;
-  /** A guarantor that the patient has; null: none but the patient. */
+  /** An existing guarantor of the patient. null: the patient. */
   guarantor_ehr_id?: string | null | undefined;
 };
 
-/** One field that a write was to change in the EMR: `property` is the interface's name of it, `after` what is saved. */
+/** One field of a write. `property` is its name in the interface, `after` the saved value. */
 export type SavedField = {
   field_label: string;
   before: string | null;
   after: string | null;
   property: string;
-  /** Where the EMR saved something else than it was sent: what that was, and what the EMR says about it. */
+  /** Set if the EMR saved a different value than was sent: the sent value and the EMR's explanation. */
   corrected?: { sent: string | null; note: string };
 };
 

@@ -1,35 +1,35 @@
 import type { Endpoint } from '../http/endpoint.ts';
-import accountsLink from './accounts/accounts.link.ts';
-import accountsList from './accounts/accounts.list.ts';
-import accountsRelink from './accounts/accounts.relink.ts';
-import accountsReveal from './accounts/accounts.reveal.ts';
-import accountsRevoke from './accounts/accounts.revoke.ts';
-import accountsSync from './accounts/accounts.sync.ts';
-import { exportList, exportSearch } from './audit/audit.export.ts';
-import auditList from './audit/audit.list.ts';
-import auditSearch from './audit/audit.search.ts';
-import auditVerify from './audit/audit.verify.ts';
-import requestsList from './audit/requests.list.ts';
-import { event_endpoints } from './events/eventEndpoints.ts';
-import jobsGet from './jobs/jobs.get.ts';
-import jobsList from './jobs/jobs.list.ts';
-import jobsReview from './jobs/jobs.review.ts';
-import jobsRunAgain from './jobs/jobs.run-again.ts';
-import jobsSearch from './jobs/jobs.search.ts';
-import patientsJobs from './jobs/patients.jobs.ts';
-import mePassword from './operators/me.password.ts';
-import { secondFactorOff, secondFactorOffer, secondFactorOn } from './operators/me.secondFactor.ts';
-import operatorsCreate from './operators/operators.create.ts';
-import operatorsList from './operators/operators.list.ts';
-import operatorsReset from './operators/operators.reset.ts';
-import operatorsUpdate from './operators/operators.update.ts';
-import sessionCreate from './operators/session.create.ts';
-import sessionDelete from './operators/session.delete.ts';
-import sessionGet from './operators/session.get.ts';
-import { liveGet } from './overview/live.get.ts';
-import type { Live } from './overview/live.ts';
-import overviewGet from './overview/overview.get.ts';
-import overviewHistory from './overview/overview.history.ts';
+import {
+  accountsLink,
+  accountsList,
+  accountsRelink,
+  accountsReveal,
+  accountsRevoke,
+  accountsSync,
+} from './accounts.ts';
+import { auditExport, auditExportSearch, auditList, auditSearch, auditVerify } from './audit.ts';
+import {
+  clientsCreate,
+  clientsGet,
+  clientsKeysCreate,
+  clientsKeysDelete,
+  clientsList,
+  clientsUpdate,
+} from './clients.ts';
+import { encryptionGet, encryptionRotate, retentionGet } from './encryption.ts';
+import {
+  eventsGet,
+  eventsList,
+  eventsResend,
+  eventTypesList,
+  failedEventsCount,
+  failedEventsResend,
+} from './events.ts';
+import { jobsGet, jobsList, jobsReview, jobsRunAgain, jobsSearch, patientsJobs } from './jobs.ts';
+import { type Live, liveGet } from './live.ts';
+import { operatorsCreate, operatorsList, operatorsReset, operatorsUpdate } from './operators.ts';
+import { overviewGet, overviewHistory } from './overview.ts';
+import { receivedClear, receivedGet, receivedList, receiverCreate, receiverGet, receiverUpdate } from './receiver.ts';
 import availabilityList from './records/availability.list.ts';
 import defaultHoursGet from './records/defaultHours.get.ts';
 import defaultHoursUpdate from './records/defaultHours.update.ts';
@@ -41,30 +41,40 @@ import recordsCount from './records/records.count.ts';
 import recordsGet from './records/records.get.ts';
 import recordsList from './records/records.list.ts';
 import { recordSearches } from './records/records.search.ts';
-import type { FindClinic } from './sandbox/findClinic.ts';
-import { sandboxFaultsClear } from './sandbox/sandbox.faults.clear.ts';
-import { sandboxFaultsSet } from './sandbox/sandbox.faults.set.ts';
-import { sandboxFirstWrite } from './sandbox/sandbox.first-write.ts';
-import { sandboxGet } from './sandbox/sandbox.get.ts';
-import { sandboxLockoutsSet } from './sandbox/sandbox.lockouts.set.ts';
-import { sandboxReset } from './sandbox/sandbox.reset.ts';
-import { sandboxSessionsExpire } from './sandbox/sandbox.sessions.expire.ts';
-import clientsCreate from './settings/clients.create.ts';
-import clientsGet from './settings/clients.get.ts';
-import clientsKeysCreate from './settings/clients.keys.create.ts';
-import clientsKeysDelete from './settings/clients.keys.delete.ts';
-import clientsList from './settings/clients.list.ts';
-import clientsUpdate from './settings/clients.update.ts';
-import encryptionGet from './settings/encryption.get.ts';
-import encryptionRotate from './settings/encryption.rotate.ts';
-import retentionGet from './settings/retention.get.ts';
+import { requestsList } from './requests.ts';
+import { type FindClinic, sandboxEndpoints } from './sandbox.ts';
+import {
+  mePassword,
+  secondFactorOff,
+  secondFactorOffer,
+  secondFactorOn,
+  sessionCreate,
+  sessionDelete,
+  sessionGet,
+} from './session.ts';
+import {
+  webhooksCreate,
+  webhooksDelete,
+  webhooksDisable,
+  webhooksEnable,
+  webhooksList,
+  webhooksRotate,
+  webhooksTry,
+  webhooksUpdate,
+} from './webhooks.ts';
 
-/** What the dashboard's page asks for. Answered by the machine of all endpoints, but no part of the interface for applications. */
+/** The dashboard's own API, by page. It is not part of the public API. */
 export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindClinic }): readonly Endpoint[] {
   return [
+    // Every page
     sessionCreate,
     sessionGet,
     sessionDelete,
+    mePassword,
+    secondFactorOffer,
+    secondFactorOn,
+    secondFactorOff,
+    clientsList,
     liveGet(live),
     // Overview
     overviewGet,
@@ -83,7 +93,26 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     jobsRunAgain,
     jobsReview,
     // Events & webhooks
-    ...event_endpoints,
+    eventTypesList,
+    eventsList,
+    eventsGet,
+    eventsResend,
+    failedEventsCount,
+    failedEventsResend,
+    webhooksList,
+    webhooksCreate,
+    webhooksUpdate,
+    webhooksRotate,
+    webhooksDisable,
+    webhooksEnable,
+    webhooksDelete,
+    webhooksTry,
+    receiverGet,
+    receiverCreate,
+    receiverUpdate,
+    receivedList,
+    receivedGet,
+    receivedClear,
     // Records
     organizationsList,
     recordsCount,
@@ -100,21 +129,14 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     // Requests
     requestsList,
     // Sandbox
-    sandboxGet(clinic),
-    sandboxFaultsSet(clinic),
-    sandboxFaultsClear(clinic),
-    sandboxSessionsExpire(clinic),
-    sandboxLockoutsSet(clinic),
-    sandboxReset(clinic),
-    sandboxFirstWrite(clinic),
+    ...sandboxEndpoints(clinic),
     // Audit
     auditList,
     auditSearch,
-    exportList,
-    exportSearch,
+    auditExport,
+    auditExportSearch,
     auditVerify,
     // Settings
-    clientsList,
     clientsCreate,
     clientsGet,
     clientsUpdate,
@@ -127,9 +149,5 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     encryptionGet,
     encryptionRotate,
     retentionGet,
-    mePassword,
-    secondFactorOffer,
-    secondFactorOn,
-    secondFactorOff,
   ];
 }

@@ -1,29 +1,46 @@
 import { randomBytes } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
-import { contentSecurityPolicy, isolated, readPageFiles, sendPage, servePageFile } from '../http/pages.ts';
-import { dashboardPage } from './dashboardPage.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { sendPage, servePageFiles } from '../http/pages/servePages.ts';
+import { shellPage } from '../http/pages/shellPage.ts';
+
+/** Serves the dashboard at `/dashboard` and every path below it, because the page does its own routing. */
+export function serveDashboard(pages: FastifyInstance): void {
+  servePageFiles(pages, 'dashboard', {
+    prefix: '/dashboard/files/',
+    // The names of chunks contain a hash of their content.
+    cacheControl: (path) => (path.startsWith('chunks/') ? 'public, max-age=31536000, immutable' : 'no-cache'),
+  });
+  pages.get('/dashboard', sendDashboard);
+  pages.get('/dashboard/*', sendDashboard);
+  for (const path of ['/dashboard/api', '/dashboard/api/*', '/dashboard/files']) {
+    pages.get(path, (_request, reply) => reply.callNotFound());
+  }
+}
 
 /**
- * `/dashboard` and everything below it that is not a file or an answer of its interface: the page finds its place by
- * the address. Its components write style elements as they run, which the nonce lets through and which trusted types
- * would not; scripts stay its own files.
+ * Mantine writes style elements at run time. The nonce allows them, but trusted types would not, so that directive is
+ * removed. Scripts are still limited to our own files.
  */
-export function serveDashboard(server: FastifyInstance): void {
-  for (const { name, content } of readPageFiles('dashboard')) {
-    // Chunks carry a hash of their content in their names.
-    const cache = name.startsWith('chunks/') ? 'public, max-age=31536000, immutable' : 'no-cache';
-    servePageFile(server, `/dashboard/files/${name}`, content, { cache });
-  }
-  for (const path of ['/dashboard', '/dashboard/*']) {
-    server.get(path, async (request, reply) => {
-      if (/^\/dashboard\/(api|files)(\/|$)/.test(request.url.split('?')[0] ?? '')) return reply.callNotFound();
-      const nonce = randomBytes(16).toString('base64');
-      const policy = contentSecurityPolicy({
-        'style-src': `'self' 'nonce-${nonce}'`,
-        'img-src': "'self' data:",
-        'require-trusted-types-for': null,
-      });
-      return sendPage(isolated(reply), dashboardPage(nonce), policy);
-    });
-  }
+async function sendDashboard(_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const nonce = randomBytes(16).toString('base64');
+  return sendPage(reply, dashboardPage(nonce), {
+    isolated: true,
+    directives: {
+      'style-src': ["'self'", `'nonce-${nonce}'`],
+      'img-src': ["'self'", 'data:'],
+      'require-trusted-types-for': null,
+    },
+  });
+}
+
+function dashboardPage(nonce: string): string {
+  return shellPage({
+    title: 'Chartwire',
+    icon: '/dashboard/files/icon.svg',
+    style: '/dashboard/files/main.css',
+    script: '/dashboard/files/main.js',
+    head: `<meta name="style-nonce" content="${nonce}">\n`,
+    root: '<div id="root"></div>',
+    without_script: 'The dashboard needs JavaScript.',
+  });
 }

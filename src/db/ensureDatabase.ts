@@ -1,7 +1,6 @@
-import type { DatabaseAddress } from './address.ts';
-import { connect } from './database.ts';
+import { connect, type DatabaseAddress } from './database.ts';
 
-/** Creates the database of an address where it does not exist yet. */
+/** Creates the database of an address if it does not exist. */
 export async function ensureDatabase(address: DatabaseAddress): Promise<void> {
   const sql = connect(address, { max: 1 });
   try {
@@ -12,12 +11,12 @@ export async function ensureDatabase(address: DatabaseAddress): Promise<void> {
     try {
       await maintenance`CREATE DATABASE ${maintenance(address.database)}`;
     } catch (created) {
-      // Another process may have made it at the same moment.
+      // Another process may have created it at the same moment.
       if (!['42P04', '23505'].includes((created as { code?: string }).code ?? '')) throw created;
     } finally {
-      await maintenance.end({ timeout: 5 });
+      await maintenance.end({ timeout_ms: 5_000 });
     }
   } finally {
-    await sql.end({ timeout: 5 });
+    await sql.end({ timeout_ms: 5_000 });
   }
 }

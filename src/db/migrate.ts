@@ -1,39 +1,41 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { StartFailure } from '../errors.ts';
-import type { DatabaseAddress } from './address.ts';
-import { connect, type Sql, service_role, system_role } from './database.ts';
+import { connect, type DatabaseAddress, type Query } from './database.ts';
+import { ensureRoles, type RoleAddresses, system_role } from './roles.ts';
 
 const folder = new URL('./migrations/', import.meta.url);
-/** Taken while tables are being changed, so that of several processes that start at once one does it. */
+/** Held while the schema changes, so that only one of several starting processes changes it. */
 const migration_lock = 7_240_001;
 
-/** Brings the database to the newest shape. Runs as the owner named in DATABASE_URL, never as the service's roles. */
-export async function migrate(address: DatabaseAddress): Promise<void> {
-  const sql = connect(address, { max: 1 });
+/** Applies the migrations that are missing, as the owner named in DATABASE_URL, and returns where the roles connect. */
+export async function migrate(owner: DatabaseAddress): Promise<RoleAddresses> {
+  const sql = connect(owner, { max: 1 });
   try {
     await sql`SELECT pg_advisory_lock(${migration_lock})`;
-    await layRoles(sql);
     await sql`CREATE TABLE IF NOT EXISTS schema_migrations (
       name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`;
-    // Readiness looks at it.
-    await sql.unsafe(`GRANT SELECT ON schema_migrations TO ${system_role}`);
     const applied = await sql<{ name: string }[]>`SELECT name FROM schema_migrations`;
     const done = new Set(applied.map((row) => row.name));
-    for (const name of await migrationNames()) {
-      if (done.has(name)) continue;
+    const names = await migrationNames();
+    refuseUnknown(done, names);
+    const addresses = await ensureRoles(sql, owner);
+    // For readiness checks.
+    await sql`GRANT SELECT ON schema_migrations TO ${sql(system_role)}`;
+    for (const name of names.filter((each) => !done.has(each))) {
       const text = await readFile(new URL(name, folder), 'utf8');
       await sql.begin(async (tx) => {
         await tx.unsafe(text);
         await tx`INSERT INTO schema_migrations (name) VALUES (${name})`;
       });
     }
+    return addresses;
   } finally {
-    await sql.end({ timeout: 5 });
+    await sql.end({ timeout_ms: 5_000 });
   }
 }
 
-/** Whether every migration this build knows has been applied. */
-export async function isMigrated(system: Sql): Promise<boolean> {
+/** Whether every migration of this version has been applied. */
+export async function isMigrated(system: Query): Promise<boolean> {
   const names = await migrationNames();
   const rows = await system<{ n: number }[]>`
     SELECT count(*) AS n FROM schema_migrations WHERE name = ANY (${names})`;
@@ -44,23 +46,18 @@ async function migrationNames(): Promise<string[]> {
   return (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
 }
 
-/** Roles belong to the whole server, so two databases (or two processes) may make them at the same moment. */
-async function layRoles(sql: Sql): Promise<void> {
-  for (const role of [service_role, system_role]) {
-    await sql.unsafe(`DO $$ BEGIN
-      IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${role}') THEN
-        CREATE ROLE ${role} NOLOGIN NOBYPASSRLS;
-      END IF;
-      EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
-    END $$`);
-    const [membership] = await sql<{ may: boolean }[]>`SELECT pg_has_role(current_user, ${role}, 'member') AS may`;
-    if (!membership?.may) await sql.unsafe(`GRANT ${role} TO CURRENT_USER`);
-    await sql.unsafe(`GRANT USAGE ON SCHEMA public TO ${role}`);
-  }
+/** The migrations before 0.1.0 were replaced by a baseline, which cannot be applied on top of them. */
+function refuseUnknown(done: ReadonlySet<string>, names: readonly string[]): void {
+  const [baseline = ''] = names;
+  if (done.size === 0 || done.has(baseline)) return;
+  throw new StartFailure(
+    'The database was created by a version before 0.1.0, which cannot be upgraded. Use an empty database, or another DATA_DIR.',
+  );
 }
 
-/** Says in one sentence why a database cannot be used. */
+/** The reason why a database cannot be used, in one sentence. */
 export function databaseFailure(name: string, address: DatabaseAddress, error: unknown): StartFailure {
+  if (error instanceof StartFailure) return error;
   const where = address.host.startsWith('/') ? 'its socket' : `${address.host}:${address.port}`;
   const code = (error as { code?: string }).code ?? '';
   const reasons: Record<string, string> = {

@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts';
 
-/** Text to read and to copy. It takes the focus, so that what is cut off can be reached by keyboard. */
+/** A code block with a copy button. It is focusable, so that it can be scrolled with the keyboard. */
 export function codeBlock(title: string, text: string, language: 'json' | 'shell' | 'javascript' = 'json'): Html {
   return html`<figure class="code"><figcaption><span>${title}</span>
 <button type="button" class="copy" hidden aria-label="Copy: ${title}">Copy</button></figcaption>

@@ -3,28 +3,28 @@ import { breakable, type Html, html, prose } from './html.ts';
 
 export type Field = { name: string; required: boolean; schema: Schema; description?: string | undefined };
 
-/** The fields of an object, and below each the fields of what it holds: `address.city`, `shifts[].start`. */
-export function fieldsOf(schema: Schema, before = ''): Field[] {
+/** Lists the fields of an object, each followed by its nested fields: `address.city`, `shifts[].start`. */
+export function fieldsOf(schema: Schema, prefix = ''): Field[] {
   const own = Object.entries(schema.properties ?? {});
   return own.flatMap(([name, field]) => {
-    const path = `${before}${name}`;
-    const { described, suffix } = within(field);
+    const path = `${prefix}${name}`;
+    const { inner, suffix } = innerSchema(field);
     return [
       { name: path, required: schema.required?.includes(name) ?? false, schema: field },
-      ...fieldsOf(described, `${path}${suffix}.`),
+      ...fieldsOf(inner, `${path}${suffix}.`),
     ];
   });
 }
 
-/** Fields as a table: of a request the required ones are marked, of an answer those that may be absent. */
+/** Marks required fields in a request, and optional ones in a response. */
 export function fieldTable(caption: string, fields: readonly Field[], mark: 'required' | 'optional'): Html {
   const rows = fields.map((field) => row(field, mark));
   return table('fields', caption, ['Name', 'Type and limits', 'Description'], rows);
 }
 
 /**
- * A table whose rows are made by `tableRow`. Its roles are written out: a browser may forget them where the style lays
- * rows out as blocks, on a narrow screen (web/docs/parts.css).
+ * A table with rows from `tableRow`. The roles are explicit, because browsers may drop them when the style sheet displays
+ * rows as blocks on narrow screens (web/docs/parts.css).
  */
 export function table(name: string, caption: string, head: readonly string[], rows: readonly Html[]): Html {
   return html`<table class="${name}" role="table"><caption>${caption}</caption><thead role="rowgroup"><tr role="row">${head.map(
@@ -32,7 +32,7 @@ export function table(name: string, caption: string, head: readonly string[], ro
   )}</tr></thead><tbody role="rowgroup">${rows}</tbody></table>`;
 }
 
-/** One row: the cell that names it is its header. */
+/** `header` is the index of the cell that names the row. */
 export function tableRow(cells: readonly Html[], header: number): Html {
   return html`<tr role="row">${cells.map((cell, index) =>
     index === header ? html`<th scope="row" role="rowheader">${cell}</th>` : html`<td role="cell">${cell}</td>`,
@@ -53,12 +53,10 @@ function row({ name, required, schema, description }: Field, mark: 'required' | 
   );
 }
 
-/** What an array or a value that may be null holds. */
-function within(schema: Schema): { described: Schema; suffix: string } {
+/** Unwraps arrays and nullable values. */
+function innerSchema(schema: Schema): { inner: Schema; suffix: string } {
   const present = schema.anyOf?.find((branch) => branch.type !== 'null') ?? schema;
-  return present.items
-    ? { described: within(present.items).described, suffix: '[]' }
-    : { described: present, suffix: '' };
+  return present.items ? { inner: innerSchema(present.items).inner, suffix: '[]' } : { inner: present, suffix: '' };
 }
 
 export function typeOf(schema: Schema): string {
@@ -77,7 +75,7 @@ function limitsOf(schema: Schema): string[] {
     range(inner.minLength, inner.maxLength, 'characters'),
     range(inner.minimum, inner.maximum, ''),
     range(inner.minItems, inner.maxItems, 'elements'),
-    // Words of the description say it better, where there are any.
+    // A description explains the format better than a pattern.
     inner.pattern && !schema.description && !inner.description && `matches ${inner.pattern}`,
     inner.default !== undefined && `default ${String(inner.default)}`,
   ].filter((limit): limit is string => typeof limit === 'string' && limit !== '');

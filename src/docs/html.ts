@@ -1,4 +1,4 @@
-/** A piece of a page that may stand in it as it is. */
+/** HTML that is inserted without escaping. */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -8,17 +8,17 @@ export class Html {
 
 type Part = Html | string | number | false | undefined | readonly Part[];
 
-/** Writes a piece of a page. Whatever is put into it is escaped, unless it is a piece itself. */
+/** A template tag for HTML. Values are escaped unless they are `Html` themselves. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(strings.map((string, index) => string + (index < parts.length ? textOf(parts[index]) : '')).join(''));
 }
 
-/** A sentence in which `words` between backticks are code. */
+/** Renders text between backticks as code. */
 export function prose(sentence: string): Html {
   return html`${sentence.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}`;
 }
 
-/** A name that may be broken where its parts meet, before it is broken anywhere. */
+/** Allows line breaks between the parts of a name or path. */
 export function breakable(name: string): Html {
   return html`${name.split(/(?<=[_.])|(?=\/)/).map((part, index) => html`${index > 0 && html`<wbr>`}${part}`)}`;
 }

@@ -6,10 +6,10 @@ import { tryIt } from './tryIt.ts';
 
 export type Call = { method: string; path: string; operation: Operation };
 
-/** One operation of the reference: what it takes and answers on one side, examples and try-it on the other. */
+/** An operation of the reference: parameters and fields on the left, examples and "Try it" on the right. */
 export function operationSection(call: Call): Html {
   const { operation } = call;
-  const answer = operation.responses['200']?.content?.['application/json'];
+  const response = operation.responses['200']?.content?.['application/json'];
   const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema;
   const body_fields = body ? fieldsOf(body) : [];
   const parameters = operation.parameters.filter((each) => each.in !== 'header');
@@ -18,17 +18,17 @@ export function operationSection(call: Call): Html {
 <h3 id="${operation.operationId}.title"><a class="anchor" href="#${operation.operationId}">${operation.summary}</a></h3>
 <p class="call">${method(call.method)} <code class="path">${breakable(call.path)}</code>
 ${operation['x-sandbox'] && html`<span class="tag">sandbox only</span>`}</p>
-<div class="columns"><div class="told">
+<div class="columns"><div class="definition">
 ${operation.description?.split('\n\n').map((paragraph) => html`<p>${prose(paragraph)}</p>`)}
 <p class="auth">${authentication(operation)}</p>
 ${parameters.length > 0 && fieldTable('Parameters', parameters.map(parameterField), 'required')}
 ${body_fields.length > 0 && fieldTable('Body', body_fields, 'required')}
 ${eventList(operation)}
-${answer && html`<details><summary>Answer fields</summary>${fieldTable('Answer', fieldsOf(answer.schema), 'optional')}</details>`}
+${response && html`<details><summary>Response fields</summary>${fieldTable('Response', fieldsOf(response.schema), 'optional')}</details>`}
 <details><summary>Errors</summary>${errorList(operation)}</details>
 </div><div class="shown">
 ${sample && codeBlock('Request', sample.source, 'shell')}
-${answer && jsonBlock('Answer', answer.example)}
+${response && jsonBlock('Response', response.example)}
 ${tryIt(call)}
 </div></div></article>`;
 }
@@ -39,7 +39,7 @@ export function method(name: string): Html {
 
 function authentication(operation: Operation): Html {
   const names = Object.keys(operation.security[0] ?? {});
-  if (names.length === 0) return html`Needs no credentials.`;
+  if (names.length === 0) return html`No authentication.`;
   const repeatable = operation.parameters.some((each) => each.name === 'Idempotency-Key');
   return html`Headers: ${names.map((name, index) => html`${index > 0 && ', '}<code>${name}</code>`)}${
     repeatable && html`; optional <a href="#retries"><code>Idempotency-Key</code></a>`
@@ -54,7 +54,7 @@ function parameterField({ name, in: place, required, schema, description }: Oper
 function eventList(operation: Operation): Html | false {
   const types = operation['x-events'] ?? [];
   if (types.length === 0) return false;
-  return html`<p class="events">Ends in one of these events: ${types.map(
+  return html`<p class="events">The outcome is sent as one of these events: ${types.map(
     (type, index) => html`${index > 0 && ', '}<a href="#event.${type}"><code>${type}</code></a>`,
   )}.</p>`;
 }
@@ -70,6 +70,6 @@ function errorList(operation: Operation): Html {
     ),
   );
   const first = Object.values(errors[0]?.[1].content?.['application/json']?.examples ?? {})[0]?.value;
-  return html`${table('errors', 'Errors, with messages as they would be sent', ['Status', 'Code', 'Message'], rows)}
+  return html`${table('errors', 'Errors with example messages', ['Status', 'Code', 'Message'], rows)}
 ${first !== undefined && jsonBlock('Error body', first)}`;
 }

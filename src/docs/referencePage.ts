@@ -5,7 +5,7 @@ import { type Call, method, operationSection } from './operationSection.ts';
 
 type Group = { name: string; description: string; id: string; calls: Call[] };
 
-/** The reference as one page, drawn from the OpenAPI document; readable without its script. */
+/** Renders the OpenAPI document as a single page that is readable without JavaScript. */
 export function referencePage(document: Document, sandbox: boolean): string {
   const groups = groupsOf(document);
   const page = html`<!doctype html>

@@ -3,7 +3,7 @@ import { type Html, html } from './html.ts';
 
 type Call = { method: string; path: string; operation: Operation };
 
-/** The form with which a request is sent from the page; without scripts there is nothing it could do, so it is hidden. */
+/** The form that sends a request from the page. It is hidden until the page's script has loaded. */
 export function tryIt(call: Call): Html {
   const { method, path, operation } = call;
   const [media_type, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
@@ -19,7 +19,7 @@ ${content && (form ? formFields(operation, content.schema, content.example) : js
 </form><p class="status" role="status"></p><div class="result"></div></details>`;
 }
 
-/** What cannot be taken back is asked for twice. */
+/** Destructive requests need a confirmation. */
 function confirmation({ method, path, operation }: Call): string {
   return operation['x-confirm'] ?? (method === 'delete' ? `This sends DELETE ${path}. Send the request?` : '');
 }
@@ -27,7 +27,7 @@ function confirmation({ method, path, operation }: Call): string {
 function inputs({ operation }: Call, place: Parameter['in'], legend: string): Html | false {
   const parameters = operation.parameters.filter((each) => each.in === place);
   if (parameters.length === 0) return false;
-  // Optional ones that are not needed for a first try stand behind a line to open.
+  // Optional parameters without an example are collapsed.
   const [first, more] = [parameters.filter(isShown), parameters.filter((each) => !isShown(each))];
   const field = (each: Parameter) => {
     const found = operation['x-found-in']?.[each.name] !== undefined;

@@ -1,4 +1,4 @@
-/** How a receiver makes sure that an event is ours: shown in the reference, and run by its test. */
+/** Sample code that verifies an event's signature: shown in the reference, and executed by its test. */
 export const verification = `import { createHmac, timingSafeEqual } from 'node:crypto';
 
 // body: the raw text of the request, before anything parses it
@@ -8,9 +8,9 @@ export function isGenuine(headers, body, secret) {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   const content = \`\${headers['webhook-id']}.\${sent_s}.\${body}\`;
   const expected = createHmac('sha256', key).update(content).digest();
-  // After a rotation there is one signature for each secret that is still valid.
+  // After a rotation there is one signature for each valid secret.
   return headers['webhook-signature'].split(' ').some((each) => {
-    const given = Buffer.from(each.replace(/^v1,/, ''), 'base64');
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    const received = Buffer.from(each.replace(/^v1,/, ''), 'base64');
+    return received.length === expected.length && timingSafeEqual(received, expected);
   });
 }`;

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 
-/** How long a request under way may still take when the service stops: as long as a job, see workers.ts. */
+/** How long a running request may take after the service starts to stop; the same as for a job (workers.ts). */
 const grace_ms = 20_000;
 
 /**
- * A server closes when its last connection has ended. Left alone that takes over a minute: a connection whose request
- * was under way is kept alive for the caller's next one (72 s), and one on which nothing has been sent yet is waited
- * for (60 s). So the last answer on each ends it, and what is open after the grace is cut off.
+ * A server closes when its last connection has ended. Without this that takes over a minute: Node keeps a connection
+ * alive for the next request (72 s) and waits for the first request of an unused one (60 s). So the last response on
+ * each connection closes it, and connections still open after the grace period are closed.
  */
 export function endConnectionsOnClose(server: FastifyInstance): void {
   let closing = false;

@@ -11,18 +11,26 @@ import type { EventType } from '../events.ts';
 import type { NewJob } from '../jobs/enqueue.ts';
 import type { LinkPurpose } from '../link/linkTokens.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
+import type { Group } from '../model/groups.ts';
 
 /**
- * Who must be known before an endpoint answers: `link` is a person who was handed a link token, on the page that came
- * with it; `operator` is signed in at the dashboard, and with `operator_in_client` looks at the client that the path
- * names as `{client_id}`.
+ * The interface an endpoint belongs to; its policy is in server.ts. `api` is the public API: it is documented, and its
+ * requests are logged. `link_page` and `dashboard` serve our own pages and are not documented; `dashboard` responses
+ * are never cached or logged.
+ */
+export type Surface = 'api' | 'link_page' | 'dashboard';
+
+/**
+ * Required authentication. `client`: an application's credentials. `account`: also the access token of a linked
+ * account. `link`: a link token. `operator`: a dashboard session; `operator_in_client` also resolves the path parameter
+ * `{client_id}`.
  */
 export type Auth = 'none' | 'client' | 'account' | 'link' | 'operator' | 'operator_in_client';
 
-/** A link token that is still good, and the client it was made for. */
+/** A valid link token and what it was created for. */
 export type OpenLink = { token: string; purpose: LinkPurpose };
 
-type Caller<A extends Auth> = {
+type CallerFor<A extends Auth> = {
   client: A extends 'none' | 'operator' ? undefined : Client;
   account: A extends 'account' ? Account : undefined;
   link: A extends 'link' ? OpenLink : undefined;
@@ -35,34 +43,32 @@ export type EndpointRequest<
   Body extends TObject | undefined,
   Query extends TObject | undefined,
   Params extends TObject | undefined,
-> = Caller<A> & {
+> = CallerFor<A> & {
   ctx: Context;
   headers: IncomingHttpHeaders;
   body: Parsed<Body>;
   query: Parsed<Query>;
   params: Parsed<Params>;
-  /** The file of a form, for endpoints that take one. */
+  /** The uploaded file, for endpoints with `file_field`. */
   file: Buffer | undefined;
-  /**
-   * Tells the audit trail which patients the answer shows or the request is about, by MRN, and what else it is about
-   * where the path does not say so. To be told before the record is left.
-   */
+  /** Adds patients, by MRN, to the request's audit record. Call it before the record is stored. */
   auditPatients: (mrns: Iterable<string | null | undefined>) => void;
-  auditSubject: (what: Partial<Pick<AuditEntry, 'client_id' | 'subject' | 'job_id' | 'detail'>>) => void;
-  /** Leaves the request's record in a transaction of the handler's own: the change and its record stand together. */
+  /** Sets fields of the request's audit record that the path does not name. Call it before the record is stored. */
+  auditSubject: (fields: Partial<Pick<AuditEntry, 'client_id' | 'subject' | 'job_id' | 'detail'>>) => void;
+  /** Stores the audit record in the handler's own transaction, so that it commits together with the change. */
   recordInTransaction: (tx: Tx) => Promise<void>;
-  /** The request's record, for handlers that store it with their own statement, as they do the key. */
+  /** The audit record as part of an SQL statement, for handlers that queue a job in a single statement. */
   auditStatement: NewJob['auditStatement'];
-  /** What the request's Idempotency-Key comes to, for handlers that store it with their own statement. */
+  /** The parsed Idempotency-Key, for handlers that store it in their own statement. */
   idempotency: NewJob['idempotency'];
   /**
-   * Runs a change in one transaction of the client, with its record. With an Idempotency-Key the key is stored in the same
-   * transaction, and a repeated request gets the first answer instead of a second change.
+   * Runs a change in one transaction together with its audit record and its Idempotency-Key. A repeated request gets
+   * the first response instead of a second change.
    */
   inTransaction: (work: (tx: Tx) => Promise<Record<string, unknown>>) => Promise<unknown>;
 };
 
-/** An answer that PostgreSQL has already put into words. */
+/** A response body that PostgreSQL has already serialized. */
 export class JsonText {
   readonly text: string;
   constructor(text: string) {
@@ -70,7 +76,7 @@ export class JsonText {
   }
 }
 
-/** An answer with headers of its own: a cookie, a file. A stream is sent as it comes. */
+/** A response with additional headers, such as a cookie or a content type. The body may be a stream. */
 export class WithHeaders {
   readonly body: unknown;
   readonly headers: Record<string, string>;
@@ -80,7 +86,7 @@ export class WithHeaders {
   }
 }
 
-/** An answer that was given before, to an earlier request with the same Idempotency-Key. */
+/** The stored response to an earlier request with the same Idempotency-Key. */
 export class Replayed {
   readonly body: unknown;
   constructor(body: unknown) {
@@ -95,50 +101,53 @@ export type EndpointOptions<
   Params extends TObject | undefined,
 > = {
   id: string;
+  surface: Surface;
+  /** The group of the API reference; required for the `api` surface. */
+  group?: Group;
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** As OpenAPI writes it: `/v1/jobs/{job_id}`. */
+  /** In OpenAPI notation: `/v1/jobs/{job_id}`. */
   path: string;
   auth: A;
+  /** A short imperative phrase, such as "List patients". */
   summary: string;
-  /** What a reader must know beyond the summary. */
   description?: string;
-  /** Answers also while the account's link is expired, so that a client can learn what happened. */
+  /** Also responds while the account needs to be re-linked, so that a client can find out what happened. */
   while_expired?: boolean;
-  /** false only where no health data is shown and nothing is changed: everything else is in the audit trail. */
+  /** False only if no health data is shown and nothing is changed. All other requests are in the audit trail. */
   audited?: boolean;
-  /** The least role of an operator; without it, whoever is signed in may read and an `operator` may change. */
+  /** The minimum role of an operator. Default: `read_only` for GET, `operator` for other methods. */
   role?: OperatorRole;
-  /** Asked by the page and never by a person, who may have left: it does not keep an operator's session open. */
+  /** Called by the page on its own, so it does not extend the operator's session. */
   background?: true;
-  /** What the account's EMR must have been found able to do, and what that is called. */
+  /** The operation that the account's EMR must support, and its name in the error message. */
   needs?: { operation: OperationName; label: string };
-  /** Exists in sandbox mode only. */
+  /** Available in sandbox mode only. */
   sandbox?: boolean;
   body?: Body;
-  /** The body is a multipart form, with a file in this part. */
+  /** The body is a multipart form with a file in this field. */
   file_field?: string;
   query?: Query;
   params?: Params;
   response: TSchema;
-  /** Beyond those that every endpoint of its kind can answer. */
+  /** Errors beyond those common to all endpoints of this kind (see openapi/openApi.ts). */
   errors?: readonly ErrorCode[];
-  /** The events in which an accepted request ends. */
+  /** The events that report the outcome of an accepted request. */
   events?: readonly EventType[];
-  /** Shown in the reference instead of what is composed from the schemas (see compose.ts). */
-  example?: { body?: Parsed<Body>; query?: Parsed<Query>; params?: Parsed<Params>; answer?: Record<string, unknown> };
+  /** Replaces the examples derived from the schemas (see openapi/composeExample.ts). */
+  example?: { body?: Parsed<Body>; query?: Parsed<Query>; params?: Parsed<Params>; response?: Record<string, unknown> };
   /**
-   * Where the reference's try-it finds a value that differs from one installation to the next: an endpoint and a place
-   * in its answer, `GET /v1/locations#/locations/0/id`, or a place in what the sandbox tells the page, `sandbox#/…`.
+   * Where the reference's "Try it" form finds a value that differs between installations: an endpoint and a JSON
+   * pointer into its response, `GET /v1/locations#/locations/0/id`, or a pointer into the sandbox values, `sandbox#/…`.
    */
   found_in?: Record<string, string>;
-  /** What the reference's try-it asks before it sends. */
+  /** The question the "Try it" form asks before it sends the request. */
   confirm?: string;
   handle: (request: EndpointRequest<A, Body, Query, Params>) => Promise<unknown>;
 };
 
-/** An endpoint once declared: the machine needs no more of its types than this. */
+/** An endpoint without the types of its parts, which the server does not need. */
 export type Endpoint = Omit<EndpointOptions<Auth, TObject, TObject, TObject>, 'handle' | 'example'> & {
-  example?: Partial<Record<'body' | 'query' | 'params' | 'answer', Record<string, unknown>>>;
+  example?: Partial<Record<'body' | 'query' | 'params' | 'response', Record<string, unknown>>>;
   handle: (request: never) => Promise<unknown>;
 };
 
@@ -147,7 +156,9 @@ export function endpoint<
   Body extends TObject | undefined = undefined,
   Query extends TObject | undefined = undefined,
   Params extends TObject | undefined = undefined,
->(options: EndpointOptions<A, Body, Query, Params>): Endpoint {
-  // What the machine calls `handle` with was parsed by the very schemas its type is derived from.
+>(options: EndpointOptions<A, Body, Query, Params> & Placement): Endpoint {
+  // The server calls `handle` with values parsed by the same schemas that its type is derived from.
   return options as unknown as Endpoint;
 }
+
+type Placement = { surface: 'api'; group: Group } | { surface: 'link_page' | 'dashboard'; group?: never };

@@ -1,9 +1,9 @@
-/** How many requests a client has left, and when it may come again. */
+/** Whether a request is allowed, and how many requests the client has left. */
 export type Allowance = { allowed: boolean; limit: number; remaining: number; reset_s: number };
 
 /**
- * A bucket per client that fills at `per_second` up to `burst`. It lives in the process: several API processes each
- * grant the whole rate, which a shared counter could prevent only by a round trip for every request.
+ * A token bucket per client that refills at `per_second` up to `burst`. It is kept in memory: each API process grants
+ * the whole rate, because a shared counter would cost a round trip per request.
  */
 export function rateLimiter(per_second: number, burst: number, now: () => number = () => performance.now()) {
   const buckets = new Map<string, { tokens: number; at: number }>();

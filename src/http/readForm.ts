@@ -2,17 +2,17 @@ import type { FastifyRequest } from 'fastify';
 import { apiError } from '../errors.ts';
 import { document_bytes_max } from '../model/document.ts';
 
-/** A file that came with a form. Its declared name and type are not kept: they prove nothing. */
+/** The declared file name and type are ignored: callers can set them to anything. */
 export type UploadedFile = { content: Buffer };
 
 export type Form = { fields: Record<string, unknown>; file: UploadedFile | undefined };
 
-/** Forms that are read and held at once; more wait, so that 100 uploads together cost 8 × 5 MB and not 500. */
+/** Forms in memory at the same time. Others wait, so that 100 parallel uploads take 8 × 5 MB instead of 500 MB. */
 const forms_max = 8;
 
-/** Gives each form its turn. The place is kept until the request is answered, for so long is its file in memory. */
-export function openTurns(places = forms_max) {
-  let free = places;
+/** Limits how many forms are handled at once. A form counts until its response is sent: its file is in memory that long. */
+export function formLimiter(max = forms_max) {
+  let free = max;
   const waiting: (() => void)[] = [];
   return async <T>(work: () => Promise<T>): Promise<T> => {
     if (free > 0) free -= 1;
@@ -36,7 +36,7 @@ export async function readForm(request: FastifyRequest, file_field: string): Pro
     const limits = { fileSize: document_bytes_max, files: 1, fields: 30, fieldSize: 65_536, fieldNameSize: 200 };
     for await (const part of request.parts({ limits })) {
       if (part.type === 'field') {
-        // A name that comes twice is as ambiguous as a query parameter that does.
+        // A repeated field becomes an array, which the schema rejects, as with repeated query parameters.
         fields[part.fieldname] = part.fieldname in fields ? [fields[part.fieldname], part.value] : part.value;
       } else {
         const content = await part.toBuffer();
@@ -47,7 +47,7 @@ export async function readForm(request: FastifyRequest, file_field: string): Pro
   } catch (error) {
     throw formError(error);
   }
-  // The file's name in the body only marks that it is there; a text in its place is not a file.
+  // The body only records that a file was sent. A text field in place of the file does not count.
   const { [file_field]: _text, ...others } = fields;
   return { fields: file ? { ...others, [file_field]: 'file' } : others, file };
 }
@@ -58,7 +58,7 @@ function formError(error: unknown): unknown {
   if (code === 'FST_FILES_LIMIT')
     return apiError('invalid_field', { rule: 'document must be one file' }, { field: 'document' });
   if (/^FST_(PARTS|FIELDS)_LIMIT$/.test(code)) return apiError('form_malformed');
-  // What the parser throws of its own has no code: a form that is cut off, or none at all.
+  // Errors of the parser itself have no code: a truncated or malformed form.
   if (error instanceof Error && !code.startsWith('CONNECTION'))
     return apiError('form_malformed', undefined, { cause: error });
   return error;

@@ -3,82 +3,85 @@ import type { AuditEntry, Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { parseId } from '../ids.ts';
 import type { NewJob } from '../jobs/enqueue.ts';
-import type { Known } from './authenticate.ts';
+import type { Caller } from './authenticate.ts';
 import type { Auth, EndpointRequest } from './endpoint.ts';
 
-/** What a request leaves in the audit trail, gathered while it is answered. */
-export type Trail = Pick<EndpointRequest<Auth, undefined, undefined, undefined>, 'auditPatients' | 'auditSubject'> & {
+/** Collects a request's audit record while the request is handled. */
+export type RequestAudit = Pick<
+  EndpointRequest<Auth, undefined, undefined, undefined>,
+  'auditPatients' | 'auditSubject'
+> & {
   entry(status: number): AuditEntry;
-  /** The record as a part of the statement that queues a job. */
+  /** The record as part of the statement that queues a job. */
   auditStatement: NonNullable<NewJob['auditStatement']>;
-  /** The record as a part of the transaction that makes a change. */
+  /** Stores the record in the transaction of a change. */
   recordInTransaction: (tx: Tx) => Promise<void>;
   recorded: boolean;
-  /** It went with a transaction, which stands if the answer is a good one. */
-  carried: boolean;
+  /** The record was stored in a transaction, which was committed if the response is a success. */
+  in_transaction: boolean;
 };
 
 declare module 'fastify' {
   interface FastifyRequest {
-    trail?: Trail;
+    audit?: RequestAudit;
   }
 }
 
 /**
- * Records the request of a known caller; called before its answer is sent, and what cannot be recorded is not sent. A
- * request that has changed something is recorded in that very transaction instead (`once`, `recordIn`, `beside`). Left out are
- * endpoints that show no health data and change nothing (`audited: false`), and requests over the rate limit: those
- * were not looked at, and recording them would cost more than answering.
+ * Stores the audit record of a request before its response is sent; if that fails, the response is not sent. A request
+ * that changed something has stored its record in the same transaction already (`inTransaction`, `recordInTransaction`,
+ * `auditStatement`). Not recorded: endpoints with `audited: false`, and requests over the rate limit, which were not
+ * handled and would cost more to record than to reject.
  */
-export async function recordAnswer(ctx: Context, { trail }: FastifyRequest, status: number): Promise<void> {
-  if (!trail || trail.recorded || (trail.carried && status < 400) || status === 429) return;
-  // Set first: when the record fails, the answer that says so is not recorded either.
-  trail.recorded = true;
-  await ctx.audit.record(trail.entry(status));
+export async function recordResponse(ctx: Context, { audit }: FastifyRequest, status: number): Promise<void> {
+  if (!audit || audit.recorded || (audit.in_transaction && status < 400) || status === 429) return;
+  // Set first: if storing the record fails, the error response is not recorded either.
+  audit.recorded = true;
+  await ctx.audit.record(audit.entry(status));
 }
 
-/** The trail of a request whose caller is known. */
-export function openTrail(ctx: Context, request: FastifyRequest, known: Known): Trail | undefined {
+/** Returns undefined if the caller is anonymous or the endpoint is not audited. */
+export function openRequestAudit(ctx: Context, request: FastifyRequest, caller: Caller): RequestAudit | undefined {
   const { endpoint } = request.routeOptions.config;
-  const caller = callerOf(known, request.params);
-  if (!endpoint || endpoint.audited === false || !caller) return undefined;
+  const actor = actorOf(caller, request.params);
+  if (!endpoint || endpoint.audited === false || !actor) return undefined;
   const mrns = new Set<string>();
-  let told: Parameters<Trail['auditSubject']>[0] = subjectOf(request.params);
-  const trail: Trail = {
+  let fields: Parameters<RequestAudit['auditSubject']>[0] = subjectOf(request.params);
+  const audit: RequestAudit = {
     recorded: false,
-    carried: false,
-    auditPatients: (seen) => {
-      for (const mrn of seen) if (mrn) mrns.add(mrn);
+    in_transaction: false,
+    auditPatients: (patients) => {
+      for (const mrn of patients) if (mrn) mrns.add(mrn);
     },
-    auditSubject: (what) => {
-      told = { ...told, ...what };
+    auditSubject: (more) => {
+      fields = { ...fields, ...more };
     },
     entry: (status) => ({
-      ...caller,
+      ...actor,
       action: endpoint.id,
       outcome: String(status),
       request_id: request.id,
-      ...told,
+      ...fields,
       mrns,
     }),
     recordInTransaction: async (tx) => {
-      await ctx.audit.recordInTransaction(tx, trail.entry(200));
-      trail.carried = true;
+      await ctx.audit.recordInTransaction(tx, audit.entry(200));
+      audit.in_transaction = true;
     },
     auditStatement: {
       insert: (sql, operation_id, condition) =>
-        ctx.audit.recordStatement(sql, { ...trail.entry(200), subject: operation_id }, condition),
+        ctx.audit.recordStatement(sql, { ...audit.entry(200), subject: operation_id }, condition),
       committed: () => {
-        trail.recorded = true;
+        audit.recorded = true;
       },
     },
   };
-  return trail;
+  return audit;
 }
 
-type Caller = Pick<AuditEntry, 'client_id' | 'actor_kind' | 'actor' | 'account_id'>;
+type Actor = Pick<AuditEntry, 'client_id' | 'actor_kind' | 'actor' | 'account_id'>;
 
-function callerOf({ client, account, link, operator }: Known, params: unknown): Caller | undefined {
+function actorOf({ client, account, link, operator }: Caller, params: unknown): Actor | undefined {
   const client_id = client?.id ?? null;
   if (operator) {
     const { account_id = '' } = params as { account_id?: string };
@@ -89,7 +92,7 @@ function callerOf({ client, account, link, operator }: Known, params: unknown): 
   return { client_id, actor_kind: 'client', actor: client.public_id, account_id: account?.id };
 }
 
-/** What the path names, if it is an id of ours: whatever else stands there may be an MRN by mistake. */
+/** The record named by the path, if it is one of our ids. Anything else could be an MRN sent by mistake. */
 function subjectOf(params: unknown): Pick<AuditEntry, 'subject' | 'job_id'> {
   const { id = '', job_id = '' } = params as { id?: string; job_id?: string };
   if (/^\d{1,15}$/.test(job_id)) return { job_id: Number(job_id) };

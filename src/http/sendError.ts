@@ -6,8 +6,8 @@ import { ApiError, apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import type { Endpoint } from './endpoint.ts';
 
-/** Errors of Fastify and Node that are the caller's doing, as ours. */
-const callers: Record<string, (endpoint: Endpoint | undefined) => ApiError> = {
+/** Errors of Fastify and Node that the caller caused, by code. */
+const caller_errors: Record<string, (endpoint: Endpoint | undefined) => ApiError> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: (endpoint) => {
     const expected = endpoint?.file_field === undefined ? 'application/json' : 'multipart/form-data';
     return apiError('media_type_unsupported', { expected });
@@ -18,63 +18,62 @@ const callers: Record<string, (endpoint: Endpoint | undefined) => ApiError> = {
   FST_ERR_MAX_PARAM_LENGTH: () => apiError('invalid_field', { rule: 'The request URL is too long.' }),
 };
 
-/** Every error leaves here, in one shape; what is not a refusal of ours tells nothing but its request id. */
-export function answerError(ctx: Context, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+/** Sends every error response, in one format. Unexpected errors reveal nothing but the request id. */
+export function sendError(ctx: Context, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { endpoint } = request.routeOptions.config;
-  const known = apiErrorOf(error, request);
-  if (known.status >= 500) {
+  const api_error = apiErrorOf(error, request);
+  if (api_error.status >= 500) {
     ctx.log.error({ request_id: request.id, endpoint: endpoint?.id ?? '', err: error }, 'request failed');
   }
-  request.code = known.code;
-  if (known.retry_after_s !== undefined) reply.header('retry-after', known.retry_after_s);
-  reply.status(known.status);
-  // An address that cannot be decoded is answered before any hook has run.
+  request.code = api_error.code;
+  if (api_error.retry_after_s !== undefined) reply.header('retry-after', api_error.retry_after_s);
+  reply.status(api_error.status);
+  // No hook has run yet if the URL could not be decoded.
   reply.header('x-request-id', request.id);
-  return reply.send(bodyOf(known, request.id));
+  return reply.send(bodyOf(api_error, request.id));
 }
 
-/** What an error is answered as. */
 export function apiErrorOf(error: unknown, request: FastifyRequest): ApiError {
   return asApiError(error, request.routeOptions.config.endpoint, request.headers['idempotency-key'] !== undefined);
 }
 
-/** Answers what Node could not even read as a request; there is nothing but the socket to answer on. */
-export function answerUnread(error: { code?: string }, socket: Socket): void {
+/** Responds on the socket itself when Node could not parse the request. */
+export function sendParseError(error: { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const known = (unread[error.code ?? ''] ?? (() => apiError('request_malformed')))();
+  const api_error = (parse_errors[error.code ?? ''] ?? (() => apiError('request_malformed')))();
   const id = newId();
-  const body = JSON.stringify(bodyOf(known, id));
+  const body = JSON.stringify(bodyOf(api_error, id));
   socket.end(
-    `HTTP/1.1 ${known.status} ${STATUS_CODES[known.status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${api_error.status} ${STATUS_CODES[api_error.status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${id}\r\nconnection: close\r\n\r\n${body}`,
   );
 }
 
-const unread: Record<string, () => ApiError> = {
+const parse_errors: Record<string, () => ApiError> = {
   HPE_HEADER_OVERFLOW: () => apiError('headers_too_large'),
   ERR_HTTP_REQUEST_TIMEOUT: () => apiError('request_timeout'),
 };
 
-function bodyOf(known: ApiError, request_id: string) {
-  if (known.code === 'login_required') return { success: false, error: known.code, message: known.message };
+function bodyOf(api_error: ApiError, request_id: string) {
+  if (api_error.code === 'login_required') return { success: false, error: api_error.code, message: api_error.message };
   return {
     success: false,
-    message: known.message,
-    code: known.code,
+    message: api_error.message,
+    code: api_error.code,
     request_id,
-    ...(known.field === undefined ? {} : { field: known.field }),
+    ...(api_error.field === undefined ? {} : { field: api_error.field }),
   };
 }
 
 function asApiError(error: unknown, endpoint: Endpoint | undefined, keyed: boolean): ApiError {
   if (error instanceof ApiError) return error;
   const code = String((error as { code?: unknown } | null)?.code ?? '');
-  const caller = callers[code];
-  if (caller) return caller(endpoint);
-  // A wait of five seconds for another holder of the same key, see jobs/enqueue.ts and api/idempotency.ts.
+  const callerError = caller_errors[code];
+  if (callerError) return callerError(endpoint);
+  // Another request with the same key held its lock for five seconds (jobs/enqueue.ts, idempotency.ts).
   if (code === '55P03' && keyed) return apiError('idempotency_key_running', undefined, { retry_after_s: 1 });
   if (isDatabaseGone(code)) return apiError('database_unavailable', undefined, { retry_after_s: 1 });
   return apiError('internal');

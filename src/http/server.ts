@@ -5,32 +5,39 @@ import type { TObject } from 'typebox';
 import type { Context, LoggedRequest } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { authenticate, type Known } from './authenticate.ts';
-import { refuseRole } from './authenticateOperator.ts';
+import { authenticate, type Caller } from './authenticate.ts';
+import { requireRole } from './authenticateOperator.ts';
 import { endConnectionsOnClose } from './closeConnections.ts';
-import { type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
+import { type Endpoint, JsonText, Replayed, type Surface, WithHeaders } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { rateLimiter } from './rateLimit.ts';
-import { type Form, openTurns, readForm } from './readForm.ts';
-import { openTrail, recordAnswer } from './requestAudit.ts';
-import { answerError, answerUnread, apiErrorOf } from './sendError.ts';
-import { readQuery, refuseUnstorable, validator } from './validate.ts';
+import { type Form, formLimiter, readForm } from './readForm.ts';
+import { openRequestAudit, recordResponse } from './requestAudit.ts';
+import { apiErrorOf, sendError, sendParseError } from './sendError.ts';
+import { readQuery, rejectUnstorable, validator } from './validate.ts';
 
 const body_bytes_max = 1_048_576;
 
-/** The machine that every endpoint is handed to: it knows the caller, checks the request, answers. */
+const policies: Record<Surface, { cache_control?: string; logged: boolean }> = {
+  api: { logged: true },
+  link_page: { logged: true },
+  // Responses contain health data or secrets, and the page's own requests would flood the request log.
+  dashboard: { cache_control: 'no-store', logged: false },
+};
+
+/** Serves the declared endpoints: authentication, rate limits, validation, idempotency, audit and error responses. */
 export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): FastifyInstance {
   const server = Fastify({
     logger: false,
     bodyLimit: body_bytes_max,
     genReqId: newId,
     exposeHeadRoutes: false,
-    // Slow senders are cut off; a body of 1 MB takes far less.
+    // Ends slow requests; a body of 1 MB takes far less.
     requestTimeout: 30_000,
     routerOptions: { maxParamLength: 500 },
     forceCloseConnections: 'idle',
-    frameworkErrors: (error, request, reply) => answerError(ctx, error, request, reply),
-    clientErrorHandler: answerUnread,
+    frameworkErrors: (error, request, reply) => sendError(ctx, error, request, reply),
+    clientErrorHandler: sendParseError,
   });
   endConnectionsOnClose(server);
   server.addHook('onRequest', async (request, reply) => {
@@ -41,29 +48,29 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
     const seconds = reply.elapsedTime / 1000;
     ctx.metrics.requests.observe({ endpoint, status: reply.statusCode }, seconds);
     const fields = { endpoint, status: reply.statusCode, duration_ms: Math.round(reply.elapsedTime) };
-    ctx.log.info({ ...fields, request_id: request.id, client: request.known?.client?.public_id ?? '' }, 'request');
-    if (isLogged(request)) ctx.request_log.add(logged(request, fields));
+    ctx.log.info({ ...fields, request_id: request.id, client: request.caller?.client?.public_id ?? '' }, 'request');
+    if (isLogged(request)) ctx.request_log.add(loggedRequest(request, fields));
   });
   server.setErrorHandler(async (error, request, reply) => {
     const { status } = apiErrorOf(error, request);
-    const told = await recordAnswer(ctx, request, status).then(
+    const sent = await recordResponse(ctx, request, status).then(
       () => error,
       (failure: unknown) => failure,
     );
-    return answerError(ctx, told, request, reply);
+    return sendError(ctx, sent, request, reply);
   });
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?')[0] ?? '';
     const error = apiError('route_not_found', { method: request.method, path: path.slice(0, 200) });
-    return answerError(ctx, error, request, reply);
+    return sendError(ctx, error, request, reply);
   });
-  readJson(server);
+  parseJson(server);
   server.register(multipart);
 
   const limit = rateLimiter(ctx.config.rate_limit, ctx.config.rate_burst);
-  const turns = openTurns();
+  const limitForms = formLimiter();
   for (const endpoint of endpoints) {
-    if (!endpoint.sandbox || ctx.config.sandbox) addRoute(ctx, server, endpoint, limit, turns);
+    addRoute(ctx, server, endpoint, limit, limitForms);
   }
   return server;
 }
@@ -73,21 +80,21 @@ declare module 'fastify' {
     endpoint?: Endpoint;
   }
   interface FastifyRequest {
-    known?: Known;
-    /** The code of the error it was answered with. */
+    caller?: Caller;
+    /** The code of the error response. */
     code?: string;
   }
 }
 
-function readJson(server: FastifyInstance): void {
+function parseJson(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => {
     const source = String(text);
     if (source.trim() === '') return done(null, undefined);
     try {
       const body: unknown = JSON.parse(source);
-      // Only an escape can bring in what cannot be stored; the look at every string is kept for such texts.
-      if (/\\u(0000|d[89a-f])/i.test(source)) refuseUnstorable(body);
+      // Only an escape sequence can produce such a character, so other bodies skip the check.
+      if (/\\u(0000|d[89a-f])/i.test(source)) rejectUnstorable(body);
       done(null, body);
     } catch (error) {
       done(error instanceof SyntaxError ? apiError('body_not_json') : (error as Error));
@@ -100,51 +107,51 @@ function addRoute(
   server: FastifyInstance,
   endpoint: Endpoint,
   limit: ReturnType<typeof rateLimiter>,
-  turns: ReturnType<typeof openTurns>,
+  limitForms: ReturnType<typeof formLimiter>,
 ): void {
+  const { cache_control } = policies[endpoint.surface];
   const checkBody = endpoint.body && validator(endpoint.body, 'body');
-  const nothing = { type: 'object', properties: {} } as TObject;
-  const query_schema = endpoint.query ?? nothing;
+  const no_query = { type: 'object', properties: {} } as TObject;
+  const query_schema = endpoint.query ?? no_query;
   const checkQuery = validator(query_schema, 'query');
   server.route({
     method: endpoint.method,
     url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     config: { endpoint },
-    // Before the body is read: a stranger's request costs a look-up, not a parse.
+    // Runs before the body is read: an unauthenticated request costs a lookup, not a parse.
     onRequest: async (request, reply) => {
-      // What an operator is shown is health data or a key to it: no cache keeps it.
-      if (endpoint.path.startsWith('/dashboard/')) reply.header('cache-control', 'no-store');
-      request.known = await authenticate(ctx, endpoint, request);
-      const trail = openTrail(ctx, request, request.known);
-      if (trail) request.trail = trail;
-      if (request.known.operator) refuseRole(endpoint, request.known.operator);
-      // Operators share no client's rate: looking at a busy client must not slow it down.
-      if (request.known.client && !request.known.operator) spend(reply, limit(request.known.client.id));
-      const expired = request.known.account?.status === 'login_required';
+      if (cache_control) reply.header('cache-control', cache_control);
+      const caller = await authenticate(ctx, endpoint, request);
+      request.caller = caller;
+      const audit = openRequestAudit(ctx, request, caller);
+      if (audit) request.audit = audit;
+      if (caller.operator) requireRole(endpoint, caller.operator);
+      // An operator's requests do not count against the client's rate limit.
+      if (caller.client && !caller.operator) applyRateLimit(reply, limit(caller.client.id));
+      const expired = caller.account?.status === 'login_required';
       if (expired && endpoint.auth === 'account' && !endpoint.while_expired) throw apiError('login_required');
       const { needs } = endpoint;
-      // A connector without it has an empty list; that this very server lacks it is told.
-      if (needs && request.known.account?.offers?.includes(needs.operation) === false) {
+      // Null means everything the connector supports. A list it does not support at all is empty, not an error.
+      if (needs && caller.account?.offers?.includes(needs.operation) === false) {
         throw apiError('operation_not_offered', { operation: needs.label });
       }
     },
     handler: async (request, reply) => {
-      if (endpoint.file_field === undefined) return answer(request, reply, undefined);
-      // The form is read in its turn: a file is held in memory until its request is answered.
       const { file_field } = endpoint;
-      return turns(async () => answer(request, reply, await readForm(request, file_field)));
+      if (file_field === undefined) return respond(request, reply, undefined);
+      return limitForms(async () => respond(request, reply, await readForm(request, file_field)));
     },
   });
 
-  const answer = async (request: FastifyRequest, reply: FastifyReply, form: Form | undefined) => {
+  const respond = async (request: FastifyRequest, reply: FastifyReply, form: Form | undefined) => {
     const raw_query = request.query as Record<string, unknown>;
-    refuseUnstorable(raw_query);
-    refuseUnstorable(request.params);
+    rejectUnstorable(raw_query);
+    rejectUnstorable(request.params);
     const query = readQuery(query_schema, raw_query);
     checkQuery(query);
     const body = checkBody ? bodyOf(request, form) : undefined;
     if (body) checkBody?.(body);
-    const { client, account, link, operator } = request.known ?? {};
+    const { client, account, link, operator } = request.caller ?? {};
     const mutates = endpoint.method === 'POST' || endpoint.method === 'PATCH';
     const idempotency =
       mutates && !operator
@@ -154,9 +161,9 @@ function addRoute(
             body: form?.file ? { ...body, file: hashOf(form.file.content) } : (body ?? null),
           })
         : undefined;
-    const { trail } = request;
-    const recordInTransaction = trail?.recordInTransaction ?? (async () => {});
-    const answered = await endpoint.handle({
+    const { audit } = request;
+    const recordInTransaction = audit?.recordInTransaction ?? (async () => {});
+    const response = await endpoint.handle({
       ctx,
       headers: request.headers,
       client,
@@ -168,44 +175,44 @@ function addRoute(
       params: request.params,
       file: form?.file?.content,
       idempotency,
-      auditPatients: trail?.auditPatients ?? (() => {}),
-      auditSubject: trail?.auditSubject ?? (() => {}),
-      auditStatement: trail?.auditStatement,
+      auditPatients: audit?.auditPatients ?? (() => {}),
+      auditSubject: audit?.auditSubject ?? (() => {}),
+      auditStatement: audit?.auditStatement,
       recordInTransaction,
       inTransaction: (work: Parameters<typeof runOnce>[3]) =>
         runOnce(ctx, client?.id ?? '', idempotency, async (tx) => {
-          const answer = await work(tx);
+          const result = await work(tx);
           await recordInTransaction(tx);
-          return answer;
+          return result;
         }),
     } as never);
-    await recordAnswer(ctx, request, reply.statusCode);
-    return send(reply, answered);
+    await recordResponse(ctx, request, reply.statusCode);
+    return send(reply, response);
   };
 }
 
 function bodyOf(request: FastifyRequest, form: Form | undefined): Record<string, unknown> {
   if (form) return form.fields;
-  // The parser of forms is there for the endpoints that take one, and for no other.
+  // The form parser is registered for all routes but only meant for endpoints with `file_field`.
   if (request.isMultipart()) throw apiError('media_type_unsupported', { expected: 'application/json' });
   const body = request.body === undefined ? {} : request.body;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw apiError('body_not_object');
   return body as Record<string, unknown>;
 }
 
-/** Requests of applications and of Link; what the dashboard asks for would bury them. */
 function isLogged({ routeOptions }: FastifyRequest): boolean {
-  return routeOptions.config.endpoint?.path.startsWith('/dashboard/') === false;
+  const { endpoint } = routeOptions.config;
+  return endpoint !== undefined && policies[endpoint.surface].logged;
 }
 
-function logged(
+function loggedRequest(
   request: FastifyRequest,
   { endpoint, status, duration_ms }: Pick<LoggedRequest, 'endpoint' | 'status' | 'duration_ms'>,
 ): LoggedRequest {
   return {
     id: request.id,
-    client_id: request.known?.client?.id ?? null,
-    account_id: request.known?.account?.id ?? null,
+    client_id: request.caller?.client?.id ?? null,
+    account_id: request.caller?.account?.id ?? null,
     endpoint,
     method: request.method,
     status,
@@ -214,18 +221,18 @@ function logged(
   };
 }
 
-function spend(reply: FastifyReply, allowance: ReturnType<ReturnType<typeof rateLimiter>>): void {
+function applyRateLimit(reply: FastifyReply, allowance: ReturnType<ReturnType<typeof rateLimiter>>): void {
   reply.header('ratelimit-limit', allowance.limit);
   reply.header('ratelimit-remaining', allowance.remaining);
   reply.header('ratelimit-reset', allowance.reset_s);
   if (!allowance.allowed) throw apiError('rate_limited', undefined, { retry_after_s: allowance.reset_s });
 }
 
-function send(reply: FastifyReply, answer: unknown): FastifyReply {
-  if (answer instanceof JsonText) return reply.type('application/json; charset=utf-8').send(answer.text);
-  if (answer instanceof Replayed) return reply.header('idempotency-replayed', 'true').send(answer.body);
-  if (answer instanceof WithHeaders) return reply.headers(answer.headers).send(answer.body);
-  return reply.send(answer);
+function send(reply: FastifyReply, response: unknown): FastifyReply {
+  if (response instanceof JsonText) return reply.type('application/json; charset=utf-8').send(response.text);
+  if (response instanceof Replayed) return reply.header('idempotency-replayed', 'true').send(response.body);
+  if (response instanceof WithHeaders) return reply.headers(response.headers).send(response.body);
+  return reply.send(response);
 }
 
 function hashOf(content: Buffer): string {

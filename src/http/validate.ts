@@ -7,11 +7,11 @@ type Part = 'body' | 'query';
 type Problem = ReturnType<ReturnType<typeof Compile>['Errors']>[number];
 
 /**
- * Compiles a schema into a check that passes or throws the first fault in the order clients are promised: what is
- * missing (in the schema's order), what is unknown (all of it), then each field in the schema's order.
+ * Compiles a schema into a check that throws the first error in the documented order: missing fields (in the schema's
+ * order), unknown fields (all at once), then invalid fields (in the schema's order).
  */
 export function validator(schema: TObject, part: Part): (value: Record<string, unknown>) => void {
-  // Nothing beyond the schema is taken; nested objects of a body say so themselves.
+  // Unknown fields are rejected. Nested objects declare that themselves.
   const strict = Type.Object(schema.properties, { ...schema, additionalProperties: false });
   const check = Compile(strict);
   const required = new Set(schema.required ?? []);
@@ -25,15 +25,15 @@ export function validator(schema: TObject, part: Part): (value: Record<string, u
         ? apiError('unexpected_fields', { fields: unknown.join(', ') }, only(unknown))
         : apiError('unexpected_query', { names: unknown.join(', ') }, only(unknown));
     }
-    const given = withoutResets(schema, value);
-    if (check.Check(given)) return;
-    throw faultOf(schema, firstInOrder(order, check.Errors(given)));
+    const checked = withoutResets(schema, value);
+    if (check.Check(checked)) return;
+    throw errorOf(schema, firstInOrder(order, check.Errors(checked)));
   };
 }
 
-/** Reads the strings of a query as the types its schema names. What does not read as such stays and is refused. */
+/** Converts query strings to the types in the schema. A string that cannot be converted stays and fails the check. */
 export function readQuery(schema: TObject, raw: Record<string, unknown>): Record<string, unknown> {
-  // Made of entries, not by assignment: a parameter called __proto__ must stay visible to the check.
+  // Built from entries, not by assignment, so that the check sees a parameter called __proto__.
   return Object.fromEntries(
     Object.entries(raw).map(([name, value]) => {
       const type = (schema.properties[name] as { type?: string } | undefined)?.type;
@@ -44,21 +44,21 @@ export function readQuery(schema: TObject, raw: Record<string, unknown>): Record
   );
 }
 
-/** Characters that PostgreSQL cannot store (NUL) or UTF-8 cannot write (half of a surrogate pair). */
-export function refuseUnstorable(value: unknown): void {
-  const refuse = (text: string, field: string) => {
+/** Rejects characters that PostgreSQL cannot store (NUL) or UTF-8 cannot encode (lone surrogates). */
+export function rejectUnstorable(value: unknown): void {
+  const reject = (text: string, field: string) => {
     if (!text.includes('\u0000') && text.isWellFormed()) return;
     throw invalid(field, `${field} contains a character that cannot be stored.`);
   };
-  // A list of what is left to look at: a body can be nested deeper than function calls can.
-  const left: { value: unknown; field: string }[] = [{ value, field: '' }];
-  for (let next = left.pop(); next; next = left.pop()) {
+  // An explicit stack: a body can be nested deeper than the call stack allows.
+  const stack: { value: unknown; field: string }[] = [{ value, field: '' }];
+  for (let next = stack.pop(); next; next = stack.pop()) {
     const { value, field } = next;
-    if (typeof value === 'string' && field !== '') refuse(value, field);
+    if (typeof value === 'string' && field !== '') reject(value, field);
     if (typeof value !== 'object' || value === null) continue;
     for (const [name, item] of Object.entries(value)) {
-      if (!Array.isArray(value)) refuse(name, field || 'A field name');
-      left.push({ value: item, field: field || name });
+      if (!Array.isArray(value)) reject(name, field || 'A field name');
+      stack.push({ value: item, field: field || name });
     }
   }
 }
@@ -67,12 +67,12 @@ export function invalid(field: string, rule: string): ApiError {
   return apiError('invalid_field', { rule }, { field });
 }
 
-/** A required field that is null or empty says as little as one that is absent. */
+/** A required field that is null or empty counts as missing. */
 function isBlank(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
-/** Null stands for "set back" where the schema says so, and is no value to check there. */
+/** Where the schema allows it (`null_resets`), null resets a field and is not checked as a value. */
 function withoutResets(schema: TObject, value: Record<string, unknown>): Record<string, unknown> {
   if (!Object.values(value).includes(null)) return value;
   const resets = (name: string) => (schema.properties[name] as { null_resets?: boolean } | undefined)?.null_resets;
@@ -85,14 +85,14 @@ function only(names: string[]) {
 }
 
 function firstInOrder(order: string[], problems: Problem[]): Problem | undefined {
-  const place = (problem: Problem) => {
-    const at = order.indexOf(problem.instancePath.split('/')[1] ?? '');
-    return at === -1 ? order.length : at;
+  const position = (problem: Problem) => {
+    const index = order.indexOf(problem.instancePath.split('/')[1] ?? '');
+    return index === -1 ? order.length : index;
   };
-  return [...problems].sort((a, b) => place(a) - place(b))[0];
+  return [...problems].sort((a, b) => position(a) - position(b))[0];
 }
 
-function faultOf(schema: TObject, problem: Problem | undefined): ApiError {
+function errorOf(schema: TObject, problem: Problem | undefined): ApiError {
   const path = (problem?.instancePath ?? '').split('/').slice(1);
   const [top = 'request'] = path;
   const name = path
@@ -132,7 +132,7 @@ function ruleOf(
     case 'minItems':
       return `${name} must have at least ${limit} elements`;
     case 'format':
-      return `${name} must be ${forms[String((problem.params as { format?: string }).format)] ?? 'in the required form'}`;
+      return `${name} must be ${formats[String((problem.params as { format?: string }).format)] ?? 'in the required form'}`;
     case 'pattern':
       return field?.messages?.pattern ?? `${name} does not have the required form`;
     default:
@@ -140,7 +140,7 @@ function ruleOf(
   }
 }
 
-const forms: Record<string, string> = {
+const formats: Record<string, string> = {
   date: 'a date that exists, in the form YYYY-MM-DD',
   'date-time': 'a date and time with offset, in ISO 8601',
 };
@@ -150,10 +150,10 @@ function article(type: string): string {
 }
 
 function schemaAt(schema: TSchema, path: string[]): TSchema | undefined {
-  let at: unknown = schema;
+  let current: unknown = schema;
   for (const part of path) {
-    const node = at as { properties?: Record<string, unknown>; items?: unknown } | undefined;
-    at = /^\d+$/.test(part) ? node?.items : node?.properties?.[part];
+    const node = current as { properties?: Record<string, unknown>; items?: unknown } | undefined;
+    current = /^\d+$/.test(part) ? node?.items : node?.properties?.[part];
   }
-  return at as TSchema | undefined;
+  return current as TSchema | undefined;
 }

@@ -1,9 +1,12 @@
-import type { Database, Tx } from '../db/database.ts';
-import { type Lease, LeaseLost } from '../db/lease.ts';
+import type { Fragment, Query, Tx } from '../db/database.ts';
+import type { Lease } from '../db/lease.ts';
+import { apiError } from '../errors.ts';
+import type { ReviewOutcome } from '../model/dashboard/jobWords.ts';
+import { advanceLane, checkLease, deleteLane, releaseLane } from './lanes.ts';
 import type { FinalState } from './states.ts';
 
-/** A job as its worker sees it. */
-export type Job = {
+/** A job as its worker sees it. `Input` is known to the handler of the job's type, which stored it. */
+export type Job<Input = unknown> = {
   id: number;
   client_id: string;
   organization_id: string;
@@ -13,29 +16,43 @@ export type Job = {
   lane: string;
   attempts: number;
   retries: number;
-  /** Seconds since the first of the failures in a row, and since the job was first parked. */
+  /** Seconds since the first of the consecutive failures, and since the job was first parked. */
   retrying_s: number | null;
   parked_s: number | null;
   waited_s: number;
-  /** When this try began, by the database's clock. */
+  /** When this attempt started, by the database's clock. */
   tried_at: Date;
-  input: unknown;
+  input: Input;
 };
 
-export type JobProblem = { code: string; message: string; details?: Record<string, unknown> };
+/** Why a job failed, as stored in its `error` column. */
+export type JobFailure = { code: string; message: string; details?: Record<string, unknown> };
 
-/** Locks the lane if this worker still holds it; everything that a worker commits passes here. */
-export async function holdLane(tx: Tx, lease: Lease): Promise<{ organization_id: string; key: string }> {
-  const [lane] = await tx<{ organization_id: string; key: string }[]>`
-    SELECT organization_id, key FROM lanes
-     WHERE id = ${lease.id} AND fence = ${lease.fence} AND locked_until > clock_timestamp() FOR UPDATE`;
-  if (!lane) throw new LeaseLost();
-  return lane;
+/** Inserts a job for the CTE `operation`: in the earlier lane if that exists, otherwise in its own. */
+export function insertJob(
+  sql: Query,
+  job: {
+    organization_id: string;
+    account_id: string;
+    operation: { type: string };
+    lane: string;
+    earlier_lane?: string | undefined;
+    run_again_of?: number;
+  },
+): Fragment {
+  return sql`
+    INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, run_again_of, lane)
+      SELECT client_id, ${job.organization_id}, ${job.account_id}, id, ${job.operation.type},
+             ${job.run_again_of ?? null}::bigint,
+             coalesce((SELECT key FROM lanes WHERE lanes.client_id = operation.client_id
+                AND organization_id = ${job.organization_id} AND key = ${job.earlier_lane ?? null}), ${job.lane})
+        FROM operation
+      RETURNING id, client_id, lane`;
 }
 
-/** The lane's next job, now running, or undefined when there is none; then the lane is gone too. */
-export async function startHead(tx: Tx, lease: Lease): Promise<Job | undefined> {
-  const lane = await holdLane(tx, lease);
+/** Starts the job at the head of the lane. If there is none, deletes the lane and returns undefined. */
+export async function startNextJob(tx: Tx, lease: Lease): Promise<Job | undefined> {
+  const lane = await checkLease(tx, lease);
   const [job] = await tx<Job[]>`
     UPDATE jobs SET state = 'running', attempts = attempts + 1, started_at = coalesce(started_at, now())
      WHERE id = (SELECT id FROM jobs WHERE organization_id = ${lane.organization_id} AND lane = ${lane.key}
@@ -45,68 +62,80 @@ export async function startHead(tx: Tx, lease: Lease): Promise<Job | undefined> 
       extract(epoch FROM now() - parked_since)::float8 AS parked_s,
       extract(epoch FROM now() - created_at)::float8 AS waited_s, now() AS tried_at,
       (SELECT input FROM operations WHERE operations.id = operation_id) AS input`;
-  if (!job) await tx`DELETE FROM lanes WHERE id = ${lease.id}`;
+  if (!job) await deleteLane(tx, lease.id);
   return job;
 }
 
-/** Back to the queue, to be tried again after the pause; the lane waits with it, so that order holds. */
-export async function retryJob(tx: Tx, lease: Lease, job: Job, pause_ms: number, problem: JobProblem): Promise<void> {
-  await holdLane(tx, lease);
+/** Returns the job to the queue for a retry. The whole lane waits for the pause, which keeps its order. */
+export async function retryJob(tx: Tx, lease: Lease, job: Job, pause_ms: number, failure: JobFailure): Promise<void> {
+  await checkLease(tx, lease);
   await tx`UPDATE jobs SET state = 'queued', retries = retries + 1, retry_since = coalesce(retry_since, now()),
-             error = ${JSON.stringify(problem)}::text::json WHERE id = ${job.id}`;
-  await tx`UPDATE lanes SET locked_until = NULL, owner = NULL,
-             ready_at = clock_timestamp() + ${pause_ms}::float8 * interval '1 millisecond' WHERE id = ${lease.id}`;
+             error = ${JSON.stringify(failure)}::text::json WHERE id = ${job.id}`;
+  await releaseLane(tx, lease.id, pause_ms);
 }
 
-/** Back to the queue as it was: the process is going down. */
+/** Returns the job to the queue unchanged, for example when the process shuts down. */
 export async function releaseJob(tx: Tx, lease: Lease, job: Job): Promise<void> {
-  await holdLane(tx, lease);
+  await checkLease(tx, lease);
   await tx`UPDATE jobs SET state = 'queued' WHERE id = ${job.id}`;
-  await tx`UPDATE lanes SET locked_until = NULL, owner = NULL, ready_at = clock_timestamp() WHERE id = ${lease.id}`;
+  await releaseLane(tx, lease.id, 0);
 }
 
-/** Ends the job and hands the lane to the next one. */
-export async function endJob(
+/** Ends the job and passes the lane on to the next one. */
+export async function finishJob(
   tx: Tx,
   lease: Lease,
   job: Job,
-  end: { state: FinalState; error: JobProblem | null; event_id: string | null },
+  result: { state: FinalState; error: JobFailure | null; event_id: string | null },
 ): Promise<void> {
-  await holdLane(tx, lease);
-  await tx`UPDATE jobs SET state = ${end.state}, finished_at = clock_timestamp(), event_id = ${end.event_id},
-             error = ${end.error === null ? null : JSON.stringify(end.error)}::text::json WHERE id = ${job.id}`;
-  await passLane(tx, lease.id);
+  await checkLease(tx, lease);
+  await tx`UPDATE jobs SET state = ${result.state}, finished_at = clock_timestamp(), event_id = ${result.event_id},
+             error = ${result.error === null ? null : JSON.stringify(result.error)}::text::json WHERE id = ${job.id}`;
+  await advanceLane(tx, lease.id);
 }
 
-/** The lane goes to its next job, whose account it then counts for, or away when it is empty. */
-export async function passLane(tx: Tx, lane_id: string): Promise<void> {
-  const [next] = await tx<{ account_id: string }[]>`
-    SELECT jobs.account_id FROM lanes JOIN jobs ON jobs.organization_id = lanes.organization_id AND jobs.lane = lanes.key
-     WHERE lanes.id = ${lane_id} AND jobs.state IN ('queued', 'running') AND NOT jobs.parked ORDER BY jobs.id LIMIT 1`;
-  if (!next) await tx`DELETE FROM lanes WHERE id = ${lane_id}`;
-  else
-    await tx`UPDATE lanes SET account_id = ${next.account_id}, locked_until = NULL, owner = NULL,
-               ready_at = clock_timestamp() WHERE id = ${lane_id}`;
+/** Parks the queued jobs of an account. */
+export async function setQueuedParked(tx: Tx, account_id: string): Promise<void> {
+  await tx`UPDATE jobs SET parked = true, parked_since = coalesce(parked_since, now())
+            WHERE account_id = ${account_id} AND state = 'queued' AND NOT parked`;
 }
 
-/** What a client sees of one job of its account, and which patient it is about. */
-export function readJob(db: Database, client_id: string, account_id: string, job_id: number) {
-  return db.read<{ body: string; mrns: string[] }>(
-    client_id,
-    (sql) => sql`
-      SELECT (jsonb_build_object('success', true, 'job', shown.doc) || shown.doc)::text AS body,
-             -- Of a patient who was asked for by this very operation the cache knows the MRN.
-             (SELECT array_remove(ARRAY[input ->> 'patient_mrn', input ->> 'mrn',
-                       (SELECT mrn FROM patients WHERE patients.id = operations.id)], NULL)
-                FROM operations WHERE operations.id = shown.operation_id) AS mrns
-        FROM (
-        SELECT jsonb_build_object(
-          'job_id', job.id, 'type', job.type, 'status', job.state, 'attempts', job.attempts,
-          'created_at', iso(job.created_at), 'started_at', iso(job.started_at), 'finished_at', iso(job.finished_at),
-          'error', job.error, 'event_id', replace(job.event_id::text, '-', ''),
-          'timeline', (SELECT coalesce(jsonb_agg(jsonb_build_object('step', step.name, 'kind', step.kind,
-              'attempt', step.attempt, 'at', iso(step.at), 'detail', step.detail) ORDER BY step.n), '[]')
-            FROM job_steps AS step WHERE step.job_id = job.id)) AS doc, job.operation_id
-        FROM jobs AS job WHERE job.id = ${job_id} AND job.account_id = ${account_id}) AS shown`,
-  );
+/** Parks one running job. */
+export async function setRunningParked(tx: Tx, job_id: number): Promise<void> {
+  await tx`UPDATE jobs SET state = 'queued', parked = true, parked_since = coalesce(parked_since, now())
+            WHERE id = ${job_id}`;
+}
+
+/** Unparks the jobs of an account with a fresh retry schedule. Returns their ids. */
+export async function setUnparked(tx: Tx, account_id: string): Promise<number[]> {
+  const jobs = await tx<{ id: number }[]>`
+    UPDATE jobs SET parked = false, parked_since = NULL, retries = 0, retry_since = NULL
+     WHERE account_id = ${account_id} AND state = 'queued' AND parked RETURNING id`;
+  return jobs.map(({ id }) => id);
+}
+
+/** Unparks one job and keeps `parked_since`, by which its next attempt fails. Returns its id if it was parked. */
+export async function setExpiredUnparked(tx: Tx, job_id: number): Promise<number[]> {
+  const jobs = await tx<{ id: number }[]>`
+    UPDATE jobs SET parked = false WHERE id = ${job_id} AND state = 'queued' AND parked RETURNING id`;
+  return jobs.map(({ id }) => id);
+}
+
+/**
+ * Records what an operator found in the EMR about a job whose outcome is unknown. It cannot be changed afterwards:
+ * another run may rely on it. Returns the MRN of the patient.
+ */
+export async function reviewJob(
+  tx: Tx,
+  job_id: number,
+  review: { outcome: ReviewOutcome; note: string; by: string },
+): Promise<string | null> {
+  const [reviewed] = await tx<{ patient_mrn: string | null }[]>`
+    UPDATE jobs SET review_outcome = ${review.outcome}, review_note = ${review.note}, reviewed_by = ${review.by},
+                    reviewed_at = now()
+     WHERE id = ${job_id} AND state = 'needs_review' AND review_outcome IS NULL
+    RETURNING (SELECT patient_mrn FROM operations WHERE operations.id = operation_id)`;
+  if (reviewed) return reviewed.patient_mrn;
+  const [existing] = await tx`SELECT FROM jobs WHERE id = ${job_id}`;
+  throw existing ? apiError('job_not_reviewable') : apiError('record_not_found', { noun: 'Job', id: String(job_id) });
 }

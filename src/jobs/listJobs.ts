@@ -1,4 +1,4 @@
-import type { Database, Fragment, Sql } from '../db/database.ts';
+import type { Database, Fragment, Query } from '../db/database.ts';
 import type { JobRow } from '../model/dashboard/jobs.ts';
 import type { JobFilter } from '../model/dashboard/jobWords.ts';
 
@@ -8,20 +8,20 @@ export type JobFilters = {
   account_id?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
-  /** The job after which the page begins. */
+  /** The last job of the previous page. */
   before?: string | undefined;
   page_size?: number | undefined;
 };
 
-/** A page of a client's jobs, newest first; `among` gives the ids to which the list is narrowed. */
+/** A page of a client's jobs, newest first. `among` selects the ids to which the list is limited. */
 export async function listJobs(
   db: Database,
   client_id: string,
   filters: JobFilters,
-  among?: (sql: Sql) => Fragment,
+  among?: (sql: Query) => Fragment,
 ): Promise<{ rows: JobRow[]; next: string | null }> {
   const { page_size = 50 } = filters;
-  const rows = await db.read<JobRow>(
+  const rows = await db.search<JobRow>(
     client_id,
     (sql) => sql`
       SELECT job.id AS job_id, job.type, CASE WHEN job.parked THEN 'parked' ELSE job.state END AS state,
@@ -41,8 +41,8 @@ export async function listJobs(
   return { rows: page, next: rows.length > page_size ? String(page.at(-1)?.job_id) : null };
 }
 
-/** Only what was asked for stands in the statement, so that each combination gets the plan of its own index. */
-function matching(sql: Sql, client_id: string, { type, state, account_id, from, to, before }: JobFilters): Fragment {
+/** Contains only the filters in use, so that each combination is planned with its own index. */
+function matching(sql: Query, client_id: string, { type, state, account_id, from, to, before }: JobFilters): Fragment {
   return sql`client_id = ${client_id}
     ${type === undefined ? sql`` : sql`AND type = ${type}`}
     ${state === undefined ? sql`` : sql`AND ${inState(sql, state)}`}
@@ -56,14 +56,14 @@ function matching(sql: Sql, client_id: string, { type, state, account_id, from, 
     }`;
 }
 
-/** The lists of states are those of the partial indexes, to the letter: by them the planner knows that it may use one. */
-function inState(sql: Sql, state: JobFilter): Fragment {
+/** The state lists repeat the predicates of the partial indexes literally, or the planner would not use the indexes. */
+function inState(sql: Query, state: JobFilter): Fragment {
   if (state === 'succeeded') return sql`state = 'succeeded'`;
   if (state === 'parked') return sql`parked`;
   if (state === 'queued' || state === 'running') {
     return sql`state IN ('queued', 'running') AND state = ${state} AND NOT parked`;
   }
-  const in_trouble = sql`state IN ('partial', 'failed', 'needs_review')`;
-  if (state === 'unresolved') return sql`${in_trouble} AND state = 'needs_review' AND review_outcome IS NULL`;
-  return sql`${in_trouble} AND state = ${state}`;
+  const unsuccessful = sql`state IN ('partial', 'failed', 'needs_review')`;
+  if (state === 'unresolved') return sql`${unsuccessful} AND state = 'needs_review' AND review_outcome IS NULL`;
+  return sql`${unsuccessful} AND state = ${state}`;
 }

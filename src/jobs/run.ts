@@ -6,110 +6,117 @@ import { type EventOf, patientsOf } from '../events.ts';
 import { emitEvent } from '../webhooks/emitEvent.ts';
 import { backoffMs, retry } from '../worker/backoff.ts';
 import { stop_reasons } from '../worker/worker.ts';
-import { endJob, holdLane, type Job, type JobProblem, releaseJob, retryJob, startHead } from './jobs.ts';
-import { parked_days_max, parkRunning } from './park.ts';
+import { insertStep, loadSteps, NeedsReview, type Steps } from './jobSteps.ts';
+import { finishJob, type Job, type JobFailure, releaseJob, retryJob, startNextJob } from './jobs.ts';
+import { checkLease } from './lanes.ts';
+import { parked_days_max, parkRunningJob } from './park.ts';
 import type { FinalState } from './states.ts';
-import { loadSteps, NeedsReview, type Steps } from './steps.ts';
 
-/** What a kind of job works with. */
+/** One attempt of a job. */
 export type JobRun = {
   job: Job;
   steps: Steps;
   signal: AbortSignal;
-  /** Makes a transaction of this run's own refuse to commit once another worker holds the lane. */
-  hold: (tx: Tx) => Promise<unknown>;
+  /** Makes a transaction of the handler fail if another worker has claimed the lane. */
+  checkLease: (tx: Tx) => Promise<unknown>;
 };
 
-/** How a job ends. `apply` changes what we hold of the record, in the transaction that ends the job. */
-export type Ending = {
+/** How a job ends. `apply` updates stored records in the transaction that ends the job. */
+export type JobResult = {
   state: FinalState;
-  error: JobProblem | null;
+  error: JobFailure | null;
   event: EventOf | null;
   apply?: (tx: Tx) => Promise<void>;
-  /** What the audit trail says beside the state: counts, never health data. */
+  /** Added to the audit record: counts, never health data. */
   detail?: Record<string, unknown>;
 };
 
-/** A kind of job tells the good path in `perform`; whatever it throws is read here, and `fail` words the bad end. */
-export type JobKind = {
-  perform(ctx: Context, run: JobRun): Promise<Ending>;
-  fail(ctx: Context, run: JobRun, problem: JobProblem): Ending;
+/** Runs the jobs of one type. What `run` throws is handled here; `onFailure` describes the result of a final failure. */
+export type JobHandler = {
+  run(ctx: Context, run: JobRun): Promise<JobResult>;
+  onFailure(ctx: Context, run: JobRun, failure: JobFailure): JobResult;
 };
 
 export type RunLane = (ctx: Context, lease: Lease, signal: AbortSignal) => Promise<void>;
-/** Marks an account as needing a person unless it was linked again since `tried_at`; says whether it needs one now. */
+/**
+ * Marks the account as needing a sign-in, unless it was re-linked since the attempt started. Returns whether it needs
+ * one now.
+ */
 type ExpireAccount = (ctx: Context, job: Job, reason: string) => Promise<boolean>;
 
-/** Makes the function that carries out the head of a claimed lane. */
-export function laneRunner(kinds: ReadonlyMap<string, JobKind>, expireAccount: ExpireAccount): RunLane {
+/** Creates the function that runs the next job of a claimed lane. */
+export function createLaneRunner(handlers: ReadonlyMap<string, JobHandler>, expireAccount: ExpireAccount): RunLane {
   return async (ctx, lease, signal) => {
-    const job = await ctx.db.tenant(lease.client_id, (tx) => startHead(tx, lease));
+    const job = await ctx.db.tenant(lease.client_id, (tx) => startNextJob(tx, lease));
     if (!job) return;
-    ctx.bell.ring('chartwire_live', 'jobs');
-    const kind = kinds.get(job.type);
-    if (!kind) throw new Error(`No kind of job is called ${job.type}.`);
-    const run: JobRun = { job, steps: await loadSteps(ctx.db, lease, job), signal, hold: (tx) => holdLane(tx, lease) };
+    ctx.notifications.notify('chartwire_live', 'jobs');
+    const handler = handlers.get(job.type);
+    if (!handler) throw new Error(`There is no handler for jobs of type ${job.type}.`);
+    const steps = await loadSteps(ctx.db, lease, job);
+    const run: JobRun = { job, steps, signal, checkLease: (tx) => checkLease(tx, lease) };
     try {
-      await carryOut(ctx, lease, run, kind, expireAccount);
+      await runJob(ctx, lease, run, handler, expireAccount);
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
-      ctx.log.warn({ job_id: job.id, job_type: job.type }, 'the lease ended before the work; its result is dropped');
+      ctx.log.warn({ job_id: job.id, job_type: job.type }, 'lease lost before the job finished; result discarded');
     } finally {
-      ctx.bell.ring('chartwire_live', 'jobs');
+      ctx.notifications.notify('chartwire_live', 'jobs');
     }
   };
 }
 
-/** Throws LeaseLost also where it shows only as a bad end is settled: a frozen worker's EMR has hung up meanwhile. */
-async function carryOut(
+/**
+ * Throws LeaseLost also if the lost lease only shows while a failure is being stored: when a worker was frozen, the EMR
+ * has closed its connection meanwhile.
+ */
+async function runJob(
   ctx: Context,
   lease: Lease,
   run: JobRun,
-  kind: JobKind,
+  handler: JobHandler,
   expireAccount: ExpireAccount,
 ): Promise<void> {
   const { job, signal } = run;
   try {
     await run.steps.note('started');
-    await settle(ctx, lease, run, await kind.perform(ctx, run));
+    await finish(ctx, lease, run, await handler.run(ctx, run));
   } catch (error) {
     if (error instanceof LeaseLost || signal.reason === stop_reasons.lease_lost) throw new LeaseLost();
     if (signal.reason !== stop_reasons.shutdown) {
-      return settleFailure(ctx, lease, run, kind, expireAccount, error);
+      return handleFailure(ctx, lease, run, handler, expireAccount, error);
     }
     await ctx.db.tenant(job.client_id, (tx) => releaseJob(tx, lease, job));
   }
 }
 
-/** One transaction: the record, the job, its event and the deliveries stand together or not at all. */
-async function settle(ctx: Context, lease: Lease, run: JobRun, ending: Ending): Promise<void> {
+/** Commits the record, the job, its event with the deliveries, and the audit record in one transaction. */
+async function finish(ctx: Context, lease: Lease, run: JobRun, result: JobResult): Promise<void> {
   const { job } = run;
   await ctx.db.tenant(job.client_id, async (tx) => {
-    await ending.apply?.(tx);
+    await result.apply?.(tx);
     const event_id =
-      ending.event === null
+      result.event === null
         ? null
         : await emitEvent(tx, {
             client_id: job.client_id,
             account_id: job.account_id,
             job_id: job.id,
-            event: ending.event,
+            event: result.event,
           });
-    await tx`INSERT INTO job_steps (job_id, client_id, attempt, name, kind)
-      VALUES (${job.id}, ${job.client_id}, ${job.attempts}, ${ending.state}, 'note')`;
-    await ctx.audit.recordInTransaction(tx, recordOf(job, ending));
-    await endJob(tx, lease, job, { state: ending.state, error: ending.error, event_id });
+    await insertStep(tx, job, { name: result.state, kind: 'note' });
+    await ctx.audit.recordInTransaction(tx, auditEntry(job, result));
+    await finishJob(tx, lease, job, { state: result.state, error: result.error, event_id });
   });
-  ctx.bell.ring('chartwire_deliveries');
-  ctx.metrics.jobs.observe({ type: job.type, state: ending.state }, job.waited_s);
+  ctx.notifications.notify('chartwire_deliveries');
+  ctx.metrics.jobs.observe({ type: job.type, state: result.state }, job.waited_s);
   ctx.log.info(
-    { job_id: job.id, job_type: job.type, state: ending.state, attempt: job.attempts, code: ending.error?.code ?? '' },
-    'job ended',
+    { job_id: job.id, job_type: job.type, state: result.state, attempt: job.attempts, code: result.error?.code ?? '' },
+    'job finished',
   );
 }
 
-/** What the job read or wrote in the EMR. Whom it found there only its event tells. */
-function recordOf(job: Job, { state, error, event, detail }: Ending): AuditEntry {
+/** What the job read or wrote in the EMR. Patients that it only found there are named by its event. */
+function auditEntry(job: Job, { state, error, event, detail }: JobResult): AuditEntry {
   return {
     client_id: job.client_id,
     actor_kind: 'worker',
@@ -124,49 +131,49 @@ function recordOf(job: Job, { state, error, event, detail }: Ending): AuditEntry
   };
 }
 
-async function settleFailure(
+async function handleFailure(
   ctx: Context,
   lease: Lease,
   run: JobRun,
-  kind: JobKind,
+  handler: JobHandler,
   expireAccount: ExpireAccount,
   error: unknown,
 ): Promise<void> {
   const { job, steps } = run;
-  const end = (problem: JobProblem) => {
-    const ending = kind.fail(ctx, run, problem);
-    // Where a write may have arrived unseen, "failed" would invite a second one: a person looks first.
-    return settle(ctx, lease, run, steps.uncertain() ? { ...ending, state: 'needs_review' } : ending);
+  const fail = (failure: JobFailure) => {
+    const result = handler.onFailure(ctx, run, failure);
+    // If a write may have arrived, "failed" would invite the client to send it again: a person has to check first.
+    return finish(ctx, lease, run, steps.hasUnknownOutcome() ? { ...result, state: 'needs_review' } : result);
   };
 
-  if (error instanceof NeedsReview) return end({ code: 'outcome_unknown', message: error.message });
+  if (error instanceof NeedsReview) return fail({ code: 'outcome_unknown', message: error.message });
   if (error instanceof EmrFailure) {
-    if (error.kind === 'refused' || error.kind === 'not_found') return end(problemOf(error));
+    if (error.kind === 'refused' || error.kind === 'not_found') return fail(describeFailure(error));
     if (error.kind === 'login_required') {
       if ((job.parked_s ?? 0) > parked_days_max * 86_400) {
-        const message = `The account was not linked again within ${parked_days_max} days.`;
-        return end({ code: 'login_required', message });
+        const message = `The account was not re-linked within ${parked_days_max} days.`;
+        return fail({ code: 'login_required', message });
       }
       if (await expireAccount(ctx, job, error.message)) {
         await steps.note('parked', { reason: error.message });
-        return ctx.db.tenant(job.client_id, (tx) => parkRunning(tx, lease, job));
+        return ctx.db.tenant(job.client_id, (tx) => parkRunningJob(tx, lease, job));
       }
     }
   } else {
-    ctx.log.error({ job_id: job.id, job_type: job.type, err: error }, 'a job failed by a fault of ours');
+    ctx.log.error({ job_id: job.id, job_type: job.type, err: error }, 'job failed with an internal error');
   }
 
-  const problem = problemOf(error);
-  if ((job.retrying_s ?? 0) * 1000 > retry.total_ms) return end(problem);
-  ctx.metrics.job_retries.inc({ type: job.type, kind: problem.code });
-  const asked_ms = error instanceof EmrFailure ? (error.retry_after_ms ?? 0) : 0;
-  const pause_ms = Math.min(Math.max(backoffMs(job.retries + 1), asked_ms), retry.total_ms);
-  await steps.note('retry', { reason: problem.message, in_ms: pause_ms });
-  await ctx.db.tenant(job.client_id, (tx) => retryJob(tx, lease, job, pause_ms, problem));
+  const failure = describeFailure(error);
+  if ((job.retrying_s ?? 0) * 1000 > retry.total_ms) return fail(failure);
+  ctx.metrics.job_retries.inc({ type: job.type, kind: failure.code });
+  const requested_ms = error instanceof EmrFailure ? (error.retry_after_ms ?? 0) : 0;
+  const pause_ms = Math.min(Math.max(backoffMs(job.retries + 1), requested_ms), retry.total_ms);
+  await steps.note('retry', { reason: failure.message, in_ms: pause_ms });
+  await ctx.db.tenant(job.client_id, (tx) => retryJob(tx, lease, job, pause_ms, failure));
 }
 
-/** The text of an error that is not the EMR's is ours alone: it may quote data. */
-function problemOf(error: unknown): JobProblem {
+/** Internal error messages are not shown: they may quote data. */
+function describeFailure(error: unknown): JobFailure {
   if (error instanceof EmrFailure) {
     return { code: error.kind, message: error.message, ...(error.details && { details: error.details }) };
   }

@@ -1,7 +1,7 @@
-/** The states of a job and every legal move between them; the database refuses any other. */
-export const job_moves = [
+/** Every legal transition between the states of a job; the database rejects any other. */
+export const job_transitions = [
   ['queued', 'running'],
-  // Tried again, parked for a login, or handed back at shutdown.
+  // Waiting for a retry, parked until the account is re-linked, or released at shutdown.
   ['running', 'queued'],
   ['running', 'succeeded'],
   ['running', 'partial'],
@@ -9,6 +9,6 @@ export const job_moves = [
   ['running', 'needs_review'],
 ] as const;
 
-export type JobState = (typeof job_moves)[number][number];
+export type JobState = (typeof job_transitions)[number][number];
 export type FinalState = Exclude<JobState, 'queued' | 'running'>;
-export const job_states = [...new Set(job_moves.flat())];
+export const job_states = [...new Set(job_transitions.flat())];

@@ -1,10 +1,10 @@
-import { type Connector, type Door, EmrFailure } from '../connectors/connector.ts';
+import { type Connector, type EmrEndpoint, EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 
 /** The EMR of a link, with a timeout suitable for a waiting person. */
-export function doorTo(ctx: Context, purpose: LinkPurpose): Door {
+export function emrEndpoint(ctx: Context, purpose: LinkPurpose): EmrEndpoint {
   const signal = AbortSignal.timeout(30_000);
   return { address: purpose.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys };
 }

@@ -5,10 +5,10 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { requestSync } from '../records/requestSync.ts';
-import { callEmr, doorTo } from './callEmr.ts';
+import { callEmr, emrEndpoint } from './callEmr.ts';
 import { checkCredentials, mergeCredentials } from './checkCredentials.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
-import { findLinkToken, type LinkPurpose, useLinkToken } from './linkTokens.ts';
+import { consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
 import { addPublicToken } from './publicTokens.ts';
 import { storedCredentials } from './storedCredentials.ts';
@@ -56,7 +56,8 @@ export async function completeLink(
   link_token: string,
   { purpose, credentials, signed_in }: SignedInPerson,
 ): Promise<string> {
-  if (!(await useLinkToken(tx, link_token))) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
+  if (!(await consumeLinkToken(tx, link_token)))
+    throw apiError('link_token_invalid', undefined, { field: 'link_token' });
   await removePageSignIn(tx, link_token);
   const { account_id, organization_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
   await requestSync(ctx, tx, { ...purpose, organization_id, account_id }, { announce: false });
@@ -81,12 +82,12 @@ async function signIn(
   given: { credentials: Credentials; one_time_code: string | undefined; page_grant: Grant | undefined },
 ): Promise<Extract<SignIn, { outcome: 'signed_in' }>> {
   const outcome = await callEmr(connector, () =>
-    connector.signIn(doorTo(ctx, purpose), given.credentials, given.one_time_code, given.page_grant),
+    connector.signIn(emrEndpoint(ctx, purpose), given.credentials, given.one_time_code, given.page_grant),
   );
   const emr = connector.display_name;
   if (outcome.outcome === 'signed_in') return outcome;
   if (outcome.outcome === 'code_required') throw apiError('emr_code_required', { emr }, { field: 'one_time_code' });
-  throw apiError(refused[outcome.because], { emr });
+  throw apiError(refused[outcome.reason], { emr });
 }
 
 const refused = {

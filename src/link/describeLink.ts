@@ -23,7 +23,7 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
       known: Boolean(stored[name]),
       value: secret ? null : (stored[name] ?? null),
     })),
-    ways: (connector.sign_in_ways ?? []).map(({ name, label, about, fields, on_page, tells }) => ({
+    ways: (connector.sign_in_ways ?? []).map(({ name, label, about, fields, on_page, must_register: tells }) => ({
       name,
       label,
       about,
@@ -39,6 +39,6 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
 }
 
 /** The URL that must be registered with the EMR for a sign-in method. */
-function registrationUrl(ctx: Context, what: NonNullable<SignInWay['tells']>): string {
+function registrationUrl(ctx: Context, what: NonNullable<SignInWay['must_register']>): string {
   return what === 'key_set' ? `${ctx.base_url}/.well-known/jwks.json` : returnAddress(ctx);
 }

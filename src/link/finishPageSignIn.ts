@@ -1,7 +1,7 @@
 import { connectorOf } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../errors.ts';
-import { callEmr, doorTo } from './callEmr.ts';
+import { callEmr, emrEndpoint } from './callEmr.ts';
 import { lookUpLinkByHash } from './linkTokens.ts';
 import { claimPageSignIn, endPageSignIn, type PageSignInState } from './pageSignIns.ts';
 import { returnAddress } from './startPageSignIn.ts';
@@ -30,9 +30,9 @@ async function exchange(ctx: Context, link_token_hash: Buffer, { credentials, ke
   const page_sign_in = connector?.page_sign_in;
   if (link?.state !== 'open' || !page_sign_in) throw apiError('page_sign_in_unknown');
   const outcome = await callEmr(connector, () =>
-    page_sign_in.finish(doorTo(ctx, link.purpose), credentials, kept, returned),
+    page_sign_in.finish(emrEndpoint(ctx, link.purpose), credentials, kept, returned),
   );
   if (outcome.outcome === 'signed_in') return outcome.grant;
   const emr = connector.display_name;
-  throw apiError(outcome.because === 'person' ? 'emr_page_declined' : 'emr_access_refused', { emr });
+  throw apiError(outcome.reason === 'person' ? 'emr_page_declined' : 'emr_access_refused', { emr });
 }

@@ -79,7 +79,7 @@ export async function countSignIn(tx: Tx, token: string): Promise<'counted' | 'e
 }
 
 /** Marks the token as used. Of several concurrent attempts exactly one succeeds. */
-export async function useLinkToken(tx: Tx, token: string): Promise<boolean> {
+export async function consumeLinkToken(tx: Tx, token: string): Promise<boolean> {
   const used = await tx`UPDATE link_tokens SET used_at = now()
     WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now() RETURNING 1`;
   return used.length > 0;

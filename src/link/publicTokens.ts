@@ -12,7 +12,7 @@ export async function addPublicToken(tx: Tx, client_id: string, account_id: stri
 }
 
 /** Marks a public token as used and returns its account. Row-level security hides other clients' tokens. */
-export async function usePublicToken(tx: Tx, token: string): Promise<string | undefined> {
+export async function consumePublicToken(tx: Tx, token: string): Promise<string | undefined> {
   const [row] = await tx<{ account_id: string }[]>`UPDATE public_tokens SET used_at = now()
     WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now() RETURNING account_id`;
   return row?.account_id;

@@ -3,7 +3,7 @@ import type { Credentials } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { newToken } from '../ids.ts';
-import { callEmr, doorTo } from './callEmr.ts';
+import { callEmr, emrEndpoint } from './callEmr.ts';
 import { checkCredentials, mergeCredentials } from './checkCredentials.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
 import type { LinkPurpose } from './linkTokens.ts';
@@ -38,7 +38,9 @@ export async function startPageSignIn(
   await countSignInAttempt(ctx, purpose.client_id, link.token);
   const [state, window] = [newToken('page_state'), newToken('page_window')];
   const back = { return_address: returnAddress(ctx), state };
-  const { url, kept } = await callEmr(connector, () => page_sign_in.start(doorTo(ctx, purpose), credentials, back));
+  const { url, pending: kept } = await callEmr(connector, () =>
+    page_sign_in.start(emrEndpoint(ctx, purpose), credentials, back),
+  );
   const page = { credentials, kept };
   await ctx.db.tenant(purpose.client_id, (tx) => addPageSignIn(ctx, tx, link, { state, window, page }));
   return { url, window };

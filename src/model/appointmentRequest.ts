@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { flag, text } from './fields.ts';
 
-/** What a client sends to book an appointment: `datetime`, or `date` and `time` in the zone of the EMR instance. */
+/** The time is `datetime`, or `date` and `time` in the time zone of the EMR instance. */
 export const AppointmentRequest = Type.Object({
   mrn: text({ description: 'Medical Record Number of the patient' }),
   location: text({ description: 'The location’s EMR id, from GET /v1/locations (ehr_id)' }),
@@ -23,10 +23,10 @@ export const AppointmentRequest = Type.Object({
     text({
       pattern: '^[1-9]\\d{0,3}$',
       messages: { pattern: '{name} must be minutes, written in digits' },
-      description: 'Minutes, as digits; absent: the EMR’s default for the visit type',
+      description: 'Minutes, as digits. Default: the EMR’s default for the visit type',
     }),
   ),
   new_patient: Type.Optional(flag('Whether this is the patient’s first visit')),
-  prevent_double_booking: Type.Optional(flag('Whether the EMR refuses a time at which the provider is not free')),
+  prevent_double_booking: Type.Optional(flag('Whether to fail if the provider is not free at this time')),
 });
 export type AppointmentRequest = Static<typeof AppointmentRequest>;

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { nullable, success, text } from './fields.ts';
 
-const flagged = (description: string) => Type.Optional(Type.Boolean({ description, default: false }));
+const defaultsToFalse = (description: string) => Type.Optional(Type.Boolean({ description, default: false }));
 
 export const AvailabilityQuery = Type.Object({
   start_date: Type.String({ format: 'date', description: 'First day, YYYY-MM-DD, in the zone of the EMR instance' }),
@@ -11,21 +11,21 @@ export const AvailabilityQuery = Type.Object({
   provider_type: Type.Optional(Type.Enum(['primary', 'secondary'], { default: 'primary' })),
   visit_type: Type.Optional(text({ minLength: 1, default: 'all' })),
   buffer: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 59, default: 0, description: 'Minutes kept free after an appointment' }),
+    Type.Integer({ minimum: 0, maximum: 59, default: 0, description: 'Minutes that stay free after an appointment' }),
   ),
   calculation_method: Type.Optional(Type.Enum(['gaps', 'slots', 'equal_slots'], { default: 'gaps' })),
   daily_appointment_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-  daily_limit_type: Type.Optional(text({ minLength: 1, description: 'Visit type the limit counts, or all' })),
-  fallback_to_default_hours: flagged('Providers without hours get the default ones'),
+  daily_limit_type: Type.Optional(text({ minLength: 1, description: 'Visit type that the limit counts, or `all`' })),
+  fallback_to_default_hours: defaultsToFalse('Use the default hours for providers that have none'),
   max_slot_duration: Type.Optional(Type.Integer({ minimum: 1, maximum: 1440, description: 'Minutes' })),
-  facility_scoped_scheduling: flagged('Only appointments at a shift’s own facility block it'),
+  facility_scoped_scheduling: defaultsToFalse('Only appointments at the facility of a shift make it busy'),
   explain: Type.Optional(
-    Type.Boolean({ description: 'Also say why working time is not offered', default: false, examples: [true] }),
+    Type.Boolean({ description: 'Also return why working time is not free', default: false, examples: [true] }),
   ),
 });
 export type AvailabilityQuery = Static<typeof AvailabilityQuery>;
 
-export const AvailabilityAnswer = Type.Object({
+export const AvailabilityResponse = Type.Object({
   success,
   results: Type.Object({
     availability: Type.Array(
@@ -47,7 +47,7 @@ export const AvailabilityAnswer = Type.Object({
     ),
     explanations: Type.Optional(
       Type.Array(Type.Object({}, { additionalProperties: true }), {
-        description: 'Only with explain: working time that is not offered, and why',
+        description: 'Only with `explain`: working time that is not free, and why',
         examples: [
           [
             {
@@ -65,4 +65,4 @@ export const AvailabilityAnswer = Type.Object({
   }),
   timezone: Type.String(),
 });
-export type AvailabilityAnswer = Static<typeof AvailabilityAnswer>;
+export type AvailabilityResponse = Static<typeof AvailabilityResponse>;

@@ -1,14 +1,14 @@
 import { type Static, Type } from 'typebox';
 import { flag, text } from './fields.ts';
 
-/** A document upload. `document` is the form's file; in the parsed body its name only marks its place. */
+/** `document` is the file of the form; the parsed body only contains its name. */
 export const DocumentRequest = Type.Object({
   folder_name: text({ description: 'Folder in the patient’s chart; nested folders with forward slashes' }),
   patient_mrn: text({ description: 'Medical Record Number of the patient' }),
   document: Type.String({
     contentMediaType: 'application/octet-stream',
     examples: ['referral.pdf'],
-    description: 'The file: PDF, JPEG or PNG by its content, at most 5 MB',
+    description: 'PDF, JPEG or PNG file (detected by content), at most 5 MB',
   }),
   emr_assigned_to_id: Type.Optional(text({ description: 'EMR id of the staff member, from GET /v1/staff (ehr_id)' })),
   is_reviewed: Type.Optional(flag('Whether the document is marked as reviewed; default false')),

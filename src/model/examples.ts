@@ -1,8 +1,8 @@
 /**
- * What a field of this name looks like, wherever it stands: examples in the reference are composed from these. The
- * first value that fits a field's schema is taken; a schema that means something else by the name says so itself
- * (`examples`). The records are those of the sandbox's practice, so that a request sent as it is shown works there;
- * every person is invented, addresses end in example.org, telephone numbers have the exchange 555.
+ * Example values by field name, from which the examples of the reference are composed. The first value that matches the
+ * field's schema is used; a schema can override it with `examples`. The records exist in the sandbox's practice, so
+ * that the requests work there as shown. All people are fictitious, email addresses end in example.org and phone
+ * numbers use the exchange 555.
  */
 export const examples: Readonly<Record<string, readonly unknown[]>> = {
   // Ids and tokens

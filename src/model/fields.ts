@@ -1,25 +1,25 @@
 import { type Static, type TSchema, type TSchemaOptions, Type } from 'typebox';
 
-/** Strings without a limit of their own take this many characters. */
+/** The maximum length of strings that declare none. */
 const text_max = 2000;
-/** A token that an EMR gave out may hold a signed statement of several thousand characters. */
+/** A token from an EMR may contain a signed statement of several thousand characters. */
 export const credential_max = 8000;
 
 /**
- * A string. `messages` replaces the standard sentence of a rule where the interface prescribes another one; `{name}`
- * in it is the field's place in the body.
+ * A string. `messages` replaces the standard message of a rule where the interface prescribes another one; `{name}`
+ * stands for the path of the field in the body.
  */
 export function text(options: TSchemaOptions & { minLength?: number; maxLength?: number; messages?: Messages } = {}) {
   return Type.String({ maxLength: text_max, ...options });
 }
 export type Messages = Partial<Record<'minLength' | 'maxLength' | 'pattern' | 'anyOf', string>>;
 
-/** A flag that travels as one of the strings `true` and `false`. */
+/** A flag that is sent as the string `true` or `false`. */
 export function flag(description: string) {
   return Type.Enum(['true', 'false'], { description });
 }
 
-/** A field that null sets back to what it was without us. */
+/** A field that null resets to the EMR's value. */
 export function resettable<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(Type.Unsafe<Static<Schema> | null>({ ...schema, null_resets: true }));
 }
@@ -28,7 +28,7 @@ export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** Values of an EMR's records: what it does not know is null. */
+/** Values of an EMR's records. Null if the EMR does not know the value. */
 export const known = {
   text: nullable(Type.String()),
   date: nullable(Type.String({ format: 'date' })),
@@ -48,7 +48,7 @@ export const pagination = Type.Object({
   total_pages: Type.Integer(),
 });
 
-/** The two parameters of a range of days. */
+/** The parameters of a range of days. */
 export function days(of: string) {
   return {
     start_date: Type.Optional(Type.String({ format: 'date', description: `First ${of}, YYYY-MM-DD, inclusive` })),
@@ -56,7 +56,7 @@ export function days(of: string) {
   };
 }
 
-/** The two paging parameters of a list. */
+/** The paging parameters of a list. */
 export function paging(page_size: number, page_size_max: number) {
   return {
     page: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })),

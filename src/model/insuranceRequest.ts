@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { text } from './fields.ts';
 import { us_state, us_zip } from './usPlaces.ts';
 
-/** How a patient stands to the subscriber of an insurance: the insurers' codes, each with its name. */
+/** The patient's relationship to the subscriber: insurers' codes and their names. */
 export const subscriber_relationships = {
   '01': 'self',
   '02': 'spouse',
@@ -42,22 +42,22 @@ const fields = {
   insurance_payer_id: Type.Optional(text({ description: 'Together with insurance_name' })),
   plan_begin_date: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
   copayment: Type.Optional(Type.Number({ minimum: 0, maximum: 999_999_999, description: 'Dollars' })),
-  relationship_to_subscriber: Type.Optional(text({ description: 'A code (01) or a name (self), in capitals or not' })),
+  relationship_to_subscriber: Type.Optional(text({ description: 'A code (01) or a name (self), in any case' })),
   subscriber_demographics: Type.Optional(subscriber_demographics),
 };
 
-/** What a client sends to add an insurance to a patient; the MRN stands in the path. */
+/** The MRN is in the path. */
 export const InsuranceRequest = Type.Object({
   ...path,
   member_id: text({ description: 'Member or policy id' }),
   ...fields,
   priority: Type.Optional(
-    Type.Enum(['1', '2', '3'], { description: '1 primary, 2 secondary, 3 tertiary; absent: the EMR’s default' }),
+    Type.Enum(['1', '2', '3'], { description: '1 primary, 2 secondary, 3 tertiary. Default: the EMR’s default' }),
   ),
 });
 export type InsuranceRequest = Static<typeof InsuranceRequest>;
 
-/** What a client sends to change an insurance of a patient; both ids stand in the path. */
+/** The MRN and the insurance id are in the path. */
 export const InsuranceChanges = Type.Object({
   ...path,
   emr_insurance_id: text({ description: 'Id of the insurance in the EMR' }),

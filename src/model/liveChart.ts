@@ -37,7 +37,7 @@ const call = {
   has_attachment: Type.Enum(['true', 'false']),
 };
 
-/** An encounter of the visit type TEL carries what was said in addition. */
+/** Encounters with visit type TEL also have the fields of a call. */
 export const LiveEncounter = Type.Object({
   id: string,
   date: nullable(Type.String({ format: 'date' })),
@@ -88,7 +88,7 @@ export const LiveInsurance = Type.Object({
 });
 export type LiveInsurance = Static<typeof LiveInsurance>;
 
-/** What a client sends to have patients read from the EMR now. Every criterion that is given narrows the search. */
+/** A patient must match all given criteria. */
 export const PatientFetchRequest = Type.Object({
   search_by: Type.Enum(['dob', 'name', 'phone', 'mrn'], { examples: ['mrn'] }),
   dob: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { flag, text } from './fields.ts';
 import { us_phone, us_state, us_zip } from './usPlaces.ts';
 
-/** Who pays for a patient, as the interface names them. */
+/** Values of `responsible_party`: who pays for the patient. */
 const responsible_parties = [
   'self',
   'spouse',
@@ -30,7 +30,7 @@ export type ResponsibleParty = (typeof responsible_parties)[number];
 
 const date = (description: string) => Type.String({ format: 'date', description });
 
-/** What an active patient may be changed in; every EMR has these. */
+/** Fields of an active patient that can be changed in every EMR. */
 const contact = {
   phone: Type.Optional(us_phone),
   cell_phone: Type.Optional(us_phone),
@@ -56,7 +56,7 @@ const doctors = {
   ),
 };
 
-/** What a client sends to create a patient. The order of the required fields is the order they are asked for. */
+/** Missing required fields are reported in this order. */
 export const PatientRequest = Type.Object({
   first_name: text(),
   last_name: text(),
@@ -64,7 +64,7 @@ export const PatientRequest = Type.Object({
   sex: Type.Enum(['male', 'female', 'unknown']),
   middle_name: Type.Optional(text()),
   ...contact,
-  no_email_reason: Type.Optional(text({ description: 'Why there is no e-mail, where the EMR requires one' })),
+  no_email_reason: Type.Optional(text({ description: 'Why there is no email, if the EMR requires one' })),
   insurance_name: Type.Optional(text()),
   insurance_provider_id: Type.Optional(text({ description: 'From GET /v1/insurance-providers (id)' })),
   insurance_subscriber_number: Type.Optional(text()),
@@ -89,21 +89,21 @@ export const PatientRequest = Type.Object({
   ethnicity: Type.Optional(text({ description: 'Code or name of an ethnicity in GET /v1/settings' })),
   release_of_info: Type.Optional(Type.Boolean({ default: true })),
   rx_history_consent: Type.Optional(Type.Boolean({ default: true })),
-  self_pay: Type.Optional(Type.Boolean({ description: 'Absent: true exactly when no insurance was given' })),
+  self_pay: Type.Optional(Type.Boolean({ description: 'Default: true if no insurance is given, else false' })),
   default_facility_id: Type.Optional(text({ description: 'EMR id of a location, from GET /v1/locations (ehr_id)' })),
 });
 export type PatientRequest = Static<typeof PatientRequest>;
 
-/** What a client sends to change a patient: which fields are taken depends on the state of the patient. */
+/** Which of the fields can be changed depends on the state of the patient. */
 export const PatientChanges = Type.Object({
   ...Type.Partial(PatientRequest).properties,
   save_previous_address: Type.Optional(
-    Type.Boolean({ default: true, description: 'Whether the EMR keeps the present address as history' }),
+    Type.Boolean({ default: true, description: 'Whether the EMR keeps the current address as history' }),
   ),
 });
 export type PatientChanges = Static<typeof PatientChanges>;
 
-/** The fields that may be changed on a patient whom the EMR has. */
+/** Fields that can be changed once the patient exists in the EMR. */
 export const active_fields: ReadonlySet<string> = new Set([
   ...Object.keys(contact),
   ...Object.keys(doctors),

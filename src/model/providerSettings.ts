@@ -63,7 +63,7 @@ const DayRequest = Type.Object(
 export const HoursRequest = Type.Array(DayRequest, { maxItems: 7 });
 export type HoursRequest = Static<typeof HoursRequest>;
 
-/** What PATCH of a provider takes; `hours` replaces the whole week, null returns to the EMR's. */
+/** `hours` replaces the whole week; null restores the EMR's hours. */
 export const ProviderSettingsRequest = Type.Object({
   status: Type.Optional(text({ description: '`active` or `inactive`, in any case', examples: ['active'] })),
   hide_in_availability: Type.Optional(

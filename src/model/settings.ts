@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
-import { VisitCode } from './visitCode.ts';
+import { VisitCode } from './records/visitTypes.ts';
 
 const Code = Type.Object({ code: Type.String({ examples: ['ENG'] }), name: Type.String({ examples: ['English'] }) });
 
-/** What an EMR instance accepts for a patient, and which fields of a patient it asks for beyond ours. */
+/** Codes that an EMR instance accepts for patients, and the fields that it requires in addition to ours. */
 export const CodeLists = Type.Object({
   languages: Type.Array(Code),
   races: Type.Array(Code, { examples: [[{ code: 'D', name: 'Declined to specify' }]] }),
@@ -16,9 +16,9 @@ export const Settings = Type.Object({
   access_token_reference_id: Type.String(),
   emr_name: Type.String(),
   timezone: Type.String(),
-  /** Operations, as `GET /link/emrs` names them. */
   capabilities: Type.Array(Type.String(), {
-    description: 'What can be asked of the EMR through this account, as found out when it was linked',
+    description:
+      'Operations that the EMR supports for this account, named as in `GET /link/emrs`; determined when it was linked',
     examples: [['listPatients', 'createPatient']],
   }),
   visit_types: Type.Array(VisitCode),

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { flag, text } from './fields.ts';
 
-/** What a client sends to record a telephone call. The order of the required fields is the order they are asked for. */
+/** Missing required fields are reported in this order. */
 export const TelephoneEncounterRequest = Type.Object({
   patient_mrn: text({ description: 'Medical Record Number of the patient' }),
   provider_id: text({ description: "The provider's EMR id, from GET /v1/providers (ehr_id)" }),
@@ -16,7 +16,7 @@ export const TelephoneEncounterRequest = Type.Object({
     }),
   ),
   refill_medication_name: Type.Optional(
-    text({ minLength: 2, maxLength: 50, description: 'Name, or a part of the name, of an active medication' }),
+    text({ minLength: 2, maxLength: 50, description: 'Name, or part of the name, of an active medication' }),
   ),
   pharmacy_ehr_id: Type.Optional(text({ description: 'EMR id of a pharmacy, from GET /v1/pharmacies (ehr_id)' })),
   caller: Type.Optional(text({ maxLength: 100, description: 'Name of the caller', examples: ['Ada Testpatient'] })),
@@ -30,3 +30,13 @@ export const TelephoneEncounterRequest = Type.Object({
   template_name: Type.Optional(text({ description: 'Template used when the upload form is filled' })),
 });
 export type TelephoneEncounterRequest = Static<typeof TelephoneEncounterRequest>;
+
+export const TelephoneEncounterActionRequest = Type.Object({
+  emr_appointment_id: text({
+    description: 'EMR id of the telephone encounter (emr_encounter_id of its event)',
+    examples: ['30001'],
+  }),
+  text: text({ description: 'What was done', examples: ['Called back, left a message.'] }),
+  is_high_priority: Type.Optional(flag('Whether the action is marked as high priority')),
+});
+export type TelephoneEncounterActionRequest = Static<typeof TelephoneEncounterActionRequest>;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-/** The states, the District of Columbia, the inhabited territories and the three military post regions. */
+/** States, the District of Columbia, inhabited territories and the three military postal regions. */
 const states =
   'AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY DC AS GU MP PR VI AA AE AP'.split(
     ' ',
@@ -8,7 +8,7 @@ const states =
 
 const anyCase = (code: string) => code.replace(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
 
-/** A two-letter abbreviation, in capitals or not. */
+/** A two-letter abbreviation in any case. */
 export const us_state = Type.String({
   pattern: `^(${states.map(anyCase).join('|')})$`,
   messages: { pattern: '{name} must be a two-letter US state abbreviation' },

@@ -5,8 +5,8 @@ import { date_time, nullable, success, text } from './fields.ts';
 const EventType = Type.Enum([...event_types]);
 
 export const WebhookRequest = Type.Object({
-  webhook_url: text({ description: 'Where events are sent: an https address' }),
-  event_types: Type.Optional(Type.Array(EventType, { minItems: 1, maxItems: 100, description: 'Absent: every type' })),
+  webhook_url: text({ description: 'HTTPS address that events are sent to' }),
+  event_types: Type.Optional(Type.Array(EventType, { minItems: 1, maxItems: 100, description: 'Default: every type' })),
 });
 
 export const WebhookCreated = Type.Object({

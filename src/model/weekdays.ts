@@ -1,2 +1,2 @@
-/** The days of the week as they stand on the wire, in the order of ISO 8601. */
+/** Weekdays as the API names them, in the order of ISO 8601. */
 export const weekdays = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const;

@@ -17,21 +17,20 @@ type Node = {
   examples?: unknown[];
 };
 
-/** What stands where nothing says what a text looks like. A test finds it and asks for an example. */
+/** Placeholder for a string without an example. A test fails if it appears in the document. */
 export const unnamed_text = 'text';
 
-/** The EMRs' own names stand with their connectors alone. */
+/** EMR names are defined by the connectors only. */
 const examples = { ...by_name, emr_name: [...connectors.keys()] } as typeof by_name;
 
-/** Of which part of an exchange an example is made. */
-type Part = 'parameters' | 'body' | 'answer';
+type Part = 'parameters' | 'body' | 'response';
 
 /**
- * An example of what a schema describes: from the schema's own `examples`, else from what a field of that name looks
- * like anywhere (model/examples.ts), else from the schema's rules. An answer shows all of its fields; of a request the
- * optional ones are left out unless their schema has `examples`, for a first request is better short.
+ * Composes an example from the schema's own `examples`, else from the examples by field name (model/examples.ts), else
+ * from the schema's rules. A response shows all fields. A request leaves out optional fields unless their schema has
+ * `examples`, to keep a first request short.
  */
-export function compose(schema: TObject, part: Part): Record<string, unknown> {
+export function composeExample(schema: TObject, part: Part): Record<string, unknown> {
   return exampleOfObject(schema as Node, part);
 }
 
@@ -53,20 +52,20 @@ function ownExampleOf(node: Node): unknown {
   return node.const ?? node.anyOf?.map(ownExampleOf).find((value) => value !== undefined);
 }
 
-/** A value that may be null is null unless something is known of it. */
+/** A nullable value is null unless its schema or name suggests an example. */
 function exampleOfUnion(branches: Node[], name: string, part: Part): unknown {
   const [first, ...rest] = branches;
   if (!first) return null;
   const optional = rest.some((branch) => branch.type === 'null');
-  const says_nothing = ['string', 'number', 'integer'].includes(first.type ?? '') && !first.format && !first.enum;
-  return optional && says_nothing ? null : exampleOf(first, name, part);
+  const unspecific = ['string', 'number', 'integer'].includes(first.type ?? '') && !first.format && !first.enum;
+  return optional && unspecific ? null : exampleOf(first, name, part);
 }
 
 function exampleOfObject(node: Node, part: Part): Record<string, unknown> {
   const fields = Object.entries(node.properties ?? {});
   const required = new Set(node.required ?? []);
-  const shown = fields.filter(([name, field]) => part === 'answer' || required.has(name) || field.examples);
-  // Where everything is optional, one field still has to be changed.
+  const shown = fields.filter(([name, field]) => part === 'response' || required.has(name) || field.examples);
+  // An update with only optional fields must still change one.
   const first = fields.find(([name]) => Object.hasOwn(examples, name)) ?? fields[0];
   const chosen = shown.length === 0 && part === 'body' && first ? [first] : shown;
   return Object.fromEntries(chosen.map(([name, field]) => [name, exampleOf(field, name, part)]));
@@ -90,7 +89,7 @@ function exampleOfValue(node: Node): unknown {
   }
 }
 
-/** Elements of `icd_codes` are each an `icd_code`, where such a name is known. */
+/** `icd_codes` → `icd_code`, to look up an example for an array's elements. */
 function singular(name: string): string {
   return name.replace(/s$/, '');
 }

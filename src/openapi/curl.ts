@@ -1,4 +1,3 @@
-/** What a request of the reference is made of. */
 export type Request = {
   method: string;
   /** With its parameters filled in. */
@@ -8,7 +7,7 @@ export type Request = {
   file_field?: string | undefined;
 };
 
-/** The request as a command to paste; credentials are taken from variables of the shell. */
+/** Formats the request as a curl command. Credentials come from shell variables. */
 export function curl({ method, url, headers, body, file_field }: Request): string {
   const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quote(url)}`];
   for (const name of headers) lines.push(`-H "${name}: $${name.toUpperCase()}"`);
@@ -26,12 +25,12 @@ export function curl({ method, url, headers, body, file_field }: Request): strin
   return lines.join(' \\\n  ');
 }
 
-/** The path with its parameters and query, as it is sent. */
-export function addressOf(path: string, params: Record<string, unknown>, query: Record<string, unknown>): string {
+/** Fills in the path parameters and appends the query. */
+export function urlPath(path: string, params: Record<string, unknown>, query: Record<string, unknown>): string {
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name] ?? '')));
   const pairs = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
-  const asked = new URLSearchParams(pairs).toString();
-  return asked === '' ? filled : `${filled}?${asked}`;
+  const search = new URLSearchParams(pairs).toString();
+  return search === '' ? filled : `${filled}?${search}`;
 }
 
 function quote(text: string): string {

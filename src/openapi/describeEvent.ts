@@ -1,14 +1,14 @@
 import { type TObject, Type } from 'typebox';
 import { type EventType, events } from '../events.ts';
-import { compose } from './composeExample.ts';
+import { composeExample } from './composeExample.ts';
 import { describeSchema } from './describeSchema.ts';
 import type { EventCall } from './document.ts';
 
-/** What is sent for an event: its envelope with exactly its data. */
+/** The schema of an event as it is sent. */
 export function envelopeOf(type: EventType): TObject {
   const { names_job, names_account, data } = events[type];
   return Type.Object({
-    id: Type.String({ description: 'The same on every try' }),
+    id: Type.String({ description: 'The same for every delivery attempt' }),
     object: Type.Literal('event'),
     created: Type.String({ format: 'date-time' }),
     type: Type.Literal(type),
@@ -18,16 +18,16 @@ export function envelopeOf(type: EventType): TObject {
   });
 }
 
-/** An event as the call that a registered address receives. */
+/** Describes an event as a request to a webhook endpoint. */
 export function describeEvent(type: EventType): EventCall {
   const envelope = envelopeOf(type);
-  const example = compose(envelope, 'answer');
+  const example = composeExample(envelope, 'response');
   return {
     summary: events[type].summary,
     requestBody: {
       required: true,
       content: { 'application/json': { schema: describeSchema(envelope), example } },
     },
-    responses: { '2XX': { description: 'Taken. Any other answer, and none within 15 s, is tried again.' } },
+    responses: { '2XX': { description: 'Received. Any other status, or no response within 15 seconds, is retried.' } },
   };
 }

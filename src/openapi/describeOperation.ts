@@ -1,73 +1,71 @@
 import type { TObject } from 'typebox';
 import type { ErrorCode } from '../errors.ts';
 import type { Endpoint } from '../http/endpoint.ts';
-import { compose } from './composeExample.ts';
-import { addressOf, curl } from './curl.ts';
+import { composeExample } from './composeExample.ts';
+import { curl, urlPath } from './curl.ts';
 import { describeBody, describeSchema } from './describeSchema.ts';
 import type { Operation, Parameter } from './document.ts';
 import { errorResponses } from './errorResponses.ts';
-import { groupOf } from './groups.ts';
 
 export const headers = {
-  client_id: 'The client’s API id.',
-  client_secret: 'The client’s API secret.',
-  access_token: 'The token of one linked EMR account.',
+  client_id: 'The client ID of your application.',
+  client_secret: 'The client secret of your application.',
+  access_token: 'The access token of a linked EMR account.',
 } as const;
 type Header = keyof typeof headers;
 
-const needed: Record<Endpoint['auth'], readonly Header[]> = {
+const required_headers: Record<Endpoint['auth'], readonly Header[]> = {
   none: [],
   client: ['client_id', 'client_secret'],
   account: ['client_id', 'client_secret', 'access_token'],
-  // The pages' own endpoints are not part of the document.
+  // Not part of the public API.
   link: [],
   operator: [],
   operator_in_client: [],
 };
 
-/** What a request to the endpoint looks like, and what is answered: its own examples, or what its schemas tell. */
+/** The endpoint's own examples, or ones composed from its schemas. */
 export function examplesOf({ example = {}, params, query, body, response }: Endpoint) {
   return {
-    params: example.params ?? (params ? compose(params, 'parameters') : {}),
-    query: example.query ?? (query ? compose(query, 'parameters') : {}),
-    body: example.body ?? (body && compose(body, 'body')),
-    answer: example.answer ?? compose(response as TObject, 'answer'),
+    params: example.params ?? (params ? composeExample(params, 'parameters') : {}),
+    query: example.query ?? (query ? composeExample(query, 'parameters') : {}),
+    body: example.body ?? (body && composeExample(body, 'body')),
+    response: example.response ?? composeExample(response as TObject, 'response'),
   };
 }
 
-/** An endpoint as an operation of the OpenAPI document. */
 export function describeOperation(endpoint: Endpoint, errors: readonly ErrorCode[], base_url: string): Operation {
-  const shown = examplesOf(endpoint);
+  const examples = examplesOf(endpoint);
   const source = curl({
     method: endpoint.method,
-    url: base_url + addressOf(endpoint.path, shown.params, shown.query),
-    headers: needed[endpoint.auth],
-    body: shown.body,
+    url: base_url + urlPath(endpoint.path, examples.params, examples.query),
+    headers: required_headers[endpoint.auth],
+    body: examples.body,
     file_field: endpoint.file_field,
   });
   return {
     operationId: endpoint.id,
-    tags: [groupOf(endpoint.path)],
+    tags: endpoint.group === undefined ? [] : [endpoint.group],
     summary: endpoint.summary,
     ...(endpoint.description === undefined ? {} : { description: endpoint.description }),
-    security: [Object.fromEntries(needed[endpoint.auth].map((name) => [name, []]))],
+    security: [Object.fromEntries(required_headers[endpoint.auth].map((name) => [name, []]))],
     parameters: [
-      ...parameters('path', endpoint.params, shown.params),
-      ...parameters('query', endpoint.query, shown.query),
+      ...parameters('path', endpoint.params, examples.params),
+      ...parameters('query', endpoint.query, examples.query),
       ...idempotency(endpoint),
     ],
     ...(endpoint.body
       ? {
           requestBody: {
             required: (endpoint.body.required ?? []).length > 0,
-            content: { [mediaTypeOf(endpoint)]: { schema: describeBody(endpoint.body), example: shown.body } },
+            content: { [mediaTypeOf(endpoint)]: { schema: describeBody(endpoint.body), example: examples.body } },
           },
         }
       : {}),
     responses: {
       200: {
-        description: endpoint.events ? `Accepted. The outcome is told by ${endpoint.events.join(' or ')}.` : 'Done.',
-        content: { 'application/json': { schema: describeSchema(endpoint.response), example: shown.answer } },
+        description: endpoint.events ? `Accepted. The outcome is sent as ${endpoint.events.join(' or ')}.` : 'Success.',
+        content: { 'application/json': { schema: describeSchema(endpoint.response), example: examples.response } },
       },
       ...errorResponses(endpoint, errors),
     },
@@ -79,7 +77,11 @@ export function describeOperation(endpoint: Endpoint, errors: readonly ErrorCode
   };
 }
 
-function parameters(place: 'path' | 'query', schema: TObject | undefined, shown: Record<string, unknown>): Parameter[] {
+function parameters(
+  place: 'path' | 'query',
+  schema: TObject | undefined,
+  examples: Record<string, unknown>,
+): Parameter[] {
   return Object.entries(schema?.properties ?? {}).map(([name, property]) => {
     const { description, ...rest } = describeSchema(property);
     return {
@@ -88,14 +90,15 @@ function parameters(place: 'path' | 'query', schema: TObject | undefined, shown:
       required: place === 'path' || ((schema?.required ?? []) as string[]).includes(name),
       ...(description === undefined ? {} : { description }),
       schema: rest,
-      ...(Object.hasOwn(shown, name) ? { example: shown[name] } : {}),
+      ...(Object.hasOwn(examples, name) ? { example: examples[name] } : {}),
     };
   });
 }
 
 function idempotency(endpoint: Endpoint): Parameter[] {
   if (endpoint.method !== 'POST' && endpoint.method !== 'PATCH') return [];
-  const description = 'Any text of your own. Sent again within 24 hours, the request is answered but not repeated.';
+  const description =
+    'A unique string of your choice. A repeated request within 24 hours gets the first response and has no further effect.';
   const schema = { type: 'string', minLength: 1, maxLength: 255 };
   return [{ name: 'Idempotency-Key', in: 'header', required: false, description, schema, example: 'order-7-call-1' }];
 }

@@ -1,15 +1,15 @@
 import type { TSchema } from 'typebox';
 import type { Schema } from './document.ts';
 
-/** Words of ours in a schema, for the machine alone: they are not told. */
-const private_words = new Set(['messages', 'null_resets']);
+/** Schema keywords of our own, used by the validator only. */
+const private_keywords = new Set(['messages', 'null_resets']);
 
-/** A schema as readers of the document get it: JSON Schema and nothing else. */
+/** Reduces a schema to standard JSON Schema. */
 export function describeSchema(schema: TSchema): Schema {
   return clean(schema) as Schema;
 }
 
-/** A body takes nothing beyond what it lists; that is said here, for the machine says it when it checks. */
+/** Bodies reject unknown fields: the validator enforces it (http/validate.ts), and the document says so. */
 export function describeBody(schema: TSchema): Schema {
   return { ...describeSchema(schema), additionalProperties: false };
 }
@@ -17,14 +17,14 @@ export function describeBody(schema: TSchema): Schema {
 function clean(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(clean);
   if (typeof node !== 'object' || node === null) return node;
-  const kept = Object.entries(node).filter(([word]) => !private_words.has(word));
-  const said = Object.fromEntries(
-    kept.map(([word, value]) => [word, word === 'properties' ? each(value) : clean(value)]),
+  const keywords = Object.entries(node).filter(([keyword]) => !private_keywords.has(keyword));
+  const cleaned = Object.fromEntries(
+    keywords.map(([keyword, value]) => [keyword, keyword === 'properties' ? cleanProperties(value) : clean(value)]),
   );
-  return 'null_resets' in node && node.null_resets === true ? { anyOf: [said, { type: 'null' }] } : said;
+  return 'null_resets' in node && node.null_resets === true ? { anyOf: [cleaned, { type: 'null' }] } : cleaned;
 }
 
-/** The keys of `properties` are names of fields, not words of a schema: a field may well be called `messages`. */
-function each(properties: object): object {
+/** The keys of `properties` are field names, not keywords: a field may be called `messages`. */
+function cleanProperties(properties: object): object {
   return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, clean(schema)]));
 }

@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI 3.1 document that ours has. */
+/** The parts of OpenAPI 3.1 that our document uses. */
 export type Document = {
   openapi: '3.1.0';
   info: { title: string; version: string; description: string; license: { name: string; identifier: string } };
@@ -18,11 +18,11 @@ export type Operation = {
   parameters: Parameter[];
   requestBody?: { required: boolean; content: Record<string, Content> };
   responses: Record<string, Response>;
-  /** The request as a command, in the form that other reference pages read too. */
+  /** A vendor extension that several documentation tools understand. */
   'x-codeSamples': { lang: 'Shell'; label: 'curl'; source: string }[];
-  /** The events in which an accepted request ends. */
+  /** The events that report the outcome of an accepted request. */
   'x-events'?: string[];
-  /** For try-it: where values of this installation are found, and what is asked before sending. */
+  /** For the "Try it" forms: where to find values of this installation, and a question to ask before sending. */
   'x-found-in'?: Record<string, string>;
   'x-confirm'?: string;
   'x-sandbox'?: true;
@@ -45,7 +45,7 @@ export type EventCall = {
   responses: Record<string, Response>;
 };
 
-/** JSON Schema 2020-12, as far as it is used here. */
+/** The parts of JSON Schema 2020-12 that our schemas use. */
 export type Schema = {
   type?: string;
   const?: unknown;

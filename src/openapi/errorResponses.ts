@@ -6,11 +6,11 @@ import type { Response } from './document.ts';
 const request_id = '01a1c5f0d5e97f66a3b2c1d0e9f80712';
 const emr = [...connectors.values()].map((each) => each.display_name)[0] ?? '';
 
-/** What fills the gaps of a message in the reference, where the endpoint itself does not say it. */
+/** Values for the placeholders of error messages, where the endpoint does not determine them. */
 const fills: Fills = {
   missing_field: { field: 'patient_mrn' },
-  unexpected_fields: { fields: 'colour' },
-  unexpected_query: { names: 'colour' },
+  unexpected_fields: { fields: 'color' },
+  unexpected_query: { names: 'color' },
   invalid_field: { rule: 'reason must be a string' },
   restricted_field: { field: 'language', emr },
   fixed_field: { field: 'dob' },
@@ -26,7 +26,7 @@ const fills: Fills = {
   emr_access_refused: { emr },
   emr_page_required: { emr },
   emr_page_declined: { emr },
-  emr_sign_in_refused: { emr, reason: 'This user may not use the interface.' },
+  emr_sign_in_refused: { emr, reason: 'This user may not use the API.' },
   webhook_url_refused: { rule: 'must start with https://.' },
   route_not_found: { method: 'GET', path: '/v1/patient' },
   provider_not_found: { id: '999' },
@@ -35,14 +35,14 @@ const fills: Fills = {
   pharmacy_not_found: { id: '999' },
   record_unnamed: { reason: "Insurance provider with name 'Papyrus Health' not found." },
   record_not_found: { noun: 'Record', id: '01a1c5f0a4e87b21b3d94c6f7a8e9099' },
-  job_not_repeatable: { reason: 'The job has not ended yet.' },
+  job_not_repeatable: { reason: 'The job has not finished yet.' },
   body_too_large: { limit: '1 MB' },
   media_type_unsupported: { expected: 'application/json' },
   emr_unavailable: { emr },
   operator_role_lacking: { role: 'owner' },
 };
 
-/** One response for each status that an endpoint's errors have, with every code's message and an example body of it. */
+/** One response per status, with the message and an example body of every error code. */
 export function errorResponses(endpoint: Endpoint, codes: readonly ErrorCode[]): Record<string, Response> {
   const statuses = [...new Set(codes.map((code) => errors[code].status))].sort((a, b) => a - b);
   return Object.fromEntries(
@@ -60,18 +60,18 @@ export function errorResponses(endpoint: Endpoint, codes: readonly ErrorCode[]):
   );
 }
 
-/** The error as the endpoint would send it. */
+/** The error body as the endpoint would send it. */
 function exampleOf(endpoint: Endpoint, code: ErrorCode): Record<string, unknown> {
-  const fill = { ...(fills as Record<string, object>)[code], ...particulars(endpoint, code) };
-  // A fill has exactly the gaps of its code's message: the table's type says so.
+  const fill = { ...(fills as Record<string, object>)[code], ...ownFills(endpoint, code) };
+  // The type of `fills` ensures that a fill matches its code's placeholders.
   const { message } = apiError(code, fill as never);
   if (code === 'login_required') return { success: false, error: code, message };
   const field = code === 'missing_field' || code === 'invalid_field' ? { field: fieldOf(endpoint) } : {};
   return { success: false, message, code, request_id, ...field };
 }
 
-/** What the endpoint says of its own errors: which field, which kind of record. */
-function particulars(endpoint: Endpoint, code: ErrorCode): Record<string, string> {
+/** Values that depend on the endpoint: the field, the kind of record. */
+function ownFills(endpoint: Endpoint, code: ErrorCode): Record<string, string> {
   if (code === 'missing_field') return { field: fieldOf(endpoint) };
   if (code === 'invalid_field') return { rule: `${fieldOf(endpoint)} ${ruleOf(endpoint)}` };
   if (code === 'record_not_found') return { noun: nounOf(endpoint.path) };
@@ -94,7 +94,7 @@ function ruleOf(endpoint: Endpoint): string {
   return `must be ${/^[aeio]/.test(type) ? 'an' : 'a'} ${type}`;
 }
 
-/** `/v1/webhook-events/{id}/resend` is about an Event. */
+/** `/v1/webhook-events/{id}/resend` → `Event`. */
 function nounOf(path: string): string {
   const named = path.split('/{').at(-2)?.split('/').at(-1) ?? path.split('/')[2] ?? '';
   const word = named.split('-').at(-1)?.replace(/s$/, '') ?? '';

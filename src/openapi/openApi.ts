@@ -1,15 +1,17 @@
 import type { ErrorCode } from '../errors.ts';
 import { event_types } from '../events.ts';
 import type { Endpoint } from '../http/endpoint.ts';
+import { groups } from '../model/groups.ts';
 import { describeEvent } from './describeEvent.ts';
 import { describeOperation, headers } from './describeOperation.ts';
 import type { Document, Operation } from './document.ts';
-import { groupsOf } from './groups.ts';
 
-/** The OpenAPI 3.1 document of the endpoints, derived from what they declare. */
+/** Derives the OpenAPI 3.1 document from the public endpoints among those given. */
 export function openApi(endpoints: readonly Endpoint[], info: { version: string; base_url: string }): Document {
+  const documented = endpoints.filter(({ surface }) => surface === 'api');
+  const used = new Set(documented.map(({ group }) => group));
   const paths: Record<string, Record<string, Operation>> = {};
-  for (const endpoint of endpoints) {
+  for (const endpoint of documented) {
     const operation = describeOperation(endpoint, errorsOf(endpoint), info.base_url);
     paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation };
   }
@@ -18,11 +20,11 @@ export function openApi(endpoints: readonly Endpoint[], info: { version: string;
     info: {
       title: 'Chartwire',
       version: info.version,
-      description: 'One HTTP interface to the electronic medical records of clinics.',
+      description: 'One HTTP API for the electronic medical records (EMRs) of clinics.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: info.base_url }],
-    tags: groupsOf(endpoints.map((each) => each.path)),
+    tags: groups.filter(({ name }) => used.has(name)),
     paths,
     webhooks: Object.fromEntries(event_types.map((type) => [type, { post: describeEvent(type) }])),
     components: {
@@ -36,7 +38,7 @@ export function openApi(endpoints: readonly Endpoint[], info: { version: string;
   };
 }
 
-/** The errors an endpoint can answer: its own, and those that come with what it takes. */
+/** The errors an endpoint can return: its own, and those that follow from its authentication, body and query. */
 export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   const codes: ErrorCode[] = [];
   if (endpoint.body) codes.push('body_not_json', 'body_not_object', 'unexpected_fields', 'body_too_large');

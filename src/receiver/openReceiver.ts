@@ -7,29 +7,31 @@ import { addEndpoint } from '../webhooks/addEndpoint.ts';
 import { moveEndpoint } from '../webhooks/endpoints.ts';
 import { findReceiver, insertReceiver, lockReceiver, type Receiver } from './receivers.ts';
 
-type Means = Pick<Context, 'config' | 'vault'>;
-
-/** What stands before the key in the address of a receiver. */
+/** The URL path of a receiver, followed by its key. */
 export const receiver_path = '/receiver/';
 
 /**
- * Makes the client's receiver and registers it as an endpoint like any other, for every type of event. One that is
- * there already is enabled again, at the address that the service has now.
+ * Creates the client's receiver and registers it as a webhook endpoint for all event types. An existing receiver is
+ * enabled again, at the current address of the service.
  */
-export async function openReceiver(ctx: Means, tx: Tx, client_id: string): Promise<Receiver> {
+export async function openReceiver(
+  ctx: Pick<Context, 'config' | 'vault'>,
+  tx: Tx,
+  client_id: string,
+): Promise<Receiver> {
   await lockReceiver(tx, client_id);
-  const known = await findReceiver(tx);
-  const key = known ? keyOf(known.url) : newToken('receiver');
+  const existing = await findReceiver(tx);
+  const key = existing ? keyOf(existing.url) : newToken('receiver');
   const url = `${ctx.config.base_url}${receiver_path}${key}`;
-  if (known && known.url !== url) await moveEndpoint(tx, known.endpoint_id, url);
+  if (existing && existing.url !== url) await moveEndpoint(tx, existing.endpoint_id, url);
   const { id: endpoint_id } = await addEndpoint(ctx, tx, client_id, { url });
-  if (!known) await insertReceiver(tx, { client_id, endpoint_id, key });
+  if (!existing) await insertReceiver(tx, { client_id, endpoint_id, key });
   const receiver = await findReceiver(tx);
   if (!receiver) throw apiError('record_not_found', { noun: 'Webhook', id: endpoint_id });
   return receiver;
 }
 
-/** Why deliveries cannot reach a receiver at the address of this service, if they cannot. */
+/** Why deliveries cannot reach a receiver at the address of this service, or null if they can. */
 export function receiverRefusal({ config }: Pick<Context, 'config'>): string | null {
   const checked = checkUrl(`${config.base_url}${receiver_path}key`, {
     sandbox: config.sandbox,

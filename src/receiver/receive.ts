@@ -3,42 +3,42 @@ import type { Context } from '../context.ts';
 import { verifyWebhook } from '../security/signatures.ts';
 import { readLiveSecrets } from '../webhooks/secrets.ts';
 import { addRequest } from './receivedRequests.ts';
-import { takeAnswer } from './receivers.ts';
+import { takeResponse } from './receivers.ts';
 
-export type Arrived = { method: string; headers: IncomingHttpHeaders; body: Buffer };
+export type ReceivedMessage = { method: string; headers: IncomingHttpHeaders; body: Buffer };
 
-/** Keeps what came to a client's receiver with a verdict on its signature, and says how it is to be answered. */
+/** Stores a request to a client's receiver with the result of its signature check, and returns how to respond. */
 export async function receive(
-  ctx: Pick<Context, 'db' | 'vault' | 'bell'>,
+  ctx: Pick<Context, 'db' | 'vault' | 'notifications'>,
   client_id: string,
-  { method, headers, body }: Arrived,
+  { method, headers, body }: ReceivedMessage,
 ): Promise<{ status: number | null; delay_ms: number } | undefined> {
-  const answer = await ctx.db.tenant(client_id, async (tx) => {
-    const taken = await takeAnswer(tx);
+  const response = await ctx.db.tenant(client_id, async (tx) => {
+    const taken = await takeResponse(tx);
     if (!taken) return undefined;
-    const { endpoint_id, ...answer } = taken;
+    const { endpoint_id, ...settings } = taken;
     const secrets = await readLiveSecrets(ctx.vault, tx, endpoint_id);
     const text = storable(body.toString('utf8'));
     await addRequest(tx, {
-      ...{ client_id, method, body: text, body_bytes: body.length, ...answer },
-      headers: plain(headers),
+      ...{ client_id, method, body: text, body_bytes: body.length, ...settings },
+      headers: storableHeaders(headers),
       verdict: verifyWebhook(headers, body, { secrets, now_s: Date.now() / 1000 }),
       event_id: headerOf(headers, 'webhook-id'),
       event_type: typeOf(text),
       attempt: headerOf(headers, 'webhook-attempt'),
     });
-    return answer;
+    return settings;
   });
-  if (answer) ctx.bell.ring('chartwire_live', 'events');
-  return answer;
+  if (response) ctx.notifications.notify('chartwire_live', 'events');
+  return response;
 }
 
-/** PostgreSQL cannot store NUL. The verdict is on the bytes as they came. */
+/** PostgreSQL cannot store NUL. The signature is checked on the original bytes. */
 function storable(text: string): string {
   return text.replaceAll('\0', '\ufffd');
 }
 
-function plain(headers: IncomingHttpHeaders): Record<string, string> {
+function storableHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, storable(String(value))]));
 }
 
@@ -49,7 +49,7 @@ function headerOf(headers: IncomingHttpHeaders, name: string): string | null {
   return value === undefined ? null : storable(String(value)).slice(0, shown_max);
 }
 
-/** The type that an event's body names, if it is one. */
+/** Null if the body is not an event. */
 function typeOf(text: string): string | null {
   try {
     const body: unknown = JSON.parse(text);

@@ -2,13 +2,13 @@ import type { Database, Sql, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { ReceivedRequest, ReceivedRow } from '../model/dashboard/receiver.ts';
 
-/** What the receiver keeps is health data that nobody needs for long: so much, and for so long. */
+/** Received requests contain health data, so few are kept, and not for long. */
 export const kept_max = 200;
 const kept_hours = 24;
 
 export type NewRequest = Omit<ReceivedRequest, 'id' | 'at'> & { client_id: string };
 
-/** Keeps a request, and of those before it as many as there is room for. */
+/** Stores a request and deletes the oldest ones beyond the maximum. */
 export async function addRequest(tx: Tx, request: NewRequest): Promise<void> {
   await tx`
     INSERT INTO received_requests (id, client_id, method, headers, body, body_bytes, verdict, event_id, event_type,
@@ -22,7 +22,7 @@ export async function addRequest(tx: Tx, request: NewRequest): Promise<void> {
        ORDER BY id DESC OFFSET ${kept_max} LIMIT 1)`;
 }
 
-/** What a client's receiver got, newest first. */
+/** Newest first. */
 export function listRequests(
   db: Database,
   client_id: string,
@@ -52,11 +52,11 @@ export async function readRequest(db: Database, client_id: string, id: string): 
 }
 
 export async function clearRequests(tx: Tx): Promise<number> {
-  const gone = await tx`DELETE FROM received_requests`;
-  return gone.count;
+  const deleted = await tx`DELETE FROM received_requests`;
+  return deleted.count;
 }
 
-/** Deletes what any client's receiver got more than a day ago. */
+/** Deletes the expired requests of all clients. */
 export async function purgeReceived(system: Sql): Promise<void> {
-  await system`DELETE FROM received_requests WHERE at < now() - make_interval(hours => ${kept_hours})`;
+  await system.pooled`DELETE FROM received_requests WHERE at < now() - make_interval(hours => ${kept_hours})`;
 }

@@ -9,29 +9,29 @@ import { findOwner } from './receivers.ts';
 const body_bytes_max = 1_048_576;
 
 /**
- * The built-in receiver: what a customer's server would be, for people who have none yet. Not an endpoint of the
- * machine: it takes bodies of any kind as they come, and answers as it was told to, also wrongly.
+ * Serves the built-in receiver, a webhook server for users who do not have one yet. It is not a declared endpoint,
+ * because it accepts any body and responds as configured, including with errors.
  */
 export function serveReceiver(ctx: Context, server: FastifyInstance): void {
   const closing = new AbortController();
   server.addHook('preClose', async () => closing.abort());
-  server.register(async (inside) => {
-    inside.removeAllContentTypeParsers();
-    inside.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: body_bytes_max }, (_request, body, done) =>
+  server.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: body_bytes_max }, (_request, body, done) =>
       done(null, body),
     );
-    inside.decorateRequest('receiver_of', '');
-    inside.route<{ Params: { key: string } }>({
+    scope.decorateRequest('receiver_of', '');
+    scope.route<{ Params: { key: string } }>({
       method: ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'],
       url: `${receiver_path}:key`,
-      // Before the body is read, as everywhere: a stranger's request costs a look-up.
+      // Before the body is read: a request with an unknown key costs only a lookup.
       onRequest: async (request) => {
         const client_id = await findOwner(ctx.db.system, request.params.key);
-        // Not with the path, as the route is not there for who does not know a key: the key is not repeated anywhere.
+        // The message does not repeat the path, because the key in it is a secret.
         if (!client_id) throw apiError('route_not_found', { method: request.method, path: receiver_path });
         request.receiver_of = client_id;
       },
-      handler: (request, reply) => answer(ctx, request, reply, closing.signal),
+      handler: (request, reply) => respond(ctx, request, reply, closing.signal),
     });
   });
 }
@@ -42,7 +42,7 @@ declare module 'fastify' {
   }
 }
 
-async function answer(
+async function respond(
   ctx: Context,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -50,19 +50,19 @@ async function answer(
 ): Promise<FastifyReply> {
   const { method, headers } = request;
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  const told = await receive(ctx, request.receiver_of, { method, headers, body });
-  // Removed since its key was looked up.
-  if (!told) return reply.status(410).send({ received: false });
-  // A service that stops does not wait: what is sent then is a try like any other.
-  if (told.delay_ms > 0) await pause(told.delay_ms, undefined, { signal: closing }).catch(() => {});
-  if (told.status === null) {
+  const response = await receive(ctx, request.receiver_of, { method, headers, body });
+  // The receiver was removed after its key was looked up.
+  if (!response) return reply.status(410).send({ received: false });
+  // A stopping service does not wait.
+  if (response.delay_ms > 0) await pause(response.delay_ms, undefined, { signal: closing }).catch(() => {});
+  if (response.status === null) {
     reply.hijack();
     request.raw.socket.destroy();
     return reply;
   }
-  if (told.status < 300) return reply.status(told.status).send({ received: true });
+  if (response.status < 300) return reply.status(response.status).send({ received: true });
   return reply
-    .status(told.status)
+    .status(response.status)
     .type('text/plain; charset=utf-8')
-    .send(`The built-in receiver was told to answer ${told.status}.`);
+    .send(`The built-in receiver is configured to respond with ${response.status}.`);
 }

@@ -1,50 +1,61 @@
-import type { Patient, PatientSource } from '../model/patient.ts';
-import { partOf } from './fold.ts';
-import { type Paged, when } from './page.ts';
-import { columnsOf } from './patientRow.ts';
-import type { RecordKind } from './recordKind.ts';
+import type { Tx } from '../db/database.ts';
+import { type Patient, type PatientSource, type PatientStatus, patientColumns } from '../model/records/patients.ts';
+import type { Scope } from './readRecords.ts';
+import { seenBySync } from './storeRecords.ts';
 
-export const patients: RecordKind<PatientSource> = {
-  table: 'patients',
-  list: (operations) => operations.listPatients,
-  keeps: ['status', 'created_at'],
-  row: (source, id, kept) => {
-    const now = new Date();
-    const created_at = (kept?.created_at as Date | undefined) ?? now;
-    const status = (kept?.status as Patient['status'] | undefined) ?? 'active';
-    const { ehr_id, mrn, ...demographics } = source;
-    const doc: Patient = {
-      id,
-      ehr_id,
-      mrn,
-      status,
-      ...demographics,
-      created_at: created_at.toISOString(),
-      updated_at: now.toISOString(),
-    };
-    return { doc, ...columnsOf(doc), created_at };
-  },
-};
+export type PatientRow = { id: string; doc: Patient; open_updates: number };
 
-export type PatientFilters = {
-  dob?: string;
-  first_name?: string;
-  last_name?: string;
-  mrn?: string;
-  ehr_id?: string;
-  phone?: string;
-};
+/** Stores a patient that the EMR does not have yet. */
+export async function insertPending(
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  demographics: Omit<PatientSource, 'ehr_id' | 'mrn'>,
+): Promise<void> {
+  const { client_id, organization_id } = scope;
+  const now = new Date().toISOString();
+  const doc: Patient = {
+    id,
+    ehr_id: null,
+    mrn: null,
+    status: 'pending',
+    ...demographics,
+    created_at: now,
+    updated_at: now,
+  };
+  const columns = { ...patientColumns(doc), created_at: now, source_hash: unsynced, seen_in: 0 };
+  const row = { id, client_id, organization_id, ...columns, doc: tx.json(doc) };
+  await tx`INSERT INTO patients ${tx.values(row)}`;
+}
 
-export const patientPages: Paged<PatientFilters> = {
-  table: 'patients',
-  mrn: 'mrn',
-  conditions: (sql, filters) => [
-    when(filters.dob, (dob) => sql`dob = ${dob}`),
-    when(filters.mrn, (mrn) => sql`mrn = ${mrn}`),
-    when(filters.ehr_id, (ehr_id) => sql`ehr_id = ${ehr_id}`),
-    when(filters.phone, (phone) => sql`(phone = ${phone} OR cell_phone = ${phone})`),
-    when(filters.first_name, (name) => sql`first_folded LIKE ${partOf(name)}`),
-    when(filters.last_name, (name) => sql`last_folded LIKE ${partOf(name)}`),
-  ],
-  order: (sql) => sql`last_folded, first_folded, id`,
-};
+/** Locks a patient. Every change locks the patient before any lane, so that changes cannot deadlock. */
+export async function lockPatient(tx: Tx, organization_id: string, id: string): Promise<PatientRow | undefined> {
+  const [row] = await tx<PatientRow[]>`SELECT id, doc, open_updates FROM patients
+    WHERE organization_id = ${organization_id} AND id = ${id} FOR UPDATE`;
+  return row;
+}
+
+export async function readPatient(tx: Tx, organization_id: string, id: string): Promise<PatientRow | undefined> {
+  const [row] = await tx<PatientRow[]>`SELECT id, doc, open_updates FROM patients
+    WHERE organization_id = ${organization_id} AND id = ${id}`;
+  return row;
+}
+
+/** Changes a locked patient. The next sync compares it again; a running sync does not remove it. */
+export async function savePatient(
+  tx: Tx,
+  scope: Scope,
+  { id, doc, open_updates }: PatientRow,
+  change: Partial<Patient> & { status: PatientStatus },
+  updates = open_updates,
+): Promise<PatientRow> {
+  const saved: Patient = { ...doc, ...change, updated_at: new Date().toISOString() };
+  await tx`UPDATE patients SET ${tx.set({ ...patientColumns(saved), ehr_id: saved.ehr_id, open_updates: updates })},
+      doc = ${JSON.stringify(saved)}::text::json, source_hash = ${unsynced},
+      seen_in = ${seenBySync(tx, scope.organization_id)}
+    WHERE id = ${id}`;
+  return { id, doc: saved, open_updates: updates };
+}
+
+/** Equals the hash of no row. */
+const unsynced = Buffer.alloc(0);

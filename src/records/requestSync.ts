@@ -4,15 +4,15 @@ import type { Sql, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { enqueue, type NewJob } from '../jobs/enqueue.ts';
 
-/** `announce`: whether the client is told of the end. Only syncs that were asked for are. */
+/** `announce`: whether an event is sent when the sync finishes. Only requested syncs send one. */
 export type SyncInput = { announce: boolean; org_id: string };
 
 export const sync_type = 'sync';
 
-/** The jobs of this lane follow one another, so that two syncs of an organization never mix. */
+/** Jobs of one lane run one after the other, so two syncs of an organization never overlap. */
 export const sync_lane = 'sync';
 
-export type SyncOf = {
+export type SyncTarget = {
   client_id: string;
   organization_id: string;
   account_id: string;
@@ -20,22 +20,22 @@ export type SyncOf = {
   connector: string;
 };
 
-/** Queues a sync of an organization through one of its accounts. Gives the ids, or no job when the key is taken. */
+/** Queues a sync of an organization through one of its accounts. No job id if the idempotency key exists already. */
 export async function requestSync(
   ctx: Context,
   sql: Sql | Tx,
-  of: SyncOf,
+  target: SyncTarget,
   options: { announce: boolean } & Pick<NewJob, 'idempotency' | 'auditStatement'>,
 ): Promise<{ id: string; job_id: number | undefined }> {
   const id = newId();
-  const input: SyncInput = { announce: options.announce, org_id: of.org_id };
+  const input: SyncInput = { announce: options.announce, org_id: target.org_id };
   const job_id = await enqueue(sql, {
-    client_id: of.client_id,
-    organization_id: of.organization_id,
-    account_id: of.account_id,
+    client_id: target.client_id,
+    organization_id: target.organization_id,
+    account_id: target.account_id,
     operation: { id, type: sync_type, input },
     lane: sync_lane,
-    parallel_max: connectorOf(ctx, of.connector).limits.parallel_max,
+    parallel_max: connectorOf(ctx, target.connector).limits.parallel_max,
     idempotency: options.idempotency,
     auditStatement: options.auditStatement,
   });
@@ -43,11 +43,11 @@ export async function requestSync(
 }
 
 /**
- * Queues a sync of every organization whose time has come. Moving the time on is the claim: of several processes one
- * gets each row. An organization without a usable account, or with a sync still waiting, is passed over this time.
+ * Queues a sync of every organization that is due. Setting the next time claims the row, so that only one process gets
+ * it. Organizations without a usable account, or with a sync still queued, are skipped this time.
  */
 export async function requestDueSyncs(ctx: Context): Promise<number> {
-  const due = await ctx.db.system<{ id: string; client_id: string; org_id: string; connector: string }[]>`
+  const due = await ctx.db.system.pooled<{ id: string; client_id: string; org_id: string; connector: string }[]>`
     UPDATE organizations SET next_sync_at = now() + make_interval(mins => ${ctx.config.sync_minutes})
      WHERE id IN (SELECT id FROM organizations WHERE next_sync_at <= now()
                    ORDER BY next_sync_at LIMIT 100 FOR UPDATE SKIP LOCKED)
@@ -59,16 +59,16 @@ export async function requestDueSyncs(ctx: Context): Promise<number> {
       const [account] = await tx<{ id: string }[]>`SELECT id FROM accounts
         WHERE organization_id = ${organization.id} AND status = 'active' ORDER BY linked_at DESC LIMIT 1`;
       if (waiting || !account) return 0;
-      const of = { ...organization, organization_id: organization.id, account_id: account.id };
-      await requestSync(ctx, tx, of, { announce: false });
+      const target = { ...organization, organization_id: organization.id, account_id: account.id };
+      await requestSync(ctx, tx, target, { announce: false });
       return 1;
     });
   }
-  if (queued > 0) ctx.bell.ring('chartwire_jobs');
+  if (queued > 0) ctx.notifications.notify('chartwire_jobs');
   return queued;
 }
 
-/** Brings an organization's next sync forward to now. */
-export async function hastenSync(tx: Tx, organization_id: string): Promise<void> {
+/** Makes an organization's next sync due now. */
+export async function syncSoon(tx: Tx, organization_id: string): Promise<void> {
   await tx`UPDATE organizations SET next_sync_at = now() WHERE id = ${organization_id}`;
 }

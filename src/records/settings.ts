@@ -1,13 +1,13 @@
 import type { Database, Tx } from '../db/database.ts';
 import type { CodeLists } from '../model/settings.ts';
-import type { Scope } from './page.ts';
+import type { Scope } from './readRecords.ts';
 
-/** Keeps what the EMR instance accepts, as of this sync. */
-export async function keepCodeLists(tx: Tx, organization_id: string, lists: CodeLists): Promise<void> {
+/** Stores the values that the EMR instance accepts, as of this sync. */
+export async function saveCodeLists(tx: Tx, organization_id: string, lists: CodeLists): Promise<void> {
   await tx`UPDATE organizations SET code_lists = ${JSON.stringify(lists)}::text::jsonb WHERE id = ${organization_id}`;
 }
 
-/** The settings of an account's organization as the text of the answer; before the first sync its lists are empty. */
+/** The settings of an account's organization as response JSON. Before the first sync its lists are empty. */
 export async function readSettings(
   db: Database,
   account: Scope & { reference_id: string; connector: string; capabilities: readonly string[] },

@@ -1,60 +1,64 @@
 import type { Tx } from '../db/database.ts';
-import type { SyncScope } from './recordKind.ts';
+import type { Scope } from './readRecords.ts';
+
+/** `run` is the job id of the sync. Later syncs have higher ids. */
+export type SyncScope = Scope & { run: number };
 
 /**
- * One reading of a list: all of it, or what changed since an instant. `from`: how far an earlier try of the same sync
- * came; `done`: to its end.
+ * One pass over a list: all records (`full`), or those changed since an instant. `from` is how far an earlier attempt of
+ * the same sync got; `done` means that it got to the end.
  */
-export type Reading = { whole: boolean; since: string | undefined; from: string | undefined; done: boolean };
+export type Pass = { full: boolean; since: string | undefined; from: string | undefined; done: boolean };
 
-/** What is gone from an EMR shows only in a whole reading: each list gets one a day. */
-const whole_hours = 24;
-/** The EMR's clock and ours may differ, and what is stored at once comes to be seen one by one. */
-const margin_minutes = 15;
+/** Deletions in the EMR only show in a full pass, so each list gets one a day. */
+const full_pass_hours = 24;
+/** Clocks differ, and records that an EMR stores together become visible one by one. */
+const overlap_minutes = 15;
 
 /**
- * Begins to read a list, or takes up the reading that an earlier try of this sync has begun. A list is read as a whole
- * where that is asked for, where its last whole reading is a day old, and where it cannot be asked for less.
+ * Starts a pass over a list, or resumes the one that an earlier attempt of this sync started. The pass is full if that
+ * is requested, if the last full one is a day old, or if the EMR cannot list changes alone.
  */
-export async function beginReading(
+export async function startPass(
   tx: Tx,
   { client_id, organization_id, run }: SyncScope,
   kind: string,
-  options: { incremental: boolean; whole: boolean },
-): Promise<Reading> {
-  const [begun] = await tx<{ whole: boolean; since: Date | null; through: string | null; done: boolean }[]>`
+  options: { incremental: boolean; full: boolean },
+): Promise<Pass> {
+  const [started] = await tx<{ whole: boolean; since: Date | null; through: string | null; done: boolean }[]>`
     SELECT whole, since, through, done FROM sync_readings
      WHERE organization_id = ${organization_id} AND kind = ${kind} AND run = ${run}`;
-  if (begun) return { ...spanOf(begun), from: begun.through ?? undefined, done: begun.done };
-  const wanted = options.whole || !options.incremental;
+  if (started) return { ...rangeOf(started), from: started.through ?? undefined, done: started.done };
+  const full = options.full || !options.incremental;
   const [next] = await tx<{ whole: boolean; since: Date | null }[]>`
     INSERT INTO sync_readings AS present (client_id, organization_id, kind, run, whole)
     VALUES (${client_id}, ${organization_id}, ${kind}, ${run}, true)
     ON CONFLICT (organization_id, kind) DO UPDATE SET run = excluded.run, began_at = now(), through = NULL, done = false,
-      whole = ${wanted} OR present.whole_at IS NULL OR present.whole_at < now() - make_interval(hours => ${whole_hours}),
-      since = present.read_at - make_interval(mins => ${margin_minutes})
+      whole = ${full} OR present.whole_at IS NULL
+        OR present.whole_at < now() - make_interval(hours => ${full_pass_hours}),
+      since = present.read_at - make_interval(mins => ${overlap_minutes})
     RETURNING whole, since`;
-  if (!next) throw new Error('A reading that begins is always stored.');
-  return { ...spanOf(next), from: undefined, done: false };
+  if (!next) throw new Error('The upsert of sync_readings returned no row.');
+  return { ...rangeOf(next), from: undefined, done: false };
 }
 
-/** Remembers how far a reading came; null: that it has to begin anew. */
-export async function noteThrough(tx: Tx, scope: SyncScope, kind: string, through: string | null): Promise<void> {
+/** Saves how far a pass got. Null: it must start over. */
+export async function saveProgress(tx: Tx, scope: SyncScope, kind: string, through: string | null): Promise<void> {
   await tx`UPDATE sync_readings SET through = ${through}
     WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
 }
 
-export async function endReading(tx: Tx, scope: SyncScope, kind: string): Promise<void> {
+export async function finishPass(tx: Tx, scope: SyncScope, kind: string): Promise<void> {
   await tx`UPDATE sync_readings SET done = true, read_at = began_at,
       whole_at = CASE WHEN whole THEN began_at ELSE whole_at END
     WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
 }
 
-/** The next sync reads every list as a whole: records that were passed over until now may not have changed since. */
-export async function forgetReadings(tx: Tx, organization_id: string): Promise<void> {
+/** Makes the next pass over every list a full one. */
+export async function requireFullSync(tx: Tx, organization_id: string): Promise<void> {
   await tx`UPDATE sync_readings SET whole_at = NULL WHERE organization_id = ${organization_id}`;
 }
 
-function spanOf({ whole, since }: { whole: boolean; since: Date | null }) {
-  return { whole, since: whole ? undefined : since?.toISOString() };
+function rangeOf({ whole, since }: { whole: boolean; since: Date | null }) {
+  return { full: whole, since: whole ? undefined : since?.toISOString() };
 }

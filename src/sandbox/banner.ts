@@ -1,6 +1,6 @@
-import type { Sandbox } from './laySandbox.ts';
+import type { Sandbox } from './seedSandbox.ts';
 
-/** What is printed at the end of a start in sandbox mode: addresses, credentials, and a first call to paste. */
+/** Printed when the sandbox is ready: addresses, credentials and a first request to paste. */
 export function banner(sandbox: Sandbox, file: string): string {
   const { example, larkspur } = sandbox;
   const [person] = larkspur.staff;
@@ -10,24 +10,26 @@ export function banner(sandbox: Sandbox, file: string): string {
     location_id: example.location_id,
     assigned_to_id: example.assigned_to_id,
     reason: 'First call',
-    caller: 'A newcomer',
+    caller: 'Test caller',
     message: 'Hello from Chartwire',
   });
   return `
-Chartwire is ready (sandbox: synthetic patients only).
+Chartwire is ready (sandbox mode, synthetic patients only).
 
-  API          ${sandbox.base_url}
-  Reference    ${sandbox.docs_url}
-  Dashboard    ${sandbox.dashboard.url}   sign in as ${sandbox.dashboard.email} / ${sandbox.dashboard.password}
-  Larkspur EMR ${larkspur.url}   sign in as ${person?.username} / ${person?.password}
-               one-time codes: ${larkspur.url}/codes
+  API            ${sandbox.base_url}
+  API reference  ${sandbox.docs_url}
+  Dashboard      ${sandbox.dashboard.url}
+                 email ${sandbox.dashboard.email}, password ${sandbox.dashboard.password}
+  Larkspur EMR   ${larkspur.url}
+                 user ${person?.username}, password ${person?.password}, one-time codes at ${larkspur.url}/codes
 
-  client_id     ${sandbox.client_id}
-  client_secret ${sandbox.client_secret}
-  access_token  ${sandbox.access_token}
-  Everything, also for scripts: ${file}
+  client_id      ${sandbox.client_id}
+  client_secret  ${sandbox.client_secret}
+  access_token   ${sandbox.access_token}
 
-Try a first write:
+  These values are also in ${file}
+
+Create a telephone encounter:
 
   curl -s ${sandbox.base_url}/v1/telephone-encounters \\
     -H 'client_id: ${sandbox.client_id}' \\
@@ -36,7 +38,7 @@ Try a first write:
     -H 'content-type: application/json' \\
     -d '${body}'
 
-Then ask what became of it (its job_id is in the answer), or look at the patient's chart in Larkspur:
+Get its outcome (replace JOB_ID with the job_id in the response), or open the patient's chart in Larkspur:
 
   curl -s '${sandbox.base_url}/v1/webhook-events?job_id=JOB_ID' \\
     -H 'client_id: ${sandbox.client_id}' \\
@@ -47,13 +49,13 @@ Press Ctrl-C to stop.
 `;
 }
 
-/** Told once, at the first start of an installation: the password is stored nowhere but as its hash. */
+/** Printed once, at the first start of an installation: only a hash of the password is stored. */
 export function ownerNotice(base_url: string, { email, password }: { email: string; password: string }): string {
   return `
-The first owner of this installation was made. The password is not shown again: sign in now and change it.
+The first owner account was created. The password is not shown again: sign in now and change it.
 
   Dashboard  ${base_url}/dashboard
-  E-mail     ${email}
+  Email      ${email}
   Password   ${password}
 
 `;

@@ -1,69 +1,69 @@
-/** A fault as Larkspur's control API takes it, but for how often it strikes. */
+/** A fault in the format of Larkspur's control API, without `times`. */
 export type SwitchedFault = { operation: string; kind: string; reason?: string; field?: string; value?: string } & {
   delay_ms?: number;
 };
 export type Switch = { id: string; label: string; description: string; fault: SwitchedFault };
 
-/** The faults that an operator can switch on. `*` stands for every write. */
+/** The faults an operator can turn on. The operation `*` means every write. */
 export const fault_switches: readonly Switch[] = [
   {
     id: 'slow',
     label: 'Slow writes',
-    description: 'Each write takes five seconds longer. Jobs wait for it.',
+    description: 'Every write takes 5 seconds longer. Jobs wait for it.',
     fault: { operation: '*', kind: 'delay', delay_ms: 5_000 },
   },
   {
     id: 'error_500',
-    label: 'Writes fail with an error',
-    description: 'Writes are answered with 500, and nothing is written. Jobs ask what became of them and try again.',
+    label: 'Server error',
+    description: 'Writes fail with status 500 and nothing is saved. Jobs check for a saved record, then retry.',
     fault: { operation: '*', kind: 'error_500' },
   },
   {
     id: 'error_429',
     label: 'Too many requests',
-    description: 'Writes are answered with 429. Jobs wait as long as they are asked to and try again.',
+    description: 'Writes fail with status 429. Jobs wait for the requested time, then retry.',
     fault: { operation: '*', kind: 'error_429' },
   },
   {
     id: 'reset',
-    label: 'Connection breaks before the write',
-    description: 'Nothing is written. Jobs cannot know that: they ask first, then try again.',
+    label: 'Connection lost before the write',
+    description: 'Nothing is saved, but jobs cannot know that. They check for a saved record, then retry.',
     fault: { operation: '*', kind: 'reset' },
   },
   {
     id: 'lose_answer',
-    label: 'Answer is lost after the write',
-    description: 'The write is done but never confirmed. Jobs find it by its marker and do not write twice.',
+    label: 'Response lost after the write',
+    description: 'The write is saved, but its response never arrives. Jobs find the record and do not write it twice.',
     fault: { operation: '*', kind: 'lose_answer' },
   },
   {
     id: 'truncate',
-    label: 'Answer breaks off',
-    description: 'The write is done, and half of the answer arrives.',
+    label: 'Truncated response',
+    description: 'The write is saved, but only half of the response arrives.',
     fault: { operation: '*', kind: 'truncate' },
   },
   {
     id: 'html',
-    label: 'Web page instead of data',
-    description: 'Writes are answered with a page for people, and nothing is written.',
+    label: 'HTML instead of JSON',
+    description: 'Writes return an HTML page and nothing is saved.',
     fault: { operation: '*', kind: 'html' },
   },
   {
     id: 'empty',
-    label: 'Empty answer',
-    description: 'Writes are answered with nothing at all, and nothing is written.',
+    label: 'Empty response',
+    description: 'Writes return an empty response and nothing is saved.',
     fault: { operation: '*', kind: 'empty' },
   },
   {
     id: 'refuse',
-    label: 'Writes are refused',
-    description: 'The clinic says no. Jobs fail at once, with its words.',
-    fault: { operation: '*', kind: 'refuse', reason: 'The clinic does not take this at the moment.' },
+    label: 'Writes rejected',
+    description: 'The EMR rejects every write. Jobs fail immediately with its message.',
+    fault: { operation: '*', kind: 'refuse', reason: 'The clinic does not accept this at the moment.' },
   },
   {
     id: 'refill_fails',
-    label: 'Refills are refused',
-    description: 'A telephone encounter with a refill ends in part: the encounter stands, the refill does not.',
+    label: 'Refills rejected',
+    description: 'A telephone encounter with a refill succeeds partially: the encounter is saved, the refill is not.',
     fault: {
       operation: 'add_refill',
       kind: 'refill_fails',
@@ -72,26 +72,27 @@ export const fault_switches: readonly Switch[] = [
   },
   {
     id: 'correct_value',
-    label: 'Phone numbers are corrected',
-    description: 'The clinic saves another home phone number than it was sent, and says so.',
+    label: 'Phone numbers changed',
+    description: 'The EMR saves a different home phone number than it received and reports the change.',
     fault: {
       operation: 'update_patient',
       kind: 'correct_value',
       field: 'homePhone',
       value: '555-010-0199',
-      reason: 'The number was completed by the clinic.',
+      reason: 'The clinic corrected the number.',
     },
   },
   {
     id: 'patients_down',
-    label: 'Patients cannot be looked up',
-    description: 'Jobs that look a patient up fail before they write, and try again for an hour.',
+    label: 'Patient lookup fails',
+    description: 'Jobs that look up a patient fail before they write. They retry for an hour.',
     fault: { operation: 'list_patients', kind: 'error_500' },
   },
   {
     id: 'receipts_down',
-    label: 'Lost writes cannot be asked for',
-    description: 'Together with a lost answer: after an hour such a job needs a person to look.',
+    label: 'Record lookup fails',
+    description:
+      'Jobs cannot check for saved records. Combined with a lost response, a job needs review after an hour.',
     fault: { operation: 'find_receipt', kind: 'error_500' },
   },
 ];

@@ -2,64 +2,67 @@ import { Secret, TOTP } from 'otpauth';
 import { apiError } from '../errors.ts';
 import type { SandboxState } from '../model/dashboard/sandbox.ts';
 import { fault_switches, type Switch } from './faultSwitches.ts';
-import type { Sandbox } from './laySandbox.ts';
+import type { Sandbox } from './seedSandbox.ts';
 
-/** The reference EMR as an operator plays with it: by its control API, over HTTP, with a token that stays here. */
+/** Controls the reference EMR for the Sandbox page. It uses Larkspur's control API; the control token stays here. */
 export type Clinic = {
   describe(): Promise<SandboxState>;
-  /** False when there is no such switch. */
-  turn(switch_id: string, to: 'on' | 'once' | 'off'): Promise<boolean>;
+  /** Returns false if there is no such switch. */
+  setFault(switch_id: string, to: 'on' | 'once' | 'off'): Promise<boolean>;
   clearFaults(): Promise<void>;
   expireSessions(mode: 'session' | 'link'): Promise<void>;
   lock(user_name: string, locked: boolean): Promise<void>;
   reset(): Promise<void>;
-  /** A first write: through which account, and what. */
+  /** The sample write of the Sandbox page. */
   first: { access_token: string; call: Record<FirstField, string> };
 };
 type FirstField = 'patient_mrn' | 'provider_id' | 'location_id' | 'assigned_to_id' | 'reason' | 'caller' | 'message';
 
 type Fault = { fault_id: number; operation: string; kind: string; times: number };
-type Ask = <Answer>(method: string, path: string, body?: unknown) => Promise<Answer>;
+type Control = <T>(method: string, path: string, body?: unknown) => Promise<T>;
 
 const emr = 'Larkspur';
-/** More than anybody will meet before it is switched off. */
+/** In practice unlimited. */
 const always = 1_000_000;
 const code_period_s = 30;
-/** A reset lays the whole practice anew, which takes a second or two. */
-const patience_ms = 30_000;
+/** A reset seeds the whole practice again, which takes one or two seconds. */
+const timeout_ms = 30_000;
 
 export function openClinic({ larkspur, access_token, example }: Sandbox): Clinic {
-  const ask: Ask = (method, path, body) => askControl(larkspur, method, path, body);
+  const control: Control = (method, path, body) => callControl(larkspur, method, path, body);
   const { pharmacy_ehr_id: _pharmacy, ...ids } = example;
-  const said = { reason: 'First call', caller: 'A newcomer', message: 'Hello from Chartwire' };
+  const text = { reason: 'First call', caller: 'Test caller', message: 'Hello from Chartwire' };
   return {
-    describe: () => describe(ask, larkspur),
-    turn: async (switch_id, to) => {
+    describe: () => describe(control, larkspur),
+    setFault: async (switch_id, to) => {
       const chosen = fault_switches.find(({ id }) => id === switch_id);
       if (!chosen) return false;
-      for (const { fault_id } of of(chosen, await faults(ask))) await ask('DELETE', `/control/faults/${fault_id}`);
-      if (to !== 'off') await ask('POST', '/control/faults', { ...chosen.fault, times: to === 'once' ? 1 : always });
+      for (const { fault_id } of matching(chosen, await listFaults(control)))
+        await control('DELETE', `/control/faults/${fault_id}`);
+      if (to !== 'off') {
+        await control('POST', '/control/faults', { ...chosen.fault, times: to === 'once' ? 1 : always });
+      }
       return true;
     },
-    clearFaults: () => ask('DELETE', '/control/faults'),
-    expireSessions: (mode) => ask('POST', '/control/sessions/expire', { mode }),
+    clearFaults: () => control('DELETE', '/control/faults'),
+    expireSessions: (mode) => control('POST', '/control/sessions/expire', { mode }),
     lock: (user_name, locked) =>
       locked
-        ? ask('POST', '/control/lockouts', { user_name })
-        : ask('DELETE', `/control/lockouts/${encodeURIComponent(user_name)}`),
-    reset: () => ask('POST', '/control/reset'),
-    first: { access_token, call: { ...ids, ...said } },
+        ? control('POST', '/control/lockouts', { user_name })
+        : control('DELETE', `/control/lockouts/${encodeURIComponent(user_name)}`),
+    reset: () => control('POST', '/control/reset'),
+    first: { access_token, call: { ...ids, ...text } },
   };
 }
 
-async function describe(ask: Ask, { url, staff }: Sandbox['larkspur']): Promise<SandboxState> {
-  const set = await faults(ask);
-  const { lockouts } = await ask<{ lockouts: { user_name: string; locked_until: string }[] }>(
+async function describe(control: Control, { url, staff }: Sandbox['larkspur']): Promise<SandboxState> {
+  const faults = await listFaults(control);
+  const { lockouts } = await control<{ lockouts: { user_name: string; locked_until: string }[] }>(
     'GET',
     '/control/lockouts',
   );
   const switches = fault_switches.map((each) => {
-    const own = of(each, set);
+    const own = matching(each, faults);
     const { id, label, description } = each;
     return {
       id,
@@ -73,7 +76,7 @@ async function describe(ask: Ask, { url, staff }: Sandbox['larkspur']): Promise<
     clinic_url: url,
     clinic_name: emr,
     switches,
-    other_faults: set.filter((fault) => !fault_switches.some((each) => of(each, [fault]).length > 0)).length,
+    other_faults: faults.filter((fault) => !fault_switches.some((each) => matching(each, [fault]).length > 0)).length,
     staff: staff.map(({ username, role, totp_secret }) => ({
       user_name: username,
       role,
@@ -84,35 +87,35 @@ async function describe(ask: Ask, { url, staff }: Sandbox['larkspur']): Promise<
   };
 }
 
-async function faults(ask: Ask): Promise<Fault[]> {
-  return (await ask<{ faults: Fault[] }>('GET', '/control/faults')).faults;
+async function listFaults(control: Control): Promise<Fault[]> {
+  return (await control<{ faults: Fault[] }>('GET', '/control/faults')).faults;
 }
 
-function of({ fault }: Switch, set: Fault[]): Fault[] {
-  return set.filter(({ operation, kind }) => operation === fault.operation && kind === fault.kind);
+function matching({ fault }: Switch, faults: Fault[]): Fault[] {
+  return faults.filter(({ operation, kind }) => operation === fault.operation && kind === fault.kind);
 }
 
-async function askControl<Answer>(
+async function callControl<T>(
   { url, control_token }: Sandbox['larkspur'],
   method: string,
   path: string,
   body?: unknown,
-): Promise<Answer> {
-  let answer: Response;
+): Promise<T> {
+  let response: Response;
   try {
-    answer = await fetch(url + path, {
+    response = await fetch(url + path, {
       method,
       headers: {
         'control-token': control_token,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(patience_ms),
+      signal: AbortSignal.timeout(timeout_ms),
     });
   } catch (cause) {
     throw apiError('emr_unavailable', { emr }, { cause });
   }
-  if (!answer.ok) throw new Error(`The control API answered ${method} ${path} with ${answer.status}.`);
-  // The control API is another house's; its answers have the fields that docs/larkspur.md lists.
-  return (await answer.json()) as Answer;
+  if (!response.ok) throw new Error(`The control API responded to ${method} ${path} with ${response.status}.`);
+  // docs/larkspur.md describes the responses of the control API.
+  return (await response.json()) as T;
 }

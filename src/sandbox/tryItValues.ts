@@ -1,9 +1,9 @@
 import { Secret, TOTP } from 'otpauth';
 import { findAccountByToken } from '../accounts/accounts.ts';
 import type { Context } from '../context.ts';
-import type { Sandbox } from './laySandbox.ts';
+import type { Sandbox } from './seedSandbox.ts';
 
-/** What the reference page fills its forms with, so that a newcomer's first click works. */
+/** Values for the "Try it" forms of the API reference, so that a request works without typing. */
 export async function tryItValues(ctx: Context, sandbox: Sandbox) {
   const { client_id, client_secret, access_token, larkspur } = sandbox;
   const [person] = larkspur.staff;
@@ -11,17 +11,17 @@ export async function tryItValues(ctx: Context, sandbox: Sandbox) {
     client_id,
     client_secret,
     access_token,
-    ...(await someIds(ctx, access_token)),
+    ...(await sampleIds(ctx, access_token)),
     credentials: { username: person?.username, password: person?.password },
     one_time_code: person && new TOTP({ secret: Secret.fromBase32(person.totp_secret) }).generate(),
   };
 }
 
 /**
- * Of an appointment and of a job: no endpoint lists them, events of some types name no job, and ids are other ones in
- * every installation. A job whose event can be read goes before a newer one that has none yet.
+ * Ids that differ between installations and that no endpoint lists: of an appointment and of a job. A job with an event
+ * is preferred to a newer one without.
  */
-async function someIds(
+async function sampleIds(
   ctx: Context,
   access_token: string,
 ): Promise<{ appointment_id?: string | null; job_id?: string | null }> {

@@ -113,12 +113,19 @@ async function rewrapBatch(system: Sql, master: MasterKeys, batch: number): Prom
     const rows = await tx<DataKey[]>`
       SELECT id, client_id, owner_id, master_key_id, wrapped FROM data_keys
       WHERE master_key_id = ${previous.id} ORDER BY id LIMIT ${batch} FOR NO KEY UPDATE SKIP LOCKED`;
-    const updates = rows.map((row) => {
+    const rewrapped = rows.map((row) => {
       const binding = bindingOf(plainIds(row));
-      const { master_key_id, wrapped } = wrapKey(master, unwrapKey(master, row, binding), binding);
-      return tx`UPDATE data_keys SET master_key_id = ${master_key_id}, wrapped = ${wrapped} WHERE id = ${row.id}`;
+      return wrapKey(master, unwrapKey(master, row, binding), binding);
     });
-    await Promise.all(updates);
+    const [ids, master_key_ids, wrapped] = [
+      rows.map((row) => row.id),
+      rewrapped.map((key) => key.master_key_id),
+      rewrapped.map((key) => key.wrapped),
+    ];
+    await tx`
+      UPDATE data_keys SET master_key_id = key.master_key_id, wrapped = key.wrapped
+        FROM unnest(${ids}::uuid[], ${master_key_ids}::text[], ${wrapped}::bytea[]) AS key (id, master_key_id, wrapped)
+       WHERE data_keys.id = key.id`;
     return rows.length;
   });
 }

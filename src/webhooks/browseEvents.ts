@@ -1,4 +1,4 @@
-import type { Database, Fragment, Sql } from '../db/database.ts';
+import type { Database, Fragment, Query } from '../db/database.ts';
 import type { EventRow } from '../model/dashboard/events.ts';
 import { type DeliveryStatus, event_days_max } from './events.ts';
 import { instantOf } from './instantOf.ts';
@@ -23,7 +23,7 @@ export type EventSearch = {
  * only this page.
  */
 export function browseEvents(db: Database, client_id: string, search: EventSearch): Promise<EventRow[]> {
-  return db.read<EventRow>(
+  return db.search<EventRow>(
     client_id,
     (sql) => sql`
       SELECT ${eventColumns(sql)}
@@ -39,7 +39,7 @@ export function browseEvents(db: Database, client_id: string, search: EventSearc
 }
 
 /** The columns of a list row, selected from `event` and the joins of `eventSources`. */
-export function eventColumns(sql: Sql): Fragment {
+export function eventColumns(sql: Query): Fragment {
   return sql`
     replace(event.id::text, '-', '') AS id, event.type, iso(event.created_at) AS created_at, event.job_id::int8 AS job_id,
     json_build_object('id', replace(account.id::text, '-', ''), 'user_id', account.user_id,
@@ -47,7 +47,7 @@ export function eventColumns(sql: Sql): Fragment {
     event.delivery_status, delivered.tries, delivered.next_try_at`;
 }
 
-export function eventSources(sql: Sql): Fragment {
+export function eventSources(sql: Query): Fragment {
   return sql`
     JOIN accounts AS account ON account.id = event.account_id
     JOIN organizations AS organization ON organization.id = account.organization_id
@@ -56,7 +56,7 @@ export function eventSources(sql: Sql): Fragment {
         FROM deliveries WHERE event_id = event.id) AS delivered`;
 }
 
-function matching(sql: Sql, search: EventSearch): Fragment {
+function matching(sql: Query, search: EventSearch): Fragment {
   const { event_type, delivery_status, job_id, start_date, end_date, before } = search;
   const from = start_date === undefined ? undefined : instantOf('start_date', start_date);
   const to = end_date === undefined ? undefined : instantOf('end_date', end_date);

@@ -6,7 +6,7 @@ import { failDisabled, recordOutcome } from './recordOutcome.ts';
 import { readLiveSecrets } from './secrets.ts';
 import { type Outcome, sendWebhook } from './sendWebhook.ts';
 
-type DeliveryContext = Pick<Context, 'db' | 'bell' | 'vault' | 'outbound' | 'log' | 'metrics'>;
+type DeliveryContext = Pick<Context, 'db' | 'notifications' | 'vault' | 'outbound' | 'log' | 'metrics'>;
 type Options = { timeout_ms?: number; random?: () => number };
 
 /** Makes one attempt at a claimed delivery and stores the result. */
@@ -34,7 +34,7 @@ export async function deliver(
     const state = await ctx.db.tenant(lease.client_id, (tx) =>
       recordOutcome(tx, lease, delivery, outcome, options.random),
     );
-    ctx.bell.ring('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', 'events');
     ctx.metrics.deliveries.observe({ outcome: state }, outcome.duration_ms / 1000);
     ctx.log.info({ ...fields, state, attempt: delivery.attempts + 1, ...logged(outcome) }, 'webhook attempted');
   } catch (error) {

@@ -3,7 +3,7 @@ import type { WebhookRow } from '../model/dashboard/webhooks.ts';
 
 /** A client's endpoints with their delivery statistics, for the dashboard. Reads the attempts of all endpoints in one pass. */
 export function describeEndpoints(db: Database, client_id: string): Promise<WebhookRow[]> {
-  return db.read<WebhookRow>(
+  return db.search<WebhookRow>(
     client_id,
     (sql) => sql`
       SELECT endpoint.id, url, endpoint.status, disabled_reason, to_json(event_types) AS event_types,

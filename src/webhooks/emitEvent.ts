@@ -15,18 +15,16 @@ export type EventOccurrence = { client_id: string; account_id: string; job_id: n
  */
 export async function emitEvent(tx: Tx, occurrence: EventOccurrence): Promise<string> {
   const { client_id, account_id, job_id, event } = occurrence;
-  // Queries that do not need each other's answers travel together: two round trips instead of four.
-  const [origin, endpoint_ids] = await Promise.all([findOrigin(tx, account_id), findSubscribed(tx, event.type)]);
+  const origin = await findOrigin(tx, account_id);
+  const endpoint_ids = await findSubscribed(tx, event.type);
   const id = newId();
   const body = envelope(id, origin, occurrence);
-  await Promise.all([
-    addEvent(tx, {
-      ...{ id, client_id, account_id, job_id, body, type: event.type, created: origin.created },
-      mrns: patientsOf(event.data),
-      delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
-    }),
-    addDeliveries(tx, { client_id, event_id: id, endpoint_ids }),
-  ]);
+  await addEvent(tx, {
+    ...{ id, client_id, account_id, job_id, body, type: event.type, created: origin.created },
+    mrns: patientsOf(event.data),
+    delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
+  });
+  await addDeliveries(tx, { client_id, event_id: id, endpoint_ids });
   return id;
 }
 

@@ -123,7 +123,7 @@ export async function recordFailure(tx: Tx, id: string): Promise<{ enabled: bool
  * reason for disabling it.
  */
 export function listFailing(db: Database, client_id: string): Promise<Attention['endpoints']> {
-  return db.read<Attention['endpoints'][number]>(
+  return db.search<Attention['endpoints'][number]>(
     client_id,
     (sql) => sql`
       SELECT id, url, status, iso(failing_since) AS since, coalesce(disabled_reason,

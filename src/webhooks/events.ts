@@ -1,4 +1,4 @@
-import type { Database, Fragment, Sql, Tx } from '../db/database.ts';
+import type { Database, Fragment, Query, Sql, Tx } from '../db/database.ts';
 import type { EventType } from '../events.ts';
 import { instantOf } from './instantOf.ts';
 
@@ -110,7 +110,7 @@ export async function updateDeliveryStatus(tx: Tx, ids: readonly string[]): Prom
 export async function purgeEvents(system: Sql, batch = 1_000): Promise<number> {
   let total = 0;
   for (let deleted = batch; deleted === batch; total += deleted) {
-    const gone = await system`
+    const gone = await system.pooled`
       DELETE FROM events WHERE id IN (
         SELECT id FROM events WHERE created_at < now() - make_interval(days => ${event_days_max})
          ORDER BY created_at LIMIT ${batch})`;
@@ -119,7 +119,7 @@ export async function purgeEvents(system: Sql, batch = 1_000): Promise<number> {
   return total;
 }
 
-function matchingEvents(sql: Sql, client_id: string, account_id: string, filters: EventFilters): Fragment {
+function matchingEvents(sql: Query, client_id: string, account_id: string, filters: EventFilters): Fragment {
   const { job_id, event_type, delivery_status, start_date, end_date } = filters;
   const from = start_date === undefined ? undefined : instantOf('start_date', start_date);
   const to = end_date === undefined ? undefined : instantOf('end_date', end_date);
@@ -136,7 +136,7 @@ function matchingEvents(sql: Sql, client_id: string, account_id: string, filters
     ${to === undefined ? sql`` : sql`AND created_at < ${to.ends}::text::timestamptz`}`;
 }
 
-function elementText(sql: Sql): Fragment {
+function elementText(sql: Query): Fragment {
   return sql`
     left(body, -1) || ',"event_id":"' || replace(id::text, '-', '') || '","event_type":' || to_json(type)
       || ',"created_at":"' || iso(created_at) || '","delivery_status":' || coalesce(to_json(delivery_status)::text, 'null')

@@ -1,6 +1,5 @@
 import { apiError } from '../errors.ts';
-
-const day_ms = 86_400_000;
+import { day_ms, parseDay } from '../time/days.ts';
 
 /**
  * The start of a day or date-time in a filter, and the first instant after it. Days and date-times without a zone are in
@@ -10,8 +9,7 @@ export function instantOf(field: string, text: string): { starts: string; ends: 
   const [, day, time, zone] =
     /^(\d{4}-\d\d-\d\d)(?:(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:\d\d)?)?$/i.exec(text) ?? [];
   const starts_ms = Date.parse(`${day}${time ?? 'T00:00'}${zone ?? 'Z'}`.toUpperCase());
-  // Date.parse turns 30 February into 2 March.
-  if (Number.isNaN(starts_ms) || !day || new Date(`${day}T00:00Z`).toISOString().slice(0, 10) !== day) {
+  if (Number.isNaN(starts_ms) || !day || parseDay(day) === undefined) {
     const rule = `${field} must be a date (YYYY-MM-DD) or an ISO 8601 date-time.`;
     throw apiError('invalid_field', { rule }, { field });
   }

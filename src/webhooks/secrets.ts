@@ -33,7 +33,9 @@ export async function readLiveSecrets(vault: Vault, tx: Tx, endpoint_id: string)
     SELECT id, secret_sealed FROM webhook_secrets
      WHERE endpoint_id = ${endpoint_id} AND (expires_at IS NULL OR expires_at > clock_timestamp())
      ORDER BY created_at DESC, id DESC LIMIT ${live_max}`;
-  return Promise.all(rows.map((row) => vault.unseal(tx, row.secret_sealed, bindingOf(row.id))));
+  const secrets: string[] = [];
+  for (const row of rows) secrets.push(await vault.unseal(tx, row.secret_sealed, bindingOf(row.id)));
+  return secrets;
 }
 
 function bindingOf(id: string): string {

@@ -1,7 +1,7 @@
-/** How long the EMR is given to come back, and how often it is asked meanwhile. */
+/** How often an unavailable EMR is retried, and for how long in total. */
 export const retry = { first_ms: 1_000, longest_ms: 60_000, total_ms: 3_600_000, jitter: 0.2 } as const;
 
-/** The pause after the n-th failure in a row (from 1): 1 s doubling to 60 s, each moved by up to 20 % either way. */
+/** The pause after the n-th consecutive failure (from 1): 1 s, doubled up to 60 s, with 20 % jitter. */
 export function backoffMs(failures: number, random: () => number = Math.random): number {
   const plain = Math.min(retry.longest_ms, retry.first_ms * 2 ** Math.min(failures - 1, 16));
   return Math.round(jittered(plain, random));

@@ -1,20 +1,20 @@
 import type { Lease } from '../db/lease.ts';
-import { within } from './within.ts';
+import { waitAtMost } from './waitAtMost.ts';
 
-/** Work that waits somewhere. The worker knows nothing of what it is, only how it is claimed, held and done. */
-export type WaitingWork = {
+/** A queue of leased work. The worker knows only how to claim it, extend its leases and run it. */
+export type WorkSource = {
   claim(count: number): Promise<Lease[]>;
-  /** Which of the leases are still ours; the others are aborted. */
+  /** Returns the ids of the leases that are still ours; the work of the others is aborted. */
   extend(leases: Lease[]): Promise<Set<string>>;
-  perform(lease: Lease, signal: AbortSignal): Promise<void>;
+  run(lease: Lease, signal: AbortSignal): Promise<void>;
 };
 
 export type Worker = {
-  /** Something may be ready: look now rather than at the next poll. */
+  /** Looks for work now instead of at the next poll. */
   wake(): void;
-  /** Whether the worker has looked for work lately: false when it hangs or the database is gone. */
+  /** Whether the worker has recently looked for work: false if it hangs or the database is down. */
   alive(): boolean;
-  /** Takes no more work; what runs may finish within the grace, then it is aborted and goes back to the queue. */
+  /** Claims no more work, waits up to `grace_ms` for running work, then aborts it so that it returns to the queue. */
   stop(grace_ms: number): Promise<void>;
 };
 
@@ -25,22 +25,22 @@ const poll_ms = 1_000;
 const alive_ms = 10_000;
 
 export function startWorker(
-  work: WaitingWork,
-  options: { slots: number; lease_ms: number; failed: (error: unknown) => void },
+  source: WorkSource,
+  options: { slots: number; lease_ms: number; onError: (error: unknown) => void },
 ): Worker {
   const running = new Map<string, { lease: Lease; abort: AbortController; done: Promise<void> }>();
   let stopping = false;
-  let looking: Promise<void> | undefined;
-  let lookAgain = false;
-  let looked_at = Date.now();
+  let claiming: Promise<void> | undefined;
+  let claimAgain = false;
+  let claimed_at = Date.now();
 
   const run = (lease: Lease) => {
     const abort = new AbortController();
-    // A row comes back to the worker that has it still in hand when its lease ended unnoticed: only the new one counts.
+    // This worker can claim a row it is still working on if the lease expired unnoticed. Only the new lease counts.
     running.get(lease.id)?.abort.abort(stop_reasons.lease_lost);
-    const done = work
-      .perform(lease, abort.signal)
-      .catch(options.failed)
+    const done = source
+      .run(lease, abort.signal)
+      .catch(options.onError)
       .finally(() => {
         if (running.get(lease.id)?.lease === lease) running.delete(lease.id);
         wake();
@@ -48,65 +48,65 @@ export function startWorker(
     running.set(lease.id, { lease, abort, done });
   };
 
-  const look = async () => {
+  const claim = async () => {
     do {
-      lookAgain = false;
+      claimAgain = false;
       const free = options.slots - running.size;
       if (stopping || free <= 0) return;
-      const leases = await work.claim(free);
-      looked_at = Date.now();
+      const leases = await source.claim(free);
+      claimed_at = Date.now();
       for (const lease of leases) run(lease);
-      // A full hand means there may be more; an empty one that only a wake or the poll brings some.
-      if (leases.length === free) lookAgain = true;
-    } while (lookAgain);
+      // If every requested lease was granted there may be more work; otherwise wait for a wake-up or the next poll.
+      if (leases.length === free) claimAgain = true;
+    } while (claimAgain);
   };
 
   const wake = () => {
     if (stopping) return;
-    if (looking) {
-      lookAgain = true;
+    if (claiming) {
+      claimAgain = true;
       return;
     }
-    looking = look()
-      .catch(options.failed)
+    claiming = claim()
+      .catch(options.onError)
       .finally(() => {
-        looking = undefined;
-        if (lookAgain) wake();
+        claiming = undefined;
+        if (claimAgain) wake();
       });
   };
 
-  const beat = async () => {
+  const sendHeartbeat = async () => {
     const leases = [...running.values()].map((entry) => entry.lease);
     if (leases.length === 0) return;
-    const held = await work.extend(leases);
+    const extended = await source.extend(leases);
     for (const lease of leases) {
       const entry = running.get(lease.id);
-      // While the beat was on its way the row may have been given back and claimed anew: that lease was not asked about.
-      if (entry?.lease === lease && !held.has(lease.id)) entry.abort.abort(stop_reasons.lease_lost);
+      // The row may have been released and claimed again during the heartbeat, which did not cover the new lease.
+      if (entry?.lease === lease && !extended.has(lease.id)) entry.abort.abort(stop_reasons.lease_lost);
     }
   };
 
-  /** A claim under way may bring work yet; with a database that no longer answers neither of the two ends. */
+  /** A claim in progress may still return work. If the database does not respond, neither wait ends. */
   const idle = async () => {
-    await looking;
+    await claiming;
     await Promise.all([...running.values()].map((entry) => entry.done));
   };
 
   const poll = setInterval(wake, poll_ms);
-  // Three beats per lease: one may be lost without losing the work.
-  const heart = setInterval(() => void beat().catch(options.failed), options.lease_ms / 3);
+  // Three heartbeats per lease: one can fail without losing the work.
+  const heartbeat = setInterval(() => void sendHeartbeat().catch(options.onError), options.lease_ms / 3);
   wake();
 
   return {
     wake,
-    alive: () => !stopping && (running.size >= options.slots || Date.now() - looked_at < alive_ms),
+    alive: () => !stopping && (running.size >= options.slots || Date.now() - claimed_at < alive_ms),
     stop: async (grace_ms) => {
       stopping = true;
       clearInterval(poll);
-      await within(grace_ms, idle());
+      await waitAtMost(grace_ms, idle());
       for (const entry of running.values()) entry.abort.abort(stop_reasons.shutdown);
-      await within(3_000, idle());
-      clearInterval(heart);
+      await waitAtMost(3_000, idle());
+      clearInterval(heartbeat);
     },
   };
 }

@@ -6,46 +6,54 @@ import type { Connector, OperationName } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { enqueue, type NewJob } from '../jobs/enqueue.ts';
+import { type AuditStatement, enqueue, type NewJob } from '../jobs/enqueue.ts';
+import type { IdempotencyKey } from '../jobs/idempotencyKeys.ts';
 import type { Lane, Write } from './write.ts';
 
+export type WriteRequest<Body extends TObject, Lookups, Needs extends OperationName> = {
+  account: Account;
+  write: Write<Body, Lookups, Needs>;
+  body: Static<Body>;
+  file?: Buffer | undefined;
+  idempotency?: IdempotencyKey | undefined;
+  audit?: AuditStatement | undefined;
+};
+
 /**
- * Accepts a write: its references are checked, then everything is stored at once. Gives the ids of the new
- * operation, or undefined when the idempotency key was taken by an earlier request.
+ * Accepts a write: checks its references, then stores everything in one transaction. Returns the ids of the operation
+ * and its job, or undefined if the idempotency key is in use.
  */
-export async function requestWrite<Body extends TObject, Needs extends OperationName>(
+export async function requestWrite<Body extends TObject, Lookups, Needs extends OperationName>(
   ctx: Context,
-  account: Account,
-  write: Write<Body, Needs>,
-  body: Static<Body>,
-  idempotency: NewJob['idempotency'],
-  file?: Buffer,
-  auditStatement?: NewJob['auditStatement'],
+  { account, write, body, file, idempotency, audit }: WriteRequest<Body, Lookups, Needs>,
 ): Promise<{ id: string; job_id: number } | undefined> {
   const connector = connectorOf(ctx, account.connector);
-  refuseMissing(ctx, account, write);
-  refuseRestricted(ctx, connector, write.restrictedFields?.(body) ?? []);
-  const told = write.upload && file ? write.upload.check(file) : {};
-  const { found, ...lane } = await write.check(ctx, account, body);
+  requireOffered(ctx, account, write);
+  rejectRestrictedFields(ctx, connector, write.restrictedFields?.(body) ?? []);
+  const { lane, lookups } = await write.check({ ctx, account, body, file });
   const id = newId();
-  // What was found out, of the file and of what the request refers to, is stored with the request.
-  const input = { ...body, ...told, ...found } as Static<Body>;
-  const job = newJob(connector, account, { id, type: write.type, input }, lane);
-  const { place } = write;
-  const job_id = place
+  const input = Object.assign({}, body, lookups);
+  const job: NewJob = {
+    ...newJob(connector, account, { id, type: write.type, input }, lane),
+    upload: file,
+    idempotency,
+    auditStatement: audit,
+  };
+  const { onAccepted } = write;
+  const job_id = onAccepted
     ? await ctx.db.tenant(account.client_id, async (tx) => {
-        const queued = await enqueue(tx, { ...job, upload: file, idempotency, auditStatement });
-        if (queued !== undefined) await place({ tx, account, id, body: input });
+        const queued = await enqueue(tx, job);
+        if (queued !== undefined) await onAccepted({ tx, account, id, input });
         return queued;
       })
-    : await enqueue(ctx.db.service, { ...job, upload: file, idempotency, auditStatement });
+    : // A request waits for another one with the same key, which must not block a pipelined connection.
+      await enqueue(idempotency ? ctx.db.service.pooled : ctx.db.service, job);
   if (job_id === undefined) return undefined;
-  auditStatement?.committed();
-  ctx.bell.ring('chartwire_jobs');
+  audit?.committed();
+  ctx.notifications.notify('chartwire_jobs');
   return { id, job_id };
 }
 
-/** The job of an operation asked for through an account. */
 export function newJob(
   connector: Connector,
   account: { client_id: string; organization_id: string; id: string },
@@ -58,40 +66,40 @@ export function newJob(
     account_id: account.id,
     operation,
     lane: lane.key,
-    ...(lane.before === undefined ? {} : { lane_before: lane.before }),
+    earlier_lane: lane.earlier,
     parallel_max: connector.limits.parallel_max,
   };
 }
 
 /**
- * A write that needs what the EMR lacks is refused at once. One that the interface knows for some EMRs only names them,
- * unless it is this very server that lacks it.
+ * Rejects a write that needs operations the EMR lacks. If the interface restricts the write to some EMR products, the
+ * error names them, unless it is only this one server that lacks the operation.
  */
-export function refuseMissing(
+export function requireOffered(
   ctx: Context,
   account: Account,
-  write: { label: string; needs: readonly OperationName[]; restricted?: boolean },
+  write: { plural_label: string; needs: readonly OperationName[]; restricted?: boolean },
 ): void {
   const connector = connectorOf(ctx, account.connector);
-  if (write.restricted && write.needs.some((name) => !connector.offers.includes(name))) {
-    throw apiError('restricted_operation', { operation: write.label, emr: offering(ctx, write.needs) });
+  if (write.restricted && write.needs.some((name) => !connector.capabilities.includes(name))) {
+    throw apiError('restricted_operation', { operation: write.plural_label, emr: emrsOffering(ctx, write.needs) });
   }
   const offers = offersOf(ctx, account);
   if (write.needs.every((name) => offers.includes(name))) return;
-  throw apiError('operation_not_offered', { operation: write.label.toLowerCase() });
+  throw apiError('operation_not_offered', { operation: write.plural_label.toLowerCase() });
 }
 
-/** Fields that an EMR does not have are refused by name rather than dropped. */
-export function refuseRestricted(ctx: Context, connector: Connector, fields: readonly string[]): void {
+/** Rejects fields that the EMR does not have instead of dropping them silently. */
+export function rejectRestrictedFields(ctx: Context, connector: Connector, fields: readonly string[]): void {
   const [field] = fields;
   if (connector.restricted_fields || field === undefined) return;
   const able = [...ctx.connectors.values()].filter((each) => each.restricted_fields);
   throw apiError('restricted_field', { field, emr: namesOf(able) }, { field });
 }
 
-/** Of the EMRs that have it those for which the interface means it: others may have it too, one server or another. */
-function offering(ctx: Context, needs: readonly OperationName[]): string {
-  const able = [...ctx.connectors.values()].filter((each) => needs.every((name) => each.offers.includes(name)));
+/** Only the products for which the interface defines restricted writes: single servers of others may offer them too. */
+function emrsOffering(ctx: Context, needs: readonly OperationName[]): string {
+  const able = [...ctx.connectors.values()].filter((each) => needs.every((name) => each.capabilities.includes(name)));
   return namesOf(able.filter((each) => each.restricted_fields));
 }
 

@@ -2,116 +2,123 @@ import type { Static, TObject } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
 import type { OperationName, Operations } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import type { Fragment, Sql, Tx } from '../db/database.ts';
+import type { Tx } from '../db/database.ts';
 import type { EventOf } from '../events.ts';
-import type { Job, JobProblem } from '../jobs/jobs.ts';
-import type { Steps } from '../jobs/steps.ts';
-import type { PatientStatus } from '../model/patient.ts';
-import type { PatientRow } from '../records/patientRow.ts';
-import { hashToken } from '../security/hash.ts';
+import type { Steps } from '../jobs/jobSteps.ts';
+import type { Job, JobFailure } from '../jobs/jobs.ts';
+import type { JobHandler } from '../jobs/run.ts';
 
-/** What a write is carried out with. `id` is the operation's id, which the client knows. */
-export type Performance<Body, Needs extends OperationName> = {
+/** Jobs in the same lane run in order. `earlier`: a lane in which jobs of the same patient may still be waiting. */
+export type Lane = { key: string; earlier?: string };
+
+/** One attempt of a write. `id` is the operation's id, which the client knows. */
+export type WriteRun<Input, Needs extends OperationName> = {
   id: string;
-  body: Body;
+  input: Input;
+  scope: { client_id: string; organization_id: string };
   /** The EMR user whose account is used, and the time zone of the EMR instance. */
-  signer: { name: string; timezone: string };
-  /** What the write needs is there; of the rest, what this EMR happens to offer. */
+  emr_user: { name: string; timezone: string };
+  /** The operations in `needs`, and those of the others that this EMR offers. */
   emr: Pick<Operations, Needs> & Partial<Operations>;
-  /** The file that came with the request, where the write takes one. */
+  /** The file that was sent with the request. */
   file: Buffer | undefined;
   steps: Steps;
-  /** Hands the record as the EMR has it to `settle`; it is not stored before. */
-  handOver: (record: unknown) => void;
 };
 
-/** `before`: another name under which earlier jobs of the same patient may wait, see jobs/enqueue.ts. */
-export type Lane = { key: string; before?: string };
+/** The event of a successful write. `store` runs in the transaction that ends the job. */
+export type WriteResult = { event: EventOf; store?: (tx: Tx) => Promise<void> };
 
-/** What a check gives: the lane, and what it found that is to be stored beside the request. */
-export type Checked = Lane & { found?: Record<string, unknown> };
+export type FailedWrite<Input> = { id: string; input: Input; outcomes: Steps['outcomes']; failure: JobFailure };
 
-/**
- * The lane of a patient. The MRN serves where the cache does not know the patient yet. No EMR's has 200 characters, and
- * an index takes no more than 2,700 bytes: one that is longer serves by its hash.
- */
-export function patientLane(mrn: string, patient_id: string | null): Lane {
-  const by_mrn = `mrn:${mrn.length <= 200 ? mrn : hashToken(mrn).toString('hex')}`;
-  return patient_id === null ? { key: by_mrn } : { key: `patient:${patient_id}`, before: by_mrn };
-}
-
-/** The service's id of a patient by MRN, or null: a part of the question by which a write checks its references. */
-export function patientIdOf(sql: Sql, account: Account, mrn: string): Fragment {
-  return sql`(SELECT id FROM patients WHERE client_id = ${account.client_id}
-    AND organization_id = ${account.organization_id} AND mrn = ${mrn} ORDER BY id LIMIT 1)`;
-}
-
-/** A write as it stands when it cannot go on. */
-export type Stopped<Body> = { id: string; body: Body; outcomes: Steps['outcomes']; problem: JobProblem };
-
-/** Why a write failed, as most of the events say it. */
-export function failureOf({ code, message }: JobProblem) {
-  return { failure_reason: message, reasons: [{ code, description: message }] };
-}
-
-/** A write that is about to be stored, in the transaction that stores it. */
-export type Placed<Body> = { tx: Tx; account: Account; id: string; body: Body };
-
-/** A write at its end, in the transaction that ends its job: it did what was asked for exactly when it `succeeded`. */
-export type Settled<Body> = {
+/** A finished write, in the transaction that ends its job. */
+export type FinishedWrite<Input> = {
   tx: Tx;
   ctx: Context;
-  job: Job;
-  body: Body;
+  job: Job<Input>;
   succeeded: boolean;
   outcomes: Steps['outcomes'];
-  kept: Steps['kept'];
-  /** What `perform` has handed over. */
-  record: unknown;
+  intentData: Steps['intentData'];
 };
 
-/** How a write is carried out, recovered and announced; one machine does that for all of them. */
-export type Carried<Body = never, Needs extends OperationName = OperationName> = {
+export type RerunJob<Input> = Pick<Job<Input>, 'client_id' | 'organization_id' | 'operation_id' | 'input'>;
+
+/** For writes with a stored record whose status follows the job. */
+export type RerunRules<Input> = {
+  /** Why the record does not allow another run; undefined if it does. */
+  blocker: (tx: Tx, job: RerunJob<Input>) => Promise<string | undefined>;
+  /** Updates the record in the transaction that queues the run. Throws if the record has changed since the check. */
+  prepare: (tx: Tx, job: RerunJob<Input>) => Promise<void>;
+};
+
+/** How a write is executed by a worker, and how its failure is reported. */
+export type WriteHandler<Input, Needs extends OperationName> = {
   type: string;
-  /** The EMR operations it needs. */
+  /** What one job of this type is called in the dashboard. */
+  label: string;
+  /** What these writes are called in error messages: `<plural_label> are only supported for <EMR name> EMR.` */
+  plural_label: string;
+  /** The EMR operations that must be available. */
   needs: readonly Needs[];
-  /** The part of the form that holds the file, where the write takes one; and what that file must be. */
-  upload?: { field: string; check: (content: Buffer) => Record<string, unknown> };
-  /** The good path alone: what it throws is read by the machine. */
-  perform: (performance: Performance<Body, Needs>) => Promise<EventOf>;
-  /** `succeeded`: everything asked for stands in the EMR already, and only our own bookkeeping went wrong. */
-  fail: (stopped: Stopped<Body>) => { state: 'succeeded' | 'partial' | 'failed'; event: EventOf };
-  /** What becomes of the record that the service holds. */
-  settle?: (settled: Settled<Body>) => Promise<void>;
-  /** It replaces values, so that one which is run late would undo what was written since. */
+  /** The form field of the file, for writes that take one. */
+  file_field?: string;
+  /** Contains only the happy path; errors are handled by the job runner. */
+  run: (run: WriteRun<Input, Needs>) => Promise<WriteResult>;
+  /** `succeeded` if everything requested is in the EMR and only our own processing failed afterwards. */
+  onFailure: (failed: FailedWrite<Input>) => { state: 'succeeded' | 'partial' | 'failed'; event: EventOf };
+  /** Updates the stored record when the job ends, whatever the result. */
+  onFinished?: (finished: FinishedWrite<Input>) => Promise<void>;
+  /** The write replaces values: an outdated one that is run again would undo later changes. */
   overwrites?: boolean;
-  /** Where a patient's state follows the write: how it moves when that is run again, or undefined where it cannot. */
-  again?: {
-    patientOf: (operation_id: string, body: Body) => string;
-    move: (row: PatientRow) => { status: PatientStatus; open_updates: number } | undefined;
-  };
+  rerun?: RerunRules<Input>;
 };
 
-/**
- * One thing that may be asked of an EMR. One machine accepts, queues, performs, recovers and announces all of them;
- * a declaration says only what is particular to its own.
- */
-export type Write<Body extends TObject = TObject, Needs extends OperationName = OperationName> = Carried<
-  Static<Body>,
+/** A write that clients request through an endpoint of their own. `Lookups` is what `check` finds and stores. */
+export type WriteDeclaration<Body extends TObject, Lookups, Needs extends OperationName> = WriteHandler<
+  Static<Body> & Lookups,
   Needs
 > & {
   body: Body;
-  /** Those fields of the body that stand in the path of the request. */
+  /** The fields of the body that are path parameters. */
   path?: readonly (keyof Static<Body> & string)[];
-  /** What its needs are called together, where an EMR lacks one. */
-  label: string;
-  /** Of one EMR product by its nature: another one answers `<label> are only supported for <EMR name> EMR.` */
+  /** A complete, valid request. Shown as the example in the API reference. */
+  sample: Static<Body>;
+  /** The interface defines the write for some EMR products only; other EMRs get an error that names those products. */
   restricted: boolean;
-  /** Of the fields that were sent those that some EMRs only have; another one answers with the first of them. */
+  /** Those of the sent fields that the interface defines for some EMR products only. */
   restrictedFields?: (body: Static<Body>) => readonly string[];
-  /** References that must resolve now: throws the refusal, or gives the lane: what the write is kept in order by. */
-  check: (ctx: Context, account: Account, body: Static<Body>) => Promise<Checked>;
-  /** What the service holds of the record from now on. */
-  place?: (placed: Placed<Static<Body>>) => Promise<void>;
-  accepted: (ids: { id: string; job_id: number }) => Record<string, unknown>;
+  /** Resolves the request's references. Throws the API error, or returns the lane and what to store with the request. */
+  check: (request: {
+    ctx: Context;
+    account: Account;
+    body: Static<Body>;
+    file: Buffer | undefined;
+  }) => Promise<{ lane: Lane; lookups: Lookups }>;
+  /** Stores the pending record in the transaction that accepts the request. */
+  onAccepted?: (accepted: { tx: Tx; account: Account; id: string; input: Static<Body> & Lookups }) => Promise<void>;
+  acceptedResponse: (ids: { id: string; job_id: number }) => Record<string, unknown>;
 };
+
+/**
+ * What the queue and the reference pages need to know of any write. The type of its input is erased: a job's input is
+ * read from the database by the write that stored it.
+ */
+export type RegisteredWrite = {
+  type: string;
+  label: string;
+  needs: readonly OperationName[];
+  file_field?: string;
+  overwrites?: boolean;
+  body?: TObject;
+  /** Method syntax lets writes with different bodies share this type. */
+  restrictedFields?(body: Record<string, unknown>): readonly string[];
+  job_handler: JobHandler;
+  rerun_rules: RerunRules<unknown> | undefined;
+};
+
+export type Write<Body extends TObject, Lookups, Needs extends OperationName> = WriteDeclaration<Body, Lookups, Needs> &
+  Pick<RegisteredWrite, 'job_handler' | 'rerun_rules'>;
+
+/** Why a write failed, in the form that most events use. */
+export function failureFields({ code, message }: JobFailure) {
+  return { failure_reason: message, reasons: [{ code, description: message }] };
+}

@@ -1,16 +1,16 @@
-import { createAppointment } from './appointment.create.ts';
-import { uploadDocument } from './document.upload.ts';
-import { createPatient } from './patient.create.ts';
-import { fetchPatients } from './patient.fetch.ts';
-import { updatePatient } from './patient.update.ts';
-import { addPatientInsurance } from './patientInsurance.add.ts';
-import { updatePatientInsurance } from './patientInsurance.update.ts';
-import { createTelephoneEncounter } from './telephoneEncounter.create.ts';
-import { createTelephoneEncounterAction } from './telephoneEncounterAction.create.ts';
-import type { Carried } from './write.ts';
+import { createAppointment } from './appointments/appointment.create.ts';
+import { uploadDocument } from './documents/document.upload.ts';
+import { addPatientInsurance } from './insurance/patientInsurance.add.ts';
+import { updatePatientInsurance } from './insurance/patientInsurance.update.ts';
+import { createPatient } from './patients/patient.create.ts';
+import { fetchPatients } from './patients/patient.fetch.ts';
+import { updatePatient } from './patients/patient.update.ts';
+import { createTelephoneEncounter } from './telephone-encounters/telephoneEncounter.create.ts';
+import { createTelephoneEncounterAction } from './telephone-encounters/telephoneEncounterAction.create.ts';
+import type { RegisteredWrite } from './write.ts';
 
-/** Every write the service carries out. */
-export const writes = [
+/** Every write of the service. */
+export const writes: readonly RegisteredWrite[] = [
   createTelephoneEncounter,
   createTelephoneEncounterAction,
   uploadDocument,
@@ -20,4 +20,4 @@ export const writes = [
   addPatientInsurance,
   updatePatientInsurance,
   fetchPatients,
-] as unknown as readonly Carried[];
+];

@@ -39,18 +39,18 @@ describe('the client credentials', () => {
     }
   });
 
-  test("another client's secret does not open this client", async () => {
+  test("another client's secret is rejected", async () => {
     const headers = { client_secret: other.client_secret };
     expectRefusal(await world.api.call('GET', '/v1/providers', { headers }), 401, wrong_client);
   });
 
-  test('wrong credentials are told before a bad access token, a bad query or a bad body', async () => {
+  test('wrong credentials are reported before an invalid access token, query or body', async () => {
     const headers = { client_secret: 'wrong', access_token: 'wrong' };
     expectRefusal(await world.api.call('GET', '/v1/providers?nonsense=1', { headers }), 401, wrong_client);
     expectRefusal(await world.api.call('POST', '/v1/sync', { headers, body: '{' }), 401, wrong_client);
   });
 
-  test('the twins with hyphens are taken as well, for proxies that drop underscores', async () => {
+  test('the spellings with hyphens are accepted, for proxies that drop underscores', async () => {
     const { client_id, client_secret, access_token } = world.sandbox;
     const without = { client_id: null, client_secret: null, access_token: null };
     const twins = { 'client-id': client_id, 'client-secret': client_secret, 'access-token': access_token };
@@ -70,7 +70,7 @@ describe('the access token', () => {
     }
   });
 
-  test('unknown, or of another client: 401 User not found., and the two cannot be told apart', async () => {
+  test('unknown or of another client: the same 401 User not found.', async () => {
     const answers = [];
     for (const access_token of ['nonsense', 'x'.repeat(5000), foreign_token]) {
       const answer = await world.api.call('GET', '/v1/providers', { headers: { access_token } });
@@ -80,11 +80,11 @@ describe('the access token', () => {
     expect(new Set(answers.map((each) => JSON.stringify(each))).size).toBe(1);
   });
 
-  test('on telephone encounters an invalid one is told before anything in the body', async () => {
+  test('invalid: reported before errors in the body of a telephone encounter', async () => {
     expectRefusal(await world.api.callIn({ patient_mrn: '' }, { access_token: 'nonsense' }), 401, wrong_token);
   });
 
-  test('is not needed by /link and /v1/webhook, but if sent it must be good', async () => {
+  test('is optional for /link and /v1/webhook, but must be valid if sent', async () => {
     for (const path of ['/link/emrs', '/v1/webhook']) {
       expect((await world.api.call('GET', path, { headers: { access_token: null } })).status).toBe(200);
       expect((await world.api.call('GET', path)).status).toBe(200);
@@ -94,7 +94,7 @@ describe('the access token', () => {
     }
   });
 
-  test('is needed by /v1/webhook-events and /v1/jobs, unlike by webhook registration', async () => {
+  test('is required by /v1/webhook-events and /v1/jobs', async () => {
     for (const path of ['/v1/webhook-events', '/v1/jobs/1']) {
       const answer = await world.api.call('GET', path, { headers: { access_token: null } });
       expectRefusal(answer, 401, 'Missing access_token header.');
@@ -102,11 +102,11 @@ describe('the access token', () => {
   });
 });
 
-/** Without a bell a process keeps what it knows of a caller for 30 s. */
+/** Without a notification, a process caches a caller for 30 s. */
 const before_forgotten = { timeout: 20_000 };
 
 describe('a revoked token', () => {
-  test('dies within a second, in every process, once the bell rings', async () => {
+  test('is rejected by every process within a second after the notification', async () => {
     const access_token = await world.api.link({ user_id: 'soon-revoked', staff: 2 });
     const config = loadConfig({ ...world.env, PORT: '0' });
     const second = await startService(config, { role: 'api', print: () => {} });
@@ -130,7 +130,7 @@ describe('a revoked token', () => {
 });
 
 describe('client secrets', () => {
-  test('two are good at once; a third ends the oldest, within a second', async () => {
+  test('two are valid at a time; a third one invalidates the oldest within a second', async () => {
     const client = await newClient(world);
     const next = () => withDatabase(world, (db) => db.tenant(client.id, (tx) => addSecret(tx, client.id, 'test')));
     const status = async (client_secret: string) =>

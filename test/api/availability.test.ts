@@ -1,6 +1,6 @@
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AvailabilityAnswer } from '../../src/model/availability.ts';
+import { AvailabilityResponse } from '../../src/model/availability.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let world: TestSandbox;
@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** A Monday far enough ahead for the seed to hold nothing there. */
+/** A Monday too far ahead for seeded appointments. */
 const monday = (() => {
   const day = new Date(Date.UTC(new Date().getUTCFullYear() + 2, 5, 1));
   day.setUTCDate(day.getUTCDate() + ((8 - day.getUTCDay()) % 7));
@@ -17,9 +17,10 @@ const monday = (() => {
 })();
 const on = (date: string) => ({ start_date: date, end_date: date });
 
-const ask = (query: Record<string, string>) => world.api.call('GET', `/v1/availability?${new URLSearchParams(query)}`);
-const offered = async (query: Record<string, string> = {}) => {
-  const { status, body } = await ask({ ...on(monday), provider_ids: '501', ...query });
+const getAvailability = (query: Record<string, string>) =>
+  world.api.call('GET', `/v1/availability?${new URLSearchParams(query)}`);
+const freeRanges = async (query: Record<string, string> = {}) => {
+  const { status, body } = await getAvailability({ ...on(monday), provider_ids: '501', ...query });
   expect(status).toBe(200);
   return body.results.availability;
 };
@@ -29,12 +30,12 @@ const nine_to_twelve = {
 };
 
 describe('availability', () => {
-  test('follows the hours that were set, in the zone of the EMR instance', async () => {
+  test('follows the provider’s hours, in the time zone of the EMR instance', async () => {
     await patch(nine_to_twelve);
-    const answer = await ask({ ...on(monday), provider_ids: '501' });
-    expect([...Compile(AvailabilityAnswer).Errors(answer.body)]).toStrictEqual([]);
-    expect(answer.body.timezone).toBe('America/New_York');
-    expect(answer.body.results.availability).toMatchObject([
+    const response = await getAvailability({ ...on(monday), provider_ids: '501' });
+    expect([...Compile(AvailabilityResponse).Errors(response.body)]).toStrictEqual([]);
+    expect(response.body.timezone).toBe('America/New_York');
+    expect(response.body.results.availability).toMatchObject([
       {
         day_of_week: 1,
         date: monday,
@@ -47,7 +48,7 @@ describe('availability', () => {
     ]);
   });
 
-  test('has a provider in it only when active and not hidden', async () => {
+  test('includes a provider only if active and not hidden', async () => {
     for (const [status, hidden, shown] of [
       ['active', 'false', 1],
       ['active', 'true', 0],
@@ -55,12 +56,12 @@ describe('availability', () => {
       ['inactive', 'true', 0],
     ] as const) {
       await patch({ status, hide_in_availability: hidden });
-      expect(await offered()).toHaveLength(shown);
+      expect(await freeRanges()).toHaveLength(shown);
     }
     await patch({ status: 'active', hide_in_availability: 'false' });
   });
 
-  test('has a gap where an appointment was booked, once it is synced, and says why', async () => {
+  test('leaves out the time of a booked appointment, and explains it', async () => {
     const { patient_mrn: mrn } = world.sandbox.example;
     const body = {
       mrn,
@@ -78,28 +79,28 @@ describe('availability', () => {
       each.range_start.slice(11, 16),
       each.range_end.slice(11, 16),
     ];
-    expect((await offered()).map(hours)).toStrictEqual([
+    expect((await freeRanges()).map(hours)).toStrictEqual([
       ['09:00', '10:00'],
       ['10:30', '12:00'],
     ]);
-    expect((await offered({ buffer: '15' })).map(hours)).toStrictEqual([
+    expect((await freeRanges({ buffer: '15' })).map(hours)).toStrictEqual([
       ['09:00', '10:00'],
       ['10:45', '12:00'],
     ]);
-    const equal = await offered({ calculation_method: 'equal_slots', max_slot_duration: '60' });
+    const equal = await freeRanges({ calculation_method: 'equal_slots', max_slot_duration: '60' });
     expect(equal.map(hours)).toStrictEqual([
       ['09:00', '10:00'],
       ['10:30', '11:30'],
     ]);
-    expect(await offered({ daily_appointment_limit: '1', daily_limit_type: 'all' })).toStrictEqual([]);
-    const { body: told } = await ask({ ...on(monday), provider_ids: '501', explain: 'true' });
-    expect(told.results.explanations).toContainEqual(expect.objectContaining({ reason: 'appointment' }));
+    expect(await freeRanges({ daily_appointment_limit: '1', daily_limit_type: 'all' })).toStrictEqual([]);
+    const { body: explained } = await getAvailability({ ...on(monday), provider_ids: '501', explain: 'true' });
+    expect(explained.results.explanations).toContainEqual(expect.objectContaining({ reason: 'appointment' }));
   });
 
-  test('gives providers without hours the default ones, when that is asked for', async () => {
+  test('uses default hours for providers without hours, on request', async () => {
     await patch({ hours: [] });
-    expect(await offered()).toStrictEqual([]);
-    const [range] = await offered({ fallback_to_default_hours: 'true', facility_scoped_scheduling: 'true' });
+    expect(await freeRanges()).toStrictEqual([]);
+    const [range] = await freeRanges({ fallback_to_default_hours: 'true', facility_scoped_scheduling: 'true' });
     expect(range.range_start).toBe(`${monday}T09:00:00-04:00`);
   });
 
@@ -135,9 +136,9 @@ describe('availability', () => {
     [{ ...on(monday), provider_ids: '501,999' }, 404, "Provider with EMR ID '999' not found."],
     [{ ...on(monday), location_ids: 'x' }, 404, "Location with EMR ID 'x' not found."],
     [{ ...on(monday), when: 'soon' }, 400, 'Unexpected query parameters: when'],
-  ])('is refused with %o', async (query, status, message) => {
-    const answer = await ask(query);
-    expect(answer.body.message).toBe(message);
-    expect(answer.status).toBe(status);
+  ])('rejects %o', async (query, status, message) => {
+    const response = await getAvailability(query);
+    expect(response.body.message).toBe(message);
+    expect(response.status).toBe(status);
   });
 });

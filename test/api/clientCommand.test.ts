@@ -13,7 +13,7 @@ afterAll(() => world.close());
 
 const create = (values: Parameters<typeof createClientCommand>[1]) => createClientCommand(world.ctx.config, values);
 
-test('a client is made with its origins, return addresses, logo and colour', async () => {
+test('creates a client with origins, callback URLs, logo and color', async () => {
   const logo = join(world.env.DATA_DIR ?? '', 'logo.svg');
   await writeFile(logo, '<svg xmlns="http://www.w3.org/2000/svg"/>');
   const print = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
@@ -35,11 +35,12 @@ test('a client is made with its origins, return addresses, logo and colour', asy
     colour: '#b4235a',
   });
   expect(printed).toContain(row?.public_id);
-  const records = await world.owner`SELECT action, actor_kind, actor FROM audit_records WHERE client_id = ${row?.id}`;
+  const records =
+    await world.owner`SELECT action, actor_kind, actor FROM audit_records WHERE client_id = ${String(row?.id)}`;
   expect([...records]).toStrictEqual([{ action: 'client.create', actor_kind: 'system', actor: 'command line' }]);
 });
 
-test('new signing keys are made from the command line, and published at once', async () => {
+test('creates and publishes new signing keys', async () => {
   const published = async () => (await world.api.call('GET', '/.well-known/jwks.json')).body.keys.length;
   const before = await published();
   const print = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
@@ -51,7 +52,7 @@ test('new signing keys are made from the command line, and published at once', a
 });
 
 test.each([
-  [{}, /needs a name/],
+  [{}, /A name is required/],
   [{ name: 'X', mode: 'demo' }, /--mode must be live or test/],
   [{ name: 'X', 'frame-origin': ['https://app.example.org/path'] }, /--frame-origin must be origins/],
   [{ name: 'X', 'frame-origin': ['*'] }, /--frame-origin must be origins/],
@@ -59,8 +60,8 @@ test.each([
   [{ name: 'X', 'callback-url': ['javascript:alert(1)'] }, /--callback-url must be addresses/],
   [{ name: 'X', colour: 'red' }, /--colour must be written as #rrggbb/],
   [{ name: 'X', logo: 'logo.gif' }, /--logo must be a/],
-  [{ name: 'X', logo: 'nowhere.png' }, /cannot be read/],
-])('what is wrong is one sentence, and no client is made: %o', async (values, sentence) => {
+  [{ name: 'X', logo: 'nowhere.png' }, /cannot read the file/],
+])('an invalid option prints one sentence and creates no client: %o', async (values, sentence) => {
   await expect(create(values)).rejects.toThrow(sentence);
   expect(await world.owner`SELECT FROM clients WHERE name = 'X'`).toHaveLength(0);
 });

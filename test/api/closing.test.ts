@@ -4,7 +4,7 @@ import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { endConnectionsOnClose } from '../../src/http/closeConnections.ts';
 
-test('the answer to a request that was under way ends its connection, so that closing does not wait for it', async () => {
+test('the response to a running request closes its connection, so that closing does not wait for it', async () => {
   const server = Fastify();
   endConnectionsOnClose(server);
   let arrived = () => {};
@@ -22,7 +22,7 @@ test('the answer to a request that was under way ends its connection, so that cl
   });
   await server.listen({ port: 0, host: '127.0.0.1' });
   const { port } = server.server.address() as { port: number };
-  // A caller who would keep the connection: neither it nor the server's 72 s may hold the closing up.
+  // A caller that keeps the connection alive: neither it nor the server's 72 s may delay closing.
   const caller = connect(port, '127.0.0.1');
   let answer = '';
   caller.on('data', (chunk) => {
@@ -32,7 +32,7 @@ test('the answer to a request that was under way ends its connection, so that cl
   await waiting;
   const ended = once(caller, 'close');
   const closed = server.close();
-  // The server no longer listens: the closing has begun, and idle connections have been ended.
+  // The server no longer listens: closing has started, and idle connections are closed.
   await expect.poll(() => server.server.listening).toBe(false);
   letGo();
   await Promise.all([closed, ended]);

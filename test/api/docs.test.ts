@@ -9,7 +9,7 @@ import { verification } from '../../src/docs/verification.ts';
 import { newWebhookSecret } from '../../src/ids.ts';
 import { startService } from '../../src/main.ts';
 import { examples } from '../../src/model/examples.ts';
-import { addressOf } from '../../src/openapi/curl.ts';
+import { urlPath } from '../../src/openapi/curl.ts';
 import { examplesOf } from '../../src/openapi/describeOperation.ts';
 import { openApi } from '../../src/openapi/openApi.ts';
 import { signWebhook } from '../../src/security/signatures.ts';
@@ -26,7 +26,7 @@ describe('the sandbox’s credentials', () => {
     ['the same over IPv6', '::1', { ...page, host: '[::1]:4000' }],
     ['an IPv4 peer on an IPv6 socket', '::ffff:127.0.0.1', page],
     ['a request that names its origin', '127.0.0.1', { ...page, origin: 'http://127.0.0.1:4000' }],
-  ])('are told to %s', (_who, peer, headers) => {
+  ])('are sent to %s', (_who, peer, headers) => {
     expect(isOwnPage(peer, headers)).toBe(true);
   });
 
@@ -45,7 +45,7 @@ describe('the sandbox’s credentials', () => {
     ['what is no browser', '127.0.0.1', { host: '127.0.0.1:4000' }],
     ['a proxy’s client', '127.0.0.1', { ...page, 'x-forwarded-for': '203.0.113.9' }],
     ['a standard proxy’s client', '127.0.0.1', { ...page, forwarded: 'for=203.0.113.9' }],
-  ])('are not told to %s', (_who, peer, headers) => {
+  ])('are not sent to %s', (_who, peer, headers) => {
     expect(isOwnPage(peer, headers)).toBe(false);
   });
 });
@@ -57,7 +57,7 @@ describe('/docs/sandbox.json', () => {
   });
   afterAll(() => world.close());
 
-  test('gives the page what its forms need, and leaves it in no cache', async () => {
+  test('returns the values for the forms, uncached', async () => {
     const { status, headers, body } = await get(world.sandbox.base_url, { 'sec-fetch-site': 'same-origin' });
     expect(status).toBe(200);
     expect(headers['cache-control']).toBe('no-store');
@@ -75,7 +75,7 @@ describe('/docs/sandbox.json', () => {
     expect(JSON.stringify(body)).not.toContain(world.sandbox.dashboard.password);
   });
 
-  test('names a job that can be read, also when the newest event is one that names none', async () => {
+  test('includes a job that can be retrieved, even if the latest event has none', async () => {
     await sendDocument(world);
     await until('the document’s event', async () => {
       const { body } = await world.api.call('GET', '/v1/webhook-events');
@@ -87,7 +87,7 @@ describe('/docs/sandbox.json', () => {
     expect(listed.body.webhook_events).toHaveLength(1);
   });
 
-  test('refuses everybody else, and says nothing of what it holds', async () => {
+  test('rejects all other callers without revealing values', async () => {
     for (const headers of [
       {},
       { 'sec-fetch-site': 'cross-site' },
@@ -99,7 +99,7 @@ describe('/docs/sandbox.json', () => {
     }
   });
 
-  test('is not there outside sandbox mode, and neither are the forms told to ask for it', async () => {
+  test('does not exist outside sandbox mode, and the page does not request it', async () => {
     const MASTER_KEY = (await readFile(join(world.env.DATA_DIR ?? '', 'master.key'), 'utf8')).trim();
     const config = loadConfig({ ...world.env, SANDBOX: 'off', MASTER_KEY });
     const service = await startService(config, { role: 'api', print: () => {} });
@@ -114,10 +114,10 @@ describe('/docs/sandbox.json', () => {
   });
 
   const document = openApi(endpoints, { version: '0.0.0', base_url: '' });
-  // Not those with a file, which the browser's tests send, and not a sync, which has nothing to be shown wrongly.
+  // Without uploads, which the browser tests cover, and without sync, which has no fields.
   const writes = endpoints.filter((each) => each.events && each.file_field === undefined && each.id !== 'sync.create');
   test.each(writes.map((each) => [each.id, each] as const))(
-    '%s, sent as it is shown, ends well',
+    '%s succeeds with the example request',
     async (_id, endpoint) => {
       const operation = document.paths[endpoint.path]?.[endpoint.method.toLowerCase()];
       const { params, body } = examplesOf(endpoint);
@@ -129,20 +129,20 @@ describe('/docs/sandbox.json', () => {
           .slice(1)
           .reduce((at, part) => at?.[part], found.body);
       }
-      const accepted = await world.api.call(endpoint.method, addressOf(endpoint.path, params, {}), { body });
+      const accepted = await world.api.call(endpoint.method, urlPath(endpoint.path, params, {}), { body });
       expect([accepted.status, accepted.body.message]).toStrictEqual([200, expect.any(String)]);
       const event = await world.api.untilEvent(accepted.body.job_id);
       expect(event.type, JSON.stringify(event.data)).toBe(endpoint.events?.[0]);
     },
   );
 
-  test('examples name the records of the sandbox’s practice', () => {
+  test('examples refer to records of the sandbox', () => {
     for (const [name, value] of Object.entries(world.sandbox.example))
       expect([name, examples[name]?.[0]]).toStrictEqual([name, value]);
   });
 });
 
-test('the lines shown for verifying an event do so', async () => {
+test('the sample code verifies an event', async () => {
   const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(verification)}`);
   const [secret, older, body] = [newWebhookSecret(), newWebhookSecret(), '{"id":"1"}'];
   const timestamp_s = Math.floor(Date.now() / 1000);
@@ -155,7 +155,7 @@ test('the lines shown for verifying an event do so', async () => {
   expect(isGenuine(old, body, secret)).toBe(false);
 });
 
-/** By hand: fetch would not let a Host or Sec-Fetch-Site of our own through. */
+/** Uses node:http, because fetch does not allow setting Host or Sec-Fetch-Site. */
 function get(base_url: string, headers: Record<string, string>) {
   return new Promise<{ status: number; headers: Record<string, unknown>; body: Record<string, unknown> }>(
     (resolve, reject) => {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
-/** A program beside its package.json, as it is installed: the folder of this repository may have a .env of its own. */
+/** A copy of the program with its own package.json, because this repository may have a .env file. */
 let program: string;
 let world: TestSandbox;
 beforeAll(async () => {
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('a command works on the installation that .env names, and the environment wins over the file', {
+test('a command uses .env, and environment variables take precedence', {
   timeout: 180_000,
 }, async () => {
   const args = ['clients', 'create', '--name', 'Named in a file', '--mode', 'live'];

@@ -21,13 +21,13 @@ describe('every response', () => {
     ['readiness', 'GET', '/readyz', undefined, 200],
     ['metrics', 'GET', '/metrics', undefined, 200],
     ['the reference', 'GET', '/docs', undefined, 200],
-  ])('carries x-request-id: %s', async (_case, method, path, body, status) => {
+  ])('has x-request-id: %s', async (_case, method, path, body, status) => {
     const answer = await world.api.call(method, path, body === undefined ? {} : { body });
     expect(answer.status).toBe(status);
     expect(answer.headers.get('x-request-id')).toMatch(request_id);
   });
 
-  test('has a request id of its own, whatever the caller sends as one', async () => {
+  test('has its own request id, even if the caller sends one', async () => {
     const ids = await Promise.all(
       Array.from({ length: 5 }, async () => {
         const answer = await world.api.call('GET', '/healthz', { headers: { 'x-request-id': 'mine' } });
@@ -40,12 +40,12 @@ describe('every response', () => {
 });
 
 describe('an error', () => {
-  test('of a route that does not exist names method and path, without the query, whoever asks', async () => {
+  test('for an unknown route names method and path without the query, for every caller', async () => {
     const answer = await world.api.call('GET', '/v1/nowhere?patient=Jane', { headers: { client_id: null } });
     expectRefusal(answer, 404, 'No such endpoint: GET /v1/nowhere');
   });
 
-  test('names the field where one field is at fault', async () => {
+  test('names the invalid field', async () => {
     expectRefusal(await world.api.call('GET', '/v1/patients?page=0'), 400, 'page must be at least 1', 'page');
     expectRefusal(await world.api.callIn({ caller: 5 }), 400, 'caller must be a string', 'caller');
   });
@@ -54,7 +54,7 @@ describe('an error', () => {
     ['an address that cannot be decoded', { path: '/v1/jobs/%ZZ' }, 400],
     ['an address with half a character', { path: '/v1/jobs/%E0%A4%A' }, 400],
     ['headers beyond what is read', { path: '/healthz', headers: { filler: 'x'.repeat(40_000) } }, 431],
-  ])('has the same shape when the request is refused before it is routed: %s', async (_case, sent, status) => {
+  ])('has the same format if the request fails before routing: %s', async (_case, sent, status) => {
     const answer = await raw(world.sandbox.base_url, { method: 'GET', ...sent });
     expect(answer.status).toBe(status);
     expect(JSON.parse(answer.text)).toStrictEqual({
@@ -66,7 +66,7 @@ describe('an error', () => {
     expect(answer.headers['x-request-id']).toMatch(request_id);
   });
 
-  test('has the same shape for what is not HTTP at all', async () => {
+  test('has the same format for a request that is not HTTP', async () => {
     const { createConnection } = await import('node:net');
     const { port, hostname } = new URL(world.sandbox.base_url);
     const text = await new Promise<string>((resolve, reject) => {
@@ -84,13 +84,13 @@ describe('an error', () => {
   });
 });
 
-describe('an account whose link has expired', () => {
-  test('gets 403 with exactly the three fields of login_required, except where it learns what happened', async () => {
+describe('an account that needs to be re-linked', () => {
+  test('gets 403 with exactly the three fields of login_required, except from endpoints that report what happened', async () => {
     const access_token = await world.api.link({ user_id: 'expiring', staff: 3 });
     await world.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = 'expiring'`;
     await world.owner`SELECT pg_notify('chartwire_access', '')`;
     const api = apiOf(world, { access_token });
-    // Without a bell a process keeps what it knows of an account for 30 s.
+    // Without a notification, a process caches an account for 30 s.
     await expect.poll(async () => (await api.call('GET', '/v1/providers')).status, { timeout: 20_000 }).toBe(403);
     for (const [method, path] of [
       ['GET', '/v1/providers'],

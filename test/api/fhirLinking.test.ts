@@ -17,7 +17,7 @@ beforeAll(async () => {
   server.register({ client_id: 'by-key', jwks_url: `${base_url}/.well-known/jwks.json` });
   server.register({ client_id: 'by-page', redirect_uris: [`${base_url}/link/v1/oauth/callback`] });
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(async () => {
   await world.close();
   await server.close();
@@ -106,9 +106,7 @@ describe('credentials of several ways', () => {
 });
 
 test('a server that cannot be used is refused at linking, with the reason', async () => {
-  for (const [types, reason] of [
-    [['Patient'], 'The server does not let this account read Patient records.'],
-  ] as const) {
+  for (const [types, reason] of [[['Patient'], 'This account cannot read Patient records on the server.']] as const) {
     server.faults.forbidden = types;
     expectRefusal(await signIn(await tokenFor(), byToken()), 400, `FHIR R4 rejected the sign-in: ${reason}`);
   }
@@ -123,7 +121,7 @@ describe('what this very server can do', () => {
     const { capabilities } = (await api.call('GET', '/v1/settings')).body.data;
     expect(capabilities).toContain('createPatient');
     for (const missing of ['updatePatient', 'listClaims', 'uploadDocument', 'listOrders']) {
-      expect(fhir.offers).toContain(missing);
+      expect(fhir.capabilities).toContain(missing);
       expect(capabilities).not.toContain(missing);
     }
     expectRefusal(await api.call('GET', '/v1/claims'), 400, 'This EMR does not offer claims.');
@@ -136,7 +134,7 @@ describe('what this very server can do', () => {
     const person = { user_id: 'twice', org_id: 'twice' };
     const api = await linked(byToken(), person);
     expect((await api.call('GET', '/v1/claims')).status).toBe(400);
-    server.calm();
+    server.reset();
     const again = await tokenFor({ ...person, access_token: api.access_token });
     expect((await signIn(again, {})).status).toBe(200);
     expect((await api.call('GET', '/v1/claims')).status).toBe(200);

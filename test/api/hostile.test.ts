@@ -26,13 +26,13 @@ function send(path: string, body: string | Buffer[], headers: Record<string, str
   });
 }
 
-/** A body of exactly so many bytes, of which all but a few are white space. */
+/** A JSON body of exactly this many bytes, padded with white space. */
 function padded(bytes: number): string {
   return `{"full":true${' '.repeat(bytes - 13)}}`;
 }
 
 describe('the size of a body', () => {
-  test('1 MB is read; one byte more is refused with 413', async () => {
+  test('1 MB is accepted; one more byte returns 413', async () => {
     expect(padded(mebibyte)).toHaveLength(mebibyte);
     const read = await send('/v1/sync', padded(mebibyte));
     expect([read.status, JSON.parse(read.text).message]).toStrictEqual([
@@ -51,7 +51,7 @@ describe('the size of a body', () => {
     ]);
   });
 
-  test('is counted as it arrives where no Content-Length is sent', async () => {
+  test('is checked without Content-Length', async () => {
     const chunks = (text: string) => (text.match(/[\s\S]{1,65536}/g) ?? []).map((part) => Buffer.from(part));
     const read = await send('/v1/sync', chunks(padded(mebibyte)));
     expect([read.status, JSON.parse(read.text).code]).toStrictEqual([400, 'unexpected_fields']);
@@ -59,12 +59,12 @@ describe('the size of a body', () => {
     expect([refused.status, JSON.parse(refused.text).code]).toStrictEqual([413, 'body_too_large']);
   });
 
-  test('is bytes, not characters', async () => {
+  test('is measured in bytes, not characters', async () => {
     const refused = await send('/v1/sync', `{"full":"${'€'.repeat(400_000)}"}`);
     expect(refused.status).toBe(413);
   });
 
-  test('is not even looked at for a stranger', async () => {
+  test('is not checked for unauthenticated requests', async () => {
     const answer = await send('/v1/sync', padded(mebibyte + 1), { client_secret: 'wrong' });
     expect([answer.status, JSON.parse(answer.text).code]).toStrictEqual([401, 'client_credentials_invalid']);
   });
@@ -79,7 +79,7 @@ describe('the media type', () => {
     'nonsense',
     'application/jsonx',
     '',
-  ])('%j is refused with 415', async (type) => {
+  ])('%j returns 415', async (type) => {
     const answer = await send('/v1/sync', '{}', { 'content-type': type });
     expect([answer.status, JSON.parse(answer.text)]).toStrictEqual([
       415,
@@ -93,14 +93,14 @@ describe('the media type', () => {
   });
 
   test.each(['application/json; charset=utf-8', 'Application/JSON', 'application/json;charset=UTF-8'])(
-    '%j is taken',
+    '%j is accepted',
     async (type) => {
       expect((await send('/v1/sync', '{}', { 'content-type': type })).status).toBe(200);
     },
   );
 });
 
-describe('hostile bodies are refused in their turn, and nobody else waits for it', () => {
+describe('hostile bodies are rejected without delaying other requests', () => {
   const deep = (depth: number, core: string) => `{"reason":${'['.repeat(depth)}${core}${']'.repeat(depth)}}`;
   const keyed = (depth: number, core: string) => `{"reason":${'{"a":'.repeat(depth)}${core}${'}'.repeat(depth)}}`;
 
@@ -122,7 +122,7 @@ describe('hostile bodies are refused in their turn, and nobody else waits for it
     const { user, system } = process.cpuUsage(before);
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.text)).toMatchObject({ success: false, request_id: answer.headers['x-request-id'] });
-    // What the processor did, not how long it took: other work on the machine makes everyone wait.
+    // CPU time, not elapsed time, which depends on other load.
     expect((user + system) / 1000).toBeLessThan(1000);
   });
 
@@ -139,7 +139,7 @@ describe('characters', () => {
     ['the first half of a pair', '\\ud83d'],
     ['the second half of a pair', '\\ude00'],
     ['the halves in the wrong order', '\\ude00\\ud83d'],
-  ])('that cannot be stored are refused and the field named: %s', async (_case, written) => {
+  ])('that cannot be stored are rejected with the field name: %s', async (_case, written) => {
     const answer = await world.api.call('POST', '/link/token/create', {
       body: `{"user_id":"a${written}b","org_id":"o"}`,
     });
@@ -152,7 +152,7 @@ describe('characters', () => {
     expectRefusal(name, 400, `A field name ${unstorable}`);
   });
 
-  test('beyond ASCII arrive as they were sent', async () => {
+  test('beyond ASCII are preserved', async () => {
     const org_id = 'Ωrg 🏥 \u{1F468}‍👩‍👧 é';
     const body = { user_id: 'usér-🙂', org_id, emr_name: 'larkspur', emr_instance_domain: world.sandbox.larkspur.url };
     const created = await world.api.call('POST', '/link/token/create', { body });
@@ -161,14 +161,14 @@ describe('characters', () => {
     expect(row?.user_id).toBe('usér-🙂');
   });
 
-  test('of 2,000 that no compression makes shorter are taken in an MRN, which work is ordered by', async () => {
+  test('an MRN of 2,000 incompressible characters is accepted', async () => {
     const signs = Array.from({ length: 1999 }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 7919) % 20_000)));
     const { status, body } = await world.api.callIn({ patient_mrn: `X${signs.join('')}` });
     expect(status, JSON.stringify(body)).toBe(200);
     expect((await world.api.untilEvent(body.job_id)).type).toBe('telephone_encounter.failed');
   });
 
-  test('of 10,000 are too many for a text without a limit of its own, which is 2,000', async () => {
+  test('10,000 exceed the default limit of 2,000', async () => {
     const refused = await world.api.callIn({ message: 'x'.repeat(10_000) });
     expectRefusal(refused, 400, 'message exceeds maximum length of 2000 characters', 'message');
     const org_id = (length: number) => ({ user_id: 'u', org_id: 'o'.repeat(length), emr_name: 'no' });
@@ -181,7 +181,7 @@ describe('characters', () => {
 
 describe('paths', () => {
   const webhooks = ['%00', 'wh_%00', '..%2f..%2fetc', 'a%2Fb', '%F0%9F%99%82', "'%20OR%201=1--", 'x'.repeat(500)];
-  test.each(webhooks)('an id that can name nothing is answered with 404 or 400, never with 5xx: %s', async (id) => {
+  test.each(webhooks)('a malformed id returns 404 or 400, never 5xx: %s', async (id) => {
     for (const [method, path] of [
       ['GET', `/v1/jobs/${id}`],
       ['DELETE', `/v1/webhook/${id}`],
@@ -195,7 +195,7 @@ describe('paths', () => {
   });
 
   test.each(['x'.repeat(501), 'x'.repeat(10_000)])(
-    'an id beyond all lengths is refused in the same shape',
+    'an id that is too long is rejected in the same format',
     async (id) => {
       const answer = await raw(world.sandbox.base_url, {
         method: 'GET',
@@ -209,7 +209,7 @@ describe('paths', () => {
   );
 
   test.each(['9223372036854775808', '99999999999999999999', '-1', '1.0', '0x1', '1e3', ' 1', '%201', '٣'])(
-    'no job is called %s',
+    '%s is not a job id',
     async (id) => {
       const answer = await world.api.call('GET', `/v1/jobs/${encodeURIComponent(decodeURIComponent(id))}`);
       expectRefusal(answer, 404, `Job with ID '${decodeURIComponent(id)}' not found.`, 'job_id');
@@ -217,7 +217,7 @@ describe('paths', () => {
   );
 
   test.each(['HEAD', 'PUT', 'OPTIONS', 'TRACE', 'PATCH', 'DELETE', 'PROPFIND'])(
-    'the method %s is answered with 404 where it does not exist',
+    'the method %s returns 404 where it does not exist',
     async (method) => {
       for (const path of ['/v1/providers', '/v1/telephone-encounters', '/link/token/create', '/healthz']) {
         const answer = await raw(world.sandbox.base_url, { method, path, headers: credentials() });

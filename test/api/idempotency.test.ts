@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { runTwin } from './runTwin.ts';
+import { holdKey } from './holdKey.ts';
 import { apiOf, expectRefusal, newClient } from './support.ts';
 
 let world: TestSandbox;
 beforeAll(async () => {
   world = await startSandbox();
-  // Opens the connections: otherwise the first of many requests is over before the second begins.
+  // Opens the database connections: otherwise the first of many concurrent requests ends before the second starts.
   await Promise.all(Array.from({ length: 20 }, () => world.api.call('GET', '/v1/webhook')));
 });
 afterAll(() => world.close());
@@ -21,7 +21,7 @@ const age = (hours: number) =>
   world.owner`UPDATE idempotency_keys SET created_at = created_at - make_interval(hours => ${hours})`;
 
 describe('the same key with the same request', () => {
-  test('gets the same answer, marked as replayed, and makes one job', async () => {
+  test('replays the response and queues one job', async () => {
     const key = randomUUID();
     const before = await jobs();
     const first = await world.api.callIn({ reason: 'Once' }, keyed(key));
@@ -41,7 +41,7 @@ describe('the same key with the same request', () => {
     expect(marked).toHaveLength(1);
   });
 
-  test('is answered so although what it refers to has gone from the EMR since', async () => {
+  test('replays the response even if a referenced record is gone', async () => {
     const key = randomUUID();
     const first = await world.api.callIn({}, keyed(key));
     await world.owner`UPDATE providers SET ehr_id = 'gone' WHERE ehr_id = ${world.sandbox.example.provider_id}`;
@@ -54,30 +54,30 @@ describe('the same key with the same request', () => {
     }
   });
 
-  test('30 times at once makes one job, and 30 equal answers', async () => {
+  test('sent 30 times concurrently queues one job and returns 30 equal responses', async () => {
     const key = randomUUID();
     const before = await jobs();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 30 }, () => world.api.callIn({ reason: 'At once' }, keyed(key))),
     );
-    expect(answers.map((answer) => answer.status)).toStrictEqual(Array(30).fill(200));
-    expect(new Set(answers.map((answer) => JSON.stringify(answer.body))).size).toBe(1);
-    expect(answers.filter((answer) => answer.headers.get('idempotency-replayed') === null)).toHaveLength(1);
+    expect(responses.map(({ status }) => status)).toStrictEqual(Array(30).fill(200));
+    expect(new Set(responses.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    expect(responses.filter(({ headers }) => headers.get('idempotency-replayed') === null)).toHaveLength(1);
     expect(await jobs()).toBe(before + 1);
   });
 
-  test('30 times at once registers one webhook', async () => {
+  test('sent 30 times concurrently registers one webhook', async () => {
     const key = randomUUID();
     const body = { webhook_url: `http://127.0.0.1:9/${key}` };
     const post = () => world.api.call('POST', '/v1/webhook', { body, headers: keyed(key) });
-    const answers = await Promise.all(Array.from({ length: 30 }, post));
-    expect(answers.map((answer) => answer.status)).toStrictEqual(Array(30).fill(200));
-    expect(new Set(answers.map((answer) => JSON.stringify(answer.body))).size).toBe(1);
+    const responses = await Promise.all(Array.from({ length: 30 }, post));
+    expect(responses.map(({ status }) => status)).toStrictEqual(Array(30).fill(200));
+    expect(new Set(responses.map(({ body }) => JSON.stringify(body))).size).toBe(1);
     const rows = await world.owner`SELECT id FROM webhook_endpoints WHERE url = ${body.webhook_url}`;
     expect(rows).toHaveLength(1);
   });
 
-  test('works on a sync as well', async () => {
+  test('also works for a sync', async () => {
     const key = randomUUID();
     const first = await sync(key);
     const again = await sync(key);
@@ -85,7 +85,7 @@ describe('the same key with the same request', () => {
     expect(again.headers.get('idempotency-replayed')).toBe('true');
   });
 
-  test('gives the same secret again, which is kept sealed', async () => {
+  test('returns the same secret, which is stored encrypted', async () => {
     const no_token = { access_token: null };
     const link = { body: { user_id: 'keyed', org_id: world.sandbox.org_id } };
     const hook = { body: { webhook_url: 'http://127.0.0.1:9/keyed' } };
@@ -111,8 +111,8 @@ describe('the same key with the same request', () => {
   });
 });
 
-describe('the same key with another request', () => {
-  test('is refused with 422, whatever differs: a field, the endpoint, the path', async () => {
+describe('the same key with a different request', () => {
+  test('is rejected with 422 if a field, the endpoint or the path differs', async () => {
     const message = 'This Idempotency-Key was already used with a different request. Use a new key for each request.';
     const key = randomUUID();
     expect((await world.api.callIn({ reason: 'One' }, keyed(key))).status).toBe(200);
@@ -138,7 +138,7 @@ describe('a key', () => {
     ['of 256 characters', 'k'.repeat(256)],
     ['beyond ASCII', 'schlüssel'],
     ['with a tab', 'a\tb'],
-  ])('%s is refused with 400', async (_case, key) => {
+  ])('%s is rejected with 400', async (_case, key) => {
     for (const path of ['/v1/sync', '/v1/webhook/rotate-secret']) {
       expectRefusal(await world.api.call('POST', path, { body: {}, headers: keyed(key) }), 400, rule);
     }
@@ -147,12 +147,12 @@ describe('a key', () => {
   test.each([
     ['of one character', '~'],
     ['of 255 characters', 'k'.repeat(255)],
-    ['with spaces and signs', `a b "${randomUUID()}" !#%`],
-  ])('%s is taken', async (_case, key) => {
+    ['with spaces and punctuation', `a b "${randomUUID()}" !#%`],
+  ])('%s is accepted', async (_case, key) => {
     expect((await sync(key)).status).toBe(200);
   });
 
-  test('belongs to one access token: two accounts may use the same', async () => {
+  test('is scoped to the access token: two accounts can use the same key', async () => {
     const key = randomUUID();
     const colleague = apiOf(world, { access_token: await world.api.link({ user_id: 'colleague', staff: 4 }) });
     const mine = await world.api.callIn({}, keyed(key));
@@ -162,7 +162,7 @@ describe('a key', () => {
     expect(theirs.body.job_id).not.toBe(mine.body.job_id);
   });
 
-  test('belongs to one client where no access token is sent', async () => {
+  test('is scoped to the client if no access token is sent', async () => {
     const key = randomUUID();
     const other = await newClient(world);
     const registered = await Promise.all(
@@ -173,11 +173,11 @@ describe('a key', () => {
         }),
       ),
     );
-    expect(registered.map((answer) => answer.status)).toStrictEqual([200, 200]);
+    expect(registered.map(({ status }) => status)).toStrictEqual([200, 200]);
     expect(registered[0]?.body.webhook_secret).not.toBe(registered[1]?.body.webhook_secret);
   });
 
-  test('is free again after a refusal', async () => {
+  test('can be used again after a rejected request', async () => {
     const key = randomUUID();
     expect((await world.api.callIn({ provider_id: 'nobody' }, keyed(key))).status).toBe(404);
     expect((await world.api.callIn({ reason: 'x'.repeat(51) }, keyed(key))).status).toBe(400);
@@ -187,10 +187,10 @@ describe('a key', () => {
     const post = (webhook_url: string) =>
       world.api.call('POST', '/v1/webhook', { body: { webhook_url }, headers: keyed(hook) });
     expect((await post('http://10.0.0.1/')).status).toBe(400);
-    expect((await post('http://127.0.0.1:9/mended')).status).toBe(200);
+    expect((await post('http://127.0.0.1:9/fixed')).status).toBe(200);
   });
 
-  test('is free again after 24 hours: the next request is a new one, at the first try', async () => {
+  test('expires after 24 hours: the next request is a new one', async () => {
     const [write, list, hook] = [randomUUID(), randomUUID(), randomUUID()];
     const rotate = () => world.api.call('POST', '/v1/webhook/rotate-secret', { body: {}, headers: keyed(hook) });
     await world.api.call('POST', '/v1/webhook', { body: { webhook_url: 'http://127.0.0.1:9/aged' } });
@@ -201,20 +201,20 @@ describe('a key', () => {
     for (const [n, each] of send.entries()) expect((await each()).body).toStrictEqual(first[n]?.body);
     await age(2);
     for (const [n, each] of send.entries()) {
-      const anew = await each();
-      expect([anew.status, anew.headers.get('idempotency-replayed')]).toStrictEqual([200, null]);
-      expect(anew.body).not.toStrictEqual(first[n]?.body);
+      const renewed = await each();
+      expect([renewed.status, renewed.headers.get('idempotency-replayed')]).toStrictEqual([200, null]);
+      expect(renewed.body).not.toStrictEqual(first[n]?.body);
     }
   });
 
-  test('whose first request is still running is answered with 409 after 5 seconds', async () => {
+  test('whose first request is still running gets 409 after 5 seconds', async () => {
     const key = randomUUID();
-    const twin = await runTwin(world, key);
+    const running = await holdKey(world, key);
     const timed = async (request: Promise<Answer>) => {
-      const began = Date.now();
-      return { answer: await request, waited_ms: Date.now() - began };
+      const started = Date.now();
+      return { response: await request, waited_ms: Date.now() - started };
     };
-    const hook = { body: { webhook_url: 'http://127.0.0.1:9/twin' }, headers: keyed(key) };
+    const hook = { body: { webhook_url: 'http://127.0.0.1:9/concurrent' }, headers: keyed(key) };
     const before = await jobs();
     const waiting = async () =>
       (await world.owner`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
@@ -228,12 +228,12 @@ describe('a key', () => {
       requests.push(timed(request()));
       await expect.poll(waiting, { interval: 10 }).toBe(requests.length);
     }
-    const refused = await Promise.all(requests);
-    await twin.letGo();
-    for (const { answer, waited_ms } of refused) {
+    const rejected = await Promise.all(requests);
+    await running.release();
+    for (const { response, waited_ms } of rejected) {
       const message = 'A request with this Idempotency-Key is still running. Try again in a moment.';
-      expectRefusal(answer, 409, message);
-      expect(answer.headers.get('retry-after')).toBe('1');
+      expectRefusal(response, 409, message);
+      expect(response.headers.get('retry-after')).toBe('1');
       expect(waited_ms).toBeGreaterThan(4500);
     }
     expect(await jobs()).toBe(before);

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** As the page asks: with the link token, and with no client's credentials. */
+/** Calls the API as the page does: with the link token and without client credentials. */
 const nobody = { client_id: null, client_secret: null, access_token: null };
 const session = (token: string): Promise<Answer> =>
   world.api.call('GET', '/link/v1/session', { headers: { ...nobody, 'link-token': token } });
@@ -30,7 +30,7 @@ const page = (token: string): Promise<Answer> => {
 };
 
 describe('GET /link/v1/session', () => {
-  test('tells what the page draws itself from, and nothing secret', async () => {
+  test('returns what the page shows, without secrets', async () => {
     const answer = await session(await steps.linkToken({ org_id: 'drawn', language: 'es' }));
     expect(answer.status).toBe(200);
     expect(answer.body).toStrictEqual({
@@ -69,7 +69,7 @@ describe('GET /link/v1/session', () => {
     expect(answer.headers.get('set-cookie')).toBeNull();
   });
 
-  test('in update mode says what is known, with the user name and without the password', async () => {
+  test('in update mode returns the known fields, with the user name and without the password', async () => {
     const access_token = await world.api.link({ user_id: 'known', staff: 1 });
     const { org_id, larkspur } = world.sandbox;
     const { body } = await session(await steps.linkToken({ user_id: 'known', org_id, access_token }));
@@ -81,12 +81,12 @@ describe('GET /link/v1/session', () => {
     expect(JSON.stringify(body)).not.toContain(larkspur.staff[1]?.password);
   });
 
-  test('counts against the rate of the client', async () => {
+  test('counts against the rate limit of the client', async () => {
     const answer = await session(await steps.linkToken());
     expect(answer.headers.get('ratelimit-limit')).toBe(`${world.ctx.config.rate_limit}`);
   });
 
-  test('is the page’s own: not in the reference, and not for who has no link token', async () => {
+  test('is not in the reference and requires a link token', async () => {
     const { body } = await world.api.call('GET', '/openapi.json');
     expect(Object.keys(body.paths).filter((path) => path.startsWith('/link/v1'))).toStrictEqual([]);
     expectRefusal(await world.api.call('GET', '/link/v1/session'), 404, 'link_token not found.');
@@ -96,7 +96,7 @@ describe('GET /link/v1/session', () => {
   });
 });
 
-describe('a link token that is no good any more', () => {
+describe('a link token that is no longer valid', () => {
   const ways: [string, number, (token: string, org_id: string) => Promise<unknown>][] = [
     ['used', 410, (token) => steps.signIn(token, 1)],
     [
@@ -105,7 +105,7 @@ describe('a link token that is no good any more', () => {
       (_token, org_id) => world.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = ${org_id}`,
     ],
   ];
-  test.each(ways)('%s: told to the page as what it is, and good for nothing', async (state, status, end) => {
+  test.each(ways)('%s: the page shows the reason, and the token cannot be used', async (state, status, end) => {
     const token = await steps.linkToken({ org_id: `gone-${state}` });
     await end(token, `gone-${state}`);
     for (const answer of [await session(token), await signIn(token, 1)]) {
@@ -114,13 +114,13 @@ describe('a link token that is no good any more', () => {
     }
     const shown = await page(token);
     expect([shown.status, shown.body]).toStrictEqual([status, expect.stringContaining(`data-state="${state}"`)]);
-    // Whoever may frame the client's Link may also show that this one is over.
+    // The client's registered origins may frame this page too.
     expect(shown.headers.get('content-security-policy')).toContain('frame-ancestors http://localhost:*');
   });
 
-  test('after too many sign-ins it is used up: Link is no place to guess passwords', async () => {
+  test('is exhausted after too many sign-ins, which prevents password guessing', async () => {
     const token = await steps.linkToken();
-    // Names that nobody has: no account of the practice is locked by this.
+    // Unknown user names, so that no account is locked.
     const guess = (n: number) => signIn(token, 1, { credentials: { username: `guess-${n}`, password: 'x' } });
     const answers = await Promise.all(Array.from({ length: sign_ins_max + 5 }, (_, n) => guess(n)));
     const codes = answers.map((answer) => answer.body.code);
@@ -132,7 +132,7 @@ describe('a link token that is no good any more', () => {
     expect((await steps.signIn(token, 1)).status).toBe(400);
   });
 
-  test('what lacks a field is no sign-in, and is not counted', async () => {
+  test('a sign-in with a missing field is not counted', async () => {
     const token = await steps.linkToken({ org_id: 'lacking' });
     for (let n = 0; n <= sign_ins_max; n += 1) {
       expectRefusal(await signIn(token, 1, { credentials: {} }), 400, /credentials\.username/);
@@ -143,7 +143,7 @@ describe('a link token that is no good any more', () => {
 });
 
 describe('POST /link/v1/sign-in', () => {
-  test('links the account and gives the public token, bound to the client of the link token', async () => {
+  test('links the account and returns a public token bound to the client', async () => {
     const other = await newClient(world);
     const answer = await signIn(await steps.linkToken({}, other.api), 1);
     expect(answer.body).toStrictEqual({
@@ -159,7 +159,7 @@ describe('POST /link/v1/sign-in', () => {
     ['https://app.example.org/back', '?token=TOKEN'],
     ['https://app.example.org/back?a=1&b=%20', '&token=TOKEN'],
     ['https://app.example.org/back#/route?x', '?token=TOKEN'],
-  ])('returns to %s with the token behind it', async (callback_url, added) => {
+  ])('returns to %s with the token appended', async (callback_url, added) => {
     const client = await newClient(world, { callback_urls: [callback_url] });
     const { body } = await signIn(await steps.linkToken({ callback_url }, client.api), 1);
     const [address, fragment] = callback_url.split('#');
@@ -167,7 +167,7 @@ describe('POST /link/v1/sign-in', () => {
     expect(body.return_to).toBe(expected);
   });
 
-  test('of several at once with one link token, exactly one links', async () => {
+  test('links exactly once for parallel requests with one link token', async () => {
     const token = await steps.linkToken();
     const answers = await Promise.all([1, 1, 1, 1].map((staff) => signIn(token, staff)));
     expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
@@ -178,8 +178,8 @@ describe('POST /link/v1/sign-in', () => {
   });
 });
 
-describe('what a browser is served', () => {
-  test('the script is one file of less than 15 KB, compressed, for pages of any origin', async () => {
+describe('static files and pages', () => {
+  test('the script is one file of less than 15 KB compressed, for pages of any origin', async () => {
     const answer = await fetch(world.sandbox.link_script_url);
     const text = await answer.text();
     expect(text).toContain('CobaltLink');
@@ -189,20 +189,20 @@ describe('what a browser is served', () => {
     expect(answer.headers.get('cross-origin-resource-policy')).toBe('cross-origin');
   });
 
-  test('a page is kept nowhere, tells nobody where it is from, and runs nothing but its own files', async () => {
+  test('a page is uncached, sends no referrer and runs only its own files', async () => {
     const token = await steps.linkToken();
     for (const { headers, body } of [await page(token), await world.api.call('GET', `/link?token=${token}`)]) {
       expect(headers.get('cache-control')).toBe('no-store');
       expect(headers.get('referrer-policy')).toBe('no-referrer');
       expect(headers.get('set-cookie')).toBeNull();
-      const policy = headers.get('content-security-policy')?.split('; ') ?? [];
+      const policy = headers.get('content-security-policy')?.split(';') ?? [];
       expect(policy).toEqual(expect.arrayContaining(["default-src 'none'", "script-src 'self'", "base-uri 'none'"]));
       expect(body).not.toContain(token);
       expect(body).not.toMatch(/<script(?![^>]* src=)/);
     }
   });
 
-  test('an address that is no hash is a link that nobody made', async () => {
+  test('an invalid hash or token shows an unknown link', async () => {
     for (const path of ['/link/v1/frame/x', `/link/v1/frame/${'0'.repeat(64)}`, '/link', '/link?token=&token=x']) {
       const answer = await world.api.call('GET', path, { headers: nobody });
       expect([answer.status, answer.body]).toStrictEqual([404, expect.stringContaining('data-state="unknown"')]);

@@ -1,11 +1,14 @@
+import { PassThrough } from 'node:stream';
 import type { TObject } from 'typebox';
 import { Value } from 'typebox/value';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
+import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import { errors } from '../../src/errors.ts';
 import { type EventType, event_types } from '../../src/events.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { readQuery, validator } from '../../src/http/validate.ts';
+import { link_endpoints } from '../../src/linkpage/endpoints.ts';
 import { unnamed_text } from '../../src/openapi/composeExample.ts';
 import { envelopeOf } from '../../src/openapi/describeEvent.ts';
 import type { Operation, Schema } from '../../src/openapi/document.ts';
@@ -15,7 +18,7 @@ const document = openApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.
 const named = endpoints.map((endpoint) => [endpoint.id, endpoint, operationOf(endpoint)] as const);
 
 describe('every operation', () => {
-  test.each(named)('%s has a summary, a group and a request to paste', (_id, endpoint, operation) => {
+  test.each(named)('%s has a summary, a group and a curl command', (_id, endpoint, operation) => {
     expect(operation.summary.length).toBeGreaterThan(10);
     expect(document.tags.map((tag) => tag.name)).toEqual(expect.arrayContaining(operation.tags));
     const [sample] = operation['x-codeSamples'];
@@ -24,7 +27,7 @@ describe('every operation', () => {
     expect(sample?.source).not.toMatch(/undefined|\{\w+\}/);
   });
 
-  test.each(named)('%s shows a request that its own checks take', (_id, endpoint, operation) => {
+  test.each(named)('%s has an example request that passes validation', (_id, endpoint, operation) => {
     const shown = (place: string) =>
       Object.fromEntries(
         operation.parameters
@@ -34,20 +37,20 @@ describe('every operation', () => {
     for (const each of operation.parameters.filter((each) => each.required)) expect(each.example).toBeDefined();
     if (endpoint.params) expect(faults(endpoint.params, shown('path'))).toStrictEqual([]);
     if (endpoint.query) {
-      // As it arrives: everything in a query is a string.
+      // Query values arrive as strings.
       const sent = Object.fromEntries(Object.entries(shown('query')).map(([name, value]) => [name, String(value)]));
       validator(endpoint.query, 'query')(readQuery(endpoint.query, sent));
     }
     if (endpoint.body) validator(endpoint.body, 'body')(bodyOf(operation) as Record<string, unknown>);
   });
 
-  test.each(named)('%s shows an answer of its own schema', (_id, endpoint, operation) => {
+  test.each(named)('%s has an example response that matches its schema', (_id, endpoint, operation) => {
     const answer = operation.responses['200']?.content?.['application/json']?.example;
     expect(answer).toMatchObject({ success: true });
     expect(faults(endpoint.response as TObject, answer)).toStrictEqual([]);
   });
 
-  test.each(named)('%s lists its errors, each with the body that would be sent', (_id, endpoint, operation) => {
+  test.each(named)('%s lists its errors with example bodies', (_id, endpoint, operation) => {
     for (const code of errorsOf(endpoint)) {
       const { status } = errors[code];
       const content = operation.responses[status]?.content?.['application/json'];
@@ -70,13 +73,13 @@ describe('a write', () => {
   const writes = named.filter(
     ([, endpoint]) => 'job_id' in propertiesOf(endpoint.response) && endpoint.method !== 'GET',
   );
-  test.each(writes)('%s says in which events it ends', (_id, _endpoint, operation) => {
+  test.each(writes)('%s lists the events of its outcome', (_id, _endpoint, operation) => {
     expect(operation['x-events']?.length, 'declare `events` at the endpoint').toBeGreaterThan(0);
   });
 });
 
 describe('an event', () => {
-  test.each(event_types.map((type) => [type]))('%s shows a call of its own schema', (type: EventType) => {
+  test.each(event_types.map((type) => [type]))('%s has an example that matches its schema', (type: EventType) => {
     const content = document.webhooks[type]?.post.requestBody.content['application/json'];
     expect(faults(envelopeOf(type), content?.example)).toStrictEqual([]);
   });
@@ -85,7 +88,7 @@ describe('an event', () => {
 describe('examples', () => {
   const shown = JSON.stringify([...named.flatMap(([, , operation]) => examplesIn(operation)), document.webhooks]);
 
-  test('say what every text looks like: a field that nothing is known of needs an example', () => {
+  test('contain no placeholder: every string field needs an example', () => {
     const where = [
       ...named.flatMap(([id, , operation]) => examplesIn(operation).flatMap((each) => unnamed(each, id))),
       ...Object.entries(document.webhooks).flatMap(([type, { post }]) =>
@@ -95,13 +98,13 @@ describe('examples', () => {
     expect(where, 'add the field to src/model/examples.ts, or `examples` to its schema').toStrictEqual([]);
   });
 
-  test('hold nobody real: addresses of example.org, numbers of the exchange 555', () => {
+  test('contain no real people: only example.org addresses and 555 numbers', () => {
     for (const [address] of shown.matchAll(/[\w.+-]+@[\w.-]+/g)) expect(address).toMatch(/@example\.org$/);
     for (const [number] of shown.matchAll(/\b\d{3}-\d{3}-\d{4}\b/g)) expect(number).toMatch(/^\d{3}-555-01/);
     for (const [host] of shown.matchAll(/https?:\/\/[^/"]+/g)) expect(host).toMatch(/example\.org$|127\.0\.0\.1/);
   });
 
-  test('name where a value of this installation is found, and it is found there', () => {
+  test('with found_in refer to values that exist', () => {
     for (const [id, , operation] of named) {
       for (const [name, source] of Object.entries(operation['x-found-in'] ?? {})) {
         const [place = '', pointer = ''] = source.split('#');
@@ -120,7 +123,16 @@ describe('examples', () => {
 });
 
 describe('the document', () => {
-  test('is OpenAPI 3.1: what the specification requires is there, and nothing it does not know', () => {
+  test('contains the public API only', () => {
+    const live = { open: () => new PassThrough(), close: () => {} };
+    const page_endpoints = [...link_endpoints, ...dashboardEndpoints({ live, clinic: () => undefined })];
+    const info = { version: '0.0.0', base_url: 'http://127.0.0.1:4000' };
+    expect(openApi([...endpoints, ...page_endpoints], info)).toStrictEqual(document);
+    const dashboard = page_endpoints.filter(({ path }) => path.startsWith('/dashboard/'));
+    expect(new Set(dashboard.map(({ surface }) => surface))).toStrictEqual(new Set(['dashboard']));
+  });
+
+  test('is valid OpenAPI 3.1: all required fields, no unknown ones', () => {
     expect(document.openapi).toBe('3.1.0');
     const ids = named.map(([, , operation]) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
@@ -147,7 +159,7 @@ describe('the document', () => {
     }
   });
 
-  test('has schemas in JSON Schema’s own words only', () => {
+  test('uses only standard JSON Schema keywords', () => {
     const strange = new Set<string>();
     const look = (schema: Schema) => {
       for (const word of Object.keys(schema)) if (!words.has(word)) strange.add(word);
@@ -165,7 +177,7 @@ describe('the document', () => {
     expect([...strange]).toStrictEqual([]);
   });
 
-  test('is plain JSON: nothing is lost on the way to a reader', () => {
+  test('survives JSON serialization unchanged', () => {
     expect(JSON.parse(JSON.stringify(document))).toStrictEqual(document);
   });
 });
@@ -205,7 +217,7 @@ function propertiesOf(schema: unknown): Record<string, unknown> {
   return (schema as { properties?: Record<string, unknown> }).properties ?? {};
 }
 
-/** The places in a value at which only a stand-in stands. */
+/** Paths of placeholder values. */
 function unnamed(value: unknown, place: string): string[] {
   if (value === unnamed_text) return [place];
   if (typeof value !== 'object' || value === null) return [];

@@ -21,10 +21,10 @@ const week = (shift: Record<string, unknown>) => ({
 });
 
 describe('a provider’s settings', () => {
-  test('are set by the EMR’s id and by the service’s, and hold after a sync', async () => {
+  test('can be set by EMR id and by service id, and survive a sync', async () => {
     const before = await provider();
-    const answer = await patch({ status: 'INACTIVE', hide_in_availability: 'true' });
-    expect(answer.body).toStrictEqual({ success: true, message: expect.any(String), provider_id: before.id });
+    const response = await patch({ status: 'INACTIVE', hide_in_availability: 'true' });
+    expect(response.body).toStrictEqual({ success: true, message: expect.any(String), provider_id: before.id });
     expect(await provider()).toMatchObject({ status: 'inactive', hide_in_availability: true, hours: before.hours });
     await synced();
     expect(await provider()).toMatchObject({ status: 'inactive', hide_in_availability: true });
@@ -33,7 +33,7 @@ describe('a provider’s settings', () => {
     expect(await provider()).toStrictEqual(before);
   });
 
-  test('hours as read can be written back, unchanged by the round trip', async () => {
+  test('hours can be written back as they were read', async () => {
     const { body } = await world.api.call('GET', '/v1/providers');
     for (const { ehr_id, hours } of body.providers) {
       expect((await patch({ hours }, ehr_id)).body).toMatchObject({ success: true });
@@ -41,7 +41,7 @@ describe('a provider’s settings', () => {
     }
   });
 
-  test('hours that were set replace the whole week, survive a sync, and null returns to the EMR’s', async () => {
+  test('hours replace the whole week and survive a sync; null restores the EMR’s', async () => {
     await patch({ hours: null });
     const emrs = (await provider()).hours;
     const recur = {
@@ -115,15 +115,15 @@ describe('a provider’s settings', () => {
       400,
       'hours[0].shifts[0].recurrence.recur_interval_amount must be at least 1',
     ],
-  ])('are refused with %j, and nothing changes', async (body, status, message) => {
+  ])('rejects %j and changes nothing', async (body, status, message) => {
     const before = await provider();
-    const answer = await patch(body);
-    expect(answer.body.message).toBe(message);
-    expect(answer.status).toBe(status);
+    const response = await patch(body);
+    expect(response.body.message).toBe(message);
+    expect(response.status).toBe(status);
     expect(await provider()).toStrictEqual(before);
   });
 
-  test('a shift with both spellings of a recurrence is refused', async () => {
+  test('rejects a shift with both recurrence and set_recur', async () => {
     const recur = { rec_start_date: '2026-01-05', recur_interval_amount: 1 };
     const { body } = await patch(week({ recurrence: recur, set_recur: recur }));
     expect(body.message).toBe('hours[0].shifts[0] must not have both recurrence and set_recur');
@@ -132,23 +132,23 @@ describe('a provider’s settings', () => {
   test('of an unknown provider are 404, by either id', async () => {
     expect((await patch({ status: 'active' }, '999')).body.message).toBe("Provider with EMR ID '999' not found.");
     const id = 'f'.repeat(32);
-    const answer = await world.api.call('PATCH', `/v1/providers/${id}`, { body: { status: 'active' } });
-    expect(answer.status).toBe(404);
-    expect(answer.body.message).toBe(`Provider with ID '${id}' not found.`);
+    const response = await world.api.call('PATCH', `/v1/providers/${id}`, { body: { status: 'active' } });
+    expect(response.status).toBe(404);
+    expect(response.body.message).toBe(`Provider with ID '${id}' not found.`);
   });
 });
 
 describe('a location’s status', () => {
-  test('is set in any case, and survives a sync', async () => {
+  test('can be set in any letter case, and survives a sync', async () => {
     const list = async () => (await world.api.call('GET', '/v1/locations')).body.locations;
     const [first] = await list();
-    const answer = await world.api.call('PATCH', `/v1/locations/${first.id}`, { body: { status: 'Inactive' } });
-    expect(answer.body).toStrictEqual({ success: true, message: expect.any(String), location_id: first.id });
+    const response = await world.api.call('PATCH', `/v1/locations/${first.id}`, { body: { status: 'Inactive' } });
+    expect(response.body).toStrictEqual({ success: true, message: expect.any(String), location_id: first.id });
     await synced();
     expect((await list())[0]).toMatchObject({ ...first, status: 'inactive' });
   });
 
-  test('is refused where it is none, and 404 where the location is unknown', async () => {
+  test('rejects an invalid status; an unknown location is 404', async () => {
     const path = `/v1/locations/${'e'.repeat(32)}`;
     expect((await world.api.call('PATCH', path, { body: {} })).body.message).toBe('Missing required field: status');
     expect((await world.api.call('PATCH', path, { body: { status: 'shut' } })).status).toBe(400);

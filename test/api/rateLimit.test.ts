@@ -9,13 +9,13 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('a client may make its burst at once; what comes beyond is 429 and says when to come again', async () => {
+test('allows a burst, then returns 429 with retry-after', async () => {
   const client = await newClient(world);
   const ask = () => client.api.call('GET', '/link/emrs', { headers: { access_token: null } });
   const answers = await Promise.all(Array.from({ length: 60 }, ask));
   const refused = answers.filter((answer) => answer.status === 429);
   const allowed = answers.filter((answer) => answer.status === 200);
-  // Five a second come back: a slow machine lets some more through, but all only in ten seconds.
+  // Five tokens per second refill: a slow machine lets some more requests through, but not all within ten seconds.
   expect(allowed.length).toBeGreaterThanOrEqual(10);
   expect(allowed.length).toBeLessThan(60);
   for (const answer of refused) {
@@ -35,7 +35,7 @@ test('a client may make its burst at once; what comes beyond is 429 and says whe
   await expect.poll(async () => (await ask()).status, { interval: 100 }).toBe(200);
 });
 
-test('the eleventh request at once is the first that is refused, and a fifth of a second later one more is granted', () => {
+test('rejects the eleventh request of a burst of ten, and allows one more after 200 ms', () => {
   let now = 0;
   const limit = rateLimiter(5, 10, () => now);
   const grants = Array.from({ length: 12 }, () => limit('a').allowed);

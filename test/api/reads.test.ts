@@ -16,11 +16,11 @@ describe('lists of records', () => {
     ['locations', 3],
     ['staff', 12],
     ['pharmacies', 15],
-  ])('%s: %i of them, each with every field of its kind', async (kind, count) => {
-    const answer = await get(`/v1/${kind}`);
-    expectSchema(`${kind}.list`, answer);
-    expect(Object.keys(answer.body)).toStrictEqual(['success', kind]);
-    const records: Record<string, unknown>[] = answer.body[kind];
+  ])('GET /v1/%s returns all %i records, each with every field', async (kind, count) => {
+    const response = await get(`/v1/${kind}`);
+    expectSchema(`${kind}.list`, response);
+    expect(Object.keys(response.body)).toStrictEqual(['success', kind]);
+    const records: Record<string, unknown>[] = response.body[kind];
     expect(records).toHaveLength(count);
     const fields = Object.keys(records[0] ?? {}).sort();
     for (const record of records) {
@@ -31,7 +31,7 @@ describe('lists of records', () => {
     expect(new Set(records.map((record) => record.ehr_id)).size).toBe(count);
   });
 
-  test('a provider has exactly the fields of the specification, and the names of its facilities', async () => {
+  test('a provider has exactly the fields of the specification, with facility names', async () => {
     const { providers } = (await get('/v1/providers')).body;
     const fields = ['id', 'ehr_id', 'name', 'npi', 'timezone', 'status', 'hide_in_availability', 'hours'];
     expect(Object.keys(providers[0])).toStrictEqual(fields);
@@ -48,7 +48,7 @@ describe('lists of records', () => {
     }
   });
 
-  test('of an organization that has none are empty', async () => {
+  test('a list without records is empty', async () => {
     await world.owner`DELETE FROM pharmacies`;
     expect((await get('/v1/pharmacies')).body).toStrictEqual({ success: true, pharmacies: [] });
   });
@@ -56,10 +56,10 @@ describe('lists of records', () => {
 
 describe('patients', () => {
   const names = async (query: string): Promise<string[]> => {
-    const answer = await get(`/v1/patients?${query}`);
-    expectSchema('patients.list', answer);
-    expect(answer.body.pagination.total_count).toBe(answer.body.patients.length);
-    return answer.body.patients.map(
+    const response = await get(`/v1/patients?${query}`);
+    expectSchema('patients.list', response);
+    expect(response.body.pagination.total_count).toBe(response.body.patients.length);
+    return response.body.patients.map(
       (each: { first_name: string; last_name: string }) => `${each.first_name} ${each.last_name}`,
     );
   };
@@ -78,12 +78,12 @@ describe('patients', () => {
     expect((await world.api.untilEvent(synced.body.job_id)).event_type).toBe('sync.completed');
   });
 
-  test('are listed with every field of a patient, by last name, 100 to a page', async () => {
-    const answer = await get('/v1/patients');
-    expectSchema('patients.list', answer);
-    expect(Object.keys(answer.body)).toStrictEqual(['success', 'patients', 'pagination']);
-    expect(answer.body.patients).toHaveLength(100);
-    expect(answer.body.pagination).toStrictEqual({
+  test('are listed with every field, 100 to a page by default', async () => {
+    const response = await get('/v1/patients');
+    expectSchema('patients.list', response);
+    expect(Object.keys(response.body)).toStrictEqual(['success', 'patients', 'pagination']);
+    expect(response.body.patients).toHaveLength(100);
+    expect(response.body.pagination).toStrictEqual({
       page: 1,
       current_page: 1,
       page_size: 100,
@@ -92,7 +92,7 @@ describe('patients', () => {
     });
   });
 
-  test('are the same over all pages of any size: each once, none missing', async () => {
+  test('are each on exactly one page, whatever the page size', async () => {
     const all = (await get('/v1/patients?page_size=1000')).body.patients;
     expect(all).toHaveLength(204);
     const paged = [];
@@ -105,7 +105,7 @@ describe('patients', () => {
     expect(paged).toStrictEqual(all);
   });
 
-  test('beyond the last page are none', async () => {
+  test('a page after the last one is empty', async () => {
     for (const page of [4, 1_000_000]) {
       const { body } = await get(`/v1/patients?page=${page}`);
       expect(body.patients).toStrictEqual([]);
@@ -128,16 +128,16 @@ describe('patients', () => {
     ['page_size=0', 'page_size must be at least 1'],
     ['page_size=1001', 'page_size must be at most 1000'],
     ['page=1000001', 'page must be at most 1000000'],
-  ])('%s is refused', async (query, message) => {
+  ])('rejects %s', async (query, message) => {
     expectRefusal(await get(`/v1/patients?${query}`), 400, message, query.split('=')[0]);
   });
 
-  test('page_size=1000 is taken, and page_size=1', async () => {
+  test('accepts page_size=1000 and page_size=1', async () => {
     expect((await get('/v1/patients?page_size=1000')).status).toBe(200);
     expect((await get('/v1/patients?page_size=1')).body.pagination.total_pages).toBe(204);
   });
 
-  test('are found by any part of a name, whatever its case and accents', async () => {
+  test('are found by any part of a name, regardless of case and accents', async () => {
     for (const part of ['müller', 'MULLER', 'ller-Ang', 'angstrom', 'Ångström', 'A\u030angstro\u0308m']) {
       expect(await names(`last_name=${encodeURIComponent(part)}`)).toStrictEqual(['Zoë Müller-Ångström']);
     }
@@ -147,7 +147,7 @@ describe('patients', () => {
     expect(await names('first_name=zoe&last_name=neill')).toStrictEqual([]);
   });
 
-  test('are found by %, _ and \\ as by any other character', async () => {
+  test('%, _ and \\ in a name are not wildcards', async () => {
     expect(await names('first_name=%25')).toStrictEqual(['Per%cent Under_score']);
     expect(await names('last_name=_')).toStrictEqual(['Per%cent Under_score']);
     expect(await names('first_name=%5C')).toStrictEqual(["Back\\slash Zzz Quote's"]);
@@ -155,7 +155,7 @@ describe('patients', () => {
     expect(await names('first_name=P_r')).toStrictEqual([]);
   });
 
-  test('are found by MRN, EMR id and date of birth, to the letter', async () => {
+  test('are found by exact MRN, EMR id and date of birth', async () => {
     const [patient] = (await get(`/v1/patients?mrn=${world.sandbox.example.patient_mrn}`)).body.patients;
     expect(patient.mrn).toBe(world.sandbox.example.patient_mrn);
     expect((await get(`/v1/patients?ehr_id=${patient.ehr_id}`)).body.patients).toStrictEqual([patient]);
@@ -166,7 +166,7 @@ describe('patients', () => {
   });
 
   test.each(['1990-02-30', '01/02/1990', '1990', '1990-1-2', '1990-01-02T00:00:00Z', ''])(
-    'dob=%s is refused',
+    'rejects dob=%s',
     async (dob) => {
       expectRefusal(await get(`/v1/patients?dob=${encodeURIComponent(dob)}`), 400, /^dob must be a date/, 'dob');
     },
@@ -181,7 +181,7 @@ describe('patients', () => {
 });
 
 describe('a job and its events', () => {
-  test('read with every field of the reference, before and after the end', async () => {
+  test('have every field of the reference, before and after the job finishes', async () => {
     const accepted = await world.api.callIn({ reason: 'Read me' });
     expectSchema('jobs.get', await get(`/v1/jobs/${accepted.body.job_id}`));
     const event = await world.api.untilEvent(accepted.body.job_id);
@@ -210,15 +210,15 @@ describe('a job and its events', () => {
     });
   });
 
-  test('are narrowed by type, delivery status and day, and paged', async () => {
+  test('are filtered by type, delivery status and day, and paged', async () => {
     const first = await world.api.callIn({ reason: 'Filtered' });
     await world.api.untilEvent(first.body.job_id);
     const of = async (query: string) => {
-      const answer = await get(`/v1/webhook-events?${query}`);
-      expectSchema('webhook-events.list', answer);
-      return answer.body;
+      const response = await get(`/v1/webhook-events?${query}`);
+      expectSchema('webhook-events.list', response);
+      return response.body;
     };
-    // Days beside today, which may end while this runs.
+    // Not today: the day may change while this test runs.
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
     const all = await of('page_size=100');
     expect(all.webhook_events.length).toBeGreaterThan(1);
@@ -239,13 +239,13 @@ describe('a job and its events', () => {
     expect(paged).toStrictEqual(all.webhook_events);
   });
 
-  test('are sent again when asked, for 30 days; an unknown one is 404', async () => {
+  test('can be resent for 30 days; an unknown event is 404', async () => {
     const accepted = await world.api.callIn({ reason: 'Resent' });
     const { id } = await world.api.untilEvent(accepted.body.job_id);
     const resend = (name: string) => world.api.call('POST', `/v1/webhook-events/${name}/resend`, { body: {} });
-    const answer = await resend(id);
-    expectSchema('webhook-events.resend', answer);
-    expect(answer.body).toStrictEqual({ success: true, message: expect.any(String), event_id: id, deliveries: 0 });
+    const response = await resend(id);
+    expectSchema('webhook-events.resend', response);
+    expect(response.body).toStrictEqual({ success: true, message: expect.any(String), event_id: id, deliveries: 0 });
     for (const name of ['nonsense', '0'.repeat(32), '1']) {
       expectRefusal(await resend(name), 404, `Event with ID '${name}' not found.`);
     }
@@ -254,13 +254,13 @@ describe('a job and its events', () => {
     expect((await get(`/v1/webhook-events?job_id=${accepted.body.job_id}`)).body.webhook_events).toStrictEqual([]);
   });
 
-  test('an unknown job has no events and is no job; what is not a number is refused', async () => {
+  test('an unknown job is 404 and has no events; a job_id that is not a number is rejected', async () => {
     const none = await get('/v1/webhook-events?job_id=999999');
     expect(none.status).toBe(200);
     expect(none.body).toMatchObject({ success: true, webhook_events: [], pagination: { total_count: 0 } });
     for (const job_id of ['abc', '1.5', '', '1 OR 1=1']) {
-      const answer = await get(`/v1/webhook-events?job_id=${encodeURIComponent(job_id)}`);
-      expectRefusal(answer, 400, 'job_id must be an integer', 'job_id');
+      const response = await get(`/v1/webhook-events?job_id=${encodeURIComponent(job_id)}`);
+      expectRefusal(response, 400, 'job_id must be an integer', 'job_id');
     }
     expectRefusal(await get('/v1/jobs/999999'), 404, "Job with ID '999999' not found.", 'job_id');
   });
@@ -271,7 +271,7 @@ describe('a job and its events', () => {
     ['delivery_status=lost', 'delivery_status must be one of: success, failed, pending'],
     ['start_date=yesterday', 'start_date must be a date (YYYY-MM-DD) or an ISO 8601 date-time.'],
     ['end_date=2026-02-30', 'end_date must be a date (YYYY-MM-DD) or an ISO 8601 date-time.'],
-  ])('events, %s: refused', async (query, message) => {
+  ])('rejects /v1/webhook-events?%s', async (query, message) => {
     expectRefusal(await get(`/v1/webhook-events?${query}`), 400, message, query.split('=')[0]);
   });
 });

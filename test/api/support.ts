@@ -7,6 +7,7 @@ import { createClient } from '../../src/clients/clients.ts';
 import { loadConfig } from '../../src/config.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
+import { roleAddresses } from '../../src/db/roles.ts';
 import { type Service, startService } from '../../src/main.ts';
 import { type Answer, type Api, type ApiResponse, openApi } from '../harness/api.ts';
 import { freshDatabase } from '../harness/postgres.ts';
@@ -17,7 +18,7 @@ export type OtherClient = { id: string; client_id: string; client_secret: string
 
 /** The doors of a running product's database, for one piece of work. */
 export async function withDatabase<T>(world: Pick<TestSandbox, 'env'>, work: (db: Database) => Promise<T>): Promise<T> {
-  const db = openDatabase(parseDatabaseUrl('DATABASE_URL', world.env.DATABASE_URL ?? ''), 2);
+  const db = openDatabase(roleAddresses(parseDatabaseUrl('DATABASE_URL', world.env.DATABASE_URL ?? '')), 2);
   try {
     return await work(db);
   } finally {

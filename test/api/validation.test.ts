@@ -13,27 +13,27 @@ const posts = ['/v1/telephone-encounters', '/v1/sync', '/v1/webhook', '/link/tok
 
 describe('a body', () => {
   test.each(['{', '{"a":1,}', "{'a':1}", 'undefined', '{"a":NaN}', '{} {}', '\u0000', '"', '[', 'nul', '{"a":"\t"}'])(
-    'that is not JSON is refused with 400: %j',
+    'that is not JSON returns 400: %j',
     async (body) => {
       for (const path of posts) expectRefusal(await post(path, body), 400, 'Request body is not valid JSON.');
     },
   );
 
   test.each(['[]', '[{"user_id":"u"}]', '"text"', '5', 'true', 'null'])(
-    'that is JSON but no object is refused with 400: %s',
+    'that is JSON but not an object returns 400: %s',
     async (body) => {
       for (const path of posts) expectRefusal(await post(path, body), 400, 'Request body must be a JSON object.');
     },
   );
 
-  test('that is empty or absent counts as one without fields', async () => {
+  test('that is empty or missing counts as an empty object', async () => {
     for (const body of ['', '  \n ', undefined]) {
       expectRefusal(await post('/v1/telephone-encounters', body), 400, 'Missing required field: patient_mrn');
       expectRefusal(await post('/v1/webhook', body), 400, 'Missing required field: webhook_url', 'webhook_url');
     }
   });
 
-  test('names every unknown field, in the order sent, before any other fault of a field', async () => {
+  test('reports all unknown fields, in the order sent, before other field errors', async () => {
     const fields = { zebra: 1, apple: 2, caller: 5 };
     expectRefusal(await world.api.callIn(fields), 400, 'Unexpected fields in request body: zebra, apple');
     const one = await world.api.callIn({ Reason: 'x' });
@@ -41,7 +41,7 @@ describe('a body', () => {
     expectRefusal(await post('/v1/sync', { full: true }), 400, 'Unexpected fields in request body: full', 'full');
   });
 
-  test('says first what is missing, then what is unknown, then what is wrong', async () => {
+  test('reports missing, then unknown, then invalid fields', async () => {
     const sent = { zebra: 1, provider_id: 5 };
     expectRefusal(await post('/v1/telephone-encounters', sent), 400, 'Missing required field: patient_mrn');
     const nothing = { user_id: null, zebra: 1 };
@@ -54,7 +54,7 @@ describe('a body', () => {
   });
 
   test.each(['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', '__defineGetter__'])(
-    'takes no field called %s, and nothing is changed by it',
+    'rejects a field called %s without side effects',
     async (name) => {
       const { patient_mrn, provider_id, location_id, assigned_to_id } = world.sandbox.example;
       const text = JSON.stringify({ patient_mrn, provider_id, location_id, assigned_to_id });
@@ -65,7 +65,7 @@ describe('a body', () => {
     },
   );
 
-  test('takes credentials of a name such as __proto__ no more than any other unknown one', async () => {
+  test('rejects credential names such as __proto__ like any unknown one', async () => {
     const created = await world.api.call('POST', '/link/token/create', {
       body: { user_id: 'proto', org_id: world.sandbox.org_id },
     });
@@ -114,37 +114,40 @@ describe('a query', () => {
     '/v1/webhook',
     '/link/emrs',
     '/v1/jobs/1',
-  ])('with an unknown parameter is refused, so that a mistyped filter does not return everyone: %s', async (path) => {
-    expectRefusal(await world.api.call('GET', `${path}?nmae=Jane`), 400, 'Unexpected query parameters: nmae', 'nmae');
-  });
+  ])(
+    'with an unknown parameter is rejected, so that a mistyped filter does not return everything: %s',
+    async (path) => {
+      expectRefusal(await world.api.call('GET', `${path}?nmae=Jane`), 400, 'Unexpected query parameters: nmae', 'nmae');
+    },
+  );
 
   test.each(['last_nmae', 'LAST_NAME', '__proto__', 'constructor', 'toString', 'last_name[]', 'page.x'])(
-    'of the patients takes no parameter called %s',
+    'rejects the unknown parameter %s for patients',
     async (name) => {
       const answer = await world.api.call('GET', `/v1/patients?${encodeURIComponent(name)}=x`);
       expectRefusal(answer, 400, `Unexpected query parameters: ${name}`);
     },
   );
 
-  test('names all unknown parameters, in the order sent', async () => {
+  test('reports all unknown parameters, in the order sent', async () => {
     const answer = await world.api.call('GET', '/v1/patients?b=1&a=2&page=0&__proto__=3');
     expectRefusal(answer, 400, 'Unexpected query parameters: b, a, __proto__');
   });
 
-  test('is refused on endpoints that write, too', async () => {
+  test('with an unknown parameter is rejected by write endpoints too', async () => {
     const answer = await world.api.call('POST', '/v1/sync?x=1', { body: {} });
     expectRefusal(answer, 400, 'Unexpected query parameters: x');
   });
 
   test.each(['1.5', '1e1', '0x1', ' 1', '', 'one', '9999999999999999', '+1', 'NaN'])(
-    'reads no page out of %j',
+    'rejects %j as a page number',
     async (page) => {
       const answer = await world.api.call('GET', `/v1/patients?page=${encodeURIComponent(page)}`);
       expectRefusal(answer, 400, 'page must be an integer', 'page');
     },
   );
 
-  test('takes each parameter once', async () => {
+  test('accepts each parameter only once', async () => {
     for (const [query, field] of [
       ['mrn=a&mrn=b', 'mrn'],
       ['page=1&page=2', 'page'],
@@ -155,7 +158,7 @@ describe('a query', () => {
     }
   });
 
-  test('with a NUL is refused, in a value and in a name', async () => {
+  test('with NUL in a value or name is rejected', async () => {
     const value = await world.api.call('GET', '/v1/patients?last_name=a%00b');
     expectRefusal(value, 400, 'last_name contains a character that cannot be stored.', 'last_name');
     const name = await world.api.call('GET', '/v1/patients?a%00b=1');

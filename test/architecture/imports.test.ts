@@ -7,7 +7,9 @@ const vocabulary = new Set(['model/', 'errors.ts', 'events.ts', 'ids.ts', 'confi
 
 /** `a.ts` → the files it imports, relative to the root. */
 const imports = new Map(
-  ['src', 'larkspur', 'scripts', 'test', 'bench', 'web', 'sdk'].flatMap(filesOf).map((file) => [file, importsOf(file)]),
+  ['src', 'sql', 'larkspur', 'scripts', 'test', 'bench', 'web', 'sdk']
+    .flatMap(filesOf)
+    .map((file) => [file, importsOf(file)]),
 );
 
 test('modules import only what the table in ARCHITECTURE.md allows', () => {
@@ -46,26 +48,13 @@ test('only main.ts imports both the service and Larkspur', () => {
   expect(crossing).toStrictEqual(['src/main.ts → larkspur/start.ts']);
 });
 
-test('browser code shares no code with the service', () => {
+test('web imports nothing from outside web', () => {
   const crossing = [...imports].flatMap(([file, targets]) =>
     targets
       .filter((target) => file.startsWith('web/') !== target.startsWith('web/'))
-      // The dashboard imports the types of its responses, which leave no code.
-      .filter((target) => !(file.startsWith('web/dashboard/') && target.startsWith('src/model/')))
       .map((target) => `${file} → ${target}`),
   );
   expect(crossing).toStrictEqual([]);
-});
-
-test('the dashboard imports only types from files with schemas', () => {
-  const imported = filesOf('web/dashboard').flatMap((file) => {
-    const text = readFileSync(join(root, file), 'utf8');
-    return [...text.matchAll(/^import (?!type )[^;]*? from '([^']*src\/model\/[^']+)'/gms)].map(([, target = '']) =>
-      relative(root, resolve(root, dirname(file), target)),
-    );
-  });
-  const heavy = [...new Set(imported)].filter((target) => /typebox/.test(readFileSync(join(root, target), 'utf8')));
-  expect(heavy).toStrictEqual([]);
 });
 
 test('there are no import cycles', () => {
@@ -97,8 +86,8 @@ test('only a connector’s own folder names its EMR', () => {
 });
 
 test('no source file is longer than 300 lines', () => {
-  const long = ['src', 'larkspur', 'scripts', 'web', 'sdk'].flatMap(filesOf).filter((file) => {
-    return readFileSync(join(root, file), 'utf8').split('\n').length > 300;
+  const long = ['src', 'sql', 'larkspur', 'scripts', 'web', 'sdk'].flatMap(filesOf).filter((file) => {
+    return !file.endsWith('.gen.ts') && readFileSync(join(root, file), 'utf8').split('\n').length > 300;
   });
   expect(long).toStrictEqual([]);
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
-import { link_endpoints } from '../../src/linkpage/serveLink.ts';
+import { link_endpoints } from '../../src/linkpage/endpoints.ts';
 import { examplesOf } from '../../src/openapi/describeOperation.ts';
 import { tryItValues } from '../../src/sandbox/tryItValues.ts';
 import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';

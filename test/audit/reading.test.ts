@@ -2,7 +2,7 @@ import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportAudit } from '../../src/audit/exportAudit.ts';
 import { sealAudit } from '../../src/audit/sealAudit.ts';
-import auditList from '../../src/dashboard/audit/audit.list.ts';
+import { auditList } from '../../src/dashboard/audit.ts';
 import type { AuditRecord } from '../../src/model/dashboard/audit.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

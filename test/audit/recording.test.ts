@@ -11,8 +11,10 @@ let world: TestSandbox;
 let client_id: string;
 beforeAll(async () => {
   world = await startSandbox({ small: true });
-  const [row] = await world.owner`SELECT id FROM clients WHERE public_id = ${world.sandbox.client_id}`;
-  client_id = row?.id;
+  const [row] = await world.owner<
+    { id: string }[]
+  >`SELECT id FROM clients WHERE public_id = ${world.sandbox.client_id}`;
+  client_id = row?.id ?? '';
 });
 afterAll(() => world.close());
 
@@ -71,9 +73,11 @@ describe('a read', () => {
     expect((await recordOf(await world.api.call('GET', `/v1/orders?patient_mrn=${mrn}`)))?.patients).toStrictEqual(
       marks(mrn),
     );
-    const [row] = await world.owner`SELECT id, doc ->> 'patient_mrn' AS mrn FROM appointments LIMIT 1`;
+    const [row] = await world.owner<
+      { id: string; mrn: string }[]
+    >`SELECT id, doc ->> 'patient_mrn' AS mrn FROM appointments LIMIT 1`;
     const appointment = await world.api.call('GET', `/v1/appointments/${row?.id}`);
-    expect(await recordOf(appointment)).toMatchObject({ subject: row?.id, patients: marks(row?.mrn) });
+    expect(await recordOf(appointment)).toMatchObject({ subject: row?.id, patients: marks(row?.mrn ?? '') });
   });
 
   test('that looks for an MRN and finds nobody still says whom it looked for', async () => {

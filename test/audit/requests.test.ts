@@ -2,7 +2,7 @@ import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openRequestLog } from '../../src/audit/openRequestLog.ts';
 import { purgeRequests } from '../../src/audit/requests.ts';
-import requestsList from '../../src/dashboard/audit/requests.list.ts';
+import { requestsList } from '../../src/dashboard/requests.ts';
 import { newId } from '../../src/ids.ts';
 import { openMetrics } from '../../src/metrics.ts';
 import type { RequestRow } from '../../src/model/dashboard/requests.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sealAudit } from '../../src/audit/sealAudit.ts';
 import { verifyAudit } from '../../src/audit/verifyAudit.ts';
-import type { Sql, Tx } from '../../src/db/database.ts';
+import type { Fragment, Query, Tx } from '../../src/db/database.ts';
 import { newId } from '../../src/ids.ts';
 import { layTrail, type TrailWorld } from './trail.ts';
 
@@ -57,7 +57,7 @@ const places = [
 ] as const;
 
 /** Another value for every column. */
-const flips: Record<string, (sql: Sql | Tx) => ReturnType<Tx>> = {
+const flips: Record<string, (sql: Query) => Fragment> = {
   id: (sql) => sql`id = gen_random_uuid()`,
   at: (sql) => sql`at = at + interval '1 millisecond'`,
   client_id: (sql) => sql`client_id = NULL`,
@@ -78,7 +78,7 @@ const flips: Record<string, (sql: Sql | Tx) => ReturnType<Tx>> = {
 
 /** Adds a record that nobody with the key has made. */
 const forge = (columns: Record<string, unknown>) => (tx: Tx) =>
-  tx`INSERT INTO audit_records ${tx({
+  tx`INSERT INTO audit_records ${tx.values({
     id: newId(),
     at: new Date(),
     actor_kind: 'client',
@@ -88,7 +88,7 @@ const forge = (columns: Record<string, unknown>) => (tx: Tx) =>
     patients: [],
     mac: Buffer.alloc(32),
     ...columns,
-  } as unknown as Record<string, never>)}`;
+  })}`;
 
 let found = 0;
 let tried = 0;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { openAudit } from '../../src/audit/openAudit.ts';
 import { connect, openDatabase, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { roleAddresses } from '../../src/db/roles.ts';
 import { identified } from '../../src/security/masterKeys.ts';
 import { openSystemKeys } from '../../src/security/systemKeys.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
@@ -11,11 +12,10 @@ export type TrailWorld = Awaited<ReturnType<typeof layTrail>>;
 
 /** A migrated database with one tenant and an audit trail that nobody else writes to. */
 export async function layTrail() {
-  const laid = await template('audit', (options) => migrate({ ...options, ssl: false }));
+  const laid = await template('audit', migrate);
   const database = await freshDatabase('audit', laid);
-  const address = { ...database.options, ssl: false } as const;
-  const owner: Sql = connect(address, { max: 2 });
-  const db = openDatabase(address, 4);
+  const owner: Sql = connect(database.address, { max: 2 });
+  const db = openDatabase(roleAddresses(database.address), 4);
   const system_keys = await openSystemKeys(db.system, { current: identified(randomBytes(32)) });
   const audit = await openAudit(db, system_keys);
   return {

@@ -1,42 +1,54 @@
-import type { Appointment, Block, Explanation, HoursShift, Offer, Question } from '../../src/availability/question.ts';
+import type {
+  Appointment,
+  AvailabilityInput,
+  Block,
+  Explanation,
+  FreeRange,
+  HoursShift,
+} from '../../src/availability/types.ts';
 import { isoAt, type Minute, minute_ms, minutesOfDay, plusDays, startOfDay, weekdayName } from './oracleClock.ts';
 
-/** The slow way: every minute is asked whether it is worked, taken, offered. Shares types with the engine, no code. */
-export type OracleOffer = Omit<Offer, 'duration_string' | 'provider_name' | 'facility_name' | 'timezone_abbr'>;
-export type OracleAnswer = { offers: OracleOffer[]; explanations: Explanation[] };
+/** A slow second implementation, which checks each minute by itself. It shares types with the first, but no code. */
+export type OracleRange = Omit<FreeRange, 'duration_string' | 'provider_name' | 'facility_name' | 'timezone_abbr'>;
+export type OracleResult = { free: OracleRange[]; explanations: Explanation[] };
 
 type ShiftToday = { shift: HoursShift; on: boolean[]; why_not: string | undefined };
 /** One provider at one facility on one day. */
-type Scene = {
-  question: Question;
+type FacilityDay = {
+  input: AvailabilityInput;
   date: string;
   minutes: Minute[];
   shifts: ShiftToday[];
   appointments: Appointment[];
   blocks: Block[];
-  refused: 'location' | 'daily_limit' | undefined;
+  excluded: 'location' | 'daily_limit' | undefined;
   rules: RuleToday[];
 };
-type RuleToday = { visit_type: string; most: number; inside: boolean[]; on: boolean[]; visits: Appointment[] };
-type Run = { first: number; length: number; visit_type: string; left: number | null; most: number | null };
+type RuleToday = { visit_type: string; visits_max: number; inside: boolean[]; on: boolean[]; visits: Appointment[] };
+type Run = { first: number; length: number; visit_type: string; left: number | null; visits_max: number | null };
 
 const week = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
-export function askOracle(question: Question): OracleAnswer {
-  const answer: OracleAnswer = { offers: [], explanations: [] };
-  for (let date = question.start_date; date <= question.end_date; date = plusDays(date, 1)) {
-    for (const provider of question.providers) answerDay(question, provider, date, answer);
+export function oracleAvailability(input: AvailabilityInput): OracleResult {
+  const result: OracleResult = { free: [], explanations: [] };
+  for (let date = input.start_date; date <= input.end_date; date = plusDays(date, 1)) {
+    for (const provider of input.providers) addDay(input, provider, date, result);
   }
-  return answer;
+  return result;
 }
 
-function answerDay(question: Question, provider: Question['providers'][number], date: string, answer: OracleAnswer) {
-  const { options, timezone } = question;
+function addDay(
+  input: AvailabilityInput,
+  provider: AvailabilityInput['providers'][number],
+  date: string,
+  result: OracleResult,
+) {
+  const { options, timezone } = input;
   const minutes = minutesOfDay(timezone, date);
-  const tell = (facility_id: string | null, from: number, to: number, reason: string) => {
+  const addExplanation = (facility_id: string | null, from: number, to: number, reason: string) => {
     const [range_start, range_end] = [isoAt(timezone, from), isoAt(timezone, to)];
     const known = reason as Explanation['reason'];
-    answer.explanations.push({
+    result.explanations.push({
       provider_id: provider.ehr_id,
       facility_id,
       date,
@@ -48,43 +60,43 @@ function answerDay(question: Question, provider: Question['providers'][number], 
   const next_day = startOfDay(timezone, plusDays(date, 1));
   const own = provider.hours.some((day) => day.shifts.length > 0);
   const hours = own ? provider.hours : options.fallback_hours;
-  if (!hours) return tell(null, startOfDay(timezone, date), next_day, 'no_hours');
+  if (!hours) return addExplanation(null, startOfDay(timezone, date), next_day, 'no_hours');
 
   const shifts = hours.filter((day) => day.day === weekdayName(date)).flatMap((day) => day.shifts);
-  const mine = question.appointments.filter((each) => !each.cancelled && countsFor(each, question) === provider.ehr_id);
-  const held = mine.filter(
+  const mine = input.appointments.filter((each) => !each.cancelled && countsFor(each, input) === provider.ehr_id);
+  const counted = mine.filter(
     (each) => options.daily_limit_type === 'all' || options.daily_limit_type === each.visit_type,
   );
-  const today = held.filter((each) => minutes.some((minute) => startsIn(each, minute)));
+  const today = counted.filter((each) => minutes.some((minute) => startsIn(each, minute)));
   const full = options.daily_appointment_limit !== undefined && today.length >= options.daily_appointment_limit;
 
   for (const facility of new Set(shifts.map((shift) => shift.facility_id ?? null))) {
     const here = shifts.filter((shift) => (shift.facility_id ?? null) === facility);
     for (const { start, end } of here.filter((shift) => shift.end <= shift.start)) {
-      const from = minutes.find(({ wall }) => `${wall}:00` >= `${date} ${start.slice(1)}`)?.ms ?? next_day;
-      const to = minutes.find(({ wall }) => wall >= `${date} ${end.slice(1, 6)}`)?.ms ?? next_day;
-      tell(facility, from, to, 'invalid_shift');
+      const from = minutes.find(({ local }) => `${local}:00` >= `${date} ${start.slice(1)}`)?.ms ?? next_day;
+      const to = minutes.find(({ local }) => local >= `${date} ${end.slice(1, 6)}`)?.ms ?? next_day;
+      addExplanation(facility, from, to, 'invalid_shift');
     }
     const counts = (each: Appointment | Block) =>
       !options.facility_scoped_scheduling || [facility, null].includes(each.facility_ehr_id) || facility === null;
     const away = options.location_ids !== undefined && !options.location_ids.some((id) => id === facility);
-    const scene: Scene = {
-      question,
+    const day: FacilityDay = {
+      input,
       date,
       minutes,
       shifts: here
         .filter((shift) => shift.start < shift.end)
-        .map((shift) => ({ shift, on: shown(minutes, date, shift.start, shift.end), why_not: whyNot(shift, date) })),
+        .map((shift) => ({ shift, on: between(minutes, date, shift.start, shift.end), why_not: whyNot(shift, date) })),
       appointments: mine.filter(counts),
-      blocks: question.blocks.filter((block) => block.provider_ehr_id === provider.ehr_id && counts(block)),
-      refused: away ? 'location' : full ? 'daily_limit' : undefined,
+      blocks: input.blocks.filter((block) => block.provider_ehr_id === provider.ehr_id && counts(block)),
+      excluded: away ? 'location' : full ? 'daily_limit' : undefined,
       rules: [],
     };
-    scene.rules = rulesToday(scene);
-    const runs = runsOf(scene);
-    for (const { first, length, visit_type, left, most } of runs) {
+    day.rules = rulesToday(day);
+    const runs = runsOf(day);
+    for (const { first, length, visit_type, left, visits_max } of runs) {
       const from = minutes[first]?.ms ?? Number.NaN;
-      answer.offers.push({
+      result.free.push({
         day_of_week: week.indexOf(weekdayName(date)) + 1,
         date,
         range_start: isoAt(timezone, from),
@@ -93,37 +105,40 @@ function answerDay(question: Question, provider: Question['providers'][number], 
         facility_id: facility,
         visit_type,
         available_appointments: left,
-        max_visits: most,
+        max_visits: visits_max,
       });
     }
-    const offered = new Set(runs.flatMap(({ first, length }) => Array.from({ length }, (_, index) => first + index)));
-    const reasons = minutes.map((minute, index) => (offered.has(index) ? undefined : reasonAt(scene, minute, index)));
+    const free = new Set(runs.flatMap(({ first, length }) => Array.from({ length }, (_, index) => first + index)));
+    const reasons = minutes.map((minute, index) => (free.has(index) ? undefined : reasonAt(day, minute, index)));
     for (let first = 0, index = 1; index <= reasons.length; index++) {
       if (index < reasons.length && reasons[index] === reasons[first]) continue;
       const [reason, from] = [reasons[first], minutes[first]?.ms ?? Number.NaN];
-      if (reason !== undefined) tell(facility, from, from + (index - first) * minute_ms, reason);
+      if (reason !== undefined) addExplanation(facility, from, from + (index - first) * minute_ms, reason);
       first = index;
     }
   }
 }
 
-/** The offered runs of minutes. */
-function runsOf(scene: Scene): Run[] {
-  const { options } = scene.question;
-  if (scene.refused) return [];
+/** The runs of free minutes. */
+function runsOf(day: FacilityDay): Run[] {
+  const { options } = day.input;
+  if (day.excluded) return [];
   if (options.calculation_method !== 'slots') {
-    const open = scene.minutes.map((each, index) => works(scene, index) && isFree(scene, each, scene.appointments));
-    return cutOpen(scene, open).map((run) => ({ ...run, visit_type: options.visit_type, left: null, most: null }));
+    const open = day.minutes.map((each, index) => works(day, index) && isFree(day, each, day.appointments));
+    return cutOpen(day, open).map((run) => ({ ...run, visit_type: options.visit_type, left: null, visits_max: null }));
   }
-  return scene.rules.flatMap(({ visit_type, most, inside, on, visits }) => {
-    if (visits.length >= most || ![visit_type, 'all'].includes(options.visit_type)) return [];
-    const others = scene.appointments.filter((each) => !visits.includes(each));
-    const open = scene.minutes.map((each, index) => inside[index] && on[index] && isFree(scene, each, others));
-    return cutOpen(scene, open).map((run) => ({ ...run, visit_type, left: most - visits.length, most }));
+  return day.rules.flatMap(({ visit_type, visits_max, inside, on, visits }) => {
+    if (visits.length >= visits_max || ![visit_type, 'all'].includes(options.visit_type)) return [];
+    const others = day.appointments.filter((each) => !visits.includes(each));
+    const open = day.minutes.map((each, index) => inside[index] && on[index] && isFree(day, each, others));
+    return cutOpen(day, open).map((run) => ({ ...run, visit_type, left: visits_max - visits.length, visits_max }));
   });
 }
 
-function cutOpen({ question: { options } }: Scene, open: (boolean | undefined)[]): { first: number; length: number }[] {
+function cutOpen(
+  { input: { options } }: FacilityDay,
+  open: (boolean | undefined)[],
+): { first: number; length: number }[] {
   const longest = options.max_slot_duration ?? Number.POSITIVE_INFINITY;
   const runs: { first: number; length: number }[] = [];
   open.forEach((is_open, index) => {
@@ -134,56 +149,56 @@ function cutOpen({ question: { options } }: Scene, open: (boolean | undefined)[]
   return runs.filter((run) => options.calculation_method !== 'equal_slots' || run.length === longest);
 }
 
-function rulesToday({ shifts, minutes, date, appointments }: Scene): RuleToday[] {
+function rulesToday({ shifts, minutes, date, appointments }: FacilityDay): RuleToday[] {
   return shifts.flatMap(({ shift, on, why_not }) =>
     (why_not ? [] : (shift.visit_type_rules ?? [])).map((rule) => {
-      const inside = shown(minutes, date, `T${rule.start_time}`, `T${rule.end_time}`);
+      const inside = between(minutes, date, `T${rule.start_time}`, `T${rule.end_time}`);
       const visits = appointments.filter(
         (each) =>
           each.visit_type === rule.visit_type_id &&
           minutes.some((minute, index) => inside[index] && startsIn(each, minute)),
       );
-      return { visit_type: rule.visit_type_id, most: rule.total_visits, inside, on, visits };
+      return { visit_type: rule.visit_type_id, visits_max: rule.total_visits, inside, on, visits };
     }),
   );
 }
 
-function works({ shifts }: Scene, index: number): boolean {
+function works({ shifts }: FacilityDay, index: number): boolean {
   return shifts.some(({ on, why_not }) => on[index] && !why_not);
 }
 
-function isFree(scene: Scene, minute: Minute, appointments: Appointment[]): boolean {
+function isFree(day: FacilityDay, minute: Minute, appointments: Appointment[]): boolean {
   return (
     !appointments.some((each) => takes(each, minute)) &&
-    !scene.blocks.some((each) => takes(each, minute)) &&
-    !scene.appointments.some((each) => keepsFree(each, minute, scene.question))
+    !day.blocks.some((each) => takes(each, minute)) &&
+    !day.appointments.some((each) => keepsFree(each, minute, day.input))
   );
 }
 
-/** Why a minute that is not offered is not; undefined when no shift names it. */
-function reasonAt(scene: Scene, minute: Minute, index: number): string | undefined {
-  const { shifts, question, appointments, blocks, refused } = scene;
-  if (!works(scene, index)) {
+/** Why a minute is not free; undefined if it is in no shift. */
+function reasonAt(day: FacilityDay, minute: Minute, index: number): string | undefined {
+  const { shifts, input, appointments, blocks, excluded } = day;
+  if (!works(day, index)) {
     const whys = shifts.filter(({ on }) => on[index]).map(({ why_not }) => why_not);
     return ['outside_dates', 'recurrence', 'invalid_shift'].find((why) => whys.includes(why));
   }
-  if (refused) return refused;
+  if (excluded) return excluded;
   if (appointments.some((each) => takes(each, minute))) return 'appointment';
   if (blocks.some((each) => takes(each, minute))) return 'block';
-  if (appointments.some((each) => keepsFree(each, minute, question))) return 'buffer';
-  if (question.options.calculation_method !== 'slots') return 'too_short';
-  const rules = scene.rules.filter(({ inside, on }) => inside[index] && on[index]);
-  const asked = rules.filter(({ visit_type }) => [visit_type, 'all'].includes(question.options.visit_type));
-  return asked.length > 0 ? 'quota_full' : rules.length > 0 ? 'visit_type' : 'no_rule';
+  if (appointments.some((each) => keepsFree(each, minute, input))) return 'buffer';
+  if (input.options.calculation_method !== 'slots') return 'too_short';
+  const rules = day.rules.filter(({ inside, on }) => inside[index] && on[index]);
+  const requested = rules.filter(({ visit_type }) => [visit_type, 'all'].includes(input.options.visit_type));
+  return requested.length > 0 ? 'quota_full' : rules.length > 0 ? 'visit_type' : 'no_rule';
 }
 
-/** Which minutes come after the clock first showed `start` and before it first showed the minute of `end`. */
-function shown(minutes: Minute[], date: string, start: string, end: string): boolean[] {
-  let [begun, ended] = [false, false];
-  return minutes.map(({ wall }) => {
-    begun ||= `${wall}:00` >= `${date} ${start.slice(1)}`;
-    ended ||= wall >= `${date} ${end.slice(1, 6)}`;
-    return begun && !ended;
+/** Which minutes are after the clock first showed `start` and before it first showed the minute of `end`. */
+function between(minutes: Minute[], date: string, start: string, end: string): boolean[] {
+  let [started, ended] = [false, false];
+  return minutes.map(({ local }) => {
+    started ||= `${local}:00` >= `${date} ${start.slice(1)}`;
+    ended ||= local >= `${date} ${end.slice(1, 6)}`;
+    return started && !ended;
   });
 }
 
@@ -199,7 +214,7 @@ function whyNot(shift: HoursShift, date: string): string | undefined {
   return seriesHas(date, start, type.toLowerCase(), rec.recur_interval_amount) ? undefined : 'recurrence';
 }
 
-/** Walks the series from its start until it meets or passes the date. */
+/** Follows the series from its start until it reaches or passes the date. */
 function seriesHas(date: string, start: string, type: string, every: number): boolean {
   if (type.startsWith('day')) {
     let at = start;
@@ -216,16 +231,16 @@ function seriesHas(date: string, start: string, type: string, every: number): bo
   while (weekdayName(first) !== weekdayName(date)) first = plusDays(first, 1);
   let months = 0;
   for (let at = first.slice(0, 7); at < date.slice(0, 7); months++) at = plusDays(`${at}-28`, 4).slice(0, 7);
-  return months % every === 0 && placeInMonth(first) === placeInMonth(date);
+  return months % every === 0 && nthInMonth(first) === nthInMonth(date);
 }
 
 /** 1 for the first Tuesday of its month. */
-function placeInMonth(date: string): number {
+function nthInMonth(date: string): number {
   const week_before = plusDays(date, -7);
-  return week_before.slice(0, 7) === date.slice(0, 7) ? placeInMonth(week_before) + 1 : 1;
+  return week_before.slice(0, 7) === date.slice(0, 7) ? nthInMonth(week_before) + 1 : 1;
 }
 
-function countsFor(appointment: Appointment, { options }: Question): string | null {
+function countsFor(appointment: Appointment, { options }: AvailabilityInput): string | null {
   return options.provider_type === 'secondary' ? appointment.secondary_provider_ehr_id : appointment.provider_ehr_id;
 }
 
@@ -239,7 +254,7 @@ function takes(entry: Appointment | Block, minute: Minute): boolean {
   return meets(start, start + entry.minutes * minute_ms, minute);
 }
 
-function keepsFree(each: Appointment, minute: Minute, { options }: Question): boolean {
+function keepsFree(each: Appointment, minute: Minute, { options }: AvailabilityInput): boolean {
   const end = new Date(each.starts_at).getTime() + Math.max(0, each.minutes) * minute_ms;
   const wanted = [each.visit_type, 'all'].includes(options.visit_type);
   return wanted && meets(end, end + options.buffer_min * minute_ms, minute);

@@ -6,12 +6,12 @@ import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 let world: TestSandbox;
 let browser: Browser;
 let page: Page;
-const outside: string[] = [];
+const externalRequests: string[] = [];
 beforeAll(async () => {
   [world, browser] = await Promise.all([startSandbox(), openBrowser()]);
   page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
   page.on('request', (request) => {
-    if (new URL(request.url()).hostname !== '127.0.0.1') outside.push(request.url());
+    if (new URL(request.url()).hostname !== '127.0.0.1') externalRequests.push(request.url());
   });
 });
 afterAll(async () => {
@@ -19,12 +19,12 @@ afterAll(async () => {
   await world.close();
 });
 
-async function type(text: string, then: string): Promise<void> {
+async function type(text: string, key: string): Promise<void> {
   await page.keyboard.type(text);
-  await page.keyboard.press(then);
+  await page.keyboard.press(key);
 }
 
-/** Signs in with the keyboard alone: the first field has the focus. */
+/** Signs in with the keyboard only. */
 async function signIn(code: string): Promise<void> {
   const [person] = world.sandbox.larkspur.staff;
   await page.goto(world.sandbox.larkspur.url);
@@ -35,8 +35,8 @@ async function signIn(code: string): Promise<void> {
   await type(code, 'Enter');
 }
 
-describe('the clinic’s staff', () => {
-  test('are told of a wrong code and can try again, by keyboard', async () => {
+describe('clinic staff', () => {
+  test('see an error for a wrong code and can try again, with the keyboard only', async () => {
     await signIn('000000');
     await expect.poll(() => page.locator('[role="alert"]').innerText()).toMatch(/code/i);
     expect(await accessibilityFaults(page)).toStrictEqual([]);
@@ -46,7 +46,7 @@ describe('the clinic’s staff', () => {
     expect(await accessibilityFaults(page)).toStrictEqual([]);
   });
 
-  test('see a call that an application wrote in the patient’s chart', async () => {
+  test('see a telephone encounter that an application created, in the patient’s chart', async () => {
     const { api, sandbox } = world;
     const { body } = await api.callIn({
       caller: 'Testa Caller',
@@ -77,8 +77,6 @@ describe('the clinic’s staff', () => {
   });
 });
 
-describe('a reader', () => {
-  test('is sent nowhere else: no page calls another host', () => {
-    expect(outside).toStrictEqual([]);
-  });
+test('no page sends requests to another host', () => {
+  expect(externalRequests).toStrictEqual([]);
 });

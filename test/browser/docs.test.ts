@@ -5,11 +5,11 @@ import { accessibilityFaults, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
 
-/** The page's scripts are those of the last build: `npm run build` before running this file alone. */
+/** Uses the scripts of the last build: run `npm run build` before this file alone. */
 let world: TestSandbox;
 let browser: Browser;
-/** What the browser complained of, and whom it called, on any page of this file. */
-const complaints: string[] = [];
+/** Console errors and requests to other hosts, on all pages of this file. */
+const console_errors: string[] = [];
 const outside: string[] = [];
 
 beforeAll(async () => {
@@ -23,9 +23,9 @@ afterAll(async () => {
 async function open(options: Parameters<Browser['newPage']>[0] = {}): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+    if (message.type() === 'error' || message.type() === 'warning') console_errors.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('pageerror', (error) => console_errors.push(error.message));
   page.on('request', (request) => {
     if (new URL(request.url()).origin !== world.sandbox.base_url) outside.push(request.url());
   });
@@ -40,9 +40,8 @@ async function openForm(page: Page, id: string): Promise<Locator> {
 }
 
 const status = (article: Locator) => article.locator('details.try > .status').innerText();
-/** Under load a page takes its time; a test waits for it no longer than this. */
 const soon = <T>(read: () => T, message = '') => expect.poll(read, { message });
-/** Asked from outside: what the page itself evaluates is stopped by its policy. */
+/** Polled from outside, because the page's policy blocks evaluated scripts. */
 const filled = (page: Page) =>
   until(
     'the credentials to be filled in',
@@ -50,22 +49,22 @@ const filled = (page: Page) =>
   );
 const overflows = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
 
-describe('a reader', () => {
+describe('reading', () => {
   test.each([
     ['light', 1280],
     ['dark', 1280],
     ['light', 320],
     ['dark', 320],
   ] as const)(
-    'in %s at %d pixels finds every endpoint, nothing in the way and nothing to scroll sideways',
+    'shows every endpoint accessibly in %s mode at %d pixels, without scrolling sideways',
     async (colorScheme, width) => {
       const page = await open({ colorScheme, reducedMotion: 'reduce', viewport: { width, height: 800 } });
       await filled(page);
       for (const { id } of endpoints) expect(await page.locator(`[id="${id}"] h3`).count(), id).toBe(1);
       const article = await openForm(page, 'documents.create');
-      for (const part of await article.locator('.told > details > summary').all()) await part.click();
+      for (const part of await article.locator('.definition > details > summary').all()) await part.click();
       expect(await page.evaluate(overflows)).toBe(false);
-      // One look at the whole page takes seconds; in the other colours and widths one operation stands for all.
+      // Checking the whole page takes seconds, so the other modes check only one operation.
       const others = colorScheme === 'light' && width > 320 ? 'nothing' : '.operation:not([id="documents.create"])';
       await page.evaluate(`document.querySelectorAll('${others}').forEach((each) => each.remove())`);
       expect(await accessibilityFaults(page)).toStrictEqual([]);
@@ -74,7 +73,7 @@ describe('a reader', () => {
     120_000,
   );
 
-  test('without scripts reads everything, and is shown no form that could not work', async () => {
+  test('is complete without scripts, and has no forms then', async () => {
     const page = await open({ javaScriptEnabled: false });
     const text = await page.locator('main').innerText();
     for (const { path, summary } of endpoints) for (const part of [path, summary]) expect(text).toContain(part);
@@ -82,7 +81,7 @@ describe('a reader', () => {
     await page.close();
   });
 
-  test('finds an endpoint by keyboard alone', async () => {
+  test('finds an endpoint by keyboard', async () => {
     const page = await open();
     await page.keyboard.press('Tab');
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the reference');
@@ -102,7 +101,7 @@ describe('a reader', () => {
     await page.close();
   });
 
-  test('follows a write to its event, which unfolds', async () => {
+  test('opens the linked event of a write', async () => {
     const page = await open();
     await page.locator('[id="telephone-encounters.create"] .events a').last().click();
     await soon(() => page.locator('[id="event.telephone_encounter.failed"] table').isVisible()).toBe(true);
@@ -110,7 +109,7 @@ describe('a reader', () => {
   });
 });
 
-describe('a newcomer', () => {
+describe('trying requests', () => {
   let page: Page;
   beforeAll(async () => {
     page = await open();
@@ -118,7 +117,7 @@ describe('a newcomer', () => {
   });
   afterAll(() => page.close());
 
-  test('sends the first write with one click, and sees its event', async () => {
+  test('sends the first write with one click and shows its event', async () => {
     const article = await openForm(page, 'telephone-encounters.create');
     await article.locator('.send').click();
     await soon(() => status(article)).toMatch(/^200 OK in \d+ ms$/);
@@ -129,7 +128,7 @@ describe('a newcomer', () => {
     expect(await event.innerText()).toContain('"event_type": "telephone_encounter.created"');
   });
 
-  test('is shown an error as it was answered', async () => {
+  test('shows an error response', async () => {
     const article = page.locator('[id="telephone-encounters.create"]');
     const body = article.locator('textarea');
     await body.fill((await body.inputValue()).replace('"501"', '"nobody"'));
@@ -139,7 +138,7 @@ describe('a newcomer', () => {
     expect(await article.locator('.wait').count()).toBe(0);
   });
 
-  test('uploads a document that the page brings along', async () => {
+  test('uploads the built-in sample document', async () => {
     const article = await openForm(page, 'documents.create');
     await soon(() => article.locator('input[type="file"]').inputValue()).toContain('sample.pdf');
     await article.locator('.send').click();
@@ -148,7 +147,7 @@ describe('a newcomer', () => {
     await soon(() => article.locator('.result').innerText()).toContain('document.uploaded');
   });
 
-  test('links an account step by step: each form is filled with what the one before it gave', async () => {
+  test('links an account step by step, with each form filled in from the previous response', async () => {
     for (const id of ['link.token.create', 'sandbox.public_token.create', 'link.token.exchange']) {
       const article = await openForm(page, id);
       if (id === 'sandbox.public_token.create') {
@@ -161,14 +160,14 @@ describe('a newcomer', () => {
     }
   });
 
-  test('is asked before something is taken away, and may say no', async () => {
+  test('asks for confirmation before a deletion', async () => {
     const { body } = await world.api.call('POST', '/v1/webhook', { body: { webhook_url: 'http://127.0.0.1:9/hook' } });
     const article = await openForm(page, 'webhook.delete');
     await soon(() => article.locator('input[name="id"]').inputValue()).toBe(body.webhook_id);
     await article.locator('.send').click();
     const dialog = page.locator('#confirm');
     await dialog.waitFor();
-    expect(await dialog.innerText()).toContain('removes a webhook address');
+    expect(await dialog.innerText()).toContain('deletes a webhook endpoint');
     await page.keyboard.press('Escape');
     await soon(() => dialog.isVisible()).toBe(false);
     expect(await status(article)).toBe('');
@@ -177,7 +176,7 @@ describe('a newcomer', () => {
     await soon(() => status(article)).toMatch(/^200 /);
   });
 
-  test('finds every form ready: as it is filled, it is answered well', { timeout: 180_000 }, async () => {
+  test('every form works as it is filled in', { timeout: 180_000 }, async () => {
     const done = /^(documents\.create|link\.token|sandbox\.|webhook\.(delete|rotate)|telephone-encounters\.create)/;
     for (const { id } of endpoints.filter((each) => !done.test(each.id))) {
       const article = await openForm(page, id);
@@ -190,7 +189,7 @@ describe('a newcomer', () => {
     }
   });
 
-  test('leaves nothing behind: no secret in the address, in storage or in a cookie', async () => {
+  test('stores no secret in the URL, in storage or in a cookie', async () => {
     const kept = await page.evaluate('JSON.stringify([location.href, localStorage, sessionStorage, document.cookie])');
     const { client_secret, access_token } = world.sandbox;
     for (const secret of [client_secret, access_token]) expect(kept).not.toContain(secret);
@@ -199,8 +198,8 @@ describe('a newcomer', () => {
   });
 });
 
-test('no page was stopped by its own policy, failed in a script, or called another host', () => {
-  // The browser notes every answer of 400 and above; one was asked for.
-  expect(complaints.filter((text) => !text.includes('status of 404'))).toStrictEqual([]);
+test('no page violated its policy, failed in a script or called another host', () => {
+  // The browser logs every error response; one was intended.
+  expect(console_errors.filter((text) => !text.includes('status of 404'))).toStrictEqual([]);
   expect(outside).toStrictEqual([]);
 });

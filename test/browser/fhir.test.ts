@@ -5,31 +5,31 @@ import { documents } from '../harness/documents.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { until } from '../journeys/journey.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
-import { signIn } from './dashboardPlace.ts';
-import { endings, type LinkPlace, startLinkPlace, untilClosed } from './linkPlace.ts';
+import { signIn } from './dashboardFixture.ts';
+import { endings, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
 
-let place: LinkPlace;
+let fixture: LinkFixture;
 let server: FhirServer;
 beforeAll(async () => {
-  [place, server] = await Promise.all([startLinkPlace(), startFhirServer({ data: 'practice' })]);
+  [fixture, server] = await Promise.all([startLink(), startFhirServer({ data: 'practice' })]);
   server.register({
     client_id: 'by-page',
-    redirect_uris: [`${place.world.sandbox.base_url}/link/v1/oauth/callback`],
+    redirect_uris: [`${fixture.world.sandbox.base_url}/link/v1/oauth/callback`],
   });
 });
 afterAll(async () => {
-  await place.close();
+  await fixture.close();
   await server.close();
 });
 
-/** Long enough for a list of 5,000 claims on a machine with other work. */
-const patience_ms = 240_000;
+/** Enough for 5,000 claims on a busy machine. */
+const timeout_ms = 240_000;
 
-test('a FHIR server is linked in the browser, and then the same calls work as with any EMR: what they write stands in the server', {
+test('links a FHIR server in the browser, then writes to it through the API', {
   timeout: 600_000,
 }, async () => {
   const access_token = await linkInBrowser();
-  const sandbox = { ...place.world.sandbox, access_token };
+  const sandbox = { ...fixture.world.sandbox, access_token };
   const api = openApi(sandbox);
 
   const { capabilities } = (await api.call('GET', '/v1/settings')).body.data;
@@ -42,7 +42,7 @@ test('a FHIR server is linked in the browser, and then the same calls work as wi
     const { body } = await api.call('GET', path);
     return body.pagination?.total_count;
   };
-  await until('all claims', async () => (await total('/v1/claims?page_size=1')()) === 5000, patience_ms);
+  await until('all claims', async () => (await total('/v1/claims?page_size=1')()) === 5000, timeout_ms);
   expect(await total('/v1/patients?page_size=1')()).toBe(200);
 
   const created = await done(api, 'patient.created', '/v1/patients', {
@@ -95,21 +95,21 @@ test('a FHIR server is linked in the browser, and then the same calls work as wi
   expect(await contentOf(document)).toEqual(documents.pdf);
 });
 
-/** What the server can do and what it cannot stands at its account. */
+/** The account lists supported and unsupported operations. */
 async function seeInDashboard(capabilities: readonly string[]): Promise<void> {
-  const { dashboard, client_id } = place.world.sandbox;
-  const page = await place.browser.newPage();
+  const { dashboard, client_id } = fixture.world.sandbox;
+  const page = await fixture.browser.newPage();
   await page.goto(`${dashboard.url}/clients/${client_id}/accounts`);
   await signIn(page, dashboard);
   await page.locator('summary', { hasText: `${capabilities.length} of ` }).click();
-  await page.getByText(/Cannot: .*create telephone encounter/).waitFor();
+  await page.getByText(/Not supported: .*create telephone encounter/).waitFor();
   await page.close();
 }
 
-/** As a member of the practice does it: in the application, in Link, on the page of the EMR. */
+/** Links an account through the application, Link and the EMR's sign-in page. */
 async function linkInBrowser(): Promise<string> {
-  const token = await place.steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
-  const window = await place.open();
+  const token = await fixture.steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
+  const window = await fixture.open();
   const frame = await window.start(token);
   await frame.click('button.choice:has-text("Sign in on the EMR’s own page")');
   await frame.fill('input[name="client_id"]', 'by-page');
@@ -124,19 +124,19 @@ async function linkInBrowser(): Promise<string> {
   const [[kind, public_token] = []] = await endings(window);
   expect(kind).toBe('success');
   await window.page.context().close();
-  return (await place.steps.exchange(String(public_token))).body.token;
+  return (await fixture.steps.exchange(String(public_token))).body.token;
 }
 
-/** Asks for a write, and gives the data of the event that it must end with. */
+/** Sends a write request and returns the data of its event. */
 async function done(api: Api, type: string, path: string, body: object): Promise<Answer['body']> {
   const accepted = await api.call('POST', path, { body });
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
-  const event = await api.untilEvent(accepted.body.job_id, patience_ms);
+  const event = await api.untilEvent(accepted.body.job_id, timeout_ms);
   expect(event.event_type, JSON.stringify(event.data)).toBe(type);
   return event.data;
 }
 
-/** What Chartwire wrote: the resources that bear a marker of ours. */
+/** The resources with a Chartwire marker. */
 async function ours<T extends fhir.FhirResource & { identifier?: fhir.Identifier | fhir.Identifier[] | undefined }>(
   type: T['resourceType'],
 ): Promise<T[]> {

@@ -3,30 +3,30 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { accessibilityFaults } from '../harness/browser.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import type { LinkWindow } from '../harness/linkHost.ts';
-import { endings, type LinkPlace, startLinkPlace, untilAlert, untilClosed } from './linkPlace.ts';
+import { endings, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
 
-let place: LinkPlace;
+let fixture: LinkFixture;
 let server: FhirServer;
 beforeAll(async () => {
-  [place, server] = await Promise.all([startLinkPlace(), startFhirServer({ data: 'small' })]);
+  [fixture, server] = await Promise.all([startLink(), startFhirServer({ data: 'small' })]);
   server.register({
     client_id: 'by-page',
-    redirect_uris: [`${place.world.sandbox.base_url}/link/v1/oauth/callback`],
+    redirect_uris: [`${fixture.world.sandbox.base_url}/link/v1/oauth/callback`],
   });
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(async () => {
-  await place.close();
+  await fixture.close();
   await server.close();
 });
 
-const tokenFor = (body = {}) => place.steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, ...body });
+const tokenFor = (body = {}) => fixture.steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, ...body });
 
-const choose = (frame: Frame, way: string) => frame.click(`button.choice:has-text("${way}")`);
+const choose = (frame: Frame, method: string) => frame.click(`button.choice:has-text("${method}")`);
 const submit = (frame: Frame) => frame.click('button[type="submit"]');
 const on_page = 'Sign in on the EMR’s own page';
 
-/** The EMR's page, which opens when the button is pressed. */
+/** Clicks the button and waits for the EMR's sign-in page. */
 async function openedPage(window: LinkWindow, frame: Frame): Promise<Page> {
   const opening = window.page.waitForEvent('popup');
   await submit(frame);
@@ -35,24 +35,24 @@ async function openedPage(window: LinkWindow, frame: Frame): Promise<Page> {
   return popup;
 }
 
-async function allow(popup: Page, answer: 'allow' | 'deny' = 'allow'): Promise<void> {
+async function allow(popup: Page, choice: 'allow' | 'deny' = 'allow'): Promise<void> {
   const [person] = server.people;
   await popup.fill('input[name="username"]', person?.username ?? '');
   await popup.fill('input[name="password"]', person?.password ?? '');
-  await popup.click(`button[value="${answer}"]`);
+  await popup.click(`button[value="${choice}"]`);
 }
 
 async function atPage(token: string): Promise<{ window: LinkWindow; frame: Frame }> {
-  const window = await place.open();
+  const window = await fixture.open();
   const frame = await window.start(token);
   await choose(frame, on_page);
   await frame.fill('input[name="client_id"]', 'by-page');
   return { window, frame };
 }
 
-describe('the ways to sign in', () => {
-  test('are a choice, then fields; one is linked, and the settings tell what its server can do', async () => {
-    const window = await place.open();
+describe('sign-in methods', () => {
+  test('lets the person choose a method and links with it', async () => {
+    const window = await fixture.open();
     const frame = await window.start(await tokenFor());
     await frame.waitForSelector('button.choice:focus');
     expect(await frame.locator('button.choice strong').allInnerTexts()).toEqual([
@@ -65,64 +65,64 @@ describe('the ways to sign in', () => {
     await choose(frame, 'Bearer token');
     expect(await accessibilityFaults(frame)).toEqual([]);
     await submit(frame);
-    await untilAlert(frame, /Fill in every field/);
+    await untilAlert(frame, /Fill in all fields/);
     await frame.fill('input[name="bearer_token"]', 'wrong');
     await submit(frame);
-    await untilAlert(frame, /FHIR R4 did not accept what you entered/);
+    await untilAlert(frame, /FHIR R4 did not accept these credentials/);
     expect(await frame.inputValue('input[name="bearer_token"]')).toBe('');
     await frame.fill('input[name="bearer_token"]', server.bearerToken());
     await submit(frame);
     await untilClosed(window);
     const [[kind, public_token] = []] = await endings(window);
     expect(kind).toBe('success');
-    expect((await place.steps.exchange(String(public_token))).status).toBe(200);
+    expect((await fixture.steps.exchange(String(public_token))).status).toBe(200);
     await window.page.context().close();
   });
 
-  test('can be changed, and say what the EMR’s administrator needs of us', async () => {
-    const { base_url } = place.world.sandbox;
-    const window = await place.open();
+  test('lets the person change the method and shows what the EMR’s administrator needs', async () => {
+    const { base_url } = fixture.world.sandbox;
+    const window = await fixture.open();
     const frame = await window.start(await tokenFor());
     await choose(frame, 'Signed by key');
     expect(await frame.locator('.facts').innerText()).toContain(`${base_url}/.well-known/jwks.json`);
-    await frame.click('button:has-text("Choose another way")');
+    await frame.click('button:has-text("Choose another method")');
     await choose(frame, on_page);
     expect(await frame.locator('.facts').innerText()).toContain(`${base_url}/link/v1/oauth/callback`);
     expect(await accessibilityFaults(frame)).toEqual([]);
     await window.page.context().close();
   });
 
-  test('show a long address in few lines, also at 320 pixels', async () => {
-    const window = await place.open({ viewport: { width: 320, height: 640 } });
+  test('shows a long URL in few lines at 320 pixels', async () => {
+    const window = await fixture.open({ viewport: { width: 320, height: 640 } });
     const frame = await window.start(await tokenFor({ language: 'es' }));
-    await choose(frame, 'Firma con clave');
+    await choose(frame, 'Par de claves');
     const value = frame.locator('dd', { hasText: 'jwks.json' });
     expect((await value.boundingBox())?.width).toBeGreaterThan(200);
     await window.page.context().close();
   });
 
-  test('stand in Spanish too', async () => {
-    const window = await place.open();
+  test('shows the methods in Spanish', async () => {
+    const window = await fixture.open();
     const frame = await window.start(await tokenFor({ language: 'es' }));
     await choose(frame, 'Iniciar sesión en la página del EMR');
-    expect(await frame.locator('label').allInnerTexts()).toEqual(['ID de cliente', 'Secreto de cliente, si lo hay']);
+    expect(await frame.locator('label').allInnerTexts()).toEqual(['ID de cliente', 'Secreto de cliente (opcional)']);
     await frame.waitForSelector('button[type="submit"]:has-text("Abrir la página")');
     await window.page.context().close();
   });
 
-  test('of a server that cannot be used end with the reason', async () => {
-    const window = await place.open();
-    const frame = await window.start(await tokenFor({ emr_instance_domain: place.world.sandbox.base_url }));
+  test('shows why a server cannot be used', async () => {
+    const window = await fixture.open();
+    const frame = await window.start(await tokenFor({ emr_instance_domain: fixture.world.sandbox.base_url }));
     await choose(frame, 'Bearer token');
     await frame.fill('input[name="bearer_token"]', 'x');
     await submit(frame);
-    await untilAlert(frame, /refused the sign-in.*Reason: There is no FHIR server at this address\./s);
+    await untilAlert(frame, /rejected the sign-in.*Reason: There is no FHIR server at this address\./s);
     await window.page.context().close();
   });
 });
 
-describe('the EMR’s own page', () => {
-  test('opens in a window of its own, and Link goes on by itself when the person has signed in there', async () => {
+describe('the EMR’s sign-in page', () => {
+  test('opens in a new window, and Link continues after sign-in', async () => {
     const { window, frame } = await atPage(await tokenFor());
     const popup = await openedPage(window, frame);
     const closed = popup.waitForEvent('close');
@@ -136,8 +136,8 @@ describe('the EMR’s own page', () => {
     await window.page.context().close();
   });
 
-  test('works from the hosted page as well', async () => {
-    const window = await place.openHosted(await tokenFor());
+  test('works from the hosted page', async () => {
+    const window = await fixture.openHosted(await tokenFor());
     const frame = await window.frame();
     await choose(frame, on_page);
     await frame.fill('input[name="client_id"]', 'by-page');
@@ -146,34 +146,34 @@ describe('the EMR’s own page', () => {
     await window.page.context().close();
   });
 
-  test('on which the person declines is told so, and can be opened again', async () => {
+  test('can be opened again after it was denied', async () => {
     const { window, frame } = await atPage(await tokenFor());
     await allow(await openedPage(window, frame), 'deny');
-    await untilAlert(frame, /was stopped or declined there/);
+    await untilAlert(frame, /was canceled or denied/);
     await allow(await openedPage(window, frame));
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
     await window.page.context().close();
   });
 
-  test('that is declined leaves what was typed, so that one press opens it again', async () => {
+  test('keeps the input after it was denied', async () => {
     const { window, frame } = await atPage(await tokenFor());
     await frame.fill('input[name="app_secret"]', 'a secret of the application');
     await allow(await openedPage(window, frame), 'deny');
-    await untilAlert(frame, /was stopped or declined there/);
+    await untilAlert(frame, /was canceled or denied/);
     await frame.waitForSelector('button[type="submit"]:focus');
     expect(await frame.inputValue('input[name="app_secret"]')).toBe('a secret of the application');
     await window.page.context().close();
   });
 
-  test('where the application’s own secret is wrong is told so, at the field to type it again', async () => {
-    const redirect_uris = [`${place.world.sandbox.base_url}/link/v1/oauth/callback`];
+  test('shows a wrong client secret at its field', async () => {
+    const redirect_uris = [`${fixture.world.sandbox.base_url}/link/v1/oauth/callback`];
     server.register({ client_id: 'by-page-secret', client_secret: 'right', redirect_uris });
     const { window, frame } = await atPage(await tokenFor());
     await frame.fill('input[name="client_id"]', 'by-page-secret');
     await frame.fill('input[name="app_secret"]', 'wrong');
     await allow(await openedPage(window, frame));
-    await untilAlert(frame, /did not accept what you entered/);
+    await untilAlert(frame, /did not accept these credentials/);
     await frame.waitForSelector('input[name="app_secret"][aria-invalid="true"]:focus');
     await frame.fill('input[name="app_secret"]', 'right');
     await allow(await openedPage(window, frame));
@@ -181,13 +181,13 @@ describe('the EMR’s own page', () => {
     await window.page.context().close();
   });
 
-  test('that cuts its tie to our window is not taken for closed for good: Link goes on when it is done', async () => {
+  test('is not mistaken for closed if it cuts the connection to its opener', async () => {
     const { window, frame } = await atPage(await tokenFor());
     await window.page.context().route(`${server.issuer}/**`, async (route) => {
-      const answer = await route.fetch({ maxRedirects: 0 });
+      const response = await route.fetch({ maxRedirects: 0 });
       await route.fulfill({
-        response: answer,
-        headers: { ...answer.headers(), 'cross-origin-opener-policy': 'same-origin' },
+        response,
+        headers: { ...response.headers(), 'cross-origin-opener-policy': 'same-origin' },
       });
     });
     const severed = async () => {
@@ -195,14 +195,14 @@ describe('the EMR’s own page', () => {
       await submit(frame);
       const popup = await opening;
       await popup.waitForSelector('h1:has-text("Meadowbrook EMR")');
-      await untilAlert(frame, /If it is still open, go on there/);
+      await untilAlert(frame, /is still open, continue there/);
       return popup;
     };
     const declined = await severed();
     await allow(declined, 'deny');
-    await untilAlert(frame, /was stopped or declined there/);
-    // Link cannot close this window, so it says where to go on.
-    await declined.waitForSelector('.lead:has-text("The page you came from says what happened")');
+    await untilAlert(frame, /was canceled or denied/);
+    // Link cannot close this window, so it explains where to continue.
+    await declined.waitForSelector('.lead:has-text("The original page shows what happened")');
     await declined.close();
     await allow(await severed());
     await untilClosed(window);
@@ -210,42 +210,42 @@ describe('the EMR’s own page', () => {
     await window.page.context().close();
   });
 
-  test('that is closed early is told so, and can be opened again', async () => {
+  test('can be opened again after it was closed', async () => {
     const { window, frame } = await atPage(await tokenFor());
     await (await openedPage(window, frame)).close();
-    await untilAlert(frame, /window seems to be closed.*press the button to open it again/s);
+    await untilAlert(frame, /If you closed it, open it again/);
     await allow(await openedPage(window, frame));
     await untilClosed(window);
     await window.page.context().close();
   });
 
-  test('that the browser does not open is told so, and can be opened once it does', async () => {
+  test('can be opened again after a pop-up blocker was turned off', async () => {
     const { window, frame } = await atPage(await tokenFor());
-    await frame.evaluate('globalThis.kept = globalThis.open; globalThis.open = () => null');
+    await frame.evaluate('globalThis.real_open = globalThis.open; globalThis.open = () => null');
     await submit(frame);
-    await untilAlert(frame, /did not let the sign-in window open. Allow pop-ups/);
-    await frame.evaluate('globalThis.open = globalThis.kept');
+    await untilAlert(frame, /blocked the sign-in window. Allow pop-ups/);
+    await frame.evaluate('globalThis.open = globalThis.real_open');
     await allow(await openedPage(window, frame));
     await untilClosed(window);
     await window.page.context().close();
   });
 
-  test('cannot be begun where the EMR is away: the window closes, and Link says why', async () => {
+  test('closes its window if the EMR is unavailable, and Link shows why', async () => {
     const { window, frame } = await atPage(await tokenFor());
     server.fail({ kind: 'error_500', path: 'smart-configuration' });
     await submit(frame);
-    await untilAlert(frame, /cannot be reached right now/);
+    await untilAlert(frame, /Cannot reach FHIR R4 right now/);
     await window.page.context().close();
   });
 
-  test('leads nobody back who did not leave from here: an address that was passed on signs nobody in', async () => {
+  test('does not sign in a person who received its URL from someone else', async () => {
     const { window, frame } = await atPage(await tokenFor());
     const popup = await openedPage(window, frame);
-    // Somebody else, in a browser of their own, follows the address and signs in.
-    const stranger = await place.browser.newPage();
+    // Another person opens the URL in another browser and signs in.
+    const stranger = await fixture.browser.newPage();
     await stranger.goto(popup.url());
     await allow(stranger);
-    await stranger.waitForSelector('p:has-text("was not started in this window")');
+    await stranger.waitForSelector('p:has-text("was started in another window")');
     expect(new URL(stranger.url()).search).toBe('');
     expect(await accessibilityFaults(stranger)).toEqual([]);
     expect(await endings(window)).toEqual([]);
@@ -253,36 +253,36 @@ describe('the EMR’s own page', () => {
     await window.page.context().close();
   });
 
-  test('leads back in the language of the link, whatever the browser’s', async () => {
-    const window = await place.open({ locale: 'en-US' });
+  test('returns in the link’s language, not the browser’s', async () => {
+    const window = await fixture.open({ locale: 'en-US' });
     const frame = await window.start(await tokenFor({ language: 'es' }));
     await choose(frame, 'Iniciar sesión en la página del EMR');
     await frame.fill('input[name="client_id"]', 'by-page');
     const popup = await openedPage(window, frame);
-    await popup.goto(`${place.world.sandbox.base_url}/link/v1/oauth/callback?state=another&code=x`);
-    await popup.waitForSelector('p:has-text("no empezó en esta ventana")');
+    await popup.goto(`${fixture.world.sandbox.base_url}/link/v1/oauth/callback?state=another&code=x`);
+    await popup.waitForSelector('p:has-text("se abrió en otra ventana")');
     await window.page.context().close();
   });
 
-  test('is not gone to by a window that another site opened', async () => {
-    const page = await place.browser.newPage();
-    await page.goto(place.host.origin);
+  test('is not opened by another site’s window', async () => {
+    const page = await fixture.browser.newPage();
+    await page.goto(fixture.host.origin);
     const opening = page.waitForEvent('popup');
     await page.evaluate(`globalThis.heard = []; addEventListener('message', ({ data }) => heard.push(data));
-      globalThis.opened = open('${place.world.sandbox.base_url}/link/v1/oauth/window');`);
+      globalThis.opened = open('${fixture.world.sandbox.base_url}/link/v1/oauth/window');`);
     const popup = await opening;
     await popup.waitForSelector('.loading');
     await page.evaluate(`opened.postMessage({ type: 'chartwire:go', token: 'lt_x', credentials: {} }, '*')`);
     await popup.waitForLoadState();
-    expect(popup.url()).toBe(`${place.world.sandbox.base_url}/link/v1/oauth/window`);
+    expect(popup.url()).toBe(`${fixture.world.sandbox.base_url}/link/v1/oauth/window`);
     expect(await page.evaluate('heard')).toEqual([]);
     await page.context().close();
   });
 });
 
-/** An account that was linked by this way and needs a person now: its access token, and a token to link it again. */
+/** An expired account: its access token, and a link token to re-link it. */
 async function expired(user_id: string, credentials: Record<string, string>) {
-  const { world, steps } = place;
+  const { world, steps } = fixture;
   const person = { user_id, org_id: user_id };
   const first = await steps.signIn(await tokenFor(person), 0, { credentials, one_time_code: undefined });
   const access_token = (await steps.exchange(first.body.public_token)).body.token;
@@ -291,10 +291,10 @@ async function expired(user_id: string, credentials: Record<string, string>) {
   return { access_token, token: await tokenFor({ ...person, access_token }) };
 }
 
-test('an account whose server wants a person again is linked with one press where nothing has to be typed', async () => {
-  const { world } = place;
+test('an expired account is re-linked with one click if all credentials are saved', async () => {
+  const { world } = fixture;
   const { access_token, token } = await expired('again', { way: 'client_secret', ...server.clients.confidential });
-  const window = await place.open();
+  const window = await fixture.open();
   const frame = await window.start(token);
   await frame.waitForSelector('button[type="submit"]:has-text("Reconnect")');
   expect(await frame.locator('.facts').innerText()).toContain(server.clients.confidential.client_id);
@@ -304,28 +304,28 @@ test('an account whose server wants a person again is linked with one press wher
   await window.page.context().close();
 });
 
-test('an account whose saved token the server no longer takes is asked for a new one, and for nothing else', async () => {
+test('an account with a rejected saved token is asked only for a new token', async () => {
   const { access_token, token } = await expired('replaced', {
     way: 'bearer_token',
     bearer_token: server.bearerToken(),
   });
   server.expireTokens('all');
-  const window = await place.open();
+  const window = await fixture.open();
   const frame = await window.start(token);
   await frame.waitForSelector('button[type="submit"]:has-text("Reconnect")');
   await submit(frame);
   await frame.waitForSelector('input[name="bearer_token"]:focus');
   expect(await frame.locator('input').count()).toBe(1);
-  expect(await frame.innerText('.lead')).toMatch(/no longer accepts what was saved/);
+  expect(await frame.innerText('.lead')).toMatch(/no longer accepts the saved credentials/);
   await frame.fill('input[name="bearer_token"]', 'wrong');
   await submit(frame);
-  await untilAlert(frame, /did not accept what you entered/);
+  await untilAlert(frame, /did not accept these credentials/);
   await frame.waitForSelector('input[name="bearer_token"]:focus');
   await frame.fill('input[name="bearer_token"]', server.bearerToken());
   await submit(frame);
   await untilClosed(window);
   expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
   const headers = { access_token };
-  expect((await place.world.api.call('GET', '/v1/settings', { headers })).status).toBe(200);
+  expect((await fixture.world.api.call('GET', '/v1/settings', { headers })).status).toBe(200);
   await window.page.context().close();
 });

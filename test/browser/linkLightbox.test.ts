@@ -2,25 +2,25 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LinkWindow } from '../harness/linkHost.ts';
-import { endings, focused, type LinkPlace, startLinkPlace, untilClosed } from './linkPlace.ts';
+import { endings, focused, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
 
-let place: LinkPlace;
+let fixture: LinkFixture;
 beforeAll(async () => {
-  place = await startLinkPlace();
+  fixture = await startLink();
 });
-afterAll(() => place.close());
+afterAll(() => fixture.close());
 
 const focusedId = ({ page }: LinkWindow) => page.evaluate('document.activeElement.id');
 
-describe('Link over an application’s page', () => {
-  test('links an account by keyboard alone, ends with one call, and leaves nothing behind', async () => {
-    const window = await place.open();
+describe('Link in an overlay', () => {
+  test('links an account by keyboard, ends with one callback and leaves the page unchanged', async () => {
+    const window = await fixture.open();
     const before = await window.page.content();
-    await place.signIn(window, await window.start(await place.steps.linkToken()), 1);
+    await fixture.signIn(window, await window.start(await fixture.steps.linkToken()), 1);
     await untilClosed(window);
     const [[kind, public_token] = [], ...more] = await endings(window);
     expect([kind, more]).toStrictEqual(['success', []]);
-    const exchanged = await place.steps.exchange(String(public_token));
+    const exchanged = await fixture.steps.exchange(String(public_token));
     expect(exchanged.body).toStrictEqual({ success: true, token: expect.stringMatching(/^[\w-]{43}$/) });
     expect((await window.calls()).filter(([kind]) => kind === 'event')).toStrictEqual([
       ['event', 'opened', {}],
@@ -34,30 +34,30 @@ describe('Link over an application’s page', () => {
     await window.page.context().close();
   });
 
-  test('puts no token into an address or a referrer, keeps no cookie, and calls no other host', async () => {
-    const { base_url } = place.world.sandbox;
-    const window = await place.open();
-    const token = await place.steps.linkToken();
+  test('puts no token in a URL or referrer, sets no cookie and calls no other host', async () => {
+    const { base_url } = fixture.world.sandbox;
+    const window = await fixture.open();
+    const token = await fixture.steps.linkToken();
     const frame = await window.start(token);
-    await place.signIn(window, frame, 1);
+    await fixture.signIn(window, frame, 1);
     expect(frame.url()).toBe(`${base_url}/link/v1/frame/${createHash('sha256').update(token).digest('hex')}`);
     await untilClosed(window);
     const [[, public_token] = []] = await endings(window);
-    for (const { url, referer } of [...window.sent, ...place.host.asked]) {
+    for (const { url, referer } of [...window.sent, ...fixture.host.requests]) {
       expect(`${url} ${referer}`).not.toContain(token);
       expect(`${url} ${referer}`).not.toContain(String(public_token));
     }
-    const asked = window.sent.filter(({ url }) => /\/link\/v1\/(session|sign-in)$/.test(url));
-    expect(asked.map(({ referer }) => referer || 'none')).toStrictEqual(['none', 'none', 'none']);
+    const calls = window.sent.filter(({ url }) => /\/link\/v1\/(session|sign-in)$/.test(url));
+    expect(calls.map(({ referer }) => referer || 'none')).toStrictEqual(['none', 'none', 'none']);
     const origins = new Set(window.sent.map(({ url }) => new URL(url).origin));
-    expect([...origins].sort()).toStrictEqual([place.host.origin, base_url].sort());
+    expect([...origins].sort()).toStrictEqual([fixture.host.origin, base_url].sort());
     expect(await window.page.context().cookies()).toStrictEqual([]);
     await window.page.context().close();
   });
 
-  test('keeps the focus inside, whichever way it is moved', async () => {
-    const window = await place.open();
-    await focused(await window.start(await place.steps.linkToken()), 'username');
+  test('keeps the focus inside', async () => {
+    const window = await fixture.open();
+    await focused(await window.start(await fixture.steps.linkToken()), 'username');
     const reached = new Set<string>();
     for (const key of [...Array(8).fill('Tab'), ...Array(8).fill('Shift+Tab')]) {
       await window.page.keyboard.press(key);
@@ -70,19 +70,19 @@ describe('Link over an application’s page', () => {
     await window.page.context().close();
   });
 
-  test('the script defines one name and no other', async () => {
-    const window = await place.open();
+  test('defines only one global name', async () => {
+    const window = await fixture.open();
     const names = 'Object.getOwnPropertyNames(window)';
-    const mine = await window.page.evaluate<string[]>(names);
+    const names_with_link = await window.page.evaluate<string[]>(names);
     await window.page.route('**/link.js', (route) => route.abort());
     await window.page.reload();
-    const usual = new Set(await window.page.evaluate<string[]>(names));
-    expect(mine.filter((name) => !usual.has(name))).toStrictEqual(['CobaltLink']);
+    const names_without = new Set(await window.page.evaluate<string[]>(names));
+    expect(names_with_link.filter((name) => !names_without.has(name))).toStrictEqual(['CobaltLink']);
     await window.page.context().close();
   });
 });
 
-describe('Link is closed', () => {
+describe('closing Link', () => {
   const ways: [string, string, (window: LinkWindow) => Promise<unknown>][] = [
     ['Escape in the frame', 'closed', ({ page }) => page.keyboard.press('Escape')],
     [
@@ -98,17 +98,17 @@ describe('Link is closed', () => {
       'the overlay’s button, by keyboard',
       'closed',
       async ({ page }) => {
-        // From the last field on: reveal, sign in, then the overlay's own button.
+        // Past the last field: reveal, sign in, then the overlay's close button.
         for (let n = 0; n < 4; n += 1) await page.keyboard.press('Tab');
         await page.keyboard.press('Enter');
       },
     ],
     ['exit()', 'exited', ({ page }) => page.evaluate('handle.exit()')],
   ];
-  test.each(ways)('by %s: one call of onExit, nothing left, the focus where it was', async (_way, reason, act) => {
-    const window = await place.open();
+  test.each(ways)('by %s calls onExit once, restores the page and the focus', async (_way, reason, act) => {
+    const window = await fixture.open();
     const before = await window.page.content();
-    const frame = await window.start(await place.steps.linkToken());
+    const frame = await window.start(await fixture.steps.linkToken());
     await focused(frame, 'username');
     await act(window);
     await untilClosed(window);
@@ -120,10 +120,10 @@ describe('Link is closed', () => {
     await window.page.context().close();
   });
 
-  test('by destroy(): nothing is called, nothing is left, and it does not open again', async () => {
-    const window = await place.open();
+  test('by destroy() calls nothing, restores the page and prevents reopening', async () => {
+    const window = await fixture.open();
     const before = await window.page.content();
-    await focused(await window.start(await place.steps.linkToken()), 'username');
+    await focused(await window.start(await fixture.steps.linkToken()), 'username');
     await window.page.evaluate('handle.destroy(); handle.open(); handle.exit()');
     await untilClosed(window);
     expect(await endings(window)).toStrictEqual([]);
@@ -132,13 +132,13 @@ describe('Link is closed', () => {
     await window.page.context().close();
   });
 
-  test('and opened again by the same handle, it ends with one call again', async () => {
-    const window = await place.open();
-    await focused(await window.start(await place.steps.linkToken()), 'username');
+  test('allows reopening with the same handle', async () => {
+    const window = await fixture.open();
+    await focused(await window.start(await fixture.steps.linkToken()), 'username');
     await window.page.keyboard.press('Escape');
     await untilClosed(window);
     await window.page.evaluate('handle.open(); handle.open()');
-    await place.signIn(window, await window.frame(), 1);
+    await fixture.signIn(window, await window.frame(), 1);
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['exit', 'success']);
     await window.page.evaluate('handle.open()');
@@ -146,8 +146,8 @@ describe('Link is closed', () => {
     await window.page.context().close();
   });
 
-  test('no listener stays on the application’s window', async () => {
-    const window = await place.open();
+  test('leaves no listener on the application’s window', async () => {
+    const window = await fixture.open();
     await window.page.evaluate(`
       window.heard = 0;
       for (const name of ['addEventListener', 'removeEventListener']) {
@@ -157,7 +157,7 @@ describe('Link is closed', () => {
           return real.apply(window, all);
         };
       }`);
-    await focused(await window.start(await place.steps.linkToken()), 'username');
+    await focused(await window.start(await fixture.steps.linkToken()), 'username');
     expect(await window.page.evaluate('heard')).toBeGreaterThan(0);
     await window.page.keyboard.press('Escape');
     await untilClosed(window);
@@ -166,21 +166,21 @@ describe('Link is closed', () => {
   });
 });
 
-describe('Link is opened twice', () => {
+describe('opening Link twice', () => {
   const twice: [string, string][] = [
-    ['as React’s StrictMode does: opened, destroyed, opened', 'start(token); handle.destroy(); start(token)'],
+    ['opened, destroyed and opened, as by React’s StrictMode', 'start(token); handle.destroy(); start(token)'],
     ['without destroying the first', 'start(token); start(token)'],
-    ['the first destroyed late', 'start(token); const first = handle; start(token); first.destroy(); first.exit()'],
+    ['the first one destroyed late', 'start(token); const first = handle; start(token); first.destroy(); first.exit()'],
   ];
-  test.each(twice)('%s: one is shown, one call ends it', async (_case, script) => {
-    const window = await place.open();
+  test.each(twice)('%s: shows one Link and ends with one callback', async (_case, script) => {
+    const window = await fixture.open();
     const before = await window.page.content();
-    const token = await place.steps.linkToken();
+    const token = await fixture.steps.linkToken();
     await window.page.focus('#start');
     await window.page.evaluate(`{ const token = ${JSON.stringify(token)}; ${script} }`);
     const frame = await window.frame();
     expect(await window.page.locator('dialog').count()).toBe(1);
-    await place.signIn(window, frame, 1);
+    await fixture.signIn(window, frame, 1);
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
     expect(await window.page.content()).toBe(before);
@@ -188,12 +188,12 @@ describe('Link is opened twice', () => {
     await window.page.context().close();
   });
 
-  test('by the SDK: who waits for the first is told that it was replaced', async () => {
-    const window = await place.open();
+  test('through the SDK resolves the first with the reason replaced', async () => {
+    const window = await fixture.open();
     const module = readFileSync(new URL('../../dist/sdk/link.js', import.meta.url)).toString('base64');
-    const [first, second] = [await place.steps.linkToken(), await place.steps.linkToken()];
+    const [first, second] = [await fixture.steps.linkToken(), await fixture.steps.linkToken()];
     await window.page.evaluate(`import('data:text/javascript;base64,${module}').then(async ({ openLink }) => {
-      const open = (token) => openLink({ baseUrl: ${JSON.stringify(place.world.sandbox.base_url)}, token });
+      const open = (token) => openLink({ baseUrl: ${JSON.stringify(fixture.world.sandbox.base_url)}, token });
       window.first = open('${first}');
       await new Promise((opened) => new MutationObserver(opened).observe(document.body, { childList: true }));
       window.second = open('${second}');
@@ -205,18 +205,18 @@ describe('Link is opened twice', () => {
     await window.page.context().close();
   });
 
-  test('what is missing from its settings is told at once', async () => {
-    const window = await place.open();
-    const told = (settings: string) =>
+  test('throws if an option is missing', async () => {
+    const window = await fixture.open();
+    const errorOf = (settings: string) =>
       window.page.evaluate(
         `(() => { try { CobaltLink.init(${settings}); } catch (error) { return error.message; } })()`,
       );
-    expect(await told('')).toMatch(/token/);
-    expect(await told('{ onSuccess() {} }')).toMatch(/token/);
-    expect(await told('{ token: "lt_x" }')).toMatch(/onSuccess/);
-    // As on a page that is not served securely.
+    expect(await errorOf('')).toMatch(/token/);
+    expect(await errorOf('{ onSuccess() {} }')).toMatch(/token/);
+    expect(await errorOf('{ token: "lt_x" }')).toMatch(/onSuccess/);
+    // As on a page without https.
     await window.page.evaluate(`Object.defineProperty(crypto, 'subtle', { value: undefined })`);
-    expect(await told('{ token: "lt_x", onSuccess() {} }')).toMatch(/https/);
+    expect(await errorOf('{ token: "lt_x", onSuccess() {} }')).toMatch(/https/);
     expect(await window.page.locator('dialog').count()).toBe(0);
     await window.page.context().close();
   });

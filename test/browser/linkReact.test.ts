@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type LinkPlace, startLinkPlace } from './linkPlace.ts';
+import { type LinkFixture, startLink } from './linkFixture.ts';
 
-let place: LinkPlace;
+let fixture: LinkFixture;
 let host: Server;
 let origin = '';
 beforeAll(async () => {
-  place = await startLinkPlace();
-  const script = await bundle(join(place.world.env.DATA_DIR ?? '', 'react-host'));
+  fixture = await startLink();
+  const script = await bundle(join(fixture.world.env.DATA_DIR ?? '', 'react-host'));
   host = createServer((request, response) => {
     const is_script = request.url === '/app.js';
     response.writeHead(200, { 'content-type': is_script ? 'text/javascript' : 'text/html; charset=utf-8' });
@@ -27,29 +27,29 @@ beforeAll(async () => {
 afterAll(async () => {
   host?.closeAllConnections();
   host?.close();
-  await place?.close();
+  await fixture?.close();
 });
 
-describe('useLink in a React application under StrictMode', () => {
-  test('opens one Link however often it is asked to, and tells the newest callbacks of the end once', async () => {
+describe('useLink in React’s StrictMode', () => {
+  test('opens one Link for several calls and calls the latest callback once', async () => {
     const window = await open('react-user');
     await window.page.getByRole('button', { name: 'Connect' }).click();
     const frame = await window.frame();
     expect(await window.page.locator('dialog').count()).toBe(1);
     expect(await window.page.locator('#state').innerText()).toBe('open');
-    await place.signIn(window, frame, 1);
+    await fixture.signIn(window, frame, 1);
     await expect.poll(() => window.page.locator('li').allInnerTexts()).toStrictEqual(['linked pt_ after 0']);
     expect(await window.page.locator('#state').innerText()).toBe('closed');
     await window.page.waitForSelector('dialog', { state: 'detached' });
     await window.page.close();
   });
 
-  test('takes Link away with the component that opened it, opens again later, and tells of a person who leaves', async () => {
+  test('closes Link when the component unmounts, reopens it and reports that it was closed', async () => {
     const window = await open('react-other');
     await window.page.getByRole('button', { name: 'Connect' }).click();
     await window.frame();
     await window.page.evaluate(() => {
-      // The page behind is covered by Link: the application itself moves on.
+      // Link covers the page, so the click comes from a script.
       const [leave] = (
         globalThis as unknown as { document: { querySelectorAll(name: string): { click(): void }[] } }
       ).document.querySelectorAll('button');
@@ -64,8 +64,8 @@ describe('useLink in a React application under StrictMode', () => {
     await window.page.close();
   });
 
-  test('says why Link could not be opened where the service does not answer', async () => {
-    const page = await place.browser.newPage();
+  test('reports that the service is unreachable', async () => {
+    const page = await fixture.browser.newPage();
     await page.goto(`${origin}/?service=${encodeURIComponent('http://127.0.0.1:9')}#lt_none`);
     await page.getByRole('button', { name: 'Connect' }).click();
     await expect.poll(() => page.locator('#error').innerText()).toMatch(/Link script could not be loaded/);
@@ -75,14 +75,14 @@ describe('useLink in a React application under StrictMode', () => {
 });
 
 async function open(user_id: string) {
-  const { base_url, org_id } = place.world.sandbox;
-  const token = await place.steps.linkToken({ user_id, org_id });
-  const window = await place.open();
+  const { base_url, org_id } = fixture.world.sandbox;
+  const token = await fixture.steps.linkToken({ user_id, org_id });
+  const window = await fixture.open();
   await window.page.goto(`${origin}/?service=${encodeURIComponent(base_url)}#${token}`);
   return window;
 }
 
-/** The application as its own build would make it. */
+/** Bundles the application. */
 async function bundle(folder: string): Promise<string> {
   const { NODE_ENV } = process.env;
   try {

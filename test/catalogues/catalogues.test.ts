@@ -6,7 +6,7 @@ import { loadConfig, settings } from '../../src/config.ts';
 import { apiError, errors, StartFailure } from '../../src/errors.ts';
 import { event_types } from '../../src/events.ts';
 import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../src/ids.ts';
-import { job_moves, job_states } from '../../src/jobs/states.ts';
+import { job_states, job_transitions } from '../../src/jobs/states.ts';
 import { errorsOf, openApi } from '../../src/openapi/openApi.ts';
 import { version } from '../../src/version.ts';
 
@@ -141,7 +141,7 @@ describe('endpoints', () => {
 });
 
 test('a job can reach every state, and none leads out of an end', () => {
-  const from = new Set<string>(job_moves.map(([state]) => state));
+  const from = new Set<string>(job_transitions.map(([state]) => state));
   expect(job_states).toStrictEqual(['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review']);
   expect([...from]).toStrictEqual(['queued', 'running']);
 });

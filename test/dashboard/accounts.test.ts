@@ -31,8 +31,8 @@ async function shown(user_id: string) {
   return body.organizations.flatMap((each: any) => each.accounts).find((each: any) => each.user_id === user_id);
 }
 
-describe('the list', () => {
-  test('shows organizations with their EMR, their accounts and when each kind of record was last read', async () => {
+describe('the accounts list', () => {
+  test('shows organizations with their EMR, accounts and the last sync of each record kind', async () => {
     const { body } = await operator.get(accounts);
     const [organization] = body.organizations;
     expect(organization).toMatchObject({
@@ -52,7 +52,7 @@ describe('the list', () => {
     expect(body.emrs).toContainEqual({ emr: 'larkspur', emr_name: 'Larkspur' });
   });
 
-  test('keeps the last full reading of a kind in sight while a newer sync has not come to it', async () => {
+  test('shows the last complete sync of a record kind until a newer sync has reached it', async () => {
     const before = (await operator.get(accounts)).body.organizations[0].kinds;
     await withJobsPaused(world, async () => {
       const { body } = await operator.post(`${accounts}/${await idOf(world.sandbox.user_id)}/sync`);
@@ -69,14 +69,14 @@ describe('the list', () => {
   });
 });
 
-describe('a link made in the dashboard', () => {
+describe('a link created in the dashboard', () => {
   const request = (fields: Record<string, unknown> = {}) => ({
     org_id: world.sandbox.org_id,
     user_id: 'by-link',
     ...fields,
   });
 
-  test('is an address of the hosted page, good for half an hour', async () => {
+  test('is a URL of the hosted page, valid for 30 minutes', async () => {
     const { status, body } = await operator.post('clients/{client}/links', request({ language: 'es' }));
     expect(status).toBe(200);
     expect(body.link.url).toMatch(/^http:\/\/[^/]+\/link\?token=lt_[\w-]{43}$/);
@@ -85,7 +85,7 @@ describe('a link made in the dashboard', () => {
     expect(row).toStrictEqual({ made_in: 'dashboard', language: 'es', account_id: null });
   });
 
-  test('for a new organization needs its EMR and address, and says at which field something is missing', async () => {
+  test('requires EMR and address for a new organization and names the missing field', async () => {
     const unknown = await operator.post('clients/{client}/links', request({ org_id: 'new-clinic' }));
     expect(unknown).toMatchObject({ status: 400, body: { code: 'missing_field', field: 'emr_name' } });
     const named = request({ org_id: 'new-clinic', emr_name: 'larkspur' });
@@ -96,7 +96,7 @@ describe('a link made in the dashboard', () => {
     expect(personal.body).toMatchObject({ code: 'personal_user_id', field: 'user_id' });
   });
 
-  test('to link again carries the account by itself: nobody types an access token', async () => {
+  test('identifies the account to re-link without an access token', async () => {
     await expireAccount(world, 'to-relink', 1);
     const id = await idOf('to-relink');
     expect(await shown('to-relink')).toMatchObject({ status: 'login_required', reason: expect.any(String) });
@@ -110,7 +110,7 @@ describe('a link made in the dashboard', () => {
 });
 
 describe('revealing', () => {
-  test('gives the access token that the API takes, by POST alone and for no cache', async () => {
+  test('returns a working access token, only by POST and uncached', async () => {
     const path = `${accounts}/${await idOf(world.sandbox.user_id)}/reveal`;
     const { status, body, headers } = await operator.post(path);
     expect(status).toBe(200);
@@ -119,7 +119,7 @@ describe('revealing', () => {
     expect((await operator.get(path)).status).toBe(404);
   });
 
-  test('is not for those who may only look', async () => {
+  test('is denied to read-only operators', async () => {
     const looker = await newOperator(world, 'read_only');
     for (const act of ['reveal', 'revoke', 'relink', 'sync']) {
       const refused = await looker.post(`${accounts}/${await idOf(world.sandbox.user_id)}/${act}`);
@@ -128,7 +128,7 @@ describe('revealing', () => {
     expect((await looker.post('clients/{client}/links', { org_id: 'x', user_id: 'y' })).status).toBe(403);
   });
 
-  test('does not reach past the client that is looked at', async () => {
+  test('is limited to accounts of the client in the path', async () => {
     const other = await newClient(world);
     const [public_id] = await world.owner<{ public_id: string }[]>`
       SELECT public_id FROM clients WHERE public_id <> ${world.sandbox.client_id} LIMIT 1`;
@@ -143,24 +143,26 @@ describe('revealing', () => {
 });
 
 describe('revoking', () => {
-  test('ends every waiting and every parked job with its event, and the access token with them', async () => {
+  test('fails every waiting and parked job with an event and invalidates the access token', async () => {
     const { api, access_token } = await expireAccount(world, 'to-revoke', 2);
     const id = await idOf('to-revoke');
-    // The account is marked first, and its job set aside behind that; the first sync is too if it was under way.
+    // The account is marked first, then its job is parked. So is the first sync if it was running.
     await expect
       .poll(() => shown('to-revoke'))
       .toMatchObject({ status: 'login_required', parked_jobs: expect.toSatisfy((n: number) => n > 0) });
     const { body } = await operator.post(`${accounts}/${id}/revoke`);
-    // The live fetch that found the link expired, and the first sync if that was still waiting.
+    // The live fetch that found the login expired, and the first sync if it was still waiting.
     expect(body.waiting_jobs).toBeGreaterThanOrEqual(1);
     await until('its jobs to end', async () => {
       const open = await world.owner`SELECT FROM jobs WHERE account_id = ${id} AND finished_at IS NULL`;
       return open.length === 0;
     });
-    const [job] = await world.owner`SELECT state, error->>'message' AS message, event_id FROM jobs
+    const [job] = await world.owner<
+      { event_id: string }[]
+    >`SELECT state, error->>'message' AS message, event_id FROM jobs
       WHERE account_id = ${id} AND type <> 'sync'`;
     expect(job).toMatchObject({ state: 'failed', message: 'The account link was revoked.' });
-    const [event] = await world.owner`SELECT type, body FROM events WHERE id = ${job?.event_id}`;
+    const [event] = await world.owner`SELECT type, body FROM events WHERE id = ${job?.event_id ?? null}`;
     expect(event?.type).toBe('patient.live_fetch_failed');
     expect(event?.body).toContain('The account link was revoked.');
     expect((await api.call('GET', '/v1/providers')).body.message).toBe('User not found.');
@@ -168,7 +170,7 @@ describe('revoking', () => {
     expect(await shown('to-revoke')).toMatchObject({ status: 'revoked', parked_jobs: 0 });
   });
 
-  test('ends a write that was accepted and not begun as failed, and what is kept of it too', async () => {
+  test('fails an accepted write that has not started, and its stored record', async () => {
     const access_token = await world.api.link({ user_id: 'mid-write', staff: 3 });
     const id = await idOf('mid-write');
     const { job_id, operation } = await withJobsPaused(world, async () => {
@@ -191,7 +193,7 @@ describe('revoking', () => {
     expect(applied).toStrictEqual([]);
   });
 
-  test('forgets what the EMR gave us, and kills links that were on their way', async () => {
+  test('deletes the EMR credentials and invalidates pending links', async () => {
     await world.api.link({ user_id: 'forgotten', staff: 5 });
     const id = await idOf('forgotten');
     const relink = (await operator.post(`${accounts}/${id}/relink`)).body.link.url;
@@ -199,7 +201,9 @@ describe('revoking', () => {
       await operator.post('clients/{client}/links', { org_id: world.sandbox.org_id, user_id: 'forgotten' })
     ).body.link.url;
     await operator.post(`${accounts}/${id}/revoke`);
-    const [row] = await world.owner`SELECT credentials_sealed, grant_sealed FROM accounts WHERE id = ${id}`;
+    const [row] = await world.owner<
+      { credentials_sealed: Buffer; grant_sealed: Buffer }[]
+    >`SELECT credentials_sealed, grant_sealed FROM accounts WHERE id = ${id}`;
     expect([row?.credentials_sealed.length, row?.grant_sealed.length]).toStrictEqual([0, 0]);
     for (const url of [relink, first]) {
       const link_token = new URL(url).searchParams.get('token') ?? '';
@@ -211,7 +215,7 @@ describe('revoking', () => {
     expect((await operator.post(`${accounts}/${id}/revoke`)).body.waiting_jobs).toBe(0);
   });
 
-  test('can be undone by linking again: the account comes back with another access token', async () => {
+  test('can be undone by re-linking, which issues a new access token', async () => {
     const before = await world.api.link({ user_id: 'comes-back', staff: 6 });
     const id = await idOf('comes-back');
     await operator.post(`${accounts}/${id}/revoke`);

@@ -5,13 +5,13 @@ type Accepted = { job_id: number; telephone_encounter_id: string };
 
 const create = 'create_telephone_encounter';
 
-/** A telephone encounter that the EMR refused. */
+/** A telephone encounter that the EMR rejected. */
 export async function refusedCall(world: TestSandbox, fields: Record<string, unknown> = {}): Promise<Accepted> {
   await setFault(world.api, create, 'refuse', { reason: 'This chart is locked.' });
   return endedCall(world, fields);
 }
 
-/** A telephone encounter whose answer was lost, and of which the EMR could not be asked for an hour. */
+/** A telephone encounter whose response was lost and that could not be looked up in the EMR for an hour. */
 export async function lostCall(world: TestSandbox, kind: 'lose_answer' | 'reset' = 'lose_answer'): Promise<Accepted> {
   await setFault(world.api, create, kind);
   await setFault(world.api, 'find_receipt', 'error_500', { times: 50 });
@@ -24,7 +24,7 @@ export async function lostCall(world: TestSandbox, kind: 'lose_answer' | 'reset'
   return body;
 }
 
-/** A telephone encounter, with its job at its end. */
+/** A telephone encounter whose job has finished. */
 export async function endedCall(world: TestSandbox, fields: Record<string, unknown> = {}): Promise<Accepted> {
   const { body } = await world.api.callIn(fields);
   await world.api.untilEvent(body.job_id);

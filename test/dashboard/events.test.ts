@@ -21,7 +21,7 @@ const get = (path: string) => world.operator.get(`clients/{client}/${path}`);
 const post = (path: string, body?: unknown) => world.operator.post(`clients/{client}/${path}`, body);
 const listed = async (query = '') => (await get(`events?${query}`)).body.rows as { id: string; type: string }[];
 
-/** An application's server, registered; `receiver.answer` says how it answers from now on. */
+/** A registered webhook server; `receiver.answer` sets how it responds. */
 async function register(answer: Answer) {
   const receiver = await startReceiver(answer);
   onTestFinished(receiver.close);
@@ -29,12 +29,12 @@ async function register(answer: Answer) {
   return { receiver, webhook_id: body.webhook_id as string };
 }
 
-/** Events that failed: their receiver responded with 500, and their ladders, three days long, are brought to an end here. */
+/** Creates failed events: the receiver responds with 500, and the three-day retry schedule is cut short here. */
 async function failOnce(count = 1) {
   const { receiver, webhook_id } = await register(answering(500, {}, 'no'));
   const ids = [];
   for (let n = 0; n < count; n++) ids.push(await writeUntil(world, 'pending'));
-  // A try that is under way would set what it ends by afterwards.
+  // A running attempt would overwrite the state set here.
   await until('no try to be under way', async () => {
     await world.owner`UPDATE deliveries SET status = 'failed', ready_at = NULL, finished_at = now()
       WHERE locked_until IS NULL`;
@@ -50,8 +50,8 @@ async function resendAll() {
   return post('failed-events/resend', { since: yesterday(), until: body.until });
 }
 
-describe('the list of events', () => {
-  test('is newest first, page by page, and shows nothing of a patient', async () => {
+describe('the events list', () => {
+  test('is paginated, newest first, and contains no patient data', async () => {
     const ids = [];
     for (let n = 0; n < 3; n++) ids.unshift(await writeUntil(world, null));
     const first = await get('events?page_size=2');
@@ -61,7 +61,7 @@ describe('the list of events', () => {
     expect(second.body).toMatchObject({ rows: [{ id: ids[2], delivery_status: null, tries: 0 }], next: null });
   });
 
-  test('is narrowed by type, status, job, account and time', async () => {
+  test('can be filtered by type, status, job, account and time', async () => {
     await register(answering(200));
     const id = await writeUntil(world, 'success');
     const [row] = (await get('events')).body.rows;
@@ -86,7 +86,7 @@ describe('the list of events', () => {
     expect((await get('events?account_id=everyone')).status).toBe(400);
   });
 
-  test('shows no event of another client, nor does the event itself', async () => {
+  test('does not include events of other clients, nor does the event endpoint', async () => {
     const id = await writeUntil(world, null);
     const other = await newClient(world);
     const theirs = await world.operator.get(`clients/${other.client_id}/events`);
@@ -98,7 +98,7 @@ describe('the list of events', () => {
 });
 
 describe('an event', () => {
-  test('has its payload and every try with status, duration and the beginning of the answer', async () => {
+  test('includes its payload and every attempt with status, duration and response snippet', async () => {
     const long = `first line\nsecond \u0007${'x'.repeat(1000)}`;
     await register(answering(500, { 'content-type': 'text/plain' }, long));
     const id = await writeUntil(world, 'pending');
@@ -113,7 +113,7 @@ describe('an event', () => {
     expect(first.snippet).toMatch(/^first line\nsecond \ufffdxxx/);
   });
 
-  test('keeps what a receiver said with its success, and nothing that is no text', async () => {
+  test('stores the response snippet of a success, but no binary content', async () => {
     const said = await register(answering(200, { 'content-type': 'application/json' }, '{"error":"unknown clinic"}'));
     const id = await writeUntil(world, 'success');
     const triesOf = async () => (await get(`events/${id}`)).body.event.deliveries[0].tries;
@@ -124,7 +124,7 @@ describe('an event', () => {
     expect(await triesOf()).toMatchObject([{ attempt: 2, snippet: null }, { attempt: 1 }]);
   });
 
-  test('is sent again by who may act, and only by them', async () => {
+  test('can be resent by operators but not by read-only users', async () => {
     const { receiver, ids } = await failOnce();
     const email = 'reader@example.org';
     const password_hash = await hashPassword('a long enough password');
@@ -141,8 +141,8 @@ describe('an event', () => {
   });
 });
 
-describe('resending all that failed', () => {
-  test('counts what is failed now and can be sent, and sends exactly that', async () => {
+describe('resending failed events', () => {
+  test('counts the failed events that can be resent, and resends exactly those', async () => {
     const { receiver, webhook_id, ids } = await failOnce(2);
     const count = async () => (await get(`failed-events?since=${yesterday()}`)).body;
     expect(await count()).toMatchObject({ events: 2, stuck: 0 });
@@ -159,7 +159,7 @@ describe('resending all that failed', () => {
     expect(receiver.received.map(({ headers }) => headers['webhook-id']).sort()).toStrictEqual([...ids].sort());
   });
 
-  test('leaves alone the endpoint at which the event arrived', async () => {
+  test('does not resend to endpoints that received the event', async () => {
     const { receiver } = await failOnce();
     const arrived = await register(answering(200));
     await world.owner`INSERT INTO deliveries (id, client_id, event_id, endpoint_id, status, ready_at, finished_at)
@@ -170,7 +170,7 @@ describe('resending all that failed', () => {
     expect(arrived.receiver.received).toHaveLength(0);
   });
 
-  test('by two operators at once sends each event once', async () => {
+  test('sends each event once when two operators do it at the same time', async () => {
     const { receiver, ids } = await failOnce(3);
     receiver.answer = answering(200);
     receiver.received.length = 0;
@@ -180,10 +180,10 @@ describe('resending all that failed', () => {
     expect(receiver.received).toHaveLength(ids.length);
   });
 
-  test('goes on where the batch before it ended', async () => {
+  test('continues where the previous batch ended', async () => {
     const { receiver } = await failOnce();
     receiver.answer = answering(200);
-    // 149 more of the same event: a batch is 100.
+    // 149 more of the same event; a batch is 100.
     await world.owner`
       WITH copies AS (
         INSERT INTO events (id, client_id, account_id, type, body, delivery_status, created_at)

@@ -4,13 +4,13 @@ import { freePort, startSandbox, type TestSandbox } from '../harness/sandbox.ts'
 
 export const patience = { timeout: 60_000, interval: 25 };
 
-/** The product on a port of its own, which stands in the address of the built-in receiver, and its owner. */
+/** The product on its own port, because the URL of the built-in receiver contains it, and an owner session. */
 export async function startEventsPlace(): Promise<TestSandbox & { operator: TestOperator }> {
   const world = await startSandbox({ small: true, env: { PORT: `${await freePort()}` } });
   return { ...world, operator: await openOperator(world) };
 }
 
-/** Makes a write and waits until its event has this status; gives the event's id. */
+/** Makes a write, waits until its event has this status, and returns the event's id. */
 export async function writeUntil(
   { api, operator }: Pick<TestSandbox, 'api'> & { operator: TestOperator },
   status: 'success' | 'failed' | 'pending' | null,

@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { JobRow } from '../../src/model/dashboard/jobs.ts';
-import { job_types } from '../../src/model/dashboard/jobWords.ts';
-import { sync_type } from '../../src/records/requestSync.ts';
-import { writes } from '../../src/writes/writes.ts';
 import { newClient } from '../api/support.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { answering, startReceiver } from '../harness/receiver.ts';
@@ -24,12 +21,8 @@ const search = async (body: object) => (await operator.post('clients/{client}/jo
 const ids = (page: { rows: JobRow[] }) => page.rows.map(({ job_id }) => job_id);
 const whole = async (job_id: number) => (await operator.get(`clients/{client}/jobs/${job_id}`)).body.job;
 
-test('every kind of job has a name', () => {
-  expect(Object.keys(job_types).sort()).toStrictEqual([sync_type, ...writes.map(({ type }) => type)].sort());
-});
-
-describe('the list of jobs', () => {
-  test('shows the newest first, page by page, without a word of any patient', async () => {
+describe('the jobs list', () => {
+  test('is paginated, newest first, and contains no patient data', async () => {
     const made: number[] = [];
     for (let n = 0; n < 3; n += 1) made.push((await endedCall(world, { reason: `list ${n}` })).job_id);
     const first = await list('?type=telephone_encounter.create&page_size=2');
@@ -47,7 +40,7 @@ describe('the list of jobs', () => {
     expect(JSON.stringify([first, second])).not.toContain(world.sandbox.example.patient_mrn);
   });
 
-  test('is narrowed by state, type, account and time', async () => {
+  test('can be filtered by state, type, account and time', async () => {
     const { job_id } = await refusedCall(world);
     const [row] = (await list('?state=failed')).rows;
     expect(row).toMatchObject({ job_id, state: 'failed', error_code: 'refused' });
@@ -62,14 +55,14 @@ describe('the list of jobs', () => {
     expect((await operator.get('clients/{client}/jobs?state=lost')).status).toBe(400);
   });
 
-  test('tells parked jobs from queued ones', async () => {
+  test('distinguishes parked from queued jobs', async () => {
     const access_token = await world.api.link({ user_id: 'parked-user', staff: 2 });
     await world.api.control('POST', '/control/sessions/expire');
     const { body } = await world.api.callIn({ patient_mrn: patient(9).mrn }, { access_token });
     await until('the job to be parked', async () => ids(await list('?state=parked')).includes(body.job_id));
     expect(ids(await list('?state=queued'))).not.toContain(body.job_id);
     const job = await whole(body.job_id);
-    expect(job).toMatchObject({ state: 'parked', not_again: 'The job has not ended yet.' });
+    expect(job).toMatchObject({ state: 'parked', not_again: 'The job has not finished yet.' });
     expect(job.parked_since).toEqual(expect.any(String));
     expect(job.account_reason).toEqual(expect.any(String));
     await world.api.link({ user_id: 'parked-user', staff: 2, access_token });
@@ -77,7 +70,7 @@ describe('the list of jobs', () => {
     await until('the job to end', async () => (await whole(body.job_id)).finished_at);
   });
 
-  test('is of the client that the address names, and of no other', async () => {
+  test('contains only jobs of the client in the path', async () => {
     const other = await newClient(world);
     const [row] = await world.owner<{ public_id: string }[]>`SELECT public_id FROM clients WHERE id = ${other.id}`;
     const { job_id } = await endedCall(world);
@@ -90,7 +83,7 @@ describe('the list of jobs', () => {
 });
 
 describe('the jobs of a patient', () => {
-  test('are found by the exact MRN, whatever was asked for, and by nothing like it', async () => {
+  test('are found by the exact MRN for every job type', async () => {
     const { mrn } = patient(21);
     const call = await endedCall(world, { patient_mrn: mrn });
     const event = await world.api.untilEvent(call.job_id);
@@ -107,7 +100,7 @@ describe('the jobs of a patient', () => {
     expect(ids(await search({ mrn: `${mrn}0` }))).toStrictEqual([unknown.job_id]);
   });
 
-  test('include the one that made the patient', async () => {
+  test('include the one that created the patient', async () => {
     const body = { first_name: 'Nova', last_name: 'Sought', dob: '2004-02-29', sex: 'female' };
     const made = await world.api.call('POST', '/v1/patients', { body });
     const { data } = await world.api.untilEvent(made.body.job_id);
@@ -117,7 +110,7 @@ describe('the jobs of a patient', () => {
 });
 
 describe('a job', () => {
-  test('has its steps, what was asked for, its event and each try to deliver that', async () => {
+  test('includes its steps, request, event and delivery attempts', async () => {
     const receiver = await startReceiver(answering(503));
     await world.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
     const { job_id, telephone_encounter_id } = await endedCall(world, { reason: 'Cough' });
@@ -147,7 +140,7 @@ describe('a job', () => {
     await world.owner`DELETE FROM webhook_endpoints`;
   });
 
-  test('says what stood in the EMR before and what stands there now', async () => {
+  test('shows the values in the EMR before and after the change', async () => {
     const { mrn } = patient(30);
     const { body } = await world.api.call('GET', `/v1/patients?mrn=${mrn}`);
     await setFault(world.api, 'update_patient', 'correct_value', {
@@ -163,7 +156,7 @@ describe('a job', () => {
     expect(changes[0].note).toContain('518-555-0199');
   });
 
-  test('that waits says when it is tried next, or which job goes first', async () => {
+  test('that is waiting shows its next attempt or the job it waits for', async () => {
     await setFault(world.api, 'list_patients', 'error_500', { times: 50 });
     const first = (await world.api.callIn({ patient_mrn: patient(40).mrn })).body.job_id;
     await until('a failed try', async () => (await whole(first)).next_try_at);
@@ -173,13 +166,13 @@ describe('a job', () => {
     await world.api.untilEvent(second);
   });
 
-  test('that is not there is not found, whatever its number looks like', async () => {
+  test('with an unknown or malformed id returns 404', async () => {
     for (const id of ['999999', 'x', '9'.repeat(30)]) {
       expect((await operator.get(`clients/{client}/jobs/${id}`)).status).toBe(404);
     }
   });
 
-  test('whose outcome is unknown is listed as unresolved until a person has said what they found', async () => {
+  test('with an unknown outcome is listed as unresolved until it is reviewed', async () => {
     const { job_id } = await lostCall(world);
     expect(ids(await list('?state=unresolved'))).toContain(job_id);
     const review = { outcome: 'done', note: 'The encounter is in the chart.' };
@@ -190,7 +183,7 @@ describe('a job', () => {
     expect(job).toMatchObject({
       state: 'needs_review',
       review: { ...review, by: world.sandbox.dashboard.email },
-      not_again: 'The review found it done in the EMR.',
+      not_again: 'The review found that it was saved in the EMR.',
     });
     expect((await operator.post(`clients/{client}/jobs/${job_id}/review`, review)).status).toBe(409);
     const events = await world.owner`SELECT FROM events WHERE job_id = ${job_id}`;

@@ -26,7 +26,7 @@ const history = async (range: string): Promise<HistoryBin[]> =>
 const sum = (bins: HistoryBin[], state: 'succeeded' | 'partial' | 'failed' | 'needs_review') =>
   bins.reduce((total, bin) => total + bin[state], 0);
 
-/** Jobs that ended so long ago and took so many seconds, beside those that really ran. */
+/** Inserts jobs that finished at a given age with a given duration. */
 async function layEnded(state: string, ago: string, taken_s: number, count = 1): Promise<void> {
   await world.owner`
     INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, lane, state, created_at, finished_at)
@@ -35,8 +35,8 @@ async function layEnded(state: string, ago: string, taken_s: number, count = 1):
       FROM (SELECT * FROM operations LIMIT 1) AS operation, generate_series(1, ${count})`;
 }
 
-describe('what waits', () => {
-  test('is counted by state, with the time of the oldest', async () => {
+describe('the current load', () => {
+  test('is counted by state, with the age of the oldest job', async () => {
     const before = await own();
     const accepted = await withJobsPaused(world, async () => {
       const { body } = await world.api.callIn();
@@ -49,7 +49,7 @@ describe('what waits', () => {
     expect(await own()).toMatchObject({ queued: 0, running: 0, oldest_queued_at: null });
   });
 
-  test('is told for every client of the installation', async () => {
+  test('includes every client of the installation', async () => {
     const before = (await overview()).clients.length;
     await newClient(world);
     const { clients } = await overview();
@@ -58,12 +58,12 @@ describe('what waits', () => {
   });
 });
 
-describe('what needs a person', () => {
-  test('is an account whose link has expired, with the reason', async () => {
+describe('what needs attention', () => {
+  test('includes accounts to re-link, with the reason', async () => {
     await expireAccount(world, 'expired', 1);
     const { attention } = await overview();
     expect(attention.accounts).toMatchObject([
-      { user_id: 'expired', org_id: world.sandbox.org_id, reason: 'Larkspur asks for a new one-time code.' },
+      { user_id: 'expired', org_id: world.sandbox.org_id, reason: 'Larkspur requires a new one-time code.' },
     ]);
     await until('its jobs to be parked', async () => (await own()).parked > 0);
     expect(await own()).toMatchObject({ relink: 1 });
@@ -71,7 +71,7 @@ describe('what needs a person', () => {
     expect((await overview()).attention.accounts).toStrictEqual([]);
   });
 
-  test('is a webhook address that fails, since when and why', async () => {
+  test('includes failing webhook endpoints, with start time and reason', async () => {
     const receiver = await startReceiver(answering(500));
     await world.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
     await world.api.callIn();
@@ -81,7 +81,7 @@ describe('what needs a person', () => {
     await receiver.close();
   });
 
-  test('is a job whose outcome is unknown', async () => {
+  test('includes jobs with an unknown outcome', async () => {
     expect((await overview()).attention.reviews).toStrictEqual([]);
     await layEnded('needs_review', '1 minute', 5);
     expect((await overview()).attention.reviews).toMatchObject([{ job_id: expect.any(Number), type: 'sync' }]);
@@ -91,7 +91,7 @@ describe('what needs a person', () => {
 });
 
 describe('the history', () => {
-  test('has a bin for every stretch, also where nothing ended', async () => {
+  test('has a bin for every interval, including empty ones', async () => {
     for (const [range, bins, bin_ms] of [
       ['1h', 60, 60_000],
       ['24h', 48, 1_800_000],
@@ -107,8 +107,8 @@ describe('the history', () => {
     expect((await operator.get('clients/{client}/overview/history?range=2h')).status).toBe(400);
   });
 
-  test('counts jobs by state in the stretch in which they ended, and no others', async () => {
-    // Of the tests before: the sync of an account that was linked again.
+  test('counts jobs by state in the interval in which they finished', async () => {
+    // From the tests above: the sync of a re-linked account.
     await until('all that runs to end', async () => {
       const left = await world.owner`SELECT FROM jobs WHERE finished_at IS NULL AND NOT parked`;
       return left.length === 0;
@@ -116,7 +116,7 @@ describe('the history', () => {
     const before = Object.fromEntries(
       await Promise.all(['1h', '24h', '7d'].map(async (range) => [range, await history(range)] as const)),
     );
-    // Ranges beyond an hour keep what they summed up: what is laid behind them would not be seen.
+    // Longer ranges use stored sums, which would not include rows inserted into the past.
     await world.owner`DELETE FROM job_periods`;
     await layEnded('failed', '30 minutes', 2, 3);
     await layEnded('partial', '5 hours', 2, 4);
@@ -130,7 +130,7 @@ describe('the history', () => {
     expect([await added('24h', 'succeeded'), await added('7d', 'succeeded')]).toStrictEqual([0, 5]);
   });
 
-  test('is the same again when it is read from what was summed up, with what ended since', async () => {
+  test('is the same when it is read from stored sums plus recent jobs', async () => {
     const first = await history('7d');
     const kept = await world.owner`SELECT FROM job_periods`;
     expect(kept.length).toBeGreaterThan(300);
@@ -140,7 +140,7 @@ describe('the history', () => {
     expect(sum(await history('24h'), 'failed')).toBe(sum(first, 'failed') + 1);
   });
 
-  test('gives the median and the 95th percentile of what they took, within a twentieth', async () => {
+  test('reports median and 95th percentile of the duration within 5 %', async () => {
     await world.owner`DELETE FROM job_periods`;
     await layEnded('succeeded', '2 days', 4, 90);
     await layEnded('succeeded', '2 days', 700, 10);

@@ -30,7 +30,7 @@ const send = (url: string, body: string | Buffer = '', headers: Record<string, s
   fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
 
 describe('the built-in receiver', () => {
-  test('is one per client, at an address of the service that nobody can guess, and an endpoint like any other', async () => {
+  test('exists once per client, at an unguessable URL of the service, as a regular webhook endpoint', async () => {
     expect((await get('')).body).toStrictEqual({ success: true, receiver: null, refused: null });
     const [first, second] = await Promise.all([open(), open()]);
     expect(second).toStrictEqual(first);
@@ -41,7 +41,7 @@ describe('the built-in receiver', () => {
     expect((await world.operator.get(`clients/${other.client_id}/receiver`)).body.receiver).toBeNull();
   });
 
-  test('records a delivery with headers, body and the verdict on its signature', async () => {
+  test('records a delivery with its headers, body and signature check', async () => {
     await open();
     const event_id = await writeUntil(world, 'success');
     const [row] = await received();
@@ -54,13 +54,13 @@ describe('the built-in receiver', () => {
     expect(JSON.parse(request.body).data.patient_mrn).toBe(world.sandbox.example.patient_mrn);
     const { event } = (await world.operator.get(`clients/{client}/events/${event_id}`)).body;
     expect(event.deliveries[0].tries).toMatchObject([{ status_code: 200, snippet: '{"received":true}' }]);
-    // Whoever looked at the body saw the patient.
+    // Viewing the body is recorded as an access to the patient.
     const [seen] = await world.owner`SELECT FROM audit_records WHERE action = 'dashboard.received.get'
       AND cardinality(patients) = 1`;
     expect(seen).toBeDefined();
   });
 
-  test('tells a good signature from a wrong one, a late one and none', async () => {
+  test('distinguishes valid, wrong, late and missing signatures', async () => {
     const { url, webhook_id } = await open();
     const rotated = await world.operator.post(`clients/{client}/webhooks/${webhook_id}/rotate-secret`);
     const secret: string = rotated.body.webhook_secret;
@@ -79,7 +79,7 @@ describe('the built-in receiver', () => {
     expect(verdicts).toStrictEqual(['missing', 'late', 'wrong', 'wrong', 'valid']);
   });
 
-  test('takes a body of any kind, and none of more than 1 MB', async () => {
+  test('accepts any body of up to 1 MB', async () => {
     const { url } = await open();
     expect((await send(url, Buffer.from([0, 255, 10]), { 'content-type': 'application/octet-stream' })).status).toBe(
       200,
@@ -95,7 +95,7 @@ describe('the built-in receiver', () => {
     expect((await get(`/requests/${binary.id}`)).body.request.body).toBe('\ufffd\ufffd\n');
   });
 
-  test('is nothing to who does not know its key', async () => {
+  test('returns 404 for an unknown key', async () => {
     const { url } = await open();
     const guess = await send(url.slice(0, -1) + (url.endsWith('A') ? 'B' : 'A'));
     expect(guess.status).toBe(404);
@@ -104,8 +104,8 @@ describe('the built-in receiver', () => {
   });
 });
 
-describe('told to fail', () => {
-  test('it answers so many times as it was told, and is well again', async () => {
+describe('configured to fail', () => {
+  test('it fails the configured number of times, then succeeds', async () => {
     const { url } = await open();
     await tell({ status: 503, times: 2 });
     expect((await get('')).body.receiver).toMatchObject({ status: 503, delay_ms: 0, times: 2 });
@@ -118,7 +118,7 @@ describe('told to fail', () => {
     expect(statuses).toStrictEqual([200, 503, 503]);
   });
 
-  test('it closes the connection, and answers late', async () => {
+  test('it can close the connection and respond late', async () => {
     const { url } = await open();
     await tell({ status: null });
     await expect(send(url)).rejects.toThrow('fetch failed');
@@ -133,18 +133,18 @@ describe('told to fail', () => {
     }
   });
 
-  test('its failure is a failed try, with what it said', async () => {
+  test('its failure is recorded as a failed attempt with its response', async () => {
     await open();
     await tell({ status: 500 });
     const id = await writeUntil(world, 'pending');
     const { event } = (await world.operator.get(`clients/{client}/events/${id}`)).body;
     expect(event.deliveries[0].tries[0]).toMatchObject({
       status_code: 500,
-      snippet: 'The built-in receiver was told to answer 500.',
+      snippet: 'The built-in receiver is configured to respond with 500.',
     });
   });
 
-  test('410 disables it as it would any endpoint, and opening it again enables it', async () => {
+  test('410 disables it like any endpoint, and creating it again enables it', async () => {
     const { webhook_id } = await open();
     await tell({ status: 410, times: 1 });
     await writeUntil(world, 'failed');
@@ -154,8 +154,8 @@ describe('told to fail', () => {
   });
 });
 
-describe('what it got', () => {
-  test('is kept a day, and at most the last 200', async () => {
+describe('received requests', () => {
+  test('are kept for a day, at most 200', async () => {
     const { url } = await open();
     await world.owner`
       INSERT INTO received_requests (id, client_id, method, headers, body, body_bytes, verdict, delay_ms)
@@ -170,7 +170,7 @@ describe('what it got', () => {
     expect(await world.owner`SELECT FROM received_requests`).toHaveLength(0);
   });
 
-  test('is paged newest first, and cleared by who may act', async () => {
+  test('are paginated, newest first, and can be cleared by operators', async () => {
     const { url } = await open();
     for (const type of ['a', 'b', 'c']) await send(url, JSON.stringify({ type }));
     const first = (await get('/requests?page_size=2')).body;
@@ -183,7 +183,7 @@ describe('what it got', () => {
     expect(await received()).toStrictEqual([]);
   });
 
-  test('goes when the endpoint goes, also by the application’s own hand', async () => {
+  test('are deleted with the endpoint, including by the application itself', async () => {
     const { url, webhook_id } = await open();
     await send(url);
     expect(
@@ -194,7 +194,7 @@ describe('what it got', () => {
     expect((await send(url)).status).toBe(404);
   });
 
-  test('stays with its client', async () => {
+  test('are not visible to other clients', async () => {
     const { url } = await open();
     await send(url);
     const [row] = await received();
@@ -207,7 +207,7 @@ describe('what it got', () => {
   });
 });
 
-test('where deliveries could not reach it, it says why', () => {
+test('explains why deliveries cannot reach it', () => {
   const live = { MASTER_KEY: 'ab'.repeat(32), SANDBOX: 'off' };
   const refusalAt = (BASE_URL: string) => receiverRefusal({ config: loadConfig({ ...live, BASE_URL }) });
   expect(refusalAt('http://chartwire.example.org')).toBe('The address of this service (BASE_URL) must use https.');

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addOperator } from '../../src/clients/operators.ts';
 import { recordSearches } from '../../src/dashboard/records/records.search.ts';
 import { newId } from '../../src/ids.ts';
-import { kind_row } from '../../src/model/dashboard/records.ts';
+import { kind_row } from '../../src/model/dashboard/recordKinds.ts';
 import { hashPassword } from '../../src/security/passwords.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -14,7 +14,7 @@ import { availabilityOf, daysAfter, monday, patchProvider, shift, spans } from '
 let world: TestSandbox;
 let operator: TestOperator;
 let reader: TestOperator;
-/** What stands before everything of the sandbox's organization. */
+/** Prefixes a path with the sandbox's organization. */
 let of: (path: string) => string;
 
 beforeAll(async () => {
@@ -39,7 +39,7 @@ const search = async (kind: string, body: object = {}) =>
 const listed = async (kind: string) => (await operator.get(of(`records/${kind}`))).body[kind];
 
 describe('records in the dashboard', () => {
-  test('an operator chooses among the organizations of the client', async () => {
+  test('lists the organizations of the client', async () => {
     const { body } = await operator.get('clients/{client}/organizations');
     const { id, ...organization } = body.organizations[0];
     expect(id).toMatch(/^[0-9a-f]{32}$/);
@@ -47,7 +47,7 @@ describe('records in the dashboard', () => {
     expect(organization).toStrictEqual({ org_id, emr_name: 'Larkspur', timezone: 'America/New_York' });
   });
 
-  test('every kind has its count and the time at which it last came in whole', async () => {
+  test('every kind has a total, the time of its last sync, and what its list page needs', async () => {
     const { body } = await operator.get(of('records'));
     for (const row of body.kinds) {
       expect(Value.Check(kind_row, row), JSON.stringify(row)).toBe(true);
@@ -60,7 +60,7 @@ describe('records in the dashboard', () => {
     expect(body.kinds).toHaveLength(10);
   });
 
-  test('each list is searched page by page, and its rows are what its schema says', async () => {
+  test('searches return pages of rows that match their schema', async () => {
     for (const { path, response } of recordSearches) {
       const kind = path.split('/').at(-2) ?? '';
       const first = await search(kind, { page_size: 2 });
@@ -74,7 +74,7 @@ describe('records in the dashboard', () => {
     }
   });
 
-  test('a patient is found by part of the name, by MRN, by date of birth and by phone', async () => {
+  test('finds a patient by part of the name, MRN, date of birth and phone', async () => {
     const mrn = world.sandbox.example.patient_mrn;
     const [patient] = (await search('patients', { mrn })).rows;
     expect(patient.mrn).toBe(mrn);
@@ -93,7 +93,7 @@ describe('records in the dashboard', () => {
     expect((await search('patients', { mrn: 'nobody' })).rows).toStrictEqual([]);
   });
 
-  test('a patient is shown with its jobs and nobody else’s', async () => {
+  test('returns a patient, and only the jobs of that patient', async () => {
     const mrn = world.sandbox.example.patient_mrn;
     const [patient] = (await search('patients', { mrn })).rows;
     const { body } = await world.api.callIn();
@@ -106,7 +106,7 @@ describe('records in the dashboard', () => {
     expect((await operator.get(of(`patients/${other.id}/jobs`))).body.jobs).toStrictEqual([]);
   });
 
-  test('appointments, orders and claims are found by their patient and by their days', async () => {
+  test('finds appointments, orders and claims by patient and by day', async () => {
     for (const [kind, date_of] of [
       ['appointments', (row: { datetime: string }) => row.datetime.slice(0, 10)],
       ['orders', (row: { order_date: string }) => row.order_date],
@@ -130,14 +130,14 @@ describe('records in the dashboard', () => {
     expect([status, body.field]).toStrictEqual([400, 'end_date']);
   });
 
-  test('a claim and an appointment are shown with all their parts', async () => {
+  test('returns a claim and an appointment with all fields', async () => {
     for (const kind of ['claims', 'appointments']) {
       const [row] = (await search(kind, { page_size: 1 })).rows;
       expect((await operator.get(of(`records/${kind}/${row.id}`))).body.record, kind).toStrictEqual(row);
     }
   });
 
-  test('what is not there, and what is another client’s, is not found', async () => {
+  test('unknown records and those of another client are 404', async () => {
     const other = await layTenant(world.owner);
     for (const path of [
       of(`records/patients/${newId()}`),
@@ -156,7 +156,7 @@ describe('records in the dashboard', () => {
     }
   });
 
-  test('a location’s status is set as over the API', async () => {
+  test('sets a location’s status, as the API does', async () => {
     const [location] = await listed('locations');
     expect((await operator.patch(of(`locations/${location.id}`), { status: 'inactive' })).status).toBe(200);
     const { body } = await world.api.call('GET', '/v1/locations');
@@ -164,7 +164,7 @@ describe('records in the dashboard', () => {
     await operator.patch(of(`locations/${location.id}`), { status: 'active' });
   });
 
-  test('a provider’s hours are set by the verb of the API, are followed by availability, and return to the EMR’s', async () => {
+  test('sets a provider’s hours, which availability follows, and restores the EMR’s', async () => {
     const provider = (await listed('providers')).find((each: { ehr_id: string }) => each.ehr_id === '504');
     const path = of(`providers/${provider.id}`);
     const before = (await operator.get(path)).body;
@@ -183,7 +183,7 @@ describe('records in the dashboard', () => {
     expect((await operator.get(path)).body).toStrictEqual(before);
   });
 
-  test('what is wrong with hours is said with its place', async () => {
+  test('errors in hours name the field', async () => {
     const [provider] = await listed('providers');
     const hours = [
       { day: 'Monday', shifts: [] },
@@ -197,24 +197,24 @@ describe('records in the dashboard', () => {
     expect((await operator.patch(of('default-hours'), {})).body.code).toBe('no_field');
   });
 
-  test('the organization’s default hours are set, are followed by availability, and are set back', async () => {
+  test('sets the organization’s default hours, which availability follows, and resets them', async () => {
     const set = async (hours: unknown) => (await operator.patch(of('default-hours'), { hours })).status;
     await patchProvider(world, '505', { hours: [] });
     const fallback = { fallback_to_default_hours: 'true' };
-    const decided = (await operator.get(of('default-hours'))).body;
-    expect(decided.set).toBe(false);
-    expect(decided.hours.map(({ day }: { day: string }) => day)).toHaveLength(5);
+    const standard = (await operator.get(of('default-hours'))).body;
+    expect(standard.set).toBe(false);
+    expect(standard.hours.map(({ day }: { day: string }) => day)).toHaveLength(5);
     expect(await set([{ day: 'Saturday', shifts: [shift('08:00', '10:30', { facility_id: '11' })] }])).toBe(200);
     expect((await operator.get(of('default-hours'))).body.set).toBe(true);
     expect(spans(await availabilityOf(world, '505', daysAfter(monday, 5), fallback))).toStrictEqual(['08:00–10:30']);
     expect(await availabilityOf(world, '505', monday, fallback)).toStrictEqual([]);
     expect(await set(null)).toBe(200);
-    expect((await operator.get(of('default-hours'))).body).toStrictEqual(decided);
+    expect((await operator.get(of('default-hours'))).body).toStrictEqual(standard);
     expect(spans(await availabilityOf(world, '505', monday, fallback))).toStrictEqual(['09:00–17:00']);
     await patchProvider(world, '505', { hours: null });
   });
 
-  test('who may only look sees everything and changes nothing', async () => {
+  test('a read-only operator can read everything and change nothing', async () => {
     const [provider] = await listed('providers');
     const [location] = await listed('locations');
     for (const path of ['records', 'records/providers', `providers/${provider.id}`, 'default-hours']) {
@@ -226,12 +226,12 @@ describe('records in the dashboard', () => {
       [`locations/${location.id}`, { status: 'inactive' }],
       ['default-hours', { hours: null }],
     ] as const) {
-      const refused = await reader.patch(of(path), body);
-      expect([refused.status, refused.body.code], path).toStrictEqual([403, 'operator_role_lacking']);
+      const response = await reader.patch(of(path), body);
+      expect([response.status, response.body.code], path).toStrictEqual([403, 'operator_role_lacking']);
     }
   });
 
-  test('the audit trail has who looked at a patient and who changed a provider', async () => {
+  test('the audit trail records who viewed a patient and who changed a provider', async () => {
     const trail = () =>
       world.owner<{ action: string; subject: string | null; patients: string[]; actor: string }[]>`
         SELECT action, subject, patients, actor FROM audit_records WHERE actor_kind = 'operator' ORDER BY id DESC LIMIT 1`;

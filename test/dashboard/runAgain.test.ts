@@ -16,29 +16,29 @@ beforeEach(() => world.api.control('DELETE', '/control/faults'));
 
 const again = (job_id: number) => operator.post(`clients/{client}/jobs/${job_id}/run-again`);
 const review = (job_id: number, outcome: string) =>
-  operator.post(`clients/{client}/jobs/${job_id}/review`, { outcome, note: 'Looked into the chart.' });
+  operator.post(`clients/{client}/jobs/${job_id}/review`, { outcome, note: 'Checked the chart.' });
 const whole = async (job_id: number) => (await operator.get(`clients/{client}/jobs/${job_id}`)).body.job;
 const applied = async (marker: string) =>
   (await world.api.ledger()).filter((entry) => entry.marker === marker && entry.applied);
 
-async function expectRefused(job_id: number, reason: RegExp): Promise<void> {
+async function expectBlocked(job_id: number, reason: RegExp): Promise<void> {
   expect((await whole(job_id)).not_again).toMatch(reason);
-  const answer = await again(job_id);
-  expect(answer).toMatchObject({ status: 409, body: { code: 'job_not_repeatable' } });
-  expect(answer.body.message).toMatch(reason);
+  const response = await again(job_id);
+  expect(response).toMatchObject({ status: 409, body: { code: 'job_not_repeatable' } });
+  expect(response.body.message).toMatch(reason);
 }
 
 /** Runs a job again and waits for its event. */
-async function ranAgain(job_id: number) {
+async function runAgain(job_id: number) {
   const { status, body } = await again(job_id);
   expect(status, JSON.stringify(body)).toBe(200);
   return { job_id: body.job_id as number, event: await world.api.untilEvent(body.job_id) };
 }
 
 describe('a job that failed', () => {
-  test('is run again as a new job of the same operation, with an event of its own', async () => {
+  test('is run again as a new job of the same operation with its own event', async () => {
     const failed = await refusedCall(world);
-    const { job_id, event } = await ranAgain(failed.job_id);
+    const { job_id, event } = await runAgain(failed.job_id);
     expect(event).toMatchObject({
       event_type: 'telephone_encounter.created',
       data: { telephone_encounter_id: failed.telephone_encounter_id },
@@ -48,29 +48,29 @@ describe('a job that failed', () => {
     const old = await whole(failed.job_id);
     expect(old).toMatchObject({ state: 'failed', not_again: `It was run again as job ${job_id}.` });
     expect(old.runs.map((run: { job_id: number }) => run.job_id)).toStrictEqual([failed.job_id, job_id]);
-    await expectRefused(job_id, /succeeded/);
+    await expectBlocked(job_id, /succeeded/);
   });
 
-  test('is run again once, however many ask at the same moment', async () => {
+  test('is run again once if several operators request it at the same time', async () => {
     const { job_id } = await refusedCall(world);
-    const answers = await Promise.all(Array.from({ length: 6 }, () => again(job_id)));
-    expect(answers.map(({ status }) => status).sort()).toStrictEqual([200, 409, 409, 409, 409, 409]);
+    const responses = await Promise.all(Array.from({ length: 6 }, () => again(job_id)));
+    expect(responses.map(({ status }) => status).sort()).toStrictEqual([200, 409, 409, 409, 409, 409]);
     const runs = await world.owner<{ id: number }[]>`SELECT id FROM jobs WHERE run_again_of = ${job_id}`;
     expect(runs).toHaveLength(1);
     for (const { id } of runs) await world.api.untilEvent(id);
   });
 
-  test('can be run again after its second run failed too', async () => {
+  test('can be run again after its second run has failed', async () => {
     const failed = await refusedCall(world);
     await setFault(world.api, 'create_telephone_encounter', 'refuse');
-    const second = await ranAgain(failed.job_id);
+    const second = await runAgain(failed.job_id);
     expect(second.event.event_type).toBe('telephone_encounter.failed');
-    const third = await ranAgain(second.job_id);
+    const third = await runAgain(second.job_id);
     expect(third.event.event_type).toBe('telephone_encounter.created');
-    await expectRefused(failed.job_id, /run again as job/);
+    await expectBlocked(failed.job_id, /run again as job/);
   });
 
-  test('stays behind what waits for the same patient', async () => {
+  test('runs after other queued jobs of the same patient', async () => {
     const failed = await refusedCall(world);
     await setFault(world.api, 'create_telephone_encounter', 'delay', { delay_ms: 700 });
     const waiting = (await world.api.callIn()).body;
@@ -80,49 +80,49 @@ describe('a job that failed', () => {
     expect(first.finished_at <= second.started_at).toBe(true);
   });
 
-  test('is not run again by somebody who may only look', async () => {
+  test('cannot be run again by a read-only operator', async () => {
     const { job_id } = await refusedCall(world);
     await world.owner`UPDATE operators SET role = 'read_only'`;
     expect((await again(job_id)).status).toBe(403);
     await world.owner`UPDATE operators SET role = 'owner'`;
   });
 
-  test('waits for its account to be linked again first', async () => {
+  test('cannot be run again before its account is re-linked', async () => {
     const { job_id } = await refusedCall(world);
     await world.owner`UPDATE accounts SET status = 'login_required'`;
-    await expectRefused(job_id, /linked again/);
+    await expectBlocked(job_id, /re-linked/);
     await world.owner`UPDATE accounts SET status = 'active'`;
   });
 });
 
-test('a job that ended in part goes on with what is missing', async () => {
+test('another run of a partial job writes only what is missing', async () => {
   await setFault(world.api, 'add_refill', 'refill_fails', { reason: 'Not by telephone.' });
   const partial = await endedCall(world, { refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9004' });
   expect(await whole(partial.job_id)).toMatchObject({ state: 'partial', not_again: null });
-  const { event } = await ranAgain(partial.job_id);
+  const { event } = await runAgain(partial.job_id);
   expect(event.event_type).toBe('telephone_encounter.created');
   expect(await applied(createMarker(partial.telephone_encounter_id))).toHaveLength(1);
   expect(await applied(`${partial.telephone_encounter_id}-add_refill`)).toHaveLength(1);
 });
 
 describe('a job whose outcome is unknown', () => {
-  test('is not run again before a person has looked', async () => {
-    await expectRefused((await lostCall(world)).job_id, /Look into the EMR first/);
+  test('cannot be run again before it is reviewed', async () => {
+    await expectBlocked((await lostCall(world)).job_id, /Check in the EMR whether it was saved/);
   });
 
-  test('and which a person found not done is written by its second run', async () => {
+  test('is written by its second run if the review found it not done', async () => {
     const lost = await lostCall(world, 'reset');
     expect(await applied(createMarker(lost.telephone_encounter_id))).toHaveLength(0);
     expect((await review(lost.job_id, 'not_done')).status).toBe(200);
-    const { event } = await ranAgain(lost.job_id);
+    const { event } = await runAgain(lost.job_id);
     expect(event.event_type).toBe('telephone_encounter.created');
     expect(await applied(createMarker(lost.telephone_encounter_id))).toHaveLength(1);
   });
 
-  test('is not written twice by a second run although the person was wrong', async () => {
+  test('is not written twice by a second run even if the review was wrong', async () => {
     const lost = await lostCall(world);
     await review(lost.job_id, 'not_done');
-    const { event } = await ranAgain(lost.job_id);
+    const { event } = await runAgain(lost.job_id);
     expect(event.event_type).toBe('telephone_encounter.created');
     const sent = (await world.api.ledger()).filter(
       ({ marker }) => marker === createMarker(lost.telephone_encounter_id),
@@ -131,30 +131,30 @@ describe('a job whose outcome is unknown', () => {
   });
 });
 
-describe('the patient’s state', () => {
-  test('follows another run of the creation: pending, then active', async () => {
+describe('the patient’s status', () => {
+  test('is pending, then active, when the creation is run again', async () => {
     await setFault(world.api, 'create_patient', 'refuse', { reason: 'No new patients today.' });
     const body = { first_name: 'Nova', last_name: 'Again', dob: '2004-02-29', sex: 'female' };
-    const made = (await world.api.call('POST', '/v1/patients', { body })).body;
-    await world.api.untilEvent(made.job_id);
-    const { event } = await ranAgain(made.job_id);
-    expect(event).toMatchObject({ event_type: 'patient.created', data: { patient_id: made.patient_id } });
-    const [row] = await world.owner`SELECT status, mrn FROM patients WHERE id = ${made.patient_id}`;
+    const created = (await world.api.call('POST', '/v1/patients', { body })).body;
+    await world.api.untilEvent(created.job_id);
+    const { event } = await runAgain(created.job_id);
+    expect(event).toMatchObject({ event_type: 'patient.created', data: { patient_id: created.patient_id } });
+    const [row] = await world.owner`SELECT status, mrn FROM patients WHERE id = ${created.patient_id}`;
     expect(row).toMatchObject({ status: 'active', mrn: event.data.mrn });
-    await expectRefused(made.job_id, /run again as job/);
+    await expectBlocked(created.job_id, /run again as job/);
   });
 
-  test('is not moved where a PATCH has queued the creation already', async () => {
+  test('does not change if a PATCH has already queued the creation again', async () => {
     await setFault(world.api, 'create_patient', 'refuse');
     const body = { first_name: 'Nova', last_name: 'Patched', dob: '2004-02-29', sex: 'female' };
-    const made = (await world.api.call('POST', '/v1/patients', { body })).body;
-    await world.api.untilEvent(made.job_id);
-    const patched = await world.api.call('PATCH', `/v1/patients/${made.patient_id}`, { body: { middle_name: 'Q' } });
-    await expectRefused(made.job_id, new RegExp(`job ${patched.body.job_id}`));
+    const created = (await world.api.call('POST', '/v1/patients', { body })).body;
+    await world.api.untilEvent(created.job_id);
+    const patched = await world.api.call('PATCH', `/v1/patients/${created.patient_id}`, { body: { middle_name: 'Q' } });
+    await expectBlocked(created.job_id, new RegExp(`job ${patched.body.job_id}`));
     await world.api.untilEvent(patched.body.job_id);
   });
 
-  test('follows another run of an update; one that would undo a later change is refused', async () => {
+  test('follows another run of an update, which is rejected if it would undo a later change', async () => {
     const { body } = await world.api.call('GET', `/v1/patients?mrn=${patient(31).mrn}`);
     const { id } = body.patients[0];
     const patch = async (phone: string) => {
@@ -165,18 +165,18 @@ describe('the patient’s state', () => {
     await setFault(world.api, 'update_patient', 'refuse', { times: 2 });
     const first = await patch('518-555-0101');
     const second = await patch('518-555-0102');
-    expect((await ranAgain(first)).event.event_type).toBe('patient.updated');
-    expect((await ranAgain(second)).event.event_type).toBe('patient.updated');
+    expect((await runAgain(first)).event.event_type).toBe('patient.updated');
+    expect((await runAgain(second)).event.event_type).toBe('patient.updated');
     const [row] = await world.owner`SELECT status, open_updates, phone FROM patients WHERE id = ${id}`;
     expect(row).toMatchObject({ status: 'active', open_updates: 0, phone: '518-555-0102' });
     await setFault(world.api, 'update_patient', 'refuse');
     const third = await patch('518-555-0103');
     await patch('518-555-0104');
-    await expectRefused(third, /would undo/);
+    await expectBlocked(third, /would undo/);
   });
 });
 
-test('a document cannot be uploaded again: its content went with the job', async () => {
+test('a document upload cannot be run again: its file was deleted when the job finished', async () => {
   await setFault(world.api, 'upload_document', 'refuse');
   const form = new FormData();
   form.set('patient_mrn', world.sandbox.example.patient_mrn);
@@ -189,5 +189,5 @@ test('a document cannot be uploaded again: its content went with the job', async
   const [job] = await world.owner<{ id: number }[]>`SELECT id FROM jobs WHERE operation_id = ${document_id}`;
   const job_id = job?.id ?? 0;
   await world.api.untilEvent(job_id);
-  await expectRefused(job_id, /file was removed/);
+  await expectBlocked(job_id, /file was removed/);
 });

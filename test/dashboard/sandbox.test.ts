@@ -19,7 +19,7 @@ const find = async (id: string): Promise<Switch> => (await state()).switches.fin
 const faults = async () => (await world.api.control('GET', '/control/faults')).body.faults;
 const turn = (id: string, to: string) => operator.post(`sandbox/faults/${id}`, { to });
 
-test('nothing of it holds the control token or a password', async () => {
+test('responses contain neither the control token nor passwords', async () => {
   const { larkspur } = world.sandbox;
   const told = JSON.stringify((await operator.get('sandbox')).body);
   expect(told).not.toContain(larkspur.control_token);
@@ -30,7 +30,7 @@ test('nothing of it holds the control token or a password', async () => {
 });
 
 describe('a fault', () => {
-  test('each switch sets one that the EMR takes, and takes it away again', async () => {
+  test('can be turned on and off with every switch', async () => {
     const { switches } = await state();
     expect(switches.length).toBeGreaterThan(10);
     for (const { id, label, description } of switches as Switch[]) {
@@ -43,7 +43,7 @@ describe('a fault', () => {
     }
   });
 
-  test('that is to strike once is off after it has', async () => {
+  test('set to once turns off after one request', async () => {
     await turn('refuse', 'once');
     expect(await find('refuse')).toMatchObject({ on: true, once: true });
     const { body } = await world.api.callIn();
@@ -51,7 +51,7 @@ describe('a fault', () => {
     expect(await find('refuse')).toMatchObject({ on: false });
   });
 
-  test('switched off leaves the others; clearing takes them all, also those that a test has set', async () => {
+  test('turned off leaves the others on; clearing removes all, including those set by other means', async () => {
     await turn('slow', 'on');
     await turn('html', 'on');
     await world.api.control('POST', '/control/faults', { operation: 'list_claims', kind: 'error_500', times: 1 });
@@ -62,14 +62,14 @@ describe('a fault', () => {
     expect(await faults()).toHaveLength(0);
   });
 
-  test('that there is no switch for is not found', async () => {
+  test('without a switch returns 404', async () => {
     expect((await turn('lightning', 'on')).status).toBe(404);
     expect((await turn('slow', 'sideways')).status).toBe(400);
   });
 });
 
 describe('the staff', () => {
-  test('are listed with the codes that are good now', async () => {
+  test('are listed with their current one-time codes', async () => {
     const { staff, seconds_left } = await state();
     expect(staff).toHaveLength(world.sandbox.larkspur.staff.length);
     expect(staff[0].code).toMatch(/^\d{6}$/);
@@ -77,7 +77,7 @@ describe('the staff', () => {
     expect(seconds_left).toBeLessThanOrEqual(30);
   });
 
-  test('one who is locked out cannot sign in, and can once let in again', async () => {
+  test('cannot sign in while locked, and can after unlocking', async () => {
     const person = world.sandbox.larkspur.staff[5];
     const login = async () =>
       (
@@ -96,14 +96,14 @@ describe('the staff', () => {
   });
 });
 
-test('a first write is an application’s write: a job that ends in the chart', async () => {
+test('the sample write creates a job that ends in the chart', async () => {
   const { status, body } = await operator.post('sandbox/first-write');
   expect(status).toBe(200);
   expect(body.client_id).toBe(world.sandbox.client_id);
   expect((await world.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.created');
 });
 
-test('who may only look changes nothing', async () => {
+test('read-only operators cannot change anything', async () => {
   await world.owner`UPDATE operators SET role = 'read_only'`;
   expect((await operator.get('sandbox')).status).toBe(200);
   for (const [path, body] of [
@@ -119,7 +119,7 @@ test('who may only look changes nothing', async () => {
   await world.owner`UPDATE operators SET role = 'owner'`;
 });
 
-test('sessions that end are renewed silently; links that expire need a person before a first write', async () => {
+test('expired sessions are renewed; expired links need re-linking before the sample write', async () => {
   await operator.post('sandbox/sessions/expire', { mode: 'session' });
   const renewed = await operator.post('sandbox/first-write');
   expect((await world.api.untilEvent(renewed.body.job_id)).event_type).toBe('telephone_encounter.created');
@@ -129,14 +129,14 @@ test('sessions that end are renewed silently; links that expire need a person be
   await world.api.link({ access_token: world.sandbox.access_token });
 });
 
-test('a reset takes away what was written', async () => {
+test('a reset removes everything that was written', async () => {
   const before = await world.api.ledger();
   expect(before.length).toBeGreaterThan(0);
   expect((await operator.post('sandbox/reset')).status).toBe(200);
   expect(await world.api.ledger()).toHaveLength(0);
 });
 
-test('outside of the sandbox there is no such place', async () => {
+test('the endpoints do not exist outside sandbox mode', async () => {
   const service = await startService({ ...world.ctx.config, sandbox: false }, { role: 'api', print: () => {} });
   const answer = await fetch(`${service.base_url}/dashboard/api/sandbox`, { headers: { cookie: operator.cookie } });
   expect(answer.status).toBe(404);

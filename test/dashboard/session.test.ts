@@ -21,7 +21,7 @@ async function syncPath(): Promise<string> {
 }
 
 describe('a session', () => {
-  test('is kept in a cookie that no script reads, no other site sends and no other path gets', async () => {
+  test('uses an HttpOnly, SameSite=Strict cookie limited to /dashboard', async () => {
     const { headers, body } = await signIn(world, world.sandbox.dashboard);
     const cookie = headers.get('set-cookie') ?? '';
     expect(cookie).toMatch(/^chartwire_session=[^;]{43,}; Path=\/dashboard; HttpOnly; SameSite=Strict$/);
@@ -29,16 +29,16 @@ describe('a session', () => {
     expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  test('is sent over TLS alone where the service is reached by it', () => {
+  test('uses a Secure cookie if the service uses https', () => {
     const config = { ...world.ctx.config, base_url: 'https://chartwire.example.test' };
     expect(sessionCookie({ config }, 'os_1')).toMatch(/; Secure$/);
   });
 
-  test('ends 15 minutes after the last thing its operator did', async () => {
+  test('expires after 15 minutes without activity', async () => {
     const operator = await newOperator(world, 'operator');
     await age(operator, { seen: '14 minutes 50 seconds' });
     expect((await operator.get('clients')).status).toBe(200);
-    // That was the operator's doing, so the quarter of an hour begins anew.
+    // That was activity, so the 15 minutes start again.
     const [seen] = await world.owner`SELECT seen_at > now() - interval '1 minute' AS fresh FROM operator_sessions
       WHERE operator_id = (SELECT id FROM operators WHERE email = ${operator.email})`;
     expect(seen?.fresh).toBe(true);
@@ -47,7 +47,7 @@ describe('a session', () => {
     expect(late).toMatchObject({ status: 401, body: { success: false, code: 'operator_session_over' } });
   });
 
-  test('ends 12 hours after it began, whatever its operator does', async () => {
+  test('expires 12 hours after sign-in regardless of activity', async () => {
     const operator = await newOperator(world, 'operator');
     await age(operator, { created: '11 hours 59 minutes' });
     expect((await operator.get('clients')).status).toBe(200);
@@ -56,7 +56,7 @@ describe('a session', () => {
     expect((await operator.get('session')).body.session).toBeNull();
   });
 
-  test('is not kept open by what the page fetches by itself, nor by its stream', async () => {
+  test('is not extended by background requests or the event stream', async () => {
     const operator = await newOperator(world, 'operator');
     await age(operator, { seen: '10 minutes' });
     expect((await operator.get('clients', { 'x-background': '1' })).status).toBe(200);
@@ -73,14 +73,14 @@ describe('a session', () => {
     expect(await idleMinutes(operator)).toBeLessThan(1);
   });
 
-  test('is not kept open by a request that another site sends', async () => {
+  test('is not extended by cross-site requests', async () => {
     const operator = await newOperator(world, 'operator');
     await age(operator, { seen: '10 minutes' });
     await operator.post(await syncPath(), {}, { origin: 'https://elsewhere.test' });
     expect(await idleMinutes(operator)).toBeGreaterThanOrEqual(10);
   });
 
-  test('that was signed out is dead, also for whoever kept its cookie', async () => {
+  test('is invalid after sign-out, even with its cookie', async () => {
     const operator = await newOperator(world, 'read_only');
     const { status, headers } = await operator.delete('session');
     expect(status).toBe(200);
@@ -88,14 +88,14 @@ describe('a session', () => {
     expect((await operator.get('clients')).status).toBe(401);
   });
 
-  test('of an operator who was disabled is dead at once, and no new one begins', async () => {
+  test('ends immediately when its operator is disabled, who cannot sign in again', async () => {
     const operator = await newOperator(world, 'operator');
     await world.owner`UPDATE operators SET disabled_at = now() WHERE email = ${operator.email}`;
     expect((await operator.get('clients')).status).toBe(401);
     expect((await signIn(world, operator)).body.code).toBe('operator_credentials_wrong');
   });
 
-  test('leaves nothing behind a day after it began', async () => {
+  test('is deleted from the database after a day', async () => {
     const operator = await newOperator(world, 'operator');
     await age(operator, { created: '25 hours' });
     await purgeExpired(world.ctx.db.system);
@@ -104,7 +104,7 @@ describe('a session', () => {
     expect(left).toHaveLength(0);
   });
 
-  test('is asked for by every endpoint of the dashboard but those that begin one', async () => {
+  test('is required by every dashboard endpoint except sign-in', async () => {
     for (const [method, path] of [
       ['GET', '/dashboard/api/clients'],
       ['GET', '/dashboard/api/live'],
@@ -114,14 +114,14 @@ describe('a session', () => {
       for (const cookie of ['', 'chartwire_session=os_guessed']) {
         const origin = world.sandbox.base_url;
         const { status } = await fetch(world.sandbox.base_url + path, { method, headers: { cookie, origin } });
-        // With a made-up session the CSRF token is missing too, and that is told first.
+        // With an invalid session the CSRF token is missing too, which is reported first.
         expect([401, 403], `${method} ${path}`).toContain(status);
       }
     }
   });
 });
 
-describe('a request that changes something', () => {
+describe('a request that changes data', () => {
   const foreign = { status: 403, body: { success: false, code: 'operator_request_foreign' } };
   test.each<[string, Record<string, string | null>]>([
     ['without the CSRF token', { 'x-csrf-token': null }],
@@ -134,7 +134,7 @@ describe('a request that changes something', () => {
     ['without an Origin', { origin: null }],
     ['that the browser calls cross-site', { 'sec-fetch-site': 'cross-site' }],
     ['that the browser calls same-site', { 'sec-fetch-site': 'same-site' }],
-  ])('is refused %s', async (_, headers) => {
+  ])('is rejected %s', async (_, headers) => {
     const operator = await newOperator(world, 'owner');
     const before = await syncs();
     expect(await operator.post(await syncPath(), {}, headers)).toMatchObject(foreign);
@@ -142,12 +142,12 @@ describe('a request that changes something', () => {
     expect((await operator.post(await syncPath(), {}, { 'sec-fetch-site': 'same-origin' })).status).toBe(200);
   });
 
-  test('is refused with the CSRF token of another session', async () => {
+  test('is rejected with the CSRF token of another session', async () => {
     const [one, another] = [await newOperator(world, 'owner'), await newOperator(world, 'owner')];
     expect(await one.post(await syncPath(), {}, { 'x-csrf-token': another.csrf_token })).toMatchObject(foreign);
   });
 
-  test('is refused at the door: nobody signs in from another site', async () => {
+  test('cannot sign in from another site', async () => {
     expect(await signIn(world, world.sandbox.dashboard, { origin: 'https://elsewhere.test' })).toMatchObject(foreign);
     expect(await signIn(world, world.sandbox.dashboard, { origin: null })).toMatchObject(foreign);
     expect(await world.owner`SELECT FROM operator_tries`).toHaveLength(0);
@@ -155,7 +155,7 @@ describe('a request that changes something', () => {
 });
 
 describe('a role', () => {
-  test('of read-only shows everything and changes nothing', async () => {
+  test('read-only can view everything and change nothing', async () => {
     const reader = await newOperator(world, 'read_only');
     expect((await reader.get(accounts)).status).toBe(200);
     const before = await syncs();
@@ -164,7 +164,7 @@ describe('a role', () => {
     expect(await syncs()).toBe(before);
   });
 
-  test('of operator does not reach what only an owner decides, and the trail names who tried', async () => {
+  test('operator is denied owner actions, and the audit trail records the attempt', async () => {
     const operator = await newOperator(world, 'operator');
     const declared = dashboardEndpoints({ live: { open: unasked, close: () => {} }, clinic: () => undefined });
     const deciding = declared.filter(({ role }) => role === 'owner');
@@ -181,7 +181,7 @@ describe('a role', () => {
     }
   });
 
-  test('that is taken away is gone with the next request', async () => {
+  test('change takes effect with the next request', async () => {
     const operator = await newOperator(world, 'operator');
     expect((await operator.post(await syncPath())).status).toBe(200);
     await world.owner`UPDATE operators SET role = 'read_only' WHERE email = ${operator.email}`;
@@ -189,8 +189,8 @@ describe('a role', () => {
   });
 });
 
-describe('guessing', () => {
-  test('gets 10 real password checks in 15 minutes for one account, also when 50 arrive at once', async () => {
+describe('password guessing', () => {
+  test('is limited to 10 password checks per account in 15 minutes, even with 50 parallel requests', async () => {
     const { email, password } = await newOperator(world, 'owner');
     await world.owner`DELETE FROM operator_tries`;
     const guesses = await Promise.all(
@@ -203,20 +203,20 @@ describe('guessing', () => {
       expect(status).toBe(429);
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(800);
     }
-    // Not even the right password is checked now, in whatever spelling the address comes.
+    // Even the correct password is rejected now, whatever the spelling of the email address.
     expect((await signIn(world, { email: ` ${email.toUpperCase()}`, password })).body.code).toBe('operator_locked');
     await world.owner`UPDATE operator_tries SET at = at - interval '15 minutes 1 second'`;
     expect((await signIn(world, { email, password })).status).toBe(200);
   });
 
-  test('learns nothing of which addresses are real', async () => {
+  test('does not reveal which email addresses exist', async () => {
     const nobody = { email: 'nobody@example.test', password: 'a guess' };
     const guesses = await Promise.all(Array.from({ length: 50 }, () => signIn(world, nobody)));
     expect(guesses.filter(({ body }) => body.code === 'operator_credentials_wrong')).toHaveLength(10);
     expect(guesses.filter(({ body }) => body.code === 'operator_locked')).toHaveLength(40);
   });
 
-  test('of one account leaves the others alone', async () => {
+  test('does not lock other accounts', async () => {
     const { email, password } = await newOperator(world, 'operator');
     await Promise.all(Array.from({ length: 12 }, () => signIn(world, { email: 'x@example.test', password: 'x' })));
     expect((await signIn(world, { email, password })).status).toBe(200);
@@ -228,7 +228,7 @@ async function syncs(): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** Moves the times of an operator's session into the past. */
+/** Moves an operator's session into the past. */
 async function age(operator: { email: string }, { seen = '0', created }: { seen?: string; created?: string }) {
   await world.owner`UPDATE operator_sessions SET seen_at = now() - ${seen}::interval,
       created_at = now() - ${created ?? seen}::interval

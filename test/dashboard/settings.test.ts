@@ -17,7 +17,7 @@ afterAll(() => world?.close());
 const credentials = { email: 'Second@Example.org', name: 'Second', role: 'operator' };
 
 describe('clients', () => {
-  test('a client is made, its secret works, is replaced with two active, and ended at once', async () => {
+  test('creates a client and creates and revokes its secrets, with two active at a time', async () => {
     const made = await owner.post('clients', { name: 'Front desk', mode: 'test' });
     expect(made.status).toBe(200);
     const { client_id, client_secret } = made.body;
@@ -37,7 +37,7 @@ describe('clients', () => {
     expect(JSON.stringify((await owner.get(`clients/${client_id}`)).body)).not.toMatch(/cs_test_/);
   });
 
-  test('what Link shows and where it returns is changed, and what is wrong is told with its field', async () => {
+  test('updates Link settings and names the field of an invalid value', async () => {
     const { body } = await owner.patch('clients/{client}', {
       name: 'Renamed',
       callback_urls: ['https://app.example.org/back'],
@@ -66,7 +66,7 @@ describe('clients', () => {
 });
 
 describe('operators', () => {
-  test('one is let in with a password that is shown once, gets another role, is shut out and let in again', async () => {
+  test('creates an operator with a one-time password, changes the role, disables and enables it', async () => {
     const made = await owner.post('operators', credentials);
     const { id, password } = made.body;
     expect((await owner.post('operators', credentials)).body).toMatchObject({
@@ -89,7 +89,7 @@ describe('operators', () => {
     expect((await signIn(world, { email: credentials.email, password: reset.body.password })).status).toBe(200);
   });
 
-  test('the last owner can neither resign nor be shut out, also when two try at once', async () => {
+  test('the last owner cannot be demoted or disabled, even by two parallel requests', async () => {
     const { operators } = (await owner.get('operators')).body;
     const first = operators.find((each: { email: string }) => each.email === world.sandbox.dashboard.email);
     expect((await owner.patch(`operators/${first.id}`, { role: 'operator' })).body.code).toBe('owner_last');
@@ -105,7 +105,7 @@ describe('operators', () => {
     owner = await openOperator(world);
   });
 
-  test('one’s own password is changed with the present one, and every other session ends', async () => {
+  test('changing your own password requires the current one and ends all other sessions', async () => {
     const { password } = (await owner.post('operators', { ...credentials, email: 'own@example.org' })).body;
     const [here, there] = [
       await openOperator(world, { email: 'own@example.org', password }),
@@ -121,13 +121,13 @@ describe('operators', () => {
     expect((await signIn(world, { email: 'own@example.org', password: 'a long enough one' })).status).toBe(200);
   });
 
-  test('a second factor is turned on with a right code, asked for at sign-in, taken once, and turned off', async () => {
+  test('a second factor is enabled with a valid code, required once per sign-in, and disabled', async () => {
     const email = 'two@example.org';
     const { id, password } = (await owner.post('operators', { ...credentials, email })).body;
     const me = await openOperator(world, { email, password });
     const { secret, uri } = (await me.post('me/second-factor/offer')).body;
     expect(uri).toMatch(/^otpauth:\/\/totp\/Chartwire:two%40example.org\?/);
-    // One more step is as good as the present one, and stays so when that ends in the middle of the test.
+    // The next time step is accepted too, and stays valid if the current one ends during the test.
     const code = (steps = 0) =>
       new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 });
     const wrong = await me.post('me/second-factor', { password, secret, code: '000000' });
@@ -139,7 +139,7 @@ describe('operators', () => {
     const next = code(1);
     const tries = await Promise.all([1, 2].map(() => signIn(world, { email, password, code: next })));
     expect(tries.map((each) => each.status).sort(), 'the same code twice at once').toStrictEqual([200, 401]);
-    const [stored] = await world.owner`SELECT totp_sealed FROM operators WHERE id = ${id}`;
+    const [stored] = await world.owner<{ totp_sealed: Buffer }[]>`SELECT totp_sealed FROM operators WHERE id = ${id}`;
     expect(stored?.totp_sealed.toString('latin1')).not.toContain(secret);
     expect((await me.post('me/second-factor/off', { password })).status).toBe(200);
     expect((await signIn(world, { email, password })).status).toBe(200);
@@ -147,7 +147,7 @@ describe('operators', () => {
 });
 
 describe('encryption', () => {
-  test('a new master key is made and wraps everything, and the account still opens its EMR', async () => {
+  test('a new master key wraps everything, and the account can still sign in to its EMR', async () => {
     const before = (await owner.get('encryption')).body.encryption;
     const file = join(world.env.DATA_DIR ?? '', 'master.key');
     const old_text = await readFile(file, 'utf8');
@@ -163,7 +163,7 @@ describe('encryption', () => {
   });
 });
 
-test('retention is told with the settings it follows', async () => {
+test('retention periods are listed with their settings', async () => {
   const { retention } = (await owner.get('retention')).body;
-  expect(retention).toContainEqual({ what: 'The log of requests', days: 7, setting: 'REQUESTS_DAYS' });
+  expect(retention).toContainEqual({ what: 'Request log', days: 7, setting: 'REQUESTS_DAYS' });
 });

@@ -25,7 +25,7 @@ async function register(answer: Answer = answering(200), fields: Record<string, 
 }
 
 describe('an endpoint', () => {
-  test('is added with the types it wants, listed without its secret, and its address is checked', async () => {
+  test('is created with event types, listed without its secret, and its URL is checked', async () => {
     const event_types = ['telephone_encounter.created'];
     const { id, secret, receiver } = await register(answering(200), { event_types });
     expect(secret).toMatch(/^whsec_/);
@@ -36,7 +36,7 @@ describe('an endpoint', () => {
     expectRefusal(refused, 400, /^webhook_url must use https/, 'webhook_url');
   });
 
-  test('shows since when it fails, its last success and what came of the tries of the last day', async () => {
+  test('shows since when it has been failing, its last success and the attempts of the last day', async () => {
     const { receiver } = await register();
     await writeUntil(world, 'success');
     expect(await list()).toMatchObject([
@@ -51,7 +51,7 @@ describe('an endpoint', () => {
     expect(await list()).toMatchObject([{ tries_day: 0, successes_day: 0 }]);
   });
 
-  test('wants other types once they are edited, and all of them when none is named', async () => {
+  test('receives other event types after an update, and all if none is set', async () => {
     const { id, receiver } = await register();
     const edit = (event_types: string[] | null) =>
       world.operator.patch(`clients/{client}/webhooks/${id}`, { event_types });
@@ -65,11 +65,11 @@ describe('an endpoint', () => {
     expect((await edit([])).status).toBe(400);
   });
 
-  test('that is disabled gets nothing, what waited for it fails, and enabled it gets events again', async () => {
+  test('gets nothing while disabled, pending deliveries fail, and it gets events again when enabled', async () => {
     const { id, receiver } = await register(answering(500));
     const event_id = await writeUntil(world, 'pending');
     expect((await post(`/${id}/disable`)).status).toBe(200);
-    expect(await list()).toMatchObject([{ status: 'disabled', disabled_reason: 'An operator disabled it.' }]);
+    expect(await list()).toMatchObject([{ status: 'disabled', disabled_reason: 'Disabled by an operator.' }]);
     const event = await world.operator.get(`clients/{client}/events/${event_id}`);
     expect(event.body.event).toMatchObject({
       delivery_status: 'failed',
@@ -82,7 +82,7 @@ describe('an endpoint', () => {
     await writeUntil(world, 'success');
   });
 
-  test('signs with its new secret after a rotation, and with the old one beside it', async () => {
+  test('signs with both the new and the old secret after a rotation', async () => {
     const { id, secret, receiver } = await register();
     const rotated = (await post(`/${id}/rotate-secret`)).body;
     expect(rotated.webhook_secret).toMatch(/^whsec_/);
@@ -94,7 +94,7 @@ describe('an endpoint', () => {
     }
   });
 
-  test('that is deleted is gone with its deliveries', async () => {
+  test('is deleted with its deliveries', async () => {
     const { id } = await register();
     await writeUntil(world, 'success');
     expect((await world.operator.delete(`clients/{client}/webhooks/${id}`)).status).toBe(200);
@@ -102,7 +102,7 @@ describe('an endpoint', () => {
     expect((await world.operator.delete(`clients/{client}/webhooks/${id}`)).status).toBe(404);
   });
 
-  test('of one client is not there for another', async () => {
+  test('is not visible to other clients', async () => {
     const { id } = await register();
     const other = await newClient(world);
     const at = `clients/${other.client_id}/webhooks`;
@@ -117,7 +117,7 @@ describe('an endpoint', () => {
 });
 
 describe('a test event', () => {
-  test('is a signed delivery that is marked as a test, told of at once, and leaves no event', async () => {
+  test('is signed, marked as a test, reported immediately and not stored', async () => {
     const { id, secret, receiver } = await register(answering(202, { 'content-type': 'text/plain' }, 'thanks'));
     await writeUntil(world, 'success');
     receiver.received.length = 0;
@@ -135,7 +135,7 @@ describe('a test event', () => {
     expect(await world.owner`SELECT FROM events`).toHaveLength(before.length);
   });
 
-  test('says why it failed, changes nothing of the endpoint’s health, and reaches a disabled one', async () => {
+  test('reports why it failed, does not affect the endpoint’s health, and reaches a disabled endpoint', async () => {
     const { id, receiver } = await register(answering(410, {}, 'moved'));
     expect((await post(`/${id}/try`)).body).toMatchObject({ delivered: false, status_code: 410, snippet: 'moved' });
     expect(await list()).toMatchObject([{ status: 'enabled', failing_since: null, tries_day: 0 }]);
@@ -149,7 +149,7 @@ describe('a test event', () => {
   });
 });
 
-test('what operators do here stands in the audit trail', async () => {
+test('operator actions are in the audit trail', async () => {
   const { id } = await register();
   await post(`/${id}/rotate-secret`);
   await post(`/${id}/try`);

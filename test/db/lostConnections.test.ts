@@ -1,224 +1,255 @@
 import { once } from 'node:events';
-import { createServer, connect as openSocket } from 'node:net';
-import postgres from 'postgres';
+import { createServer } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { connect, reconnectPause, type Sql } from '../../src/db/database.ts';
+import { connect, resolveSsl, type Sql, type Tx } from '../../sql/connect.ts';
+import { openListener } from '../../sql/listen.ts';
+import { reconnectPause } from '../../sql/pipelines.ts';
 import { startDatabaseProxy } from '../api/databaseProxy.ts';
 import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
 
-// The driver as it is mended (src/db/driverFaults.ts), on a way to the server that is cut and mended.
 let database: FreshDatabase;
 let owner: Sql;
 beforeAll(async () => {
   database = await freshDatabase('lost');
-  owner = connect({ ...database.options, ssl: false }, { max: 1 });
+  owner = connect(database.address, { max: 1 });
 });
 afterAll(async () => {
   await owner.end();
   await database.drop();
 });
 
-async function openPool(max: number) {
+async function openProxy() {
   const proxy = await startDatabaseProxy();
-  const { user, password, database: name } = database.options;
-  const address = { host: '127.0.0.1', port: proxy.port, user, password, database: name, ssl: false as const };
-  const sql = connect(address, { max });
-  onTestFinished(async () => {
-    await sql.end({ timeout: 1 });
-    await proxy.cut();
-  });
+  onTestFinished(() => proxy.cut());
+  return { proxy, address: { ...database.address, host: '127.0.0.1', port: proxy.port } };
+}
+
+async function openPool(max: number, pipelined = 0) {
+  const { proxy, address } = await openProxy();
+  const sql = connect(address, { max, pipelined });
+  onTestFinished(() => sql.end({ timeout_ms: 1_000 }).catch(() => {}));
   return { sql, proxy };
 }
 
-/** Asks until there is an answer: a connection is opened again a moment after it was refused. */
-async function untilAnswered(sql: Sql): Promise<void> {
-  const ask = () =>
+/** Repeats until a statement succeeds: a refused connection is opened again after a pause. */
+async function untilAvailable(sql: Sql): Promise<void> {
+  const attempt = () =>
     sql`SELECT 1`.then(
       () => true,
       () => false,
     );
-  while (!(await ask()));
+  while (!(await attempt()));
 }
 
-const atWork = () => owner<{ pid: number }[]>`SELECT pid FROM pg_stat_activity
+const sleepers = () => owner<{ pid: number }[]>`SELECT pid FROM pg_stat_activity
   WHERE state = 'active' AND query LIKE 'SELECT pg_sleep(20)%'`;
 
-/** They sleep on, not knowing that nobody waits for them. */
+/** The server does not notice that their client is gone. */
 async function endSleepers(): Promise<void> {
-  for (const { pid } of await atWork()) await owner`SELECT pg_terminate_backend(${pid}, 20000)`;
+  for (const { pid } of await sleepers()) await owner`SELECT pg_terminate_backend(${pid}, 20000)`;
 }
 
-test('when the way is cut every question is answered, and afterwards every connection serves again', async () => {
-  const size = 4;
-  const { sql, proxy } = await openPool(size);
-  for (let round = 0; round < 2; round++) {
-    const plain = Array.from({ length: 3 * size }, (_, n) => sql`SELECT pg_sleep(20), ${n}::int`);
-    const inside = Array.from({ length: size }, (_, n) =>
-      // The second waits for its turn within the transaction.
-      sql.begin((tx) => Promise.all([tx`SELECT pg_sleep(20), ${n}::int`, tx`SELECT ${n}::int`])),
-    );
-    const asked = Promise.allSettled([...plain, ...inside]);
-    while ((await atWork()).length < size);
-    await proxy.cut();
-    // They sleep on, not knowing that nobody waits for them.
-    for (const { pid } of await atWork()) await owner`SELECT pg_terminate_backend(${pid}, 20000)`;
-    // More failures than the pool has connections: the driver's own pause would be at its 20 s.
-    const refused = Promise.allSettled(Array.from({ length: 3 * size }, () => sql`SELECT 1`));
-    for (const end of [...(await asked), ...(await refused)]) expect(end.status).toBe('rejected');
-    await proxy.mend();
-    await untilAnswered(sql);
-    // Each waits for all the others to have begun: with one connection lost, none of them would end.
-    let begun = 0;
-    let allBegun = () => {};
-    const all = new Promise<void>((resolve) => {
-      allBegun = resolve;
-    });
-    const answers = await Promise.all(
-      Array.from({ length: size }, (_, n) =>
-        sql.begin(async (tx) => {
-          if (++begun === size) allBegun();
-          await all;
-          const [row] = await tx<{ n: number }[]>`SELECT ${n}::int AS n`;
-          return row?.n;
-        }),
-      ),
-    );
-    expect(answers).toStrictEqual([0, 1, 2, 3]);
-  }
-  // Without a timeout: nothing is left that it would have to wait for.
-  await sql.end();
-});
+const lost = expect.stringMatching(/^(CONNECTION_CLOSED|ECONNRESET|ECONNREFUSED|EPIPE)$/);
 
-test('a write asked between the error of a connection and its close is refused, never told as done', async () => {
-  const proxy = await startDatabaseProxy();
-  const { user, password, database: name } = database.options;
-  let ask = (_told: string) => {};
-  const told = new Promise<string>((resolve) => {
-    ask = resolve;
-  });
-  const socket = async () => {
-    const opened = openSocket(proxy.port, '127.0.0.1');
-    await once(opened, 'connect');
-    opened.once('error', () => {
-      sql`INSERT INTO written VALUES (1)`.then(
-        () => ask('done'),
-        (error) => ask(error.code),
+test.each([0, 2])(
+  'a cut fails every statement, and afterwards every connection works again (%i pipelined)',
+  async (n) => {
+    const size = 4;
+    const { sql, proxy } = await openPool(size, n);
+    for (let round = 0; round < 2; round++) {
+      const single = Array.from({ length: 3 * size }, (_, n) => sql`SELECT pg_sleep(20), ${n}::int`);
+      const inside = Array.from({ length: size }, (_, n) =>
+        // The second waits for its turn within the transaction.
+        sql.begin((tx) => Promise.all([tx`SELECT pg_sleep(20), ${n}::int`, tx`SELECT ${n}::int`])),
       );
-    });
-    return opened;
-  };
-  // The option is not in the driver's types; the driver asks it for every socket it opens.
-  const options = { user, password, database: name, max: 1, backoff: reconnectPause, socket };
-  const sql = postgres(options as postgres.Options<Record<string, never>>) as unknown as Sql;
-  await sql`CREATE TABLE written (n int)`;
-  proxy.reset();
-  // The greeting of the next session was once taken for the answer: it takes a second question to open one.
-  await untilAnswered(sql);
-  expect(await told).toBe('CONNECTION_CLOSED');
-  expect([...(await sql`SELECT n FROM written`)]).toStrictEqual([]);
-  await sql.end();
-  await proxy.cut();
-});
+      const running = Promise.allSettled([...single, ...inside]);
+      while ((await sleepers()).length < size);
+      await proxy.cut();
+      await endSleepers();
+      const refused = Promise.allSettled(Array.from({ length: 3 * size }, () => sql`SELECT 1`));
+      for (const result of [...(await running), ...(await refused)]) {
+        expect(result).toMatchObject({ status: 'rejected', reason: { code: lost } });
+      }
+      await proxy.mend();
+      await untilAvailable(sql);
+      // Each waits until all have started: with one connection lost, none of them would finish.
+      let started = 0;
+      let allStarted = () => {};
+      const all = new Promise<void>((resolve) => {
+        allStarted = resolve;
+      });
+      const results = await Promise.all(
+        Array.from({ length: size }, (_, n) =>
+          sql.begin(async (tx) => {
+            if (++started === size) allStarted();
+            await all;
+            const [row] = await tx<{ n: number }[]>`SELECT ${n}::int AS n`;
+            return row?.n;
+          }),
+        ),
+      );
+      expect(results).toStrictEqual([0, 1, 2, 3]);
+    }
+    // Without a timeout: nothing is left to wait for.
+    await sql.end();
+  },
+);
 
-test('a transaction that asks for its end between the error of its connection and the close leaves nothing behind', async () => {
+test.each([0, 1])(
+  'a write sent while its connection breaks fails or is stored, never both (%i pipelined)',
+  async (n) => {
+    const { sql, proxy } = await openPool(1, n);
+    const table = `written_${n}`;
+    await sql`CREATE TABLE ${sql(table)} (n int)`;
+    const stored: number[] = [];
+    for (let round = 0; round < 20; round++) {
+      proxy.reset();
+      const written = sql`INSERT INTO ${sql(table)} VALUES (${round})`.then(
+        () => stored.push(round),
+        (error) => expect(error).toMatchObject({ code: lost }),
+      );
+      await written;
+      await untilAvailable(sql);
+    }
+    const rows = await sql<{ n: number }[]>`SELECT n FROM ${sql(table)} ORDER BY n`;
+    const present = rows.map((row) => row.n);
+    expect(present.filter((row) => stored.includes(row))).toStrictEqual(stored);
+  },
+);
+
+test('a transaction that fails with its connection leaves nothing behind on the next one', async () => {
   const { sql, proxy } = await openPool(1);
   for (let round = 0; round < 2; round++) {
-    const asked = sql.begin((tx) => tx`SELECT pg_sleep(20)`);
-    while ((await atWork()).length < 1);
+    const running = sql.begin((tx) => tx`SELECT pg_sleep(20)`);
+    const failed = expect(running).rejects.toMatchObject({ code: lost });
+    while ((await sleepers()).length < 1);
     proxy.reset();
-    await expect(asked).rejects.toThrow();
+    await failed;
     await endSleepers();
-    for (let n = 0; n < 3; n++) expect([...(await sql`SELECT ${n}::int AS n`)]).toStrictEqual([{ n }]);
+    for (let n = 0; n < 3; n++) expect(await sql`SELECT ${n}::int AS n`).toStrictEqual([{ n }]);
   }
   await sql.end();
 });
 
-test('a transaction that lost its connection writes nothing more, though the connection is open again', async () => {
+test('a transaction that lost its connection writes nothing more', async () => {
   const { sql, proxy } = await openPool(1);
   await sql`CREATE TABLE kept (n int)`;
   let late: Promise<unknown> | undefined;
-  const work = async (tx: Parameters<Parameters<typeof sql.begin>[1]>[0]) => {
+  const work = async (tx: Tx) => {
     await tx`INSERT INTO kept VALUES (${1})`;
     await proxy.cut();
     await proxy.mend();
-    await untilAnswered(sql);
     late = tx`INSERT INTO kept VALUES (${2})`.then(() => 'written');
     await late;
   };
-  let worked: Promise<void> | undefined;
-  const transaction = sql.begin((tx) => {
-    worked = work(tx);
-    return worked;
-  });
-  await expect(transaction).rejects.toThrow();
-  await expect(worked).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+  await expect(sql.begin(work)).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
   await expect(late).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
-  expect([...(await sql`SELECT n FROM kept`)]).toStrictEqual([]);
+  await untilAvailable(sql);
+  expect(await sql`SELECT n FROM kept`).toStrictEqual([]);
 });
 
-test('a pool is ended while the server is away, and whoever waits is told', async () => {
-  const { sql, proxy } = await openPool(2);
+test('a statement of a transaction that has ended is rejected', async () => {
+  const { sql } = await openPool(1);
+  const { tx } = await sql.begin(async (tx) => ({ tx }));
+  await expect(tx`SELECT 1`).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+});
+
+test('a failed statement fails its transaction even if the caller ignores the error', async () => {
+  const { sql } = await openPool(1);
+  await sql`CREATE TABLE ignored (n int)`;
+  const transaction = sql.begin(async (tx) => {
+    await tx`INSERT INTO ignored VALUES (1)`;
+    await tx`SELECT 1 / 0`.catch(() => {});
+  });
+  await expect(transaction).rejects.toMatchObject({ code: '22012' });
+  expect(await sql`SELECT n FROM ignored`).toStrictEqual([]);
+});
+
+test('ending the pool while the server is away rejects waiting statements', async () => {
+  const { sql, proxy } = await openPool(2, 1);
   await sql`SELECT 1`;
   await proxy.cut();
-  const asked = Promise.allSettled(Array.from({ length: 6 }, () => sql`SELECT 1`));
-  // A question is handed to the pool a moment after it is asked.
+  const waiting = Promise.allSettled(Array.from({ length: 6 }, () => sql`SELECT 1`));
   await new Promise((resolve) => setImmediate(resolve));
   await sql.end();
-  for (const end of await asked) expect(end.status).toBe('rejected');
+  for (const result of await waiting) expect(result.status).toBe('rejected');
 });
 
-test('a pool that is ended opens no connection again for whoever still waits', async () => {
+test('ending the pool rejects statements that wait for a connection, and lets transactions finish', async () => {
   const { sql } = await openPool(1);
-  let begun = () => {};
-  let letGo = () => {};
-  const held = new Promise<void>((resolve) => {
-    begun = resolve;
+  let started = () => {};
+  let finish = () => {};
+  const running = new Promise<void>((resolve) => {
+    started = resolve;
   });
-  const free = new Promise<void>((resolve) => {
-    letGo = resolve;
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
   });
-  const holder = sql.begin(async () => {
-    begun();
-    await free;
+  const transaction = sql.begin(async (tx) => {
+    started();
+    await finished;
+    return tx`SELECT 1 AS n`;
   });
-  await held;
+  await running;
   const waiting = expect(sql`SELECT 1`).rejects.toMatchObject({ code: 'CONNECTION_ENDED' });
   await new Promise((resolve) => setImmediate(resolve));
   const ended = sql.end();
-  letGo();
-  await Promise.all([holder, ended, waiting]);
+  finish();
+  await Promise.all([ended, waiting]);
+  expect(await transaction).toStrictEqual([{ n: 1 }]);
+  await expect(sql`SELECT 1`).rejects.toMatchObject({ code: 'CONNECTION_ENDED' });
 });
 
-test('every channel is listened to again once, however often that failed', async () => {
-  const { sql, proxy } = await openPool(1);
+test('a slow statement on a pipelined connection holds up no later ones', async () => {
+  const { sql } = await openPool(2, 1);
+  await sql`SELECT 1`;
+  const slow = sql`SELECT pg_sleep(20)`.catch(() => 'ended');
+  while ((await sleepers()).length < 1);
+  // A connection counts as held up after 20 ms.
+  await owner`SELECT pg_sleep(0.05)`;
+  const started = performance.now();
+  await sql`SELECT 1`;
+  expect(performance.now() - started).toBeLessThan(10_000);
+  await endSleepers();
+  expect(await slow).toBe('ended');
+});
+
+test('a lost listener listens to every channel again, once, and tells that notifications may have been missed', async () => {
+  const { proxy, address } = await openProxy();
+  const listener = openListener(address, 'test');
+  onTestFinished(() => listener.end());
   const channels = ['one', 'two', 'three'];
-  const listened = new Map<string, number>();
-  const heard = new Set<string>();
+  const missed = new Map<string, number>();
+  const received: string[] = [];
   for (const channel of channels) {
-    await sql.listen(
-      channel,
-      () => heard.add(channel),
-      () => listened.set(channel, (listened.get(channel) ?? 0) + 1),
-    );
+    await listener.listen(channel, (payload) => {
+      if (payload === undefined) missed.set(channel, (missed.get(channel) ?? 0) + 1);
+      else received.push(`${channel} ${payload}`);
+    });
   }
+  expect([...missed.values()]).toStrictEqual([1, 1, 1]);
   await proxy.cut();
-  // A server that hangs up on everybody, as a proxy without a server behind it.
+  // A server that closes every connection, as a proxy without a server behind it does.
   let refused = 0;
-  const surly = createServer((socket) => {
+  const broken = createServer((socket) => {
     refused += 1;
     socket.destroy();
   }).listen(proxy.port, '127.0.0.1');
-  await expect.poll(() => refused).toBeGreaterThan(6);
-  surly.close();
-  await once(surly, 'close');
+  await expect.poll(() => refused).toBeGreaterThan(3);
+  broken.close();
+  await once(broken, 'close');
   await proxy.mend();
-  await untilAnswered(sql);
-  await expect.poll(() => [...listened.values()]).toStrictEqual([2, 2, 2]);
-  for (const channel of channels) await sql`SELECT pg_notify(${channel}, '')`;
-  await expect.poll(() => heard.size).toBe(3);
-  expect([...listened.values()]).toStrictEqual([2, 2, 2]);
+  await expect.poll(() => [...missed.values()]).toStrictEqual([2, 2, 2]);
+  for (const channel of channels) await owner`SELECT pg_notify(${channel}, 'again')`;
+  await expect.poll(() => received.sort()).toStrictEqual(['one again', 'three again', 'two again']);
+  expect([...missed.values()]).toStrictEqual([2, 2, 2]);
 });
 
 test('the pause before a connection is opened again does not grow', () => {
-  for (let n = 0; n < 100; n++) expect(reconnectPause()).toBeLessThanOrEqual(0.3);
+  for (let n = 0; n < 100; n++) expect(reconnectPause()).toBeLessThanOrEqual(300);
+});
+
+test('sslmode=prefer connects to a server without TLS', async () => {
+  const { address } = database;
+  await expect(resolveSsl({ ...address, ssl: 'prefer' })).resolves.toStrictEqual(address);
 });

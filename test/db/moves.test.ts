@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { job_moves, job_states } from '../../src/jobs/states.ts';
-import { patient_moves, patient_statuses } from '../../src/model/patient.ts';
+import { job_states, job_transitions } from '../../src/jobs/states.ts';
+import { patient_moves, patient_statuses } from '../../src/model/records/patients.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let world: TestSandbox;
@@ -43,7 +43,7 @@ describe('the database allows every move of the list and no other', () => {
     const [{ n } = { n: 0 }] = await world.owner<{ n: number }[]>`SELECT count(*) AS n FROM jobs`;
     expect(n).toBeGreaterThan(0);
     expect(new Set((await allowed('jobs', 'state', job_states)).map(String))).toStrictEqual(
-      new Set(job_moves.map(String)),
+      new Set(job_transitions.map(String)),
     );
   });
 });

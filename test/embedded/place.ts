@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import postgres from 'postgres';
 import { onTestFinished } from 'vitest';
+import { connect } from '../../sql/connect.ts';
 import { type EmbeddedServer, startEmbedded } from '../../src/db/embedded/start.ts';
 
 const settings = { fsync: 'off' };
 
-/** A data folder that does not exist yet, below a 0700 one (as mkdtemp makes it); removed after the test, with its server. */
+/** A data folder that does not exist yet, inside a folder with mode 0700 (from mkdtemp). Removed after the test, with its server. */
 export async function newDataDir(...below: string[]): Promise<string> {
   const root = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'embedded-'));
   const data_dir = join(root, ...below, 'data');
@@ -25,11 +25,11 @@ export const start = (data_dir: string) => startEmbedded({ data_dir, settings })
 
 export async function query<Row extends object>(server: EmbeddedServer | Launched, text: string): Promise<Row[]> {
   const { host, port, user, password } = server;
-  const sql = postgres({ host, port, user, password, database: 'postgres', max: 1, onnotice: () => {} });
+  const sql = connect({ host, port, user, password, database: 'postgres', ssl: false }, { max: 1 });
   try {
-    return Array.from(await sql.unsafe<Row[]>(text));
+    return await sql.unsafe<Row[]>(text);
   } finally {
-    await sql.end({ timeout: 1 });
+    await sql.end({ timeout_ms: 1_000 });
   }
 }
 
@@ -43,7 +43,7 @@ export async function killServer(data_dir: string, signal: NodeJS.Signals): Prom
   await until(async () => (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')) === '');
 }
 
-/** Processes that work inside `folder`, found by their working folder: a postmaster, its backends, initdb. */
+/** Processes whose working directory is inside `folder`: a postmaster, its backends, initdb. */
 export async function processesIn(folder: string): Promise<number[]> {
   const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 0);
   const folders = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => '')));
@@ -52,7 +52,7 @@ export async function processesIn(folder: string): Promise<number[]> {
 
 export type Launched = { host: string; port: number; user: string; password: string; adopted: boolean };
 
-/** A process of its own that starts the server and then waits: something to kill. */
+/** A separate process that starts the server and then waits, to be killed by a test. */
 export function launcher(data_dir: string): { child: ChildProcess; report: Promise<Launched> } {
   const program = fileURLToPath(new URL('launch.mjs', import.meta.url));
   const child = spawn(process.execPath, [program, data_dir], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { killed, killServer, launcher, newDataDir, processesIn, query, serverPid, start, until } from './place.ts';
 
-test('a server whose service was killed is joined, with all that was committed', async () => {
+test('a server whose service was killed is reused, with all committed rows', async () => {
   const data_dir = await newDataDir();
   const { child, report } = launcher(data_dir);
   await query(await report, 'create table kept as select 1 as n');
@@ -17,7 +17,7 @@ test('a server whose service was killed is joined, with all that was committed',
   expect(await processesIn(data_dir)).toEqual([]);
 });
 
-test('a killed server is started again at once and has every committed row', async () => {
+test('a killed server is started again and has all committed rows', async () => {
   const data_dir = await newDataDir();
   const first = await start(data_dir);
   await query(first, 'create table kept as select generate_series(1, 1000) as n');
@@ -28,7 +28,7 @@ test('a killed server is started again at once and has every committed row', asy
   await second.stop();
 });
 
-test('lock files whose number now belongs to another process do not stop the start', async () => {
+test('lock files with the process id of another process do not prevent the start', async () => {
   const data_dir = await newDataDir();
   const first = await start(data_dir);
   await killServer(data_dir, 'SIGKILL');
@@ -43,25 +43,28 @@ test('lock files whose number now belongs to another process do not stop the sta
   await second.stop();
 });
 
-// Each moment is another state of the half-made database: 20 ms is the first files, 400 ms nearly the end.
-test.each([20, 150, 400])('a start killed %i ms into the making of the database is made up for', async (delay_ms) => {
-  const data_dir = await newDataDir();
-  const { child, report } = launcher(data_dir);
-  await until(async () => (await readdir(data_dir).catch(() => [])).some((name) => name.startsWith('postgres.new-')));
-  await new Promise((resolve) => setTimeout(resolve, delay_ms));
-  await killed(child);
-  await expect(report).rejects.toThrow();
-  await start(data_dir).then((server) => server.stop());
-  const again = await start(data_dir);
-  expect(await query(again, 'select 1 as one')).toEqual([{ one: 1 }]);
-  await again.stop();
-  await until(async () => (await processesIn(data_dir)).length === 0);
-  // The killed start's initdb may have been writing until a moment ago; this start finds its folder dead.
-  await start(data_dir).then((server) => server.stop());
-  expect((await readdir(data_dir)).sort()).toEqual(['postgres', 'postgres-password', 'postgres.log']);
-});
+// Different states of a partially created database: after 20 ms the first files, after 400 ms nearly complete.
+test.each([20, 150, 400])(
+  'recovers from a start that was killed %i ms into creating the database',
+  async (delay_ms) => {
+    const data_dir = await newDataDir();
+    const { child, report } = launcher(data_dir);
+    await until(async () => (await readdir(data_dir).catch(() => [])).some((name) => name.startsWith('postgres.new-')));
+    await new Promise((resolve) => setTimeout(resolve, delay_ms));
+    await killed(child);
+    await expect(report).rejects.toThrow();
+    await start(data_dir).then((server) => server.stop());
+    const again = await start(data_dir);
+    expect(await query(again, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await again.stop();
+    await until(async () => (await processesIn(data_dir)).length === 0);
+    // The initdb of the killed start may have been writing until a moment ago.
+    await start(data_dir).then((server) => server.stop());
+    expect((await readdir(data_dir)).sort()).toEqual(['postgres', 'postgres-password', 'postgres.log']);
+  },
+);
 
-test('a log above ten megabytes is put aside at the next start', async () => {
+test('a log of more than 10 MB is rotated at the next start', async () => {
   const data_dir = await newDataDir();
   await start(data_dir).then((server) => server.stop());
   await truncate(join(data_dir, 'postgres.log'), 10_000_001);

@@ -1,12 +1,12 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
+import { connect } from '../../sql/connect.ts';
 import { startEmbedded } from '../../src/db/embedded/start.ts';
 import { killed, launcher, newDataDir, processesIn, query, serverPid, start } from './place.ts';
 
 describe('the first start', () => {
-  test('gives a server on a private socket that asks for the password', async () => {
+  test('starts a server on a private socket that requires the password', async () => {
     const data_dir = await newDataDir();
     const server = await start(data_dir);
     expect(server.adopted).toBe(false);
@@ -23,13 +23,13 @@ describe('the first start', () => {
     await server.stop();
   });
 
-  test('turns fsync off only where it is told to', async () => {
+  test('turns fsync off only if requested', async () => {
     const server = await startEmbedded({ data_dir: await newDataDir() });
     expect(await query(server, 'show fsync')).toEqual([{ fsync: 'on' }]);
     await server.stop();
   });
 
-  test('works below a folder that only its owner may enter, and the server has no privileges', async () => {
+  test('works in a folder that only its owner can access, and the server is unprivileged', async () => {
     const data_dir = await newDataDir('inner');
     expect((await stat(join(data_dir, '..', '..'))).mode & 0o777).toBe(0o700);
     const server = await start(data_dir);
@@ -39,7 +39,7 @@ describe('the first start', () => {
     await server.stop();
   });
 
-  test('works where the path of the data folder is longer than a socket may have', async () => {
+  test('works if the path of the data folder is too long for a socket', async () => {
     const data_dir = await newDataDir('x'.repeat(120));
     const server = await start(data_dir);
     expect(Buffer.byteLength(join(server.host, `.s.PGSQL.${server.port}`))).toBeLessThanOrEqual(103);
@@ -50,14 +50,14 @@ describe('the first start', () => {
     await expect(stat(server.host)).rejects.toThrow('ENOENT');
   });
 
-  test('works where the path has spaces, commas and quotes', async () => {
+  test('works if the path contains spaces, commas and quotes', async () => {
     const server = await start(await newDataDir(`it's a "folder", really`));
     expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }]);
     await server.stop();
   });
 });
 
-test('the second start makes nothing anew and keeps all rows', async () => {
+test('the second start reuses everything and keeps all rows', async () => {
   const data_dir = await newDataDir();
   const first = await start(data_dir);
   await query(first, 'create table kept as select generate_series(1, 3) as n');
@@ -70,7 +70,7 @@ test('the second start makes nothing anew and keeps all rows', async () => {
   await second.stop();
 });
 
-test('four starts at once, in three processes, end with one server', async () => {
+test('four parallel starts in three processes share one server', async () => {
   const data_dir = await newDataDir();
   const launchers = [launcher(data_dir), launcher(data_dir)];
   const own = [start(data_dir), start(data_dir)];
@@ -85,21 +85,21 @@ test('four starts at once, in three processes, end with one server', async () =>
   expect(await processesIn(data_dir)).toEqual([]);
 });
 
-test('stopping leaves no process, also with clients connected', async () => {
+test('stopping leaves no process, even with clients connected', async () => {
   const data_dir = await newDataDir();
   const server = await start(data_dir);
   const { host, port, user, password } = server;
-  const sql = postgres({ host, port, user, password, database: 'postgres', max: 3 });
+  const sql = connect({ host, port, user, password, database: 'postgres', ssl: false }, { max: 3 });
   const busy = sql`select pg_sleep(60)`.catch(() => 'cut off');
   await sql`select 1`;
   await server.stop();
   expect(await busy).toBe('cut off');
   expect(await processesIn(data_dir)).toEqual([]);
   await server.stop();
-  await sql.end({ timeout: 1 });
+  await sql.end({ timeout_ms: 1_000 });
 });
 
-test('no value of a failing statement reaches the log', async () => {
+test('the log contains no values of failing statements', async () => {
   const data_dir = await newDataDir();
   const server = await start(data_dir);
   await expect(query(server, `select 'Jane Roe'::date`)).rejects.toThrow('Jane Roe');

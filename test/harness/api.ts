@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
-import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
+import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 
 export type ApiResponse = {
   status: number;

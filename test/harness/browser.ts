@@ -1,7 +1,7 @@
 import axe from 'axe-core';
 import { type Browser, chromium, type Frame, type Page } from 'playwright-core';
 
-/** Debian's Chromium; nothing in it may call home. `scripts/test.mjs` finds it, or installs it. */
+/** Chromium without background requests. `scripts/test.mjs` finds or installs it. */
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: process.env.CHROMIUM_PATH ?? '/usr/bin/chromium',
@@ -17,7 +17,7 @@ export function openBrowser(): Promise<Browser> {
   });
 }
 
-/** What axe finds against WCAG 2.2 AA on the page as it stands, as lines to read. */
+/** Violations of WCAG 2.2 AA that axe finds on the page. */
 export async function accessibilityFaults(page: Page | Frame): Promise<string[]> {
   await page.evaluate(axe.source);
   const violations = await page.evaluate(async () => {

@@ -2,35 +2,35 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContextOptions, Frame, Page } from 'playwright-core';
 
-/** An application of a customer's, on an origin of its own, that opens Link. */
+/** A customer's application on its own origin, which opens Link. */
 export type LinkHost = {
   origin: string;
-  /** Paths that were asked for, with what browsers said of where they came from. */
-  asked: { url: string; referer: string | undefined }[];
+  /** The requests it received. */
+  requests: { url: string; referer: string | undefined }[];
   close(): Promise<void>;
 };
 
-/** `calls` are the callbacks in their order: `['success', 'pt_…']`, `['exit', 'closed']`, `['event', 'opened', {}]`. */
+/** `calls` are the callbacks in order: `['success', 'pt_…']`, `['exit', 'closed']`, `['event', 'opened', {}]`. */
 const page = (script: string, more: string) => `<!doctype html><html lang="en"><meta charset="utf-8"><title>App</title>
 <h1>App</h1><button id="start" type="button">Connect</button>
 <script src="${script}"></script>
 <script>
   window.calls = [];
   window.callbacks = () => ({
-    onSuccess: (...told) => calls.push(['success', ...told]),
-    onExit: (...told) => calls.push(['exit', ...told]),
-    onEvent: (...told) => calls.push(['event', ...told]),
+    onSuccess: (...values) => calls.push(['success', ...values]),
+    onExit: (...values) => calls.push(['exit', ...values]),
+    onEvent: (...values) => calls.push(['event', ...values]),
   });
   window.start = (token) => { window.handle = CobaltLink.init({ token, ...callbacks() }); };
 </script>${more}</html>`;
 
 const bare = '<!doctype html><title>App</title><p>An application that has not loaded the script';
 
-/** Serves the application's page at every path but `/bare`, with the script of the service at `base_url`. */
+/** Serves the application with the script of the service at `base_url`; `/bare` has no script. */
 export async function startLinkHost(base_url: string, more = ''): Promise<LinkHost> {
-  const asked: LinkHost['asked'] = [];
+  const requests: LinkHost['requests'] = [];
   const server = createServer((request, response) => {
-    asked.push({ url: request.url ?? '', referer: request.headers.referer });
+    requests.push({ url: request.url ?? '', referer: request.headers.referer });
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
     response.end(request.url === '/bare' ? bare : page(`${base_url}/link/v1/link.js`, more));
   });
@@ -38,7 +38,7 @@ export async function startLinkHost(base_url: string, more = ''): Promise<LinkHo
   const { port } = server.address() as AddressInfo;
   return {
     origin: `http://127.0.0.1:${port}`,
-    asked,
+    requests,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -47,12 +47,12 @@ export async function startLinkHost(base_url: string, more = ''): Promise<LinkHo
   };
 }
 
-/** A browser window at the application, and what a person does in it. */
+/** A browser window with the application. */
 export type LinkWindow = {
   page: Page;
-  /** Every address that the window asked for, and what it said of where it came from. */
+  /** The requests of the window. */
   sent: { url: string; referer: string | undefined }[];
-  /** Opens Link as the application does, by its button, and gives the page in the frame. */
+  /** Opens Link and returns its frame. */
   start(token: string): Promise<Frame>;
   frame(): Promise<Frame>;
   calls(): Promise<unknown[][]>;
@@ -73,7 +73,7 @@ export async function openLinkWindow(
   const frame = async () => {
     const element = await page.waitForSelector('dialog iframe[src]');
     const found = await element.contentFrame();
-    if (!found) throw new Error('The frame has no page.');
+    if (!found) throw new Error('The frame is empty.');
     return found;
   };
   return {

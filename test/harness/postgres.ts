@@ -1,47 +1,46 @@
 import { randomBytes } from 'node:crypto';
-import postgres from 'postgres';
 import { inject } from 'vitest';
-
-export type DatabaseOptions = { host: string; port: number; user: string; password: string; database: string };
+import type { DatabaseAddress } from '../../sql/address.ts';
+import { connect, type Sql } from '../../sql/connect.ts';
 
 export type FreshDatabase = {
   name: string;
   /** For DATABASE_URL: `?host=` names the folder of the unix socket. */
   url: string;
-  options: DatabaseOptions;
+  address: DatabaseAddress;
   drop(): Promise<void>;
 };
 
-/** A database of its own for one test file, empty or cloned from a template. */
+/** A database for one test file, empty or cloned from a template. */
 export async function freshDatabase(name = 'test', template = 'template1'): Promise<FreshDatabase> {
   const unique = `${name}_${randomBytes(6).toString('hex')}`;
   await onServer(async (sql) => {
-    // file_copy: 30 ms for a database of 60 tables, where the default way takes 70 to 110.
+    // file_copy: 30 ms for a database of 60 tables, where the default strategy takes 70 to 110.
     await sql`create database ${sql(unique)} template ${sql(template)} strategy file_copy`;
   });
-  const options = optionsFor(unique);
+  const address = addressOf(unique);
   return {
     name: unique,
-    url: urlOf(options),
-    options,
-    drop: () => onServer((sql) => sql`drop database if exists ${sql(unique)} with (force)`.then(() => {})),
+    url: urlOf(address),
+    address,
+    drop: () => onServer((sql) => sql`drop database if exists ${sql(unique)} with (force)`),
   };
 }
 
 /**
- * A database to clone from, laid once per run whoever asks first; the others wait for it. `lay` must close its
- * connections: PostgreSQL clones no database that is in use.
+ * A database to clone from, created once per run by the first who needs it; the others wait for it. `create` must close
+ * its connections: PostgreSQL does not clone a database that is in use.
  */
-export async function template(name: string, lay: (options: DatabaseOptions) => Promise<void>): Promise<string> {
+export async function template(name: string, create: (address: DatabaseAddress) => Promise<unknown>): Promise<string> {
   const finished = `template_${name}`;
   await onServer(async (sql) => {
     await sql`select pg_advisory_lock(hashtext(${finished}))`;
     const found = await sql`select from pg_database where datname = ${finished}`;
     if (found.length > 0) return;
-    // Renamed when it is complete, so that a failed `lay` leaves no half template behind its name.
+    // Renamed when it is complete, so that a failed `create` leaves no incomplete template.
     const unfinished = await freshDatabase(`unfinished_${name}`);
     try {
-      await lay(unfinished.options);
+      await create(unfinished.address);
       await sql`alter database ${sql(unfinished.name)} rename to ${sql(finished)}`;
     } catch (error) {
       await unfinished.drop();
@@ -51,20 +50,25 @@ export async function template(name: string, lay: (options: DatabaseOptions) => 
   return finished;
 }
 
-/** One connection to the maintenance database; locks taken on it end with it. */
-async function onServer(work: (sql: postgres.Sql) => Promise<void>): Promise<void> {
-  const sql = postgres({ ...optionsFor('postgres'), max: 1, onnotice: () => {} });
+/** Runs `work` on one connection to the maintenance database; session locks end with it. */
+export async function onServer(work: (sql: Sql) => PromiseLike<unknown>): Promise<void> {
+  await onDatabase(addressOf('postgres'), work);
+}
+
+/** Runs `work` on one connection to a database. */
+export async function onDatabase<T>(address: DatabaseAddress, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
+  const sql = connect(address, { max: 1 });
   try {
-    await work(sql);
+    return await work(sql);
   } finally {
-    await sql.end({ timeout: 5 });
+    await sql.end({ timeout_ms: 5_000 });
   }
 }
 
-function optionsFor(database: string): DatabaseOptions {
-  return { ...inject('postgres'), database };
+function addressOf(database: string): DatabaseAddress {
+  return { ...inject('postgres'), database, ssl: false };
 }
 
-function urlOf({ host, port, user, password, database }: DatabaseOptions): string {
+export function urlOf({ host, port, user, password, database }: DatabaseAddress): string {
   return `postgres://${user}:${password}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`;
 }

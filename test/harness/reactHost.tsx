@@ -2,7 +2,7 @@ import { StrictMode, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { useLink } from '../../sdk/react.ts';
 
-/** An application of a customer's that is written with React, as the SDK's readers write theirs. */
+/** A customer's React application that uses the SDK. */
 function Application() {
   const [shown, setShown] = useState(true);
   return (
@@ -17,13 +17,13 @@ function Application() {
 }
 
 function Connect() {
-  const [told, setTold] = useState<string[]>([]);
-  const tell = (word: string) => setTold((before) => [...before, word]);
+  const [results, setResults] = useState<string[]>([]);
+  const add = (result: string) => setResults((before) => [...before, result]);
   const base_url = new URLSearchParams(location.search).get('service') ?? '';
   const { open, isOpen, error } = useLink({
     baseUrl: base_url,
-    onSuccess: (public_token) => tell(`linked ${public_token.slice(0, 3)} after ${told.length}`),
-    onExit: (reason) => tell(`exited ${reason}`),
+    onSuccess: (public_token) => add(`linked ${public_token.slice(0, 3)} after ${results.length}`),
+    onExit: (reason) => add(`exited ${reason}`),
   });
   const token = location.hash.slice(1);
   return (
@@ -40,8 +40,8 @@ function Connect() {
       <p id="state">{isOpen ? 'open' : 'closed'}</p>
       <p id="error">{error?.message}</p>
       <ul>
-        {told.map((word) => (
-          <li key={word}>{word}</li>
+        {results.map((result) => (
+          <li key={result}>{result}</li>
         ))}
       </ul>
     </>

@@ -1,99 +1,100 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { claimLeases } from '../../src/db/lease.ts';
-import { startHead } from '../../src/jobs/jobs.ts';
-import { findExpired, parkJobs, parkRunning, unparkJobs, wakeExpired } from '../../src/jobs/park.ts';
+import { startNextJob } from '../../src/jobs/jobs.ts';
+import { findExpiredParkedJobs, parkJobs, parkRunningJob, unparkExpiredJob, unparkJobs } from '../../src/jobs/park.ts';
 import { layTenant, type Tenant } from '../harness/tenant.ts';
-import { openWorld, type World } from './world.ts';
+import { type Fixture, openFixture } from './fixture.ts';
 
-let world: World;
+let fixture: Fixture;
 let other: Tenant;
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openFixture();
   // A second account of the same organization.
-  const { client_id, organization_id } = world.tenant;
-  other = await layTenant(world.owner, { client_id, organization_id });
+  const { client_id, organization_id } = fixture.tenant;
+  other = await layTenant(fixture.owner, { client_id, organization_id });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  await world.owner`TRUNCATE lanes, jobs CASCADE`;
-  await world.owner`UPDATE accounts SET status = 'active'`;
+  await fixture.owner`TRUNCATE lanes, jobs CASCADE`;
+  await fixture.owner`UPDATE accounts SET status = 'active'`;
 });
 
-const tenant = <T>(work: Parameters<typeof world.db.tenant<T>>[1]) => world.db.tenant(world.tenant.client_id, work);
-/** The jobs that can be started now, by claiming every lane there is. */
-async function heads(): Promise<number[]> {
-  const leases = await claimLeases(world.db.system, 'lanes', { owner: 'w', count: 50, lease_ms: 10_000 });
-  const jobs = await Promise.all(leases.map((lease) => tenant((tx) => startHead(tx, lease))));
+const tenant = <T>(work: Parameters<typeof fixture.db.tenant<T>>[1]) =>
+  fixture.db.tenant(fixture.tenant.client_id, work);
+/** Claims every lane and starts its next job. */
+async function startAll(): Promise<number[]> {
+  const leases = await claimLeases(fixture.db.system, 'lanes', { owner: 'w', count: 50, lease_ms: 10_000 });
+  const jobs = await Promise.all(leases.map((lease) => tenant((tx) => startNextJob(tx, lease))));
   return jobs.flatMap((job) => (job ? [job.id] : [])).sort((a, b) => a - b);
 }
-const free = () => world.owner`UPDATE lanes SET locked_until = NULL`;
+const releaseAll = () => fixture.owner`UPDATE lanes SET locked_until = NULL`;
 
 describe('parking', () => {
-  test('sets the account’s jobs aside and lets another account’s pass, also for the same patient', async () => {
-    await world.queue('shared');
-    await world.queue('alone');
-    const passing = await world.queue('shared', other);
-    await tenant((tx) => parkJobs(tx, world.tenant.account_id));
-    expect(await heads()).toStrictEqual([passing]);
+  test('lets jobs of another account run, also for the same patient', async () => {
+    await fixture.queue('shared');
+    await fixture.queue('alone');
+    const passing = await fixture.queue('shared', other);
+    await tenant((tx) => parkJobs(tx, fixture.tenant.account_id));
+    expect(await startAll()).toStrictEqual([passing]);
   });
 
-  test('is undone in the order the jobs were accepted, ahead of what came later', async () => {
-    const first = await world.queue('shared');
-    const alone = await world.queue('alone');
-    await tenant((tx) => parkJobs(tx, world.tenant.account_id));
-    await world.queue('shared', other);
-    await tenant((tx) => unparkJobs(tx, world.tenant.account_id, 4));
-    expect(await heads()).toStrictEqual([first, alone]);
+  test('ends with the jobs back in order of acceptance, ahead of later ones', async () => {
+    const first = await fixture.queue('shared');
+    const alone = await fixture.queue('alone');
+    await tenant((tx) => parkJobs(tx, fixture.tenant.account_id));
+    await fixture.queue('shared', other);
+    await tenant((tx) => unparkJobs(tx, fixture.tenant.account_id, 4));
+    expect(await startAll()).toStrictEqual([first, alone]);
   });
 
-  test('keeps the pause of a lane that has nothing to do with it', async () => {
-    await world.queue('waiting', other);
-    await world.owner`UPDATE lanes SET ready_at = now() + interval '1 minute'`;
-    await world.queue('parked');
-    await tenant((tx) => parkJobs(tx, world.tenant.account_id));
-    expect(await heads()).toStrictEqual([]);
-    expect(await world.owner`SELECT FROM lanes`).toHaveLength(1);
+  test('keeps the retry pause of lanes of other accounts', async () => {
+    await fixture.queue('waiting', other);
+    await fixture.owner`UPDATE lanes SET ready_at = now() + interval '1 minute'`;
+    await fixture.queue('parked');
+    await tenant((tx) => parkJobs(tx, fixture.tenant.account_id));
+    expect(await startAll()).toStrictEqual([]);
+    expect(await fixture.owner`SELECT FROM lanes`).toHaveLength(1);
   });
 
-  test('of a running job gives its lane to the next, and not when a person has just linked the account', async () => {
-    const first = await world.queue('shared');
-    const second = await world.queue('shared', other);
-    const [lease] = await claimLeases(world.db.system, 'lanes', { owner: 'w', count: 1, lease_ms: 10_000 });
-    const job = lease && (await tenant((tx) => startHead(tx, lease)));
-    if (!lease || !job) throw new Error('A job was expected.');
-    await tenant((tx) => parkRunning(tx, lease, job));
-    expect(await heads()).toStrictEqual([first]);
-    await free();
+  test('a running job passes its lane on, but is not parked if the account was just re-linked', async () => {
+    const first = await fixture.queue('shared');
+    const second = await fixture.queue('shared', other);
+    const [lease] = await claimLeases(fixture.db.system, 'lanes', { owner: 'w', count: 1, lease_ms: 10_000 });
+    const job = lease && (await tenant((tx) => startNextJob(tx, lease)));
+    if (!lease || !job) throw new Error('Expected a job.');
+    await tenant((tx) => parkRunningJob(tx, lease, job));
+    expect(await startAll()).toStrictEqual([first]);
+    await releaseAll();
 
-    await world.owner`UPDATE accounts SET status = 'login_required' WHERE id = ${world.tenant.account_id}`;
-    const [again] = await claimLeases(world.db.system, 'lanes', { owner: 'w', count: 1, lease_ms: 10_000 });
-    if (!again) throw new Error('A lane was expected.');
-    const running = await tenant((tx) => startHead(tx, again));
-    if (!running) throw new Error('A job was expected.');
-    await tenant((tx) => parkRunning(tx, again, running));
-    expect(await heads()).toStrictEqual([second]);
+    await fixture.owner`UPDATE accounts SET status = 'login_required' WHERE id = ${fixture.tenant.account_id}`;
+    const [again] = await claimLeases(fixture.db.system, 'lanes', { owner: 'w', count: 1, lease_ms: 10_000 });
+    if (!again) throw new Error('Expected a lane.');
+    const running = await tenant((tx) => startNextJob(tx, again));
+    if (!running) throw new Error('Expected a job.');
+    await tenant((tx) => parkRunningJob(tx, again, running));
+    expect(await startAll()).toStrictEqual([second]);
   });
 
-  test('of a running job does not happen when the account was revoked meanwhile: its next try ends it', async () => {
-    const first = await world.queue('shared');
-    await world.owner`UPDATE accounts SET status = 'revoked' WHERE id = ${world.tenant.account_id}`;
-    const [lease] = await claimLeases(world.db.system, 'lanes', { owner: 'w', count: 1, lease_ms: 10_000 });
-    const job = lease && (await tenant((tx) => startHead(tx, lease)));
-    if (!lease || !job) throw new Error('A job was expected.');
-    await tenant((tx) => parkRunning(tx, lease, job));
-    expect(await heads()).toStrictEqual([first]);
+  test('a running job is not parked if the account was revoked: its next attempt fails', async () => {
+    const first = await fixture.queue('shared');
+    await fixture.owner`UPDATE accounts SET status = 'revoked' WHERE id = ${fixture.tenant.account_id}`;
+    const [lease] = await claimLeases(fixture.db.system, 'lanes', { owner: 'w', count: 1, lease_ms: 10_000 });
+    const job = lease && (await tenant((tx) => startNextJob(tx, lease)));
+    if (!lease || !job) throw new Error('Expected a job.');
+    await tenant((tx) => parkRunningJob(tx, lease, job));
+    expect(await startAll()).toStrictEqual([first]);
   });
 
-  test('for more than 14 days is found, and the job comes back to be ended', async () => {
-    const id = await world.queue('p');
-    await tenant((tx) => parkJobs(tx, world.tenant.account_id));
-    expect(await findExpired(world.db.system, 10)).toHaveLength(0);
-    await world.owner`UPDATE jobs SET parked_since = now() - interval '15 days'`;
-    const [expired] = await findExpired(world.db.system, 10);
-    expect(expired).toMatchObject({ id, client_id: world.tenant.client_id });
-    await tenant((tx) => wakeExpired(tx, id, 4));
-    expect(await heads()).toStrictEqual([id]);
-    const [row] = await world.owner`SELECT parked, parked_since < now() - interval '14 days' AS long FROM jobs`;
+  test('for more than 14 days returns the job to its lane, keeping parked_since', async () => {
+    const id = await fixture.queue('p');
+    await tenant((tx) => parkJobs(tx, fixture.tenant.account_id));
+    expect(await findExpiredParkedJobs(fixture.db.system, 10)).toHaveLength(0);
+    await fixture.owner`UPDATE jobs SET parked_since = now() - interval '15 days'`;
+    const [expired] = await findExpiredParkedJobs(fixture.db.system, 10);
+    expect(expired).toMatchObject({ id, client_id: fixture.tenant.client_id });
+    await tenant((tx) => unparkExpiredJob(tx, id, 4));
+    expect(await startAll()).toStrictEqual([id]);
+    const [row] = await fixture.owner`SELECT parked, parked_since < now() - interval '14 days' AS long FROM jobs`;
     expect(row).toMatchObject({ parked: false, long: true });
   });
 });

@@ -123,13 +123,8 @@ describe('a document', () => {
     [{ document: 'text' }, null, 400, 'Missing required field: document'],
     [{ notes: 'n'.repeat(1001) }, documents.pdf, 400, 'notes exceeds maximum length of 1000 characters'],
     [{ is_reviewed: 'yes' }, documents.pdf, 400, 'is_reviewed must be one of: true, false'],
-    [
-      { folder_name: '../up' },
-      documents.pdf,
-      400,
-      'folder_name must be names of folders, separated by forward slashes',
-    ],
-    [{ folder_name: 'a//b' }, documents.pdf, 400, 'folder_name must be names of folders, separated by forward slashes'],
+    [{ folder_name: '../up' }, documents.pdf, 400, 'folder_name must be folder names separated by forward slashes'],
+    [{ folder_name: 'a//b' }, documents.pdf, 400, 'folder_name must be folder names separated by forward slashes'],
     [{ more: '1' }, documents.pdf, 400, 'Unexpected fields in request body: more'],
     [{ emr_assigned_to_id: 'nobody' }, documents.pdf, 404, "Staff member with ID 'nobody' not found."],
   ])('is refused with %o', async (fields, content, status, message) => {

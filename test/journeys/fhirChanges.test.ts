@@ -19,7 +19,7 @@ beforeAll(async () => {
   api = openApi({ ...world.sandbox, access_token });
   await until('the first sync', async () => (await api.call('GET', '/v1/claims')).body.pagination?.total_count);
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(async () => {
   await world.close();
   await server.close();
@@ -104,7 +104,7 @@ test('what the EMR has no place for fails by its name, and the patient can be pu
   const failed = await ended(await api.call('POST', '/v1/patients', { body }));
   expect(failed).toMatchObject({
     event_type: 'patient.failed',
-    data: { failure_reason: "This EMR has no place for 'check_eligibility'." },
+    data: { failure_reason: "This EMR does not support 'check_eligibility'." },
   });
   const { patient_id } = failed.data;
   const again = await api.call('PATCH', `/v1/patients/${patient_id}`, { body: { check_eligibility: 'false' } });

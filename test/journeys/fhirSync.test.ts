@@ -75,7 +75,7 @@ describe('a practice on a FHIR server', () => {
   const change = async <T extends fhir.FhirResource>(type: T['resourceType'], id: string, more: Partial<T>) => {
     const found = (await server.resources<T>(type)).find((each) => each.id === id);
     const { meta: _meta, ...rest } = { ...found, ...more } as T;
-    await server.lay(rest as T);
+    await server.storeUnchecked(rest as T);
   };
 
   test('is read by the lists of the interface, each with all its records', async () => {
@@ -91,7 +91,11 @@ describe('a practice on a FHIR server', () => {
 
   test('is asked only for what changed when its next sync comes, and what was added is brought', async () => {
     await change<fhir.Patient>('Patient', 'pat-1', { birthDate: '1981-04-13' });
-    await server.lay({ resourceType: 'Patient', id: 'pat-new', name: [{ family: 'Newcomer', given: ['Nova'] }] });
+    await server.storeUnchecked({
+      resourceType: 'Patient',
+      id: 'pat-new',
+      name: [{ family: 'Newcomer', given: ['Nova'] }],
+    });
     const before = await patients();
     server.ledger.length = 0;
     await syncByClock(world);
@@ -123,7 +127,7 @@ describe('a practice on a FHIR server', () => {
     const answered = [...responses.map(({ request }) => request), ...benefits.map(({ claim }) => claim)];
     const open = claims.find(({ id }) => !answered.some((each) => each?.reference === `Claim/${id}`));
     if (!open?.id) throw new Error('Every claim is answered.');
-    await server.lay({
+    await server.storeUnchecked({
       resourceType: 'ClaimResponse',
       id: 'late-answer',
       status: 'active',
@@ -148,7 +152,7 @@ describe('a practice on a FHIR server', () => {
     const before = (await api.call('GET', '/v1/claims')).body.pagination.total_count;
     const { body } = await api.call('POST', '/v1/sync');
     const event = await api.untilEvent(body.job_id);
-    server.calm();
+    server.reset();
     expect(event.event_type).toBe('sync.completed');
     expect(event.data.records).not.toHaveProperty('claims');
     expect((await api.call('GET', '/v1/claims')).body.pagination.total_count).toBe(before);
@@ -172,7 +176,7 @@ describe('a practice on a FHIR server', () => {
       gained: [],
       lost: expect.toSatisfy((names) => names.sort().join() === lost.join()),
     });
-    server.calm();
+    server.reset();
     // A statement that cannot be read is no reason to forget what was known, nor to leave the lists old.
     for (const kind of ['html_500', 'not_fhir', 'forbidden'] as const) {
       server.fail({ kind, path: '/metadata' });
@@ -207,7 +211,7 @@ test('10,000 patients are read page by page, and a sync that broke off goes on w
     // One each second from midnight on.
     const lastUpdated = new Date(Date.parse('2026-01-01T00:00:00Z') + n * 1000).toISOString();
     const name = [{ family: 'Manyson', given: [`N${n}`] }];
-    await server.lay({ resourceType: 'Patient', id: `many-${n}`, name, meta: { lastUpdated } });
+    await server.storeUnchecked({ resourceType: 'Patient', id: `many-${n}`, name, meta: { lastUpdated } });
   }
   server.fail({ kind: 'error_500', method: 'GET', path: '_lastUpdated=ge2026-01-01T01%3A' });
   const api = await link(world, server);

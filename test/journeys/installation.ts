@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { startLarkspur } from '../../larkspur/start.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import type { Sql } from '../../src/db/database.ts';
-import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
+import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
 import { appliedMarkers, createMarker, patient, until, untilEnded } from './journey.ts';

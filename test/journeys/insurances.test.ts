@@ -171,7 +171,7 @@ test('what cannot be is refused by name, and nothing is stored', async () => {
     [{ insurance_name: 'Mock Mutual' }, 400, /Missing required field: member_id/, 'member_id'],
     [{ member_id: 'M' }, 400, /^One of insurance_provider_id or insurance_name is required\.$/, undefined],
     [{ member_id: 'M', insurance_payer_id: 'P' }, 400, /insurance_payer_id/, 'insurance_payer_id'],
-    [{ ...good, insurance_name: 'Nobody' }, 404, /No insurance provider is called 'Nobody'/, 'insurance_name'],
+    [{ ...good, insurance_name: 'Nobody' }, 404, /No insurance provider is named 'Nobody'/, 'insurance_name'],
     [{ ...good, insurance_provider_id: 'f'.repeat(32) }, 404, /Insurance provider with ID/, 'insurance_provider_id'],
     [{ ...good, priority: '4' }, 400, /priority/, 'priority'],
     [{ ...good, plan_begin_date: '2026-02-30' }, 400, /plan_begin_date/, 'plan_begin_date'],

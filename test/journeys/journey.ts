@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../src/db/database.ts';
-import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
+import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import type { Answer, Api } from '../harness/api.ts';
 
 /** For journeys that ask often: no limit but the machine's. */

@@ -120,7 +120,7 @@ describe('with an API, workers and an EMR as processes of their own', () => {
     const before = await api.job(accepted.job_id);
     expect(before.status).toBe('succeeded');
     frozen.child.kill('SIGCONT');
-    await expect.poll(frozen.output).toContain('the lease ended before the work');
+    await expect.poll(frozen.output).toContain('lease lost before the job finished');
     await expectNothingLostOrDoubled(world, [accepted, next]);
     expect(await api.job(accepted.job_id)).toStrictEqual(before);
   });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
-import { wakeLongParked } from '../../src/workers.ts';
+import { unparkExpiredJobs } from '../../src/workers.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 import { appliedMarkers, createMarker, patient, setFault, until, untilEnded, untilFaultsMet } from './journey.ts';
@@ -81,7 +81,7 @@ describe('a link that has expired', () => {
       user_id: sandbox.user_id,
       org_id: sandbox.org_id,
       emr_name: 'larkspur',
-      reason: 'Larkspur asks for a new one-time code.',
+      reason: 'Larkspur requires a new one-time code.',
     });
 
     const refused = [
@@ -144,12 +144,12 @@ describe('a link that has expired', () => {
     const accepted = await expireInMidBatch(6, 3);
     const job_ids = accepted.map(({ job_id }) => job_id);
     await owner`UPDATE jobs SET parked_since = now() - interval '13 days 23 hours' WHERE id = ANY (${job_ids})`;
-    await wakeLongParked(world.ctx);
+    await unparkExpiredJobs(world.ctx);
     const parked = async () => (await owner`SELECT FROM jobs WHERE parked AND id = ANY (${job_ids})`).length;
     expect(await parked()).toBe(6);
 
     await owner`UPDATE jobs SET parked_since = now() - interval '14 days 1 hour' WHERE id = ANY (${job_ids})`;
-    await wakeLongParked(world.ctx);
+    await unparkExpiredJobs(world.ctx);
     await untilEnded(owner, job_ids);
     for (const { job_id, telephone_encounter_id, mrn } of accepted) {
       const event = await api.untilEvent(job_id);
@@ -158,7 +158,7 @@ describe('a link that has expired', () => {
         telephone_encounter_id,
         patient_mrn: mrn,
         refill_medication_name: null,
-        failure_reason: 'The account was not linked again within 14 days.',
+        failure_reason: 'The account was not re-linked within 14 days.',
       });
       expect((await api.job(job_id)).status).toBe('failed');
     }

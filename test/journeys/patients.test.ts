@@ -292,7 +292,7 @@ describe('an active patient', () => {
       [
         { phone: '518-555-0101', pcp_first_name: 'A', pcp_last_name: 'Nobody' },
         404,
-        /No referring provider is called 'A Nobody'/,
+        /No referring provider is named 'A Nobody'/,
       ],
       [{ phone: '518-555-0101', referring_provider_id: 'f'.repeat(32) }, 404, /Referring provider with ID/],
       [{ phone: '518-555-0101', referred_to_provider_id: 'nobody' }, 404, /Provider with EMR ID 'nobody' not found/],

@@ -160,7 +160,7 @@ describe('a sync that was asked for', () => {
     const event = await world.api.untilEvent(job_id);
     await world.api.control('DELETE', '/control/faults');
     expect(event.event_type).toBe('sync.failed');
-    const reason = 'Larkspur gave an answer that could not be read.';
+    const reason = 'Larkspur sent an unreadable response.';
     expect(event.data).toStrictEqual({
       org_id: world.sandbox.org_id,
       failure_reason: reason,

@@ -134,7 +134,7 @@ describe('a telephone encounter is refused, and nothing of it is stored, when', 
 
   test('the account is of an EMR without telephone encounters, which is told before unknown references', async () => {
     // An EMR that can be linked but offers nothing, until a second real one is there to show it.
-    const plain: Connector = { ...larkspur, name: 'plain', display_name: 'Plain', offers: [], open: () => ({}) };
+    const plain: Connector = { ...larkspur, name: 'plain', display_name: 'Plain', capabilities: [], open: () => ({}) };
     const connectors = new Map([...world.ctx.connectors, ['plain', plain]]);
     const server = buildServer({ ...world.ctx, connectors, lookups: openLookups() }, endpoints);
     const base_url = await server.listen({ host: '127.0.0.1', port: 0 });

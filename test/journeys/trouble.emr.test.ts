@@ -74,16 +74,16 @@ describe('a create that meets trouble ends as documented, with one encounter in 
     expect(applied).toStrictEqual([create]);
     expect(entries.map((entry) => entry.applied)).toStrictEqual([false, true]);
     const retry = steps.find(({ step }) => step === 'retry');
-    expect(retry?.detail).toMatchObject({ reason: 'Larkspur asks for fewer requests.' });
+    expect(retry?.detail).toMatchObject({ reason: 'Larkspur is receiving too many requests.' });
     expect(retry?.detail?.in_ms).toBeGreaterThanOrEqual(1_000);
   });
 
   test.each([
-    ['error_500', 'Larkspur answered with an error (500).', [false, true]],
-    ['reset', 'The connection to Larkspur broke off.', [false, true]],
-    ['html', 'Larkspur gave an answer that could not be read.', [false, true]],
-    ['empty', 'Larkspur gave an answer that could not be read.', [false, true]],
-    ['lose_answer', 'The connection to Larkspur broke off.', [true]],
+    ['error_500', 'Larkspur responded with an error (500).', [false, true]],
+    ['reset', 'The connection to Larkspur was lost.', [false, true]],
+    ['html', 'Larkspur sent an unreadable response.', [false, true]],
+    ['empty', 'Larkspur sent an unreadable response.', [false, true]],
+    ['lose_answer', 'The connection to Larkspur was lost.', [true]],
     ['truncate', undefined, [true]],
   ])('%s: the outcome is unknown, so the EMR is asked before anything is sent again', async (kind, reason, sent) => {
     await setFault(world.api, create, kind);
@@ -205,7 +205,7 @@ describe('an EMR that is down', () => {
       telephone_encounter_id: accepted.telephone_encounter_id,
       patient_mrn: patient(1).mrn,
       refill_medication_name: 'Lisinopril',
-      failure_reason: 'Larkspur gave an answer that could not be read.',
+      failure_reason: 'Larkspur sent an unreadable response.',
     });
     expect(job).toMatchObject({ status: 'failed', error: { code: 'unavailable' } });
     expect(applied).toStrictEqual([]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { editableKinds } from '../../larkspur/control/editRecords.ts';
-import { pathOf } from '../../larkspur/machine/recordKind.ts';
-import { type Clinic, call, ENCOUNTERS, openClinic, type Row } from './clinic.ts';
+import { pathSegment } from '../../larkspur/records/recordKind.ts';
+import { type Clinic, ENCOUNTERS, encounterBody, openClinic, type Row } from './clinic.ts';
 
 let clinic: Clinic;
 let token: string;
@@ -14,14 +14,14 @@ beforeAll(async () => {
 });
 afterAll(() => clinic.close());
 
-test('claims are read page by page, each once, with sums that agree', async () => {
+test('paging returns each claim once, with consistent amounts', async () => {
   const seen = new Map<string, Row>();
   let total = 1;
   for (let page = 1; seen.size < total; page++) {
-    const answer = await get(`/api/claims?pageSize=500&page=${page}`);
-    total = answer.total;
-    for (const row of answer.rows) seen.set(row.claimId, row);
-    expect(answer.rows.length).toBeGreaterThan(0);
+    const response = await get(`/api/claims?pageSize=500&page=${page}`);
+    total = response.total;
+    for (const row of response.rows) seen.set(row.claimId, row);
+    expect(response.rows.length).toBeGreaterThan(0);
   }
   expect(total).toBe(3000);
   const cents = (text: unknown) => Math.round(Number(text) * 100);
@@ -46,7 +46,7 @@ interface Claim {
   lineItems: { billedAmount: string }[];
 }
 
-test('a claim has every part the interface asks for', async () => {
+test('a claim has all documented fields', async () => {
   const claim = await get('/api/claims/200001');
   expect(claim).toMatchObject({
     claimId: '200001',
@@ -64,8 +64,8 @@ test('a claim has every part the interface asks for', async () => {
   expect((await clinic.api('GET', '/api/claims/x', undefined, token)).status).toBe(404);
 });
 
-test('claims modified since a moment are those, and a change makes one newer', async () => {
-  clinic.clock.pass(1000);
+test('modifiedSince returns only claims changed since then', async () => {
+  clinic.clock.advance(1000);
   const since = `modifiedSince=${encodeURIComponent(clinic.clock.at.toISOString())}`;
   expect((await get(`/api/claims?${since}`)).total).toBe(0);
   await clinic.control('PATCH', '/control/claims/200002', { statusCode: 'DEN', totalPayment: '1.00' });
@@ -74,7 +74,7 @@ test('claims modified since a moment are those, and a change makes one newer', a
   expect((await clinic.api('GET', '/api/claims?modifiedSince=yesterday', undefined, token)).status).toBe(400);
 });
 
-test('orders come with and without results, by patient', async () => {
+test('lists orders with and without results, filtered by patient', async () => {
   const { rows, total } = await get('/api/orders?pageSize=500');
   expect(total).toBe(240);
   expect(rows.some((row) => row.labResults === null)).toBe(true);
@@ -93,7 +93,7 @@ test('orders come with and without results, by patient', async () => {
   expect(await get('/api/orders?mrn=nobody')).toMatchObject({ total: 0, rows: [] });
 });
 
-test('balances and alerts are as the clinic left them', async () => {
+test('returns balances and alerts as last changed by the clinic', async () => {
   expect(await get('/api/patients/10001/balances')).toEqual({
     patientBalance: '42.50',
     accountBalance: expect.stringMatching(/^\d+\.\d\d$/),
@@ -110,8 +110,8 @@ test('balances and alerts are as the clinic left them', async () => {
   }
 });
 
-test('encounters are visits past and upcoming and calls, newest first; only calls say what was said', async () => {
-  const { recordId } = (await post(ENCOUNTERS, call('enc', { caller: 'Beth', message: 'Hello' }))).body;
+test('lists appointments and telephone encounters newest first; only telephone encounters have caller and message', async () => {
+  const { recordId } = (await post(ENCOUNTERS, encounterBody('enc', { caller: 'Beth', message: 'Hello' }))).body;
   await post(`/api/telephone-encounters/${recordId}/actions`, { externalRef: 'enc', text: 'Called back.' });
   const { rows, total } = await get('/api/patients/10001/encounters');
   expect(rows).toHaveLength(total);
@@ -146,7 +146,7 @@ test('encounters are visits past and upcoming and calls, newest first; only call
   expect(days[0]?.localeCompare('20260310')).toBe(1);
 });
 
-test('a document is filed in folders made as needed; what is no file is refused', async () => {
+test('uploads a document and creates its folders; rejects invalid files and folder paths', async () => {
   const path = '/api/patients/10001/documents';
   const upload = (externalRef: string, fields: object = {}) =>
     post(path, {
@@ -183,7 +183,7 @@ test('a document is filed in folders made as needed; what is no file is refused'
   }
 });
 
-test('every kind of record can be changed and removed from outside', async () => {
+test('the control API can update and delete every kind of record', async () => {
   const samples: Record<string, [id: string, change: object]> = {
     'insurance-companies': ['301', { carrierId: null }],
     'referring-providers': ['8001', { activeFlag: 'N' }],
@@ -202,7 +202,7 @@ test('every kind of record can be changed and removed from outside', async () =>
     alerts: ['10001', { billingAlert: 'Y', globalAlerts: [] }],
   };
   const kinds = editableKinds
-    .map(pathOf)
+    .map(pathSegment)
     .filter((kind) => !/^(providers|staff|facilities|pharmacies|patients)$/.test(kind));
   expect(kinds.toSorted()).toEqual(Object.keys(samples).toSorted());
   for (const [kind, [id, change]] of Object.entries(samples)) {

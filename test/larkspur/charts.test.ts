@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Clinic, call, ENCOUNTERS, openClinic, type Row } from './clinic.ts';
+import { type Clinic, ENCOUNTERS, encounterBody, openClinic, type Row } from './clinic.ts';
 
 let clinic: Clinic;
 let token: string;
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => clinic.close());
 
-test('the lists speak the words of the contract, in the order of their ids, page by page', async () => {
+test('lists return the documented fields, ordered by id, with paging', async () => {
   const providers = (await get('/api/providers?page=2&pageSize=3')).body;
   expect(providers).toMatchObject({ total: 8, page: 2, pageSize: 3 });
   expect(providers.rows.map((row) => row.providerId)).toEqual(['504', '505', '506']);
@@ -43,7 +43,7 @@ test('the lists speak the words of the contract, in the order of their ids, page
   expect((await get('/api/patients?page=0')).body.errorCode).toBe('BAD_REQUEST');
 });
 
-test('patients are found by MRN, by the beginning of a name, by birth date and by the digits of a phone', async () => {
+test('finds patients by MRN, name prefix, birth date and phone digits', async () => {
   const ada = (await get('/api/patients')).body.rows[0] as Row;
   const [birthDate, digits] = [ada.birthDate, ada.cellPhone.replaceAll('-', '')];
   for (const search of [
@@ -58,7 +58,7 @@ test('patients are found by MRN, by the beginning of a name, by birth date and b
   expect(await get('/api/patients/nobody')).toMatchObject({ status: 404, body: { errorCode: 'NOT_FOUND' } });
 });
 
-test('a telephone encounter with refill, pharmacy and action stands whole in the chart, with its history', async () => {
+test('a telephone encounter is read back with its refill, pharmacy and action, and has a receipt', async () => {
   const fields = {
     reason: 'Refill',
     caller: 'Beth',
@@ -66,7 +66,7 @@ test('a telephone encounter with refill, pharmacy and action stands whole in the
     pharmacyId: '9002',
     templateName: 'Triage',
   };
-  const created = await post(ENCOUNTERS, call('whole', { ...fields, priority: 'H' }));
+  const created = await post(ENCOUNTERS, encounterBody('whole', { ...fields, priority: 'H' }));
   expect(created).toMatchObject({ status: 201, body: { recordId: expect.any(String), corrections: [] } });
   expect(created.body.changes).toContainEqual({
     record: 'telephone encounter',
@@ -106,7 +106,7 @@ test('a telephone encounter with refill, pharmacy and action stands whole in the
   expect((await get('/api/receipts/add_refill/never')).body.errorCode).toBe('NOT_FOUND');
 });
 
-test('a pharmacy is put on the list once, and there is one primary one', async () => {
+test('adding a pharmacy twice keeps one entry, and only one pharmacy is primary', async () => {
   const add = (externalRef: string, fields: object) =>
     post('/api/patients/10001/pharmacies', { externalRef, ...fields });
   const first = await add('ph1', { pharmacyId: '9005', primaryFlag: 'Y' });
@@ -124,22 +124,22 @@ test('a pharmacy is put on the list once, and there is one primary one', async (
   });
 });
 
-test('what is unknown is 404 and says which, what is not allowed 422, what is malformed 400', async () => {
+test('returns 404 naming an unknown record, 422 if not allowed, 400 if malformed', async () => {
   const encounter = '/api/telephone-encounters/30001';
   const [, , stopped] = (await get('/api/patients/10001/medications')).body.rows;
   const cases: [path: string, body: object, status: number, text: string][] = [
-    ['/api/patients/x/telephone-encounters', call('u1'), 404, "No patient with id 'x'."],
-    [ENCOUNTERS, call('u2', { providerId: 'x' }), 404, "No provider with id 'x'."],
-    [ENCOUNTERS, call('u3', { facilityId: 'x' }), 404, "No facility with id 'x'."],
-    [ENCOUNTERS, call('u4', { assignedTo: 'x' }), 404, "No staff member with id 'x'."],
-    [ENCOUNTERS, call('u5', { pharmacyId: 'x' }), 404, "No pharmacy with id 'x'."],
+    ['/api/patients/x/telephone-encounters', encounterBody('u1'), 404, "No patient with id 'x'."],
+    [ENCOUNTERS, encounterBody('u2', { providerId: 'x' }), 404, "No provider with id 'x'."],
+    [ENCOUNTERS, encounterBody('u3', { facilityId: 'x' }), 404, "No facility with id 'x'."],
+    [ENCOUNTERS, encounterBody('u4', { assignedTo: 'x' }), 404, "No staff member with id 'x'."],
+    [ENCOUNTERS, encounterBody('u5', { pharmacyId: 'x' }), 404, "No pharmacy with id 'x'."],
     [
       '/api/telephone-encounters/x/actions',
       { externalRef: 'u6', text: 'x' },
       404,
       "No telephone encounter with id 'x'.",
     ],
-    [ENCOUNTERS, call('u7', { assignedTo: '712' }), 422, "The staff member with id '712' is inactive."],
+    [ENCOUNTERS, encounterBody('u7', { assignedTo: '712' }), 422, "The staff member with id '712' is inactive."],
     [
       `${encounter}/refills`,
       { externalRef: 'u8', medicationId: 'x' },
@@ -152,10 +152,15 @@ test('what is unknown is 404 and says which, what is not allowed 422, what is ma
       422,
       `Medication '${stopped?.medicationId}' is no longer active.`,
     ],
-    [ENCOUNTERS, call('u10', { priority: 'X' }), 400, 'body/priority must be equal to one of the allowed values'],
-    [ENCOUNTERS, call('', {}), 400, 'body/externalRef must NOT have fewer than 1 characters'],
-    [ENCOUNTERS, call('u12', { message: 'a\u0000b' }), 400, 'Text must not hold the character NUL.'],
-    [ENCOUNTERS, call('u11', { surprise: 1 }), 400, 'body must NOT have additional properties'],
+    [
+      ENCOUNTERS,
+      encounterBody('u10', { priority: 'X' }),
+      400,
+      'body/priority must be equal to one of the allowed values',
+    ],
+    [ENCOUNTERS, encounterBody('', {}), 400, 'body/externalRef must NOT have fewer than 1 characters'],
+    [ENCOUNTERS, encounterBody('u12', { message: 'a\u0000b' }), 400, 'Text must not contain the NUL character.'],
+    [ENCOUNTERS, encounterBody('u11', { surprise: 1 }), 400, 'body must NOT have additional properties'],
   ];
   for (const [path, body, status, errorText] of cases) {
     const errorCode = { 400: 'BAD_REQUEST', 404: 'NOT_FOUND', 422: 'REFUSED' }[status];
@@ -170,11 +175,11 @@ test('what is unknown is 404 and says which, what is not allowed 422, what is ma
   expect(await broken.json()).toMatchObject({ errorCode: 'BAD_REQUEST' });
 });
 
-test('of twenty writes at once with one reference exactly one is applied, and the others name its record', async () => {
-  const answers = await Promise.all(Array.from({ length: 20 }, () => post(ENCOUNTERS, call('twenty'))));
-  const [winner, ...more] = answers.filter((answer) => answer.status === 201);
+test('of twenty concurrent writes with one reference, one is applied and the others return its record id', async () => {
+  const responses = await Promise.all(Array.from({ length: 20 }, () => post(ENCOUNTERS, encounterBody('twenty'))));
+  const [winner, ...more] = responses.filter((response) => response.status === 201);
   expect(more).toEqual([]);
-  const duplicates = answers.filter((answer) => answer.status === 409);
+  const duplicates = responses.filter((response) => response.status === 409);
   expect(duplicates).toHaveLength(19);
   for (const { body } of duplicates) {
     expect(body).toMatchObject({ errorCode: 'DUPLICATE_REFERENCE', recordId: winner?.body.recordId });
@@ -185,18 +190,18 @@ test('of twenty writes at once with one reference exactly one is applied, and th
   expect(twenty.filter((entry) => entry.applied)).toHaveLength(1);
 });
 
-test('a reference is free again after a apiError, and free for another operation', async () => {
-  expect((await post(ENCOUNTERS, call('again', { providerId: 'x' }))).status).toBe(404);
+test('a reference can be reused after a failed write and for another operation', async () => {
+  expect((await post(ENCOUNTERS, encounterBody('again', { providerId: 'x' }))).status).toBe(404);
   expect((await get('/api/receipts/create_telephone_encounter/again')).status).toBe(404);
-  const created = await post(ENCOUNTERS, call('again'));
+  const created = await post(ENCOUNTERS, encounterBody('again'));
   expect(created.status).toBe(201);
   const action = { externalRef: 'again', text: 'Same reference, other operation' };
   expect((await post(`/api/telephone-encounters/${created.body.recordId}/actions`, action)).status).toBe(201);
 });
 
-test('references of a hundred odd characters survive the way into a receipt and out', async () => {
+test('a receipt returns a reference of 100 special characters unchanged', async () => {
   const externalRef = `a/b?c#d%e ü${'x'.repeat(89)}`;
-  expect((await post(ENCOUNTERS, call(externalRef))).status).toBe(201);
+  expect((await post(ENCOUNTERS, encounterBody(externalRef))).status).toBe(201);
   const receipt = await get(`/api/receipts/create_telephone_encounter/${encodeURIComponent(externalRef)}`);
   expect(receipt.body.externalRef).toBe(externalRef);
 });

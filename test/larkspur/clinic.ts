@@ -1,14 +1,14 @@
-import { currentCode } from '../../larkspur/signin/oneTimeCode.ts';
+import { currentCode } from '../../larkspur/signin/credentials.ts';
 import { type Larkspur, startLarkspur } from '../../larkspur/start.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 
-export interface Answer {
+export interface ClinicResponse {
   status: number;
   body: Body;
   headers: Headers;
 }
 
-/** Every field that a test looks into; what an answer really holds is for the assertions to say. */
+/** All fields that tests read. Which of them a response has is for the assertions to check. */
 export interface Body extends Row {
   challengeId: string;
   sessionToken: string;
@@ -56,33 +56,33 @@ export interface Row {
 
 export interface Clinic {
   larkspur: Larkspur;
-  /** The clock Larkspur reads. */
-  clock: { at: Date; pass(ms: number): void };
-  api(method: string, path: string, body?: object, token?: string): Promise<Answer>;
-  control(method: string, path: string, body?: object): Promise<Answer>;
+  /** Larkspur's clock. It moves only when a test moves it. */
+  clock: { at: Date; advance(ms: number): void };
+  api(method: string, path: string, body?: object, token?: string): Promise<ClinicResponse>;
+  control(method: string, path: string, body?: object): Promise<ClinicResponse>;
   signIn(options?: { staff?: number; rememberDevice?: 'Y' | 'N' }): Promise<Body>;
   code(staff?: number): string;
   close(): Promise<void>;
 }
 
-/** A Larkspur on a database of its own, with a clock that only moves when a test moves it. */
+/** Starts Larkspur on a new database, with a fixed clock. */
 export async function openClinic(): Promise<Clinic> {
   const database = await freshDatabase('larkspur');
   const clock = {
     at: new Date('2026-03-10T15:00:05Z'),
-    pass: (ms: number) => {
+    advance: (ms: number) => {
       clock.at = new Date(clock.at.getTime() + ms);
     },
   };
-  const larkspur = await startLarkspur({ database: database.options, host: '127.0.0.1', port: 0, now: () => clock.at });
-  const person = (staff = 0) => larkspur.staff[staff] ?? Promise.reject(new Error('no such staff'));
+  const larkspur = await startLarkspur({ database: database.address, host: '127.0.0.1', port: 0, now: () => clock.at });
+  const person = (staff = 0) => larkspur.staff[staff] ?? Promise.reject(new Error('no such staff member'));
   const clinic: Clinic = {
     larkspur,
     clock,
     api: (method, path, body, token) =>
-      ask(larkspur.url + path, method, body, token ? { authorization: `Bearer ${token}` } : {}),
+      request(larkspur.url + path, method, body, token ? { authorization: `Bearer ${token}` } : {}),
     control: (method, path, body) =>
-      ask(larkspur.url + path, method, body, { 'control-token': larkspur.control_token }),
+      request(larkspur.url + path, method, body, { 'control-token': larkspur.control_token }),
     code: (staff = 0) => currentCode(larkspur.staff[staff]?.totp_secret ?? '', clock.at),
     signIn: async ({ staff = 0, rememberDevice = 'N' } = {}) => {
       const { username, password } = await person(staff);
@@ -98,14 +98,19 @@ export async function openClinic(): Promise<Clinic> {
   return clinic;
 }
 
-/** A telephone encounter that Larkspur accepts. */
-export function call(externalRef: string, fields: object = {}): object {
+/** A valid body of create_telephone_encounter. */
+export function encounterBody(externalRef: string, fields: object = {}): object {
   return { externalRef, providerId: '501', facilityId: '11', assignedTo: '703', priority: 'N', ...fields };
 }
 
 export const ENCOUNTERS = '/api/patients/10001/telephone-encounters';
 
-async function ask(url: string, method: string, body: object | undefined, headers: object): Promise<Answer> {
+async function request(
+  url: string,
+  method: string,
+  body: object | undefined,
+  headers: object,
+): Promise<ClinicResponse> {
   const response = await fetch(url, {
     method,
     headers: { ...headers, ...(body ? { 'content-type': 'application/json' } : {}) },

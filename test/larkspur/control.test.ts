@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Clinic, call, ENCOUNTERS, openClinic, type Row } from './clinic.ts';
+import { type Clinic, ENCOUNTERS, encounterBody, openClinic, type Row } from './clinic.ts';
 
 let clinic: Clinic;
 const get = (path: string, token: string) => clinic.api('GET', path, undefined, token);
@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => clinic.close());
 beforeEach(() => clinic.control('POST', '/control/reset'));
 
-test('nothing answers without the control token', async () => {
+test('every control request requires the control token', async () => {
   for (const [method, path] of [
     ['GET', '/control/ledger'],
     ['POST', '/control/faults'],
@@ -21,7 +21,7 @@ test('nothing answers without the control token', async () => {
   }
 });
 
-test('mode session ends sessions that a remembered device renews; mode link, the default, ends both', async () => {
+test('mode session ends sessions only; mode link, the default, also forgets devices', async () => {
   const { sessionToken, deviceToken } = await clinic.signIn({ rememberDevice: 'Y' });
   const { username, password } = clinic.larkspur.staff[0] ?? {};
   const renew = () => clinic.api('POST', '/api/login/device', { userName: username, password, deviceToken });
@@ -37,7 +37,7 @@ test('mode session ends sessions that a remembered device renews; mode link, the
   expect((await clinic.control('POST', '/control/sessions/expire', { mode: 'x' })).status).toBe(400);
 });
 
-test('a name is locked as by wrong tries and let in again; one fault of several is cleared', async () => {
+test('locks and unlocks a user name; deletes one of several faults', async () => {
   const { username, password } = clinic.larkspur.staff[1] ?? {};
   const login = async () => (await clinic.api('POST', '/api/login', { userName: username, password })).status;
   await clinic.control('POST', '/control/lockouts', { user_name: username });
@@ -60,10 +60,10 @@ test('a name is locked as by wrong tries and let in again; one fault of several 
   expect((await clinic.control('DELETE', '/control/faults/x')).status).toBe(400);
 });
 
-test('the ledger holds every write received, oldest first: applied, refused, malformed', async () => {
+test('the ledger lists every write received, oldest first: applied, refused and malformed', async () => {
   const { sessionToken } = await clinic.signIn();
-  await clinic.api('POST', ENCOUNTERS, call('one'), sessionToken);
-  await clinic.api('POST', ENCOUNTERS, call('two', { providerId: 'x' }), sessionToken);
+  await clinic.api('POST', ENCOUNTERS, encounterBody('one'), sessionToken);
+  await clinic.api('POST', ENCOUNTERS, encounterBody('two', { providerId: 'x' }), sessionToken);
   await clinic.api('POST', ENCOUNTERS, { externalRef: 'three' }, sessionToken);
   await clinic.api('POST', '/api/telephone-encounters/30001/actions', { externalRef: 'four', text: 'x' }, sessionToken);
   const at = clinic.clock.at.toISOString();
@@ -84,7 +84,7 @@ test('the ledger holds every write received, oldest first: applied, refused, mal
   });
 });
 
-test('records can be added, changed and removed in the words of the lists', async () => {
+test('creates, updates and deletes records with the fields of the lists', async () => {
   const { sessionToken } = await clinic.signIn();
   const added = await clinic.control('POST', '/control/providers', {
     lastName: 'Newcomer',
@@ -108,10 +108,10 @@ test('records can be added, changed and removed in the words of the lists', asyn
   }
 });
 
-test('a changed patient keeps the lines that were not sent, and is newer than before', async () => {
+test('updating a patient keeps address lines that were not sent and sets lastModified', async () => {
   const { sessionToken } = await clinic.signIn();
   const before = (await get('/api/patients?mrn=LK100001', sessionToken)).body.rows[0] as Row;
-  clinic.clock.pass(1000);
+  clinic.clock.advance(1000);
   const sent = { email: 'new@example.org', birthDate: '01/31/1980', address: { line1: '9 New Road' } };
   const after = (await clinic.control('PATCH', '/control/patients/10001', sent)).body;
   expect(after).toEqual({
@@ -125,10 +125,10 @@ test('a changed patient keeps the lines that were not sent, and is newer than be
   expect((await clinic.control('PATCH', '/control/patients/10001', { birthDate: '1980-01-31' })).status).toBe(400);
 });
 
-test('a reset brings back the seed, ends sessions, devices, faults, locks and ledger, and keeps credentials', async () => {
+test('a reset restores the seed, clears sessions, devices, faults, lockouts and the ledger, and keeps credentials', async () => {
   const { sessionToken, deviceToken } = await clinic.signIn({ rememberDevice: 'Y' });
   const seed = (await get('/api/patients', sessionToken)).body;
-  await clinic.api('POST', ENCOUNTERS, call('gone'), sessionToken);
+  await clinic.api('POST', ENCOUNTERS, encounterBody('gone'), sessionToken);
   await clinic.control('DELETE', '/control/patients/10005');
   await clinic.control('POST', '/control/patients', { lastName: 'Extra' });
   await clinic.control('POST', '/control/faults', { operation: '*', kind: 'reset', times: 9 });
@@ -146,11 +146,11 @@ test('a reset brings back the seed, ends sessions, devices, faults, locks and le
   );
   expect((await clinic.control('GET', '/control/ledger')).body.entries).toEqual([]);
   expect((await clinic.control('GET', '/control/faults')).body.faults).toEqual([]);
-  const { recordId } = (await clinic.api('POST', ENCOUNTERS, call('gone'), again.sessionToken)).body;
+  const { recordId } = (await clinic.api('POST', ENCOUNTERS, encounterBody('gone'), again.sessionToken)).body;
   expect(recordId).toBe('40000');
 });
 
-test('a reset brings back claims, appointments and blocks as they were laid', async () => {
+test('a reset restores claims, appointments and blocks', async () => {
   const paths = ['/api/claims?pageSize=3', '/api/appointments?pageSize=3', '/api/blocks?pageSize=3'];
   const read = async () => {
     const { sessionToken } = await clinic.signIn();
@@ -165,17 +165,17 @@ test('a reset brings back claims, appointments and blocks as they were laid', as
   expect(await read()).toEqual(seed);
 });
 
-test('a reset in the middle of writes and reads fails none of them', async () => {
+test('a reset during writes and reads fails none of them', async () => {
   const { sessionToken } = await clinic.signIn();
   const refs = Array.from({ length: 30 }, (_, n) => `busy${n}`);
-  const [reset, ...answers] = await Promise.all([
+  const [reset, ...responses] = await Promise.all([
     clinic.control('POST', '/control/reset'),
-    ...refs.map((ref) => clinic.api('POST', ENCOUNTERS, call(ref), sessionToken)),
+    ...refs.map((ref) => clinic.api('POST', ENCOUNTERS, encounterBody(ref), sessionToken)),
     ...refs.map(() => get('/api/telephone-encounters/30001', sessionToken)),
   ]);
   expect(reset.status).toBe(200);
-  // Those that came after it are signed out; the others were served.
-  expect(answers.filter((answer) => ![200, 201, 401].includes(answer.status))).toEqual([]);
+  // Requests after the reset get 401 because it ended their session.
+  expect(responses.filter((response) => ![200, 201, 401].includes(response.status))).toEqual([]);
 });
 
 function withoutDate(row: object): object {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => clinic.close());
 
-test('companies share names, and some have no carrier id; referring providers have what a letter needs', async () => {
+test('some insurance companies share a name and some have no carrier id; referring providers have all documented fields', async () => {
   const { rows, total } = await get('/api/insurance-companies');
   expect(total).toBe(18);
   expect(Object.keys(rows[0] ?? {})).toEqual(
@@ -28,7 +28,7 @@ test('companies share names, and some have no carrier id; referring providers ha
   );
 });
 
-test('the first insurance of a chart is the one its row shows', async () => {
+test('the patient’s row shows the primary insurance', async () => {
   const [primary, secondary] = (await get(INSURANCES)).rows;
   expect(primary).toMatchObject({ companyName: 'Examplecare Gold', subscriberNumber: 'TST100001', priority: 1 });
   expect(secondary).toMatchObject({ priority: 2, activeFlag: 'Y' });
@@ -40,7 +40,7 @@ test('the first insurance of a chart is the one its row shows', async () => {
   );
 });
 
-test('an insurance is added with the defaults of the practice, and its fields are told one by one', async () => {
+test('adds an insurance with defaults and reports each changed field', async () => {
   const { status, body } = await post(INSURANCES, { externalRef: 'i1', companyId: '309', subscriberNumber: 'M9' });
   expect(status).toBe(201);
   expect(body.changes).toContainEqual({
@@ -61,28 +61,28 @@ test('an insurance is added with the defaults of the practice, and its fields ar
   });
 });
 
-test('a subscriber other than the patient is a guarantor, made in the same write or named', async () => {
+test('a subscriber other than the patient is a new or existing guarantor', async () => {
   const policy = { companyId: '309', subscriberNumber: 'M1', relationshipCode: '02' };
   expect(await post(INSURANCES, { externalRef: 'g0', ...policy })).toMatchObject({ status: 422 });
   const guarantor = { firstName: 'Sam', lastName: 'Spouse', relationshipCode: '2' };
   const { recordId } = (await post(INSURANCES, { externalRef: 'g1', ...policy, guarantor })).body;
-  const [made] = (await get('/api/patients/10001/guarantors')).rows;
+  const [created] = (await get('/api/patients/10001/guarantors')).rows;
   const read = async () => (await get(INSURANCES)).rows.find((row) => row.insuranceId === recordId);
-  expect(await read()).toMatchObject({ guarantorId: made?.guarantorId, guarantorIsPatient: 'N' });
+  expect(await read()).toMatchObject({ guarantorId: created?.guarantorId, guarantorIsPatient: 'N' });
   const again = await post('/api/patients/10001/guarantors', { externalRef: 'g2', ...guarantor });
-  expect(again.body.recordId).not.toBe(made?.guarantorId);
-  const named = { externalRef: 'g3', responsiblePartyCode: '2', guarantorId: again.body.recordId };
-  const set = await post('/api/patients/10001/responsible-party', named);
+  expect(again.body.recordId).not.toBe(created?.guarantorId);
+  const party = { externalRef: 'g3', responsiblePartyCode: '2', guarantorId: again.body.recordId };
+  const set = await post('/api/patients/10001/responsible-party', party);
   expect(set.body.changes.map((change) => change.field)).toEqual(['responsiblePartyCode', 'responsibleGuarantorId']);
-  const nobody = { externalRef: 'g4', responsiblePartyCode: '2' };
-  expect((await post('/api/patients/10001/responsible-party', nobody)).status).toBe(422);
-  const foreign = { externalRef: 'g5', ...policy, guarantorId: again.body.recordId };
-  expect((await post('/api/patients/10002/insurances', foreign)).status).toBe(404);
+  const withoutGuarantor = { externalRef: 'g4', responsiblePartyCode: '2' };
+  expect((await post('/api/patients/10001/responsible-party', withoutGuarantor)).status).toBe(422);
+  const ofOtherPatient = { externalRef: 'g5', ...policy, guarantorId: again.body.recordId };
+  expect((await post('/api/patients/10002/insurances', ofOtherPatient)).status).toBe(404);
   await post(`/api/patient-insurances/${recordId}`, { externalRef: 'g6', relationshipCode: '01' });
   expect(await read()).toMatchObject({ relationshipCode: '01', guarantorId: null, guarantorIsPatient: 'Y' });
 });
 
-test('an insurance is changed field by field; a company without a carrier id is refused', async () => {
+test('updates single fields of an insurance; refuses a company without a carrier id', async () => {
   const [primary] = (await get(INSURANCES)).rows;
   const path = `/api/patient-insurances/${primary?.insuranceId}`;
   expect(await post(path, { externalRef: 'c1', companyId: '308' })).toMatchObject({
@@ -123,7 +123,7 @@ test('an insurance is changed field by field; a company without a carrier id is 
   expect(corrected.changes).toMatchObject([{ field: 'groupNumber', after: 'G7' }]);
 });
 
-test('an eligibility check is written down for one insurance or the first; without any it is refused', async () => {
+test('records an eligibility check for the given or first active insurance; refuses an unknown insurance', async () => {
   const { rows } = await get(INSURANCES);
   const check = (fields: object) => post('/api/patients/10001/eligibility-checks', fields);
   expect((await check({ externalRef: 'e1' })).body.changes).toContainEqual(

@@ -5,7 +5,7 @@ let clinic: Clinic;
 let token: string;
 const get = async (path: string) => (await clinic.api('GET', path, undefined, token)).body;
 const post = (path: string, body: object) => clinic.api('POST', path, body, token);
-const newcomer = (externalRef: string, fields: object = {}) => ({
+const newPatient = (externalRef: string, fields: object = {}) => ({
   externalRef,
   firstName: 'Nova',
   lastName: `Fresh${externalRef}`,
@@ -20,10 +20,10 @@ beforeAll(async () => {
 });
 afterAll(() => clinic.close());
 
-test('a new patient gets a chart with everything that was sent, in one write', async () => {
+test('creates a patient with guarantor, insurances, pharmacies and eligibility check in one write', async () => {
   const created = await post(
     '/api/patients',
-    newcomer('all', {
+    newPatient('all', {
       middleName: 'Q',
       homePhone: '518-555-0101',
       noEmailReason: 'Has none',
@@ -87,8 +87,8 @@ test('a new patient gets a chart with everything that was sent, in one write', a
   expect(await get('/api/patients/10201/balances')).toEqual({ patientBalance: '0.00', accountBalance: '0.00' });
 });
 
-test('the least there is to a patient: nobody else pays, and without insurance they pay themselves', async () => {
-  const { recordId } = (await post('/api/patients', newcomer('least'))).body;
+test('sets defaults for a patient with only the required fields; selfPayFlag is Y without insurance', async () => {
+  const { recordId } = (await post('/api/patients', newPatient('least'))).body;
   expect(await get(`/api/patients/${recordId}`)).toMatchObject({
     selfPayFlag: 'Y',
     releaseOfInfoFlag: 'Y',
@@ -98,11 +98,11 @@ test('the least there is to a patient: nobody else pays, and without insurance t
     primaryInsuranceName: null,
   });
   const insured = { insurances: [{ companyName: 'mock mutual', subscriberNumber: 'S' }], selfPayFlag: 'Y' };
-  const other = (await post('/api/patients', newcomer('told', insured))).body.recordId;
+  const other = (await post('/api/patients', newPatient('insured', insured))).body.recordId;
   expect(await get(`/api/patients/${other}`)).toMatchObject({ selfPayFlag: 'Y', primaryInsuranceName: 'Mock Mutual' });
 });
 
-test('the same person is not given a second chart, whatever the case, accents and spaces', async () => {
+test('rejects a duplicate patient, ignoring case, accents and spaces in names', async () => {
   const person = { firstName: 'Zoë', lastName: 'Van  Dupe', birthDate: '05/05/1990', sexCode: 'F' };
   const { mrn } = (await post('/api/patients', { externalRef: 'dup1', ...person })).body;
   const same = { ...person, externalRef: 'dup2', firstName: 'ZOE', lastName: 'van dupe' };
@@ -115,15 +115,15 @@ test('the same person is not given a second chart, whatever the case, accents an
   expect((await post('/api/patients', twin)).status).toBe(201);
 });
 
-test('of ten requests for one new person at once exactly one makes the chart', async () => {
-  const answers = await Promise.all(
-    Array.from({ length: 10 }, (_, n) => post('/api/patients', { ...newcomer('race'), externalRef: `race${n}` })),
+test('of ten concurrent requests for one new patient, exactly one creates the chart', async () => {
+  const responses = await Promise.all(
+    Array.from({ length: 10 }, (_, n) => post('/api/patients', { ...newPatient('race'), externalRef: `race${n}` })),
   );
-  expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-  expect(answers.filter(({ body }) => body.errorCode === 'DUPLICATE_PATIENT')).toHaveLength(9);
+  expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+  expect(responses.filter(({ body }) => body.errorCode === 'DUPLICATE_PATIENT')).toHaveLength(9);
 });
 
-test('what cannot be is refused with the choices there are, and leaves nothing behind', async () => {
+test('rejects invalid values with the accepted ones, and creates nothing', async () => {
   const { total } = await get('/api/patients');
   const cases: [fields: object, status: number, text: RegExp][] = [
     [{ language: 'Klingon' }, 422, /Unknown language 'Klingon'\. Accepted: .*English/],
@@ -131,31 +131,34 @@ test('what cannot be is refused with the choices there are, and leaves nothing b
     [{ ethnicity: 'x' }, 422, /Unknown ethnicity/],
     [{ responsiblePartyCode: '2' }, 422, /needs a name/],
     [{ referringId: '8012' }, 404, /No referring provider with id '8012'/],
-    [{ referringFirstName: 'Sasha' }, 422, /go together/],
+    [{ referringFirstName: 'Sasha' }, 422, /must be sent together/],
     [{ pharmacyIds: ['9015'] }, 422, /inactive/],
     [{ insurances: [{ subscriberNumber: 'S' }] }, 422, /companyId or a companyName/],
     [{ insurances: [{ companyId: '318', subscriberNumber: 'S' }] }, 422, /inactive/],
-    [{ birthDate: '02/30/2004' }, 400, /Not a date/],
+    [{ birthDate: '02/30/2004' }, 400, /Invalid date/],
     [{ responsiblePartyCode: '20' }, 400, /responsiblePartyCode/],
   ];
   for (const [fields, status, errorText] of cases) {
-    const answer = await post('/api/patients', newcomer('bad', fields));
-    expect(answer, String(errorText)).toMatchObject({ status, body: { errorText: expect.stringMatching(errorText) } });
+    const response = await post('/api/patients', newPatient('bad', fields));
+    expect(response, String(errorText)).toMatchObject({
+      status,
+      body: { errorText: expect.stringMatching(errorText) },
+    });
   }
   expect((await get('/api/patients')).total).toBe(total);
 });
 
-test('what the practice requires is asked for, and a reason stands for an e-mail address', async () => {
+test('requires the fields set by the practice; noEmailReason replaces the email', async () => {
   await clinic.control('PATCH', '/control/settings/requiredPatientFields', { value: ['email', 'cellPhone'] });
   expect(await get('/api/code-lists')).toMatchObject({ requiredPatientFields: ['email', 'cellPhone'] });
-  const refused = await post('/api/patients', newcomer('must'));
+  const refused = await post('/api/patients', newPatient('must'));
   expect(refused).toMatchObject({ status: 422, body: { missing: ['email', 'cellPhone'] } });
   const enough = { noEmailReason: 'None', cellPhone: '518-555-0103' };
-  expect((await post('/api/patients', newcomer('must', enough))).status).toBe(201);
+  expect((await post('/api/patients', newPatient('must', enough))).status).toBe(201);
   await clinic.control('PATCH', '/control/settings/requiredPatientFields', { value: [] });
 });
 
-test('an update changes what was sent and says what it was before; the old address goes to history', async () => {
+test('an update changes only the fields sent, reports old values and stores the previous address', async () => {
   const path = '/api/patients/10007/demographics';
   const before = await get('/api/patients/10007');
   const sent = { cellPhone: '518-555-0190', address: { line1: '5 Moved Road', line2: 'Apt 9' } };
@@ -178,7 +181,7 @@ test('an update changes what was sent and says what it was before; the old addre
   expect((await post(path, { externalRef: 'u4' })).status).toBe(400);
 });
 
-test('a doctor that cannot be found fails the whole update; names that one doctor has are linked', async () => {
+test('an unknown or ambiguous provider name fails the whole update; a unique name is linked', async () => {
   const path = '/api/patients/10008/demographics';
   const email = 'must-not@example.org';
   for (const [first, last] of [
@@ -198,7 +201,7 @@ test('a doctor that cannot be found fails the whole update; names that one docto
   });
 });
 
-test('a corrected value is saved in place of the one sent, and corrections and changes both show it', async () => {
+test('a corrected value is saved and reported in corrections and changes', async () => {
   const correct = (fields: object) =>
     clinic.control('POST', '/control/faults', {
       kind: 'correct_value',
@@ -207,7 +210,7 @@ test('a corrected value is saved in place of the one sent, and corrections and c
       ...fields,
     });
   await correct({ operation: 'create_patient', field: 'lastName', value: 'Corrected' });
-  const created = (await post('/api/patients', newcomer('corr'))).body;
+  const created = (await post('/api/patients', newPatient('corr'))).body;
   expect(created.corrections).toEqual([
     { field: 'lastName', sent: 'Freshcorr', saved: 'Corrected', note: 'As on the card.' },
   ]);

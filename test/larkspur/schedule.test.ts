@@ -10,7 +10,7 @@ const booking = (externalRef: string, fields: object = {}) => ({
   patientId: '10001',
   providerId: '501',
   facilityId: '11',
-  startsAt: '03/15/2026 10:00', // a Sunday: nobody works, nothing is booked
+  startsAt: '03/15/2026 10:00', // a Sunday, when no provider works
   visitTypeCode: 'FU',
   ...fields,
 });
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => clinic.close());
 
-test('the lists of visit types and statuses have what a schedule needs', async () => {
+test('lists visit types and statuses', async () => {
   expect((await get('/api/visit-types')).rows).toContainEqual({
     code: 'NP',
     description: 'New patient',
@@ -30,9 +30,9 @@ test('the lists of visit types and statuses have what a schedule needs', async (
   expect((await get('/api/visit-statuses')).rows).toContainEqual({ code: 'CAN', description: 'Cancelled' });
 });
 
-test('the seed fills three months back and ahead, and no provider is in two places at once', async () => {
+test('the seed covers three months back and ahead without overlapping appointments', async () => {
   const all: Row[] = [];
-  for (let page = 1; all.length < (all.length === 0 ? 1 : 1e9); page++) {
+  for (let page = 1; ; page++) {
     const { rows } = await get(`/api/appointments?pageSize=500&page=${page}`);
     if (rows.length === 0) break;
     all.push(...rows);
@@ -48,13 +48,13 @@ test('the seed fills three months back and ahead, and no provider is in two plac
     const start = Date.parse(`${iso(startsAt).replace(' ', 'T')}Z`) / 60_000;
     byProvider.set(providerId, [...(byProvider.get(providerId) ?? []), [start, start + minutes]]);
   }
-  for (const stretches of byProvider.values()) {
-    stretches.sort(([a], [b]) => a - b);
-    expect(stretches.every(([start], index) => index === 0 || start >= (stretches[index - 1]?.[1] ?? 0))).toBe(true);
+  for (const intervals of byProvider.values()) {
+    intervals.sort(([a], [b]) => a - b);
+    expect(intervals.every(([start], index) => index === 0 || start >= (intervals[index - 1]?.[1] ?? 0))).toBe(true);
   }
 });
 
-test('days bound the lists, both included', async () => {
+test('from and to are inclusive', async () => {
   const { rows, total } = await get('/api/appointments?from=03/11/2026&to=03/12/2026&pageSize=500');
   expect(total).toBe(rows.length);
   expect(new Set(rows.map((row) => row.startsAt.slice(0, 10)))).toEqual(new Set(['03/11/2026', '03/12/2026']));
@@ -63,8 +63,8 @@ test('days bound the lists, both included', async () => {
   expect((await clinic.api('GET', '/api/blocks?from=2026-03-11', undefined, token)).status).toBe(400);
 });
 
-test('an appointment is booked with the minutes of its type and read back whole', async () => {
-  const { status, body } = await post(booking('b1', { reason: 'Check', note: 'Ring twice', newPatientFlag: 'N' }));
+test('books an appointment with the default minutes of its visit type and reads it back', async () => {
+  const { status, body } = await post(booking('b1', { reason: 'Check', note: 'Call first', newPatientFlag: 'N' }));
   expect(status).toBe(201);
   const ada = await get('/api/patients/10001');
   const read = await get(`/api/appointments/${body.recordId}`);
@@ -91,7 +91,7 @@ test('an appointment is booked with the minutes of its type and read back whole'
   expect(entries.at(-1)).toMatchObject({ marker: 'b1', patient_mrn: 'LK100001', applied: true });
 });
 
-test('double booking is refused where asked, and says with what; what only touches does not overlap', async () => {
+test('preventDoubleBooking rejects overlaps and names the conflict; adjacent times do not overlap', async () => {
   const strict = (ref: string, fields: object) => post(booking(ref, { preventDoubleBooking: 'Y', ...fields }));
   expect(await strict('c1', { startsAt: '03/15/2026 10:19' })).toMatchObject({
     status: 409,
@@ -118,18 +118,18 @@ test('double booking is refused where asked, and says with what; what only touch
   expect((await strict('c9', { providerId: '504', startsAt: '03/15/2026 12:05' })).status).toBe(409);
 });
 
-test('of twelve bookings of one hour at once exactly one wins', async () => {
-  const answers = await Promise.all(
+test('of twelve concurrent bookings of one hour, exactly one succeeds', async () => {
+  const responses = await Promise.all(
     Array.from({ length: 12 }, (_, n) => {
       const providers = n % 2 === 0 ? { providerId: '505', secondaryProviderId: '506' } : { providerId: '506' };
       return post(booking(`r${n}`, { ...providers, preventDoubleBooking: 'Y', minutes: 60 }));
     }),
   );
-  expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-  expect(answers.filter(({ body }) => body.errorCode === 'CONFLICT')).toHaveLength(11);
+  expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+  expect(responses.filter(({ body }) => body.errorCode === 'CONFLICT')).toHaveLength(11);
 });
 
-test('what an appointment names must be there and in use', async () => {
+test('rejects appointments that refer to unknown records or have invalid values', async () => {
   const cases: [fields: object, status: number][] = [
     [{ patientId: 'x' }, 404],
     [{ providerId: 'x' }, 404],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Clinic, call, ENCOUNTERS, openClinic } from './clinic.ts';
+import { type Clinic, ENCOUNTERS, encounterBody, openClinic } from './clinic.ts';
 
 let clinic: Clinic;
 let cookie: string;
@@ -13,7 +13,7 @@ beforeEach(async () => {
   cookie = '';
 });
 
-/** What a browser does: keeps the cookie, posts forms, does not follow redirects so that a test sees them. */
+/** Sends a request like a browser: stores the cookie and posts forms. Does not follow redirects, so that tests see them. */
 async function visit(path: string, form?: Record<string, string>, headers: Record<string, string> = {}) {
   const response = await fetch(clinic.larkspur.url + path, {
     redirect: 'manual',
@@ -36,7 +36,7 @@ function hidden(page: string, name: string): string {
   return new RegExp(`name="${name}" value="([^"]*)"`).exec(page)?.[1] ?? '';
 }
 
-test('a person signs in with password and code, in a cookie no script and no other site can use', async () => {
+test('signs in with password and code, and sets an HttpOnly, SameSite=Strict cookie', async () => {
   expect((await visit('/')).text).toContain('<h1>Sign in</h1>');
   const done = await signIn();
   expect(done.status).toBe(303);
@@ -46,31 +46,31 @@ test('a person signs in with password and code, in a cookie no script and no oth
   expect((await visit('/')).headers.get('location')).toBe('/patients');
 });
 
-test('what went wrong at the sign-in is said in an alert: password, code, lock-out, ended session', async () => {
+test('sign-in errors are shown in an alert: password, code, lockout, expired session', async () => {
   const { username = '', password = '' } = clinic.larkspur.staff[0] ?? {};
   const alertOf = ({ text }: { text: string }) => /role="alert">([^<]*)</.exec(text)?.[1];
   const wrong = await visit('/sign-in', { userName: '<b>"', password: 'wrong' });
-  expect([wrong.status, alertOf(wrong)]).toEqual([401, 'User name or password is not right.']);
+  expect([wrong.status, alertOf(wrong)]).toEqual([401, 'Incorrect user name or password.']);
   expect(wrong.text).toContain('value="&#60;b&#62;&#34;"');
   const challengeId = hidden((await visit('/sign-in', { userName: username, password })).text, 'challengeId');
-  expect(alertOf(await visit('/sign-in/code', { challengeId, code: '000' }))).toBe('The code is not right.');
+  expect(alertOf(await visit('/sign-in/code', { challengeId, code: '000' }))).toBe('Incorrect code.');
   for (let n = 0; n < 3; n++) await visit('/sign-in/code', { challengeId, code: '000' });
-  expect(alertOf(await visit('/sign-in', { userName: username, password: 'wrong' }))).toContain('locked for a while');
+  expect(alertOf(await visit('/sign-in', { userName: username, password: 'wrong' }))).toContain('temporarily locked');
   await clinic.control('POST', '/control/reset');
   await signIn();
   await clinic.control('POST', '/control/sessions/expire');
   expect((await visit('/patients')).headers.get('location')).toBe('/');
-  expect(alertOf(await visit('/'))).toContain('Your session has ended');
+  expect(alertOf(await visit('/'))).toContain('Your session has expired');
 });
 
-test('no screen but the sign-in and the codes opens without a session', async () => {
+test('screens other than sign-in and codes redirect without a session', async () => {
   for (const path of ['/patients', '/patients/10001', '/patients/10001/edit']) {
     const { status, headers } = await visit(path);
     expect([status, headers.get('location')]).toEqual([303, '/']);
   }
 });
 
-test('patients are searched by name or MRN, page by page', async () => {
+test('searches patients by name or MRN, with paging', async () => {
   await signIn();
   const all = await visit('/patients');
   expect(all.text).toContain('200 patients');
@@ -82,7 +82,7 @@ test('patients are searched by name or MRN, page by page', async () => {
   expect((await visit('/patients?q=%25')).text).toContain('0 patients');
 });
 
-test('a write over the API is seen in the chart: caller, message, refill, pharmacy, template, action log, history', async () => {
+test('the chart shows a telephone encounter written over the API', async () => {
   const { sessionToken } = await clinic.signIn({ staff: 1 });
   const fields = {
     caller: '<script>alert(1)</script>',
@@ -91,7 +91,7 @@ test('a write over the API is seen in the chart: caller, message, refill, pharma
     priority: 'H',
   };
   const { recordId } = (
-    await clinic.api('POST', ENCOUNTERS, call('seen', { ...fields, reason: 'Refill' }), sessionToken)
+    await clinic.api('POST', ENCOUNTERS, encounterBody('seen', { ...fields, reason: 'Refill' }), sessionToken)
   ).body;
   const encounter = `/api/telephone-encounters/${recordId}`;
   const refill = { externalRef: 'seen', medicationId: '20001', pharmacyId: '9002' };
@@ -99,22 +99,22 @@ test('a write over the API is seen in the chart: caller, message, refill, pharma
   await clinic.api('POST', `${encounter}/actions`, { externalRef: 'seen', text: 'Called back at once.' }, sessionToken);
   await signIn();
   const { text } = await visit('/patients/10001');
-  for (const words of [
+  for (const expected of [
     '&#60;script&#62;alert(1)&#60;/script&#62;',
     'Out on Friday',
     'High priority',
     'Triage',
     'Lisinopril 10 mg at Exampleton Drug',
     'Called back at once.',
-    '03/10/2026, 11:00 EDT, taken by Blair Counterby',
+    '03/10/2026, 11:00 EDT, created by Blair Counterby',
     `telephone encounter ${recordId}`,
   ]) {
-    expect(text).toContain(words);
+    expect(text).toContain(expected);
   }
   expect(text).not.toContain('<script');
 });
 
-test('contact details are edited in a form, and the history shows before and after', async () => {
+test('edits contact details in a form and shows the change in the history', async () => {
   await signIn();
   const form = (await visit('/patients/10001/edit')).text;
   const formToken = hidden(form, 'formToken');
@@ -131,27 +131,27 @@ test('contact details are edited in a form, and the history shows before and aft
   expect(text).not.toContain('<td>address.city</td>');
 });
 
-test('a form without our token, or from another site, changes nothing', async () => {
+test('rejects forms without a valid token and from other sites', async () => {
   await signIn();
   const formToken = hidden((await visit('/patients/10001/edit')).text, 'formToken');
   expect((await visit('/patients/10001/edit', { email: 'x@example.org' })).status).toBe(400);
   expect((await visit('/patients/10001/edit', { formToken: 'x', email: 'x@example.org' })).status).toBe(400);
-  const foreign = { 'sec-fetch-site': 'cross-site' };
-  expect((await visit('/patients/10001/edit', { formToken, email: 'x@example.org' }, foreign)).status).toBe(400);
+  const crossSite = { 'sec-fetch-site': 'cross-site' };
+  expect((await visit('/patients/10001/edit', { formToken, email: 'x@example.org' }, crossSite)).status).toBe(400);
   expect((await visit('/sign-out', {})).status).toBe(400);
   expect((await visit('/patients/10001')).text).not.toContain('x@example.org');
 });
 
 test('signing out ends the session', async () => {
   await signIn();
-  const kept = cookie;
+  const signedIn = cookie;
   const formToken = hidden((await visit('/patients')).text, 'formToken');
   expect((await visit('/sign-out', { formToken })).headers.get('location')).toBe('/');
-  cookie = kept;
+  cookie = signedIn;
   expect((await visit('/patients')).headers.get('location')).toBe('/');
 });
 
-test('the codes page shows everyone’s current code and loads again when it changes', async () => {
+test('the codes page shows current codes and reloads when they change', async () => {
   const { text, headers } = await visit('/codes');
   expect(text).toContain(`<span class="code">${clinic.code()}</span>`);
   expect(text).toContain('<strong>25 seconds</strong>');
@@ -159,7 +159,7 @@ test('the codes page shows everyone’s current code and loads again when it cha
   expect(text).not.toContain('lane');
 });
 
-test('every page has a strict policy, a language, a skip link and one heading, and nothing inline', async () => {
+test('every page has a strict CSP, a language, a skip link and one h1, and no inline scripts or styles', async () => {
   const pages = [await visit('/'), await visit('/codes')];
   await signIn();
   for (const path of ['/patients', '/patients/10001', '/patients/10001/edit', '/patients/nobody'])

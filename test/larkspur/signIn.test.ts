@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => clinic.close());
 beforeEach(() => clinic.control('POST', '/control/reset'));
 
-test('a right password asks for the code, and the code opens a session', async () => {
+test('a correct password asks for the code, and the code starts a session', async () => {
   const first = await clinic.api('POST', '/api/login', { userName, password });
   expect(first).toMatchObject({ status: 200, body: { status: 'CODE_REQUIRED', challengeId: expect.any(String) } });
   const second = await clinic.api('POST', '/api/login/code', {
@@ -35,26 +35,26 @@ test('a right password asks for the code, and the code opens a session', async (
   expect(list.status).toBe(200);
 });
 
-test('user names are taken in any case', async () => {
+test('user names ignore case and surrounding spaces', async () => {
   expect((await clinic.api('POST', '/api/login', { userName: ' AVERY ', password })).status).toBe(200);
 });
 
-test('a code is accepted one step early, one step late and again within its step, and not two steps off', async () => {
-  const answers: number[] = [];
+test('accepts a code one period early or late and more than once, but not two periods off', async () => {
+  const responses: number[] = [];
   for (const offset of [0, -30_000, 30_000, -60_000, 60_000]) {
     const { body } = await clinic.api('POST', '/api/login', { userName, password });
-    clinic.clock.pass(offset);
+    clinic.clock.advance(offset);
     const code = clinic.code();
-    clinic.clock.pass(-offset);
+    clinic.clock.advance(-offset);
     const step = { challengeId: body.challengeId, code, rememberDevice: 'N' };
-    answers.push((await clinic.api('POST', '/api/login/code', step)).status);
+    responses.push((await clinic.api('POST', '/api/login/code', step)).status);
   }
-  expect(answers).toEqual([200, 200, 200, 401, 401]);
+  expect(responses).toEqual([200, 200, 200, 401, 401]);
   const again = await Promise.all([1, 2].map(() => clinic.signIn()));
   expect(again.every((session) => session.sessionToken)).toBe(true);
 });
 
-test('a wrong code keeps the challenge, which then still takes the right one, once', async () => {
+test('a challenge survives a wrong code and accepts the correct one once', async () => {
   const { body } = await clinic.api('POST', '/api/login', { userName, password });
   const step = { challengeId: body.challengeId, rememberDevice: 'N' };
   const wrong = await clinic.api('POST', '/api/login/code', { ...step, code: 'abc123' });
@@ -64,9 +64,9 @@ test('a wrong code keeps the challenge, which then still takes the right one, on
   expect(used).toMatchObject({ status: 410, body: { errorCode: 'CHALLENGE_EXPIRED' } });
 });
 
-test('a challenge lasts five minutes', async () => {
+test('a challenge expires after five minutes', async () => {
   const { body } = await clinic.api('POST', '/api/login', { userName, password });
-  clinic.clock.pass(5 * MINUTE + 1);
+  clinic.clock.advance(5 * MINUTE + 1);
   const late = await clinic.api('POST', '/api/login/code', {
     challengeId: body.challengeId,
     code: clinic.code(),
@@ -75,13 +75,13 @@ test('a challenge lasts five minutes', async () => {
   expect(late).toMatchObject({ status: 410, body: { errorCode: 'CHALLENGE_EXPIRED' } });
 });
 
-test('five wrong tries, passwords and codes together, lock the user for fifteen minutes', async () => {
+test('five failed attempts, passwords and codes combined, lock the user for 15 minutes', async () => {
   const { body } = await clinic.api('POST', '/api/login', { userName, password });
   const badPassword = () => clinic.api('POST', '/api/login', { userName, password: 'wrong' });
   const badCode = () =>
     clinic.api('POST', '/api/login/code', { challengeId: body.challengeId, code: 'wrong!', rememberDevice: 'N' });
-  const tries = [await badPassword(), await badCode(), await badPassword(), await badCode()];
-  expect(tries.map((one) => one.body.errorCode)).toEqual([
+  const attempts = [await badPassword(), await badCode(), await badPassword(), await badCode()];
+  expect(attempts.map((response) => response.body.errorCode)).toEqual([
     'BAD_CREDENTIALS',
     'BAD_CODE',
     'BAD_CREDENTIALS',
@@ -91,12 +91,12 @@ test('five wrong tries, passwords and codes together, lock the user for fifteen 
   clinic.clock.at = new Date('2026-03-10T15:05:05Z');
   expect(await badPassword()).toMatchObject(locked);
   expect(await clinic.api('POST', '/api/login', { userName, password })).toMatchObject(locked);
-  clinic.clock.pass(15 * MINUTE);
+  clinic.clock.advance(15 * MINUTE);
   expect((await badPassword()).status).toBe(401);
   expect((await clinic.signIn()).sessionToken).toEqual(expect.any(String));
 });
 
-test('a whole sign-in forgives the wrong tries before it; a right password alone does not', async () => {
+test('a complete sign-in clears failed attempts; a correct password alone does not', async () => {
   const wrong = () => clinic.api('POST', '/api/login', { userName, password: 'wrong' });
   for (let n = 0; n < 4; n++) await wrong();
   await clinic.signIn();
@@ -105,29 +105,29 @@ test('a whole sign-in forgives the wrong tries before it; a right password alone
   expect((await wrong()).status).toBe(423);
 });
 
-test('twenty wrong tries at once count as five and a lock', async () => {
-  const tries = await Promise.all(
+test('twenty concurrent failed attempts all count and lock the user', async () => {
+  const attempts = await Promise.all(
     Array.from({ length: 20 }, () => clinic.api('POST', '/api/login', { userName, password: 'wrong' })),
   );
-  expect(tries.filter((one) => one.status === 401)).toHaveLength(4);
-  expect(tries.filter((one) => one.status === 423)).toHaveLength(16);
+  expect(attempts.filter((response) => response.status === 401)).toHaveLength(4);
+  expect(attempts.filter((response) => response.status === 423)).toHaveLength(16);
 });
 
-test('a user nobody is, and one who has left, are answered like a wrong password', async () => {
-  const tryAs = async (name: string, word: string) => {
-    const { status, body } = await clinic.api('POST', '/api/login', { userName: name, password: word });
+test('unknown and inactive users get the same response as a wrong password', async () => {
+  const loginAs = async (name: string, secret: string) => {
+    const { status, body } = await clinic.api('POST', '/api/login', { userName: name, password: secret });
     return { status, body };
   };
-  const wrong = await tryAs(userName, 'wrong');
+  const wrong = await loginAs(userName, 'wrong');
   expect(wrong).toMatchObject({ status: 401, body: { errorCode: 'BAD_CREDENTIALS' } });
-  expect(await tryAs('nobody', password)).toEqual(wrong);
+  expect(await loginAs('nobody', password)).toEqual(wrong);
   await clinic.control('PATCH', '/control/staff/701', { activeFlag: 'N' });
-  expect(await tryAs(userName, password)).toEqual(wrong);
-  for (let n = 0; n < 3; n++) await tryAs('nobody', password);
-  expect((await tryAs('nobody', password)).status).toBe(423);
+  expect(await loginAs(userName, password)).toEqual(wrong);
+  for (let n = 0; n < 3; n++) await loginAs('nobody', password);
+  expect((await loginAs('nobody', password)).status).toBe(423);
 });
 
-test('a remembered device signs in without a code, only for its own user and with the password', async () => {
+test('a remembered device replaces the code, only for its own user and with the password', async () => {
   const { deviceToken } = await clinic.signIn({ rememberDevice: 'Y' });
   const other = clinic.larkspur.staff[1];
   const device = (fields: object) =>
@@ -142,22 +142,22 @@ test('a remembered device signs in without a code, only for its own user and wit
   });
 });
 
-test('a session ends after thirty idle minutes, after twelve hours, and at logout', async () => {
+test('a session ends after 30 idle minutes, after 12 hours and on logout', async () => {
   const lists = (token: string) => clinic.api('GET', '/api/facilities', undefined, token);
   const idle = (await clinic.signIn()).sessionToken;
-  clinic.clock.pass(29 * MINUTE);
+  clinic.clock.advance(29 * MINUTE);
   expect((await lists(idle)).status).toBe(200);
-  clinic.clock.pass(29 * MINUTE);
+  clinic.clock.advance(29 * MINUTE);
   expect((await lists(idle)).status).toBe(200);
-  clinic.clock.pass(30 * MINUTE);
+  clinic.clock.advance(30 * MINUTE);
   expect(await lists(idle)).toMatchObject({ status: 401, body: { errorCode: 'SESSION_EXPIRED' } });
 
   const busy = (await clinic.signIn()).sessionToken;
   for (let n = 0; n < 35; n++) {
-    clinic.clock.pass(20 * MINUTE);
+    clinic.clock.advance(20 * MINUTE);
     expect((await lists(busy)).status).toBe(200);
   }
-  clinic.clock.pass(20 * MINUTE);
+  clinic.clock.advance(20 * MINUTE);
   expect((await lists(busy)).status).toBe(401);
 
   const left = (await clinic.signIn()).sessionToken;
@@ -165,7 +165,7 @@ test('a session ends after thirty idle minutes, after twelve hours, and at logou
   expect((await lists(left)).status).toBe(401);
 });
 
-test('every operation but the practice and the logins asks for a session', async () => {
+test('every operation except get_practice and the logins requires a session', async () => {
   expect((await clinic.api('GET', '/api/practice')).body).toEqual({
     product: 'Larkspur',
     practiceName: 'Larkspur Family Practice',

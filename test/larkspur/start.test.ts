@@ -1,6 +1,6 @@
-import postgres from 'postgres';
 import { afterAll, expect, test } from 'vitest';
 import { startLarkspur } from '../../larkspur/start.ts';
+import { connect } from '../../sql/connect.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 import { type Clinic, openClinic } from './clinic.ts';
 
@@ -12,10 +12,10 @@ afterAll(async () => {
 async function database() {
   const fresh = await freshDatabase('larkspur');
   closing.push(fresh.drop);
-  return { database: fresh.options, host: '127.0.0.1', port: 0 };
+  return { database: fresh.address, host: '127.0.0.1', port: 0 };
 }
 
-test('a second start keeps token, credentials and data', async () => {
+test('a second start keeps the control token and credentials', async () => {
   const options = await database();
   const first = await startLarkspur(options);
   await first.close();
@@ -26,26 +26,26 @@ test('a second start keeps token, credentials and data', async () => {
   expect(second.practice).toEqual({ practiceName: 'Larkspur Family Practice', timeZone: 'America/New_York' });
 });
 
-test('two starts at once on an empty database lay one practice', async () => {
+test('two concurrent starts on an empty database seed one practice', async () => {
   const options = await database();
   const both = await Promise.all([startLarkspur(options), startLarkspur(options)]);
   for (const larkspur of both) closing.push(larkspur.close);
   expect(both[0]?.control_token).toBe(both[1]?.control_token);
 });
 
-test('the action log, the history and the ledger can only be appended to', async () => {
+test('the action log is append-only', async () => {
   const options = await database();
   const larkspur = await startLarkspur(options);
   closing.push(larkspur.close);
-  const sql = postgres({ ...options.database, max: 1 });
+  const sql = connect(options.database, { max: 1 });
   closing.push(() => sql.end());
   await expect(sql`update actions set text = 'rewritten'`).rejects.toThrow('actions is only ever appended to');
 });
 
-test('a practice laid before there were charts gets them at its next start, for the patients it still has', async () => {
+test('a practice seeded without charts gets them at the next start, for its existing patients', async () => {
   const options = await database();
   await (await startLarkspur(options)).close();
-  const sql = postgres({ ...options.database, max: 1 });
+  const sql = connect(options.database, { max: 1 });
   closing.push(() => sql.end());
   const late = `settings, codes, visit_types, visit_statuses, insurance_companies, referring_providers, appointments,
     blocks, claims, orders, guarantors, patient_insurances, eligibility_checks, balances, alerts, previous_addresses,
@@ -57,7 +57,7 @@ test('a practice laid before there were charts gets them at its next start, for 
   expect(await sql`select 1 from appointments where patient_id = '10001'`).toHaveLength(0);
 });
 
-test('the database may be given by its address too', async () => {
+test('accepts the database as a URL', async () => {
   const fresh = await freshDatabase('larkspur');
   const larkspur = await startLarkspur({ database: fresh.url, host: '127.0.0.1', port: 0 });
   expect((await fetch(`${larkspur.url}/api/practice`)).status).toBe(200);
@@ -65,7 +65,7 @@ test('the database may be given by its address too', async () => {
   await fresh.drop();
 });
 
-test('a taken port is an error with the code EADDRINUSE', async () => {
+test('fails with EADDRINUSE if the port is in use', async () => {
   const larkspur = await startLarkspur(await database());
   closing.push(larkspur.close);
   await expect(startLarkspur({ ...(await database()), port: larkspur.port })).rejects.toMatchObject({
@@ -73,16 +73,16 @@ test('a taken port is an error with the code EADDRINUSE', async () => {
   });
 });
 
-test('the seed is the same practice on every database, with credentials of its own on each', async () => {
+test('every database gets the same seed but different credentials', async () => {
   const clinics = [await openClinic(), await openClinic()];
   for (const clinic of clinics) closing.push(clinic.close);
-  const [one, other] = await Promise.all(clinics.map(everything));
+  const [one, other] = await Promise.all(clinics.map(readLists));
   expect(one).toEqual(other);
   const passwords = clinics.flatMap((clinic) => clinic.larkspur.staff.map((person) => person.password));
   expect(new Set(passwords).size).toBe(22);
 });
 
-test('the example is a patient with an active medication, and names records that exist', async () => {
+test('the example refers to existing records and a patient with an active medication', async () => {
   const clinic = await openClinic();
   closing.push(clinic.close);
   const { example } = clinic.larkspur;
@@ -104,7 +104,7 @@ test('the example is a patient with an active medication, and names records that
   expect((await clinic.api('POST', path, encounter, sessionToken)).status).toBe(201);
 });
 
-test('the seed has medications that share a word, and one whose name is a word of another', async () => {
+test('the seed has medications that share a word and one whose name is a word of another', async () => {
   const clinic = await openClinic();
   closing.push(clinic.close);
   const { sessionToken } = await clinic.signIn();
@@ -117,10 +117,18 @@ test('the seed has medications that share a word, and one whose name is a word o
   expect(await names('10004')).toEqual([]);
 });
 
-async function everything(clinic: Clinic): Promise<unknown[]> {
+async function readLists(clinic: Clinic): Promise<unknown[]> {
   const { sessionToken } = await clinic.signIn();
   const paths = ['providers', 'staff', 'facilities', 'pharmacies', 'patients', 'telephone-encounters/30001'];
   return Promise.all(
     paths.map(async (path) => (await clinic.api('GET', `/api/${path}`, undefined, sessionToken)).body),
   );
 }
+
+test('a database from before the baseline is refused', async () => {
+  const options = await database();
+  const sql = connect(options.database, { max: 1 });
+  closing.push(() => sql.end());
+  await sql`create table migrations (position int primary key, applied_at timestamptz default now())`;
+  await expect(startLarkspur(options)).rejects.toThrow('created by a version before 0.1.0');
+});

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/laySandbox.ts';
+import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { openApi } from '../harness/api.ts';
 import { freePort, startProcess } from '../harness/sandbox.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, jwtVerify, SignJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { connect, type Sql, system_role } from '../../src/db/database.ts';
+import { connect, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { checkMasterKey } from '../../src/security/checkMasterKey.ts';
 import { identified, type MasterKeys } from '../../src/security/masterKeys.ts';
@@ -15,10 +15,8 @@ let owner: Sql;
 let system: Sql;
 beforeAll(async () => {
   database = await freshDatabase('signing');
-  const address = { ...database.options, ssl: false as const };
-  await migrate(address);
-  owner = connect(address, { max: 2 });
-  system = connect(address, { max: 8, role: system_role });
+  owner = connect(database.address, { max: 2 });
+  system = connect((await migrate(database.address)).system, { max: 8 });
 });
 beforeEach(() => owner`TRUNCATE signing_keys, master_keys`);
 afterAll(async () => {

@@ -15,7 +15,7 @@ let database: FreshDatabase;
 let sql: Sql;
 beforeAll(async () => {
   database = await freshDatabase('vault');
-  sql = connect({ ...database.options, ssl: false }, { max: 8 });
+  sql = connect(database.address, { max: 8 });
   await sql`
     CREATE TABLE data_keys (
       id uuid PRIMARY KEY, client_id uuid NOT NULL, owner_id uuid NOT NULL UNIQUE, master_key_id text NOT NULL,

@@ -66,17 +66,21 @@ async function layForeign(): Promise<typeof foreign> {
           doc = ((doc::jsonb || jsonb_build_object('name', ${foreign_word}::text, 'last_name', ${foreign_word}::text))
                  - ${table === 'patients' ? 'name' : 'last_name'}::text)::json
       WHERE client_id = ${other.id}`;
-    const [row] = await world.owner`SELECT id, ehr_id FROM ${world.owner(table)} WHERE client_id = ${other.id} LIMIT 1`;
-    ids.push(row?.id, row?.ehr_id);
+    const [row] = await world.owner<
+      { id: string; ehr_id: string }[]
+    >`SELECT id, ehr_id FROM ${world.owner(table)} WHERE client_id = ${other.id} LIMIT 1`;
+    ids.push(row?.id ?? '', row?.ehr_id ?? '');
   }
   await world.owner`UPDATE orders SET patient_mrn = ${foreign_word} WHERE client_id = ${other.id}`;
-  const [appointment] = await world.owner`SELECT id FROM appointments WHERE client_id = ${other.id} LIMIT 1`;
+  const [appointment] = await world.owner<
+    { id: string }[]
+  >`SELECT id FROM appointments WHERE client_id = ${other.id} LIMIT 1`;
   await world.owner`UPDATE patients SET mrn = ${foreign_word} || mrn, last_folded = ${foreign_word.toLowerCase()}
     WHERE client_id = ${other.id}`;
   // A part of it, for searches by a part of a name; the rest of the word is what is hunted then.
   ids.push('FOREIGN');
   const secrets = [left.webhook_secret, hook.webhook_secret, access_token];
-  return { access_token, api, ids, secrets, appointment_id: appointment?.id };
+  return { access_token, api, ids, secrets, appointment_id: appointment?.id ?? '' };
 }
 
 type Schema = TSchema & {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
-import { connect, type Database, openDatabase, type Sql, service_role, system_role } from '../../src/db/database.ts';
+import { connect, type Database, openDatabase, type Sql } from '../../src/db/database.ts';
+import { roleAddresses, service_role, system_role } from '../../src/db/roles.ts';
 import { newId } from '../../src/ids.ts';
 import { newClient, type OtherClient } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -32,10 +33,10 @@ const keyColumn = (table: string) => (table === 'clients' ? 'id' : 'client_id');
 
 beforeAll(async () => {
   world = await startSandbox();
-  const address = parseDatabaseUrl('DATABASE_URL', world.env.DATABASE_URL ?? '');
-  db = openDatabase(address, 2);
-  service = connect(address, { role: service_role, max: 1 });
-  system = connect(address, { role: system_role, max: 1 });
+  const roles = roleAddresses(parseDatabaseUrl('DATABASE_URL', world.env.DATABASE_URL ?? ''));
+  db = openDatabase(roles, 2);
+  service = connect(roles.service, { max: 1 });
+  system = connect(roles.system, { max: 1 });
   other = await newClient(world);
   const access_token = await other.api.link({ user_id: 'their-user', org_id: 'their-org', staff: 1 });
   await leaveRows(other.api, { access_token });
@@ -53,8 +54,10 @@ beforeAll(async () => {
   // A sign-in on the EMR's page stays only until it is taken up.
   await world.owner`INSERT INTO page_sign_ins (link_token_hash, client_id, state_hash, window_hash, kept_sealed)
     SELECT token_hash, client_id, token_hash, token_hash, 'x' FROM link_tokens`;
-  const [row] = await world.owner`SELECT id FROM clients WHERE public_id = ${world.sandbox.client_id}`;
-  own = row?.id;
+  const [row] = await world.owner<
+    { id: string }[]
+  >`SELECT id FROM clients WHERE public_id = ${world.sandbox.client_id}`;
+  own = row?.id ?? '';
   tables = (
     await world.owner<{ name: string }[]>`SELECT table_name AS name FROM information_schema.tables
       WHERE table_schema = 'public' AND table_type = 'BASE TABLE' ORDER BY table_name`
@@ -221,7 +224,11 @@ describe("another client's rows", () => {
       const [row] = await world.owner`SELECT ${world.owner(columns)} FROM ${world.owner(table)}
         WHERE ${world.owner(column)} = ${other.id} LIMIT 1`;
       await expect(
-        db.tenant(own, (tx) => tx`INSERT INTO ${tx(table)} ${tx({ ...row } as Record<string, never>, columns)}`),
+        db.tenant(
+          own,
+          (tx) => tx`INSERT INTO ${tx(table)} (${tx(columns)})
+          SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(table)}, ${tx.records([{ ...row }])})`,
+        ),
         table,
       ).rejects.toMatchObject({ code: '42501' });
       // Nor can a row of one's own be handed to another.

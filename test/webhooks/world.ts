@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import { openBell } from '../../src/db/bell.ts';
 import { connect, openDatabase, type Sql } from '../../src/db/database.ts';
 import { claimLeases, type Lease } from '../../src/db/lease.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { openNotifications } from '../../src/db/notifications.ts';
+import { roleAddresses } from '../../src/db/roles.ts';
 import type { EventOf } from '../../src/events.ts';
 import { openLog } from '../../src/log.ts';
 import { openMetrics } from '../../src/metrics.ts';
@@ -24,18 +25,17 @@ export const synced: EventOf = { type: 'sync.completed', data: { org_id: 'clinic
 
 /** A migrated database with one tenant, and everything that a delivery needs, all of it real. */
 export async function layWorld() {
-  const laid = await template('webhooks', (options) => migrate({ ...options, ssl: false }));
+  const laid = await template('webhooks', migrate);
   const database = await freshDatabase('webhooks', laid);
-  const address = { ...database.options, ssl: false } as const;
-  const owner: Sql = connect(address, { max: 4 });
-  const db = openDatabase(address, 6);
+  const owner: Sql = connect(database.address, { max: 4 });
+  const db = openDatabase(roleAddresses(database.address), 6);
   const lines: string[] = [];
   const ctx = {
     config: loadConfig({ SANDBOX: 'on' }),
     log: openLog('trace', { write: (line) => void lines.push(line) }),
     metrics: openMetrics(),
     vault: openVault({ current: identified(randomBytes(32)) }),
-    bell: openBell(db.system, () => {}),
+    notifications: openNotifications(db, () => {}),
     outbound: createOutbound({ sandbox: true, allow: [] }),
     db,
   };

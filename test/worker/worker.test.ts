@@ -1,20 +1,20 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Lease } from '../../src/db/lease.ts';
 import { backoffMs } from '../../src/worker/backoff.ts';
-import { startChores } from '../../src/worker/chores.ts';
-import { startWorker, type WaitingWork } from '../../src/worker/worker.ts';
+import { startScheduledTasks } from '../../src/worker/scheduledTasks.ts';
+import { startWorker, type WorkSource } from '../../src/worker/worker.ts';
 
 const lease = (id: string): Lease => ({ id, client_id: 'c', fence: 1 });
 
-/** Work that waits in a list; each piece runs until it is let go or aborted. */
-function waitingWork(ids: string[]) {
-  const running = new Map<string, { letGo: () => void; signal: AbortSignal }>();
+/** A list of work items, each of which runs until it is released or aborted. */
+function fakeSource(ids: string[]) {
+  const running = new Map<string, { release: () => void; signal: AbortSignal }>();
   const lost = new Set<string>();
   const done: string[] = [];
-  const work: WaitingWork = {
+  const source: WorkSource = {
     claim: async (count) => ids.splice(0, count).map(lease),
     extend: async (leases) => new Set(leases.map(({ id }) => id).filter((id) => !lost.has(id))),
-    perform: ({ id }, signal) =>
+    run: ({ id }, signal) =>
       new Promise((resolve) => {
         const end = () => {
           running.delete(id);
@@ -22,107 +22,107 @@ function waitingWork(ids: string[]) {
           resolve();
         };
         signal.addEventListener('abort', end);
-        running.set(id, { letGo: end, signal });
+        running.set(id, { release: end, signal });
       }),
   };
-  return { work, running, lost, done };
+  return { source, running, lost, done };
 }
 
 const until = async (condition: () => boolean) => {
   const deadline = Date.now() + 45_000;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error('It did not come to pass.');
+    if (Date.now() > deadline) throw new Error('The condition was not met within 45 s.');
     await new Promise((resolve) => setImmediate(resolve));
   }
 };
-const failed = (error: unknown) => {
+const onError = (error: unknown) => {
   throw error;
 };
 
 describe('a worker', () => {
-  test('takes as much as it has hands for, and more when a hand is free', async () => {
-    const { work, running } = waitingWork(['a', 'b', 'c']);
-    const worker = startWorker(work, { slots: 2, lease_ms: 30_000, failed });
+  test('runs as many items as it has slots, and claims another when one finishes', async () => {
+    const { source, running } = fakeSource(['a', 'b', 'c']);
+    const worker = startWorker(source, { slots: 2, lease_ms: 30_000, onError });
     await until(() => running.size === 2);
     expect([...running.keys()]).toStrictEqual(['a', 'b']);
-    running.get('a')?.letGo();
+    running.get('a')?.release();
     await until(() => running.has('c'));
-    for (const each of [...running.values()]) each.letGo();
+    for (const each of [...running.values()]) each.release();
     await worker.stop(1_000);
   });
 
-  test('looks at once when it is woken', async () => {
-    // Without a clock no poll ever comes.
+  test('claims immediately when woken', async () => {
+    // With fake timers the poll never fires.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
     const ids: string[] = [];
-    const { work, running } = waitingWork(ids);
-    const worker = startWorker(work, { slots: 1, lease_ms: 30_000, failed });
+    const { source, running } = fakeSource(ids);
+    const worker = startWorker(source, { slots: 1, lease_ms: 30_000, onError });
     await new Promise((resolve) => setImmediate(resolve));
     ids.push('late');
     worker.wake();
     await until(() => running.size === 1);
-    running.get('late')?.letGo();
+    running.get('late')?.release();
     await worker.stop(1_000);
   });
 
-  test('aborts what it no longer holds', async () => {
-    const { work, running, lost } = waitingWork(['mine', 'lost']);
-    const worker = startWorker(work, { slots: 2, lease_ms: 60, failed });
+  test('aborts work whose lease was lost', async () => {
+    const { source, running, lost } = fakeSource(['mine', 'lost']);
+    const worker = startWorker(source, { slots: 2, lease_ms: 60, onError });
     await until(() => running.size === 2);
     const signal = running.get('lost')?.signal;
     lost.add('lost');
     await until(() => signal?.aborted === true);
     expect(signal?.reason).toBe('lease_lost');
     expect(running.has('mine')).toBe(true);
-    running.get('mine')?.letGo();
+    running.get('mine')?.release();
     await worker.stop(1_000);
   });
 
-  test('does not abort what it claimed anew while a beat was on its way', async () => {
+  test('does not abort work that it claimed again during a heartbeat', async () => {
     const ids = ['lane'];
-    const { work, running } = waitingWork(ids);
-    let asked = false;
-    let answer = (_held: Set<string>) => {};
-    // The beat finds the first lease given back already; its answer comes when the second one is held.
-    const extend: WaitingWork['extend'] = (leases) => {
-      if (asked) return Promise.resolve(new Set(leases.map(({ id }) => id)));
-      asked = true;
+    const { source, running } = fakeSource(ids);
+    let extending = false;
+    let finishHeartbeat = (_extended: Set<string>) => {};
+    // The heartbeat covers the first lease, which has been released, and ends after the row was claimed again.
+    const extend: WorkSource['extend'] = (leases) => {
+      if (extending) return Promise.resolve(new Set(leases.map(({ id }) => id)));
+      extending = true;
       return new Promise((resolve) => {
-        answer = resolve;
+        finishHeartbeat = resolve;
       });
     };
-    const worker = startWorker({ ...work, extend }, { slots: 1, lease_ms: 60, failed });
-    await until(() => asked);
+    const worker = startWorker({ ...source, extend }, { slots: 1, lease_ms: 60, onError });
+    await until(() => extending);
     const first = running.get('lane');
     ids.push('lane');
-    first?.letGo();
+    first?.release();
     await until(() => running.has('lane') && running.get('lane') !== first);
-    answer(new Set());
+    finishHeartbeat(new Set());
     await new Promise((resolve) => setImmediate(resolve));
     expect(running.get('lane')?.signal.aborted).toBe(false);
-    running.get('lane')?.letGo();
+    running.get('lane')?.release();
     await worker.stop(1_000);
   });
 
-  test('aborts what it holds by an old lease when the same row comes to it again, and keeps the new one alive', async () => {
+  test('aborts the old run when it claims the same row again, and extends the new lease', async () => {
     const ids = ['lane'];
     const signals: AbortSignal[] = [];
     const extended: number[] = [];
     let fence = 0;
-    const work: WaitingWork = {
+    const source: WorkSource = {
       claim: async (count) => ids.splice(0, count).map((id) => ({ id, client_id: 'c', fence: ++fence })),
       extend: async (leases) => {
         extended.push(...leases.map((each) => each.fence));
         return new Set(leases.map(({ id }) => id));
       },
-      perform: (_lease, signal) =>
+      run: (_lease, signal) =>
         new Promise((resolve) => {
           signals.push(signal);
           signal.addEventListener('abort', () => resolve());
         }),
     };
-    const worker = startWorker(work, { slots: 2, lease_ms: 60, failed });
+    const worker = startWorker(source, { slots: 2, lease_ms: 60, onError });
     await until(() => signals.length === 1);
     ids.push('lane');
     worker.wake();
@@ -134,10 +134,10 @@ describe('a worker', () => {
     expect(signals[1]?.reason).toBe('shutdown');
   });
 
-  test('stops: takes nothing more, waits for what runs, then hands the rest back', async () => {
+  test('on stop, claims nothing more, waits for running work, then aborts it', async () => {
     const ids = ['a'];
-    const { work, running, done } = waitingWork(ids);
-    const worker = startWorker(work, { slots: 1, lease_ms: 30_000, failed });
+    const { source, running, done } = fakeSource(ids);
+    const worker = startWorker(source, { slots: 1, lease_ms: 30_000, onError });
     await until(() => running.size === 1);
     const signal = running.get('a')?.signal;
     ids.push('b');
@@ -148,32 +148,35 @@ describe('a worker', () => {
     expect(worker.alive()).toBe(false);
   });
 
-  test('stops although its database no longer answers', async () => {
-    const { work } = waitingWork([]);
-    const worker = startWorker({ ...work, claim: () => new Promise(() => {}) }, { slots: 1, lease_ms: 30_000, failed });
+  test('stops even if the database does not respond', async () => {
+    const { source } = fakeSource([]);
+    const worker = startWorker(
+      { ...source, claim: () => new Promise(() => {}) },
+      { slots: 1, lease_ms: 30_000, onError },
+    );
     await worker.stop(50);
     expect(worker.alive()).toBe(false);
   });
 
-  test('goes on after a claim that failed', async () => {
-    const { work, running } = waitingWork(['a']);
-    const problems: unknown[] = [];
+  test('continues after a failed claim', async () => {
+    const { source, running } = fakeSource(['a']);
+    const errors: unknown[] = [];
     let broken = true;
-    const flaky: WaitingWork = {
-      ...work,
-      claim: (count) => (broken ? Promise.reject(new Error('database gone')) : work.claim(count)),
+    const flaky: WorkSource = {
+      ...source,
+      claim: (count) => (broken ? Promise.reject(new Error('database gone')) : source.claim(count)),
     };
-    const worker = startWorker(flaky, { slots: 1, lease_ms: 30_000, failed: (error) => problems.push(error) });
-    await until(() => problems.length === 1);
+    const worker = startWorker(flaky, { slots: 1, lease_ms: 30_000, onError: (error) => errors.push(error) });
+    await until(() => errors.length === 1);
     broken = false;
     worker.wake();
     await until(() => running.size === 1);
-    running.get('a')?.letGo();
+    running.get('a')?.release();
     await worker.stop(1_000);
   });
 });
 
-describe('the pause between tries', () => {
+describe('the pause between attempts', () => {
   test.each([
     [1, 1_000],
     [2, 2_000],
@@ -181,30 +184,30 @@ describe('the pause between tries', () => {
     [6, 32_000],
     [7, 60_000],
     [1_000, 60_000],
-  ])('after failure %i is %i ms, moved by up to a fifth', (failures, plain) => {
+  ])('after failure %i is %i ms with 20 %% jitter', (failures, plain) => {
     expect(backoffMs(failures, () => 0.5)).toBe(plain);
     expect(backoffMs(failures, () => 0)).toBe(plain * 0.8);
     expect(backoffMs(failures, () => 1)).toBe(plain * 1.2);
   });
 });
 
-test('a chore is done again and again, also after it failed, and never twice at once', async () => {
+test('a scheduled task repeats, also after a failure, and never overlaps with itself', async () => {
   let runs = 0;
-  let at_once = 0;
-  const problems: string[] = [];
+  let concurrent = 0;
+  const failed: string[] = [];
   const run = async () => {
-    at_once += 1;
-    expect(at_once).toBe(1);
+    concurrent += 1;
+    expect(concurrent).toBe(1);
     await new Promise((resolve) => setImmediate(resolve));
-    at_once -= 1;
+    concurrent -= 1;
     runs += 1;
     if (runs === 1) throw new Error('first');
   };
-  const chores = startChores([{ name: 'tidy', every_ms: 5, run }], (name) => problems.push(name));
+  const tasks = startScheduledTasks([{ name: 'tidy', every_ms: 5, run }], (name) => failed.push(name));
   await until(() => runs >= 3);
-  await chores.stop(1_000);
+  await tasks.stop(1_000);
   const stopped_at = runs;
-  expect(problems).toStrictEqual(['tidy']);
+  expect(failed).toStrictEqual(['tidy']);
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(runs).toBe(stopped_at);
 });

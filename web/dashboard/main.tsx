@@ -6,30 +6,29 @@ import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@ta
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/App.tsx';
-import { Problem } from './service/ask.ts';
+import { ApiError } from './service/api.ts';
 import { session_key } from './service/session.tsx';
 
-/** What the service refuses for want of a session ends what is shown. */
-const ended = (error: Error) => {
-  if (!(error instanceof Problem)) return;
+const onSessionError = (error: Error) => {
+  if (!(error instanceof ApiError)) return;
   if (error.code === 'operator_session_over') client.setQueryData(session_key, null);
-  // Somebody signed in anew in another window: what this one was told for the old session no longer counts.
+  // An operator signed in again in another window, so this window's CSRF token is out of date.
   if (error.code === 'operator_request_foreign') void client.invalidateQueries({ queryKey: session_key });
 };
 
 const client: QueryClient = new QueryClient({
-  queryCache: new QueryCache({ onError: ended }),
-  mutationCache: new MutationCache({ onError: ended }),
+  queryCache: new QueryCache({ onError: onSessionError }),
+  mutationCache: new MutationCache({ onError: onSessionError }),
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // What was refused stays refused; what did not arrive is asked for again.
-      retry: (failures, error) => error instanceof Problem && error.status === 0 && failures < 2,
+      // Error responses are final; only requests without a response are retried.
+      retry: (failures, error) => error instanceof ApiError && error.status === 0 && failures < 2,
     },
   },
 });
 
-/** Ten shades around the colour of the reference and of Link's own look. */
+/** Ten shades of the color that /docs and Link use. */
 const sea: MantineColorsTuple = [
   '#e9f6f9',
   '#d3eaf0',
@@ -46,7 +45,7 @@ const sea: MantineColorsTuple = [
 const theme = createTheme({
   colors: { sea },
   primaryColor: 'sea',
-  // White on either is above 4.5:1.
+  // White text on either has a contrast above 4.5:1.
   primaryShade: { light: 8, dark: 7 },
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
@@ -58,10 +57,10 @@ const theme = createTheme({
 });
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? '';
-// Where the library that keeps the page still behind a dialog looks for it.
+// Read by react-remove-scroll, which adds a style element while a dialog is open.
 Object.assign(globalThis, { __webpack_nonce__: nonce });
 const root = document.getElementById('root');
-if (!root) throw new Error('The page has no place for the dashboard.');
+if (!root) throw new Error('The page has no element with the id root.');
 createRoot(root).render(
   <StrictMode>
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>

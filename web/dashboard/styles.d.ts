@@ -1,2 +1,1 @@
-// Style sheets are bundled; what they export is of no use to code.
 declare module '*.css';

@@ -2,15 +2,15 @@ import { one } from './elements.ts';
 
 type Values = Record<string, unknown>;
 
-/** What the sandbox tells this page; asked anew each time, for a one-time code lives half a minute. */
-export async function askSandbox(): Promise<Values | undefined> {
+/** The sandbox's values. Fetched each time, because one-time codes are valid for 30 seconds. */
+export async function fetchSandbox(): Promise<Values | undefined> {
   if (!('sandbox' in document.body.dataset)) return undefined;
-  const answer = await fetch('/docs/sandbox.json', { cache: 'no-store' }).catch(() => undefined);
-  return answer?.ok ? ((await answer.json()) as Values) : undefined;
+  const response = await fetch('/docs/sandbox.json', { cache: 'no-store' }).catch(() => undefined);
+  return response?.ok ? ((await response.json()) as Values) : undefined;
 }
 
-/** Shows the form for credentials and fills it from the sandbox. What it holds is kept nowhere else. */
-export async function openCredentials(): Promise<void> {
+/** Shows the credentials form and fills it from the sandbox. Its values are stored nowhere else. */
+export async function showCredentials(): Promise<void> {
   const form = one('#credentials', HTMLFormElement);
   if (!form) return;
   form.hidden = false;
@@ -22,17 +22,17 @@ export async function openCredentials(): Promise<void> {
       if (input) input.type = show.checked ? 'text' : 'password';
     }
   });
-  const values = await askSandbox();
+  const values = await fetchSandbox();
   for (const name of ['client_id', 'client_secret', 'access_token']) {
     const input = field(name);
     const value = values?.[name];
     if (input && typeof value === 'string' && input.value === '') input.value = value;
   }
   const state = one('#credentials\\.state', HTMLElement);
-  if (values && state) state.textContent = 'Filled from the sandbox: every “Try it” below works as it stands.';
+  if (values && state) state.textContent = 'Filled in from the sandbox. Every “Try it” form below is ready to send.';
 }
 
-/** The headers that a request needs, as far as they are known. */
+/** The request headers for these credentials; empty ones are left out. */
 export function credentials(names: readonly string[]): Record<string, string> {
   const pairs = names.map((name) => [name, field(name)?.value.trim() ?? ''] as const);
   return Object.fromEntries(pairs.filter(([, value]) => value !== ''));

@@ -1,4 +1,4 @@
-/** All elements that a selector finds, as what they are known to be. */
+/** All elements of a type that match a selector. */
 export function all<T extends Element>(selector: string, kind: new () => T, within: ParentNode = document): T[] {
   return [...within.querySelectorAll(selector)].filter((element): element is T => element instanceof kind);
 }
@@ -11,7 +11,7 @@ export function one<T extends Element>(
   return all(selector, kind, within)[0];
 }
 
-/** A new element. What it holds is text or elements, never markup. */
+/** Creates an element. Its content is text or elements, never HTML. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Record<string, string>,

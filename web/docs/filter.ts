@@ -1,7 +1,7 @@
 import { all, one } from './elements.ts';
 
-/** The filter above the contents: by any words of method, path or summary. Enter goes to the first that is left. */
-export function openFilter(): void {
+/** Filters the contents by words in method, path or summary. Enter goes to the first match. */
+export function showFilter(): void {
   const box = one('.find', HTMLElement);
   const input = one('#find', HTMLInputElement);
   const state = one('#find\\.state', HTMLElement);
@@ -13,8 +13,8 @@ export function openFilter(): void {
     for (const entry of entries) entry.hidden = !words.every((word) => entry.dataset.find?.includes(word));
     for (const group of all('.side .links', HTMLElement)) group.hidden = !one('li:not([hidden])', HTMLLIElement, group);
     for (const guides of all('.side .guides', HTMLElement)) guides.hidden = words.length > 0;
-    const left = entries.filter((entry) => !entry.hidden).length;
-    state.textContent = words.length === 0 ? '' : `${left} of ${entries.length} endpoints`;
+    const matches = entries.filter((entry) => !entry.hidden).length;
+    state.textContent = words.length === 0 ? '' : `${matches} of ${entries.length} endpoints`;
   };
   input.addEventListener('input', apply);
   input.addEventListener('keydown', (event) => {

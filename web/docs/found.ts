@@ -1,26 +1,26 @@
-import { askSandbox, credentials } from './credentials.ts';
+import { credentials, fetchSandbox } from './credentials.ts';
 
-/** The last good answer of each endpoint that was tried, so that one request can use what another gave. */
-const answers = new Map<string, unknown>();
+/** The last successful response of each endpoint, for the forms of other endpoints. */
+const responses = new Map<string, unknown>();
 
-export function remember(method: string, path: string, body: unknown): void {
-  answers.set(`${method} ${path}`, body);
+export function rememberResponse(method: string, path: string, body: unknown): void {
+  responses.set(`${method} ${path}`, body);
 }
 
-/** The value at a source such as `GET /v1/locations#/locations/0/id`, or undefined where there is none yet. */
+/** The value of a source such as `GET /v1/locations#/locations/0/id`, or undefined if there is none yet. */
 export async function findValue(source: string): Promise<unknown> {
-  const [place = '', pointer = ''] = source.split('#');
-  return valueAt(await askPlace(place), pointer);
+  const [request = '', pointer = ''] = source.split('#');
+  return valueAt(await responseOf(request), pointer);
 }
 
-async function askPlace(place: string): Promise<unknown> {
-  if (place === 'sandbox') return askSandbox();
-  const [method, path = ''] = place.split(' ');
+async function responseOf(request: string): Promise<unknown> {
+  if (request === 'sandbox') return fetchSandbox();
+  const [method, path = ''] = request.split(' ');
   const headers = credentials(['client_id', 'client_secret', 'access_token']);
-  // Only reading is done unasked, and only with credentials to do it with.
-  if (method !== 'GET' || !headers.client_secret) return answers.get(place);
-  const answer = await fetch(path, { headers }).catch(() => undefined);
-  return answer?.ok ? answer.json() : undefined;
+  // Only GET requests are sent automatically, and only with credentials.
+  if (method !== 'GET' || !headers.client_secret) return responses.get(request);
+  const response = await fetch(path, { headers }).catch(() => undefined);
+  return response?.ok ? response.json() : undefined;
 }
 
 function valueAt(value: unknown, pointer: string): unknown {

@@ -13,7 +13,7 @@ export function fieldsOf(form: HTMLFormElement): Field[] {
   ];
 }
 
-/** What a form asks for, as it is sent. Nothing is checked here: what is wrong is for the service to say. */
+/** The request of a form. Nothing is validated here, because the API does that. */
 export function requestOf(form: HTMLFormElement): Request {
   const filled = fieldsOf(form).filter((field) => field.value !== '');
   const named = (place: string) => filled.filter((field) => field.dataset.in === place);

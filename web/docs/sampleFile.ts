@@ -1,4 +1,4 @@
-/** A small PDF of one blank page, so that an upload can be tried without looking for a file. */
+/** A PDF with one blank page, for trying an upload. */
 export function sampleFile(): File {
   const objects = [
     '<< /Type /Catalog /Pages 2 0 R >>',

@@ -1,15 +1,15 @@
 import { codeBlock } from './code.ts';
 import { all, make, one } from './elements.ts';
-import { awaitEvent } from './events.ts';
-import { findValue, remember } from './found.ts';
+import { waitForEvent } from './events.ts';
+import { findValue, rememberResponse } from './found.ts';
 import { fieldsOf, type Request, requestOf } from './request.ts';
 import { sampleFile } from './sampleFile.ts';
 
-/** Headers of an answer that tell something; the others are left out. */
-const telling = ['x-request-id', 'ratelimit-remaining', 'retry-after', 'idempotency-replayed', 'content-type'];
+/** The response headers that are shown. */
+const shown_headers = ['x-request-id', 'ratelimit-remaining', 'retry-after', 'idempotency-replayed', 'content-type'];
 
-/** Shows the forms; each is filled when it is opened, and sends what it then holds. */
-export function openForms(): void {
+/** Shows the forms. Each is filled in when it is opened. */
+export function showForms(): void {
   for (const details of all('details.try', HTMLDetailsElement)) {
     const form = one('form', HTMLFormElement, details);
     const state = one('.status', HTMLElement, details);
@@ -21,12 +21,12 @@ export function openForms(): void {
     });
     form.addEventListener('submit', (event) => {
       event.preventDefault();
-      void trySending(form, state, result);
+      void submit(form, state, result);
     });
   }
 }
 
-/** Puts in what differs from one installation to the next; what somebody has written stays. */
+/** Fills in values that differ by installation, unless the reader has changed them. */
 async function fill(form: HTMLFormElement): Promise<void> {
   for (const input of all('input[data-in="file"]', HTMLInputElement, form)) {
     if (input.files?.length) continue;
@@ -52,18 +52,18 @@ function fillBody(form: HTMLFormElement, name: string, value: unknown): void {
   area.dataset.filled = area.value;
 }
 
-async function trySending(form: HTMLFormElement, state: HTMLElement, result: HTMLElement): Promise<void> {
+async function submit(form: HTMLFormElement, state: HTMLElement, result: HTMLElement): Promise<void> {
   if (form.dataset.confirm && !(await isConfirmed(form.dataset.confirm))) return;
   const button = one('.send', HTMLButtonElement, form);
   if (button) button.disabled = true;
   state.className = 'status';
-  state.textContent = 'Sending …';
+  state.textContent = 'Sending…';
   result.replaceChildren();
   try {
     await send(requestOf(form), form, state, result);
   } catch (error) {
     state.classList.add('bad');
-    state.textContent = `The request could not be sent: ${error instanceof Error ? error.message : String(error)}`;
+    state.textContent = `Request failed: ${error instanceof Error ? error.message : String(error)}`;
   } finally {
     if (button) button.disabled = false;
   }
@@ -71,39 +71,39 @@ async function trySending(form: HTMLFormElement, state: HTMLElement, result: HTM
 
 async function send(request: Request, form: HTMLFormElement, state: HTMLElement, result: HTMLElement): Promise<void> {
   const { method, url, headers, body } = request;
-  const began = performance.now();
-  const answer = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) });
-  const text = await answer.text();
-  const took_ms = Math.round(performance.now() - began);
-  state.classList.add(answer.ok ? 'good' : 'bad');
-  state.textContent = `${answer.status} ${answer.statusText} in ${took_ms} ms`;
+  const started = performance.now();
+  const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) });
+  const text = await response.text();
+  const took_ms = Math.round(performance.now() - started);
+  state.classList.add(response.ok ? 'good' : 'bad');
+  state.textContent = `${response.status} ${response.statusText} in ${took_ms} ms`;
   const parsed = parse(text);
-  const shown = telling.filter((name) => answer.headers.has(name));
+  const headers_shown = shown_headers.filter((name) => response.headers.has(name));
   result.append(
     make(
       'dl',
       { class: 'headers' },
-      ...shown.flatMap((name) => [make('dt', {}, name), make('dd', {}, answer.headers.get(name) ?? '')]),
+      ...headers_shown.flatMap((name) => [make('dt', {}, name), make('dd', {}, response.headers.get(name) ?? '')]),
     ),
-    codeBlock('Answer received', parsed === undefined ? text : JSON.stringify(parsed, null, 2), parsed !== undefined),
+    codeBlock('Response', parsed === undefined ? text : JSON.stringify(parsed, null, 2), parsed !== undefined),
   );
-  if (!answer.ok || parsed === undefined) return;
-  remember(method, form.dataset.path ?? '', parsed);
-  if (form.dataset.events) offerEvent(parsed as Record<string, unknown>, result);
+  if (!response.ok || parsed === undefined) return;
+  rememberResponse(method, form.dataset.path ?? '', parsed);
+  if (form.dataset.events) showEventButton(parsed as Record<string, unknown>, result);
 }
 
-function offerEvent(accepted: Record<string, unknown>, result: HTMLElement): void {
-  const button = make('button', { type: 'button', class: 'wait' }, 'Wait for its event');
+function showEventButton(accepted: Record<string, unknown>, result: HTMLElement): void {
+  const button = make('button', { type: 'button', class: 'wait' }, 'Wait for event');
   const state = make('p', { class: 'status', role: 'status' });
   result.append(button, state);
   button.addEventListener('click', async () => {
     button.disabled = true;
-    await awaitEvent(accepted, state, result);
+    await waitForEvent(accepted, state, result);
     button.hidden = true;
   });
 }
 
-/** Asks in a dialog; Escape and Cancel mean no. */
+/** Escape and Cancel mean no. */
 function isConfirmed(question: string): Promise<boolean> {
   const dialog = one('#confirm', HTMLDialogElement);
   const text = one('#confirm\\.text', HTMLElement);

@@ -1,6 +1,6 @@
 import { focusOn, type IconName, icon, make } from './elements.ts';
 
-/** The one card on the page: whose it is, and below that the present step. */
+/** The card on the page: the client's brand and the current step. */
 export type Card = { show(...step: Node[]): void };
 
 export function drawCard(main: HTMLElement, client: { name: string; logo: string | null }): Card {
@@ -12,24 +12,24 @@ export function drawCard(main: HTMLElement, client: { name: string; logo: string
 
 function logo(address: string, name: string): HTMLElement {
   const image = make('img', { src: address, alt: name, class: 'logo' });
-  // A logo that cannot be shown must not leave people wondering whom they are dealing with.
+  // Without its logo, the client is identified by its name.
   image.addEventListener('error', () => image.replaceWith(make('span', { class: 'name' }, name)));
   return image;
 }
 
 export type Notice = {
-  drawing: IconName;
+  icon: IconName;
   tone: 'good' | 'plain';
   title: string;
   text: string;
   button?: { label: string; press: () => void } | undefined;
 };
 
-/** An end: nothing is left to be typed. */
-export function showNotice(card: Card, { drawing, tone, title, text, button }: Notice): void {
+/** A final message without inputs. */
+export function showNotice(card: Card, { icon: name, tone, title, text, button }: Notice): void {
   const heading = make('h1', { tabindex: '-1' }, title);
-  const told = make('div', { class: 'notice', role: 'status' }, heading, make('p', { class: 'lead' }, text));
-  const parts: Node[] = [make('div', { class: `badge ${tone}` }, icon(drawing)), told];
+  const message = make('div', { class: 'notice', role: 'status' }, heading, make('p', { class: 'lead' }, text));
+  const parts: Node[] = [make('div', { class: `badge ${tone}` }, icon(name)), message];
   const press = button && make('button', { type: 'button', class: 'primary' }, button.label);
   if (button && press) {
     press.addEventListener('click', button.press);

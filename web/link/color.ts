@@ -1,28 +1,28 @@
 type Rgb = [number, number, number];
 
-/** Paints the client's colour where it can be read: text on it is black or white, whichever contrasts more. */
-export function paintBrand(root: HTMLElement, colour: string): void {
-  const brand = parse(colour);
+/** Applies the client's color. Text on it is black or white, whichever has more contrast. */
+export function paintBrand(root: HTMLElement, color: string): void {
+  const brand = parse(color);
   if (!brand) return;
-  // Of any colour, one of the two is at least 4.58 to 1.
-  const ink = contrast(brand, [255, 255, 255]) >= contrast(brand, [0, 0, 0]) ? '#ffffff' : '#000000';
-  root.style.setProperty('--brand', colour);
-  root.style.setProperty('--on-brand', ink);
+  // For any color, one of the two has a contrast of at least 4.58:1.
+  const text = contrast(brand, [255, 255, 255]) >= contrast(brand, [0, 0, 0]) ? '#ffffff' : '#000000';
+  root.style.setProperty('--brand', color);
+  root.style.setProperty('--on-brand', text);
 }
 
-function parse(colour: string): Rgb | undefined {
-  const [, red = '', green = '', blue = ''] = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(colour) ?? [];
+function parse(color: string): Rgb | undefined {
+  const [, red = '', green = '', blue = ''] = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(color) ?? [];
   return red ? [Number.parseInt(red, 16), Number.parseInt(green, 16), Number.parseInt(blue, 16)] : undefined;
 }
 
-/** As WCAG defines it. */
+/** The contrast ratio as defined by WCAG. */
 function contrast(one: Rgb, other: Rgb): number {
   const [light = 0, dark = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a);
   return (light + 0.05) / (dark + 0.05);
 }
 
-function luminance(colour: Rgb): number {
-  const [red = 0, green = 0, blue = 0] = colour.map((part) => {
+function luminance(color: Rgb): number {
+  const [red = 0, green = 0, blue = 0] = color.map((part) => {
     const share = part / 255;
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   });

@@ -1,4 +1,4 @@
-/** A new element. What it holds is text or elements, never markup. */
+/** Creates an element. Its content is text or elements, never HTML. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Record<string, string> = {},
@@ -10,36 +10,36 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-let wanted: HTMLElement | undefined;
+let focus_target: HTMLElement | undefined;
 
-/** Puts the focus where a step wants it. */
+/** Focuses an element and remembers it for `restoreFocus`. */
 export function focusOn(element: HTMLElement): void {
-  wanted = element;
+  focus_target = element;
   element.focus();
 }
 
-/** A frame that is given the focus loses what had it within: it goes back, unless the person went elsewhere. */
-export function focusAgain(): void {
-  if (document.activeElement === document.body) wanted?.focus();
+/** Focusing a frame removes the focus from the element inside it. Restores it unless the person moved on. */
+export function restoreFocus(): void {
+  if (document.activeElement === document.body) focus_target?.focus();
 }
 
-const drawings = {
+const paths = {
   alert: 'M12 8v5m0 3.5v.01M10.3 3.9 2.4 17.6A2 2 0 0 0 4.1 20.6h15.8a2 2 0 0 0 1.7-3L13.7 3.9a2 2 0 0 0-3.4 0Z',
   check: 'm5 12.5 4.5 4.5L19 7.5',
   clock: 'M12 7v5l3.5 2M21 12a9 9 0 1 1-18 0 9 9 0 0 1 18 0Z',
   lock: 'M7 10.5V7.8a5 5 0 0 1 10 0v2.7M6 10.5h12a1 1 0 0 1 1 1V19a1 1 0 0 1-1 1H6a1 1 0 0 1-1-1v-7.500a1 1 0 0 1 1-1Z',
   link: 'M10 14a4 4 0 0 0 5.700 0l3.400-3.400a4 4 0 0 0-5.700-5.700L12.500 5.800M14 10a4 4 0 0 0-5.700 0l-3.400 3.400a4 4 0 0 0 5.700 5.700l.9-.9',
 };
-export type IconName = keyof typeof drawings;
+export type IconName = keyof typeof paths;
 
-/** A line drawing beside a text that says the same: nothing to be read out. */
+/** A decorative icon, hidden from screen readers. */
 export function icon(name: IconName): SVGSVGElement {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('viewBox', '0 0 24 24');
   svg.setAttribute('aria-hidden', 'true');
   svg.setAttribute('class', 'icon');
   const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
-  path.setAttribute('d', drawings[name]);
+  path.setAttribute('d', paths[name]);
   svg.append(path);
   return svg;
 }

@@ -13,10 +13,10 @@ export type Input = {
 export type FormParts = {
   title: string;
   lead: string;
-  /** What is known already, to be read and not typed. */
+  /** Read-only values above the inputs. */
   facts: [name: string, value: string][];
   inputs: Input[];
-  /** Labels of the button of a password field. */
+  /** The button that shows and hides a password. */
   reveal?: Record<'show' | 'hide', { label: string; text: string }>;
   submit: string;
   others?: { label: string; press: () => void }[];
@@ -26,13 +26,13 @@ export type FormParts = {
 
 /** A form on the card. */
 export type Form = {
-  /** Says what went wrong, empties passwords, keeps the rest, and puts the person where it can be mended: `at`. */
+  /** Shows an error, clears passwords and focuses the input `at`. */
   fail(text: string, at?: string): void;
-  /** Says what has to be done where nothing that was typed is at fault: everything stays. */
+  /** Shows a message and keeps all input. */
   interrupt(text: string, at?: string): void;
-  /** Says something that is not an error. */
-  say(text: string): void;
-  /** While a text is given the form waits and sends nothing. */
+  /** Shows a status that is not an error. */
+  inform(text: string): void;
+  /** Disables the form and shows the text; undefined enables it again. */
   wait(text: string | undefined): void;
 };
 
@@ -62,7 +62,6 @@ export function showForm(card: Card, parts: FormParts): Form {
   card.show(make('h1', {}, parts.title), lead, ...drawFacts(parts.facts), form, ...drawNote(parts.note));
   focusOn([...inputs.values()].find((input) => input.value === '') ?? [...inputs.values()][0] ?? submit);
 
-  /** Says it, and puts the person at the field where it is mended, or at the button. */
   const warn = (text: string, field: HTMLInputElement | undefined, invalid: boolean) => {
     alert.replaceChildren(icon('alert'), make('span', {}, text));
     status.textContent = '';
@@ -70,7 +69,7 @@ export function showForm(card: Card, parts: FormParts): Form {
     if (invalid) field?.setAttribute('aria-invalid', 'true');
     focusOn(field ?? submit);
     field?.select();
-    // The focus may have scrolled it away on a small screen; what is typed next scrolls back to its field.
+    // On a small screen, focusing the field may have scrolled the message out of view.
     alert.scrollIntoView({ block: 'nearest' });
   };
   return {
@@ -78,12 +77,12 @@ export function showForm(card: Card, parts: FormParts): Form {
     fail: (text, at) => {
       const secrets = [...inputs.values()].filter(({ dataset, value }) => dataset.secret && value !== '');
       for (const input of secrets) input.value = '';
-      // Whatever went wrong, what was emptied has to be typed again before anything else.
+      // A cleared password must be entered again, whatever the error was.
       warn(text, secrets[0] ?? (at === undefined ? undefined : inputs.get(at)), at !== undefined);
     },
-    say: (text) => {
+    inform: (text) => {
       alert.replaceChildren();
-      status.classList.remove('unseen');
+      status.classList.remove('visually-hidden');
       status.textContent = text;
     },
     wait: (text) => {
@@ -91,12 +90,35 @@ export function showForm(card: Card, parts: FormParts): Form {
       submit.setAttribute('aria-disabled', String(text !== undefined));
       label.textContent = text ?? parts.submit;
       if (text === undefined) return;
-      // An old message beside new work would be taken for its outcome.
+      // An old message would be read as the new result.
       alert.replaceChildren();
       status.textContent = text;
-      status.classList.add('unseen');
+      status.classList.add('visually-hidden');
     },
   };
+}
+
+export type Option = { label: string; description: string; press: () => void };
+
+/** Shows a list of options as buttons. */
+export function showOptions(
+  card: Card,
+  parts: { title: string; lead: string; facts: [name: string, value: string][]; options: Option[] },
+): void {
+  const buttons = parts.options.map(({ label, description, press }) => {
+    const button = make(
+      'button',
+      { type: 'button', class: 'choice' },
+      make('strong', {}, label),
+      make('span', {}, description),
+    );
+    button.addEventListener('click', press);
+    return button;
+  });
+  const list = make('ul', { class: 'choices' }, ...buttons.map((button) => make('li', {}, button)));
+  card.show(make('h1', {}, parts.title), make('p', { class: 'lead' }, parts.lead), ...drawFacts(parts.facts), list);
+  const [first] = buttons;
+  if (first) focusOn(first);
 }
 
 function drawInput({ name, value, autocomplete, kind, optional }: Input): HTMLInputElement {
@@ -128,21 +150,21 @@ function drawRow(
     return row;
   }
   const button = make('button', { type: 'button', class: 'reveal', 'aria-controls': input.id });
-  const word = ({ label, text }: { label: string; text: string }) => {
+  const setLabel = ({ label, text }: { label: string; text: string }) => {
     button.setAttribute('aria-label', text);
     button.textContent = label;
   };
-  word(reveal.show);
+  setLabel(reveal.show);
   button.addEventListener('click', () => {
     const hidden = input.type === 'password';
     input.type = hidden ? 'text' : 'password';
-    word(hidden ? reveal.hide : reveal.show);
+    setLabel(hidden ? reveal.hide : reveal.show);
   });
   row.append(make('div', { class: 'with-button' }, input, button));
   return row;
 }
 
-export function drawFacts(facts: FormParts['facts']): Node[] {
+function drawFacts(facts: FormParts['facts']): Node[] {
   if (facts.length === 0) return [];
   const rows = facts.map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, value)));
   return [make('dl', { class: 'facts' }, ...rows)];

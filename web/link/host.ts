@@ -1,50 +1,49 @@
-import { focusAgain } from './elements.ts';
+import { restoreFocus } from './elements.ts';
 
-/** Who the page ends with: the application that frames it, or the browser's own window. */
+/** The application that embeds the page; the hosted page has none. */
 export type Host = {
-  /** A step was reached. Never with anything a person typed. */
+  /** Reports a step, without any input. */
   event(name: string, code?: string): void;
   linked(public_token: string): void;
-  /** Nothing more can come of this link; closing says why. */
+  /** The link can no longer be used; `reason` is passed on when Link closes. */
   dead(reason: string): void;
   close(): void;
-  /** Texts for what the application's side shows. */
+  /** Labels for the overlay. */
   texts(title: string, close: string): void;
 };
 
-/** Waits for the application's first message. Only a window that may frame this page is heard, and only it is told. */
-export function meetParent(allowed: readonly string[], meet: (token: string, host: Host) => void): void {
+/** Waits for the application's first message. Exchanges messages only with a parent window on an allowed origin. */
+export function connectToParent(allowed: readonly string[], onConnected: (token: string, host: Host) => void): void {
   let origin: string | undefined;
-  const tell = (message: Record<string, unknown>) => {
+  const send = (message: Record<string, unknown>) => {
     if (origin !== undefined) window.parent.postMessage(message, origin);
   };
   const host: Host = {
-    event: (name, code) => tell({ type: 'chartwire:event', name, ...(code === undefined ? {} : { code }) }),
-    linked: (public_token) => tell({ type: 'chartwire:success', public_token }),
-    dead: (reason) => tell({ type: 'chartwire:dead', reason }),
-    close: () => tell({ type: 'chartwire:close' }),
-    texts: (title, close) => tell({ type: 'chartwire:ready', title, close }),
+    event: (name, code) => send({ type: 'chartwire:event', name, ...(code === undefined ? {} : { code }) }),
+    linked: (public_token) => send({ type: 'chartwire:success', public_token }),
+    dead: (reason) => send({ type: 'chartwire:dead', reason }),
+    close: () => send({ type: 'chartwire:close' }),
+    texts: (title, close) => send({ type: 'chartwire:ready', title, close }),
   };
   addEventListener('message', (event: MessageEvent) => {
     if (window.parent === window || event.source !== window.parent) return;
     if (!allowed.some((pattern) => isOrigin(pattern, event.origin))) return;
     const { type, token } = Object(event.data);
-    if (type === 'chartwire:focus') focusAgain();
+    if (type === 'chartwire:focus') restoreFocus();
     if (origin !== undefined || type !== 'chartwire:init' || typeof token !== 'string') return;
     origin = event.origin;
-    meet(token, host);
+    onConnected(token, host);
   });
   addEventListener('keydown', (event) => {
     if (event.key === 'Escape') host.close();
   });
 }
 
-/** Without an application there is nobody to tell. */
-export const nobody: Host = { event() {}, linked() {}, dead() {}, close() {}, texts() {} };
+export const no_host: Host = { event() {}, linked() {}, dead() {}, close() {}, texts() {} };
 
-/** `http://localhost:*` is any port; `*` is anyone. */
+/** `http://localhost:*` allows any port, `*` any origin. */
 function isOrigin(pattern: string, origin: string): boolean {
-  // A sandboxed frame's origin is the word null, and nothing could be told to it alone.
+  // The origin of a sandboxed frame is the string null, to which no message can be addressed.
   if (origin === 'null') return false;
   if (pattern === '*' || pattern === origin) return true;
   if (!pattern.endsWith(':*')) return false;

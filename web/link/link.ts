@@ -6,45 +6,45 @@ export type LinkOptions = {
   token: string;
   /** The account is linked. Your server exchanges the public token with `GET /link/token/exchange`. */
   onSuccess: (public_token: string) => void;
-  /** Link was closed without success: `closed` by the person, `exited` by you, or `link_expired` and its like. */
+  /** Link closed without success: `closed` by the person, `exited` by you, `link_expired` and other link errors. */
   onExit?: (reason: string) => void;
-  /** A step was reached; never with anything that a person typed. */
+  /** Reports a step, without any input. */
   onEvent?: (name: string, details: { code?: string }) => void;
 };
 
 export type LinkHandle = {
-  /** Opens Link once more after it was closed without success. */
+  /** Opens Link again after it closed without success. */
   open(): void;
-  /** Closes Link as a person would, and calls `onExit`. */
+  /** Closes Link and calls `onExit`. */
   exit(): void;
-  /** Takes Link away without calling anything, for whoever unmounts the component that opened it. */
+  /** Removes Link without calling anything, for example when a component unmounts. */
   destroy(): void;
 };
 
-type Session = { end(reason: string): void; withdraw(): void };
+type Session = { end(reason: string): void; remove(): void };
 
-/** How long the person sees that it worked, unless they go on before. */
+/** How long the success message is shown, unless the person closes it first. */
 const success_shown_ms = 2_000;
 const source = (document.currentScript as HTMLScriptElement | null)?.src ?? '';
-/** Only one Link is shown at a time, whoever opened it. */
+/** Only one Link is open at a time. */
 let shown: Session | undefined;
 
-/** Opens Link over the page. Each time it is open it ends with one call: `onSuccess` or `onExit`. */
+/** Opens Link over the page. Each opening ends with exactly one call: `onSuccess` or `onExit`. */
 export function init(options: LinkOptions): LinkHandle {
   if (typeof options?.token !== 'string') throw new TypeError('CobaltLink.init needs a token: your link_token.');
   if (typeof options.onSuccess !== 'function') throw new TypeError('CobaltLink.init needs onSuccess(public_token).');
-  // Without it the frame would have no address, and the page would lie under an empty overlay.
-  if (!crypto.subtle) throw new TypeError('CobaltLink.init needs a page served over https, or from your own machine.');
+  // Needed for the hash in the frame's URL.
+  if (!crypto.subtle) throw new TypeError('CobaltLink.init needs a page served over https or from localhost.');
   let session: Session | undefined;
-  let over = false;
+  let finished = false;
   const open = () => {
-    if (session || over) return;
-    // Opened a second time, the latest takes over: its callbacks are the ones that are waited for.
-    shown?.withdraw();
+    if (session || finished) return;
+    // A new Link replaces the open one, without calling its callbacks.
+    shown?.remove();
     session = shown = openSession(options, (linked) => {
       if (shown === session) shown = undefined;
       session = undefined;
-      over ||= linked;
+      finished ||= linked;
     });
   };
   open();
@@ -52,8 +52,8 @@ export function init(options: LinkOptions): LinkHandle {
     open,
     exit: () => session?.end('exited'),
     destroy: () => {
-      over = true;
-      session?.withdraw();
+      finished = true;
+      session?.remove();
     },
   };
 }
@@ -67,42 +67,42 @@ function openSession({ token, onSuccess, onExit, onEvent }: LinkOptions, closed:
   const overlay: Overlay = openOverlay(() => end('closed'));
   const { frame } = overlay;
 
-  const withdraw = () => {
+  const remove = () => {
     if (!open) return;
     open = false;
     clearTimeout(timer);
-    removeEventListener('message', hear);
+    removeEventListener('message', onMessage);
     overlay.remove();
     closed(linked);
   };
   const end = (reason: string) => {
     if (!open) return;
-    withdraw();
+    remove();
     if (!linked) onExit?.(reason === 'closed' ? (dead ?? reason) : reason);
   };
-  const hear = (event: MessageEvent) => {
+  const onMessage = (event: MessageEvent) => {
     if (event.source !== frame.contentWindow || event.origin !== service.origin) return;
-    const { type, ...told } = Object(event.data);
+    const { type, ...data } = Object(event.data);
     if (type === 'chartwire:ready') {
-      overlay.ready(String(told.title), String(told.close));
+      overlay.ready(String(data.title), String(data.close));
       frame.contentWindow?.postMessage({ type: 'chartwire:focus' }, service.origin);
-    } else if (type === 'chartwire:dead') dead = String(told.reason);
+    } else if (type === 'chartwire:dead') dead = String(data.reason);
     else if (type === 'chartwire:close') end('closed');
     else if (type === 'chartwire:event') {
-      onEvent?.(String(told.name), told.code === undefined ? {} : { code: String(told.code) });
+      onEvent?.(String(data.name), data.code === undefined ? {} : { code: String(data.code) });
     } else if (type === 'chartwire:success' && !linked) {
       linked = true;
-      timer = window.setTimeout(withdraw, success_shown_ms);
-      onSuccess(String(told.public_token));
+      timer = window.setTimeout(remove, success_shown_ms);
+      onSuccess(String(data.public_token));
     }
   };
-  addEventListener('message', hear);
-  // The page cannot know who frames it, so the first word is ours; it is for the service's origin alone.
+  addEventListener('message', onMessage);
+  // The page does not know its parent's origin, so the parent sends the first message, to the service's origin only.
   frame.addEventListener('load', () => {
     if (frame.src) frame.contentWindow?.postMessage({ type: 'chartwire:init', token }, service.origin);
   });
   void hexHash(token).then((hash) => {
     if (open) frame.src = new URL(`frame/${hash}`, service).href;
   });
-  return { end, withdraw };
+  return { end, remove };
 }

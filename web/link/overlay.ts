@@ -1,14 +1,14 @@
-/** What covers the application's page while Link is open: a dark layer, the frame in it, a button to close it. */
+/** Covers the application's page while Link is open: backdrop, frame and close button. */
 export type Overlay = {
   frame: HTMLIFrameElement;
-  /** The page is there: it gets the focus, and the rest is named in the words of its language. */
+  /** Focuses the loaded page and labels the overlay in its language. */
   ready(title: string, close: string): void;
   remove(): void;
 };
 
 /**
- * A modal dialog of the browser's own: it is above everything, keeps the focus inside, and makes the rest of the page
- * inert. Nothing is written but into its own elements, so that removing it removes everything.
+ * A modal <dialog>: on top of everything, with the focus inside and the rest of the page inert. It changes no other
+ * elements, so that removing it leaves nothing behind.
  */
 export function openOverlay(close: () => void): Overlay {
   const before = document.activeElement;
@@ -40,23 +40,23 @@ export function openOverlay(close: () => void): Overlay {
     height: '100%',
     border: '0',
     background: 'transparent',
-    // As the page in it has it: with another scheme the browser would paint a ground under the page.
+    // The same as in the page: otherwise the browser paints an opaque background.
     'color-scheme': 'light dark',
   });
   const button = closeButton(close);
-  // Within a shadow no style sheet of the application reaches the frame and the button.
-  const shade = document.createElement('div');
-  shade.attachShadow({ mode: 'open' }).append(frame, button);
-  dialog.append(shade);
+  // A shadow root keeps the application's style sheets away from the frame and the button.
+  const container = document.createElement('div');
+  container.attachShadow({ mode: 'open' }).append(frame, button);
+  dialog.append(container);
   dialog.addEventListener('cancel', (event) => {
     event.preventDefault();
     close();
   });
   (document.body ?? document.documentElement).append(dialog);
   dialog.showModal();
-  // Until the page is there: in a frame that was refused, no key would close anything.
+  // Until the page has loaded: with the focus in a blocked frame, no key would close the dialog.
   button.focus();
-  let named = false;
+  let loaded = false;
   return {
     frame,
     ready: (title, label) => {
@@ -64,8 +64,8 @@ export function openOverlay(close: () => void): Overlay {
       frame.title = title;
       button.setAttribute('aria-label', label);
       button.title = label;
-      if (!named) frame.focus();
-      named = true;
+      if (!loaded) frame.focus();
+      loaded = true;
     },
     remove: () => {
       dialog.close();
@@ -97,14 +97,14 @@ function closeButton(close: () => void): HTMLButtonElement {
     font: '400 24px/1 system-ui, sans-serif',
   });
   button.textContent = '×';
-  const ring = (colour: string) => () => style(button, { outline: colour, 'border-color': 'transparent' });
-  button.addEventListener('focus', ring('3px solid #fff'));
-  button.addEventListener('blur', ring('none'));
+  const outline = (value: string) => () => style(button, { outline: value, 'border-color': 'transparent' });
+  button.addEventListener('focus', outline('3px solid #fff'));
+  button.addEventListener('blur', outline('none'));
   button.addEventListener('click', close);
   return button;
 }
 
-/** One property at a time, which no content security policy of the application's forbids. */
+/** Sets properties through the CSSOM, which the application's content security policy does not block. */
 function style(element: HTMLElement, properties: Record<string, string>): void {
   for (const [name, value] of Object.entries(properties)) element.style.setProperty(name, value, 'important');
 }

@@ -8,8 +8,8 @@ export type Field = {
   value: string | null;
 };
 
-/** One of several ways to sign in, where the EMR knows more than one. */
-export type Way = {
+/** A sign-in method, where the EMR supports more than one. */
+export type SignInMethod = {
   name: string;
   label: string;
   about: string;
@@ -24,7 +24,7 @@ export type Session = {
   emr_host: string;
   update: boolean;
   fields: Field[];
-  ways: Way[];
+  ways: SignInMethod[];
   way: string | null;
   resend_code: boolean;
   language: string | null;
@@ -36,44 +36,44 @@ export type Linked = { public_token: string | null; return_to: string | null };
 
 export type PageState = { state: string; failure: string | null };
 
-/** `code` is the service's own, or `offline` when nothing answered; `message` are its words for programs. */
-export type Refused = { code: string; message?: string };
+/** `code` is the service's error code, or `offline` if there was no response. */
+export type ErrorResult = { code: string; message?: string };
 
-/** The service, as the person with this link token may ask it. The token travels in a header, never in an address. */
+/** Link's API for one link token, which is sent in a header and never in a URL. */
 export function openService(token: string) {
-  const ask = <T>(path: string, body?: unknown) => exchange<T>(path, { 'link-token': token }, body);
+  const call = <T>(path: string, body?: unknown) => request<T>(path, { 'link-token': token }, body);
   return {
     token,
-    session: () => ask<Session>('session'),
+    session: () => call<Session>('session'),
     signIn: (credentials: Record<string, string>, one_time_code?: string) =>
-      ask<Linked>('sign-in', { credentials, ...(one_time_code === undefined ? {} : { one_time_code }) }),
-    startPage: (credentials: unknown) => ask<{ url: string; window: string }>('oauth/start', { credentials }),
-    pageState: () => ask<PageState>('oauth/state'),
+      call<Linked>('sign-in', { credentials, ...(one_time_code === undefined ? {} : { one_time_code }) }),
+    startPage: (credentials: unknown) => call<{ url: string; window: string }>('oauth/start', { credentials }),
+    pageState: () => call<PageState>('oauth/state'),
   };
 }
 
-/** Hands over what a person brought back from the EMR's page. */
-export function finishPage(query: string, window: string): Promise<object | Refused> {
-  return exchange<object>('oauth/finish', {}, { query, window });
+/** Sends what the EMR's page returned. */
+export function finishPage(query: string, window: string): Promise<object | ErrorResult> {
+  return request<object>('oauth/finish', {}, { query, window });
 }
 
-async function exchange<T>(path: string, headers: Record<string, string>, body?: unknown): Promise<T | Refused> {
+async function request<T>(path: string, headers: Record<string, string>, body?: unknown): Promise<T | ErrorResult> {
   try {
-    const answer = await fetch(new URL(path, import.meta.url), {
+    const response = await fetch(new URL(path, import.meta.url), {
       method: body === undefined ? 'GET' : 'POST',
       headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       credentials: 'omit',
       cache: 'no-store',
     });
-    const told = await answer.json();
-    // The page and its endpoints are served together, so what the service says has this shape.
-    return answer.ok ? (told as T) : { code: String(told.code ?? 'trouble'), message: String(told.message ?? '') };
+    const data = await response.json();
+    // The page and its endpoints are served by the same version.
+    return response.ok ? (data as T) : { code: String(data.code ?? 'trouble'), message: String(data.message ?? '') };
   } catch {
     return { code: 'offline' };
   }
 }
 
-export function isRefused(answer: object): answer is Refused {
-  return 'code' in answer;
+export function isError(result: object): result is ErrorResult {
+  return 'code' in result;
 }

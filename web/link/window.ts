@@ -1,73 +1,74 @@
 import { drawCard, showLoading, showNotice } from './card.ts';
-import { finishPage, isRefused, openService } from './service.ts';
-import { chooseLanguage, speak, type TextName } from './texts.ts';
-import { worded } from './worded.ts';
+import { finishPage, isError, openService } from './service.ts';
+import { chooseLanguage, error_texts, type TextName, translator } from './texts.ts';
 
 /**
- * The window that goes to the EMR's own page and comes back from it. What it must show on its return it keeps for
- * itself: an address alone, sent to somebody else, leads to no sign-in of theirs.
+ * The window that leads to the EMR's own sign-in page and back. It keeps a secret in its session storage, so that its
+ * URL alone is of no use to anybody else.
  */
 const main = document.getElementById('link') ?? document.body;
-const kept_as = 'chartwire-window';
-const language_kept_as = 'chartwire-language';
-const back = location.pathname.endsWith('/callback');
-// That of Link, which the window sets out with; what the EMR's page sends along is not asked.
-const wanted = back ? sessionStorage.getItem(language_kept_as) : new URLSearchParams(location.search).get('language');
-const language = chooseLanguage(wanted ?? '', navigator.languages);
-const say = speak(language, { emr: 'EMR', client: '' });
+const secret_key = 'chartwire-window';
+const language_key = 'chartwire-language';
+const returned = location.pathname.endsWith('/callback');
+// Link's language, which is passed on when the window opens.
+const preferred = returned
+  ? sessionStorage.getItem(language_key)
+  : new URLSearchParams(location.search).get('language');
+const language = chooseLanguage(preferred ?? '', navigator.languages);
+const t = translator(language, { emr: 'EMR', client: '' });
 document.documentElement.lang = language;
 
-if (back) void comeBack();
-else goOut();
+if (returned) void finishSignIn();
+else startSignIn();
 
-function goOut(): void {
-  // The window of Link, which is of our own origin; any other opener gets no word.
-  const from: Window | null = window.opener;
-  if (!from) {
-    tell('page_lost');
+function startSignIn(): void {
+  // Link's window, on our own origin. Messages of any other opener are ignored.
+  const opener: Window | null = window.opener;
+  if (!opener) {
+    show('page_lost');
     return;
   }
-  showLoading(main, say('page_opening'));
+  showLoading(main, t('page_opening'));
   addEventListener('message', async ({ source, origin, data }: MessageEvent) => {
     const { type, token, credentials } = Object(data);
-    if (source !== from || origin !== location.origin || type !== 'chartwire:go') return;
-    const answer = await openService(String(token)).startPage(credentials);
-    if (isRefused(answer)) {
-      from.postMessage({ type: 'chartwire:refused', code: answer.code, message: answer.message }, location.origin);
+    if (source !== opener || origin !== location.origin || type !== 'chartwire:go') return;
+    const result = await openService(String(token)).startPage(credentials);
+    if (isError(result)) {
+      opener.postMessage({ type: 'chartwire:refused', code: result.code, message: result.message }, location.origin);
       return close();
     }
-    sessionStorage.setItem(kept_as, answer.window);
-    sessionStorage.setItem(language_kept_as, language);
-    from.postMessage({ type: 'chartwire:gone' }, location.origin);
-    location.replace(answer.url);
+    sessionStorage.setItem(secret_key, result.window);
+    sessionStorage.setItem(language_key, language);
+    opener.postMessage({ type: 'chartwire:gone' }, location.origin);
+    location.replace(result.url);
   });
-  from.postMessage({ type: 'chartwire:window' }, location.origin);
+  opener.postMessage({ type: 'chartwire:window' }, location.origin);
 }
 
-async function comeBack(): Promise<void> {
+async function finishSignIn(): Promise<void> {
   const { search } = location;
-  // What the EMR sent along leaves the address bar and the history before anything else happens.
+  // Remove what the EMR sent from the URL and the history.
   history.replaceState(null, '', location.pathname);
-  const kept = sessionStorage.getItem(kept_as);
-  sessionStorage.removeItem(kept_as);
-  if (!kept || !search) return tell('page_lost');
-  showLoading(main, say('page_finishing'));
-  const answer = await finishPage(search, kept);
-  // What the EMR said is told where it can be mended: in the window of Link, which closes this one where it can.
-  if (isRefused(answer)) {
-    return tell(answer.code.startsWith('emr_') ? 'page_failed' : (worded[answer.code] ?? 'trouble_plain'));
+  const secret = sessionStorage.getItem(secret_key);
+  sessionStorage.removeItem(secret_key);
+  if (!secret || !search) return show('page_lost');
+  showLoading(main, t('page_finishing'));
+  const result = await finishPage(search, secret);
+  // EMR errors are shown in Link's window, where they can be fixed. It closes this window if it can.
+  if (isError(result)) {
+    return show(result.code.startsWith('emr_') ? 'page_failed' : (error_texts[result.code] ?? 'trouble_plain'));
   }
-  tell('page_done');
+  show('page_done');
   close();
 }
 
-function tell(text: TextName): void {
+function show(text: TextName): void {
   const good = text === 'page_done';
   showNotice(drawCard(main, { name: '', logo: null }), {
-    drawing: good ? 'check' : 'alert',
+    icon: good ? 'check' : 'alert',
     tone: good ? 'good' : 'plain',
-    title: say(good ? 'page_done_title' : 'page_failed_title'),
-    text: say(text),
-    button: { label: say('close'), press: () => close() },
+    title: t(good ? 'page_done_title' : 'page_failed_title'),
+    text: t(text),
+    button: { label: t('close'), press: () => close() },
   });
 }

@@ -6,11 +6,13 @@ import { success } from '../../model/fields.ts';
 
 export default endpoint({
   id: 'link.emrs.list',
+  surface: 'api',
+  group: 'Link',
   method: 'GET',
   path: '/link/emrs',
   auth: 'client',
   audited: false,
-  summary: 'List the supported EMRs with their credential fields and capabilities',
+  summary: 'List supported EMRs',
   response: Type.Object({
     success,
     emrs: Type.Array(
@@ -22,14 +24,14 @@ export default endpoint({
         ),
         sign_in_ways: Type.Optional(
           Type.Array(Type.Object({ name: Type.String(), label: Type.String(), fields: Type.Array(Type.String()) }), {
-            description: 'Where there are several: `credentials.way` names the one that is used, with its fields',
+            description: 'Sign-in methods. If there are several, `credentials.way` names the one to use',
           }),
         ),
         capabilities: Type.Array(Type.String()),
       }),
     ),
   }),
-  example: { answer: answer(connectors) },
+  example: { response: answer(connectors) },
   handle: async ({ ctx }) => answer(ctx.connectors),
 });
 
@@ -43,7 +45,7 @@ function answer(known: Context['connectors']) {
       ...(connector.sign_in_ways && {
         sign_in_ways: connector.sign_in_ways.map(({ name, label, fields }) => ({ name, label, fields: [...fields] })),
       }),
-      capabilities: [...connector.offers],
+      capabilities: [...connector.capabilities],
     })),
   };
 }

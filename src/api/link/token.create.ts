@@ -1,17 +1,19 @@
 import { endpoint } from '../../http/endpoint.ts';
 import { createLinkToken } from '../../link/createLinkToken.ts';
-import { LinkTokenRequest, TokenAnswer } from '../../model/link.ts';
+import { LinkTokenRequest, TokenResponse } from '../../model/link.ts';
 
 export default endpoint({
   id: 'link.token.create',
+  surface: 'api',
+  group: 'Link',
   method: 'POST',
   path: '/link/token/create',
   auth: 'client',
-  summary: 'Make the token with which Link is opened, for a first link or (with access_token) to link again',
+  summary: 'Create a link token',
   description:
-    'The first user of a new organization also needs `emr_name` and `emr_instance_domain`. The token is good for one use within 30 minutes.',
+    'Opens Link for a new account or, with `access_token`, to re-link an existing one. `emr_name` and `emr_instance_domain` are required for the first user of an organization. The token can be used once, within 30 minutes.',
   body: LinkTokenRequest,
-  response: TokenAnswer,
+  response: TokenResponse,
   errors: [
     'personal_user_id',
     'emr_name_unknown',
@@ -21,7 +23,7 @@ export default endpoint({
     'callback_url_unregistered',
     'update_mode_user_not_found',
   ],
-  example: { answer: { success: true, token: 'lt_EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXA' } },
+  example: { response: { success: true, token: 'lt_EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXA' } },
   handle: ({ ctx, client, body, inTransaction }) =>
     inTransaction(async (tx) => ({ success: true, token: await createLinkToken(ctx, tx, client, body) })),
 });

@@ -2,16 +2,18 @@ import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
 import { exchangePublicToken } from '../../link/exchangePublicToken.ts';
 import { text } from '../../model/fields.ts';
-import { TokenAnswer } from '../../model/link.ts';
+import { TokenResponse } from '../../model/link.ts';
 
 export default endpoint({
   id: 'link.token.exchange',
+  surface: 'api',
+  group: 'Link',
   method: 'GET',
   path: '/link/token/exchange',
   auth: 'client',
-  summary: 'Exchange the public token that Link gave for the permanent access token, once',
+  summary: 'Exchange a public token for an access token',
   query: Type.Object({ public_token: text() }),
-  response: TokenAnswer,
+  response: TokenResponse,
   errors: ['public_token_invalid'],
   found_in: { public_token: 'POST /sandbox/public_token/create#/public_token' },
   handle: async ({ ctx, client, query }) => ({

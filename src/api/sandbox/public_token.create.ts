@@ -3,20 +3,23 @@ import { endpoint } from '../../http/endpoint.ts';
 import { completeLink, signInForLink } from '../../link/completeLink.ts';
 import { credential_max, success, text } from '../../model/fields.ts';
 
-/** Link without a browser, so that a customer's tests can link an account. The EMR sign-in is the real one. */
+/** Links an account without a browser, for automated tests. The EMR sign-in is a real one. */
 export default endpoint({
   id: 'sandbox.public_token.create',
+  surface: 'api',
+  group: 'Sandbox',
   method: 'POST',
   path: '/sandbox/public_token/create',
   auth: 'client',
   sandbox: true,
-  summary: 'Sign in at the EMR without a browser and get the public token that Link would give',
-  description: 'Takes a `link_token` that was just made. The sign-in at the EMR is a real one, with its one-time code.',
+  summary: 'Create a public token without a browser',
+  description:
+    'Signs in to the EMR with the given credentials and returns the public token that Link would return. Needs an unused `link_token`.',
   body: Type.Object({
     link_token: text(),
     credentials: Type.Optional(
       Type.Record(Type.String(), text({ maxLength: credential_max }), {
-        description: "By the connector's credential fields; in update mode only what has changed",
+        description: "The connector's credential fields; in update mode only those that have changed",
         examples: [{ username: 'avery', password: 'EXAMPLE' }],
       }),
     ),
@@ -44,12 +47,12 @@ export default endpoint({
     const given = { credentials: body.credentials ?? {}, one_time_code: body.one_time_code };
     const person = await signInForLink(ctx, client.id, body.link_token, given).catch((error: unknown) => ({ error }));
     const answer = await inTransaction(async (tx) => {
-      // Thrown only here: a repeated request finds its link token used, but gets its first answer all the same.
+      // Thrown here, inside inTransaction: a repeated request finds its link token used but gets the first response.
       if ('error' in person) throw person.error;
       return { success: true, public_token: await completeLink(ctx, tx, body.link_token, person) };
     });
     ctx.lookups.clear();
-    ctx.bell.ring('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs');
     return answer;
   },
 });

@@ -1,17 +1,18 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { createAppointment } from '../../writes/appointment.create.ts';
+import { createAppointment } from '../../writes/appointments/appointment.create.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 const ids = { appointment_id: Type.String(), job_id: Type.Integer() };
 
 export default writeEndpoint(createAppointment, {
   id: 'appointments.create',
+  group: 'Appointments',
   method: 'POST',
   path: '/v1/appointments',
-  summary: 'Book an appointment for a patient',
+  summary: 'Create an appointment',
   description:
-    'Send `datetime`, or `date` and `time` as the clocks at the practice show them. With `prevent_double_booking` the EMR refuses a time at which the provider is not free, and the event says what stands in the way.',
+    'Send either `datetime`, or `date` and `time` in the time zone of the practice. With `prevent_double_booking` the EMR rejects a time at which the provider is not free, and the event describes the conflict.',
   response: Type.Object({ success, message: Type.String(), ...ids, data: Type.Object(ids) }),
   errors: ['operation_not_offered', 'location_not_found', 'provider_not_found'],
   events: ['appointment.created', 'appointment.failed'],

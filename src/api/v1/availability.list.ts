@@ -1,17 +1,19 @@
 import { endpoint } from '../../http/endpoint.ts';
-import { AvailabilityAnswer, AvailabilityQuery } from '../../model/availability.ts';
-import { askAvailability } from '../../records/askAvailability.ts';
+import { AvailabilityQuery, AvailabilityResponse } from '../../model/availability.ts';
+import { readAvailability } from '../../records/readAvailability.ts';
 
 export default endpoint({
   id: 'availability.list',
+  surface: 'api',
+  group: 'Appointments',
   method: 'GET',
   path: '/v1/availability',
   auth: 'account',
-  summary: 'Say when providers are free, by their hours and the schedule',
+  summary: 'List availability',
   description:
-    '`gaps` gives the longest free ranges within shifts, `slots` the places that are left in the shifts’ visit-type rules, `equal_slots` ranges cut into pieces of exactly `max_slot_duration` minutes. Providers that are inactive or hidden are left out.',
+    'Returns when providers are free, based on their hours and schedule. `gaps` returns the longest free ranges within shifts, `slots` the openings left in the visit-type rules of the shifts, and `equal_slots` ranges of exactly `max_slot_duration` minutes. Inactive and hidden providers are excluded.',
   query: AvailabilityQuery,
-  response: AvailabilityAnswer,
+  response: AvailabilityResponse,
   errors: ['provider_not_found', 'location_not_found'],
-  handle: ({ ctx, account, query }) => askAvailability(ctx.db, account, query),
+  handle: ({ ctx, account, query }) => readAvailability(ctx.db, account, query),
 });

@@ -1,15 +1,16 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { uploadDocument } from '../../writes/document.upload.ts';
+import { uploadDocument } from '../../writes/documents/document.upload.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(uploadDocument, {
   id: 'documents.create',
+  group: 'Documents',
   method: 'POST',
   path: '/v1/documents',
-  summary: 'Upload a document into a folder of a patient’s chart',
+  summary: 'Upload a document',
   description:
-    'A multipart form. What the file is shows in its content, not by its name: PDF, JPEG or PNG, at most 5 MB. Folders that do not exist are made. There is no `job_id`; the event carries the `document_id`.',
+    'Send a multipart form. The file must be a PDF, JPEG or PNG of at most 5 MB; its content decides, not its name. Missing folders are created. The response has no `job_id`; the event contains the `document_id`.',
   response: Type.Object({ success, message: Type.String(), document_id: Type.String() }),
   errors: [
     'form_malformed',

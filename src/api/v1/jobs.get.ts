@@ -1,23 +1,25 @@
 import { Type } from 'typebox';
 import { apiError } from '../../errors.ts';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
-import { readJob } from '../../jobs/jobs.ts';
+import { readJob } from '../../jobs/describeJob.ts';
 import { success } from '../../model/fields.ts';
 import { Job } from '../../model/job.ts';
 
 export default endpoint({
   id: 'jobs.get',
+  surface: 'api',
+  group: 'Jobs',
   method: 'GET',
   path: '/v1/jobs/{job_id}',
   auth: 'account',
   while_expired: true,
-  summary: 'Read a job: its state, its error, and every step it took',
+  summary: 'Retrieve a job',
   params: Type.Object({ job_id: Type.String() }),
   response: Type.Object({ success, ...Job.properties, job: Job }),
   errors: ['record_not_found'],
   found_in: { job_id: 'sandbox#/job_id' },
   handle: async ({ ctx, account, params, auditPatients }) => {
-    // Fifteen digits are more than the database will ever hand out; what is longer names no job.
+    // Job ids have at most 15 digits, so that they are exact as JavaScript numbers.
     const job_id = /^\d{1,15}$/.test(params.job_id) ? Number(params.job_id) : undefined;
     const [row] = job_id === undefined ? [] : await readJob(ctx.db, account.client_id, account.id, job_id);
     if (!row) throw apiError('record_not_found', { noun: 'Job', id: params.job_id }, { field: 'job_id' });

@@ -3,16 +3,19 @@ import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success, text } from '../../model/fields.ts';
-import { setLocationStatus } from '../../records/locations.ts';
-import { readStatus } from '../../records/readStatus.ts';
+import { parseStatus, setLocationStatus } from '../../records/locations.ts';
 
 export default endpoint({
   id: 'locations.update',
+  surface: 'api',
+  group: 'Practice',
   method: 'PATCH',
   path: '/v1/locations/{id}',
   auth: 'account',
-  summary: 'Set a location’s status',
-  body: Type.Object({ status: text({ description: '`active` or `inactive`, in any case', examples: ['active'] }) }),
+  summary: 'Update a location',
+  body: Type.Object({
+    status: text({ description: '`active` or `inactive`, case-insensitive', examples: ['active'] }),
+  }),
   params: Type.Object({ id: Type.String() }),
   response: Type.Object({
     success,
@@ -24,7 +27,7 @@ export default endpoint({
   handle: ({ account, body, params, inTransaction }) =>
     inTransaction(async (tx) => {
       const id = parseId(params.id);
-      const status = readStatus(body.status);
+      const status = parseStatus(body.status);
       if (!id || !(await setLocationStatus(tx, account.organization_id, id, status))) {
         throw apiError('record_not_found', { noun: 'Location', id: params.id }, { field: 'id' });
       }

@@ -1,12 +1,13 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { createPatient } from '../../writes/patient.create.ts';
+import { createPatient } from '../../writes/patients/patient.create.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 const ids = { patient_id: Type.String(), job_id: Type.Integer() };
 
 export default writeEndpoint(createPatient, {
   id: 'patients.create',
+  group: 'Patients',
   method: 'POST',
   path: '/v1/patients',
   summary: 'Create a patient',
@@ -20,19 +21,4 @@ export default writeEndpoint(createPatient, {
     'record_not_found',
   ],
   events: ['patient.created', 'patient.failed'],
-  // Somebody whom the sandbox's practice does not have yet: a duplicate would be refused.
-  example: {
-    body: {
-      first_name: 'Nova',
-      last_name: 'Newcomer',
-      dob: '1990-05-14',
-      sex: 'female',
-      phone: '518-555-0191',
-      email: 'nova.newcomer@example.org',
-      address_street: '5 Placeholder Lane',
-      address_city: 'Exampleton',
-      address_state: 'NY',
-      address_zip: '12999',
-    },
-  },
 });

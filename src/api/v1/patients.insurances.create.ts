@@ -1,13 +1,14 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { addPatientInsurance } from '../../writes/patientInsurance.add.ts';
+import { addPatientInsurance } from '../../writes/insurance/patientInsurance.add.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(addPatientInsurance, {
   id: 'patients.insurances.create',
+  group: 'Patient insurance',
   method: 'POST',
   path: '/v1/patients/{patient_mrn}/insurances',
-  summary: 'Add an insurance to a patient',
+  summary: 'Add an insurance',
   response: Type.Object({
     success,
     message: Type.String(),
@@ -16,5 +17,4 @@ export default writeEndpoint(addPatientInsurance, {
   }),
   errors: ['operation_not_offered', 'insurance_company_missing', 'record_not_found', 'record_unnamed'],
   events: ['patient.insurance.added', 'patient.insurance.failed'],
-  example: { body: { member_id: 'TST100077', insurance_name: 'Mock Mutual', group_id: 'GRP8403', priority: '3' } },
 });

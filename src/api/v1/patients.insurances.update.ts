@@ -1,13 +1,14 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { updatePatientInsurance } from '../../writes/patientInsurance.update.ts';
+import { updatePatientInsurance } from '../../writes/insurance/patientInsurance.update.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(updatePatientInsurance, {
   id: 'patients.insurances.update',
+  group: 'Patient insurance',
   method: 'PATCH',
   path: '/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}',
-  summary: 'Change an insurance of a patient',
+  summary: 'Update an insurance',
   response: Type.Object({
     success,
     message: Type.String(),
@@ -23,5 +24,4 @@ export default writeEndpoint(updatePatientInsurance, {
     'record_unnamed',
   ],
   events: ['patient.insurance.updated', 'patient.insurance.failed'],
-  example: { body: { group_id: 'GRP8404', copayment: 25 } },
 });

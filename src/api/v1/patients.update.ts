@@ -4,20 +4,22 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success } from '../../model/fields.ts';
 import { PatientChanges } from '../../model/patientRequest.ts';
-import { patchPatient } from '../../writes/patchPatient.ts';
+import { patchPatient } from '../../writes/patients/patchPatient.ts';
 
 export default endpoint({
   id: 'patients.update',
+  surface: 'api',
+  group: 'Patients',
   method: 'PATCH',
   path: '/v1/patients/{id}',
   auth: 'account',
-  summary: 'Change a patient',
-  params: Type.Object({ id: Type.String({ description: 'The service’s id of the patient' }) }),
+  summary: 'Update a patient',
+  params: Type.Object({ id: Type.String({ description: 'The patient’s `id` from GET /v1/patients' }) }),
   body: PatientChanges,
   response: Type.Object({
     success,
     message: Type.String({ examples: ['Patient update queued. A webhook event follows on completion.'] }),
-    job_id: Type.Optional(Type.Integer({ description: 'Where a job was queued' })),
+    job_id: Type.Optional(Type.Integer({ description: 'Present if a job was queued' })),
   }),
   errors: [
     'operation_not_offered',
@@ -34,16 +36,16 @@ export default endpoint({
   example: { body: { phone: '315-555-0109', email: 'ada.testpatient@example.org' } },
   found_in: { id: 'GET /v1/patients?mrn=LK100001#/patients/0/id' },
   handle: async ({ ctx, account, params, body, auditPatients, auditSubject, inTransaction }) => {
-    const answer = await inTransaction(async (tx) => {
+    const response = await inTransaction(async (tx) => {
       const id = parseId(params.id);
-      const patched = id && (await patchPatient(ctx, tx, account, id, body));
-      if (!patched) throw apiError('record_not_found', { noun: 'Patient', id: params.id }, { field: 'id' });
-      const { mrn, ...told } = patched;
+      const result = id && (await patchPatient(ctx, tx, account, id, body));
+      if (!result) throw apiError('record_not_found', { noun: 'Patient', id: params.id }, { field: 'id' });
+      const { mrn, ...fields } = result;
       auditPatients([mrn]);
-      auditSubject({ job_id: told.job_id });
-      return { success: true, ...told };
+      auditSubject({ job_id: fields.job_id });
+      return { success: true, ...fields };
     });
-    ctx.bell.ring('chartwire_jobs');
-    return answer;
+    ctx.notifications.notify('chartwire_jobs');
+    return response;
   },
 });

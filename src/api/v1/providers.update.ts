@@ -4,9 +4,11 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success } from '../../model/fields.ts';
 import { ProviderSettingsRequest } from '../../model/providerSettings.ts';
-import { patchProvider } from '../../records/patchProvider.ts';
+import { updateProviderSettings } from '../../records/providers.ts';
 
 const declared = {
+  surface: 'api',
+  group: 'Practice',
   method: 'PATCH',
   auth: 'account',
   body: ProviderSettingsRequest,
@@ -21,14 +23,14 @@ export const updateByEhrId = endpoint({
   ...declared,
   id: 'providers.update-by-ehr-id',
   path: '/v1/providers/ehr/{ehr_id}',
-  summary: 'Set a provider’s status, visibility and hours, by the EMR’s id',
+  summary: 'Update a provider by its EMR id',
   params: Type.Object({ ehr_id: Type.String() }),
   errors: ['no_field', 'provider_not_found', 'location_not_found'],
   handle: ({ account, body, params, inTransaction }) =>
     inTransaction(async (tx) => {
-      const id = await patchProvider(tx, account, { ehr_id: params.ehr_id }, body);
+      const id = await updateProviderSettings(tx, account, { ehr_id: params.ehr_id }, body);
       if (!id) throw apiError('provider_not_found', { id: params.ehr_id }, { field: 'ehr_id' });
-      return answer(id);
+      return updated(id);
     }),
 });
 
@@ -36,19 +38,19 @@ export const updateById = endpoint({
   ...declared,
   id: 'providers.update',
   path: '/v1/providers/{id}',
-  summary: 'Set a provider’s status, visibility and hours, by the service’s id',
+  summary: 'Update a provider',
   params: Type.Object({ id: Type.String() }),
   errors: ['no_field', 'record_not_found', 'location_not_found'],
   found_in: { id: 'GET /v1/providers#/providers/0/id' },
   handle: ({ account, body, params, inTransaction }) =>
     inTransaction(async (tx) => {
-      const asked = parseId(params.id);
-      const id = asked && (await patchProvider(tx, account, { id: asked }, body));
+      const parsed = parseId(params.id);
+      const id = parsed && (await updateProviderSettings(tx, account, { id: parsed }, body));
       if (!id) throw apiError('record_not_found', { noun: 'Provider', id: params.id }, { field: 'id' });
-      return answer(id);
+      return updated(id);
     }),
 });
 
-function answer(provider_id: string) {
+function updated(provider_id: string) {
   return { success: true, message: 'Provider updated.', provider_id };
 }

@@ -7,12 +7,14 @@ import { readSettings } from '../../records/settings.ts';
 
 export default endpoint({
   id: 'settings.get',
+  surface: 'api',
+  group: 'Practice',
   method: 'GET',
   path: '/v1/settings',
   auth: 'account',
   audited: false,
-  summary:
-    'Read what the EMR instance accepts: its zone, visit types and statuses, languages, required patient fields, and what it can do',
+  summary: 'Retrieve the settings of the EMR instance',
+  description: 'Time zone, visit types and statuses, languages, required patient fields and supported operations.',
   response: Type.Object({ success, data: Settings }),
   handle: async ({ ctx, account }) =>
     new JsonText(await readSettings(ctx.db, { ...account, capabilities: offersOf(ctx, account) })),

@@ -6,10 +6,12 @@ import { requestSync } from '../../records/requestSync.ts';
 
 export default endpoint({
   id: 'sync.create',
+  surface: 'api',
+  group: 'Practice',
   method: 'POST',
   path: '/v1/sync',
   auth: 'account',
-  summary: 'Read the organization’s records anew from the EMR; ends in sync.completed or sync.failed',
+  summary: 'Sync the organization’s records',
   body: Type.Object({}),
   response: Type.Object({
     success,
@@ -24,14 +26,15 @@ export default endpoint({
       idempotency,
       async () => {
         const of = { ...account, account_id: account.id };
-        const { id, job_id } = await requestSync(ctx, ctx.db.service, of, {
+        const sql = idempotency ? ctx.db.service.pooled : ctx.db.service;
+        const { id, job_id } = await requestSync(ctx, sql, of, {
           announce: true,
           idempotency,
           auditStatement,
         });
         if (job_id === undefined) return undefined;
         auditStatement?.committed();
-        ctx.bell.ring('chartwire_jobs');
+        ctx.notifications.notify('chartwire_jobs');
         return { id, job_id };
       },
       ({ id, job_id }) => {

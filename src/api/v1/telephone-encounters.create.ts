@@ -1,15 +1,16 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { createTelephoneEncounter } from '../../writes/telephoneEncounter.create.ts';
+import { createTelephoneEncounter } from '../../writes/telephone-encounters/telephoneEncounter.create.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(createTelephoneEncounter, {
   id: 'telephone-encounters.create',
+  group: 'Telephone encounters',
   method: 'POST',
   path: '/v1/telephone-encounters',
-  summary: 'Record a telephone call in a patient’s chart, with an optional refill request',
+  summary: 'Create a telephone encounter',
   description:
-    'With `refill_medication_name` the patient’s active medications are searched, in any case and by parts of the name; if none or several match, nothing is written and the event lists what there is. A pharmacy given with a refill is added to the patient’s list if it is not there yet.',
+    'Records a call in a patient’s chart. With `refill_medication_name` it also requests a refill of the active medication whose name contains that text, ignoring case. If no medication or more than one matches, nothing is saved and the event lists the active medications. A pharmacy sent with a refill is added to the patient’s pharmacies.',
   response: Type.Object({
     success,
     message: Type.String(),

@@ -6,12 +6,15 @@ import { listEvents } from '../../webhooks/events.ts';
 
 export default endpoint({
   id: 'webhook-events.list',
+  surface: 'api',
+  group: 'Events',
   method: 'GET',
   path: '/v1/webhook-events',
   auth: 'account',
   while_expired: true,
-  summary: 'List the account’s events of the last 30 days, newest first; with job_id: the outcome of that job',
-  description: 'The list is empty until the job has ended.',
+  summary: 'List events',
+  description:
+    'Returns the account’s events of the last 30 days, newest first. With `job_id` it returns the outcome of that job; the list is empty until the job has finished.',
   query: Type.Object({
     job_id: Type.Optional(Type.Integer({ minimum: 0, examples: [1042] })),
     event_type: Type.Optional(text()),

@@ -6,11 +6,13 @@ import { resendEvent } from '../../webhooks/resend.ts';
 
 export default endpoint({
   id: 'webhook-events.resend',
+  surface: 'api',
+  group: 'Events',
   method: 'POST',
   path: '/v1/webhook-events/{id}/resend',
   auth: 'account',
   while_expired: true,
-  summary: 'Send an event of the last 30 days again to every webhook address that wants it',
+  summary: 'Resend an event',
   body: Type.Object({}),
   params: Type.Object({ id: Type.String() }),
   response: Type.Object({
@@ -29,7 +31,7 @@ export default endpoint({
       auditPatients(mrns);
       return { success: true, message: 'Event queued for delivery.', event_id: params.id, deliveries };
     });
-    ctx.bell.ring('chartwire_deliveries');
+    ctx.notifications.notify('chartwire_deliveries');
     return answer;
   },
 });

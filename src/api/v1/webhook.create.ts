@@ -4,12 +4,14 @@ import { addEndpoint } from '../../webhooks/addEndpoint.ts';
 
 export default endpoint({
   id: 'webhook.create',
+  surface: 'api',
+  group: 'Webhooks',
   method: 'POST',
   path: '/v1/webhook',
   auth: 'client',
-  summary: 'Register an address that is told of events; its secret is in the answer',
+  summary: 'Create a webhook endpoint',
   description:
-    'Without `event_types` every event is sent to it. Addresses must be public and use https; in the sandbox, http to this machine is allowed too.',
+    'The response contains the signing secret. Without `event_types` the endpoint receives all events. The URL must be public and use https; in sandbox mode, http URLs on this machine are allowed too.',
   body: WebhookRequest,
   response: WebhookCreated,
   errors: ['webhook_url_refused'],

@@ -6,10 +6,12 @@ import { removeEndpoint } from '../../webhooks/removeEndpoint.ts';
 
 export default endpoint({
   id: 'webhook.delete',
+  surface: 'api',
+  group: 'Webhooks',
   method: 'DELETE',
   path: '/v1/webhook/{id}',
   auth: 'client',
-  summary: 'Remove a registered webhook address',
+  summary: 'Delete a webhook endpoint',
   params: Type.Object({ id: Type.String({ examples: ['wh_0f1e2d3c4b5a69788796a5b4'] }) }),
   response: Type.Object({
     success,
@@ -18,7 +20,7 @@ export default endpoint({
   }),
   errors: ['record_not_found'],
   found_in: { id: 'GET /v1/webhook#/webhook_urls/0/id' },
-  confirm: 'This removes a webhook address: events are no longer sent to it. Send the request?',
+  confirm: 'This deletes a webhook endpoint. It will no longer receive events. Send the request?',
   handle: async ({ ctx, client, params }) => {
     const removed = await ctx.db.tenant(client.id, (tx) => removeEndpoint(tx, params.id));
     if (!removed) throw apiError('record_not_found', { noun: 'Webhook', id: params.id });

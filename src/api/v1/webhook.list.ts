@@ -5,10 +5,12 @@ import { newestSecretOfOldestEndpoint } from '../../webhooks/rotateSecret.ts';
 
 export default endpoint({
   id: 'webhook.list',
+  surface: 'api',
+  group: 'Webhooks',
   method: 'GET',
   path: '/v1/webhook',
   auth: 'client',
-  summary: 'List the registered webhook addresses',
+  summary: 'List webhook endpoints',
   response: WebhookList,
   handle: ({ ctx, client }) =>
     ctx.db.tenant(client.id, async (tx) => {

@@ -6,6 +6,8 @@ import { listEndpoints } from '../../webhooks/endpoints.ts';
 import { rotateSecret } from '../../webhooks/rotateSecret.ts';
 
 const declared = {
+  surface: 'api',
+  group: 'Webhooks',
   method: 'POST',
   auth: 'client',
   response: Type.Object({
@@ -13,14 +15,15 @@ const declared = {
     message: Type.String({ examples: ['Secret rotated. The old one stays valid for 24 hours.'] }),
   }),
   errors: ['record_not_found'],
-  confirm: 'This gives the webhook address a new secret; the present one stops signing in 24 hours. Send the request?',
+  confirm:
+    'This replaces the secret of a webhook endpoint. The current secret stays valid for 24 hours. Send the request?',
 } as const;
 
 export const rotateById = endpoint({
   ...declared,
   id: 'webhook.rotate-secret',
   path: '/v1/webhook/{id}/rotate-secret',
-  summary: 'Give a webhook address a new secret; the old one signs for 24 hours more',
+  summary: 'Rotate the secret of a webhook endpoint',
   body: Type.Object({}),
   params: Type.Object({ id: Type.String({ examples: ['wh_0f1e2d3c4b5a69788796a5b4'] }) }),
   found_in: { id: 'GET /v1/webhook#/webhook_urls/0/id' },
@@ -31,7 +34,7 @@ export const rotateOldest = endpoint({
   ...declared,
   id: 'webhook.rotate-oldest-secret',
   path: '/v1/webhook/rotate-secret',
-  summary: 'Give the oldest enabled webhook address a new secret; the old one signs for 24 hours more',
+  summary: 'Rotate the secret of the oldest enabled webhook endpoint',
   body: Type.Object({}),
   handle: (request) => rotate(request, undefined),
 });

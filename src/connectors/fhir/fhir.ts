@@ -1,12 +1,11 @@
-import type { Connector, OperationName, Operations } from '../connector.ts';
-import { openClient } from './client.ts';
-import { lookAgain } from './lookAgain.ts';
-import { needs } from './needs.ts';
-import { offersOf } from './offersOf.ts';
-import { operationsOf } from './operationsOf.ts';
-import { pageSignIn } from './pageSignIn.ts';
-import { signIn } from './signIn.ts';
-import { credential_fields, sign_in_ways } from './signInWays.ts';
+import type { Connector } from '../connector.ts';
+import { operationNames } from '../operations.ts';
+import { openOperations, operations } from './operations.ts';
+import { pageSignIn } from './sign-in/pageSignIn.ts';
+import { refreshCapabilities } from './sign-in/probeServer.ts';
+import { signIn } from './sign-in/signIn.ts';
+import { credential_fields, sign_in_ways } from './sign-in/signInWays.ts';
+import { openClient } from './transport/client.ts';
 
 export const fhir: Connector = {
   name: 'fhir',
@@ -14,18 +13,13 @@ export const fhir: Connector = {
   credential_fields,
   sign_in_ways,
   page_sign_in: pageSignIn,
-  // Some servers fail when two creates run at once.
+  // Some servers fail when two creates run at the same time.
   limits: { parallel_max: 1 },
   restricted_fields: false,
   refuseAddress: (url) => (url.href.includes('?') ? 'must be the base address of the FHIR server.' : undefined),
   signIn,
-  discover: lookAgain,
-  // The keys of the table are names of operations; TypeScript gives them back as texts.
-  offers: Object.keys(needs) as OperationName[],
-  open: (door, access): Partial<Operations> => {
-    const client = openClient(door, access);
-    const all = operationsOf({ client, timezone: access.timezone ?? 'UTC' });
-    const offered: readonly string[] = offersOf(client.capabilities);
-    return Object.fromEntries(Object.entries(all).filter(([name]) => offered.includes(name)));
-  },
+  refreshCapabilities,
+  capabilities: operationNames(operations),
+  open: (endpoint, access) =>
+    openOperations({ client: openClient(endpoint, access), timezone: access.timezone ?? 'UTC' }),
 };

@@ -1,27 +1,27 @@
 import type * as fhir from 'fhir/r4.js';
-import type { FhirClient } from './client.ts';
+import type { FhirClient } from './transport/client.ts';
 import { list, text } from './values.ts';
 
-/** What every operation works with: the server, and the clock of the practice. */
+/** What every operation needs: the server, and the time zone of the practice. */
 export type Emr = { client: FhirClient; timezone: string };
 
 /**
- * The id of the record that a reference names, where it is of this type and on this server. One that names a whole
- * address may be of another server, whose Patient/7 is somebody else than ours.
+ * The id in a relative reference to this type. Absolute references are ignored: they may point to another server, where
+ * Patient/7 is a different person.
  */
-export function idIn(reference: fhir.Reference | undefined, type: string): string | null {
+export function refId(reference: fhir.Reference | undefined, type: string): string | null {
   const [, named, id] =
     /^([A-Za-z]+)\/([A-Za-z0-9.-]{1,64})(\/_history\/.+)?$/.exec(text(reference?.reference) ?? '') ?? [];
   return named === type && id !== undefined ? id : null;
 }
 
-/** The ids of all records of a type that these references name, each once. */
-export function idsIn(references: readonly (fhir.Reference | undefined)[], type: string): string[] {
-  return [...new Set(references.map((each) => idIn(each, type)).filter((id) => id !== null))];
+/** The distinct ids of all references to this type. */
+export function refIds(references: readonly (fhir.Reference | undefined)[], type: string): string[] {
+  return [...new Set(references.map((each) => refId(each, type)).filter((id) => id !== null))];
 }
 
-/** A record that is held inside the one that refers to it (`#payer`). */
-export function containedIn<T extends fhir.FhirResource>(
+/** A record contained in the one that refers to it (`#payer`). */
+export function containedResource<T extends fhir.FhirResource>(
   holder: fhir.DomainResource,
   reference: fhir.Reference | undefined,
   type: T['resourceType'],
@@ -29,32 +29,32 @@ export function containedIn<T extends fhir.FhirResource>(
   const name = text(reference?.reference);
   if (!name?.startsWith('#')) return undefined;
   const found = list(holder.contained).find((each) => each.resourceType === type && `#${each.id}` === name);
-  // Its resourceType names its shape.
+  // Its resourceType determines its type.
   return found as T | undefined;
 }
 
-/** Records that others refer to, fetched many at once and kept for the pages that follow. */
+/** Loads referenced records in batches and caches them for the following pages. */
 export type Resolver = {
   load<T extends fhir.FhirResource>(type: T['resourceType'], ids: readonly string[]): Promise<ReadonlyMap<string, T>>;
 };
 
-export function resolverOf(client: FhirClient): Resolver {
-  const kept = new Map<string, Map<string, fhir.FhirResource | undefined>>();
+export function createResolver(client: FhirClient): Resolver {
+  const cache = new Map<string, Map<string, fhir.FhirResource | undefined>>();
   return {
     async load<T extends fhir.FhirResource>(type: T['resourceType'], ids: readonly string[]) {
-      const known = kept.get(type) ?? new Map<string, T | undefined>();
-      if (known.size > kept_max) known.clear();
-      kept.set(type, known);
+      const known = cache.get(type) ?? new Map<string, T | undefined>();
+      if (known.size > cache_max) known.clear();
+      cache.set(type, known);
       const missing = [...new Set(ids)].filter((id) => !known.has(id));
       for (const [id, found] of await fetchAll<T>(client, type, missing)) known.set(id, found);
-      const asked = ids.map((id): [string, fhir.FhirResource | undefined] => [id, known.get(id)]);
-      // Only records of this type are kept under it.
-      return new Map(asked.filter((pair): pair is [string, T] => pair[1] !== undefined));
+      const pairs = ids.map((id): [string, fhir.FhirResource | undefined] => [id, known.get(id)]);
+      // Each map contains records of one type only.
+      return new Map(pairs.filter((pair): pair is [string, T] => pair[1] !== undefined));
     },
   };
 }
 
-/** Splits what is asked for in one question: 100 references of 45 characters fit into an address of 8 KB. */
+/** Splits a list of references for one search each: 100 references of 45 characters fit in a URL of 8 KB. */
 export function inChunks<T>(all: readonly T[]): T[][] {
   const chunks: T[][] = [];
   for (let n = 0; n < all.length; n += chunk_size) chunks.push(all.slice(n, n + chunk_size));
@@ -62,8 +62,8 @@ export function inChunks<T>(all: readonly T[]): T[][] {
 }
 
 const chunk_size = 100;
-/** Of a type; a page refers to some hundreds, so that most of a practice's people stay at hand. */
-const kept_max = 2000;
+/** Per type. A page refers to a few hundred records, so that most of a practice's people stay cached. */
+const cache_max = 2000;
 
 async function fetchAll<T extends fhir.FhirResource>(
   client: FhirClient,
@@ -72,8 +72,8 @@ async function fetchAll<T extends fhir.FhirResource>(
 ): Promise<Map<string, T | undefined>> {
   const found = new Map<string, T | undefined>(ids.map((id) => [id, undefined]));
   const { capabilities } = client;
-  const together = capabilities.interactions(type).has('search-type') && capabilities.searchParams(type).has('_id');
-  if (together && ids.length > 1) {
+  const searchable = capabilities.interactions(type).has('search-type') && capabilities.searchParams(type).has('_id');
+  if (searchable && ids.length > 1) {
     for (const chunk of inChunks(ids)) {
       for (const each of await client.searchAll<T>(type, { _id: chunk.join(',') })) {
         if (each.id !== undefined && found.has(each.id)) found.set(each.id, each);
@@ -86,8 +86,8 @@ async function fetchAll<T extends fhir.FhirResource>(
   return found;
 }
 
-/** Records that refer to these ones, by the parameter that says so; none where the server cannot be asked. */
-export async function referringTo<T extends fhir.FhirResource>(
+/** Records that refer to these ones by one of the search parameters. Empty if the server supports none of them. */
+export async function findReferencing<T extends fhir.FhirResource>(
   client: FhirClient,
   type: T['resourceType'],
   params: readonly string[],

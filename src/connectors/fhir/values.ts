@@ -1,16 +1,16 @@
 import type * as fhir from 'fhir/r4.js';
 
 /**
- * FHIR's way of writing values, and ours. Nearly every field of a resource is optional and comes from outside, so each
- * of these takes what is not there, or not as the standard has it, for unknown.
+ * Conversion of FHIR data types. Nearly every field of a resource is optional and unchecked, so these functions treat
+ * missing and malformed values as unknown.
  */
 
-/** The elements of what should be a list: those that are there. */
+/** The defined elements of a list. Empty if it is not a list. */
 export function list<T>(value: readonly T[] | undefined): T[] {
   return Array.isArray(value) ? value.filter((each) => each !== null && each !== undefined) : [];
 }
 
-/** A text with something in it, or null. */
+/** A trimmed, non-empty text, or null. */
 export function text(value: unknown): string | null {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : null;
 }
@@ -19,23 +19,23 @@ export function number(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
-/** What a concept is called: its own words, else those of its codes. */
-export function wordsOf(concept: fhir.CodeableConcept | undefined): string | null {
+/** The text of a concept, else the display or code of its first coding. */
+export function labelOf(concept: fhir.CodeableConcept | undefined): string | null {
   const codings = list(concept?.coding);
   return (
     text(concept?.text) ?? first(codings, (each) => text(each.display)) ?? first(codings, (each) => text(each.code))
   );
 }
 
-/** The code of a concept, of the system that is asked for where one is; else its words. */
+/** The code of a concept, of this system if one is given. Without a system, falls back to the text. */
 export function codeOf(concept: fhir.CodeableConcept | undefined, system?: string): string | null {
   const codings = list(concept?.coding).filter((each) => system === undefined || each.system === system);
   const code = first(codings, (each) => text(each.code));
   return code ?? (system === undefined ? text(concept?.text) : null);
 }
 
-/** Whether a concept is one of these codes; a coding without a system may be of any. */
-export function isCoded(concept: fhir.CodeableConcept | undefined, system: string, codes: readonly string[]): boolean {
+/** Whether a concept has one of these codes. A coding without a system matches any system. */
+export function hasCode(concept: fhir.CodeableConcept | undefined, system: string, codes: readonly string[]): boolean {
   return list(concept?.coding).some(
     (each) => (each.system ?? system) === system && codes.includes(text(each.code)?.toUpperCase() ?? ''),
   );
@@ -49,8 +49,8 @@ export function first<T, Found>(all: readonly T[], find: (each: T) => Found | nu
   return null;
 }
 
-/** By what they have in common; Node 20 has no `Map.groupBy`. */
-export function grouped<T>(all: readonly T[], key: (each: T) => string): Map<string, T[]> {
+/** Node 20 has no `Map.groupBy`. */
+export function groupBy<T>(all: readonly T[], key: (each: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const each of all) {
     const group = groups.get(key(each));
@@ -62,7 +62,7 @@ export function grouped<T>(all: readonly T[], key: (each: T) => string): Map<str
 
 export type Name = { first: string | null; middle: string | null; last: string | null; full: string | null };
 
-/** The name somebody goes by now: the official one before the usual one before any other. */
+/** The current name: official, else usual, else any other. */
 export function nameOf(names: fhir.HumanName[] | undefined): Name {
   const name = currentName(names);
   const given = list(name?.given)
@@ -75,14 +75,17 @@ export function nameOf(names: fhir.HumanName[] | undefined): Name {
   return { first: first_name, middle: text(others.join(' ')), last, full };
 }
 
-/** The element itself, for whoever changes it. */
+/** The element itself, for updates. */
 export function currentName(names: fhir.HumanName[] | undefined): fhir.HumanName | undefined {
-  const ranks = ['official', 'usual', undefined];
-  const now = list(names).filter(({ use }) => use !== 'old' && use !== 'maiden');
-  return ranks.map((rank) => now.find(({ use }) => use === rank)).find((each) => each !== undefined) ?? now[0];
+  const preferred_uses = ['official', 'usual', undefined];
+  const current = list(names).filter(({ use }) => use !== 'old' && use !== 'maiden');
+  return (
+    preferred_uses.map((rank) => current.find(({ use }) => use === rank)).find((each) => each !== undefined) ??
+    current[0]
+  );
 }
 
-/** The contact point of a kind, the preferred one first; those of former times are passed over. */
+/** The current contact point of a kind: in the order of `uses`, then by rank. */
 export function telecomOf(
   telecom: fhir.ContactPoint[] | undefined,
   system: fhir.ContactPoint['system'],
@@ -95,34 +98,36 @@ export function telecomOf(
   return found.flat()[0];
 }
 
-/** The value of a contact point; a number of the country in the form that the interface searches by. */
-export function contactOf(
+/** The value of a contact point. US phone numbers are formatted as the interface searches them. */
+export function contactValue(
   telecom: fhir.ContactPoint[] | undefined,
   system: fhir.ContactPoint['system'],
   uses: readonly fhir.ContactPoint['use'][] = any_use,
 ): string | null {
   const value = text(telecomOf(telecom, system, uses)?.value);
-  return value === null || system === 'email' ? value : phoneOf(value);
+  return value === null || system === 'email' ? value : formatPhone(value);
 }
 
 const any_use: readonly fhir.ContactPoint['use'][] = ['work', undefined, 'home', 'mobile', 'temp'];
 
-/** `(555) 012-3456`, `+1 555 012 3456`, `tel:5550123456` as `555-012-3456`; any other number as it is. */
-function phoneOf(value: string): string {
+/**
+ * `(555) 012-3456`, `+1 555 012 3456` and `tel:5550123456` become `555-012-3456`. Other numbers are left as they are.
+ */
+function formatPhone(value: string): string {
   const digits = digitsOf(value);
   return digits.length === 10 ? `${digits.slice(0, 3)}-${digits.slice(3, 6)}-${digits.slice(6)}` : value;
 }
 
-/** What two spellings of a number have in common. */
+/** The digits of a phone number, without the country code. */
 export function digitsOf(phone: string): string {
   return phone.replace(/\D/g, '').replace(/^1(?=\d{10}$)/, '');
 }
 
-/** Where somebody lives or a place is: not a former address, and a bill's only where there is no other. */
-export function addressOf(addresses: fhir.Address[] | undefined): fhir.Address | undefined {
-  const now = list(addresses).filter(({ use }) => use !== 'old');
-  const ranks: fhir.Address['use'][] = ['home', undefined, 'work', 'temp', 'billing'];
-  return ranks.map((rank) => now.find(({ use }) => use === rank)).find((each) => each !== undefined);
+/** The current address. A billing address is used only if there is no other. */
+export function currentAddress(addresses: fhir.Address[] | undefined): fhir.Address | undefined {
+  const current = list(addresses).filter(({ use }) => use !== 'old');
+  const preferred_uses: fhir.Address['use'][] = ['home', undefined, 'work', 'temp', 'billing'];
+  return preferred_uses.map((rank) => current.find(({ use }) => use === rank)).find((each) => each !== undefined);
 }
 
 export function addressParts(address: fhir.Address | undefined) {
@@ -138,18 +143,18 @@ export function addressParts(address: fhir.Address | undefined) {
   };
 }
 
-/** The value of an identifier by its type or its system. */
+/** The value of an identifier with one of these types or systems. */
 export function identifierOf(
   identifiers: fhir.Identifier[] | undefined,
   { types = [], systems = [] }: { types?: readonly string[]; systems?: readonly string[] },
 ): string | null {
   const current = list(identifiers).filter(({ use }) => use !== 'old');
   const fits = ({ type, system }: fhir.Identifier) =>
-    systems.includes(system ?? '') || isCoded(type, identifier_types, types);
+    systems.includes(system ?? '') || hasCode(type, identifier_types, types);
   return first(current.filter(fits), ({ value }) => text(value));
 }
 
-/** HL7's kinds of identifiers: `MR` is a medical record number. */
+/** HL7's identifier types: `MR` is a medical record number. */
 const identifier_types = 'http://terminology.hl7.org/CodeSystem/v2-0203';
 const npi_system = 'http://hl7.org/fhir/sid/us-npi';
 
@@ -157,16 +162,16 @@ export function npiOf(identifiers: fhir.Identifier[] | undefined): string | null
   return identifierOf(identifiers, { types: ['NPI'], systems: [npi_system] });
 }
 
-export function sexOf(gender: unknown): 'male' | 'female' | 'unknown' {
+export function toSex(gender: unknown): 'male' | 'female' | 'unknown' {
   return gender === 'male' || gender === 'female' ? gender : 'unknown';
 }
 
-/** Whether something that may be off is on: FHIR leaves the flag out more often than not. */
-export function activity(active: boolean | undefined): 'active' | 'inactive' {
+/** FHIR usually omits the flag for active records. */
+export function toStatus(active: boolean | undefined): 'active' | 'inactive' {
   return active === false ? 'inactive' : 'active';
 }
 
-/** The texts of notes, one below the other. */
+/** The texts of notes, one per line. */
 export function notesOf(notes: fhir.Annotation[] | undefined): string | null {
   const texts = list(notes).map((note) => text(note.text));
   return text(texts.filter((each) => each !== null).join('\n'));

@@ -1,75 +1,79 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { OutboundFailure, type OutboundResponse } from '../../security/outbound.ts';
-import { noAnswer, tooBusy } from '../callFailures.ts';
-import { type Door, EmrFailure, type EmrFailureKind } from '../connector.ts';
+import { noResponse, tooBusy } from '../callFailures.ts';
+import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../connector.ts';
 
-/** What an answer must look like; more fields than these may be in it. */
-export type Shape<Answer> = { Check(value: unknown): value is Answer };
+/** A compiled schema. A response may contain additional fields. */
+export type Shape<Body> = { Check(value: unknown): value is Body };
 
-export type Call<Answer> = {
+export type LarkspurRequest<Body> = {
   method: 'GET' | 'POST';
   path: string;
   body?: Record<string, unknown>;
-  answer: Shape<Answer>;
-  /** Whether it changes a chart: then a lost answer leaves the outcome unknown. */
+  schema: Shape<Body>;
+  /** Whether it changes a chart. A lost response then leaves the outcome unknown. */
   writes?: boolean;
 };
 
-/** What came back. `failure` is what a denial means to a caller who knows no better by its `code`. */
-export type Reply<Answer> = { answer: Answer } | Denied;
-export type Denied = { code: string | undefined; failure: EmrFailure };
+/** `failure` is the default meaning of a rejection, for callers that do not handle its `code`. */
+export type Reply<Body> = { body: Body } | Rejection;
+export type Rejection = { code: string | undefined; failure: EmrFailure };
 
-/** One exchange with Larkspur. Throws when it is not there to answer: out of reach, too slow, too busy, or out of order. */
-export async function call<Answer>(door: Door, asked: Call<Answer>, session_token?: string): Promise<Reply<Answer>> {
-  const lost = asked.writes ? 'unknown_outcome' : 'unavailable';
-  const response = await exchange(door, asked, session_token, lost);
+/** Sends one request to Larkspur. Throws if Larkspur is unreachable, too slow, overloaded or out of order. */
+export async function call<Body>(
+  endpoint: EmrEndpoint,
+  request: LarkspurRequest<Body>,
+  session_token?: string,
+): Promise<Reply<Body>> {
+  const kind_if_sent = request.writes ? 'unknown_outcome' : 'unavailable';
+  const response = await exchange(endpoint, request, session_token, kind_if_sent);
   const { status } = response;
   if (status === 429 || status === 503) throw tooBusy('Larkspur', response);
-  if (status >= 500) throw new EmrFailure(lost, `Larkspur answered with an error (${status}).`);
+  if (status >= 500) throw new EmrFailure(kind_if_sent, `Larkspur responded with an error (${status}).`);
   const json = jsonOf(response);
-  if (status < 300 && asked.answer.Check(json)) return { answer: json };
-  if (status >= 400 && denial.Check(json)) return denied(status, json);
-  // Also a 404 that is not in Larkspur's words: a proxy's page must not pass for "there is no such record".
-  return { code: undefined, failure: new EmrFailure(lost, unreadable) };
+  if (status < 300 && request.schema.Check(json)) return { body: json };
+  if (status >= 400 && errorBody.Check(json)) return toRejection(status, json);
+  // Includes a 404 that is not in Larkspur's format: a proxy's error page does not mean "no such record".
+  return { code: undefined, failure: new EmrFailure(kind_if_sent, unreadable_response) };
 }
 
-export function answerOf<Answer>(reply: Reply<Answer>): Answer {
-  if ('answer' in reply) return reply.answer;
+export function bodyOf<Body>(reply: Reply<Body>): Body {
+  if ('body' in reply) return reply.body;
   throw reply.failure;
 }
 
-/** A path with its values encoded. */
+/** A path with its parameters encoded. */
 export function path(parts: TemplateStringsArray, ...values: string[]): string {
   return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
 }
 
-export const unreadable = 'Larkspur gave an answer that could not be read.';
+export const unreadable_response = 'Larkspur sent an unreadable response.';
 
 const timeout_ms = 10_000;
-/** Many times the longest answer there is: a page of 200 providers with their hours takes 0.6 MB. */
+/** The largest response, a page of 200 providers with their hours, is 0.6 MB. */
 const response_bytes_max = 8_000_000;
-/** Room for a list of the values that a practice accepts. */
+/** Long enough for a list of the values that a practice accepts. */
 const error_text_max = 1000;
 
-const Denial = Type.Object({
+const ErrorBody = Type.Object({
   errorCode: Type.String(),
   errorText: Type.String(),
   conflictType: Type.Optional(Type.String()),
   conflictDetails: Type.Optional(Type.String()),
   mrn: Type.Optional(Type.String()),
 });
-type Denial = Static<typeof Denial>;
-const denial = Compile(Denial);
+type ErrorBody = Static<typeof ErrorBody>;
+const errorBody = Compile(ErrorBody);
 
 async function exchange(
-  door: Door,
-  { method, path, body }: Call<unknown>,
+  endpoint: EmrEndpoint,
+  { method, path, body }: LarkspurRequest<unknown>,
   session_token: string | undefined,
-  lost: EmrFailureKind,
+  kind_if_sent: EmrFailureKind,
 ): Promise<OutboundResponse> {
   try {
-    return await door.outbound.fetch(door.address.replace(/\/$/, '') + path, {
+    return await endpoint.outbound.fetch(endpoint.address.replace(/\/$/, '') + path, {
       method,
       headers: {
         accept: 'application/json',
@@ -77,47 +81,50 @@ async function exchange(
         ...(session_token && { authorization: `Bearer ${session_token}` }),
       },
       body: body && JSON.stringify(body),
-      signal: door.signal,
+      signal: endpoint.signal,
       timeout_ms,
       response_bytes_max,
     });
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
-    throw noAnswer('Larkspur', error, lost);
+    throw noResponse('Larkspur', error, kind_if_sent);
   }
 }
 
-/** Undefined when it is not JSON to its last byte. The parser's error quotes the answer, so it goes no further. */
+/** Returns undefined if the body is not valid JSON. The parser's error quotes the body, so it is dropped. */
 function jsonOf({ body, truncated }: OutboundResponse): unknown {
   if (truncated) return undefined;
   try {
-    // Strict, because a replaced byte would be a changed name in a chart.
+    // Fatal, because a replacement character would change a name in a chart.
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
     return undefined;
   }
 }
 
-function denied(status: number, denial: Denial): Denied {
-  const { errorCode, errorText } = denial;
-  const plain = `Larkspur did not accept the request (${status}).`;
-  // Only these speak of the record; other texts speak of the request, which is ours and not the reader's.
-  const spoken = status === 404 || status === 422 || errorCode === 'CONFLICT';
-  const words = errorCode === 'DUPLICATE_PATIENT' ? duplicate_patient : (spoken && shown(errorText)) || plain;
-  const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', words, detailsOf(denial));
+function toRejection(status: number, errorBody: ErrorBody): Rejection {
+  const { errorCode, errorText } = errorBody;
+  const fallback = `Larkspur did not accept the request (${status}).`;
+  // Only these texts are about the record. The others are about our request and mean nothing to the reader.
+  const about_record = status === 404 || status === 422 || errorCode === 'CONFLICT';
+  const message =
+    errorCode === 'DUPLICATE_PATIENT' ? duplicate_patient : (about_record && printable(errorText)) || fallback;
+  const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', message, detailsOf(errorBody));
   return { code: errorCode, failure };
 }
 
-const duplicate_patient = 'This is a duplicate: Larkspur has a patient of this name, date of birth and sex.';
+const duplicate_patient = 'This is a duplicate: Larkspur already has a patient with this name, date of birth and sex.';
 
-function detailsOf({ errorCode, conflictType, conflictDetails, mrn }: Denial): { details?: Record<string, unknown> } {
+function detailsOf({ errorCode, conflictType, conflictDetails, mrn }: ErrorBody): {
+  details?: Record<string, unknown>;
+} {
   if (errorCode === 'DUPLICATE_PATIENT' && mrn) return { details: { duplicate_patient_mrn: mrn } };
   if (!conflictType) return {};
-  const conflict_details = shown(conflictDetails ?? '');
+  const conflict_details = printable(conflictDetails ?? '');
   return { details: { conflict_type: conflictType.toLowerCase(), conflict_details } };
 }
 
-function shown(text: string): string {
+function printable(text: string): string {
   const clean = text.replace(/\p{Cc}+/gu, ' ').trim();
   return [...clean].slice(0, error_text_max).join('');
 }

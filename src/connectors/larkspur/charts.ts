@@ -1,26 +1,26 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { PatientSource } from '../../model/patient.ts';
+import type { PatientSource } from '../../model/records/patients.ts';
 import { EmrFailure, type EmrMedication, type EmrPatientPharmacy } from '../connector.ts';
-import { answerOf, path, unreadable } from './call.ts';
-import { pages } from './lists.ts';
+import { collect } from '../operations.ts';
+import { bodyOf, path, unreadable_response } from './call.ts';
+import { readPages } from './lists.ts';
 import { patients } from './patients.ts';
-import type { Ask } from './session.ts';
+import type { SendRequest } from './session.ts';
 import { blankToNull, flag, id, isoDate, text, textOrNull } from './values.ts';
 
-export async function findPatient(ask: Ask, mrn: string): Promise<PatientSource | undefined> {
+export async function findPatient(request: SendRequest, mrn: string): Promise<PatientSource | undefined> {
   if (mrn.length > mrn_max) return undefined;
-  const found: PatientSource[] = [];
-  for await (const page of pages(ask, patients, { mrn })) found.push(...page);
-  // A write goes into the chart of whoever is returned here: nobody rather than somebody else.
-  if (found.some((patient) => patient.mrn !== mrn)) throw new EmrFailure('unavailable', unreadable);
+  const found = await collect(readPages(request, patients, { mrn }));
+  // Writes go to the chart returned here, so a wrong match must fail.
+  if (found.some((patient) => patient.mrn !== mrn)) throw new EmrFailure('unavailable', unreadable_response);
   if (found.length > 1) throw new EmrFailure('refused', 'Larkspur has several patients with this MRN.');
   return found[0];
 }
 
-export async function listMedications(ask: Ask, patient_ehr_id: string): Promise<EmrMedication[]> {
-  const asked = path`/api/patients/${patient_ehr_id}/medications`;
-  const { rows } = answerOf(await ask({ method: 'GET', path: asked, answer: medications }));
+export async function listMedications(request: SendRequest, patient_ehr_id: string): Promise<EmrMedication[]> {
+  const url = path`/api/patients/${patient_ehr_id}/medications`;
+  const { rows } = bodyOf(await request({ method: 'GET', path: url, schema: medications }));
   return rows.map((row) => ({
     ehr_id: row.medicationId,
     name: row.name,
@@ -33,9 +33,12 @@ export async function listMedications(ask: Ask, patient_ehr_id: string): Promise
   }));
 }
 
-export async function listPatientPharmacies(ask: Ask, patient_ehr_id: string): Promise<EmrPatientPharmacy[]> {
-  const asked = path`/api/patients/${patient_ehr_id}/pharmacies`;
-  const { rows } = answerOf(await ask({ method: 'GET', path: asked, answer: patient_pharmacies }));
+export async function listPatientPharmacies(
+  request: SendRequest,
+  patient_ehr_id: string,
+): Promise<EmrPatientPharmacy[]> {
+  const url = path`/api/patients/${patient_ehr_id}/pharmacies`;
+  const { rows } = bodyOf(await request({ method: 'GET', path: url, schema: patient_pharmacies }));
   return rows.map((row) => ({
     ehr_id: row.pharmacyId,
     is_primary: row.primaryFlag === 'Y' ? '1' : '0',
@@ -48,7 +51,7 @@ export async function listPatientPharmacies(ask: Ask, patient_ehr_id: string): P
   }));
 }
 
-/** Larkspur searches by no longer one, and far beyond that the address of the question itself would be refused. */
+/** Larkspur's own limit. */
 const mrn_max = 200;
 const medications = Compile(
   Type.Object({

@@ -1,8 +1,7 @@
 import { type Static, Type } from 'typebox';
-import type { ClaimSource } from '../../model/claim.ts';
+import type { ClaimSource } from '../../model/records/claims.ts';
 import { blankToNull, dollars, id, isoDate, money, moneyOrNull, text, textOrNull } from './values.ts';
 
-/** What a claim holds inside itself. */
 export const Insurance = Type.Object({
   insuranceId: textOrNull,
   name: textOrNull,
@@ -27,7 +26,7 @@ export const Insurance = Type.Object({
   medicaidId: textOrNull,
 });
 
-export function insuranceOf(row: Static<typeof Insurance>): ClaimSource['insurances'][number] {
+export function toInsurance(row: Static<typeof Insurance>): ClaimSource['insurances'][number] {
   return {
     insurance_id: blankToNull(row.insuranceId),
     insurance_name: blankToNull(row.name),
@@ -73,7 +72,7 @@ export const LineItem = Type.Object({
   referringNpi: textOrNull,
 });
 
-export function lineItemOf(row: Static<typeof LineItem>): ClaimSource['line_items'][number] {
+export function toLineItem(row: Static<typeof LineItem>): ClaimSource['line_items'][number] {
   return {
     id: row.lineItemId,
     line_number: row.lineNumber,
@@ -116,7 +115,7 @@ export const Payment = Type.Object({
   eraAdjustmentCodes: Type.Union([Type.Record(Type.String(), money), Type.Null()]),
 });
 
-export function paymentOf(row: Static<typeof Payment>): ClaimSource['payments'][number] {
+export function toPayment(row: Static<typeof Payment>): ClaimSource['payments'][number] {
   const codes = row.eraAdjustmentCodes;
   return {
     id: row.paymentId,

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { ClaimSource } from '../../model/claim.ts';
-import { Insurance, insuranceOf, LineItem, lineItemOf, Payment, paymentOf } from './claimParts.ts';
-import { list } from './lists.ts';
+import type { ClaimSource } from '../../model/records/claims.ts';
+import { Insurance, LineItem, Payment, toInsurance, toLineItem, toPayment } from './claimParts.ts';
+import { defineList } from './lists.ts';
 import { blankToNull, dollars, flag, id, isoDate, money, requiredDate, text, textOrNull } from './values.ts';
 
 const SubmissionHistory = Type.Object({
@@ -59,10 +59,10 @@ const Row = Type.Object({
 });
 type Row = Static<typeof Row>;
 
-export const claims = list({
+export const claims = defineList({
   path: '/api/claims',
   row: Compile(Row),
-  source: (row): ClaimSource => ({
+  toSource: (row): ClaimSource => ({
     ehr_id: row.claimId,
     patient_mrn: blankToNull(row.mrn),
     emr_appointment_id: blankToNull(row.appointmentId),
@@ -84,15 +84,15 @@ export const claims = list({
     patient_responsibility: dollars(row.patientResponsibility),
     icd_codes: row.icdCodes,
     billing_notes: blankToNull(row.billingNotes),
-    insurances: row.insurances.map(insuranceOf),
-    balances: balancesOf(row.balances),
+    insurances: row.insurances.map(toInsurance),
+    balances: toBalances(row.balances),
     void_claim: {
       void_to_claim_id: blankToNull(row.voidClaim.voidToClaimId),
       void_from_claim_id: blankToNull(row.voidClaim.voidFromClaimId),
       copy_to_claim_id: blankToNull(row.voidClaim.copyToClaimId),
       copy_from_claim_id: blankToNull(row.voidClaim.copyFromClaimId),
     },
-    submission_history: submissionsOf(row.submissionHistory),
+    submission_history: toSubmissionHistory(row.submissionHistory),
     billing_activity_log: row.activityLog.map((each) => ({
       date: isoDate(each.date) ?? blankToNull(each.date),
       action: blankToNull(each.action),
@@ -100,12 +100,12 @@ export const claims = list({
       notes: blankToNull(each.notes),
       user_name: blankToNull(each.userName),
     })),
-    line_items: row.lineItems.map(lineItemOf),
-    payments: row.payments.map(paymentOf),
+    line_items: row.lineItems.map(toLineItem),
+    payments: row.payments.map(toPayment),
   }),
 });
 
-function balancesOf(balances: Row['balances']): ClaimSource['balances'] {
+function toBalances(balances: Row['balances']): ClaimSource['balances'] {
   return {
     invoice_amount: balances.invoiceAmount,
     total_payment: balances.totalPayment,
@@ -118,7 +118,7 @@ function balancesOf(balances: Row['balances']): ClaimSource['balances'] {
   };
 }
 
-function submissionsOf({ createdBy, entries, autoClaimData }: Row['submissionHistory']) {
+function toSubmissionHistory({ createdBy, entries, autoClaimData }: Row['submissionHistory']) {
   return {
     created_by: blankToNull(createdBy),
     entries: entries.map(({ date, method, payer, result }) => ({

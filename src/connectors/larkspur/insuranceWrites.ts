@@ -1,26 +1,26 @@
 import type { SubscriberRelationship } from '../../model/insuranceRequest.ts';
 import type { Operations } from '../connector.ts';
 import type { InsuranceFields, Subscriber } from '../patientWrites.ts';
-import { auditOf, insurance_properties } from './audit.ts';
 import { path } from './call.ts';
+import { insurance_properties, toChanges } from './changes.ts';
+import { defineWrite, type Receipt } from './defineWrite.ts';
 import { defined, sexCode, usDate } from './values.ts';
-import { type Receipt, write } from './writeCall.ts';
 
-export const addPatientInsurance = write<Operations['addPatientInsurance']>(
+export const addPatientInsurance = defineWrite<Operations['addPatientInsurance']>(
   'add_patient_insurance',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/insurances`,
     body: {
       companyId: input.company_ehr_id,
       subscriberNumber: input.member_id,
-      ...fields(input),
+      ...toFields(input),
       ...defined({ priority: input.priority, guarantorId: input.guarantor_ehr_id }),
     },
   }),
-  audited,
+  toSaved,
 );
 
-export const updatePatientInsurance = write<Operations['updatePatientInsurance']>(
+export const updatePatientInsurance = defineWrite<Operations['updatePatientInsurance']>(
   'update_patient_insurance',
   (input) => ({
     path: path`/api/patient-insurances/${input.insurance_ehr_id}`,
@@ -31,17 +31,17 @@ export const updatePatientInsurance = write<Operations['updatePatientInsurance']
         priority: input.priority,
         guarantorId: input.guarantor_ehr_id,
       }),
-      ...fields(input),
+      ...toFields(input),
     },
   }),
-  audited,
+  toSaved,
 );
 
-function audited(receipt: Receipt) {
-  return { ehr_id: receipt.recordId, changes: auditOf(receipt, insurance_properties) };
+function toSaved(receipt: Receipt) {
+  return { ehr_id: receipt.recordId, changes: toChanges(receipt, insurance_properties) };
 }
 
-function fields(input: InsuranceFields): Record<string, unknown> {
+function toFields(input: InsuranceFields): Record<string, unknown> {
   const { relationship, subscriber } = input;
   return defined({
     groupNumber: input.group_id,
@@ -49,13 +49,13 @@ function fields(input: InsuranceFields): Record<string, unknown> {
     copayment: input.copayment?.toFixed(2),
     relationshipCode: relationship,
     guarantor: subscriber && {
-      ...guarantor(subscriber),
+      ...toGuarantor(subscriber),
       relationshipCode: guarantor_codes[relationship ?? '25'],
     },
   });
 }
 
-function guarantor({ street, city, state, zip, ...person }: Subscriber) {
+function toGuarantor({ street, city, state, zip, ...person }: Subscriber) {
   const address = {
     line1: street ?? undefined,
     city: city ?? undefined,
@@ -72,7 +72,7 @@ function guarantor({ street, city, state, zip, ...person }: Subscriber) {
   };
 }
 
-/** How the subscriber's record stands to the patient, in the codes that Larkspur has for those who pay. */
+/** The subscriber's relationship to the patient, as one of Larkspur's guarantor codes. */
 const guarantor_codes: Record<SubscriberRelationship, string> = {
   '01': '1',
   '02': '2',

@@ -1,8 +1,10 @@
-import type { Connector, OperationName, Operations } from '../connector.ts';
+import type { Connector } from '../connector.ts';
+import { bindOperations, type Implementations, operationNames } from '../operations.ts';
 import { findPatient, listMedications, listPatientPharmacies } from './charts.ts';
 import { claims } from './claims.ts';
+import { getCodeLists, visitStatuses, visitTypes } from './codeLists.ts';
 import { addPatientInsurance, updatePatientInsurance } from './insuranceWrites.ts';
-import { pages } from './lists.ts';
+import { type List, readPages } from './lists.ts';
 import {
   getAlerts,
   getBalances,
@@ -12,6 +14,7 @@ import {
   searchPatients,
 } from './liveChart.ts';
 import { orders } from './orders.ts';
+import { insuranceProviders, locations, pharmacies } from './organizations.ts';
 import { patients } from './patients.ts';
 import {
   addGuarantor,
@@ -20,13 +23,10 @@ import {
   setResponsibleParty,
   updatePatient,
 } from './patientWrites.ts';
-import { locations, pharmacies } from './places.ts';
-import { providers } from './providers.ts';
-import { getCodeLists, insuranceProviders, referringProviders, visitStatuses, visitTypes } from './references.ts';
+import { providers, referringProviders, staff } from './providers.ts';
 import { appointments, getAppointment, scheduleBlocks } from './schedule.ts';
-import { openSession } from './session.ts';
+import { openSession, type SendRequest } from './session.ts';
 import { signIn } from './signIn.ts';
-import { staff } from './staff.ts';
 import {
   addPatientPharmacy,
   addRefill,
@@ -36,45 +36,45 @@ import {
   uploadDocument,
 } from './writes.ts';
 
-const offers = [
-  'listProviders',
-  'listStaff',
-  'listLocations',
-  'listPharmacies',
-  'listPatients',
-  'listInsuranceProviders',
-  'listReferringProviders',
-  'listVisitTypes',
-  'listVisitStatuses',
-  'listAppointments',
-  'listScheduleBlocks',
-  'listClaims',
-  'listOrders',
-  'getCodeLists',
-  'getAppointment',
-  'findPatient',
-  'listMedications',
-  'listPatientPharmacies',
-  'searchPatients',
-  'listEncounters',
-  'listGuarantors',
-  'getBalances',
-  'getAlerts',
-  'listPatientInsurances',
-  'addPatientPharmacy',
-  'createTelephoneEncounter',
-  'addRefill',
-  'addTelephoneAction',
-  'uploadDocument',
-  'createAppointment',
-  'createPatient',
-  'updatePatient',
-  'addPatientInsurance',
-  'updatePatientInsurance',
-  'addGuarantor',
-  'setResponsibleParty',
-  'requestEligibility',
-] as const satisfies readonly OperationName[];
+const operations: Implementations<SendRequest> = {
+  listProviders: listing(providers),
+  listStaff: listing(staff),
+  listLocations: listing(locations),
+  listPharmacies: listing(pharmacies),
+  listPatients: listing(patients),
+  listInsuranceProviders: listing(insuranceProviders),
+  listReferringProviders: listing(referringProviders),
+  listVisitTypes: listing(visitTypes),
+  listVisitStatuses: listing(visitStatuses),
+  listAppointments: listing(appointments),
+  listScheduleBlocks: listing(scheduleBlocks),
+  listClaims: listing(claims),
+  listOrders: listing(orders),
+  getCodeLists: (request) => () => getCodeLists(request),
+  getAppointment: reading(getAppointment),
+  findPatient: reading(findPatient),
+  listMedications: reading(listMedications),
+  listPatientPharmacies: reading(listPatientPharmacies),
+  searchPatients: reading(searchPatients),
+  listEncounters: reading(listEncounters),
+  listGuarantors: reading(listGuarantors),
+  getBalances: reading(getBalances),
+  getAlerts: reading(getAlerts),
+  listPatientInsurances: reading(listPatientInsurances),
+  addPatientPharmacy,
+  createTelephoneEncounter,
+  addRefill,
+  addTelephoneAction,
+  uploadDocument,
+  createAppointment,
+  createPatient,
+  updatePatient,
+  addPatientInsurance,
+  updatePatientInsurance,
+  addGuarantor,
+  setResponsibleParty,
+  requestEligibility,
+};
 
 export const larkspur: Connector = {
   name: 'larkspur',
@@ -85,51 +85,18 @@ export const larkspur: Connector = {
   ],
   limits: { parallel_max: 4 },
   restricted_fields: true,
-  // The parser gives every address a path of '/', and takes the '?' of an empty query into `href` alone.
+  // The parser gives every address a path of '/', and shows the '?' of an empty query only in `href`.
   refuseAddress: (url) =>
     url.pathname === '/' && !url.href.includes('?') ? undefined : 'must be the address of the practice without a path.',
   signIn,
-  offers,
-  open: (door, access): Pick<Operations, (typeof offers)[number]> => {
-    const ask = openSession(door, access);
-    return {
-      listProviders: () => pages(ask, providers),
-      listStaff: () => pages(ask, staff),
-      listLocations: () => pages(ask, locations),
-      listPharmacies: () => pages(ask, pharmacies),
-      listPatients: () => pages(ask, patients),
-      listInsuranceProviders: () => pages(ask, insuranceProviders),
-      listReferringProviders: () => pages(ask, referringProviders),
-      listVisitTypes: () => pages(ask, visitTypes),
-      listVisitStatuses: () => pages(ask, visitStatuses),
-      listAppointments: () => pages(ask, appointments),
-      listScheduleBlocks: () => pages(ask, scheduleBlocks),
-      listClaims: () => pages(ask, claims),
-      listOrders: () => pages(ask, orders),
-      getCodeLists: () => getCodeLists(ask),
-      getAppointment: (ehr_id) => getAppointment(ask, ehr_id),
-      findPatient: (mrn) => findPatient(ask, mrn),
-      listMedications: (patient_ehr_id) => listMedications(ask, patient_ehr_id),
-      listPatientPharmacies: (patient_ehr_id) => listPatientPharmacies(ask, patient_ehr_id),
-      searchPatients: (search) => searchPatients(ask, search),
-      listEncounters: (patient_ehr_id) => listEncounters(ask, patient_ehr_id),
-      listGuarantors: (patient_ehr_id) => listGuarantors(ask, patient_ehr_id),
-      getBalances: (patient_ehr_id) => getBalances(ask, patient_ehr_id),
-      getAlerts: (patient_ehr_id) => getAlerts(ask, patient_ehr_id),
-      listPatientInsurances: (patient_ehr_id) => listPatientInsurances(ask, patient_ehr_id),
-      addPatientPharmacy: addPatientPharmacy(ask),
-      createTelephoneEncounter: createTelephoneEncounter(ask),
-      addRefill: addRefill(ask),
-      addTelephoneAction: addTelephoneAction(ask),
-      uploadDocument: uploadDocument(ask),
-      createAppointment: createAppointment(ask),
-      createPatient: createPatient(ask),
-      updatePatient: updatePatient(ask),
-      addPatientInsurance: addPatientInsurance(ask),
-      updatePatientInsurance: updatePatientInsurance(ask),
-      addGuarantor: addGuarantor(ask),
-      setResponsibleParty: setResponsibleParty(ask),
-      requestEligibility: requestEligibility(ask),
-    };
-  },
+  capabilities: operationNames(operations),
+  open: (endpoint, access) => bindOperations(operations, openSession(endpoint, access)),
 };
+
+function listing<Row, Source extends { ehr_id: string }>(defineList: List<Row, Source>) {
+  return (request: SendRequest) => () => readPages(request, defineList);
+}
+
+function reading<Key, Result>(read: (request: SendRequest, key: Key) => Promise<Result>) {
+  return (request: SendRequest) => (key: Key) => read(request, key);
+}

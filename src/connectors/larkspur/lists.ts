@@ -1,50 +1,50 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { EmrFailure } from '../connector.ts';
-import { answerOf, type Shape, unreadable } from './call.ts';
-import type { Ask } from './session.ts';
+import { bodyOf, type Shape, unreadable_response } from './call.ts';
+import type { SendRequest } from './session.ts';
 
-/** One of Larkspur's lists: where it is, what a row looks like, and what it is in our words. */
+/** One of Larkspur's lists: its path, the schema of a row, and the mapping of a row. */
 export type List<Row, Source extends { ehr_id: string }> = {
   path: string;
   row: Shape<Row>;
-  source: (row: Row) => Source;
+  toSource: (row: Row) => Source;
 };
 
-/** Says that the types of a list fit together; they are taken from its row. */
-export function list<Row, Source extends { ehr_id: string }>(declared: List<Row, Source>): List<Row, Source> {
-  return declared;
+/** Infers the types of a list from its row schema. */
+export function defineList<Row, Source extends { ehr_id: string }>(declaration: List<Row, Source>): List<Row, Source> {
+  return declaration;
 }
 
 /**
- * Reads a list to its end, or fails: what is missing from a list that ended well is deleted on our side. A record that
- * is removed while we read moves the later ones forward by one and so out of our sight: only the total shows it. One
- * that is added comes last, for Larkspur's lists are in the order of ids that only rise.
+ * Reads a list to its end or fails, because records missing from a complete list are deleted on our side. A record
+ * removed during the read shifts the following ones by one, past the next page; only the total shows it. A record added
+ * during the read comes last, because the lists are ordered by ascending id.
  */
-export async function* pages<Row, Source extends { ehr_id: string }>(
-  ask: Ask,
-  { path, row, source }: List<Row, Source>,
+export async function* readPages<Row, Source extends { ehr_id: string }>(
+  request: SendRequest,
+  { path, row, toSource }: List<Row, Source>,
   search: Record<string, string> = {},
 ): AsyncGenerator<Source[]> {
   const seen = new Set<string>();
   let expected: number | undefined;
   for (let page = 1; expected === undefined || seen.size < expected; page++) {
     const query = new URLSearchParams({ ...search, page: String(page), pageSize: String(page_size) });
-    const { total, rows } = answerOf(await ask({ method: 'GET', path: `${path}?${query}`, answer: envelope }));
+    const { total, rows } = bodyOf(await request({ method: 'GET', path: `${path}?${query}`, schema: envelope }));
     const removed = expected !== undefined && total < expected;
     expected = total;
-    if (!rows.every((one): one is Row => row.Check(one))) throw new EmrFailure('unavailable', unreadable);
-    const due = Math.min(page_size, expected - seen.size);
-    const whole = seen.size + due;
-    const sources = rows.map(source);
+    if (!rows.every((each): each is Row => row.Check(each))) throw new EmrFailure('unavailable', unreadable_response);
+    const rows_due = Math.min(page_size, expected - seen.size);
+    const seen_due = seen.size + rows_due;
+    const sources = rows.map(toSource);
     for (const { ehr_id } of sources) seen.add(ehr_id);
-    if (removed || rows.length !== due || seen.size !== whole) {
-      throw new EmrFailure('unavailable', 'Larkspur gave an incomplete list.');
+    if (removed || rows.length !== rows_due || seen.size !== seen_due) {
+      throw new EmrFailure('unavailable', 'Larkspur returned an incomplete list.');
     }
     yield sources;
   }
 }
 
-/** Larkspur gives up to 500. */
+/** Larkspur allows up to 500. */
 const page_size = 200;
 const envelope = Compile(Type.Object({ total: Type.Integer({ minimum: 0 }), rows: Type.Array(Type.Unknown()) }));

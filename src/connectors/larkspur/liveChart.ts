@@ -1,63 +1,59 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../../model/liveChart.ts';
-import type { PatientSource } from '../../model/patient.ts';
+import type { PatientSource } from '../../model/records/patients.ts';
 import type { PatientSearch } from '../connector.ts';
-import { answerOf, path } from './call.ts';
-import { type List, list, pages } from './lists.ts';
+import { collect } from '../operations.ts';
+import { bodyOf, path } from './call.ts';
+import { defineList, readPages } from './lists.ts';
 import { patients } from './patients.ts';
-import type { Ask } from './session.ts';
-import { blankToNull, flag, id, isoDate, text, textOrNull } from './values.ts';
+import type { SendRequest } from './session.ts';
+import { blankToNull, flag, id, isoDate, text, textOrNull, usDate } from './values.ts';
 
-/** A patient's part of the chart, read to its end. */
-async function gather<Row, Source extends { ehr_id: string }>(
-  ask: Ask,
-  declared: List<Row, Source>,
-  search: Record<string, string> = {},
-): Promise<Source[]> {
-  const all: Source[] = [];
-  for await (const page of pages(ask, declared, search)) all.push(...page);
-  return all;
-}
-
-export function searchPatients(ask: Ask, search: PatientSearch): Promise<PatientSource[]> {
-  const asked = {
+export function searchPatients(request: SendRequest, search: PatientSearch): Promise<PatientSource[]> {
+  const params = {
     mrn: search.mrn,
     firstName: search.first_name,
     lastName: search.last_name,
     phone: search.phone,
-    birthDate: search.dob && `${search.dob.slice(5, 7)}/${search.dob.slice(8)}/${search.dob.slice(0, 4)}`,
+    birthDate: search.dob && usDate(search.dob),
   };
-  const given = Object.entries(asked).filter((pair): pair is [string, string] => pair[1] !== undefined);
-  return gather(ask, patients, Object.fromEntries(given));
+  const criteria = Object.entries(params).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  return collect(readPages(request, patients, Object.fromEntries(criteria)));
 }
 
-export async function listEncounters(ask: Ask, patient_ehr_id: string): Promise<LiveEncounter[]> {
-  const rows = await gather(ask, { ...encounters, path: path`/api/patients/${patient_ehr_id}/encounters` });
-  return rows.map(({ ehr_id: id, ...shown }) => ({ id, ...shown }));
+export async function listEncounters(request: SendRequest, patient_ehr_id: string): Promise<LiveEncounter[]> {
+  const rows = await collect(
+    readPages(request, { ...encounters, path: path`/api/patients/${patient_ehr_id}/encounters` }),
+  );
+  return rows.map(({ ehr_id: id, ...fields }) => ({ id, ...fields }));
 }
 
-export async function listGuarantors(ask: Ask, patient_ehr_id: string): Promise<LiveGuarantor[]> {
-  const rows = await gather(ask, { ...guarantors, path: path`/api/patients/${patient_ehr_id}/guarantors` });
-  return rows.map(({ ehr_id: id, ...shown }) => ({ id, ...shown }));
+export async function listGuarantors(request: SendRequest, patient_ehr_id: string): Promise<LiveGuarantor[]> {
+  const rows = await collect(
+    readPages(request, { ...guarantors, path: path`/api/patients/${patient_ehr_id}/guarantors` }),
+  );
+  return rows.map(({ ehr_id: id, ...fields }) => ({ id, ...fields }));
 }
 
-export async function listPatientInsurances(ask: Ask, patient_ehr_id: string): Promise<LiveInsurance[]> {
-  const rows = await gather(ask, { ...insurances, path: path`/api/patients/${patient_ehr_id}/insurances` });
+export async function listPatientInsurances(request: SendRequest, patient_ehr_id: string): Promise<LiveInsurance[]> {
+  const rows = await collect(
+    readPages(request, { ...insurances, path: path`/api/patients/${patient_ehr_id}/insurances` }),
+  );
   return rows
     .filter((row) => row.active)
-    .map(({ ehr_id, active: _active, ...shown }) => ({ emr_insurance_id: ehr_id, ...shown }));
+    .map(({ ehr_id, active: _active, ...fields }) => ({ emr_insurance_id: ehr_id, ...fields }));
 }
 
-export async function getBalances(ask: Ask, patient_ehr_id: string) {
-  const asked = path`/api/patients/${patient_ehr_id}/balances`;
-  const { patientBalance, accountBalance } = answerOf(await ask({ method: 'GET', path: asked, answer: balances }));
+export async function getBalances(request: SendRequest, patient_ehr_id: string) {
+  const url = path`/api/patients/${patient_ehr_id}/balances`;
+  const { patientBalance, accountBalance } = bodyOf(await request({ method: 'GET', path: url, schema: balances }));
   return { patient_balance: Number(patientBalance), account_balance: Number(accountBalance) };
 }
 
-export async function getAlerts(ask: Ask, patient_ehr_id: string): Promise<LiveAlerts> {
-  const asked = path`/api/patients/${patient_ehr_id}/alerts`;
-  const found = answerOf(await ask({ method: 'GET', path: asked, answer: alerts }));
+export async function getAlerts(request: SendRequest, patient_ehr_id: string): Promise<LiveAlerts> {
+  const url = path`/api/patients/${patient_ehr_id}/alerts`;
+  const found = bodyOf(await request({ method: 'GET', path: url, schema: alerts }));
   return {
     billing_alert: found.billingAlert === 'Y',
     billing_notes: blankToNull(found.billingNotes),
@@ -71,9 +67,9 @@ export async function getAlerts(ask: Ask, patient_ehr_id: string): Promise<LiveA
   };
 }
 
-const yes_no = (value: 'Y' | 'N') => (value === 'Y' ? 'true' : 'false');
+const toBooleanText = (value: 'Y' | 'N') => (value === 'Y' ? 'true' : 'false');
 
-const encounters = list({
+const encounters = defineList({
   path: '',
   row: Compile(
     Type.Object({
@@ -99,7 +95,7 @@ const encounters = list({
       actions: Type.Optional(Type.Array(Type.Object({ at: text, by: text, text }))),
     }),
   ),
-  source: (row) => ({
+  toSource: (row) => ({
     ehr_id: row.encounterId,
     date: isoDate(row.date),
     start_time: blankToNull(row.startTime),
@@ -111,7 +107,7 @@ const encounters = list({
     reason: blankToNull(row.reason),
     facility_name: blankToNull(row.facilityName),
     facility_id: blankToNull(row.facilityId),
-    locked: yes_no(row.lockedFlag) as 'true' | 'false',
+    locked: toBooleanText(row.lockedFlag) as 'true' | 'false',
     ...(row.actions && {
       caller: row.caller ?? null,
       message: row.message ?? null,
@@ -120,12 +116,12 @@ const encounters = list({
       assigned_to: row.assignedToName ?? null,
       answered_by: row.answeredBy ?? null,
       priority: row.priority ?? null,
-      has_attachment: yes_no(row.hasAttachment ?? 'N') as 'true' | 'false',
+      has_attachment: toBooleanText(row.hasAttachment ?? 'N') as 'true' | 'false',
     }),
   }),
 });
 
-const guarantors = list({
+const guarantors = defineList({
   path: '',
   row: Compile(
     Type.Object({
@@ -137,16 +133,16 @@ const guarantors = list({
       guarantorIsPatient: flag,
     }),
   ),
-  source: (row): Omit<LiveGuarantor, 'id'> & { ehr_id: string } => ({
+  toSource: (row): Omit<LiveGuarantor, 'id'> & { ehr_id: string } => ({
     ehr_id: row.guarantorId,
     name: `${row.firstName} ${row.lastName}`.trim(),
     dob: isoDate(row.birthDate),
-    relationship: relationshipOf(row.relationshipCode),
+    relationship: toRelationship(row.relationshipCode),
     is_guarantor_patient: row.guarantorIsPatient === 'Y',
   }),
 });
 
-const insurances = list({
+const insurances = defineList({
   path: '',
   row: Compile(
     Type.Object({
@@ -164,7 +160,7 @@ const insurances = list({
       activeFlag: flag,
     }),
   ),
-  source: (row) => ({
+  toSource: (row) => ({
     ehr_id: row.insuranceId,
     active: row.activeFlag === 'Y',
     priority: row.priority,
@@ -197,8 +193,8 @@ const alerts = Compile(
   }),
 );
 
-/** Larkspur's codes for how a guarantor stands to the patient, as the four that the interface knows. */
-function relationshipOf(code: string | null): LiveGuarantor['relationship'] {
+/** Maps Larkspur's guarantor codes to the four relationships of the interface. */
+function toRelationship(code: string | null): LiveGuarantor['relationship'] {
   if (code === '1') return 'self';
   if (code === '2' || code === '53') return 'spouse';
   return ['3', '4', '5', '6', '7', '13', '17'].includes(code ?? '') ? 'child' : 'other';

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { OrderSource } from '../../model/order.ts';
-import { list } from './lists.ts';
+import type { OrderSource } from '../../model/records/orders.ts';
+import { defineList } from './lists.ts';
 import { blankToNull, id, isoDate, requiredDate, text, textOrNull } from './values.ts';
 
 const LabResults = Type.Object({
@@ -14,7 +14,7 @@ const LabResults = Type.Object({
   ),
 });
 
-export const orders = list({
+export const orders = defineList({
   path: '/api/orders',
   row: Compile(
     Type.Object({
@@ -31,7 +31,7 @@ export const orders = list({
       labResults: Type.Union([LabResults, Type.Null()]),
     }),
   ),
-  source: (row): OrderSource => ({
+  toSource: (row): OrderSource => ({
     ehr_id: row.orderId,
     order_name: row.name,
     order_date: requiredDate(row.orderDate),
@@ -43,11 +43,11 @@ export const orders = list({
     priority: blankToNull(row.priority),
     assigned_to_name: blankToNull(row.assignedTo?.name ?? null),
     emr_assigned_to_id: row.assignedTo?.staffId ?? null,
-    lab_results: row.labResults && labResultsOf(row.labResults),
+    lab_results: row.labResults && toLabResults(row.labResults),
   }),
 });
 
-function labResultsOf({ status, collectedOn, resultedOn, laboratory, results }: Static<typeof LabResults>) {
+function toLabResults({ status, collectedOn, resultedOn, laboratory, results }: Static<typeof LabResults>) {
   return {
     status,
     collected_on: isoDate(collectedOn),

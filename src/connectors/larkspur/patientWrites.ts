@@ -1,20 +1,20 @@
 import type { ResponsibleParty } from '../../model/patientRequest.ts';
 import { EmrFailure, type Operations } from '../connector.ts';
 import type { Demographics, EmrDoctor, Payer } from '../patientWrites.ts';
-import { auditOf, patient_properties } from './audit.ts';
-import { path, unreadable } from './call.ts';
+import { path, unreadable_response } from './call.ts';
+import { patient_properties, toChanges } from './changes.ts';
+import { defineWrite, toWritten } from './defineWrite.ts';
 import { defined, sexCode, usDate } from './values.ts';
-import { recordOf, write } from './writeCall.ts';
 
-export const createPatient = write<Operations['createPatient']>(
+export const createPatient = defineWrite<Operations['createPatient']>(
   'create_patient',
   (input) => ({
     path: '/api/patients',
     body: {
-      ...demographics(input),
+      ...toDemographics(input),
       ...(input.payer && {
         responsiblePartyCode: party_codes[input.payer.relationship],
-        responsibleParty: personOf(input.payer),
+        responsibleParty: toPerson(input.payer),
       }),
       insurances: input.coverages.map(({ company, member_id, priority }) => ({
         ...('ehr_id' in company ? { companyId: company.ehr_id } : { companyName: company.name }),
@@ -26,45 +26,45 @@ export const createPatient = write<Operations['createPatient']>(
     },
   }),
   ({ recordId, mrn }) => {
-    if (mrn === undefined) throw new EmrFailure('unknown_outcome', unreadable);
+    if (mrn === undefined) throw new EmrFailure('unknown_outcome', unreadable_response);
     return { ehr_id: recordId, mrn };
   },
 );
 
-export const updatePatient = write<Operations['updatePatient']>(
+export const updatePatient = defineWrite<Operations['updatePatient']>(
   'update_patient',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/demographics`,
-    body: { ...demographics(input), keepAddressHistory: yesNo(input.save_previous_address) },
+    body: { ...toDemographics(input), keepAddressHistory: yesNo(input.save_previous_address) },
   }),
-  (receipt) => ({ ehr_id: receipt.recordId, changes: auditOf(receipt, patient_properties) }),
+  (receipt) => ({ ehr_id: receipt.recordId, changes: toChanges(receipt, patient_properties) }),
 );
 
-export const addGuarantor = write<Operations['addGuarantor']>(
+export const addGuarantor = defineWrite<Operations['addGuarantor']>(
   'add_guarantor',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/guarantors`,
-    body: { ...personOf(input), relationshipCode: party_codes[input.relationship] },
+    body: { ...toPerson(input), relationshipCode: party_codes[input.relationship] },
   }),
-  recordOf,
+  toWritten,
 );
 
-export const setResponsibleParty = write<Operations['setResponsibleParty']>(
+export const setResponsibleParty = defineWrite<Operations['setResponsibleParty']>(
   'set_responsible_party',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/responsible-party`,
     body: { responsiblePartyCode: party_codes[input.relationship], guarantorId: input.guarantor_ehr_id },
   }),
-  recordOf,
+  toWritten,
 );
 
-export const requestEligibility = write<Operations['requestEligibility']>(
+export const requestEligibility = defineWrite<Operations['requestEligibility']>(
   'request_eligibility',
   (input) => ({ path: path`/api/patients/${input.patient_ehr_id}/eligibility-checks`, body: {} }),
-  recordOf,
+  toWritten,
 );
 
-/** Larkspur's codes of who pays. */
+/** Larkspur's codes for responsible parties. */
 const party_codes: Record<ResponsibleParty, string> = {
   self: '1',
   spouse: '2',
@@ -89,8 +89,8 @@ const party_codes: Record<ResponsibleParty, string> = {
   other: '99',
 };
 
-/** What is undefined is left out of the body, and Larkspur leaves it as it is. */
-function demographics(input: Demographics): Record<string, unknown> {
+/** Undefined fields are omitted from the body, and Larkspur leaves them unchanged. */
+function toDemographics(input: Demographics): Record<string, unknown> {
   const address = defined({
     line1: input.address_street,
     line2: input.address_line2,
@@ -116,8 +116,8 @@ function demographics(input: Demographics): Record<string, unknown> {
     selfPayFlag: input.self_pay === undefined ? undefined : yesNo(input.self_pay),
     releaseOfInfoFlag: input.release_of_info === undefined ? undefined : yesNo(input.release_of_info),
     rxConsentFlag: input.rx_history_consent === undefined ? undefined : yesNo(input.rx_history_consent),
-    ...doctor('referring', input.referring),
-    ...doctor('pcp', input.pcp),
+    ...toDoctor('referring', input.referring),
+    ...toDoctor('pcp', input.pcp),
     renderingProviderId: input.rendering_provider_ehr_id,
     defaultFacilityId: input.default_facility_ehr_id,
     emergencyContact: contact && {
@@ -129,13 +129,13 @@ function demographics(input: Demographics): Record<string, unknown> {
   });
 }
 
-function doctor(role: 'referring' | 'pcp', given: EmrDoctor | undefined): Record<string, string> {
-  if (given === undefined) return {};
-  if ('ehr_id' in given) return { [`${role}Id`]: given.ehr_id };
-  return { [`${role}FirstName`]: given.first_name, [`${role}LastName`]: given.last_name };
+function toDoctor(role: 'referring' | 'pcp', person: EmrDoctor | undefined): Record<string, string> {
+  if (person === undefined) return {};
+  if ('ehr_id' in person) return { [`${role}Id`]: person.ehr_id };
+  return { [`${role}FirstName`]: person.first_name, [`${role}LastName`]: person.last_name };
 }
 
-function personOf({ first_name, last_name, sex, dob, phone }: Omit<Payer, 'relationship'>) {
+function toPerson({ first_name, last_name, sex, dob, phone }: Omit<Payer, 'relationship'>) {
   return {
     firstName: first_name,
     lastName: last_name,

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { PatientSource } from '../../model/patient.ts';
-import { list } from './lists.ts';
-import { blankToNull, id, isoDate, sexOf, text, textOrNull } from './values.ts';
+import type { PatientSource } from '../../model/records/patients.ts';
+import { defineList } from './lists.ts';
+import { blankToNull, id, isoDate, text, textOrNull, toSex } from './values.ts';
 
-export const patients = list({
+export const patients = defineList({
   path: '/api/patients',
   row: Compile(
     Type.Object({
@@ -29,14 +29,14 @@ export const patients = list({
       primarySubscriberNumber: textOrNull,
     }),
   ),
-  source: (row): PatientSource => ({
+  toSource: (row): PatientSource => ({
     ehr_id: row.patientId,
     mrn: row.mrn,
     first_name: row.firstName,
     middle_name: blankToNull(row.middleName),
     last_name: row.lastName,
     dob: isoDate(row.birthDate),
-    sex: sexOf(row.sexCode),
+    sex: toSex(row.sexCode),
     phone: blankToNull(row.homePhone),
     cell_phone: blankToNull(row.cellPhone),
     email: blankToNull(row.email),

@@ -1,8 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { ProviderSource } from '../../model/provider.ts';
-import { list } from './lists.ts';
-import { activity, blankToNull, flag, id, isoDate, text, textOrNull } from './values.ts';
+import type { ProviderSource } from '../../model/records/providers.ts';
+import type { ReferringProviderSource } from '../../model/records/referringProviders.ts';
+import type { StaffMemberSource } from '../../model/records/staff.ts';
+import { defineList } from './lists.ts';
+import { addressOneLine, blankToNull, flag, id, isoDate, text, textOrNull, toStatus } from './values.ts';
 
 const time = Type.String({ pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' });
 
@@ -24,7 +26,7 @@ const Shift = Type.Object({
 type Shift = Static<typeof Shift>;
 type ShiftSource = ProviderSource['hours'][number]['shifts'][number];
 
-export const providers = list({
+export const providers = defineList({
   path: '/api/providers',
   row: Compile(
     Type.Object({
@@ -36,18 +38,18 @@ export const providers = list({
       weeklyHours: Type.Array(Type.Object({ dayName: text, shifts: Type.Array(Shift) })),
     }),
   ),
-  source: (row): ProviderSource => ({
+  toSource: (row): ProviderSource => ({
     ehr_id: row.providerId,
     name: row.displayName,
     npi: blankToNull(row.npi),
     timezone: row.timeZone,
-    status: activity(row.activeFlag),
-    hours: row.weeklyHours.map(({ dayName, shifts }) => ({ day: dayName, shifts: shifts.flatMap(shiftOf) })),
+    status: toStatus(row.activeFlag),
+    hours: row.weeklyHours.map(({ dayName, shifts }) => ({ day: dayName, shifts: shifts.flatMap(toShift) })),
   }),
 });
 
-/** None for a shift with a date that cannot be read: without its limits it would offer days that are not worked. */
-function shiftOf(shift: Shift): ShiftSource[] {
+/** Drops a shift with an invalid date: without its limits, it would offer days on which nobody works. */
+function toShift(shift: Shift): ShiftSource[] {
   const { recurrence } = shift;
   const from = isoDate(shift.effectiveFrom);
   const to = isoDate(shift.effectiveTo);
@@ -64,8 +66,8 @@ function shiftOf(shift: Shift): ShiftSource[] {
       set_start_date: midnight(from),
       ...(to !== null && { set_end_date: midnight(to) }),
       ...(description !== null && { set_description: description }),
-      ...(recurrence && recurs_from !== null && { recurrence: recurrenceOf(recurrence, recurs_from) }),
-      ...(shift.visitRules.length > 0 && { visit_type_rules: shift.visitRules.map(visitTypeRuleOf) }),
+      ...(recurrence && recurs_from !== null && { recurrence: toRecurrence(recurrence, recurs_from) }),
+      ...(shift.visitRules.length > 0 && { visit_type_rules: shift.visitRules.map(toVisitTypeRule) }),
     },
   ];
 }
@@ -74,7 +76,7 @@ function midnight(date: string): string {
   return `${date}T00:00:00`;
 }
 
-function recurrenceOf({ intervalType, intervalAmount, description }: NonNullable<Shift['recurrence']>, from: string) {
+function toRecurrence({ intervalType, intervalAmount, description }: NonNullable<Shift['recurrence']>, from: string) {
   return {
     rec_start_date: midnight(from),
     recur_interval_type: intervalType,
@@ -83,7 +85,7 @@ function recurrenceOf({ intervalType, intervalAmount, description }: NonNullable
   };
 }
 
-function visitTypeRuleOf(rule: Shift['visitRules'][number]) {
+function toVisitTypeRule(rule: Shift['visitRules'][number]) {
   return {
     start_time: `${rule.startTime}:00`,
     end_time: `${rule.endTime}:00`,
@@ -92,3 +94,48 @@ function visitTypeRuleOf(rule: Shift['visitRules'][number]) {
     visit_type_desc: rule.visitTypeName,
   };
 }
+
+export const staff = defineList({
+  path: '/api/staff',
+  row: Compile(Type.Object({ staffId: id, displayName: text, role: textOrNull, activeFlag: flag })),
+  toSource: (row): StaffMemberSource => ({
+    ehr_id: row.staffId,
+    name: row.displayName,
+    role: blankToNull(row.role),
+    status: toStatus(row.activeFlag),
+  }),
+});
+
+export const referringProviders = defineList({
+  path: '/api/referring-providers',
+  row: Compile(
+    Type.Object({
+      referringId: id,
+      firstName: text,
+      lastName: text,
+      middleInitial: textOrNull,
+      speciality: textOrNull,
+      phone: textOrNull,
+      fax: textOrNull,
+      email: textOrNull,
+      npi: textOrNull,
+      address: addressOneLine,
+    }),
+  ),
+  toSource: (row): ReferringProviderSource => ({
+    ehr_id: row.referringId,
+    name: [row.firstName, blankToNull(row.middleInitial), row.lastName].filter(Boolean).join(' '),
+    first_name: row.firstName,
+    last_name: row.lastName,
+    middle_initial: blankToNull(row.middleInitial),
+    speciality: blankToNull(row.speciality),
+    phone: blankToNull(row.phone),
+    fax: blankToNull(row.fax),
+    email: blankToNull(row.email),
+    npi: blankToNull(row.npi),
+    address_street: blankToNull(row.address.line1),
+    address_city: blankToNull(row.address.city),
+    address_state: blankToNull(row.address.state),
+    address_zip: blankToNull(row.address.zip),
+  }),
+});

@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { AppointmentSource } from '../../model/appointment.ts';
-import type { ScheduleBlockSource } from '../../model/scheduleBlock.ts';
-import { answerOf, path } from './call.ts';
-import { list } from './lists.ts';
-import type { Ask } from './session.ts';
-import { blankToNull, id, isoDate, isoMoment, isoWallTime, sexOf, text, textOrNull, wallTime } from './values.ts';
+import type { AppointmentSource } from '../../model/records/appointments.ts';
+import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
+import { bodyOf, path } from './call.ts';
+import { defineList } from './lists.ts';
+import type { SendRequest } from './session.ts';
+import { blankToNull, id, isoDate, isoInstant, isoLocalTime, localTime, text, textOrNull, toSex } from './values.ts';
 
-/** Nobody comes: Larkspur gives the time of such an appointment away again. */
+/** Cancelled, no-show, rescheduled: Larkspur books the time again. */
 const free_statuses = new Set(['CAN', 'NOS', 'RSC']);
 
 const Appointment = Type.Object({
@@ -25,7 +25,7 @@ const Appointment = Type.Object({
   providerId: id,
   secondaryProviderId: textOrNull,
   facilityId: id,
-  startsAt: wallTime,
+  startsAt: localTime,
   minutes: Type.Integer({ minimum: 1 }),
   statusCode: text,
   visitTypeCode: text,
@@ -48,12 +48,12 @@ const Appointment = Type.Object({
   medications: Type.Array(Type.Object({ name: textOrNull, strength: textOrNull, frequency: textOrNull })),
 });
 
-export const appointments = list({
+export const appointments = defineList({
   path: '/api/appointments',
   row: Compile(Appointment),
-  source: (row): AppointmentSource => ({
+  toSource: (row): AppointmentSource => ({
     ehr_id: row.appointmentId,
-    starts: isoWallTime(row.startsAt),
+    starts: isoLocalTime(row.startsAt),
     minutes: row.minutes,
     facility_ehr_id: row.facilityId,
     cancelled: free_statuses.has(row.statusCode),
@@ -63,7 +63,7 @@ export const appointments = list({
     practice_id: blankToNull(row.practiceId),
     reason: blankToNull(row.reason),
     complaint_type: blankToNull(row.complaintType),
-    ...patientOf(row),
+    ...toPatient(row),
     provider_ehr_id: row.providerId,
     secondary_provider_ehr_id: blankToNull(row.secondaryProviderId),
     insurance_subscriber: blankToNull(row.insurances.find(({ priority }) => priority === 1)?.subscriberName ?? null),
@@ -81,31 +81,31 @@ export const appointments = list({
     })),
     note: blankToNull(row.note),
     progress_note: blankToNull(row.progressNote),
-    created_at: isoMoment(row.createdAt),
+    created_at: isoInstant(row.createdAt),
   }),
 });
 
-export async function getAppointment(ask: Ask, ehr_id: string): Promise<AppointmentSource | undefined> {
-  const reply = await ask({ method: 'GET', path: path`/api/appointments/${ehr_id}`, answer: appointments.row });
-  if (!('answer' in reply) && reply.failure.kind === 'not_found') return undefined;
-  return appointments.source(answerOf(reply));
+export async function getAppointment(request: SendRequest, ehr_id: string): Promise<AppointmentSource | undefined> {
+  const reply = await request({ method: 'GET', path: path`/api/appointments/${ehr_id}`, schema: appointments.row });
+  if (!('body' in reply) && reply.failure.kind === 'not_found') return undefined;
+  return appointments.toSource(bodyOf(reply));
 }
 
-export const scheduleBlocks = list({
+export const scheduleBlocks = defineList({
   path: '/api/blocks',
   row: Compile(
     Type.Object({
       blockId: id,
       providerId: id,
       facilityId: textOrNull,
-      startsAt: wallTime,
+      startsAt: localTime,
       minutes: Type.Integer({ minimum: 1 }),
       reason: textOrNull,
     }),
   ),
-  source: (row): ScheduleBlockSource => ({
+  toSource: (row): ScheduleBlockSource => ({
     ehr_id: row.blockId,
-    starts: isoWallTime(row.startsAt),
+    starts: isoLocalTime(row.startsAt),
     minutes: row.minutes,
     provider_ehr_id: row.providerId,
     facility_ehr_id: blankToNull(row.facilityId),
@@ -113,7 +113,7 @@ export const scheduleBlocks = list({
   }),
 });
 
-function patientOf({ patientId, mrn, patient }: Static<typeof Appointment>) {
+function toPatient({ patientId, mrn, patient }: Static<typeof Appointment>) {
   return {
     patient_name: [patient.firstName, patient.lastName].filter(Boolean).join(' '),
     patient_first_name: blankToNull(patient.firstName),
@@ -121,7 +121,7 @@ function patientOf({ patientId, mrn, patient }: Static<typeof Appointment>) {
     patient_mrn: mrn,
     patient_ehr_id: patientId,
     patient_dob: isoDate(patient.birthDate),
-    patient_gender: sexOf(patient.sexCode),
+    patient_gender: toSex(patient.sexCode),
     patient_phone: blankToNull(patient.phone),
   };
 }

@@ -1,25 +1,25 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type Access, type Door, EmrFailure, type Grant } from '../connector.ts';
-import { holdGrant } from '../holdGrant.ts';
-import { type Call, call, type Reply } from './call.ts';
+import { type Access, type EmrEndpoint, EmrFailure, type Grant } from '../connector.ts';
+import { createGrantStore } from '../grantStore.ts';
+import { call, type LarkspurRequest, type Reply } from './call.ts';
 
-/** Asks Larkspur as the person who linked the account. */
-export type Ask = <Answer>(asked: Call<Answer>) => Promise<Reply<Answer>>;
+/** Sends a request as the person who linked the account. */
+export type SendRequest = <Body>(input: LarkspurRequest<Body>) => Promise<Reply<Body>>;
 
 /**
- * Sessions end after 30 idle minutes; the device that was remembered at sign-in opens the next one without a person.
- * A call that met the end of a session was not applied, so it is repeated, writes too.
+ * Sessions expire after 30 idle minutes. The device token from sign-in opens the next one without a person. A call
+ * rejected with an expired session was not applied, so it is repeated, including writes.
  */
-export function openSession(door: Door, access: Access): Ask {
-  const grant = holdGrant(access.grant, (before) => renew(door, access, before));
-  return async (asked) => {
+export function openSession(endpoint: EmrEndpoint, access: Access): SendRequest {
+  const grant = createGrantStore(access.grant, (before) => renew(endpoint, access, before));
+  return async (input) => {
     const used = grant.current();
-    const reply = await call(door, asked, used.session_token);
-    if (!hasExpired(reply)) return reply;
+    const reply = await call(endpoint, input, used.session_token);
+    if (!isExpired(reply)) return reply;
     await grant.renew(used);
-    const again = await call(door, asked, grant.current().session_token);
-    if (hasExpired(again)) throw new EmrFailure('unavailable', 'Larkspur ended the session again at once.');
+    const again = await call(endpoint, input, grant.current().session_token);
+    if (isExpired(again)) throw new EmrFailure('unavailable', 'Larkspur ended the new session immediately.');
     return again;
   };
 }
@@ -29,36 +29,36 @@ export const signedIn = Compile(
   Type.Object({ sessionToken: text, deviceToken: text, staffId: text, staffName: Type.String(), timeZone: text }),
 );
 
-export function grantOf(answer: { sessionToken: string; deviceToken: string }): Grant {
-  return { session_token: answer.sessionToken, device_token: answer.deviceToken };
+export function toGrant(body: { sessionToken: string; deviceToken: string }): Grant {
+  return { session_token: body.sessionToken, device_token: body.deviceToken };
 }
 
-function hasExpired(reply: Reply<unknown>): boolean {
+function isExpired(reply: Reply<unknown>): boolean {
   return 'code' in reply && reply.code === 'SESSION_EXPIRED';
 }
 
-/** Gives the new grant when it is kept: one that could not be kept is not used, and the next call renews again. */
-async function renew(door: Door, { credentials, keepGrant }: Access, grant: Grant): Promise<Grant> {
-  const reply = await call(door, {
+/** Returns the new grant after saving it. If saving fails, the grant is not used and the next call renews again. */
+async function renew(endpoint: EmrEndpoint, { credentials, saveGrant }: Access, grant: Grant): Promise<Grant> {
+  const reply = await call(endpoint, {
     method: 'POST',
     path: '/api/login/device',
     body: { userName: credentials.username, password: credentials.password, deviceToken: grant.device_token },
-    answer: signedIn,
+    schema: signedIn,
   });
-  if (!('answer' in reply)) {
-    const reason = reasons.get(reply.code);
+  if (!('body' in reply)) {
+    const reason = login_required_reasons.get(reply.code);
     if (reason !== undefined) throw new EmrFailure('login_required', reason);
-    // A lock opens by itself, so it is waited for: a person could not sign in either.
-    const locked = reply.code === 'LOCKED' && 'Larkspur has locked this user for a while.';
+    // A lock expires by itself. Until then, nobody could sign in either.
+    const locked = reply.code === 'LOCKED' && 'Larkspur has temporarily locked this user.';
     throw new EmrFailure('unavailable', locked || reply.failure.message);
   }
-  const renewed = grantOf(reply.answer);
-  await keepGrant(renewed);
+  const renewed = toGrant(reply.body);
+  await saveGrant(renewed);
   return renewed;
 }
 
-const reasons = new Map<string | undefined, string>([
+const login_required_reasons = new Map<string | undefined, string>([
   ['BAD_CREDENTIALS', 'Larkspur no longer accepts the user name and password.'],
-  ['DEVICE_UNKNOWN', 'Larkspur asks for a new one-time code.'],
-  ['BAD_REQUEST', 'Larkspur asks for a new sign-in.'],
+  ['DEVICE_UNKNOWN', 'Larkspur requires a new one-time code.'],
+  ['BAD_REQUEST', 'Larkspur requires a new sign-in.'],
 ]);

@@ -1,55 +1,54 @@
 import { Type } from 'typebox';
+import { isDate } from '../../time/days.ts';
 import { EmrFailure } from '../connector.ts';
-import { unreadable } from './call.ts';
+import { unreadable_response } from './call.ts';
 
-/** Larkspur's way of writing values, and ours. */
+/** Larkspur's value formats and their conversion. */
 export const id = Type.String({ minLength: 1 });
 export const text = Type.String();
 export const textOrNull = Type.Union([Type.String(), Type.Null()]);
 export const flag = Type.Enum(['Y', 'N']);
-/** Dollars as text: sums are made by Larkspur, never here. */
+/** Dollars as text. All sums are computed by Larkspur. */
 export const money = Type.String({ pattern: '^-?[0-9]+([.][0-9]+)?$' });
 export const moneyOrNull = Type.Union([money, Type.Null()]);
-/** What the clock on the practice's wall shows. */
-export const wallTime = Type.String({ pattern: '^[0-9/]{10} ([01][0-9]|2[0-3]):[0-5][0-9]$' });
+/** Local time at the practice. */
+export const localTime = Type.String({ pattern: '^[0-9/]{10} ([01][0-9]|2[0-3]):[0-5][0-9]$' });
 export const addressOneLine = Type.Object({ line1: textOrNull, city: textOrNull, state: textOrNull, zip: textOrNull });
 
 export function blankToNull(value: string | null): string | null {
   return value === null || value.trim() === '' ? null : value;
 }
 
-export function activity(activeFlag: 'Y' | 'N'): 'active' | 'inactive' {
+export function toStatus(activeFlag: 'Y' | 'N'): 'active' | 'inactive' {
   return activeFlag === 'Y' ? 'active' : 'inactive';
 }
 
-/** MM/DD/YYYY to YYYY-MM-DD; what is no day of the calendar is null. */
+/** MM/DD/YYYY to YYYY-MM-DD. Returns null for a date that does not exist. */
 export function isoDate(date: string | null): string | null {
   const [, month, day, year] = /^(\d\d)\/(\d\d)\/(\d{4})$/.exec(date ?? '') ?? [];
   const iso = `${year}-${month}-${day}`;
-  const parsed = new Date(`${iso}T00:00:00Z`);
-  // JavaScript takes February 30th for March 1st or 2nd.
-  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(iso) ? iso : null;
+  return isDate(iso) ? iso : null;
 }
 
-/** `2026-03-08…` as Larkspur writes it, `03/08/2026`. */
+/** `2026-03-08…` to `03/08/2026`. */
 export function usDate(iso: string): string {
   return `${iso.slice(5, 7)}/${iso.slice(8, 10)}/${iso.slice(0, 4)}`;
 }
 
-/** A date that a record is nothing without. */
+/** Throws if the date is invalid. */
 export function requiredDate(date: string): string {
   const iso = isoDate(date);
-  if (iso === null) throw new EmrFailure('unavailable', unreadable);
+  if (iso === null) throw new EmrFailure('unavailable', unreadable_response);
   return iso;
 }
 
-/** MM/DD/YYYY HH:MM to YYYY-MM-DDTHH:MM:SS, still without a zone. */
-export function isoWallTime(shown: string): string {
-  return `${requiredDate(shown.slice(0, 10))}T${shown.slice(11)}:00`;
+/** MM/DD/YYYY HH:MM to YYYY-MM-DDTHH:MM:SS, without a zone. */
+export function isoLocalTime(local: string): string {
+  return `${requiredDate(local.slice(0, 10))}T${local.slice(11)}:00`;
 }
 
-/** A moment in ISO 8601, or null where it says none. */
-export function isoMoment(moment: string | null): string | null {
+/** An instant in ISO 8601, or null if it is invalid. */
+export function isoInstant(moment: string | null): string | null {
   const parsed = new Date(moment ?? '');
   return Number.isNaN(parsed.getTime()) ? null : parsed.toISOString();
 }
@@ -58,7 +57,7 @@ export function dollars(amount: string | null): number | null {
   return amount === null ? null : Number(amount);
 }
 
-export function sexOf(code: string | null): 'male' | 'female' | 'unknown' {
+export function toSex(code: string | null): 'male' | 'female' | 'unknown' {
   return sexes.get(code) ?? 'unknown';
 }
 
@@ -71,7 +70,7 @@ export function sexCode(sex: 'male' | 'female' | 'unknown'): 'M' | 'F' | 'U' {
   return ({ male: 'M', female: 'F', unknown: 'U' } as const)[sex];
 }
 
-/** Without what is undefined: Larkspur takes a field that is sent as null for one to be emptied. */
+/** Removes undefined values. Larkspur clears a field that is sent as null. */
 export function defined(values: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

@@ -1,18 +1,18 @@
 import type { Operations } from '../connector.ts';
 import { path } from './call.ts';
+import { defineWrite, toWritten } from './defineWrite.ts';
 import { usDate } from './values.ts';
-import { recordOf, write } from './writeCall.ts';
 
-export const addPatientPharmacy = write<Operations['addPatientPharmacy']>(
+export const addPatientPharmacy = defineWrite<Operations['addPatientPharmacy']>(
   'add_patient_pharmacy',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/pharmacies`,
     body: { pharmacyId: input.pharmacy_ehr_id },
   }),
-  recordOf,
+  toWritten,
 );
 
-export const createTelephoneEncounter = write<Operations['createTelephoneEncounter']>(
+export const createTelephoneEncounter = defineWrite<Operations['createTelephoneEncounter']>(
   'create_telephone_encounter',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/telephone-encounters`,
@@ -28,28 +28,28 @@ export const createTelephoneEncounter = write<Operations['createTelephoneEncount
       templateName: input.template_name,
     },
   }),
-  recordOf,
+  toWritten,
 );
 
-export const addRefill = write<Operations['addRefill']>(
+export const addRefill = defineWrite<Operations['addRefill']>(
   'add_refill',
   (input) => ({
     path: path`/api/telephone-encounters/${input.encounter_ehr_id}/refills`,
     body: { medicationId: input.medication_ehr_id, pharmacyId: input.pharmacy_ehr_id },
   }),
-  recordOf,
+  toWritten,
 );
 
-export const addTelephoneAction = write<Operations['addTelephoneAction']>(
+export const addTelephoneAction = defineWrite<Operations['addTelephoneAction']>(
   'add_telephone_action',
   (input) => ({
     path: path`/api/telephone-encounters/${input.encounter_ehr_id}/actions`,
     body: { text: input.text, priority: input.high_priority ? 'H' : 'N' },
   }),
-  recordOf,
+  toWritten,
 );
 
-export const createAppointment = write<Operations['createAppointment']>(
+export const createAppointment = defineWrite<Operations['createAppointment']>(
   'create_appointment',
   (input) => ({
     path: '/api/appointments',
@@ -67,10 +67,10 @@ export const createAppointment = write<Operations['createAppointment']>(
       preventDoubleBooking: input.prevent_double_booking ? 'Y' : 'N',
     },
   }),
-  recordOf,
+  toWritten,
 );
 
-export const uploadDocument = write<Operations['uploadDocument']>(
+export const uploadDocument = defineWrite<Operations['uploadDocument']>(
   'upload_document',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/documents`,
@@ -86,5 +86,5 @@ export const uploadDocument = write<Operations['uploadDocument']>(
       templateName: input.template_name,
     },
   }),
-  recordOf,
+  toWritten,
 );

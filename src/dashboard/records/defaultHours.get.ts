@@ -2,17 +2,17 @@ import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
 import { default_hours } from '../../model/dashboard/records.ts';
 import { success } from '../../model/fields.ts';
-import { readDefaultHours } from '../../records/defaultHours.ts';
-import { openOrganization } from './openOrganization.ts';
-import { organization_params, organization_path } from './organizationPath.ts';
+import { readDefaultHours } from '../../records/hours.ts';
+import { openOrganization, organization_params, organization_path } from './organization.ts';
 
 export default endpoint({
   id: 'dashboard.default-hours.get',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/default-hours`,
   auth: 'operator_in_client',
   audited: false,
-  summary: 'What an organization’s providers without hours work by',
+  summary: 'Retrieve the default hours of an organization',
   params: organization_params,
   response: Type.Object({ success, ...default_hours.properties }),
   errors: ['record_not_found'],

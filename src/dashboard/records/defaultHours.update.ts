@@ -3,16 +3,16 @@ import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { resettable, success } from '../../model/fields.ts';
 import { HoursRequest } from '../../model/providerSettings.ts';
-import { setDefaultHours } from '../../records/defaultHours.ts';
-import { openOrganization } from './openOrganization.ts';
-import { organization_params, organization_path } from './organizationPath.ts';
+import { setDefaultHours } from '../../records/hours.ts';
+import { openOrganization, organization_params, organization_path } from './organization.ts';
 
 export default endpoint({
   id: 'dashboard.default-hours.update',
+  surface: 'dashboard',
   method: 'PATCH',
   path: `${organization_path}/default-hours`,
   auth: 'operator_in_client',
-  summary: 'Set what an organization’s providers without hours work by; null returns to what holds for everyone',
+  summary: 'Set the default hours of an organization; null restores the standard hours',
   params: organization_params,
   body: Type.Object({ hours: resettable(HoursRequest) }),
   response: Type.Object({ success }),

@@ -4,15 +4,15 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { activity, success } from '../../model/fields.ts';
 import { setLocationStatus } from '../../records/locations.ts';
-import { openOrganization } from './openOrganization.ts';
-import { organization_path, record_params } from './organizationPath.ts';
+import { openOrganization, organization_path, record_params } from './organization.ts';
 
 export default endpoint({
   id: 'dashboard.locations.update',
+  surface: 'dashboard',
   method: 'PATCH',
   path: `${organization_path}/locations/{id}`,
   auth: 'operator_in_client',
-  summary: 'Set a location’s status',
+  summary: 'Update a location',
   params: record_params,
   body: Type.Object({ status: activity }),
   response: Type.Object({ success }),

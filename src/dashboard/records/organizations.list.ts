@@ -6,11 +6,12 @@ import { success } from '../../model/fields.ts';
 
 export default endpoint({
   id: 'dashboard.organizations.list',
+  surface: 'dashboard',
   method: 'GET',
   path: '/dashboard/api/clients/{client_id}/organizations',
   auth: 'operator_in_client',
   audited: false,
-  summary: 'Organizations to choose from',
+  summary: 'List organizations',
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, organizations: Type.Array(organization_choice) }),
   handle: async ({ ctx, client }) => ({ success: true, organizations: await listOrganizations(ctx, client.id) }),

@@ -5,16 +5,16 @@ import { parseId } from '../../ids.ts';
 import { edited_provider } from '../../model/dashboard/records.ts';
 import { success } from '../../model/fields.ts';
 import { readProvider } from '../../records/providers.ts';
-import { openOrganization } from './openOrganization.ts';
-import { organization_path, record_params } from './organizationPath.ts';
+import { openOrganization, organization_path, record_params } from './organization.ts';
 
 export default endpoint({
   id: 'dashboard.providers.get',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/providers/{id}`,
   auth: 'operator_in_client',
   audited: false,
-  summary: 'A provider with what is set of it and what the EMR says',
+  summary: 'Retrieve a provider, its settings in the service, and the EMR’s values',
   params: record_params,
   response: Type.Object({ success, ...edited_provider.properties }),
   errors: ['record_not_found'],

@@ -4,16 +4,16 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success } from '../../model/fields.ts';
 import { ProviderSettingsRequest } from '../../model/providerSettings.ts';
-import { patchProvider } from '../../records/patchProvider.ts';
-import { openOrganization } from './openOrganization.ts';
-import { organization_path, record_params } from './organizationPath.ts';
+import { updateProviderSettings } from '../../records/providers.ts';
+import { openOrganization, organization_path, record_params } from './organization.ts';
 
 export default endpoint({
   id: 'dashboard.providers.update',
+  surface: 'dashboard',
   method: 'PATCH',
   path: `${organization_path}/providers/{id}`,
   auth: 'operator_in_client',
-  summary: 'Set a provider’s status, visibility and hours',
+  summary: 'Update a provider',
   params: record_params,
   body: ProviderSettingsRequest,
   response: Type.Object({ success }),
@@ -22,7 +22,7 @@ export default endpoint({
     const scope = await openOrganization(ctx, client, params);
     return inTransaction(async (tx) => {
       const id = parseId(params.id);
-      if (!id || !(await patchProvider(tx, scope, { id }, body))) {
+      if (!id || !(await updateProviderSettings(tx, scope, { id }, body))) {
         throw apiError('record_not_found', { noun: 'Provider', id: params.id });
       }
       return { success: true };

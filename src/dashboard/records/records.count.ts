@@ -1,23 +1,36 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
-import { kind_row } from '../../model/dashboard/records.ts';
+import { dashboard_kinds, isSearched, type KindRow, kind_row } from '../../model/dashboard/recordKinds.ts';
 import { success } from '../../model/fields.ts';
 import { countRecords } from '../../records/countRecords.ts';
-import { openOrganization } from './openOrganization.ts';
-import { organization_params, organization_path } from './organizationPath.ts';
+import { openOrganization, organization_params, organization_path } from './organization.ts';
 
 export default endpoint({
   id: 'dashboard.records.count',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/records`,
   auth: 'operator_in_client',
   audited: false,
-  summary: 'How many records of each kind an organization has, and when each kind last came in',
+  summary: 'List record kinds with their number of records and last sync',
   params: organization_params,
   response: Type.Object({ success, kinds: Type.Array(kind_row) }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params }) => {
-    const scope = await openOrganization(ctx, client, params);
-    return { success: true, kinds: await countRecords(ctx.db, scope) };
+    const counts = await countRecords(ctx.db, await openOrganization(ctx, client, params));
+    const kinds = dashboard_kinds.map((kind): KindRow => {
+      const { name, labels, dashboard_columns, filters } = kind;
+      const { total = 0, synced_at = null } = counts.find((count) => count.kind === name) ?? {};
+      return {
+        kind: name,
+        label: labels.plural.replace(/^./, (letter) => letter.toUpperCase()),
+        reads: isSearched(kind) ? 'search' : 'all',
+        filters: Object.keys(filters),
+        columns: [...dashboard_columns],
+        total,
+        synced_at,
+      };
+    });
+    return { success: true, kinds };
   },
 });

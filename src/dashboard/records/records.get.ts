@@ -2,25 +2,27 @@ import { Type } from 'typebox';
 import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
+import { dashboard_kinds } from '../../model/dashboard/recordKinds.ts';
 import { success } from '../../model/fields.ts';
-import { isReadable, readRecord } from '../../records/readRecord.ts';
-import { openOrganization } from './openOrganization.ts';
-import { organization_path, record_params } from './organizationPath.ts';
+import { findKind } from '../../model/records/kinds.ts';
+import { readRecord } from '../../records/readRecords.ts';
+import { openOrganization, organization_path, record_params } from './organization.ts';
+
+const about_patients = dashboard_kinds.filter(({ mrn_column }) => mrn_column !== undefined);
 
 export default endpoint({
   id: 'dashboard.records.get',
   method: 'GET',
   path: `${organization_path}/records/{kind}/{id}`,
   auth: 'operator_in_client',
-  summary: 'One patient, appointment or claim',
+  summary: 'One record about a patient',
   params: Type.Object({ ...record_params.properties, kind: Type.String() }),
-  response: Type.Object({ success, record: Type.Object({}, { additionalProperties: true }) }),
+  response: Type.Object({ success, record: Type.Union(about_patients.map(({ wire }) => wire)) }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params, auditPatients }) => {
-    const { kind } = params;
     const scope = await openOrganization(ctx, client, params);
-    const id = parseId(params.id);
-    const found = id && isReadable(kind) ? await readRecord(ctx.db, scope, kind, id) : undefined;
+    const [kind, id] = [findKind(params.kind), parseId(params.id)];
+    const found = kind && id && (await readRecord(ctx.db, scope, kind, id));
     if (!found) throw apiError('record_not_found', { noun: 'Record', id: params.id });
     auditPatients([found.mrn]);
     return { success: true, record: found.record };

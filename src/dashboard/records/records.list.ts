@@ -2,12 +2,14 @@ import { Type } from 'typebox';
 import { apiError } from '../../errors.ts';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
-import { listRecords } from '../../records/list.ts';
-import { openOrganization } from './openOrganization.ts';
-import { organization_params, organization_path } from './organizationPath.ts';
+import { findKind, record_kinds } from '../../model/records/kinds.ts';
+import { readList } from '../../records/readRecords.ts';
+import { openOrganization, organization_params, organization_path } from './organization.ts';
 
-/** The kinds of which a practice has few: the practice itself, and nothing of a patient. */
-const short_kinds = ['providers', 'locations', 'staff', 'pharmacies', 'visit_types'] as const;
+/** A response has the records of one kind, under its name. */
+const lists = record_kinds
+  .filter(({ list }) => list?.returns === 'all')
+  .map(({ name, wire }) => [name, Type.Optional(Type.Array(wire))] as const);
 
 export default endpoint({
   id: 'dashboard.records.list',
@@ -15,13 +17,13 @@ export default endpoint({
   path: `${organization_path}/records/{kind}`,
   auth: 'operator_in_client',
   audited: false,
-  summary: 'All records of a kind of which an organization has few',
+  summary: 'All records of a kind that the API returns in one response',
   params: Type.Object({ ...organization_params.properties, kind: Type.String() }),
-  response: Type.Object({ success }, { additionalProperties: true }),
+  response: Type.Object({ success, ...Object.fromEntries(lists) }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params }) => {
-    const kind = short_kinds.find((each) => each === params.kind);
-    if (!kind) throw apiError('record_not_found', { noun: 'List', id: params.kind });
-    return new JsonText(await listRecords(ctx.db, await openOrganization(ctx, client, params), kind));
+    const kind = findKind(params.kind);
+    if (kind?.list?.returns !== 'all') throw apiError('record_not_found', { noun: 'List', id: params.kind });
+    return new JsonText(await readList(ctx.db, await openOrganization(ctx, client, params), kind));
   },
 });

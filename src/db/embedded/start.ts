@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
+import pg from 'pg';
 import { StartFailure } from '../../errors.ts';
 import { runnableBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
-import { type Folders, openFolders } from './folders.ts';
+import { codeOf, type Folders, openFolders } from './folders.ts';
 import { type Postmaster, runningPostmaster, spawnPostmaster, stopPostmaster } from './postmaster.ts';
 import { serverAccount } from './serverAccount.ts';
 import { port, superuser } from './settings.ts';
 import { socketFolder } from './socketFolder.ts';
 
 export type EmbeddedServer = {
-  /** The folder of the unix socket; postgres.js takes it as `host`. */
+  /** The folder of the unix socket; the driver takes it as `host`. */
   host: string;
   port: number;
   user: string;
@@ -80,14 +80,15 @@ async function untilReady(folders: Folders, own: Address, launch: () => Promise<
 }
 
 async function tryConnecting(address: Address): Promise<undefined | 'not_ready' | 'wrong_password'> {
-  const sql = postgres({ ...address, database: 'postgres', max: 1, connect_timeout: 5, fetch_types: false });
+  const client = new pg.Client({ ...address, database: 'postgres', connectionTimeoutMillis: 5_000 });
+  client.on('error', () => {});
   try {
-    await sql`select 1`;
+    await client.connect();
+    await client.query('SELECT 1');
     return undefined;
   } catch (error) {
-    const refused = error instanceof postgres.PostgresError && error.code.startsWith('28');
-    return refused ? 'wrong_password' : 'not_ready';
+    return codeOf(error)?.startsWith('28') ? 'wrong_password' : 'not_ready';
   } finally {
-    await sql.end({ timeout: 1 }).catch(() => {});
+    await client.end().catch(() => {});
   }
 }

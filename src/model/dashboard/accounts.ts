@@ -6,13 +6,13 @@ export const account_row = Type.Object({
   user_id: Type.String(),
   reference_id: Type.String(),
   status: Type.Enum(['active', 'login_required', 'revoked']),
-  /** Why it needs a person, in words. */
+  /** Why the account needs attention. */
   reason: nullable(Type.String()),
   emr_user_name: Type.String(),
   linked_at: date_time,
-  /** Jobs that wait for the account to be linked again. */
+  /** Jobs that wait for the account to be re-linked. */
   parked_jobs: Type.Integer(),
-  /** What its EMR was found able to do, and what only other EMRs can. */
+  /** Operations that the account's EMR supports, and those that only other EMRs support. */
   capabilities: Type.Array(Type.String()),
   lacks: Type.Array(Type.String()),
 });
@@ -25,9 +25,9 @@ export const organization_row = Type.Object({
   emr_name: Type.String(),
   emr_address: Type.String(),
   timezone: Type.String(),
-  /** The newest sync; its state is that of its job, or `parked`. */
+  /** The latest sync, with the state of its job, or `parked`. */
   sync: nullable(Type.Object({ job_id: Type.Integer(), state: Type.String(), at: date_time })),
-  /** When each kind of record was last read to its end, how many there were, and by which sync. */
+  /** The last complete sync of each record kind. */
   kinds: Type.Array(
     Type.Object({ kind: Type.String(), records: Type.Integer(), at: date_time, job_id: Type.Integer() }),
   ),
@@ -38,7 +38,7 @@ export type OrganizationRow = Static<typeof organization_row>;
 export const emr_row = Type.Object({ emr: Type.String(), emr_name: Type.String() });
 export type EmrRow = Static<typeof emr_row>;
 
-/** What a link is to be for. Of a known organization the EMR is known too. */
+/** The EMR fields are required only for a new organization. */
 export const new_link = Type.Object({
   org_id: text({ minLength: 1 }),
   user_id: text({ minLength: 1 }),
@@ -47,6 +47,6 @@ export const new_link = Type.Object({
   language: Type.Optional(Type.Enum(['en', 'es'])),
 });
 
-/** A link to be sent to a clinic: whoever opens it can sign in there, once, until it ends. */
+/** A link to send to a clinic. Anyone who has it can sign in once, until it expires. */
 export const made_link = Type.Object({ url: Type.String(), minutes: Type.Integer(), expires_at: date_time });
 export type MadeLink = Static<typeof made_link>;

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { nullable } from '../fields.ts';
 
 export const encryption = Type.Object({
-  /** `file`: the service keeps the master key itself and can replace it. */
+  /** `file`: the service manages the master key and can rotate it. */
   source: Type.Enum(['settings', 'file']),
   current: Type.String(),
   previous: nullable(Type.String()),
@@ -11,7 +11,7 @@ export const encryption = Type.Object({
 });
 export type Encryption = Static<typeof encryption>;
 
-/** What is deleted by itself, and after how many days; null is never. */
+/** What is deleted automatically, and after how many days; null means never. */
 export const retention = Type.Array(
   Type.Object({ what: Type.String(), days: nullable(Type.Number()), setting: nullable(Type.String()) }),
 );

@@ -9,9 +9,9 @@ export const event_row = Type.Object({
   created_at: date_time,
   job_id: nullable(Type.Integer()),
   account: Type.Object({ id, user_id: Type.String(), org_id: Type.String() }),
-  /** null: no endpoint wanted it. */
+  /** Null: no endpoint was subscribed to it. */
   delivery_status: nullable(status),
-  /** Made so far, to all endpoints. */
+  /** Attempts so far, to all endpoints. */
   tries: Type.Integer(),
   next_try_at: nullable(date_time),
 });
@@ -21,10 +21,10 @@ export const delivery_try = Type.Object({
   attempt: Type.Integer(),
   at: date_time,
   duration_ms: Type.Integer(),
-  /** null: no answer came. */
+  /** Null: no response. */
   status_code: nullable(Type.Integer()),
   problem: nullable(Type.String()),
-  /** How the answer began. */
+  /** The beginning of the response body. */
   snippet: nullable(Type.String()),
 });
 export type DeliveryTry = Static<typeof delivery_try>;
@@ -44,22 +44,22 @@ export type EventDelivery = Static<typeof event_delivery>;
 
 export const event_whole = Type.Object({
   ...event_row.properties,
-  /** The text that is sent and signed. */
+  /** The body that is sent and signed. */
   body: Type.String(),
   deliveries: Type.Array(event_delivery),
 });
 export type EventWhole = Static<typeof event_whole>;
 
-/** What is failed now and can be sent again: from when it is asked for until now. */
+/** Failed events between the requested time and `until`. */
 export const failed_count = Type.Object({
-  /** Events with a failed delivery to an endpoint that is enabled and wants them. */
+  /** Events with a failed delivery to an endpoint that is enabled and subscribed to them. */
   events: Type.Integer(),
-  /** Events whose endpoints are disabled, or want other types now. */
+  /** Events whose endpoints are disabled or no longer subscribed to them. */
   stuck: Type.Integer(),
   until: date_time,
 });
 export type FailedCount = Static<typeof failed_count>;
 
-/** One batch of a resend: how many events were queued, and where the next one begins. */
+/** One batch of a resend: the number of queued events, and where the next batch starts. */
 export const resent_batch = Type.Object({ resent: Type.Integer(), next: nullable(id) });
 export type ResentBatch = Static<typeof resent_batch>;

@@ -3,26 +3,26 @@ import { date_time, id, nullable } from '../fields.ts';
 import { event_whole } from './events.ts';
 import { job_filters, review_outcomes } from './jobWords.ts';
 
-const moment = nullable(date_time);
+const optional_time = nullable(date_time);
 
-/** A job in a list. Nothing here tells of a patient. */
+/** A job in a list, without patient data. */
 export const job_row = Type.Object({
   job_id: Type.Integer(),
   type: Type.String(),
-  /** `parked` where the job waits for its account to be linked again. */
+  /** `parked`: the job waits for its account to be re-linked. */
   state: Type.Enum(['queued', 'running', 'parked', 'succeeded', 'partial', 'failed', 'needs_review']),
   account: Type.Object({ id, user_id: Type.String(), org_id: Type.String() }),
   attempts: Type.Integer(),
   created_at: date_time,
-  started_at: moment,
-  finished_at: moment,
+  started_at: optional_time,
+  finished_at: optional_time,
   error_code: nullable(Type.String()),
   review_outcome: nullable(Type.Enum([...review_outcomes])),
   run_again_of: nullable(Type.Integer()),
 });
 export type JobRow = Static<typeof job_row>;
 
-/** By what a list of jobs may be narrowed in an address. */
+/** Filters that may appear in a URL. */
 export const job_filter_fields = {
   type: Type.Optional(Type.String({ maxLength: 100 })),
   state: Type.Optional(Type.Enum([...job_filters])),
@@ -42,11 +42,11 @@ export const job_step = Type.Object({
 });
 export type JobStep = Static<typeof job_step>;
 
-/** The event in which a job ended, and each try to tell the application of it. */
+/** The event that reported the outcome of a job, with its delivery attempts. */
 export const job_event = Type.Pick(event_whole, ['id', 'type', 'created_at', 'deliveries']);
 export type JobEvent = Static<typeof job_event>;
 
-/** One field that the EMR says it changed. */
+/** A field that the EMR reported as changed. */
 export const changed_field = Type.Object({
   field_label: Type.String(),
   property: Type.String(),
@@ -56,26 +56,26 @@ export const changed_field = Type.Object({
 });
 export type ChangedField = Static<typeof changed_field>;
 
-/** All there is to know of one job. */
+/** A job with all its details. */
 export const job_whole = Type.Object({
   ...job_row.properties,
   operation_id: id,
   emr: Type.String(),
-  /** What was asked for, as it was accepted. */
+  /** The accepted request. */
   input: Type.Record(Type.String(), Type.Unknown()),
   patient_mrn: nullable(Type.String()),
   account_reason: nullable(Type.String()),
-  parked_since: moment,
-  /** While it waits: when it is tried next, or which job of the same patient goes first. */
-  next_try_at: moment,
+  parked_since: optional_time,
+  /** For a waiting job: its next attempt, or the job of the same patient that runs first. */
+  next_try_at: optional_time,
   waits_for: nullable(Type.Integer()),
   error: nullable(Type.Object({ code: Type.String(), message: Type.String() }, { additionalProperties: true })),
   steps: Type.Array(job_step),
   changes: Type.Array(changed_field),
-  /** Null while there is none; `event_gone` where it was deleted since. */
+  /** Null if there is no event yet, or if it was deleted (`event_gone`). */
   event: nullable(job_event),
   event_gone: Type.Boolean(),
-  /** Every job of the same operation, this one among them, oldest first. */
+  /** All jobs of the same operation, including this one, oldest first. */
   runs: Type.Array(Type.Object({ job_id: Type.Integer(), state: Type.String(), created_at: date_time })),
   review: nullable(
     Type.Object({
@@ -85,7 +85,7 @@ export const job_whole = Type.Object({
       at: date_time,
     }),
   ),
-  /** Why it cannot be run again; null where it can. */
+  /** Why the job cannot be run again; null if it can. */
   not_again: nullable(Type.String()),
 });
 export type JobWhole = Static<typeof job_whole>;

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable } from '../fields.ts';
 
-/** What a person has to see to. */
+/** What needs an operator's attention. */
 export const attention = Type.Object({
   accounts: Type.Array(
     Type.Object({ id, user_id: Type.String(), org_id: Type.String(), reason: nullable(Type.String()) }),
@@ -19,26 +19,26 @@ export const attention = Type.Object({
 });
 export type Attention = Static<typeof attention>;
 
-/** How much waits for a client now, and since when. */
+/** The current load of a client. */
 export const client_load = Type.Object({
   client_id: Type.String(),
   name: Type.String(),
   queued: Type.Integer(),
   running: Type.Integer(),
-  /** Waits for an account to be linked again. */
+  /** Jobs that wait for an account to be re-linked. */
   parked: Type.Integer(),
   needs_review: Type.Integer(),
   oldest_queued_at: nullable(date_time),
-  /** Accounts that need a person. */
+  /** Accounts that need to be re-linked. */
   relink: Type.Integer(),
 });
 export type ClientLoad = Static<typeof client_load>;
 
-/** The client that is looked at is among all of them. */
+/** `clients` includes the selected client. */
 export const overview = Type.Object({ attention, clients: Type.Array(client_load) });
 export type Overview = Static<typeof overview>;
 
-/** The jobs that ended within one stretch of time, and how long after they were accepted. */
+/** The jobs that finished in one interval, and their duration since acceptance. */
 export const history_bin = Type.Object({
   at: date_time,
   succeeded: Type.Integer(),

@@ -1,4 +1,4 @@
-/** The spans of time that the charts can show, each in so many bars. The page takes it as it is: no schema here. */
+/** The time ranges of the charts, with their number of bars. */
 export const ranges = {
   '1h': { bins: 60, bin_s: 60, words: '1 hour' },
   '24h': { bins: 48, bin_s: 1800, words: '24 hours' },

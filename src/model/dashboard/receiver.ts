@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable } from '../fields.ts';
 
-/** How the built-in receiver answers. */
-const answered = {
-  /** null: it closes the connection. */
+/** How the built-in receiver responds. */
+const response_fields = {
+  /** Null: it closes the connection. */
   status: nullable(Type.Integer()),
   delay_ms: Type.Integer(),
 };
@@ -12,8 +12,8 @@ export const receiver = Type.Object({
   webhook_id: Type.String(),
   url: Type.String(),
   endpoint_status: Type.Enum(['enabled', 'disabled']),
-  ...answered,
-  /** For so many requests; null: until it is told otherwise. */
+  ...response_fields,
+  /** For how many requests; null: until it is changed. */
   times: nullable(Type.Integer()),
 });
 export type ReceiverState = Static<typeof receiver>;
@@ -27,7 +27,7 @@ export const received_row = Type.Object({
   event_id: nullable(Type.String()),
   event_type: nullable(Type.String()),
   attempt: nullable(Type.String()),
-  ...answered,
+  ...response_fields,
 });
 export type ReceivedRow = Static<typeof received_row>;
 

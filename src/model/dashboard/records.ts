@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { activity, date_time, id, nullable } from '../fields.ts';
-import { Hours, Provider } from '../provider.ts';
-import { shown_kinds } from './recordKinds.ts';
+import { activity, id, nullable } from '../fields.ts';
+import { Hours, Provider } from '../records/providers.ts';
 
 export const organization_choice = Type.Object({
   id,
@@ -11,14 +10,7 @@ export const organization_choice = Type.Object({
 });
 export type OrganizationChoice = Static<typeof organization_choice>;
 
-export const kind_row = Type.Object({
-  kind: Type.Enum([...shown_kinds]),
-  total: Type.Integer(),
-  /** When the kind last came in whole; null where no sync has brought it. */
-  synced_at: nullable(date_time),
-});
-
-/** A provider for who edits it: as it stands, what of it is set in the service, and what the EMR says. */
+/** A provider for the editor: its current values, which of them are set in the service, and the EMR's. */
 export const edited_provider = Type.Object({
   provider: Provider,
   set: Type.Object({ status: nullable(activity), hours: Type.Boolean() }),

@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable } from '../fields.ts';
 
-/** A request as it was answered: no body, no address. */
+/** A logged request, without its body and URL. */
 export const request_row = Type.Object({
   id,
   at: date_time,
-  /** null when nobody was known: wrong credentials, or an endpoint that needs none. */
+  /** Null for unauthenticated requests. */
   client_id: nullable(Type.String()),
   client_name: nullable(Type.String()),
   account: nullable(Type.String()),
@@ -13,7 +13,7 @@ export const request_row = Type.Object({
   method: Type.String(),
   status: Type.Integer(),
   duration_ms: Type.Integer(),
-  /** The code of the error it was answered with. */
+  /** The code of the error response. */
   code: nullable(Type.String()),
 });
 export type RequestRow = Static<typeof request_row>;
@@ -31,6 +31,6 @@ export type RequestSearch = Static<typeof request_search>;
 
 export const request_page = {
   rows: Type.Array(request_row),
-  /** `before` of the next page; null at the end. */
+  /** The value of `before` for the next page; null on the last page. */
   next: nullable(id),
 };

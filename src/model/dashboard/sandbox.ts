@@ -1,19 +1,19 @@
 import { type Static, Type } from 'typebox';
 import { date_time, nullable } from '../fields.ts';
 
-/** A fault of the reference EMR that can be switched on. */
+/** A fault of the reference EMR that can be turned on. */
 export const fault_switch = Type.Object({
   id: Type.String(),
   label: Type.String(),
   description: Type.String(),
   on: Type.Boolean(),
-  /** It strikes once and is then off again. */
+  /** It affects one request and then turns off. */
   once: Type.Boolean(),
 });
 export type FaultSwitch = Static<typeof fault_switch>;
 
 export const sandbox_state = Type.Object({
-  /** Where the clinic's own screens are. */
+  /** The URL of the clinic's screens. */
   clinic_url: Type.String(),
   clinic_name: Type.String(),
   switches: Type.Array(fault_switch),
@@ -27,7 +27,7 @@ export const sandbox_state = Type.Object({
       locked_until: nullable(date_time),
     }),
   ),
-  /** How long the codes are good. */
+  /** How long the codes are valid. */
   seconds_left: Type.Integer(),
 });
 export type SandboxState = Static<typeof sandbox_state>;

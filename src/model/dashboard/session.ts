@@ -10,7 +10,7 @@ export const session = Type.Object({
     totp: Type.Boolean(),
     password_temporary: Type.Boolean(),
   }),
-  /** Goes back in the header `x-csrf-token` of everything that changes something. */
+  /** Must be sent in the header `x-csrf-token` of every request that changes something. */
   csrf_token: Type.String(),
   sandbox: Type.Boolean(),
   version: Type.String(),

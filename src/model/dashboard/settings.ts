@@ -2,9 +2,9 @@ import { type Static, Type } from 'typebox';
 import { date_time, id, nullable } from '../fields.ts';
 import { operator_roles } from './roles.ts';
 
-const address = Type.String({ maxLength: 2000 });
+const url = Type.String({ maxLength: 2000 });
 
-/** A client as its settings page shows it. Secrets are shown once, when they are made; later only when that was. */
+/** The settings of a client. Secrets are shown only when they are created; later only their creation time is. */
 export const client_settings = Type.Object({
   client_id: Type.String(),
   name: Type.String(),
@@ -20,9 +20,9 @@ export type ClientSettings = Static<typeof client_settings>;
 
 export const client_changes = Type.Object({
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
-  callback_urls: Type.Optional(Type.Array(address, { maxItems: 50 })),
-  frame_origins: Type.Optional(Type.Array(address, { maxItems: 50 })),
-  /** A `data:` address; null takes it away. */
+  callback_urls: Type.Optional(Type.Array(url, { maxItems: 50 })),
+  frame_origins: Type.Optional(Type.Array(url, { maxItems: 50 })),
+  /** A `data:` URL; null removes the logo. */
   logo: Type.Optional(nullable(Type.String({ maxLength: 90_000 }))),
   colour: Type.Optional(nullable(Type.String({ maxLength: 7 }))),
 });
@@ -43,7 +43,7 @@ export const operator_row = Type.Object({
   totp: Type.Boolean(),
   disabled: Type.Boolean(),
   created_at: date_time,
-  /** The last thing a session of theirs did, if one is open. */
+  /** The last activity of an open session. */
   seen_at: nullable(date_time),
 });
 export type OperatorRow = Static<typeof operator_row>;

@@ -3,12 +3,12 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { capabilitiesOf } from '../../../src/connectors/fhir/capabilities.ts';
-import { openClient } from '../../../src/connectors/fhir/client.ts';
-import { changing } from '../../../src/connectors/fhir/lists.ts';
-import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
+import { incrementalList } from '../../../src/connectors/fhir/lists/readList.ts';
+import { supportedOperations } from '../../../src/connectors/fhir/operations.ts';
+import { toCapabilities } from '../../../src/connectors/fhir/transport/capabilities.ts';
+import { openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf, gather, openDoor } from '../place.ts';
+import { collect, failureOf, openEndpoint } from '../larkspur/fixture.ts';
 import { type Charts, openCharts, timezone } from './charts.ts';
 
 let server: FhirServer;
@@ -17,55 +17,55 @@ beforeAll(async () => {
   server = await startFhirServer({ data: 'small' });
   charts = await openCharts(server);
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(() => server.close());
 
 describe('a patient', () => {
   test.each(['(518) 555-0166', '+1-518-555-0166', '5185550166', '518.555.0166'])(
-    'is found by a phone number that the EMR writes as %s',
+    'is found by a phone number that the EMR formats as %s',
     async (value) => {
       const telecom: fhir.ContactPoint[] = [{ system: 'phone', value }];
-      await server.lay({ resourceType: 'Patient', id: 'caller', name: [{ family: 'Callerson' }], telecom });
+      await server.storeUnchecked({ resourceType: 'Patient', id: 'caller', name: [{ family: 'Callerson' }], telecom });
       const found = await charts.emr.searchPatients({ phone: '518-555-0166' });
       expect(found.map(({ ehr_id, phone }) => [ehr_id, phone])).toStrictEqual([['caller', '518-555-0166']]);
     },
   );
 
-  test('is found by the day of birth also where a day by itself matches nothing', async () => {
+  test('is found by date of birth on a server where a plain date matches nothing', async () => {
     server.faults.day_matches_nothing = true;
     const found = await charts.emr.searchPatients({ dob: '1981-04-12' });
     expect(found.map(({ ehr_id }) => ehr_id)).toStrictEqual(['pat-1']);
   });
 
-  test('is found by both names, in any case and without accents, and by all that is given', async () => {
-    const name = [{ family: 'Müllér', given: ['Zoë'] }];
-    await server.lay({ resourceType: 'Patient', id: 'accented', name, birthDate: '1970-01-01' });
+  test('is found by both names, ignoring case and accents, and must match all criteria', async () => {
+    const name = [{ family: 'Müllér', pages_read: ['Zoë'] }];
+    await server.storeUnchecked({ resourceType: 'Patient', id: 'accented', name, birthDate: '1970-01-01' });
     const found = async (search: object) => (await charts.emr.searchPatients(search)).map(({ ehr_id }) => ehr_id);
     expect(await found({ first_name: 'zoë', last_name: 'MÜLLÉR' })).toStrictEqual(['accented']);
     expect(await found({ first_name: 'zoë', last_name: 'müllér', dob: '1970-01-01' })).toStrictEqual(['accented']);
     expect(await found({ first_name: 'zoë', last_name: 'müllér', dob: '1970-01-02' })).toStrictEqual([]);
   });
 
-  test('who was merged into another chart is neither listed nor found', async () => {
+  test('merged into another chart is neither listed nor found', async () => {
     const link: fhir.PatientLink[] = [{ other: { reference: 'Patient/pat-1' }, type: 'replaced-by' }];
-    await server.lay({ resourceType: 'Patient', id: 'merged', link });
+    await server.storeUnchecked({ resourceType: 'Patient', id: 'merged', link });
     expect(await charts.emr.findPatient('merged')).toBeUndefined();
-    expect((await gather(charts.emr.listPatients())).map(({ ehr_id }) => ehr_id)).not.toContain('merged');
+    expect((await collect(charts.emr.listPatients())).map(({ ehr_id }) => ehr_id)).not.toContain('merged');
   });
 
-  test('is not chosen from several with one number', async () => {
+  test('is not chosen from several with the same MRN', async () => {
     const identifier: fhir.Identifier[] = [{ type: { coding: [{ code: 'MR' }] }, value: 'TWICE-1' }];
-    await server.lay({ resourceType: 'Patient', id: 'twin-1', identifier });
-    await server.lay({ resourceType: 'Patient', id: 'twin-2', identifier });
+    await server.storeUnchecked({ resourceType: 'Patient', id: 'twin-1', identifier });
+    await server.storeUnchecked({ resourceType: 'Patient', id: 'twin-2', identifier });
     expect(await failureOf(charts.emr.findPatient('TWICE-1'))).toMatchObject({ kind: 'refused' });
-    // A number may also be the id of somebody without one.
-    await server.lay({ resourceType: 'Patient', id: 'MB100001' });
+    // An MRN may be the id of a patient without one.
+    await server.storeUnchecked({ resourceType: 'Patient', id: 'MB100001' });
     expect(await failureOf(charts.emr.findPatient('MB100001'))).toMatchObject({ kind: 'refused' });
     await server.remove('Patient', 'MB100001');
   });
 });
 
-test('what belongs to a list but is not offered is left out, and the list stands', async () => {
+test('a list omits related records that the server does not support', async () => {
   server.faults.withheld = {
     Coverage: 'all',
     PractitionerRole: 'all',
@@ -80,26 +80,26 @@ test('what belongs to a list but is not offered is left out, and the list stands
   const { emr } = await openCharts(server);
   expect(emr).not.toHaveProperty('listScheduleBlocks');
   expect(emr).not.toHaveProperty('listPatientInsurances');
-  const patients = await gather(emr.listPatients());
+  const patients = await collect(emr.listPatients());
   expect(patients.length).toBeGreaterThan(10);
   expect(patients.every(({ insurance_name }) => insurance_name === null)).toBe(true);
-  const providers = await gather(emr.listProviders());
+  const providers = await collect(emr.listProviders());
   expect(providers.every(({ hours }) => hours.length === 0)).toBe(true);
-  expect((await gather(emr.listClaims())).every(({ payments }) => payments.length === 0)).toBe(true);
-  expect((await gather(emr.listOrders())).every(({ lab_results }) => lab_results === null)).toBe(true);
+  expect((await collect(emr.listClaims())).every(({ payments }) => payments.length === 0)).toBe(true);
+  expect((await collect(emr.listOrders())).every(({ lab_results }) => lab_results === null)).toBe(true);
 });
 
-test('pharmacies are found among organizations and among places, and are no locations', async () => {
+test('pharmacies are found among organizations and locations, and are not listed as locations', async () => {
   const type = [{ coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-RoleCode', code: 'OUTPHARM' }] }];
-  await server.lay({ resourceType: 'Location', id: 'corner', name: 'Corner Drug', type });
-  const pharmacies = await gather(charts.emr.listPharmacies());
+  await server.storeUnchecked({ resourceType: 'Location', id: 'corner', name: 'Corner Drug', type });
+  const pharmacies = await collect(charts.emr.listPharmacies());
   expect(pharmacies.map(({ ehr_id }) => ehr_id)).toContain('Location/corner');
   expect(pharmacies.map(({ ehr_id }) => ehr_id)).toContain('pharm-1');
-  expect((await gather(charts.emr.listLocations())).map(({ ehr_id }) => ehr_id)).not.toContain('corner');
+  expect((await collect(charts.emr.listLocations())).map(({ ehr_id }) => ehr_id)).not.toContain('corner');
 });
 
-test('a patient’s pharmacies are those that the prescriptions were meant for', async () => {
-  await server.lay({
+test('a patient’s pharmacies are those of the prescriptions', async () => {
+  await server.storeUnchecked({
     resourceType: 'MedicationRequest',
     id: 'dispensed',
     status: 'active',
@@ -112,12 +112,12 @@ test('a patient’s pharmacies are those that the prescriptions were meant for',
   expect(found).toMatchObject([{ ehr_id: 'pharm-2', is_primary: '0', name: 'Exampleton Drug 2' }]);
 });
 
-test('an operation whose interactions or parameters a server does not declare is not offered', () => {
+test('an operation is not supported if the server does not declare its interactions or parameters', () => {
   const type = (interactions: ('read' | 'search-type' | 'create' | 'update')[], params: string[] = []) => {
     return { interactions, params, includes: [], conditional_create: false, versioned: true };
   };
   const offers = (types: Record<string, ReturnType<typeof type>>) =>
-    offersOf(capabilitiesOf({ fhir_version: '4.0.1', software: '', types }));
+    supportedOperations(toCapabilities({ fhir_version: '4.0.1', software: '', types }));
   expect(offers({})).toStrictEqual([]);
   expect(offers({ Patient: type(['search-type']) })).toStrictEqual(['listPatients']);
   expect(offers({ Patient: type(['read', 'search-type'], ['identifier']) })).toStrictEqual([
@@ -125,7 +125,7 @@ test('an operation whose interactions or parameters a server does not declare is
     'findPatient',
   ]);
   expect(offers({ Patient: type(['read', 'update']) })).toStrictEqual(['updatePatient']);
-  // Of these parameters servers know one or the other.
+  // Servers support one or the other.
   for (const param of ['beneficiary', 'patient']) {
     expect(offers({ Coverage: type(['search-type'], [param]) })).toStrictEqual(['listPatientInsurances']);
   }
@@ -139,25 +139,25 @@ test('an operation whose interactions or parameters a server does not declare is
   }
 });
 
-describe('a list that can be asked for what changed', () => {
+describe('an incremental list', () => {
   const open: Server[] = [];
   afterEach(() => {
     for (const each of open.splice(0)) each.close();
   });
-  /** A server that knows patients and no more, and gives its pages as it likes. `asked` are the questions put to it. */
-  const serverOf = async (answer: (asked: URLSearchParams) => fhir.Patient[][]) => {
-    const asked: URLSearchParams[] = [];
-    const kept: fhir.Patient[][][] = [];
+  /** A server that has only patients and serves its pages as the test says. `searches` are the searches it received. */
+  const fakeServerWith = async (pagesFor: (searches: URLSearchParams) => fhir.Patient[][]) => {
+    const searches: URLSearchParams[] = [];
+    const results: fhir.Patient[][][] = [];
     const http = createServer((request, response) => {
       const { searchParams } = new URL(request.url ?? '/', 'http://localhost');
       const [search, page] = (searchParams.get('page') ?? '').split('-').map(Number);
       const first = !searchParams.has('page');
       if (first) {
-        asked.push(searchParams);
-        kept.push(answer(searchParams));
+        searches.push(searchParams);
+        results.push(pagesFor(searchParams));
       }
-      const [n, at] = first ? [kept.length - 1, 0] : [search ?? 0, page ?? 0];
-      const pages = kept[n] ?? [];
+      const [n, at] = first ? [results.length - 1, 0] : [search ?? 0, page ?? 0];
+      const pages = results[n] ?? [];
       const link = at + 1 < pages.length ? [{ relation: 'next', url: `Patient?page=${n}-${at + 1}` }] : [];
       const entry = (pages[at] ?? []).map((resource) => ({ resource }));
       response.setHeader('content-type', 'application/fhir+json');
@@ -170,10 +170,10 @@ describe('a list that can be asked for what changed', () => {
     const known = { interactions: ['search-type'], params, includes: [], conditional_create: false, versioned: true };
     const facts = JSON.stringify({ fhir_version: '4.0.1', software: '', types: { Patient: known } });
     const grant = { access_token: 'token', server: facts };
-    const door = openDoor(`http://127.0.0.1:${(http.address() as AddressInfo).port}`);
+    const endpoint = openEndpoint(`http://127.0.0.1:${(http.address() as AddressInfo).port}`);
     const credentials = { way: 'bearer_token', bearer_token: 'token' };
-    const client = openClient(door, { credentials, grant, keepGrant: async () => {} });
-    return { emr: { client, timezone }, asked };
+    const client = openClient(endpoint, { credentials, grant, saveGrant: async () => {} });
+    return { emr: { client, timezone }, searches };
   };
   const at = (id: string, second: number): fhir.Patient => {
     const lastUpdated = new Date(Date.parse('2026-01-01T00:00:00Z') + second * 1000).toISOString();
@@ -181,74 +181,74 @@ describe('a list that can be asked for what changed', () => {
   };
   const ids = {
     type: 'Patient' as const,
-    sources: async (page: fhir.Patient[]) => page.map(({ id = '' }) => id),
+    toSources: async (page: fhir.Patient[]) => page.map(({ id = '' }) => id),
   };
 
-  test('is read as a whole where the server does not keep the order', async () => {
-    const { emr, asked } = await serverOf(() => [[at('b', 2), at('a', 1)], [at('c', 3)]]);
-    expect(await gather(changing(emr, ids)())).toStrictEqual(['b', 'a', 'c']);
-    expect(asked.at(-1)?.has('_sort')).toBe(false);
+  test('is read completely if the server does not sort', async () => {
+    const { emr, searches } = await fakeServerWith(() => [[at('b', 2), at('a', 1)], [at('c', 3)]]);
+    expect(await collect(incrementalList(emr, ids)())).toStrictEqual(['b', 'a', 'c']);
+    expect(searches.at(-1)?.has('_sort')).toBe(false);
   });
 
-  test('is read as a whole where the server answers the order with nothing', async () => {
-    const { emr } = await serverOf((asked) => (asked.has('_sort') ? [[]] : [[at('a', 1)]]));
-    expect(await gather(changing(emr, ids)())).toStrictEqual(['a']);
+  test('is read completely if the server returns nothing for a sorted search', async () => {
+    const { emr } = await fakeServerWith((searches) => (searches.has('_sort') ? [[]] : [[at('a', 1)]]));
+    expect(await collect(incrementalList(emr, ids)())).toStrictEqual(['a']);
   });
 
-  test('that is cut short without a word is read on to its end', async () => {
+  test('that is cut off silently is read to its end', async () => {
     const records = Array.from({ length: 9 }, (_, n) => at(`r${n}`, n));
-    const { emr } = await serverOf((asked) => {
-      const from = (asked.get('_lastUpdated') ?? 'ge').slice(2);
+    const { emr } = await fakeServerWith((searches) => {
+      const from = (searches.get('_lastUpdated') ?? 'ge').slice(2);
       return [records.filter(({ meta }) => (meta?.lastUpdated ?? '') >= from).slice(0, 3)];
     });
-    expect(new Set(await gather(changing(emr, ids)())).size).toBe(9);
+    expect(new Set(await collect(incrementalList(emr, ids)())).size).toBe(9);
   });
 
-  test('meets a record that changes while it is read, and passes none over', async () => {
+  test('returns a record that changes during the read, and skips none', async () => {
     const records = Array.from({ length: 13 }, (_, n) => at(`r${n}`, n));
     let questions = 0;
-    const { emr } = await serverOf((asked) => {
-      // Between two questions the first record is changed: it moves to the end, and all others forward by one.
+    const { emr } = await fakeServerWith((searches) => {
+      // The first record changes between two searches: it moves to the end, and all others move up by one.
       if (++questions === 2) {
         records.shift();
         records.push(at('r0', 100));
       }
-      const from = (asked.get('_lastUpdated') ?? 'ge').slice(2);
+      const from = (searches.get('_lastUpdated') ?? 'ge').slice(2);
       const due = records.filter(({ meta }) => (meta?.lastUpdated ?? '') >= from);
       return Array.from({ length: Math.ceil(due.length / 2) }, (_, n) => due.slice(n * 2, n * 2 + 2));
     });
-    const seen = await gather(changing(emr, ids)());
+    const seen = await collect(incrementalList(emr, ids)());
     expect(new Set(seen)).toStrictEqual(new Set(Array.from({ length: 13 }, (_, n) => `r${n}`)));
     expect(seen.at(-1)).toBe('r0');
   });
 
-  test('says how far it came, and begins there when it is taken up', async () => {
-    const { emr, asked } = await serverOf(() => [[at('a', 1)], [at('b', 2)]]);
+  test('returns its position and resumes from it', async () => {
+    const { emr, searches } = await fakeServerWith(() => [[at('a', 1)], [at('b', 2)]]);
     const through: (string | null | undefined)[] = [];
-    for await (const page of changing(emr, ids)()) through.push(page.through);
+    for await (const page of incrementalList(emr, ids)()) through.push(page.through);
     expect(through.slice(0, 2)).toStrictEqual(['2026-01-01T00:00:01.000Z', '2026-01-01T00:00:02.000Z']);
-    asked.length = 0;
-    await gather(changing(emr, ids)({ from: '2026-01-01T00:00:01.000Z' }));
-    expect(asked[0]?.get('_lastUpdated')).toBe('ge2026-01-01T00:00:01.000Z');
+    searches.length = 0;
+    await collect(incrementalList(emr, ids)({ from: '2026-01-01T00:00:01.000Z' }));
+    expect(searches[0]?.get('_lastUpdated')).toBe('ge2026-01-01T00:00:01.000Z');
   });
 
-  test('takes back how far it came where the order proves to be none, and is read as a whole', async () => {
+  test('invalidates its position and is read completely if the order turns out to be wrong', async () => {
     const pages = [[at('a', 5)], [at('b', 6)], [at('c', 1)]];
-    const { emr } = await serverOf(() => pages);
-    const given: [string[], string | null | undefined][] = [];
-    for await (const page of changing(emr, ids)({ from: '2026-01-01T00:00:05.000Z' }))
-      given.push([[...page], page.through]);
-    expect(given.slice(0, 3)).toStrictEqual([
+    const { emr } = await fakeServerWith(() => pages);
+    const pages_read: [string[], string | null | undefined][] = [];
+    for await (const page of incrementalList(emr, ids)({ from: '2026-01-01T00:00:05.000Z' }))
+      pages_read.push([[...page], page.through]);
+    expect(pages_read.slice(0, 3)).toStrictEqual([
       [['a'], '2026-01-01T00:00:05.000Z'],
       [['b'], '2026-01-01T00:00:06.000Z'],
       [[], null],
     ]);
-    expect(given.slice(3).flatMap(([page]) => page)).toStrictEqual(['a', 'b', 'c']);
+    expect(pages_read.slice(3).flatMap(([page]) => page)).toStrictEqual(['a', 'b', 'c']);
   });
 
-  test('is read as a whole where the server finds nothing by the time of a change', async () => {
+  test('is read completely if the server finds nothing by time of change', async () => {
     const pages = Array.from({ length: 9 }, (_, n) => [at(`r${n}`, n)]);
-    const { emr } = await serverOf((asked) => (asked.has('_lastUpdated') ? [[]] : pages));
-    expect(new Set(await gather(changing(emr, ids)())).size).toBe(9);
+    const { emr } = await fakeServerWith((searches) => (searches.has('_lastUpdated') ? [[]] : pages));
+    expect(new Set(await collect(incrementalList(emr, ids)())).size).toBe(9);
   });
 });

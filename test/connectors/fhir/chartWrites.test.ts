@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { EmrWrite, Operations } from '../../../src/connectors/connector.ts';
 import type { NewPatient, Saved } from '../../../src/connectors/patientWrites.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf } from '../place.ts';
+import { failureOf } from '../larkspur/fixture.ts';
 import { type Charts, carryOut, markedBy, openCharts } from './charts.ts';
 
 let server: FhirServer;
@@ -12,7 +12,7 @@ beforeAll(async () => {
   server = await startFhirServer({ data: 'small' });
   charts = await openCharts(server);
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(() => server.close());
 
 let count = 0;
@@ -92,7 +92,7 @@ const insurance = {
   },
 };
 
-/** Each write, with what it makes: no more and no less, whatever is lost on the way. */
+/** Each write and the records it must create, whatever is lost on the way. */
 type Case = { write: (emr: Operations) => EmrWrite<never, unknown>; input: unknown; makes: Record<string, number> };
 const cases: Record<string, Case> = {
   'a patient': { write: (emr) => emr.createPatient, input: nobody, makes: { Patient: 1 } },
@@ -122,8 +122,8 @@ const cases: Record<string, Case> = {
 describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
   test.each([
     ['that creates once by itself', true],
-    ['that must be asked before each create', false],
-  ])('is made once on a server %s, whichever request or answer is lost', async (_server, conditional_create) => {
+    ['without conditional create', false],
+  ])('is created once on a server %s, whichever request or response is lost', async (_server, conditional_create) => {
     server.faults.conditional_create = conditional_create;
     charts = await openCharts(server);
     charts.requests();
@@ -144,18 +144,18 @@ describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
     }
   });
 
-  test('is not sent again where the server cannot be asked for it', async () => {
+  test('is not sent again if the server cannot be searched for it', async () => {
     server.faults.search_by_identifier = false;
     server.faults.conditional_create = false;
     const { emr, lose, requests } = await openCharts(server);
     requests();
     await carryOut(write(emr), input as never, newMarker());
     lose(requests(), 'after');
-    await expect(carryOut(write(emr), input as never, newMarker())).rejects.toThrow('cannot be asked');
+    await expect(carryOut(write(emr), input as never, newMarker())).rejects.toThrow('no find');
   });
 });
 
-test('a new patient is in the chart as it was sent, and its MRN finds it', async () => {
+test('a new patient is stored as sent and found by its MRN', async () => {
   const marker = newMarker();
   const { ehr_id, mrn } = await charts.emr.createPatient.send(insured, marker);
   const found = await charts.emr.findPatient(mrn);
@@ -181,7 +181,7 @@ test('a new patient is in the chart as it was sent, and its MRN finds it', async
   const coverages = await markedBy<fhir.Coverage>(server, 'Coverage', marker);
   expect(coverages.map(({ payor, order }) => [order, payor])).toStrictEqual([
     [1, [{ reference: 'Organization/payer-2', display: 'Mock Mutual' }]],
-    // Nobody here is called so: the name stands for itself.
+    // No company has this name, so the coverage has the name only.
     [2, [{ display: 'Unheard Of Plan' }]],
   ]);
 });
@@ -192,17 +192,14 @@ test.each([
   ['referred_to_provider_id', { rendering_provider_ehr_id: 'prac-1' }],
   ['pharmacy_id', { pharmacy_ehr_id: 'pharm-1' }],
   ['check_eligibility', { check_eligibility: true }],
-])(
-  'what a FHIR patient has no place for (%s) is refused by its name before anything is written',
-  async (field, more) => {
-    const marker = newMarker();
-    const failure = await failureOf(charts.emr.createPatient.send({ ...nobody, ...more }, marker));
-    expect(failure).toMatchObject({ kind: 'refused', message: `This EMR has no place for '${field}'.` });
-    expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
-  },
-);
+])('rejects a field that a FHIR Patient does not have (%s) by name before writing', async (field, more) => {
+  const marker = newMarker();
+  const failure = await failureOf(charts.emr.createPatient.send({ ...nobody, ...more }, marker));
+  expect(failure).toMatchObject({ kind: 'refused', message: `This EMR does not support '${field}'.` });
+  expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
+});
 
-test('an update changes what it names, keeps the former address, and tells before and after', async () => {
+test('an update changes the given fields, keeps the previous address and returns the values before and after', async () => {
   const { ehr_id } = await charts.emr.createPatient.send(insured, newMarker());
   const update = {
     patient_ehr_id: ehr_id,
@@ -225,26 +222,26 @@ test('an update changes what it names, keeps the former address, and tells befor
   expect(patient?.telecom).toContainEqual({ system: 'phone', use: 'mobile', value: '518-555-0178' });
 });
 
-describe('a change that others make while we write', () => {
+describe('a concurrent change', () => {
   const update = { save_previous_address: true, cell_phone: '212-555-0102' };
   const chart = async (id: string) => {
     const found = (await server.resources<fhir.Patient>('Patient')).find((each) => each.id === id);
     if (!found) throw new Error('The patient is gone.');
     return structuredClone(found);
   };
-  /** Somebody else saves the chart between our reading and our writing. */
+  /** Somebody else saves the chart between our read and our write. */
   const race = async (change: (patient: fhir.Patient) => void) => {
     const { ehr_id } = await charts.emr.createPatient.send(insured, newMarker());
     charts.before('PUT', async () => {
       const patient = await chart(ehr_id);
       change(patient);
       const { meta: _version, ...changed } = patient;
-      await server.lay(changed);
+      await server.storeUnchecked(changed);
     });
     return ehr_id;
   };
 
-  test('stays where it is to another field', async () => {
+  test('of another field is kept', async () => {
     const ehr_id = await race((patient) => {
       patient.birthDate = '1991-01-01';
     });
@@ -253,20 +250,20 @@ describe('a change that others make while we write', () => {
     expect(await charts.emr.findPatient(ehr_id)).toMatchObject({ dob: '1991-01-01', cell_phone: '212-555-0102' });
   });
 
-  test('is not written over where it is to the same field', async () => {
+  test('of the same field is not overwritten', async () => {
     const ehr_id = await race((patient) => {
       patient.telecom = [{ system: 'phone', use: 'mobile', value: '315-555-0103' }];
     });
     const failure = await failureOf(charts.emr.updatePatient.send({ ...update, patient_ehr_id: ehr_id }, newMarker()));
     expect(failure).toMatchObject({
       kind: 'refused',
-      message: 'Cell phone was changed in the EMR at the same time. Nothing was changed.',
+      message: 'Cell phone was changed in the EMR at the same time. Nothing was saved.',
     });
     expect(await charts.emr.findPatient(ehr_id)).toMatchObject({ cell_phone: '315-555-0103' });
   });
 });
 
-test('an update whose answer was lost is found, and the trail says that what was there before is not known', async () => {
+test('an update whose response was lost is found, with the previous values unknown', async () => {
   const { ehr_id } = await charts.emr.createPatient.send(insured, newMarker());
   const update = { patient_ehr_id: ehr_id, save_previous_address: true, cell_phone: '212-555-0102' };
   charts.lose(2, 'after');
@@ -280,7 +277,7 @@ test('an update whose answer was lost is found, and the trail says that what was
 });
 
 describe('an insurance', () => {
-  test('is in the chart as it was sent, and all of it is in the trail', async () => {
+  test('is stored as sent, and all its fields are in the audit trail', async () => {
     const { ehr_id, changes } = await charts.emr.addPatientInsurance.send(insurance, newMarker());
     const listed = await charts.emr.listPatientInsurances('pat-2');
     expect(listed.find((each) => each.emr_insurance_id === ehr_id)).toStrictEqual({
@@ -321,7 +318,7 @@ describe('an insurance', () => {
     expect(found).toMatchObject({ relationship_to_subscriber: relationship, is_guarantor_patient: is_patient });
   });
 
-  test('is changed in what is named, and keeps the rest', async () => {
+  test('is changed in the given fields only', async () => {
     const { ehr_id } = await charts.emr.addPatientInsurance.send(insurance, newMarker());
     const update = { insurance_ehr_id: ehr_id, company_ehr_id: 'payer-3', member_id: 'NEW-1', copayment: 20 };
     const { changes } = await charts.emr.updatePatientInsurance.send(update, newMarker());
@@ -343,7 +340,7 @@ describe('an insurance', () => {
 describe('an appointment', () => {
   const at = (starts_at: string, more = {}) => ({ ...booking, starts_at, prevent_double_booking: true, ...more });
 
-  test('is in the schedule as it was booked, by the clock of the practice', async () => {
+  test('is stored as booked, in the local time of the practice', async () => {
     const { ehr_id } = await charts.emr.createAppointment.send(at('2031-07-01T08:30:00'), newMarker());
     expect(await charts.emr.getAppointment(ehr_id)).toMatchObject({
       ehr_id,
@@ -361,7 +358,7 @@ describe('an appointment', () => {
     });
   });
 
-  test('that overlaps another one is refused as a conflict where that is asked for', async () => {
+  test('that overlaps another one is refused as a conflict with prevent_double_booking', async () => {
     await charts.emr.createAppointment.send(at('2031-07-02T09:00:00'), newMarker());
     const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-02T09:10:00'), newMarker()));
     const details = 'The provider has an appointment from 09:00 to 09:20.';
@@ -373,8 +370,8 @@ describe('an appointment', () => {
     await charts.emr.createAppointment.send(at('2031-07-02T09:10:00', { prevent_double_booking: false }), newMarker());
   });
 
-  test('that overlaps one in which the provider takes part by a role is refused too', async () => {
-    await server.lay({
+  test('that overlaps one in which the provider participates through a role is refused too', async () => {
+    await server.storeUnchecked({
       resourceType: 'Appointment',
       id: 'by-role',
       status: 'booked',
@@ -386,8 +383,8 @@ describe('an appointment', () => {
     expect(failure.details).toMatchObject({ conflict_type: 'appointment' });
   });
 
-  test('where the schedule is closed is refused as a block', async () => {
-    await server.lay({
+  test('at a blocked time is refused as a block', async () => {
+    await server.storeUnchecked({
       resourceType: 'Slot',
       id: 'closed',
       schedule: { reference: 'Schedule/sched-1' },
@@ -399,7 +396,7 @@ describe('an appointment', () => {
     expect(failure.details).toMatchObject({ conflict_type: 'block' });
   });
 
-  test('of which two are booked at once stands once', async () => {
+  test('that is booked twice concurrently exists once', async () => {
     const others = await Promise.all([1, 2, 3].map(() => openCharts(server)));
     const outcomes = await Promise.allSettled(
       others.map(({ emr }) => emr.createAppointment.send(at('2031-07-04T11:00:00'), newMarker())),
@@ -413,16 +410,16 @@ describe('an appointment', () => {
   });
 
   test.each([
-    ['an unknown visit type', { visit_type: 'XYZ' }, /does not know the visit type 'XYZ'/],
-    ['no duration where the schedule says none', { minutes: null }, /duration must be sent/],
-    ['a flag that FHIR has no place for', { new_patient: true }, /no place for 'new_patient'/],
+    ['an unknown visit type', { visit_type: 'XYZ' }, /has no visit type 'XYZ'/],
+    ['no duration where the schedule says none', { minutes: null }, /Send duration/],
+    ['a flag that FHIR has no place for', { new_patient: true }, /not support 'new_patient'/],
   ])('with %s is refused', async (_what, more, message) => {
     const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-05T11:00:00', more), newMarker()));
     expect(failure).toMatchObject({ kind: 'refused', message: expect.stringMatching(message) });
   });
 
-  test('without a duration takes that of the free slot', async () => {
-    await server.lay({
+  test('without a duration uses that of the free slot', async () => {
+    await server.storeUnchecked({
       resourceType: 'Slot',
       id: 'open',
       schedule: { reference: 'Schedule/sched-1' },
@@ -439,7 +436,7 @@ describe('an appointment', () => {
 });
 
 describe('a document', () => {
-  test('stands in the chart with its content, its folder and a task for whom it is assigned to', async () => {
+  test('is stored with its content, its folder and a task for the assignee', async () => {
     const marker = newMarker();
     const { ehr_id } = await charts.emr.uploadDocument.send(document, marker);
     const [stored] = await markedBy<fhir.DocumentReference>(server, 'DocumentReference', marker);
@@ -460,7 +457,7 @@ describe('a document', () => {
     });
   });
 
-  test('that a server does not take inside its record stands beside it', async () => {
+  test('is stored as a separate Binary if the server rejects embedded content', async () => {
     server.fail({ kind: 'forbidden', method: 'POST', path: '/DocumentReference' });
     const marker = newMarker();
     await charts.emr.uploadDocument.send(document, marker);
@@ -472,10 +469,10 @@ describe('a document', () => {
     expect(binary?.securityContext).toStrictEqual({ reference: 'Patient/pat-1' });
   });
 
-  test('is refused by name in what the server has no place for', async () => {
+  test('is refused by field name if the server does not support a field', async () => {
     server.faults.withheld = { Task: 'all' };
     const { emr } = await openCharts(server);
     const failure = await failureOf(emr.uploadDocument.send(document, newMarker()));
-    expect(failure).toMatchObject({ kind: 'refused', message: "This EMR has no place for 'emr_assigned_to_id'." });
+    expect(failure).toMatchObject({ kind: 'refused', message: "This EMR does not support 'emr_assigned_to_id'." });
   });
 });

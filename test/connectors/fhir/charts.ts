@@ -1,32 +1,32 @@
 import type * as fhirTypes from 'fhir/r4.js';
-import { type Door, EmrFailure, type EmrWrite, type Operations } from '../../../src/connectors/connector.ts';
+import { type EmrEndpoint, EmrFailure, type EmrWrite, type Operations } from '../../../src/connectors/connector.ts';
 import { fhir } from '../../../src/connectors/fhir/fhir.ts';
 import { OutboundFailure } from '../../../src/security/outbound.ts';
 import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openDoor } from '../place.ts';
-import { bySecret, signedIn } from './place.ts';
+import { openEndpoint } from '../larkspur/fixture.ts';
+import { bySecret, signedIn } from './fixture.ts';
 
 export const timezone = 'America/New_York';
 
 export type Charts = {
-  /** Everything the connector offers on this server; what it does not offer is not there. */
+  /** Everything the connector supports on this server. */
   emr: Operations;
-  /** Lets the n-th request from now on (1 is the next) be lost, before it arrives or after it was carried out. */
+  /** Loses the n-th request from now on (1 is the next), before it arrives or after it was performed. */
   lose: (n: number, when: 'before' | 'after') => void;
-  /** Does something once, right before the next request of this method. */
+  /** Runs something once, right before the next request of this method. */
   before: (method: string, work: () => Promise<void>) => void;
-  /** How many requests were made since the last question. */
+  /** How many requests were sent since the last call. */
   requests: () => number;
 };
 
-/** An account of this server as it is now: what it offers is found out anew. */
+/** Links an account to the server in its current state. */
 export async function openCharts(server: FhirServer): Promise<Charts> {
   const credentials = bySecret(server);
-  const { grant } = await signedIn(openDoor(server.url), credentials);
-  const plain = openDoor(server.url);
+  const { grant } = await signedIn(openEndpoint(server.url), credentials);
+  const endpoint_plain = openEndpoint(server.url);
   let [made, lost] = [0, { n: 0, when: 'before' }];
   let due: { method: string; work: () => Promise<void> } | undefined;
-  const fetch: Door['outbound']['fetch'] = async (url, request) => {
+  const fetch: EmrEndpoint['outbound']['fetch'] = async (url, request) => {
     made++;
     if (due?.method === request.method) {
       const { work } = due;
@@ -34,15 +34,15 @@ export async function openCharts(server: FhirServer): Promise<Charts> {
       await work();
     }
     const hit = made === lost.n;
-    if (hit && lost.when === 'before') throw new OutboundFailure('broken', 'lost on its way', { sent: true });
-    const answer = await plain.outbound.fetch(url, request);
-    if (hit) throw new OutboundFailure('broken', 'the answer was lost', { sent: true });
-    return answer;
+    if (hit && lost.when === 'before') throw new OutboundFailure('broken', 'the request was lost', { sent: true });
+    const response = await endpoint_plain.outbound.fetch(url, request);
+    if (hit) throw new OutboundFailure('broken', 'the response was lost', { sent: true });
+    return response;
   };
-  const door = { ...plain, outbound: { ...plain.outbound, fetch } };
-  const opened = fhir.open(door, { credentials, grant, timezone, keepGrant: async () => {} });
+  const endpoint = { ...endpoint_plain, outbound: { ...endpoint_plain.outbound, fetch } };
+  const opened = fhir.open(endpoint, { credentials, grant, timezone, saveGrant: async () => {} });
   return {
-    // A test that uses what is not offered fails by that.
+    // A test that uses an unsupported operation fails.
     emr: opened as Operations,
     lose: (n, when) => {
       [made, lost] = [0, { n, when }];
@@ -58,13 +58,13 @@ export async function openCharts(server: FhirServer): Promise<Charts> {
   };
 }
 
-/** Carries a write out as a job does: what may have arrived is asked for before it is sent again. */
+/** Performs a write like a job: a write that may have arrived is looked up before it is sent again. */
 export async function carryOut<In, Out>(write: EmrWrite<In, Out>, input: In, marker: string): Promise<Out> {
   let uncertain = false;
   for (let tries = 0; tries < 5; tries++) {
     try {
       if (uncertain) {
-        if (!write.find) throw new Error('It cannot be asked for.');
+        if (!write.find) throw new Error('The write has no find.');
         const found = await write.find(marker, input);
         if (found) return found;
       }
@@ -77,7 +77,7 @@ export async function carryOut<In, Out>(write: EmrWrite<In, Out>, input: In, mar
   throw new Error('It never came to an end.');
 }
 
-/** The records of a type that a write of ours has made, by its marker and those of its parts. */
+/** The records of a type that one of our writes created, by its marker and those of its parts. */
 export async function markedBy<T extends fhirTypes.FhirResource>(
   server: FhirServer,
   type: T['resourceType'],

@@ -1,14 +1,11 @@
 import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
 import type { OperationName } from '../../../src/connectors/connector.ts';
-import { capabilitiesOf, factsOf } from '../../../src/connectors/fhir/capabilities.ts';
-import { discover, readStatement } from '../../../src/connectors/fhir/discover.ts';
-import { needs as known_needs, type Need } from '../../../src/connectors/fhir/needs.ts';
-import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
-import { narrowed, scopesFor } from '../../../src/connectors/fhir/scopes.ts';
-import { failureOf, type LyingAnswer, lie, openDoor } from '../place.ts';
-
-const needs: Partial<Record<OperationName, readonly Need[]>> = known_needs;
+import { operations, type Requirement, supportedOperations } from '../../../src/connectors/fhir/operations.ts';
+import { discoverAuthorization, readCapabilityStatement } from '../../../src/connectors/fhir/sign-in/discover.ts';
+import { limitToScopes, scopesFor } from '../../../src/connectors/fhir/sign-in/scopes.ts';
+import { toCapabilities, toServerFacts } from '../../../src/connectors/fhir/transport/capabilities.ts';
+import { type FakeResponse, failureOf, openEndpoint, startFakeServer } from '../larkspur/fixture.ts';
 
 const statement: fhir.CapabilityStatement = {
   resourceType: 'CapabilityStatement',
@@ -35,7 +32,7 @@ const statement: fhir.CapabilityStatement = {
   ],
 };
 
-describe('where tokens are given', () => {
+describe('the token endpoint', () => {
   const stated = (uris: Record<string, string>): fhir.CapabilityStatement => ({
     ...statement,
     rest: [
@@ -53,31 +50,36 @@ describe('where tokens are given', () => {
     ],
   });
 
-  /** A server of the documents it is given, by path. */
-  async function found(documents: Record<string, LyingAnswer>, said: fhir.CapabilityStatement = statement) {
-    const liar = await lie(({ url = '' }) => documents[url] ?? { status: 404, raw: '' });
-    const outcome = await discover(openDoor(`${liar.url}/r4`), { statement: said }).catch((error: unknown) => error);
-    await liar.close();
+  /** A server that serves these documents by path. */
+  async function discovered(documents: Record<string, FakeResponse>, said: fhir.CapabilityStatement = statement) {
+    const fake = await startFakeServer(({ url = '' }) => documents[url] ?? { status: 404, raw: '' });
+    const outcome = await discoverAuthorization(openEndpoint(`${fake.url}/r4`), { statement: said }).catch(
+      (error: unknown) => error,
+    );
+    await fake.close();
     return outcome;
   }
-  const told = (name: string) => ({ json: { token_endpoint: `https://${name}.example/token` } });
+  const documentFor = (name: string) => ({ json: { token_endpoint: `https://${name}.example/token` } });
 
-  test('is said by SMART’s document first', async () => {
-    const authority = await found(
-      { '/r4/.well-known/smart-configuration': told('smart'), '/r4/.well-known/openid-configuration': told('oidc') },
+  test('is read from the SMART configuration first', async () => {
+    const authority = await discovered(
+      {
+        '/r4/.well-known/smart-configuration': documentFor('smart'),
+        '/r4/.well-known/openid-configuration': documentFor('oidc'),
+      },
       stated({ token: 'https://stated.example/token' }),
     );
     expect(authority).toMatchObject({ token_endpoint: 'https://smart.example/token' });
   });
 
-  test('else by the statement, whether the document is absent or of no use', async () => {
+  test('is read from the capability statement if the SMART configuration is missing or unusable', async () => {
     const uris = { token: 'https://stated.example/token', authorize: 'https://stated.example/authorize' };
-    for (const answer of [
+    for (const response of [
       { status: 404, raw: '' },
       { json: { issuer: 'x' } },
       { raw: '<html>', headers: { 'content-type': 'text/html' } },
     ]) {
-      expect(await found({ '/r4/.well-known/smart-configuration': answer }, stated(uris))).toEqual({
+      expect(await discovered({ '/r4/.well-known/smart-configuration': response }, stated(uris))).toEqual({
         token_endpoint: uris.token,
         authorization_endpoint: uris.authorize,
       });
@@ -88,41 +90,43 @@ describe('where tokens are given', () => {
     '/r4/.well-known/openid-configuration',
     '/.well-known/oauth-authorization-server/r4',
     '/.well-known/openid-configuration',
-  ])('else by %s', async (path) => {
-    expect(await found({ [path]: told('oidc') })).toMatchObject({ token_endpoint: 'https://oidc.example/token' });
+  ])('is read from %s otherwise', async (path) => {
+    expect(await discovered({ [path]: documentFor('oidc') })).toMatchObject({
+      token_endpoint: 'https://oidc.example/token',
+    });
   });
 
-  test('else it is said that a bearer token can be used instead', async () => {
-    expect(await found({})).toMatchObject({
+  test('that is not published leads to the advice to use a bearer token', async () => {
+    expect(await discovered({})).toMatchObject({
       kind: 'refused',
-      message: 'The server does not say where it gives tokens. A bearer token can be used instead.',
+      message: 'The server does not publish its token endpoint. Use a bearer token instead.',
     });
   });
 
   test('is not guessed while the server is out of order', async () => {
-    const answer = { status: 500, raw: '' };
+    const response = { status: 500, raw: '' };
     expect(
-      await found({ '/r4/.well-known/smart-configuration': answer }, stated({ token: 'https://x.example' })),
+      await discovered({ '/r4/.well-known/smart-configuration': response }, stated({ token: 'https://x.example' })),
     ).toMatchObject({
       kind: 'unavailable',
     });
   });
 });
 
-test('a statement that is shown only to who is signed in is read with the token', async () => {
-  const liar = await lie(({ headers }) =>
+test('a capability statement that requires a token is read with the token', async () => {
+  const fake = await startFakeServer(({ headers }) =>
     headers.authorization === 'Bearer good' ? { json: statement } : { status: 401, raw: '' },
   );
-  const door = openDoor(`${liar.url}/r4`);
-  expect(await readStatement(door)).toEqual({ closed: true });
-  expect(await readStatement(door, 'good')).toMatchObject({ statement: { fhirVersion: '4.0.1' } });
-  expect(await failureOf(readStatement(door, 'bad'))).toMatchObject({ kind: 'refused' });
-  await liar.close();
+  const endpoint = openEndpoint(`${fake.url}/r4`);
+  expect(await readCapabilityStatement(endpoint)).toEqual({ closed: true });
+  expect(await readCapabilityStatement(endpoint, 'good')).toMatchObject({ statement: { fhirVersion: '4.0.1' } });
+  expect(await failureOf(readCapabilityStatement(endpoint, 'bad'))).toMatchObject({ kind: 'refused' });
+  await fake.close();
 });
 
-describe('what a server can do', () => {
-  test('is what its statement says, and nothing else', () => {
-    const capabilities = capabilitiesOf(factsOf(statement));
+describe('the capabilities of a server', () => {
+  test('are those of its statement', () => {
+    const capabilities = toCapabilities(toServerFacts(statement));
     expect(capabilities).toMatchObject({ fhir_version: '4.0.1', software: 'Some EMR 9' });
     expect([...capabilities.interactions('Patient')]).toEqual(['read', 'search-type', 'create']);
     expect([...capabilities.searchParams('Patient')].sort()).toEqual(['_lastUpdated', 'identifier']);
@@ -131,7 +135,7 @@ describe('what a server can do', () => {
     expect([...capabilities.interactions('Observation')]).toEqual([]);
   });
 
-  test('is nothing where the statement is not as it should be', () => {
+  test('are empty if the statement is malformed', () => {
     for (const rest of [
       undefined,
       null,
@@ -141,38 +145,47 @@ describe('what a server can do', () => {
       [{ mode: 'server', resource: [{}, null, { type: 7 }, { type: '__proto__' }] }],
     ]) {
       const odd = { ...statement, rest, software: 'x', fhirVersion: 4 } as unknown as fhir.CapabilityStatement;
-      expect(offersOf(capabilitiesOf(factsOf(odd))).filter((name) => needs[name]?.length)).toEqual([]);
-      expect([...capabilitiesOf(factsOf(odd)).interactions('Patient')]).toEqual([]);
+      expect(
+        supportedOperations(toCapabilities(toServerFacts(odd))).filter((name) => operations[name]?.requires.length),
+      ).toEqual([]);
+      expect([...toCapabilities(toServerFacts(odd)).interactions('Patient')]).toEqual([]);
     }
   });
 
-  test('decides the operations: each is offered exactly where all it needs is there', () => {
-    // Of two parameters either will do.
+  test('determine the operations: each is supported exactly when all its requirements are met', () => {
+    // Either of two parameters will do.
     for (const choice of [0, 1]) {
-      const everything = statementOf(Object.values(needs).flat(), choice);
-      expect(offersOf(capabilitiesOf(factsOf(everything))).sort()).toEqual(Object.keys(needs).sort());
+      const everything = capabilityStatement(
+        Object.values(operations).flatMap(({ requires }) => requires),
+        choice,
+      );
+      expect(supportedOperations(toCapabilities(toServerFacts(everything))).sort()).toEqual(
+        Object.keys(operations).sort(),
+      );
     }
-    for (const [name, all] of Object.entries(needs)) {
+    for (const [name, { requires: all }] of Object.entries(operations)) {
       for (const [at, need] of all.entries()) {
         for (const interaction of need.interactions) {
           const rest = need.interactions.filter((each) => each !== interaction);
           const less = all.map((each, index) => (index === at ? { ...need, interactions: rest } : each));
-          // Another need of the same operation may ask for the same.
+          // Another requirement of the same operation may need the same.
           if (less.some((each) => each.type === need.type && each.interactions.includes(interaction))) continue;
-          expect([name, interaction, offersOf(capabilitiesOf(factsOf(statementOf(less))))]).not.toEqual([
+          expect([
             name,
             interaction,
-            expect.arrayContaining([name]),
-          ]);
+            supportedOperations(toCapabilities(toServerFacts(capabilityStatement(less)))),
+          ]).not.toEqual([name, interaction, expect.arrayContaining([name])]);
         }
       }
-      expect(offersOf(capabilitiesOf(factsOf(statementOf(all))))).toContain(name as OperationName);
+      expect(supportedOperations(toCapabilities(toServerFacts(capabilityStatement(all))))).toContain(
+        name as OperationName,
+      );
     }
   });
 });
 
-/** A server that can do these things and no more. */
-function statementOf(all: readonly Need[], choice = 0): fhir.CapabilityStatement {
+/** A server that supports exactly these requirements. */
+function capabilityStatement(all: readonly Requirement[], choice = 0): fhir.CapabilityStatement {
   const types = [...new Set(all.map(({ type }) => type))];
   const resource = types.map((type) => {
     const of = all.filter((each) => each.type === type);
@@ -188,18 +201,18 @@ function statementOf(all: readonly Need[], choice = 0): fhir.CapabilityStatement
   return { ...statement, rest: [{ mode: 'server', resource: resource as fhir.CapabilityStatementRestResource[] }] };
 }
 
-describe('rights', () => {
+describe('scopes', () => {
   test.each([
     [['system/*.cruds', 'system/*.*', 'user/*.*'], 'system/*.cruds'],
     [['system/*.*'], 'system/*.*'],
     [['system/*.read', 'system/*.write'], 'system/*.read system/*.write'],
     [['system/Patient.read', 'system/Claim.read', 'openid'], 'system/Patient.read system/Claim.read'],
     [undefined, 'system/*.read system/*.write'],
-  ])('are asked for in the spelling that the server knows: %j', (supported, asked) => {
-    expect(scopesFor('system', supported)).toBe(asked);
+  ])('are requested in the notation of the server: %j', (supported, requested) => {
+    expect(scopesFor('system', supported)).toBe(requested);
   });
 
-  test('of a person include to stay signed in, and who it is where the server can say', () => {
+  test('of a person include offline access, and the identity if the server supports it', () => {
     expect(scopesFor('user', ['openid', 'fhirUser', 'offline_access', 'user/*.*'])).toBe(
       'openid fhirUser offline_access user/*.*',
     );
@@ -214,7 +227,7 @@ describe('rights', () => {
     ['system/Claim.*', []],
     ['openid profile', ['read', 'search-type', 'create']],
     [undefined, ['read', 'search-type', 'create']],
-  ])('that were granted narrow what is offered: %s', (granted, left) => {
-    expect(narrowed(factsOf(statement), granted).types.Patient?.interactions).toEqual(left);
+  ])('limit the capabilities: %s', (granted, left) => {
+    expect(limitToScopes(toServerFacts(statement), granted).types.Patient?.interactions).toEqual(left);
   });
 });

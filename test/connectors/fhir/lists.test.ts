@@ -1,33 +1,33 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type FhirClient, openClient } from '../../../src/connectors/fhir/client.ts';
 import { fhir as fhirConnector } from '../../../src/connectors/fhir/fhir.ts';
+import { type FhirClient, openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf, type LyingAnswer, lie, openDoor } from '../place.ts';
-import { linkedClient, pathsOf, type TestDoor } from './place.ts';
+import { type FakeResponse, failureOf, openEndpoint, startFakeServer } from '../larkspur/fixture.ts';
+import { linkedClient, pathsOf, type TestDoor } from './fixture.ts';
 
 let server: FhirServer;
 let client: FhirClient;
-let door: TestDoor;
+let endpoint: TestDoor;
 const many = 250;
 beforeAll(async () => {
   server = await startFhirServer();
   for (let n = 0; n < many; n++) {
-    await server.lay({ resourceType: 'Patient', id: `p${n}`, name: [{ family: n % 2 ? 'Odd' : 'Even' }] });
+    await server.storeUnchecked({ resourceType: 'Patient', id: `p${n}`, name: [{ family: n % 2 ? 'Odd' : 'Even' }] });
   }
-  await server.lay({ resourceType: 'Organization', id: 'o1', name: 'Examplecare' });
-  await server.lay({
+  await server.storeUnchecked({ resourceType: 'Organization', id: 'o1', name: 'Examplecare' });
+  await server.storeUnchecked({
     resourceType: 'Coverage',
     id: 'c1',
     status: 'active',
     beneficiary: { reference: 'Patient/p1' },
     payor: [{ reference: 'Organization/o1' }],
   });
-  ({ client, door } = await linkedClient(server));
+  ({ client, endpoint } = await linkedClient(server));
 });
 afterEach(() => {
-  server.calm();
-  door.calls.length = 0;
+  server.reset();
+  endpoint.calls.length = 0;
 });
 afterAll(() => server.close());
 
@@ -42,54 +42,54 @@ async function idsOf(of: FhirClient = client, params = {}): Promise<Set<string>>
 }
 
 describe('a list is read to its end', () => {
-  test('page by page, along the links', async () => {
+  test('page by page, following the links', async () => {
     expect((await pagesOf()).map(({ matches }) => matches.length)).toEqual([100, 100, 50]);
     expect(await idsOf()).toHaveProperty('size', many);
   });
 
-  const ways: [string, Partial<FhirServer['faults']>][] = [
+  const behaviors: [string, Partial<FhirServer['faults']>][] = [
     ['without totals', { total: false }],
     ['along links without a host', { paging: 'relative_links' }],
     ['in one bundle without a link', { paging: 'whole' }],
     ['in one bundle without link or total', { paging: 'whole', total: false }],
     ['in bundles that say they are a collection', { bundle_type: 'collection' }],
   ];
-  test.each(ways)('%s', async (_name, ways) => {
-    Object.assign(server.faults, ways);
+  test.each(behaviors)('%s', async (_name, behaviors) => {
+    Object.assign(server.faults, behaviors);
     expect(await idsOf()).toHaveProperty('size', many);
   });
 
-  test('what was brought along stands apart from what matched', async () => {
+  test('with included records separate from the matches', async () => {
     const pages: { matches: fhir.Coverage[]; included: fhir.FhirResource[] }[] = [];
     for await (const page of client.search<fhir.Coverage>('Coverage', { _include: 'Coverage:payor' })) pages.push(page);
     expect(pages.flatMap(({ matches }) => matches)).toMatchObject([{ id: 'c1' }]);
     expect(pages.flatMap(({ included }) => included)).toMatchObject([{ resourceType: 'Organization', id: 'o1' }]);
   });
 
-  test('and an empty one is no failure', async () => {
+  test('and may be empty', async () => {
     expect(await client.searchAll<fhir.Patient>('Patient', { family: 'Nobody' })).toEqual([]);
   });
 });
 
-describe('a list that was cut fails, because what is missing from it would be taken for removed', () => {
-  test.each([true, false])('whether it says how many there are (%s) or not', async (total) => {
+describe('a list that was cut off fails, because missing records would be deleted', () => {
+  test.each([true, false])('with (%s) or without a total', async (total) => {
     Object.assign(server.faults, { paging: 'cut', total });
     const failure = await failureOf(idsOf());
-    expect(failure).toMatchObject({ kind: 'unavailable', message: 'The EMR gave only a part of a list.' });
+    expect(failure).toMatchObject({ kind: 'unavailable', message: 'The EMR returned an incomplete list.' });
   });
 
-  test('where it tells how many there are only when asked for that', async () => {
+  test('if the server counts only on request', async () => {
     const entry = Array.from({ length: 20 }, (_, n) => ({ resource: { resourceType: 'Patient', id: String(n) } }));
-    const liar = await lyingServer((path) =>
+    const fake = await fakeFhirServer((path) =>
       path.includes('_summary=count')
         ? { json: { ...bundle(), entry: [], total: 21 } }
         : { json: { ...bundle(), entry } },
     );
-    expect(await failureOf(idsOf(liar.client))).toMatchObject({ message: 'The EMR gave only a part of a list.' });
-    await liar.close();
+    expect(await failureOf(idsOf(fake.client))).toMatchObject({ message: 'The EMR returned an incomplete list.' });
+    await fake.close();
   });
 
-  test('also in the middle, and when the server has forgotten the search', async () => {
+  test('also in the middle, and when the server has dropped the search', async () => {
     for (const kind of ['error_500', 'reset', 'truncated', 'html_200', 'empty', 'not_fhir', 'too_many'] as const) {
       server.fail({ kind, path: '_getpages' });
       expect([kind, (await failureOf(idsOf())).kind]).toEqual([kind, 'unavailable']);
@@ -97,20 +97,20 @@ describe('a list that was cut fails, because what is missing from it would be ta
   });
 });
 
-describe('what is said of a person', () => {
-  const asked = { family: 'Odd', given: 'Zelda', birthdate: 'ge1980-02-03' };
+describe('a criterion that identifies a person', () => {
+  const criteria = { family: 'Odd', given: 'Zelda', birthdate: 'ge1980-02-03' };
   const addresses = (from: number) => server.ledger.slice(from).map(({ method, path }) => `${method} ${path}`);
 
-  test('stands in no address: it is sent in the body', async () => {
+  test('is sent in the body and not in the URL', async () => {
     const from = server.ledger.length;
-    await client.searchAll<fhir.Patient>('Patient', asked);
+    await client.searchAll<fhir.Patient>('Patient', criteria);
     expect(await idsOf(client, { family: 'Odd' })).toHaveProperty('size', many / 2);
     expect(addresses(from)[0]).toBe('POST /fhir/R4/Patient/_search');
     expect(addresses(from).join()).not.toMatch(/Odd|Zelda|1980/);
   });
 
   test.each(['unknown', 'unread', 'unheard'] as const)(
-    'is asked for as ever of a server where forms are %s',
+    'is sent in the URL to a server where searches by POST are %s',
     async (way) => {
       server.faults.search_by_form = way;
       const other = await linkedClient(server);
@@ -120,16 +120,16 @@ describe('what is said of a person', () => {
     },
   );
 
-  test('is still found when a server no longer takes forms', async () => {
+  test('still works after a server stops supporting searches by POST', async () => {
     server.faults.search_by_form = 'unknown';
     expect(await idsOf(client, { family: 'Odd' })).toHaveProperty('size', many / 2);
   });
 
-  test('stays in the body though the server had a bad minute when it was looked at again', async () => {
+  test('stays in the body if the server was unavailable during the last probe', async () => {
     const { access } = await linkedClient(server);
     const addressed = async (faulty: () => void) => {
       faulty();
-      const found = await fhirConnector.discover?.(openDoor(server.url), access);
+      const found = await fhirConnector.refreshCapabilities?.(openEndpoint(server.url), access);
       return JSON.parse(found?.grant.server ?? access.grant.server ?? '').searches_by_form;
     };
     for (const kind of ['error_500', 'reset', 'too_many'] as const) {
@@ -138,16 +138,16 @@ describe('what is said of a person', () => {
     expect(await addressed(() => server.fail({ kind: 'html_200', method: 'POST', path: '/_search' }))).toBe(false);
   });
 
-  test('stands in no address where it is a number that may be an MRN or an id', async () => {
+  test('is not in the URL if it may be an MRN or an id', async () => {
     const { access } = await linkedClient(server);
     const from = server.ledger.length;
-    const { findPatient } = fhirConnector.open(openDoor(server.url), access);
+    const { findPatient } = fhirConnector.open(openEndpoint(server.url), access);
     expect(await findPatient?.('MRN-5150')).toBeUndefined();
     expect(addresses(from).join()).not.toContain('MRN-5150');
     expect(addresses(from)).toHaveLength(2);
   });
 
-  test('keeps nobody from linking whose server breaks down at a form', async () => {
+  test('does not prevent linking if the server fails on a search by POST', async () => {
     for (const kind of ['error_500', 'html_200', 'reset', 'not_fhir'] as const) {
       server.fail({ kind, path: '/_search' });
       const other = await linkedClient(server);
@@ -156,81 +156,78 @@ describe('what is said of a person', () => {
   });
 });
 
-describe('a search by a parameter that the server does not know', () => {
-  test.each(['empty', 'refuse', 'ignore'] as const)(
-    'is never sent to one that would answer it with: %s',
-    async (way) => {
-      server.faults.unknown_parameter = way;
-      const failure = await failureOf(client.searchAll<fhir.Patient>('Patient', { shoe_size: '44' }));
-      expect(failure).toMatchObject({
-        kind: 'refused',
-        message: 'The EMR does not offer a search of Patient records by shoe_size.',
-      });
-      expect(door.calls).toEqual([]);
-    },
-  );
+describe('a search by a parameter that the server does not support', () => {
+  test.each(['empty', 'refuse', 'ignore'] as const)('is never sent to a server that handles it as: %s', async (way) => {
+    server.faults.unknown_parameter = way;
+    const failure = await failureOf(client.searchAll<fhir.Patient>('Patient', { shoe_size: '44' }));
+    expect(failure).toMatchObject({
+      kind: 'refused',
+      message: 'The EMR does not offer a search of Patient records by shoe_size.',
+    });
+    expect(endpoint.calls).toEqual([]);
+  });
 
-  test('is refused by a server that takes it although it said it knew it', async () => {
+  test('is refused if the server ignores a parameter that it declared', async () => {
     server.fail({ kind: 'forbidden', path: 'Patient' });
     expect((await failureOf(client.searchAll<fhir.Patient>('Patient', { family: 'Odd' }))).kind).toBe('refused');
   });
 
-  test('where it only shapes the answer it is left out at the second try', async () => {
-    const liar = await lyingServer((path) =>
+  test('is repeated without the parameter if it only affects the form of the response', async () => {
+    const fake = await fakeFhirServer((path) =>
       path.includes('_count') ? { status: 400, json: bad } : { json: bundle() },
     );
-    expect(await liar.client.searchAll<fhir.Patient>('Patient', { family: 'A' })).toMatchObject([{ id: '1' }]);
-    expect(liar.paths.at(-1)).toContain('family=A');
-    await liar.close();
+    expect(await fake.client.searchAll<fhir.Patient>('Patient', { family: 'A' })).toMatchObject([{ id: '1' }]);
+    expect(fake.paths.at(-1)).toContain('family=A');
+    await fake.close();
   });
 
-  test('named in a warning beside the matches is not taken for an answer', async () => {
+  test('is refused if a warning next to the matches names the parameter', async () => {
     const warning = { severity: 'warning', code: 'not-supported', diagnostics: 'family is not supported' };
     const entry = [{ resource: { resourceType: 'OperationOutcome', issue: [warning] }, search: { mode: 'outcome' } }];
-    const liar = await lyingServer(() => ({ json: { ...bundle(), entry: [...bundle().entry, ...entry] } }));
-    expect(await failureOf(liar.client.searchAll('Patient', { family: 'A' }))).toMatchObject({ kind: 'refused' });
-    await liar.close();
+    const fake = await fakeFhirServer(() => ({ json: { ...bundle(), entry: [...bundle().entry, ...entry] } }));
+    expect(await failureOf(fake.client.searchAll('Patient', { family: 'A' }))).toMatchObject({ kind: 'refused' });
+    await fake.close();
   });
 
-  test('a hint beside the matches is passed over', async () => {
+  test('ignores a hint next to the matches', async () => {
     const entry = [
       { resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'information', code: 'informational' }] } },
       {},
       null,
     ];
-    const liar = await lyingServer(() => ({ json: { ...bundle(), entry: [...bundle().entry, ...entry] } }));
-    expect(await liar.client.searchAll('Patient', { family: 'A' })).toHaveLength(1);
-    await liar.close();
+    const fake = await fakeFhirServer(() => ({ json: { ...bundle(), entry: [...bundle().entry, ...entry] } }));
+    expect(await fake.client.searchAll('Patient', { family: 'A' })).toHaveLength(1);
+    await fake.close();
   });
 });
 
-describe('where a list goes on', () => {
-  test('under the server’s inner name, it is read at the address that was linked', async () => {
-    const stranger = await lie(() => ({ json: bundle() }));
+describe('the next page of a list', () => {
+  test('under an internal host name is read at the linked address', async () => {
+    const stranger = await startFakeServer(() => ({ json: bundle() }));
     server.faults.link_origin = stranger.url;
     expect(await idsOf()).toHaveProperty('size', many);
-    expect(pathsOf(door).filter((path) => path === 'GET ')).toHaveLength(2);
+    expect(pathsOf(endpoint).filter((path) => path === 'GET ')).toHaveLength(2);
     await stranger.close();
   });
 
-  test('at another host and path, it is not followed, and the token goes nowhere', async () => {
+  test('at another host and path is not followed, and gets no token', async () => {
     const seen: unknown[] = [];
-    const stranger = await lie(({ headers }) => {
+    const stranger = await startFakeServer(({ headers }) => {
       seen.push(headers);
       return { json: bundle() };
     });
-    const liar = await lyingServer(() => ({ json: bundle(`${stranger.url}/elsewhere?page=2`) }));
-    expect(await failureOf(idsOf(liar.client))).toMatchObject({ kind: 'unavailable' });
+    const fake = await fakeFhirServer(() => ({ json: bundle(`${stranger.url}/elsewhere?page=2`) }));
+    expect(await failureOf(idsOf(fake.client))).toMatchObject({ kind: 'unavailable' });
     expect(seen).toEqual([]);
-    await liar.close();
+    await fake.close();
     await stranger.close();
   });
 
   test.each(['the same page', 'a page before', 'ever new addresses of the same records', 'nothing readable'])(
-    'at %s, it ends in a failure and not never',
+    'at %s fails instead of continuing forever',
     async (where) => {
       let page = 0;
-      const liar = await lyingServer((_path, base) => {
+      const fake = await fakeFhirServer((_path, base) => {
         page += 1;
         const next: Record<string, string> = {
           'the same page': `${base}/Patient?_count=100`,
@@ -241,15 +238,16 @@ describe('where a list goes on', () => {
         const id = where === 'a page before' ? String(page) : '1';
         return { json: bundle(next[where], id) };
       });
-      expect(await failureOf(idsOf(liar.client))).toMatchObject({ kind: 'unavailable' });
+      expect(await failureOf(idsOf(fake.client))).toMatchObject({ kind: 'unavailable' });
       expect(page).toBeLessThan(10);
-      await liar.close();
+      await fake.close();
     },
   );
 });
 
-test('more matches than are wanted at once are refused rather than cut', async () => {
-  for (let n = 0; n < 1001; n++) await server.lay({ resourceType: 'Flag', id: `f${n}`, status: 'active' } as fhir.Flag);
+test('too many matches are refused rather than cut off', async () => {
+  for (let n = 0; n < 1001; n++)
+    await server.storeUnchecked({ resourceType: 'Flag', id: `f${n}`, status: 'active' } as fhir.Flag);
   const failure = await failureOf(client.searchAll<fhir.Flag>('Flag', {}));
   expect(failure).toMatchObject({ kind: 'refused', message: 'More than 1000 records match in the EMR.' });
 });
@@ -265,20 +263,20 @@ function bundle(next?: string, id = '1') {
   };
 }
 
-/** A client of a server that says whatever a test wants. */
-async function lyingServer(answer: (path: string, base: string) => LyingAnswer) {
+/** A client of a server with arbitrary responses. */
+async function fakeFhirServer(response: (path: string, base: string) => FakeResponse) {
   const paths: string[] = [];
   let base = '';
-  const liar = await lie(({ url = '' }) => {
+  const fake = await startFakeServer(({ url = '' }) => {
     paths.push(url);
-    return answer(url, base);
+    return response(url, base);
   });
-  base = `${liar.url}/r4`;
+  base = `${fake.url}/r4`;
   const facts = { interactions: ['read', 'search-type'], params: ['family'], conditional_create: false };
   const grant = {
     access_token: 'a-token',
     server: JSON.stringify({ fhir_version: '4.0.1', software: '', types: { Patient: { ...facts, versioned: true } } }),
   };
-  const access = { credentials: { way: 'bearer_token' }, grant, keepGrant: async () => {} };
-  return { client: openClient(openDoor(base), access), paths, close: liar.close };
+  const access = { credentials: { way: 'bearer_token' }, grant, saveGrant: async () => {} };
+  return { client: openClient(openEndpoint(base), access), paths, close: fake.close };
 }

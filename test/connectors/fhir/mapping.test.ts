@@ -2,34 +2,40 @@ import type * as fhir from 'fhir/r4.js';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
-import { appointmentOf } from '../../../src/connectors/fhir/appointments.ts';
-import type { Surroundings as ClaimSurroundings } from '../../../src/connectors/fhir/claimParts.ts';
-import { claimOf } from '../../../src/connectors/fhir/claims.ts';
-import { insuranceOf } from '../../../src/connectors/fhir/coverage.ts';
-import { absencesOf, hoursOf } from '../../../src/connectors/fhir/hours.ts';
-import { allergyOf, bookedOf, encounterOf, flagOf, medicationOf } from '../../../src/connectors/fhir/liveChart.ts';
-import { type Surroundings as OrderSurroundings, orderOf } from '../../../src/connectors/fhir/orders.ts';
-import { patientOf } from '../../../src/connectors/fhir/patients.ts';
+import { toInsurance } from '../../../src/connectors/fhir/charts/coverage.ts';
 import {
-  insuranceProviderOf,
+  allergyToAlert,
+  appointmentToEncounter,
+  flagToAlert,
+  toEncounter,
+  toMedication,
+} from '../../../src/connectors/fhir/charts/liveChart.ts';
+import { toAppointment } from '../../../src/connectors/fhir/lists/appointments.ts';
+import type { RelatedRecords as ClaimSurroundings } from '../../../src/connectors/fhir/lists/claimParts.ts';
+import { toClaim } from '../../../src/connectors/fhir/lists/claims.ts';
+import { toAbsences, toHours } from '../../../src/connectors/fhir/lists/hours.ts';
+import { type RelatedRecords as OrderSurroundings, toOrder } from '../../../src/connectors/fhir/lists/orders.ts';
+import {
   isInsurer,
   isPharmacy,
-  locationOf,
-  pharmacyOf,
-  pharmacyPlaceOf,
-} from '../../../src/connectors/fhir/places.ts';
-import { providerOf, referringProviderOf, staffMemberOf } from '../../../src/connectors/fhir/providers.ts';
-import { AppointmentSource } from '../../../src/model/appointment.ts';
-import { ClaimSource } from '../../../src/model/claim.ts';
-import { InsuranceProviderSource } from '../../../src/model/insuranceProvider.ts';
+  locationToPharmacy,
+  toInsuranceProvider,
+  toLocation,
+  toPharmacy,
+} from '../../../src/connectors/fhir/lists/organizations.ts';
+import { toPatient } from '../../../src/connectors/fhir/lists/patients.ts';
+import { toProvider, toReferringProvider, toStaffMember } from '../../../src/connectors/fhir/lists/providers.ts';
 import { LiveEncounter, LiveInsurance } from '../../../src/model/liveChart.ts';
-import { LocationSource } from '../../../src/model/location.ts';
-import { OrderSource } from '../../../src/model/order.ts';
-import { PatientSource } from '../../../src/model/patient.ts';
-import { PharmacySource } from '../../../src/model/pharmacy.ts';
-import { ProviderSource } from '../../../src/model/provider.ts';
-import { ReferringProviderSource } from '../../../src/model/referringProvider.ts';
-import { StaffMemberSource } from '../../../src/model/staff.ts';
+import { AppointmentSource } from '../../../src/model/records/appointments.ts';
+import { ClaimSource } from '../../../src/model/records/claims.ts';
+import { InsuranceProviderSource } from '../../../src/model/records/insuranceProviders.ts';
+import { LocationSource } from '../../../src/model/records/locations.ts';
+import { OrderSource } from '../../../src/model/records/orders.ts';
+import { PatientSource } from '../../../src/model/records/patients.ts';
+import { PharmacySource } from '../../../src/model/records/pharmacies.ts';
+import { ProviderSource } from '../../../src/model/records/providers.ts';
+import { ReferringProviderSource } from '../../../src/model/records/referringProviders.ts';
+import { StaffMemberSource } from '../../../src/model/records/staff.ts';
 import { timezone } from './charts.ts';
 
 const none = new Map<string, never>();
@@ -40,30 +46,30 @@ const nobody: ClaimSurroundings & OrderSurroundings = {
   encounters: none,
   coverages: none,
   companies: none,
-  answers: none,
+  adjudications: none,
   reports: none,
   observations: none,
 };
-const people = { practitioners: none, roles: none, places: none };
+const people = { practitioners: none, roles: none, locations: none };
 const id = 'x-1';
 const patient: fhir.Patient = { resourceType: 'Patient', id: 'p1' };
 const known = { ...nobody, patients: new Map([['p1', patient]]) };
 
-/** Each mapping with a resource that holds nothing R4 does not ask for, and with one whose fields are of wrong kinds. */
-const bare: [string, TSchema, (broken: object) => unknown][] = [
-  ['patient', PatientSource, (b) => patientOf({ resourceType: 'Patient', id, ...b }, undefined, timezone)],
-  ['provider', ProviderSource, (b) => providerOf({ resourceType: 'Practitioner', id, ...b }, [], [], timezone)],
-  ['staff member', StaffMemberSource, (b) => staffMemberOf({ resourceType: 'Practitioner', id, ...b }, [])],
-  ['referrer', ReferringProviderSource, (b) => referringProviderOf({ resourceType: 'Practitioner', id, ...b }, [])],
-  ['location', LocationSource, (b) => locationOf({ resourceType: 'Location', id, ...b })],
-  ['pharmacy', PharmacySource, (b) => pharmacyOf({ resourceType: 'Organization', id, ...b })],
-  ['pharmacy place', PharmacySource, (b) => pharmacyPlaceOf({ resourceType: 'Location', id, ...b })],
-  ['insurer', InsuranceProviderSource, (b) => insuranceProviderOf({ resourceType: 'Organization', id, ...b })],
+/** Each mapping with a resource that has only the fields R4 requires, and with one whose fields have wrong types. */
+const bare: [string, TSchema, (fail: object) => unknown][] = [
+  ['patient', PatientSource, (b) => toPatient({ resourceType: 'Patient', id, ...b }, undefined, timezone)],
+  ['provider', ProviderSource, (b) => toProvider({ resourceType: 'Practitioner', id, ...b }, [], [], timezone)],
+  ['staff member', StaffMemberSource, (b) => toStaffMember({ resourceType: 'Practitioner', id, ...b }, [])],
+  ['referrer', ReferringProviderSource, (b) => toReferringProvider({ resourceType: 'Practitioner', id, ...b }, [])],
+  ['location', LocationSource, (b) => toLocation({ resourceType: 'Location', id, ...b })],
+  ['pharmacy', PharmacySource, (b) => toPharmacy({ resourceType: 'Organization', id, ...b })],
+  ['pharmacy place', PharmacySource, (b) => locationToPharmacy({ resourceType: 'Location', id, ...b })],
+  ['insurer', InsuranceProviderSource, (b) => toInsuranceProvider({ resourceType: 'Organization', id, ...b })],
   [
     'appointment',
     AppointmentSource,
     (b) =>
-      appointmentOf(
+      toAppointment(
         { resourceType: 'Appointment', id, status: 'booked', start: '2026-03-08T14:00:00Z', participant: [], ...b },
         { patients: none, roles: none },
         timezone,
@@ -81,26 +87,31 @@ const bare: [string, TSchema, (broken: object) => unknown][] = [
         payor: [],
         ...b,
       };
-      return insuranceOf({ coverage, payer_name: null }, 1, timezone);
+      return toInsurance({ coverage, payer_name: null }, 1, timezone);
     },
   ],
   [
     'encounter',
     LiveEncounter,
-    (b) => encounterOf({ resourceType: 'Encounter', id, status: 'finished', class: {}, ...b }, people, timezone),
+    (b) => toEncounter({ resourceType: 'Encounter', id, status: 'finished', class: {}, ...b }, people, timezone),
   ],
   [
     'booked encounter',
     LiveEncounter,
-    (b) => bookedOf({ resourceType: 'Appointment', id, status: 'booked', participant: [], ...b }, people, timezone),
+    (b) =>
+      appointmentToEncounter(
+        { resourceType: 'Appointment', id, status: 'booked', participant: [], ...b },
+        people,
+        timezone,
+      ),
   ],
   [
     'claim',
     ClaimSource,
     (b) => {
       const claim = { resourceType: 'Claim', id, created: '2026-01-02', ...b };
-      // All that is asked for here is that it is mapped; what R4 requires beyond is left out on purpose.
-      return claimOf(claim as unknown as fhir.Claim, nobody, timezone);
+      // Fields that R4 requires but the mapping does not use are omitted on purpose.
+      return toClaim(claim as unknown as fhir.Claim, nobody, timezone);
     },
   ],
   [
@@ -114,7 +125,7 @@ const bare: [string, TSchema, (broken: object) => unknown][] = [
         authoredOn: '2026-01-02',
         ...b,
       };
-      return orderOf(order as unknown as fhir.ServiceRequest, known, timezone);
+      return toOrder(order as unknown as fhir.ServiceRequest, known, timezone);
     },
   ],
 ];
@@ -141,18 +152,18 @@ const wrong_kinds = {
 };
 
 describe.each(bare)('a %s', (_name, schema, map) => {
-  test('of which nothing is known is mapped to something valid', () => {
+  test('without any field is mapped to a valid record', () => {
     const mapped = map({});
     expect(mapped).toBeDefined();
     expect([...Compile(schema).Errors(mapped)]).toStrictEqual([]);
   });
 
-  test('whose fields are not of the kinds they should be is mapped to something valid', () => {
+  test('with fields of wrong types is mapped to a valid record', () => {
     expect([...Compile(schema).Errors(map(wrong_kinds))]).toStrictEqual([]);
   });
 });
 
-test('a patient is known by the medical record number, and a name, number and address of today', () => {
+test('a patient is mapped with the medical record number and the current name, phone and address', () => {
   const full: fhir.Patient = {
     resourceType: 'Patient',
     id,
@@ -196,7 +207,7 @@ test('a patient is known by the medical record number, and a name, number and ad
     payor: [],
     subscriberId: 'S1',
   };
-  expect(patientOf(full, { coverage, payer_name: 'Mock Mutual' }, timezone)).toStrictEqual({
+  expect(toPatient(full, { coverage, payer_name: 'Mock Mutual' }, timezone)).toStrictEqual({
     ehr_id: id,
     mrn: 'MB-7',
     first_name: 'Ada',
@@ -220,7 +231,7 @@ test('a patient is known by the medical record number, and a name, number and ad
 test.each([
   ['by the server’s id where there is no number', {}, id],
   [
-    'by the number for everyday use where none is said to be the record’s',
+    'by the usual number if none is marked as medical record number',
     { identifier: [{ use: 'usual' as const, value: 'U-1' }] },
     'U-1',
   ],
@@ -229,12 +240,12 @@ test.each([
     { identifier: [{ type: { coding: [{ code: 'SS' }] }, value: '000-00-0000' }] },
     id,
   ],
-])('a patient is known %s', (_how, more, mrn) => {
-  expect(patientOf({ resourceType: 'Patient', id, ...more }, undefined, timezone).mrn).toBe(mrn);
+])('a patient is identified %s', (_how, more, mrn) => {
+  expect(toPatient({ resourceType: 'Patient', id, ...more }, undefined, timezone).mrn).toBe(mrn);
 });
 
-test('a name in one piece is not taken apart, and a year of birth is no day', () => {
-  const mapped = patientOf(
+test('a name without parts is not split, and a year of birth is not a date', () => {
+  const mapped = toPatient(
     { resourceType: 'Patient', id, name: [{ text: 'Ada B. Testpatient' }], birthDate: '1981' },
     undefined,
     timezone,
@@ -261,14 +272,14 @@ describe('hours', () => {
     ],
   };
 
-  test('are the weekly ones of the roles where there are no slots', () => {
+  test('are the weekly hours of the roles if there are no slots', () => {
     const shift = { start: 'T09:00:00', end: 'T12:30:00', set_start_date: '2026-01-05T00:00:00' };
     const night = { start: 'T00:00:00', end: 'T23:59:00', set_start_date: '2026-01-05T00:00:00' };
     const both = (one: object) => [
       { ...one, facility_id: 'a' },
       { ...one, facility_id: 'b' },
     ];
-    expect(hoursOf([role], [], timezone)).toStrictEqual(
+    expect(toHours([role], [], timezone)).toStrictEqual(
       [
         { day: 'Monday', shifts: both(shift) },
         { day: 'Wednesday', shifts: both(shift) },
@@ -277,7 +288,7 @@ describe('hours', () => {
     );
   });
 
-  test('are the free slots to the day where there are any, those that follow one another as one shift', () => {
+  test('are the free slots per day if there are any, with consecutive slots as one shift', () => {
     const of = { provider_ehr_id: 'prac-1', facility_ehr_id: 'a', slot_id: 's', minutes: 30 };
     const slots = [
       { ...of, status: 'free', day: '2031-03-03', from_min: 570 },
@@ -291,7 +302,7 @@ describe('hours', () => {
       set_start_date: `${day}T00:00:00`,
       set_end_date: `${day}T00:00:00`,
     });
-    expect(hoursOf([role], slots, timezone)).toStrictEqual([
+    expect(toHours([role], slots, timezone)).toStrictEqual([
       {
         day: 'Monday',
         shifts: [
@@ -303,8 +314,8 @@ describe('hours', () => {
     ]);
   });
 
-  test('are closed on each day of an absence', () => {
-    const blocks = absencesOf(role, timezone, ['2030-12-30', '2031-03-31']);
+  test('are blocked on each day of an absence', () => {
+    const blocks = toAbsences(role, timezone, ['2030-12-30', '2031-03-31']);
     expect(blocks.map(({ starts, minutes, reason }) => [starts, minutes, reason])).toStrictEqual([
       ['2031-01-01T00:00:00', 1440, 'Vacation'],
       ['2031-01-02T00:00:00', 1440, 'Vacation'],
@@ -312,7 +323,7 @@ describe('hours', () => {
   });
 });
 
-test('insurers and pharmacies are told by their codes', () => {
+test('insurers and pharmacies are identified by their codes', () => {
   const typed = (system: string, code: string): fhir.Organization => ({
     resourceType: 'Organization',
     type: [{ coding: [{ system, code }] }],
@@ -329,7 +340,7 @@ test('insurers and pharmacies are told by their codes', () => {
   ).toStrictEqual([true, true, false]);
 });
 
-test('a medication says what, how much, how often, since when and how often again', () => {
+test('a medication has name, strength, frequency, start date and refills', () => {
   const medication: fhir.Medication = {
     resourceType: 'Medication',
     id: 'm',
@@ -354,7 +365,7 @@ test('a medication says what, how much, how often, since when and how often agai
     dispenseRequest: { numberOfRepeatsAllowed: 0 },
     note: [{ text: 'With food' }, { text: 'Review in May' }],
   };
-  expect(medicationOf(request, none, timezone)).toStrictEqual({
+  expect(toMedication(request, none, timezone)).toStrictEqual({
     ehr_id: id,
     name: 'metformin 500 MG Oral Tablet',
     strength: '500 mg/tablet',
@@ -375,7 +386,11 @@ test('flags and allergies are alerts', () => {
     category: [{ coding: [{ display: 'Safety' }] }],
     period: { end: '2031-01-01' },
   };
-  expect(flagOf(flag, timezone)).toMatchObject({ name: 'Fall risk', alert_type: 'Safety', expiry_date: '2031-01-01' });
+  expect(flagToAlert(flag, timezone)).toMatchObject({
+    name: 'Fall risk',
+    alert_type: 'Safety',
+    expiry_date: '2031-01-01',
+  });
   const allergy: fhir.AllergyIntolerance = {
     resourceType: 'AllergyIntolerance',
     patient: {},
@@ -383,10 +398,10 @@ test('flags and allergies are alerts', () => {
     criticality: 'high',
     reaction: [{ manifestation: [{ text: 'Hives' }, { text: 'Wheezing' }] }],
   };
-  expect(allergyOf(allergy)).toMatchObject({ name: 'Penicillin', notes: 'Hives, Wheezing', priority: 'high' });
+  expect(allergyToAlert(allergy)).toMatchObject({ name: 'Penicillin', notes: 'Hives, Wheezing', priority: 'high' });
 });
 
-test('a claim adds up what insurers answered, to the cent', () => {
+test('a claim adds up the insurers’ amounts to the cent', () => {
   const claim: fhir.Claim = {
     resourceType: 'Claim',
     id: 'c1',
@@ -439,7 +454,7 @@ test('a claim adds up what insurers answered, to the cent', () => {
       identifier: { value: 'CHK-1' },
     },
   };
-  expect(claimOf(claim, { ...known, answers: new Map([['c1', [answer]]]) }, timezone)).toMatchObject({
+  expect(toClaim(claim, { ...known, adjudications: new Map([['c1', [answer]]]) }, timezone)).toMatchObject({
     service_date: '2026-01-14',
     claim_date: '2026-01-20',
     claim_status: 'active',
@@ -463,13 +478,13 @@ test('a claim adds up what insurers answered, to the cent', () => {
   });
 });
 
-test('a claim that nobody has answered says nothing of payments', () => {
+test('a claim without an adjudication has no payments', () => {
   const claim = { resourceType: 'Claim', id: 'c1', status: 'cancelled', created: '2026-01-20', total: { value: 50 } };
-  const mapped = claimOf(claim as unknown as fhir.Claim, nobody, timezone);
+  const mapped = toClaim(claim as unknown as fhir.Claim, nobody, timezone);
   expect(mapped).toMatchObject({ total_charge: 50, total_payment: null, balance: null, void_flag: true, payments: [] });
 });
 
-test('an order carries the results of its reports', () => {
+test('an order has the results of its reports', () => {
   const order: fhir.ServiceRequest = {
     resourceType: 'ServiceRequest',
     id: 'o1',
@@ -510,8 +525,8 @@ test('an order carries the results of its reports', () => {
     report({ status: 'preliminary', issued: '2026-01-05T12:00:00Z' }),
     report({ issued: '2026-01-06T12:00:00Z', result: [{ reference: 'Observation/ob' }] }),
   ];
-  const around = { ...known, reports: new Map([['o1', reports]]), observations: new Map([['ob', observation]]) };
-  expect(orderOf(order, around, timezone)).toMatchObject({
+  const references = { ...known, reports: new Map([['o1', reports]]), observations: new Map([['ob', observation]]) };
+  expect(toOrder(order, references, timezone)).toMatchObject({
     order_name: 'CBC',
     order_date: '2026-01-02',
     provider_id: 'prac-1',
@@ -529,10 +544,10 @@ test('an order carries the results of its reports', () => {
       ],
     },
   });
-  expect(orderOf(order, nobody, timezone)).toBeUndefined();
+  expect(toOrder(order, nobody, timezone)).toBeUndefined();
 });
 
-test('an appointment tells the clock of the practice, who leads and who assists, and whether the time is free', () => {
+test('an appointment has the local time, both providers, and whether its time is free', () => {
   const participant = (reference: string, code?: string): fhir.AppointmentParticipant => ({
     actor: { reference },
     status: 'accepted',
@@ -560,7 +575,7 @@ test('an appointment tells the clock of the practice, who leads and who assists,
     practitioner: { reference: 'Practitioner/first' },
   };
   const named = { patients: new Map([['p1', patient]]), roles: new Map([['role', role]]) };
-  expect(appointmentOf(appointment, named, timezone)).toMatchObject({
+  expect(toAppointment(appointment, named, timezone)).toMatchObject({
     starts: '2026-07-01T09:00:00',
     minutes: 25,
     cancelled: true,
@@ -575,6 +590,6 @@ test('an appointment tells the clock of the practice, who leads and who assists,
     diagnoses: [{ code: 'I10', description: 'Hypertension' }],
     created_at: '2026-06-01T12:00:00.000Z',
   });
-  expect(appointmentOf({ ...appointment, status: 'entered-in-error' }, named, timezone)).toBeUndefined();
-  expect(appointmentOf({ ...appointment, start: undefined }, named, timezone)).toBeUndefined();
+  expect(toAppointment({ ...appointment, status: 'entered-in-error' }, named, timezone)).toBeUndefined();
+  expect(toAppointment({ ...appointment, start: undefined }, named, timezone)).toBeUndefined();
 });

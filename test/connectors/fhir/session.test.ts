@@ -1,45 +1,45 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant } from '../../../src/connectors/connector.ts';
-import { openClient } from '../../../src/connectors/fhir/client.ts';
-import { pageSignIn } from '../../../src/connectors/fhir/pageSignIn.ts';
+import { pageSignIn } from '../../../src/connectors/fhir/sign-in/pageSignIn.ts';
+import { openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { expectNoSecret, failureOf, openDoor, required } from '../place.ts';
-import { linkedClient, newKeys, pathsOf, signedIn } from './place.ts';
+import { expectNoSecret, failureOf, openEndpoint, required } from '../larkspur/fixture.ts';
+import { linkedClient, newKeys, pathsOf, signedIn } from './fixture.ts';
 
 const return_address = 'http://127.0.0.1:21001/back';
 let server: FhirServer;
 beforeAll(async () => {
   server = await startFhirServer({ redirect_uris: [return_address] });
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(() => server.close());
 
 const token_path = 'POST /auth/token';
 const patients = 'GET /Patient';
 
-describe('a token that dies before its time', () => {
-  test('is renewed once without a person, and the new one is kept', async () => {
-    const { client, door, kept } = await linkedClient(server);
+describe('a token that expires early', () => {
+  test('is renewed once without a person, and the new one is saved', async () => {
+    const { client, endpoint, saved } = await linkedClient(server);
     server.expireTokens('access');
     expect(await client.searchAll('Patient', {})).toEqual([]);
-    expect(pathsOf(door)).toEqual([patients, token_path, patients]);
-    expect(kept).toHaveLength(1);
+    expect(pathsOf(endpoint)).toEqual([patients, token_path, patients]);
+    expect(saved).toHaveLength(1);
     await client.searchAll('Patient', {});
-    expect(pathsOf(door)).toHaveLength(4);
+    expect(pathsOf(endpoint)).toHaveLength(4);
   });
 
-  test('is renewed once for many calls at once, of which one writes', async () => {
-    const { client, door } = await linkedClient(server);
+  test('is renewed once for several concurrent calls, including a write', async () => {
+    const { client, endpoint } = await linkedClient(server);
     server.expireTokens('access');
     const reads = Array.from({ length: 4 }, () => client.searchAll('Patient', {}));
     const created = client.create<fhir.Patient>({ resourceType: 'Patient' }, 'at-once');
     await Promise.all([...reads, created]);
-    expect(pathsOf(door).filter((path) => path === token_path)).toHaveLength(1);
+    expect(pathsOf(endpoint).filter((path) => path === token_path)).toHaveLength(1);
     expect(await client.findByMarker('Patient', 'at-once')).toBeDefined();
   });
 
-  test('on every renewal needs a person', async () => {
+  test('after every renewal needs a person', async () => {
     const { client } = await linkedClient(server);
     server.expireTokens('access');
     server.faults.token_uses_max = 0;
@@ -47,16 +47,16 @@ describe('a token that dies before its time', () => {
     expect(failure).toMatchObject({ kind: 'login_required', message: 'The EMR no longer accepts the sign-in.' });
   });
 
-  test('is renewed before it is used where it is known to have run out', async () => {
+  test('is renewed before use if it is known to have expired', async () => {
     server.faults.token_life_s = 5;
-    const { client, door, kept } = await linkedClient(server);
+    const { client, endpoint, saved } = await linkedClient(server);
     server.faults.token_life_s = 3600;
     await client.searchAll('Patient', {});
-    expect(pathsOf(door)).toEqual([token_path, patients]);
-    expect(kept).toHaveLength(1);
+    expect(pathsOf(endpoint)).toEqual([token_path, patients]);
+    expect(saved).toHaveLength(1);
   });
 
-  test('whose renewal is not answered fails for now, writes too, and is renewed by the next call', async () => {
+  test('whose renewal gets no response fails as unavailable, writes too, and is renewed by the next call', async () => {
     const { client } = await linkedClient(server);
     server.expireTokens('access');
     for (const kind of ['error_500', 'too_many', 'html_500', 'reset', 'html_200', 'empty', 'truncated'] as const) {
@@ -69,65 +69,65 @@ describe('a token that dies before its time', () => {
     expect(await client.findByMarker('Patient', 'no-renewal')).toBeUndefined();
   });
 
-  test('whose renewal cannot be kept passes that error on, and the next call renews again', async () => {
-    const { access, door } = await linkedClient(server);
+  test('whose renewal cannot be saved passes that error on, and the next call renews again', async () => {
+    const { access, endpoint } = await linkedClient(server);
     server.expireTokens('access');
     let gone = true;
-    const kept: Grant[] = [];
-    const keepGrant = async (grant: Grant) => {
+    const saved: Grant[] = [];
+    const saveGrant = async (grant: Grant) => {
       if (gone) throw new Error('database gone');
-      kept.push(grant);
+      saved.push(grant);
     };
-    const client = openClient(door, { ...access, keepGrant });
+    const client = openClient(endpoint, { ...access, saveGrant });
     await expect(client.searchAll('Patient', {})).rejects.toThrow('database gone');
     gone = false;
     await client.searchAll('Patient', {});
-    expect(kept).toHaveLength(1);
+    expect(saved).toHaveLength(1);
   });
 });
 
-describe('an account that the EMR no longer lets in needs a person', () => {
-  test('when its secret was changed, and is not asked for again by calls that follow', async () => {
-    const { access, door } = await linkedClient(server);
+describe('an account that the EMR no longer accepts needs a person', () => {
+  test('when its secret was changed, and later calls do not try again', async () => {
+    const { access, endpoint } = await linkedClient(server);
     server.expireTokens('access');
     const credentials = { ...access.credentials, client_secret: 'of last year' };
-    const client = openClient(door, { ...access, credentials });
+    const client = openClient(endpoint, { ...access, credentials });
     for (let n = 0; n < 3; n++) {
       const failure = await failureOf(client.searchAll('Patient', {}));
       expect(failure.kind).toBe('login_required');
       expectNoSecret(failure, { password: 'of last year' }, { token: access.grant.access_token ?? '' });
     }
-    expect(pathsOf(door).filter((path) => path === token_path)).toHaveLength(1);
+    expect(pathsOf(endpoint).filter((path) => path === token_path)).toHaveLength(1);
   });
 
-  test('when its bearer token ends: there is nothing to renew it with', async () => {
-    const door = openDoor(server.url);
+  test('when its bearer token expires, because it cannot be renewed', async () => {
+    const endpoint = openEndpoint(server.url);
     const credentials = { way: 'bearer_token', bearer_token: server.bearerToken() };
-    const { grant } = await signedIn(door, credentials);
-    const client = openClient(door, { credentials, grant, keepGrant: async () => {} });
+    const { grant } = await signedIn(endpoint, credentials);
+    const client = openClient(endpoint, { credentials, grant, saveGrant: async () => {} });
     server.expireTokens('access');
     const failure = await failureOf(client.searchAll('Patient', {}));
     expect(failure).toMatchObject({ kind: 'login_required', message: 'The EMR no longer accepts the bearer token.' });
   });
 });
 
-test('our keys renew by a new statement each time, of which the EMR takes none twice', async () => {
+test('signing keys renew with a new assertion each time, because the EMR accepts each one once', async () => {
   const { keys, jwks } = await newKeys();
   server.register({ client_id: 'signed', jwks });
   const credentials = { way: 'backend_services', client_id: 'signed' };
-  const door = { ...openDoor(server.url), keys };
-  const { grant } = await signedIn(door, credentials);
-  const client = openClient(door, { credentials, grant, keepGrant: async () => {} });
+  const endpoint = { ...openEndpoint(server.url), keys };
+  const { grant } = await signedIn(endpoint, credentials);
+  const client = openClient(endpoint, { credentials, grant, saveGrant: async () => {} });
   for (let n = 0; n < 3; n++) {
     server.expireTokens('access');
     await client.searchAll('Patient', {});
   }
 });
 
-describe('who signed in on the EMR’s page', () => {
-  async function linkedByPage(kept: Grant[] = [], door = openDoor(server.url)) {
+describe('a person who signed in on the EMR’s page', () => {
+  async function linkedByPage(saved: Grant[] = [], endpoint = openEndpoint(server.url)) {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
-    const started = await pageSignIn.start(door, credentials, { return_address, state: 's' });
+    const started = await pageSignIn.start(endpoint, credentials, { return_address, state: 's' });
     const [person] = server.people;
     const form = new URLSearchParams({
       username: person?.username ?? '',
@@ -136,35 +136,32 @@ describe('who signed in on the EMR’s page', () => {
     });
     const page = await fetch(started.url, { method: 'POST', body: form, redirect: 'manual' });
     const returned = new URL(required(page.headers.get('location') ?? undefined));
-    const outcome = await pageSignIn.finish(door, credentials, started.kept, returned);
+    const outcome = await pageSignIn.finish(endpoint, credentials, started.pending, returned);
     if (outcome.outcome !== 'signed_in') throw new Error('not signed in');
-    const { grant } = await signedIn(door, credentials, outcome.grant);
-    return openClient(door, { credentials, grant, keepGrant: async (renewed) => void kept.push(renewed) });
+    const { grant } = await signedIn(endpoint, credentials, outcome.grant);
+    return openClient(endpoint, { credentials, grant, saveGrant: async (renewed) => void saved.push(renewed) });
   }
 
-  test.each([true, false])(
-    'stays signed in by refresh tokens, whether they change each time (%s) or not',
-    async (rotates) => {
-      server.faults.refresh_rotates = rotates;
-      const kept: Grant[] = [];
-      const client = await linkedByPage(kept);
-      for (let n = 1; n <= 3; n++) {
-        server.expireTokens('access');
-        await client.searchAll('Patient', {});
-        expect(kept).toHaveLength(n);
-        expect(kept.at(-1)?.refresh_token).toMatch(/\w/);
-        expect(kept.at(-1)).toHaveProperty('server');
-      }
-    },
-  );
+  test.each([true, false])('stays signed in with refresh tokens, rotating (%s) or not', async (rotates) => {
+    server.faults.refresh_rotates = rotates;
+    const saved: Grant[] = [];
+    const client = await linkedByPage(saved);
+    for (let n = 1; n <= 3; n++) {
+      server.expireTokens('access');
+      await client.searchAll('Patient', {});
+      expect(saved).toHaveLength(n);
+      expect(saved.at(-1)?.refresh_token).toMatch(/\w/);
+      expect(saved.at(-1)).toHaveProperty('server');
+    }
+  });
 
-  test('stays so too where the server names the refresh token once and means it to be used on', async () => {
+  test('stays signed in if the server sends the refresh token only once', async () => {
     server.faults.refresh_rotates = false;
-    const kept: Grant[] = [];
-    const door = openDoor(server.url);
-    const client = await linkedByPage(kept, door);
-    const { fetch } = door.outbound;
-    door.outbound.fetch = async (url, request) => {
+    const saved: Grant[] = [];
+    const endpoint = openEndpoint(server.url);
+    const client = await linkedByPage(saved, endpoint);
+    const { fetch } = endpoint.outbound;
+    endpoint.outbound.fetch = async (url, request) => {
       const answer = await fetch(url, request);
       if (!String(url).endsWith('/token')) return answer;
       const { refresh_token: _unsaid, ...told } = JSON.parse(answer.body.toString());
@@ -173,11 +170,11 @@ describe('who signed in on the EMR’s page', () => {
     for (let n = 1; n <= 2; n++) {
       server.expireTokens('access');
       await client.searchAll('Patient', {});
-      expect(kept.at(-1)?.refresh_token).toMatch(/^rt-/);
+      expect(saved.at(-1)?.refresh_token).toMatch(/^rt-/);
     }
   });
 
-  test('is needed again when the refresh token has ended', async () => {
+  test('must sign in again when the refresh token has expired', async () => {
     const client = await linkedByPage();
     server.expireTokens('all');
     expect(await failureOf(client.searchAll('Patient', {}))).toMatchObject({ kind: 'login_required' });

@@ -1,160 +1,174 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Credentials } from '../../../src/connectors/connector.ts';
 import { fhir } from '../../../src/connectors/fhir/fhir.ts';
-import { needs } from '../../../src/connectors/fhir/needs.ts';
-import { pageSignIn } from '../../../src/connectors/fhir/pageSignIn.ts';
-import { askForTokens } from '../../../src/connectors/fhir/tokens.ts';
+import { operations } from '../../../src/connectors/fhir/operations.ts';
+import { pageSignIn } from '../../../src/connectors/fhir/sign-in/pageSignIn.ts';
+import { requestTokens } from '../../../src/connectors/fhir/sign-in/tokens.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { expectNoSecret, failureOf, type LyingAnswer, lie, openDoor, required } from '../place.ts';
-import { bySecret, newKeys, signedIn } from './place.ts';
+import {
+  expectNoSecret,
+  type FakeResponse,
+  failureOf,
+  openEndpoint,
+  required,
+  startFakeServer,
+} from '../larkspur/fixture.ts';
+import { bySecret, newKeys, signedIn } from './fixture.ts';
 
 const return_address = 'http://127.0.0.1:21001/back';
 let server: FhirServer;
 beforeAll(async () => {
   server = await startFhirServer({ redirect_uris: [return_address], data: 'small' });
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(() => server.close());
 
 const byToken = (bearer_token = server.bearerToken()): Credentials => ({ way: 'bearer_token', bearer_token });
 
-describe('each way signs in', () => {
-  test('by a bearer token, also one with a line break behind it', async () => {
-    const { grant, offers } = await signedIn(openDoor(server.url), byToken(`${server.bearerToken()}\n`));
+describe('a sign-in succeeds', () => {
+  test('with a bearer token, even with a trailing line break', async () => {
+    const { grant, capabilities } = await signedIn(openEndpoint(server.url), byToken(`${server.bearerToken()}\n`));
     expect(grant.access_token).not.toMatch(/\s/);
     expect(grant).not.toHaveProperty('refresh_token');
-    expect([...(offers ?? [])].sort()).toEqual(Object.keys(needs).sort());
+    expect([...(capabilities ?? [])].sort()).toEqual(Object.keys(operations).sort());
   });
 
-  test('by client ID and secret', async () => {
-    const { grant, user } = await signedIn(openDoor(server.url), bySecret(server));
+  test('with client ID and secret', async () => {
+    const { grant, user } = await signedIn(openEndpoint(server.url), bySecret(server));
     expect(Number(grant.expires_at)).toBeGreaterThan(Date.now());
     expect(user.ehr_id).toBe(server.clients.confidential.client_id);
   });
 
-  test.each(['RS384', 'ES384'] as const)('by a statement signed with our key, %s', async (alg) => {
+  test.each(['RS384', 'ES384'] as const)('with an assertion signed by our key, %s', async (alg) => {
     const { keys, jwks } = await newKeys();
     const client_id = `signed-${alg}`;
     server.register({ client_id, jwks });
-    // A server that takes one kind of signature alone.
-    const door = { ...openDoor(server.url), keys };
-    const { fetch } = door.outbound;
-    door.outbound.fetch = async (url, request) => {
+    // A server that accepts one signature algorithm only.
+    const endpoint = { ...openEndpoint(server.url), keys };
+    const { fetch } = endpoint.outbound;
+    endpoint.outbound.fetch = async (url, request) => {
       const answer = await fetch(url, request);
       if (!String(url).endsWith('smart-configuration')) return answer;
       const told = JSON.parse(answer.body.toString());
       const body = { ...told, token_endpoint_auth_signing_alg_values_supported: [alg] };
       return { ...answer, body: Buffer.from(JSON.stringify(body)) };
     };
-    await signedIn(door, { way: 'backend_services', client_id });
+    await signedIn(endpoint, { way: 'backend_services', client_id });
     const asked = required(server.ledger.findLast(({ path }) => path.endsWith('/token')));
     const [head = ''] = (new URLSearchParams(asked.body).get('client_assertion') ?? '').split('.');
     expect(JSON.parse(Buffer.from(head, 'base64url').toString())).toMatchObject({ alg, kid: `key-${alg}` });
   });
 
-  test('on the EMR’s own page, by a code that is good with our verifier alone', async () => {
+  test('on the EMR’s own page, with a code that is valid only with our verifier', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
-    const door = openDoor(server.url);
-    const { url, kept } = await pageSignIn.start(door, credentials, { return_address, state: 'state-1' });
-    expect(url).not.toContain(kept.verifier);
+    const endpoint = openEndpoint(server.url);
+    const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'state-1' });
+    expect(url).not.toContain(pending.verifier);
     expect(new URL(url).searchParams.get('code_challenge_method')).toBe('S256');
     const returned = await allowed(url);
-    // With another verifier the code is worth nothing, and it is spent.
-    const other = await pageSignIn.finish(door, credentials, { ...kept, verifier: 'x'.repeat(43) }, new URL(returned));
-    expect(other).toEqual({ outcome: 'refused', because: 'access' });
+    // With another verifier the code is invalid, and it is used up.
+    const other = await pageSignIn.finish(
+      endpoint,
+      credentials,
+      { ...pending, verifier: 'x'.repeat(43) },
+      new URL(returned),
+    );
+    expect(other).toEqual({ outcome: 'refused', reason: 'access' });
 
-    const outcome = await pageSignIn.finish(door, credentials, kept, await allowed(url));
+    const outcome = await pageSignIn.finish(endpoint, credentials, pending, await allowed(url));
     if (outcome.outcome !== 'signed_in') throw new Error('not signed in');
-    const { grant, user } = await signedIn(door, credentials, outcome.grant);
+    const { grant, user } = await signedIn(endpoint, credentials, outcome.grant);
     expect(grant).toMatchObject({ refresh_token: expect.any(String), access_token: expect.any(String) });
     expect(user).toMatchObject({ ehr_id: 'Practitioner/prac-1', name: expect.stringMatching(/\w/) });
   });
 
-  test('on the EMR’s own page, and a state that is not ours is not taken', async () => {
+  test('on the EMR’s own page, but not with a foreign state', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
-    const door = openDoor(server.url);
-    const { url, kept } = await pageSignIn.start(door, credentials, { return_address, state: 'ours' });
+    const endpoint = openEndpoint(server.url);
+    const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
     const returned = await allowed(url);
     returned.searchParams.set('state', 'theirs');
-    const failure = await failureOf(pageSignIn.finish(door, credentials, kept, returned));
+    const failure = await failureOf(pageSignIn.finish(endpoint, credentials, pending, returned));
     expect(failure.kind).toBe('unavailable');
-    expectNoSecret(failure, { password: kept.verifier ?? '' });
+    expectNoSecret(failure, { password: pending.verifier ?? '' });
   });
 
-  test('on the EMR’s own page, where the person may decline', async () => {
+  test('on the EMR’s own page, unless the person declines', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
-    const door = openDoor(server.url);
-    const { url, kept } = await pageSignIn.start(door, credentials, { return_address, state: 'ours' });
-    const outcome = await pageSignIn.finish(door, credentials, kept, await allowed(url, 'deny'));
-    expect(outcome).toEqual({ outcome: 'refused', because: 'person' });
+    const endpoint = openEndpoint(server.url);
+    const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
+    const outcome = await pageSignIn.finish(endpoint, credentials, pending, await allowed(url, 'deny'));
+    expect(outcome).toEqual({ outcome: 'refused', reason: 'person' });
   });
 });
 
-describe('what is refused', () => {
+describe('a refused sign-in', () => {
   const wrong: Record<string, () => Credentials> = {
     'a token the server does not know': () => byToken('never-given-out'),
     'a wrong secret': () => ({ ...bySecret(server), client_secret: 'of last year' }),
     'an unknown client': () => ({ ...bySecret(server), client_id: 'nobody' }),
     'a page that nobody was on': () => ({ way: 'authorization_code', client_id: 'x' }),
   };
-  test.each(Object.keys(wrong))('%s is a apiError, not a failure', async (name) => {
+  test.each(Object.keys(wrong))('with %s returns refused and does not throw', async (name) => {
     const credentials = required(wrong[name])();
-    expect(await fhir.signIn(openDoor(server.url), credentials, undefined)).toEqual({
+    expect(await fhir.signIn(openEndpoint(server.url), credentials, undefined)).toEqual({
       outcome: 'refused',
-      because: 'access',
+      reason: 'access',
     });
   });
 
-  test('keys that the EMR does not know', async () => {
+  test('with keys that the EMR does not know', async () => {
     const { jwks } = await newKeys();
     server.register({ client_id: 'other-keys', jwks });
     const { keys } = await newKeys();
-    const door = { ...openDoor(server.url), keys };
+    const endpoint = { ...openEndpoint(server.url), keys };
     const credentials = { way: 'backend_services', client_id: 'other-keys' };
-    expect(await fhir.signIn(door, credentials, undefined)).toEqual({ outcome: 'refused', because: 'access' });
+    expect(await fhir.signIn(endpoint, credentials, undefined)).toEqual({ outcome: 'refused', reason: 'access' });
   });
 
-  test('a server that lets the account read no patients says so at linking', async () => {
+  test('explains at linking that the account cannot read patients', async () => {
     server.faults.forbidden = ['Patient'];
-    const failure = await failureOf(fhir.signIn(openDoor(server.url), byToken(), undefined));
+    const failure = await failureOf(fhir.signIn(openEndpoint(server.url), byToken(), undefined));
     expect(failure).toMatchObject({
       kind: 'refused',
-      message: 'The server does not let this account read Patient records.',
+      message: 'This account cannot read Patient records on the server.',
     });
   });
 });
 
-test('lists that a server gives only to who asks for something more particular are not offered, at linking or later', async () => {
+test('lists that require search criteria are not supported, at linking or later', async () => {
   server.faults.narrow = ['Patient', 'Appointment'];
-  const [lost, kept] = [
+  const [lost, saved] = [
     ['listPatients', 'listAppointments'],
     ['findPatient', 'searchPatients', 'getAppointment', 'listLocations'],
   ];
-  const { offers, grant } = await signedIn(openDoor(server.url), bySecret(server));
-  expect(offers?.filter((name) => [...lost, ...kept].includes(name)).sort()).toEqual(kept.toSorted());
-  const access = { credentials: bySecret(server), grant, keepGrant: async () => {} };
-  expect(Object.keys(fhir.open(openDoor(server.url), access))).not.toContain('listPatients');
-  // A server that is out of order says nothing of its lists.
-  server.calm();
+  const { capabilities, grant } = await signedIn(openEndpoint(server.url), bySecret(server));
+  expect(capabilities?.filter((name) => [...lost, ...saved].includes(name)).sort()).toEqual(saved.toSorted());
+  const access = { credentials: bySecret(server), grant, saveGrant: async () => {} };
+  expect(Object.keys(fhir.open(openEndpoint(server.url), access))).not.toContain('listPatients');
+  // A server that is out of order says nothing about its lists.
+  server.reset();
   for (const type of ['Patient', 'Appointment']) server.fail({ kind: 'error_500', method: 'GET', path: `/${type}?` });
-  // By which it has something to tell.
+  // Makes the next refresh return a change.
   server.faults.search_by_form = 'unknown';
-  const unsure = await fhir.discover?.(openDoor(server.url), access);
-  expect(unsure?.offers).toBeDefined();
-  expect(unsure?.offers).not.toContain('listPatients');
-  server.calm();
-  expect((await fhir.discover?.(openDoor(server.url), access))?.offers).toEqual(expect.arrayContaining(lost));
+  const unsure = await fhir.refreshCapabilities?.(openEndpoint(server.url), access);
+  expect(unsure?.capabilities).toBeDefined();
+  expect(unsure?.capabilities).not.toContain('listPatients');
+  server.reset();
+  expect((await fhir.refreshCapabilities?.(openEndpoint(server.url), access))?.capabilities).toEqual(
+    expect.arrayContaining(lost),
+  );
 });
 
-test('a server that is away, too busy or out of order is not there for now, and no secret is told', async () => {
+test('an unreachable, overloaded or malfunctioning server is unavailable, and no secret is revealed', async () => {
   const credentials = bySecret(server);
   for (const kind of ['error_500', 'too_many', 'html_500', 'reset', 'truncated'] as const) {
     for (const path of ['metadata', 'smart-configuration', '/auth/token', 'Patient']) {
       server.fail({ kind, path });
-      const failure = await failureOf(fhir.signIn(openDoor(server.url), credentials, undefined));
+      const failure = await failureOf(fhir.signIn(openEndpoint(server.url), credentials, undefined));
       expect([failure.kind, kind, path]).toEqual(['unavailable', kind, path]);
       expectNoSecret(failure, { password: credentials.client_secret ?? '' });
-      server.calm();
+      server.reset();
     }
   }
 });
@@ -174,31 +188,31 @@ test.each([
   ],
   ['no token', { json: { token_type: 'Bearer' } }, 'unavailable'],
   ['not JSON', { raw: '{' }, 'unavailable'],
-] as [string, LyingAnswer, string][])(
-  'a token request answered with %s is told for what it is',
+] as [string, FakeResponse, string][])(
+  'a token request with the response %s is classified',
   async (_name, answer, expected) => {
-    const liar = await lie(() => answer);
-    const outcome = await askForTokens(
-      openDoor(liar.url),
-      { token_endpoint: `${liar.url}/token` },
+    const fake = await startFakeServer(() => answer);
+    const outcome = await requestTokens(
+      openEndpoint(fake.url),
+      { token_endpoint: `${fake.url}/token` },
       bySecret(server),
     ).catch((error: unknown) => error);
     expect(outcome).toMatchObject(expected === 'refused' ? { refused: expect.any(String) } : { kind: expected });
     expectNoSecret(outcome, { password: server.clients.confidential.client_secret });
-    await liar.close();
+    await fake.close();
   },
 );
 
-describe('what else may answer at the address', () => {
+describe('other software at the address', () => {
   const statement = (version: unknown) => ({
     resourceType: 'CapabilityStatement',
     fhirVersion: version,
     rest: [{ mode: 'server', resource: [{ type: 'Patient', interaction: [{ code: 'search-type' }] }] }],
   });
-  const told: [string, LyingAnswer, string][] = [
-    ['another version', { json: statement('5.0.0') }, 'The server speaks FHIR 5.0.0, and FHIR R4 (4.0) is needed.'],
-    ['DSTU2', { json: statement('1.0.2') }, 'The server speaks FHIR 1.0.2, and FHIR R4 (4.0) is needed.'],
-    ['no version', { json: statement(undefined) }, 'The server speaks FHIR unknown, and FHIR R4 (4.0) is needed.'],
+  const told: [string, FakeResponse, string][] = [
+    ['another version', { json: statement('5.0.0') }, 'The server uses FHIR 5.0.0. FHIR R4 (4.0) is required.'],
+    ['DSTU2', { json: statement('1.0.2') }, 'The server uses FHIR 1.0.2. FHIR R4 (4.0) is required.'],
+    ['no version', { json: statement(undefined) }, 'The server uses FHIR unknown. FHIR R4 (4.0) is required.'],
     ['another interface', { json: { ok: true } }, 'There is no FHIR server at this address.'],
     [
       'a web site',
@@ -207,20 +221,20 @@ describe('what else may answer at the address', () => {
     ],
     ['nothing', { status: 404, json: {} }, 'There is no FHIR server at this address.'],
   ];
-  test.each(told)('%s is refused in plain words, and given no credential', async (_name, answer, message) => {
+  test.each(told)('%s is refused with a readable message and gets no credential', async (_name, answer, message) => {
     const seen: string[] = [];
-    const liar = await lie((request) => {
+    const fake = await startFakeServer((request) => {
       seen.push(`${request.headers.authorization ?? ''}${request.body}`);
       return answer;
     });
-    const failure = await failureOf(fhir.signIn(openDoor(liar.url), bySecret(server), undefined));
+    const failure = await failureOf(fhir.signIn(openEndpoint(fake.url), bySecret(server), undefined));
     expect(failure).toMatchObject({ kind: 'refused', message });
     expect(seen.join('')).toBe('');
-    await liar.close();
+    await fake.close();
   });
 });
 
-/** Signs in on the page as a person does, and gives the address it leads back to. */
+/** Signs in on the page like a person and returns the redirect URL. */
 async function allowed(url: string, answer: 'allow' | 'deny' = 'allow'): Promise<URL> {
   const [person] = server.people;
   const form = new URLSearchParams({ username: person?.username ?? '', password: person?.password ?? '', answer });

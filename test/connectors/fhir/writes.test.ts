@@ -1,12 +1,12 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { EmrFailure } from '../../../src/connectors/connector.ts';
-import { type FhirClient, marker_system, openClient } from '../../../src/connectors/fhir/client.ts';
 import { fhir as fhir_connector } from '../../../src/connectors/fhir/fhir.ts';
-import { offersOf } from '../../../src/connectors/fhir/offersOf.ts';
+import { supportedOperations } from '../../../src/connectors/fhir/operations.ts';
+import { type FhirClient, marker_system, openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf } from '../place.ts';
-import { linkedClient } from './place.ts';
+import { failureOf } from '../larkspur/fixture.ts';
+import { linkedClient } from './fixture.ts';
 
 let server: FhirServer;
 let client: FhirClient;
@@ -15,7 +15,7 @@ beforeAll(async () => {
   server = await startFhirServer();
   ({ client } = await linkedClient(server));
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(() => server.close());
 
 const patient = (family: string): fhir.Patient => ({ resourceType: 'Patient', name: [{ family }] });
@@ -27,7 +27,7 @@ async function bearing(marker: string): Promise<fhir.Patient[]> {
 }
 
 describe('a create', () => {
-  test('gives what is stored, with our marker among its identifiers and the others kept', async () => {
+  test('returns the stored record with our marker and all other identifiers', async () => {
     const marker = newMarker();
     const mrn = { system: 'urn:mrn', value: 'M-1' };
     const stored = await client.create<fhir.Patient>({ ...patient('One'), identifier: [mrn] }, marker);
@@ -40,22 +40,22 @@ describe('a create', () => {
     expect(await client.findByMarker<fhir.Patient>('Patient', 'never-sent')).toBeUndefined();
   });
 
-  test('made twice with one marker makes one record, where the server can see to that', async () => {
+  test('sent twice with one marker creates one record, if the server supports it', async () => {
     const marker = newMarker();
     const [one, two] = [await client.create(patient('Twice'), marker), await client.create(patient('Twice'), marker)];
     expect(two.id).toBe(one.id);
     expect(await bearing(marker)).toHaveLength(1);
   });
 
-  const answers = ['empty', 'empty_without_location', 'outcome', 'not_fhir'] as const;
-  test.each(answers)('answered with %s is read back', async (create_answer) => {
+  const responses = ['empty', 'empty_without_location', 'outcome', 'not_fhir'] as const;
+  test.each(responses)('with the response %s is read back', async (create_answer) => {
     server.faults.create_answer = create_answer;
     const marker = newMarker();
     const stored = await client.create(patient('Silent'), marker);
     expect(stored).toMatchObject({ id: (await bearing(marker))[0]?.id, name: [{ family: 'Silent' }] });
   });
 
-  test('answered with nothing by a server that cannot be asked is of unknown outcome', async () => {
+  test('with an empty response from a server that cannot be searched is of unknown outcome', async () => {
     Object.assign(server.faults, { create_answer: 'empty_without_location', search_by_identifier: false });
     const { client: other } = await linkedClient(server);
     expect(other.canFind('Patient')).toBe(false);
@@ -64,13 +64,13 @@ describe('a create', () => {
     expect(await failureOf(other.findByMarker('Patient', marker))).toMatchObject({ kind: 'unknown_outcome' });
   });
 
-  test('that the server says it made, and by whose marker it finds nothing, is told as taken', async () => {
+  test('that the server confirmed but does not find by marker is marked as accepted', async () => {
     const { client: other } = await linkedClient(server);
     const marker = newMarker();
-    // As of a server that keeps none but its own identifiers.
+    // Like a server that keeps only its own identifiers.
     Object.assign(server.faults, { create_answer: 'empty_without_location', search_by_identifier: false });
     const failure = await failureOf(other.create(patient('Unmarked'), marker));
-    expect(failure).toMatchObject({ kind: 'unknown_outcome', taken: true });
+    expect(failure).toMatchObject({ kind: 'unknown_outcome', accepted: true });
     server.faults.create_answer = 'empty';
     expect(await other.create(patient('Unmarked'), newMarker())).toMatchObject({ id: expect.any(String) });
   });
@@ -86,19 +86,19 @@ describe('a create', () => {
     'reset',
     'truncated',
   ] as const;
-  test.each(lost)('whose answer became %s is found by its marker, and not made again', async (kind) => {
+  test.each(lost)('whose response became %s is found by its marker and not created again', async (kind) => {
     const { client: other } = await linkedClient(server);
     server.fail({ kind, method: 'POST', path: 'Patient', performed: true });
     const marker = newMarker();
     const outcome = await other.create(patient('Lost'), marker).catch((error: unknown) => error);
-    // An empty or unreadable answer of success is followed by a look; every other loss is told as unknown.
+    // An empty or unreadable success is followed by a lookup. Every other loss is unknown.
     if (outcome instanceof EmrFailure) expect(outcome.kind).toBe('unknown_outcome');
     else expect(['html_200', 'empty', 'not_fhir']).toContain(kind);
     const found = await other.findByMarker<fhir.Patient>('Patient', marker);
     expect(await bearing(marker)).toMatchObject([{ id: found?.id }]);
   });
 
-  test('that was never sent, or plainly not taken, is not of unknown outcome', async () => {
+  test('that was never sent, or clearly rejected, is not of unknown outcome', async () => {
     const definite = { too_many: 'unavailable', too_many_retry_after: 'unavailable', forbidden: 'refused' } as const;
     for (const [kind, expected] of Object.entries(definite)) {
       server.fail({ kind: kind as keyof typeof definite, method: 'POST' });
@@ -108,7 +108,7 @@ describe('a create', () => {
     expect((await failureOf(client.create(invalid, newMarker()))).kind).toBe('refused');
   });
 
-  test('two at once on a server that fails so: the second is lost, found to be absent, and made', async () => {
+  test('that fails because of a concurrent create is found to be absent and created', async () => {
     server.faults.one_create_at_a_time = true;
     const markers = [newMarker(), newMarker()];
     const outcomes = await Promise.allSettled(markers.map((marker) => client.create(patient('AtOnce'), marker)));
@@ -122,28 +122,28 @@ describe('a create', () => {
 });
 
 describe('a server that drops our marker', () => {
-  test('is known for it after its first record, and then cannot be asked whether a lost create arrived', async () => {
+  test('is detected with its first record, and lost creates are then not looked up', async () => {
     server.faults.foreign_identifiers = false;
     server.faults.conditional_create = false;
-    const { client: other, door, access, kept } = await linkedClient(server);
+    const { client: other, endpoint, access, saved } = await linkedClient(server);
     expect(other.canFind('Patient')).toBe(true);
     expect((await other.create(patient('Unmarked'), newMarker())).id).toBeDefined();
-    const [grant] = kept.slice(-1);
-    const next = openClient(door, { ...access, grant: grant ?? access.grant });
+    const [grant] = saved.slice(-1);
+    const next = openClient(endpoint, { ...access, grant: grant ?? access.grant });
     expect([next.canFind('Patient'), next.canFind('Coverage')]).toStrictEqual([false, true]);
     expect(await failureOf(next.findByMarker('Patient', newMarker()))).toMatchObject({ kind: 'unknown_outcome' });
-    // Of a second one nothing new is learnt, and a look at the server does not forget it.
+    // A second one changes nothing, and a refresh does not reset it.
     await next.create(patient('Unmarked'), newMarker());
-    expect(kept).toHaveLength(1);
+    expect(saved).toHaveLength(1);
     server.faults.withheld = { Claim: 'all' };
-    const looked = await fhir_connector.discover?.(door, { ...access, grant: grant ?? access.grant });
-    expect(openClient(door, { ...access, grant: looked?.grant ?? {} }).canFind('Patient')).toBe(false);
+    const looked = await fhir_connector.refreshCapabilities?.(endpoint, { ...access, grant: grant ?? access.grant });
+    expect(openClient(endpoint, { ...access, grant: looked?.grant ?? {} }).canFind('Patient')).toBe(false);
   });
 
-  test('of two types is known for both, also when its token is renewed after that', async () => {
+  test('for two types is detected for both, even if its token is renewed in between', async () => {
     server.faults.foreign_identifiers = false;
     server.faults.conditional_create = false;
-    const { client: other, door, access, kept } = await linkedClient(server);
+    const { client: other, endpoint, access, saved } = await linkedClient(server);
     const { id = '' } = await other.create<fhir.Patient>(patient('Unmarked'), newMarker());
     const coverage = { resourceType: 'Coverage', status: 'active', payor: [{ display: 'Mock Mutual' }] } as const;
     const insured = () =>
@@ -155,25 +155,25 @@ describe('a server that drops our marker', () => {
     expect(other.canFind('Coverage'), 'at once').toBe(false);
     server.expireTokens('access');
     await insured();
-    const [grant] = kept.slice(-1);
-    const next = openClient(door, { ...access, grant: grant ?? access.grant });
+    const [grant] = saved.slice(-1);
+    const next = openClient(endpoint, { ...access, grant: grant ?? access.grant });
     expect([next.canFind('Patient'), next.canFind('Coverage'), next.canFind('Task')]).toStrictEqual([
       false,
       false,
       true,
     ]);
-    expect(kept, 'two notes and one renewal').toHaveLength(3);
+    expect(saved, 'two notes and one renewal').toHaveLength(3);
   });
 
-  test('is not taken for one that only shows less than it keeps', async () => {
+  test('differs from one that keeps the marker but does not show it', async () => {
     server.faults.create_answer = 'brief';
-    const { client: other, kept } = await linkedClient(server);
+    const { client: other, saved } = await linkedClient(server);
     await other.create(patient('Terse'), newMarker());
-    expect(kept).toStrictEqual([]);
+    expect(saved).toStrictEqual([]);
   });
 });
 
-test('a server that reads past the marker and gives everyone is not believed', async () => {
+test('a server that ignores the marker and returns everything is not trusted', async () => {
   const { client: other } = await linkedClient(server);
   await client.create(patient('Anyone'), newMarker());
   Object.assign(server.faults, { search_by_identifier: false, unknown_parameter: 'ignore' });
@@ -188,7 +188,7 @@ describe('an update', () => {
     name: [{ ...current.name?.[0], given: [given] }],
   });
 
-  test('gives what was before and after, and leaves its marker behind that of the creation', async () => {
+  test('returns the versions before and after, and appends its marker to that of the create', async () => {
     const created = newMarker();
     const { id = '' } = await client.create<fhir.Patient>(patient('Before'), created);
     const { before, after } = await client.update<fhir.Patient>('Patient', id, rename('Ann'), 'update-1');
@@ -198,7 +198,7 @@ describe('an update', () => {
     expect(await client.findByMarker<fhir.Patient>('Patient', 'update-1')).toEqual(after);
   });
 
-  test('of a record often changed: the creation is found for ever, and the last five changes', async () => {
+  test('of a record that changes often: the create and the last five changes are found', async () => {
     const created = newMarker();
     const { id = '' } = await client.create<fhir.Patient>(
       { ...patient('Often'), identifier: [{ value: 'A-1' }] },
@@ -206,7 +206,7 @@ describe('an update', () => {
     );
     const changes = Array.from({ length: 9 }, newMarker);
     for (const marker of changes) await client.update<fhir.Patient>('Patient', id, rename(marker), marker);
-    // A change that is sent again leaves the order as it is.
+    // A repeated change keeps the order.
     const { after } = await client.update<fhir.Patient>('Patient', id, rename('again'), changes[6] ?? '');
     expect(after.identifier?.map(({ value }) => value)).toEqual(['A-1', created, ...changes.slice(-5)]);
     const found = await Promise.all([created, ...changes].map((each) => client.findByMarker('Patient', each)));
@@ -224,7 +224,7 @@ describe('an update', () => {
     ]);
   });
 
-  test.each(['weak', 'strong', 'none'] as const)('is tied to its version where entity tags are %s', async (etag) => {
+  test.each(['weak', 'strong', 'none'] as const)('is tied to its version with %s entity tags', async (etag) => {
     server.faults.etag = etag;
     const { id = '' } = await stored('Tagged');
     const { after } = await client.update<fhir.Patient>('Patient', id, rename('Bea'), newMarker());
@@ -232,7 +232,7 @@ describe('an update', () => {
     expect(server.writes('Patient').at(-1)?.headers['if-match']).toMatch(etag === 'strong' ? /^"/ : /^W\/"/);
   });
 
-  test('that meets a change of others is made anew from what they left', async () => {
+  test('that meets a concurrent change is applied to the new version', async () => {
     const { id = '' } = await stored('Shared');
     let times = 0;
     const { before, after } = await client.update<fhir.Patient>(
@@ -240,7 +240,7 @@ describe('an update', () => {
       id,
       (current) => {
         times += 1;
-        if (times === 1) void server.lay({ ...current, meta: { versionId: '99' }, gender: 'female' });
+        if (times === 1) void server.storeUnchecked({ ...current, meta: { versionId: '99' }, gender: 'female' });
         return rename('Cleo')(current);
       },
       newMarker(),
@@ -250,7 +250,7 @@ describe('an update', () => {
     expect(after).toMatchObject({ gender: 'female', name: [{ family: 'Shared', given: ['Cleo'] }] });
   });
 
-  test('whose own fields others have changed is refused by whoever makes it, and nothing is sent', async () => {
+  test('of fields that others have changed is refused, and nothing is sent', async () => {
     const { id = '' } = await stored('Contested');
     let times = 0;
     const work = client.update<fhir.Patient>(
@@ -258,7 +258,8 @@ describe('an update', () => {
       id,
       (current, first) => {
         times += 1;
-        if (times === 1) void server.lay({ ...current, meta: { versionId: '99' }, name: [{ family: 'Theirs' }] });
+        if (times === 1)
+          void server.storeUnchecked({ ...current, meta: { versionId: '99' }, name: [{ family: 'Theirs' }] });
         if (current.name?.[0]?.family !== first.name?.[0]?.family)
           throw new EmrFailure('refused', 'Changed by others.');
         return { ...current, name: [{ family: 'Ours' }] };
@@ -269,7 +270,7 @@ describe('an update', () => {
     expect((await client.read<fhir.Patient>('Patient', id))?.name).toEqual([{ family: 'Theirs' }]);
   });
 
-  test('that others are always ahead of gives up for now', async () => {
+  test('that conflicts every time is unavailable', async () => {
     const { id = '' } = await stored('Busy');
     let version = 100;
     const work = client.update<fhir.Patient>(
@@ -277,7 +278,7 @@ describe('an update', () => {
       id,
       (current) => {
         version += 1;
-        void server.lay({ ...current, meta: { versionId: String(version) } });
+        void server.storeUnchecked({ ...current, meta: { versionId: String(version) } });
         return rename('Dot')(current);
       },
       newMarker(),
@@ -286,7 +287,7 @@ describe('an update', () => {
     expect(version).toBe(103);
   });
 
-  test('of what is not there is told so, and an id that climbs up the path is not sent', async () => {
+  test('of a missing record is not_found, and an id that changes the path is not sent', async () => {
     for (const id of ['nobody', '..', '.', 'a/b', '']) {
       expect(await failureOf(client.update('Patient', id, (same) => same, newMarker()))).toMatchObject({
         kind: 'not_found',
@@ -295,18 +296,18 @@ describe('an update', () => {
     expect(server.ledger.some(({ path }) => path.endsWith('/R4/'))).toBe(false);
   });
 
-  test('is neither made nor offered where the server keeps no versions', async () => {
+  test('is neither made nor supported if the server keeps no versions', async () => {
     server.faults.versioning = 'no-version';
     const { id = '' } = await stored('Unversioned');
     const { client: other } = await linkedClient(server);
     expect(await failureOf(other.update('Patient', id, (same) => same, newMarker()))).toMatchObject({
       kind: 'refused',
     });
-    expect(offersOf(other.capabilities)).not.toContain('updatePatient');
-    expect(offersOf(client.capabilities)).toContain('updatePatient');
+    expect(supportedOperations(other.capabilities)).not.toContain('updatePatient');
+    expect(supportedOperations(client.capabilities)).toContain('updatePatient');
   });
 
-  test('whose answer is lost is of unknown outcome, and found by its marker', async () => {
+  test('whose response is lost is of unknown outcome and found by its marker', async () => {
     const { id = '' } = await stored('Unsure');
     server.fail({ kind: 'reset', method: 'PUT', performed: true });
     expect(await failureOf(client.update<fhir.Patient>('Patient', id, rename('Eve'), 'update-lost'))).toMatchObject({

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { zoneOfState } from '../../../src/connectors/fhir/stateZones.ts';
+import { zoneOfState } from '../../../src/connectors/fhir/sign-in/stateZones.ts';
 import { us_state } from '../../../src/model/usPlaces.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openDoor } from '../place.ts';
-import { bySecret, signedIn } from './place.ts';
+import { openEndpoint } from '../larkspur/fixture.ts';
+import { bySecret, signedIn } from './fixture.ts';
 
 let server: FhirServer;
 beforeAll(async () => {
@@ -11,21 +11,21 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const zone = async () => (await signedIn(openDoor(server.url), bySecret(server))).timezone;
+const zone = async () => (await signedIn(openEndpoint(server.url), bySecret(server))).timezone;
 
-test('a practice is in the zone that a location says, else in that of its state, else in none', async () => {
+test('a practice is in the zone of its location, else in that of its state, else in none', async () => {
   expect(await zone()).toBeUndefined();
-  await server.lay({ resourceType: 'Location', id: 'closed', status: 'inactive', address: { state: 'HI' } });
-  await server.lay({ resourceType: 'Location', id: 'bare' });
+  await server.storeUnchecked({ resourceType: 'Location', id: 'closed', status: 'inactive', address: { state: 'HI' } });
+  await server.storeUnchecked({ resourceType: 'Location', id: 'bare' });
   expect(await zone()).toBeUndefined();
-  await server.lay({ resourceType: 'Location', id: 'open', address: { state: 'az' } });
+  await server.storeUnchecked({ resourceType: 'Location', id: 'open', address: { state: 'az' } });
   expect(await zone()).toBe('America/Phoenix');
   const extension = [{ url: 'http://hl7.org/fhir/StructureDefinition/timezone', valueCode: 'America/Denver' }];
-  await server.lay({ resourceType: 'Location', id: 'said', extension });
+  await server.storeUnchecked({ resourceType: 'Location', id: 'said', extension });
   expect(await zone()).toBe('America/Denver');
 });
 
-test('every state that the interface knows has a zone, but for the military post regions', () => {
+test('every state of the interface has a zone, except the military post regions', () => {
   const { pattern } = us_state as typeof us_state & { pattern: string };
   const codes = [...pattern.matchAll(/\[([A-Z])[a-z]\]\[([A-Z])[a-z]\]/g)].map(([, a, b]) => `${a}${b}`);
   expect(codes.length).toBeGreaterThan(50);

@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Answer } from './faults.ts';
+import type { HttpResponse } from './faults.ts';
 
 export type Person = { username: string; password: string; name: string; fhir_user: string };
 
-/** An application that was registered with the EMR's vendor. */
+/** An application registered with the EMR. */
 export type RegisteredClient = {
   client_id: string;
   client_secret?: string;
-  /** Its public keys, as they are or where it publishes them. */
+  /** Its public keys, or their URL. */
   jwks?: { keys: object[] };
   jwks_url?: string;
   redirect_uris?: readonly string[];
@@ -23,13 +23,13 @@ type Code = {
 };
 
 export type Authorize = {
-  /** The page, and what its form sends. */
-  answer(method: string, query: URLSearchParams, form: URLSearchParams): Answer;
-  /** A code is good once, for whoever asked for it. */
+  /** Serves the page and handles its form. */
+  answer(method: string, query: URLSearchParams, form: URLSearchParams): HttpResponse;
+  /** A code is valid once, for the client that requested it. */
   redeem(code: string, client_id: string, redirect_uri: string, verifier: string): Code | undefined;
 };
 
-/** Authorization code with PKCE: the page on which a person of the clinic lets an application in. */
+/** Authorization code with PKCE: the page on which a person authorizes an application. */
 export function openAuthorize(
   clients: Map<string, RegisteredClient>,
   people: readonly Person[],
@@ -37,7 +37,7 @@ export function openAuthorize(
 ): Authorize {
   const codes = new Map<string, Code>();
 
-  function grant(query: URLSearchParams, form: URLSearchParams): Answer {
+  function grant(query: URLSearchParams, form: URLSearchParams): HttpResponse {
     const redirect_uri = query.get('redirect_uri') ?? '';
     const back = new URL(redirect_uri);
     back.searchParams.set('state', query.get('state') ?? '');
@@ -75,7 +75,7 @@ export function openAuthorize(
     },
   };
 
-  /** What is wrong before anybody may be sent back: never to an address that is not registered. */
+  /** Errors that must not redirect, because the redirect URI is not registered. */
   function faultOf(query: URLSearchParams): string | undefined {
     const client = clients.get(query.get('client_id') ?? '');
     if (!client?.redirect_uris?.includes(query.get('redirect_uri') ?? '')) return 'Unknown application or address.';
@@ -92,7 +92,7 @@ const pageHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 };
 
-function page(query: URLSearchParams, alert: string | undefined): Answer {
+function page(query: URLSearchParams, alert: string | undefined): HttpResponse {
   const action = `?${query}`.replaceAll('&', '&amp;').replaceAll('"', '&quot;');
   const body = `<!doctype html><html lang="en"><title>Sign in to Meadowbrook EMR</title><h1>Meadowbrook EMR</h1>
 ${alert === undefined ? '' : `<p role="alert">${alert}</p>`}
@@ -104,6 +104,6 @@ ${alert === undefined ? '' : `<p role="alert">${alert}</p>`}
   return { status: alert === undefined ? 200 : 401, headers: pageHeaders, body };
 }
 
-function redirect(to: URL): Answer {
+function redirect(to: URL): HttpResponse {
   return { status: 302, headers: { location: to.href }, body: '' };
 }

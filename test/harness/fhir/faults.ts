@@ -1,46 +1,50 @@
-/** Ways of a server that stand until they are set otherwise. All of them were met in the wild. */
+/** Server behaviors that last until they are changed. All of them exist in real servers. */
 export type FaultSwitches = {
-  /** Every answer waits this long. */
+  /** Delay of every response. */
   latency_ms: number;
-  /** `cut`: a page as long as asked for, without a link to the rest. `whole`: everything at once, whatever `_count` says. */
+  /**
+   * `cut`: a page of the requested length without a link to the rest. `whole`: everything at once, ignoring `_count`.
+   */
   paging: 'links' | 'relative_links' | 'cut' | 'whole';
-  /** Links to further pages name this origin instead of ours, as servers behind a proxy do. */
+  /** Links to further pages use this origin, as servers behind a proxy do. */
   link_origin: string | undefined;
   total: boolean;
   bundle_type: 'searchset' | 'collection';
-  /** What becomes of a search by a parameter that `metadata` does not list. */
+  /** How a search by a parameter that `metadata` does not list is handled. */
   unknown_parameter: 'empty' | 'refuse' | 'ignore';
-  /** A day in a date parameter finds nothing; a range does. */
+  /** A plain date finds nothing, a range does. */
   day_matches_nothing: boolean;
-  /** `W/"1"` is what FHIR asks for; `strong` servers send `"1"` and refuse the weak form. */
+  /** FHIR requires `W/"1"`. `strong` servers send `"1"` and reject the weak form. */
   etag: 'weak' | 'strong' | 'none';
   /** `versioned-update`: an update must name the version it changes. */
   versioning: 'versioned-update' | 'versioned' | 'no-version';
   create_answer: 'resource' | 'brief' | 'empty' | 'empty_without_location' | 'outcome' | 'not_fhir';
-  /** Two creates at once: the second fails with 500 and is not performed. */
+  /** The second of two concurrent creates fails with 500 and is not performed. */
   one_create_at_a_time: boolean;
   conditional_create: boolean;
   search_by_identifier: boolean;
-  /** `POST Patient/_search`: as FHIR has it, unknown, with the body unread, which finds everyone, or nobody (`unheard`). */
+  /**
+   * `POST Patient/_search`: supported, unknown, with the body ignored so that it finds everyone, or nobody (`unheard`).
+   */
   search_by_form: 'taken' | 'unknown' | 'unread' | 'unheard';
-  /** What a token says of its life, and how many requests it really lives. */
+  /** The declared lifetime of a token, and how many requests it really lasts. */
   token_life_s: number;
   token_uses_max: number;
-  /** A refresh gives a new refresh token and ends the old one. */
+  /** A refresh returns a new refresh token and ends the old one. */
   refresh_rotates: boolean;
-  /** Interactions that `metadata` leaves out and the server refuses, per type; `all` of a type it does not know. */
+  /** Interactions that `metadata` omits and the server rejects, per type. `all`: the type is unknown. */
   withheld: Record<string, readonly Interaction[] | 'all'>;
-  /** Whether identifiers of systems that the practice did not set up are kept. */
+  /** Whether identifiers of unknown systems are stored. */
   foreign_identifiers: boolean;
-  /** Types that are given only to who asks for something more particular, although `metadata` does not say so. */
+  /** Types that require search criteria, although `metadata` does not say so. */
   narrow: readonly string[];
-  /** Types that the token may not touch, although `metadata` lists them. */
+  /** Types that the token may not access, although `metadata` lists them. */
   forbidden: readonly string[];
 };
 
 export type Interaction = 'read' | 'search-type' | 'create' | 'update';
 
-export const honest: Readonly<FaultSwitches> = {
+export const default_behavior: Readonly<FaultSwitches> = {
   latency_ms: 0,
   paging: 'links',
   link_origin: undefined,
@@ -64,19 +68,19 @@ export const honest: Readonly<FaultSwitches> = {
   forbidden: [],
 };
 
-/** Something that goes wrong a number of times. `performed`: only the answer is spoilt, what was asked for is done. */
+/** A fault that occurs a number of times. `performed`: the request is performed and only the response is affected. */
 export type Incident = {
-  kind: keyof typeof spoilt | 'reset' | 'hang' | 'truncated';
-  /** Requests of this method and with this text in their path and query; all, where neither is given. */
+  kind: keyof typeof fault_responses | 'reset' | 'hang' | 'truncated';
+  /** Affects requests with this method and this text in their path and query. Without both, all requests. */
   method?: string;
   path?: string;
   times?: number;
   performed?: boolean;
 };
 
-export type Answer = { status: number; headers: Record<string, string>; body: string | Buffer };
+export type HttpResponse = { status: number; headers: Record<string, string>; body: string | Buffer };
 
-export function takeIncident(incidents: Incident[], method: string, path: string): Incident | undefined {
+export function nextIncident(incidents: Incident[], method: string, path: string): Incident | undefined {
   const at = incidents.findIndex(
     (one) => (one.method ?? method) === method && path.includes(one.path ?? '') && (one.times ?? 1) > 0,
   );
@@ -90,8 +94,8 @@ export function takeIncident(incidents: Incident[], method: string, path: string
 const html = { 'content-type': 'text/html; charset=utf-8' };
 const fhir = { 'content-type': 'application/fhir+json' };
 
-/** What is answered instead. */
-export const spoilt = {
+/** The response sent instead. */
+export const fault_responses = {
   error_500: { status: 500, headers: fhir, body: '{"resourceType":"OperationOutcome","issue":[]}' },
   error_503: { status: 503, headers: {}, body: '' },
   too_many: { status: 429, headers: {}, body: '' },
@@ -103,4 +107,4 @@ export const spoilt = {
   unauthorized: { status: 401, headers: { 'www-authenticate': 'Bearer error="invalid_token"' }, body: '' },
   forbidden: { status: 403, headers: {}, body: '' },
   redirect: { status: 302, headers: { location: 'http://127.0.0.1:9/elsewhere' }, body: '' },
-} satisfies Record<string, Answer>;
+} satisfies Record<string, HttpResponse>;

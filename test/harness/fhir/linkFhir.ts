@@ -2,7 +2,9 @@ import { type Api, openApi } from '../api.ts';
 import type { TestSandbox } from '../sandbox.ts';
 import type { FhirServer } from './startFhirServer.ts';
 
-/** An account at a FHIR server, linked as an application links it; what the server withholds now is withheld until it syncs. */
+/**
+ * Links an account of a FHIR server like an application. Currently withheld interactions stay withheld until a sync.
+ */
 export async function linkFhir(
   world: Pick<TestSandbox, 'api' | 'sandbox'>,
   server: FhirServer,

@@ -4,7 +4,9 @@ import type { Bundle, SearchParameter } from '@medplum/fhirtypes';
 
 let loaded = false;
 
-/** The definitions of R4, which validation and search go by. Reading them takes about a second, so once per process. */
+/**
+ * The R4 definitions for validation and search. Reading them takes about a second, so they are read once per process.
+ */
 export function loadDefinitions(): void {
   if (loaded) return;
   indexStructureDefinitionBundle(readJson('fhir/r4/profiles-types.json') as Bundle);

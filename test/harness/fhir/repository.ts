@@ -12,9 +12,11 @@ import { MemoryRepository } from '@medplum/fhir-router';
 import type { Bundle, BundleEntry, Resource } from '@medplum/fhirtypes';
 import type * as fhir from 'fhir/r4.js';
 
-/** Medplum's repository, with what its server adds: nothing is stored that R4 does not allow or that points nowhere. */
+/**
+ * Medplum's repository with the checks of its server: only valid R4 resources without dangling references are stored.
+ */
 export class CheckedRepository extends MemoryRepository {
-  /** `Claim Patient/1` → the claims that mention this patient. */
+  /** `Claim Patient/1` → the claims that refer to this patient. */
   readonly #mentions = new Map<string, Set<string>>();
 
   override async createResource<T extends Resource>(resource: T): Promise<WithId<T>> {
@@ -23,19 +25,21 @@ export class CheckedRepository extends MemoryRepository {
     return this.#store(resource);
   }
 
-  /** Without the checks, which take half a minute for a whole practice; a test holds the practice to them. */
-  lay(resource: fhir.FhirResource): Promise<unknown> {
-    // Medplum's types of R4 and DefinitelyTyped's describe the same resources.
+  /** Skips the checks, which take half a minute for a whole practice. A test checks the practice separately. */
+  storeUnchecked(resource: fhir.FhirResource): Promise<unknown> {
+    // Medplum's and DefinitelyTyped's R4 types describe the same resources.
     return this.#store(resource as unknown as Resource);
   }
 
-  /** Medplum's matcher, asked about few: by a list of references it takes a third of a second for 2,000 resources. */
-  override async search<T extends Resource>(asked: SearchRequest<T>): Promise<Bundle<WithId<T>>> {
-    const { sortRules = [], offset = 0, count, ...plain } = asked;
-    // Medplum evaluates FHIRPath for each comparison; in 5,000 claims by their last change that takes a second.
+  /**
+   * Narrows the candidates: Medplum's matcher takes a third of a second for a list of references over 2,000 resources.
+   */
+  override async search<T extends Resource>(request: SearchRequest<T>): Promise<Bundle<WithId<T>>> {
+    const { sortRules = [], offset = 0, count, ...plain } = request;
+    // Medplum evaluates FHIRPath for each comparison. Sorting 5,000 claims by their last change takes a second.
     const [rule, ...others] = sortRules;
     const by_change = rule?.code === '_lastUpdated' && others.length === 0 ? rule : undefined;
-    if (rule && !by_change) return super.search(asked);
+    if (rule && !by_change) return super.search(request);
     const ids = this.#mentioning(plain);
     const found = ids ? await this.#among(plain, ids) : ((await super.search<T>(plain)).entry ?? []);
     const entry = by_change ? found.sort(byChange(by_change.descending ? -1 : 1)) : found;
@@ -56,7 +60,7 @@ export class CheckedRepository extends MemoryRepository {
     return stored;
   }
 
-  /** The only resources that a search by references can find; undefined where it is no such search. */
+  /** The candidates of a search by references. undefined for any other search. */
   #mentioning({ resourceType, filters = [] }: SearchRequest): string[] | undefined {
     const filter = filters.find(
       ({ code, operator }) => operator === 'eq' && getSearchParameter(resourceType, code)?.type === 'reference',
@@ -66,10 +70,10 @@ export class CheckedRepository extends MemoryRepository {
     return [...new Set(keys.flatMap((key) => [...(this.#mentions.get(key) ?? [])]))];
   }
 
-  async #among<T extends Resource>(asked: SearchRequest<T>, ids: string[]): Promise<BundleEntry<WithId<T>>[]> {
-    const read = ids.map((id) => this.readResource<WithId<T>>(asked.resourceType, id).catch(() => undefined));
+  async #among<T extends Resource>(request: SearchRequest<T>, ids: string[]): Promise<BundleEntry<WithId<T>>[]> {
+    const read = ids.map((id) => this.readResource<WithId<T>>(request.resourceType, id).catch(() => undefined));
     const there = (await Promise.all(read)).filter((resource) => resource !== undefined);
-    return there.filter((resource) => matchesSearchRequest(resource, asked)).map((resource) => ({ resource }));
+    return there.filter((resource) => matchesSearchRequest(resource, request)).map((resource) => ({ resource }));
   }
 
   async #mustExist(reference: string): Promise<void> {
@@ -84,7 +88,7 @@ function byChange(way: 1 | -1) {
   return (a: BundleEntry, b: BundleEntry) => (time(a) < time(b) ? -way : time(a) > time(b) ? way : 0);
 }
 
-/** Those to records of this server: not to contained ones, to other servers, or by identifier. */
+/** References to records of this server, without contained, absolute and logical references. */
 export function referencesOf(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, inner]) => {

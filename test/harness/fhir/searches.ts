@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { badRequest, evalFhirPath, OperationOutcomeError, parseSearchRequest } from '@medplum/core';
 import type { Bundle, BundleEntry, Resource } from '@medplum/fhirtypes';
+import { parametersOf } from './capabilityStatement.ts';
 import type { FaultSwitches } from './faults.ts';
 import { type CheckedRepository, referencesOf } from './repository.ts';
-import { parametersOf } from './statementOf.ts';
 
 type Found = { entries: BundleEntry[]; total: number; includes: string[] };
 
 export type Searches = {
   first(type: string, query: URLSearchParams): Promise<Bundle>;
-  /** A further page of a search whose result the server keeps, as its link asks for it; undefined: no longer kept. */
+  /** A further page of a stored search. undefined if it is no longer stored. */
   further(query: URLSearchParams): Promise<Bundle | undefined>;
 };
 
 const page_size_default = 50;
 const page_size_max = 200;
-/** The server's memory: older searches cannot be paged on. */
+/** Older searches can no longer be paged. */
 const kept_max = 30;
 
-/** Searches are Medplum's; pages are kept here, so that a second page belongs to the same result as the first. */
+/** Medplum searches. The results are stored here, so that all pages belong to the same result. */
 export function openSearches(repo: CheckedRepository, base: string, faults: FaultSwitches): Searches {
   const kept = new Map<string, Found>();
 
@@ -49,7 +49,7 @@ export function openSearches(repo: CheckedRepository, base: string, faults: Faul
       if (params === undefined) return page('none', { entries: [], total: 0, includes: [] }, 0, 1);
       const { count, ...request } = parseSearchRequest(`${type}?${params}`);
       const emptied = faults.day_matches_nothing && asksForDay(query, known);
-      // The repository cuts by `count` after it has copied every match; taken whole once, pages cost nothing.
+      // The repository copies every match before it applies `count`, so all matches are read once.
       const { entry = [] } = emptied ? {} : await repo.search(request);
       const entries = entry.map(({ resource }) => entryOf(base, resource, 'match'));
       const found = { entries, total: entries.length, includes: query.getAll('_include') };
@@ -86,7 +86,7 @@ export function openSearches(repo: CheckedRepository, base: string, faults: Faul
   }
 }
 
-/** The query that is carried out; undefined where an unknown parameter finds nothing. */
+/** The effective query. undefined if an unknown parameter finds nothing. */
 function knownOnly(type: string, query: URLSearchParams, codes: string[], { unknown_parameter }: FaultSwitches) {
   const params = new URLSearchParams();
   for (const [name, value] of query) {

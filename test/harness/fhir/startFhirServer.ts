@@ -4,21 +4,28 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ResourceType } from '@medplum/fhirtypes';
 import type * as fhir from 'fhir/r4.js';
-import { type AuthServer, openAuthServer } from './answerAuth.ts';
-import { answerFhir, json, outcome, type Store } from './answerFhir.ts';
 import { openAuthorize, type Person, type RegisteredClient } from './authorize.ts';
-import { type Answer, type FaultSwitches, honest, type Incident, spoilt, takeIncident } from './faults.ts';
+import { type AuthServer, openAuthServer } from './authRoutes.ts';
+import { capabilityStatement } from './capabilityStatement.ts';
+import {
+  default_behavior,
+  type FaultSwitches,
+  fault_responses,
+  type HttpResponse,
+  type Incident,
+  nextIncident,
+} from './faults.ts';
+import { handleFhirRequest, json, outcome, type Store } from './fhirRoutes.ts';
 import { loadDefinitions } from './loadDefinitions.ts';
-import { layPractice } from './practice/layPractice.ts';
+import { seedPractice } from './practice/practice.ts';
 import type { PracticeSize } from './practice/sizes.ts';
 import { CheckedRepository } from './repository.ts';
 import { openSearches } from './searches.ts';
-import { statementOf } from './statementOf.ts';
 import { openTokens } from './tokens.ts';
 
 export type { FaultSwitches, Incident } from './faults.ts';
 
-/** One line of the ledger. `performed`: a write that changed what the server holds, whatever its answer became. */
+/** One entry of the ledger. `performed`: a write that changed a record, whatever happened to its response. */
 export type Entry = {
   method: string;
   /** With its query. */
@@ -33,39 +40,39 @@ export type FhirServer = {
   /** The FHIR base: `http://127.0.0.1:21200/fhir/R4`. */
   url: string;
   issuer: string;
-  /** Set at run time; `calm` sets all of them back and forgets incidents that have not happened. */
+  /** Set at run time. `reset` restores the defaults and drops pending incidents. */
   faults: FaultSwitches;
   fail(incident: Incident): void;
-  calm(): void;
+  reset(): void;
   /** Every request since the start, oldest first. */
   ledger: Entry[];
-  /** Those that wrote: what a lost or doubled write shows in. */
+  /** The writes among them, to detect lost or duplicate writes. */
   writes(type?: string): Entry[];
   resources<T extends fhir.FhirResource>(type: T['resourceType']): Promise<T[]>;
-  /** Puts a resource there as it is, past every check. */
-  lay(resource: fhir.FhirResource): Promise<void>;
+  /** Stores a resource without any checks. */
+  storeUnchecked(resource: fhir.FhirResource): Promise<void>;
   remove(type: string, id: string): Promise<void>;
   clients: { confidential: { client_id: string; client_secret: string }; public: { client_id: string } };
   people: readonly Person[];
   register(client: RegisteredClient): void;
-  /** A token that was given out by hand, as some servers do. */
+  /** A token issued by hand. */
   bearerToken(): string;
-  /** Ends all access tokens; `all`: refresh tokens too, so that a person is needed. */
+  /** Ends all access tokens. `all`: refresh tokens too, so that a person is needed. */
   expireTokens(which: 'access' | 'all'): void;
   close(): Promise<void>;
 };
 
 export type FhirServerOptions = {
   port?: number;
-  /** `none` unless told. */
+  /** Defaults to `none`. */
   data?: PracticeSize;
-  /** Where the public client may send a person back to. */
+  /** The redirect URIs of the public client. */
   redirect_uris?: readonly string[];
 };
 
 const mount = '/fhir/R4';
 
-/** A FHIR R4 server nobody here wrote: Medplum's router, search and validation, behind the HTTP of this folder. */
+/** An independent FHIR R4 server: Medplum's router, search and validation behind the HTTP code of this folder. */
 export async function startFhirServer(options: FhirServerOptions = {}): Promise<FhirServer> {
   loadDefinitions();
   const server = createServer((request, response) => void handle(request, response));
@@ -74,11 +81,11 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const base = origin + mount;
   const issuer = `${origin}/auth`;
-  const faults: FaultSwitches = structuredClone(honest);
+  const faults: FaultSwitches = structuredClone(default_behavior);
   const incidents: Incident[] = [];
   const ledger: Entry[] = [];
   const repo = new CheckedRepository();
-  await layPractice(repo, options.data ?? 'none');
+  await seedPractice(repo, options.data ?? 'none');
   const tokens = openTokens(faults);
   const clients = clientsOf(options.redirect_uris ?? []);
   const authorize = openAuthorize(clients, people, base);
@@ -90,7 +97,7 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     const url = new URL(request.url ?? '/', origin);
     const entry = entryOf(request, url, body);
     ledger.push(entry);
-    const incident = takeIncident(incidents, entry.method, entry.path);
+    const incident = nextIncident(incidents, entry.method, entry.path);
     if (faults.latency_ms > 0) await wait(faults.latency_ms);
     const answer = incident && !incident.performed ? undefined : await answerOf(entry, url, body);
     const writes = ['POST', 'PUT'].includes(entry.method) && !entry.path.endsWith('/_search');
@@ -98,18 +105,18 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     send(response, entry, answer, incident);
   }
 
-  async function answerOf({ method, headers }: Entry, url: URL, body: Buffer): Promise<Answer> {
+  async function answerOf({ method, headers }: Entry, url: URL, body: Buffer): Promise<HttpResponse> {
     const below = url.pathname.slice(mount.length + 1);
     if (!url.pathname.startsWith(mount)) {
       return (await auth.answer({ method, url, headers, body: body.toString() })) ?? outcome(404, 'not-found');
     }
     if (method === 'GET' && (below === 'metadata' || below === '.well-known/smart-configuration')) {
-      return below === 'metadata' ? json(200, statementOf(faults, oauthOf(auth))) : configuration(auth);
+      return below === 'metadata' ? json(200, capabilityStatement(faults, oauthOf(auth))) : configuration(auth);
     }
     const token = /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
-    if (!token || !tokens.accepts(token)) return spoilt.unauthorized;
+    if (!token || !tokens.accepts(token)) return fault_responses.unauthorized;
     if (faults.forbidden.some((type) => below.split('/')[0] === type)) return outcome(403, 'forbidden');
-    return answerFhir(store, { method, path: below + url.search, headers, body });
+    return handleFhirRequest(store, { method, path: below + url.search, headers, body });
   }
 
   return {
@@ -117,16 +124,16 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     issuer,
     faults,
     fail: (incident) => void incidents.push({ ...incident }),
-    calm: () => {
+    reset: () => {
       incidents.length = 0;
-      Object.assign(faults, structuredClone(honest));
+      Object.assign(faults, structuredClone(default_behavior));
     },
     ledger,
     writes: (type) => ledger.filter(({ performed, path }) => performed && path.startsWith(`${mount}/${type ?? ''}`)),
-    // The type is the one that was asked for.
+    // The type was requested by the caller.
     resources: async <T extends fhir.FhirResource>(type: T['resourceType']) =>
       (await repo.searchResources({ resourceType: type as ResourceType })) as unknown as T[],
-    lay: async (resource) => void (await repo.lay(resource)),
+    storeUnchecked: async (resource) => void (await repo.storeUnchecked(resource)),
     remove: (type, id) => repo.deleteResource(type, id),
     clients: { confidential, public: { client_id: public_client_id } },
     people,
@@ -169,21 +176,21 @@ function oauthOf({ discovery }: AuthServer): { authorize: string; token: string 
   return { authorize: String(discovery.authorization_endpoint), token: String(discovery.token_endpoint) };
 }
 
-function configuration({ discovery }: AuthServer): Answer {
+function configuration({ discovery }: AuthServer): HttpResponse {
   return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(discovery) };
 }
 
-/** Sends the answer, or what the incident makes of it. */
+/** Sends the response, or what the incident makes of it. */
 function send(
   response: ServerResponse,
   entry: Entry,
-  answer: Answer | undefined,
+  answer: HttpResponse | undefined,
   incident: Incident | undefined,
 ): void {
   const kind = incident?.kind;
   if (kind === 'hang') return;
   if (kind === 'reset') return void response.destroy();
-  const sent = kind && kind !== 'truncated' ? spoilt[kind] : answer;
+  const sent = kind && kind !== 'truncated' ? fault_responses[kind] : answer;
   const { status, headers, body } = sent ?? outcome(500, 'exception');
   entry.status = status;
   if (kind !== 'truncated') return void response.writeHead(status, headers).end(body);

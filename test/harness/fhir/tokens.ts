@@ -9,7 +9,7 @@ export type Tokens = {
     bearer: Bearer,
     options: { refresh: boolean },
   ): { access_token: string; expires_in: number; refresh_token?: string };
-  /** Ends the refresh token where the server rotates them. */
+  /** Ends the refresh token if the server rotates them. */
   redeem(refresh_token: string, client_id: string): Bearer | undefined;
   accepts(access_token: string): boolean;
   expire(which: 'access' | 'all'): void;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Appointment } from '../../../src/model/appointment.ts';
+import { Appointment } from '../../../src/model/records/appointments.ts';
 import { apiOf, expectApiError, expectSchema } from '../../api/support.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 

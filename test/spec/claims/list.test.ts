@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Claim } from '../../../src/model/claim.ts';
+import { Claim } from '../../../src/model/records/claims.ts';
 import { apiOf, expectApiError, expectSchema } from '../../api/support.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 

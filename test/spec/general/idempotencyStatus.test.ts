@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
-import { runTwin } from '../../api/runTwin.ts';
+import { holdKey } from '../../api/holdKey.ts';
 import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
@@ -27,20 +27,20 @@ const waiting = () =>
 test(row('DEC-057'), async () => {
   const key = randomUUID();
   const before = await countAcceptedWork(fixture);
-  const twin = await runTwin(fixture, key);
+  const running = await holdKey(fixture, key);
   const began = performance.now();
   const response = await fixture.api.callIn({}, keyed(key));
   // It may take longer on a busy machine, but not less.
   expect(performance.now() - began).toBeGreaterThan(4900);
-  await twin.letGo();
+  await running.release();
   const message = 'A request with this Idempotency-Key is still running. Try again in a moment.';
   expectApiError(response, 409, message);
   expect(await countAcceptedWork(fixture)).toStrictEqual(before);
   // If the first request ends while the second waits, the second one proceeds.
-  const again = await runTwin(fixture, key);
+  const again = await holdKey(fixture, key);
   const request = fixture.api.callIn({}, keyed(key));
   await waiting();
-  await again.letGo();
+  await again.release();
   expect((await request).status).toBe(200);
 });
 

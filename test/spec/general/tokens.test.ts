@@ -173,11 +173,12 @@ test(row('DEC-016'), async () => {
   const access_token = await fixture.api.link({ user_id: 'sealed-user', org_id: 'sealed-org', staff: 4 });
   expect(await tablesContaining(fixture, access_token)).toStrictEqual([]);
   expect(await tablesContaining(fixture, Buffer.from(access_token, 'base64url').toString('hex'))).toStrictEqual([]);
-  const [row] = await fixture.owner`SELECT id, client_id, token_hash, token_sealed FROM accounts
+  type Stored = { id: string; client_id: string; token_hash: Buffer; token_sealed: Buffer };
+  const [row] = await fixture.owner<Stored[]>`SELECT id, client_id, token_hash, token_sealed FROM accounts
     WHERE user_id = 'sealed-user'`;
-  expect(row?.token_hash).toStrictEqual(createHash('sha256').update(access_token).digest());
+  if (!row) throw new Error('The account is not stored.');
+  expect(row.token_hash).toStrictEqual(createHash('sha256').update(access_token).digest());
   const { db, vault } = fixture.ctx;
-  const id = row?.id.replaceAll('-', '');
-  const opened = await db.tenant(row?.client_id, (tx) => vault.unseal(tx, row?.token_sealed, bindings.token(id)));
+  const opened = await db.tenant(row.client_id, (tx) => vault.unseal(tx, row.token_sealed, bindings.token(row.id)));
   expect(opened).toBe(access_token);
 });

@@ -36,9 +36,10 @@ const book = (fields: object) => {
 };
 async function appointmentOf(api: Api): Promise<string | undefined> {
   const reference = (await api.call('GET', '/v1/settings')).body.data.access_token_reference_id;
-  const [row] = await fixture.owner`SELECT appointments.id FROM appointments JOIN accounts USING (organization_id)
-    WHERE reference_id = ${reference} LIMIT 1`;
-  return row?.id.replaceAll('-', '');
+  const [row] = await fixture.owner<{ id: string }[]>`
+    SELECT appointments.id FROM appointments JOIN accounts USING (organization_id)
+     WHERE reference_id = ${reference} LIMIT 1`;
+  return row?.id;
 }
 const patch = (path: string) => fixture.api.call('PATCH', path, { body: { status: 'active' } });
 

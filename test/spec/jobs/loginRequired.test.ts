@@ -153,7 +153,7 @@ test(row('DEC-293'), async () => {
     user_id,
     org_id,
     emr_name: 'larkspur',
-    reason: expect.stringMatching(/Larkspur asks for a new one-time code/),
+    reason: expect.stringMatching(/Larkspur requires a new one-time code/),
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
-import { wakeLongParked } from '../../../src/workers.ts';
+import { unparkExpiredJobs } from '../../../src/workers.ts';
 import { apiOf } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
@@ -96,11 +96,11 @@ test(row('DEC-285'), async () => {
   const since = (age: string) =>
     fixture.owner`UPDATE jobs SET parked_since = now() - ${age}::text::interval WHERE id = ${parked.job_id}`;
   await since('13 days 23 hours 59 minutes');
-  await wakeLongParked(fixture.ctx);
+  await unparkExpiredJobs(fixture.ctx);
   const [row] = await fixture.owner`SELECT parked, state FROM jobs WHERE id = ${parked.job_id}`;
   expect(row).toMatchObject({ parked: true, state: 'queued' });
   await since('14 days 1 minute');
-  await wakeLongParked(fixture.ctx);
+  await unparkExpiredJobs(fixture.ctx);
   const event = await fixture.api.untilEvent(parked.job_id);
   expect(event.event_type).toBe('telephone_encounter.failed');
   expect(event.data.failure_reason).toMatch(/14 days/);

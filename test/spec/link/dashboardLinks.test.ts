@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type LinkPlace, startLinkPlace } from '../../browser/linkPlace.ts';
+import { type LinkFixture, startLink } from '../../browser/linkFixture.ts';
 import { openOperator, type TestOperator } from '../../harness/operator.ts';
 import { row } from '../../harness/row.ts';
 
-let place: LinkPlace;
+let place: LinkFixture;
 let operator: TestOperator;
 beforeAll(async () => {
-  place = await startLinkPlace();
+  place = await startLink();
   operator = await openOperator(place.world);
 });
 afterAll(() => place?.close());

@@ -13,7 +13,7 @@ let server: FhirServer;
 beforeAll(async () => {
   [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
 });
-afterEach(() => server.calm());
+afterEach(() => server.reset());
 afterAll(async () => {
   await fixture.close();
   await server.close();
@@ -69,7 +69,7 @@ test(row('DEC-049'), async () => {
     const lacking = await linkFhir(fixture, server, { user_id: `lacking-${index}`, org_id: `lacking-${index}` });
     const before = await countAcceptedWork(fixture);
     expectApiError(await send(lacking), 400, `This EMR does not offer ${operation}.`);
-    server.calm();
+    server.reset();
     const { operations, idempotency_keys } = await countAcceptedWork(fixture);
     expect({ operations, idempotency_keys }).toStrictEqual({
       operations: before.operations,

@@ -2,13 +2,13 @@ import type { Frame } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addLinkToken } from '../../../src/link/linkTokens.ts';
 import { newClient, startProduction } from '../../api/support.ts';
-import { endings, focused, type LinkPlace, startLinkPlace, untilClosed } from '../../browser/linkPlace.ts';
+import { endings, focused, type LinkFixture, startLink, untilClosed } from '../../browser/linkFixture.ts';
 import { type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
 import { row } from '../../harness/row.ts';
 
-let place: LinkPlace;
+let place: LinkFixture;
 beforeAll(async () => {
-  place = await startLinkPlace();
+  place = await startLink();
 });
 afterAll(() => place.close());
 

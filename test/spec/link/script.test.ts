@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { endings, focused, type LinkPlace, startLinkPlace, untilClosed } from '../../browser/linkPlace.ts';
+import { endings, focused, type LinkFixture, startLink, untilClosed } from '../../browser/linkFixture.ts';
 import type { LinkWindow } from '../../harness/linkHost.ts';
 import { row } from '../../harness/row.ts';
 
-let place: LinkPlace;
+let place: LinkFixture;
 beforeAll(async () => {
-  place = await startLinkPlace();
+  place = await startLink();
 });
 afterAll(() => place.close());
 

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { Order } from '../../../src/model/order.ts';
+import { Order } from '../../../src/model/records/orders.ts';
 import { expectApiError, expectSchema } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { InsuranceProvider } from '../../../src/model/insuranceProvider.ts';
-import { ReferringProvider } from '../../../src/model/referringProvider.ts';
+import { InsuranceProvider } from '../../../src/model/records/insuranceProviders.ts';
+import { ReferringProvider } from '../../../src/model/records/referringProviders.ts';
 import { expectApiError, expectSchema } from '../../api/support.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 

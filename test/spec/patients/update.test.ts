@@ -248,7 +248,7 @@ test(row('PAU-25'), async () => {
   const own = await charts.created({ phone: '518-555-0100' });
   const shown = await charts.listed(own.id);
   const good = { referring_provider_first_name: 'Umber', referring_provider_last_name: 'Consultson' };
-  await charts.rejects(404, /No referring provider is called 'Nobody Known'/, [
+  await charts.rejects(404, /No referring provider is named 'Nobody Known'/, [
     () => charts.patch(own.id, { phone: '518-555-0125', pcp_first_name: 'Nobody', pcp_last_name: 'Known' }),
     () => charts.patch(own.id, { ...good, pcp_first_name: 'Nobody', pcp_last_name: 'Known' }),
     () =>
@@ -268,7 +268,7 @@ test(row('PAU-26'), async () => {
   expect(twins.map(({ first_name }) => first_name)).toStrictEqual(['Ari', 'Ari']);
   const own = await charts.created();
   const names = (role: string) => ({ [`${role}_first_name`]: 'Ari', [`${role}_last_name`]: 'Twinname' });
-  await charts.rejects(404, /Several referring providers are called 'Ari Twinname'/, [
+  await charts.rejects(404, /Several referring providers are named 'Ari Twinname'/, [
     () => charts.patch(own.id, names('referring_provider')),
     () => charts.patch(own.id, names('pcp')),
   ]);

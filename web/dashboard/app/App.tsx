@@ -7,14 +7,14 @@ import { SignIn } from './SignIn.tsx';
 export function App() {
   return (
     <Router base="/dashboard">
-      <SessionGate signIn={(ended) => <SignIn ended={ended} />} waiting={<Waiting />}>
+      <SessionGate signIn={(expired) => <SignIn expired={expired} />} loading={<Loading />}>
         <Shell />
       </SessionGate>
     </Router>
   );
 }
 
-function Waiting() {
+function Loading() {
   return (
     <Center h="100vh">
       <Loader aria-label="Loading" />

@@ -1,13 +1,13 @@
 import { Button, Menu, Modal, Text, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { Failure } from '../parts/Failure.tsx';
-import type { Problem } from '../service/ask.ts';
+import { ErrorAlert } from '../parts/errors.tsx';
+import type { ApiError } from '../service/api.ts';
 import { useSession } from '../service/session.tsx';
+import { role_labels } from '../service/types.ts';
 
-/** Who is signed in, and the way out. */
 export function OperatorMenu() {
   const { operator, signOut } = useSession();
-  const leaving = useMutation<void, Problem>({ mutationFn: signOut });
+  const signingOut = useMutation<void, ApiError>({ mutationFn: signOut });
   const { setColorScheme } = useMantineColorScheme();
   const scheme = useComputedColorScheme('light');
   return (
@@ -22,22 +22,22 @@ export function OperatorMenu() {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Label>
-            {operator.email} · {operator.role.replace('_', ' ')}
+            {operator.email} · {role_labels[operator.role]}
           </Menu.Label>
           <Menu.Item onClick={() => setColorScheme(scheme === 'dark' ? 'light' : 'dark')}>
-            {scheme === 'dark' ? 'Light' : 'Dark'} colours
+            {scheme === 'dark' ? 'Light' : 'Dark'} mode
           </Menu.Item>
-          <Menu.Item onClick={() => leaving.mutate()}>Sign out</Menu.Item>
+          <Menu.Item onClick={() => signingOut.mutate()}>Sign out</Menu.Item>
         </Menu.Dropdown>
       </Menu>
       <Modal
-        opened={leaving.isError}
-        onClose={leaving.reset}
-        title="You are still signed in"
+        opened={signingOut.isError}
+        onClose={signingOut.reset}
+        title="Sign-out failed"
         closeButtonProps={{ 'aria-label': 'Close' }}
         transitionProps={{ duration: 0 }}
       >
-        {leaving.error && <Failure problem={leaving.error} retry={leaving.mutate} />}
+        {signingOut.error && <ErrorAlert error={signingOut.error} retry={signingOut.mutate} />}
       </Modal>
     </>
   );

@@ -17,42 +17,40 @@ import {
 import { useDisclosure } from '@mantine/hooks';
 import { Suspense, useEffect } from 'react';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
-import type { ClientRow } from '../../../src/model/dashboard/clients.ts';
-import { Catch } from '../parts/Catch.tsx';
-import { Failure } from '../parts/Failure.tsx';
-import { PageTitle } from '../parts/PageTitle.tsx';
-import { ClientScope } from '../service/client.tsx';
+import { ErrorAlert, ErrorBoundary } from '../parts/errors.tsx';
+import { PageTitle } from '../parts/layout.tsx';
+import { ClientProvider } from '../service/client.tsx';
+import { useQuery } from '../service/queries.ts';
 import { useSession } from '../service/session.tsx';
+import type { Client } from '../service/types.ts';
+import { useActivity } from '../service/useActivity.ts';
 import { useLive } from '../service/useLive.ts';
-import { usePresence } from '../service/usePresence.ts';
-import { useAnswer } from '../service/useService.ts';
 import { OperatorMenu } from './OperatorMenu.tsx';
 import { type PageEntry, pages } from './pages.ts';
-import { useArrival } from './useArrival.ts';
+import { useNavigationFocus } from './useNavigationFocus.ts';
 
-/** Everything around a page: which client is looked at, where one can go, who is signed in. */
+/** The frame around every page: header, menu and the selected client. */
 export function Shell() {
   const session = useSession();
-  const up = useLive(session.over);
-  usePresence(session.over);
+  const connected = useLive(session.expire);
+  useActivity(session.expire);
   const [open, menu] = useDisclosure();
   const [location] = useLocation();
-  const clients = useAnswer<{ clients: ClientRow[] }>('clients', { live: ['accounts'] });
-  const looked = useLooked(clients.data?.clients);
+  const clients = useQuery('clients.list', {}, { live: ['accounts'] });
+  const selected = useSelectedClient(clients.data?.clients);
   const shown = pages.filter((page) => (!page.sandbox || session.sandbox) && (!page.role || session.may(page.role)));
-  useArrival(location, open, menu.close);
-  // A later one that fails leaves what is shown, and what was typed into it.
-  if (clients.error && !clients.data) return <Failure problem={clients.error} retry={clients.refetch} />;
+  useNavigationFocus(location, open, menu.close);
+  // If a later refetch fails, the page and its input stay.
+  if (clients.error && !clients.data) return <ErrorAlert error={clients.error} retry={clients.refetch} />;
   return (
     <AppShell
       header={{ height: 56 }}
       navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !open } }}
       padding="md"
-      // A frame that slides in while one reads is not calm.
       transitionDuration={0}
     >
       <a className="skip" href="#content">
-        Skip to the content
+        Skip to content
       </a>
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
@@ -73,9 +71,9 @@ export function Shell() {
                 Sandbox
               </Badge>
             )}
-            {!up && (
+            {!connected && (
               <Badge color="red" variant="light" role="status">
-                Not live
+                Disconnected
               </Badge>
             )}
           </Group>
@@ -85,9 +83,9 @@ export function Shell() {
       <AppShell.Navbar p="sm" aria-label="Pages" className={open ? 'menu' : 'menu closed'}>
         <ScrollArea>
           <Stack gap={2}>
-            {looked && <ClientChoice clients={clients.data?.clients ?? []} looked={looked} />}
+            {selected && <ClientSelect clients={clients.data?.clients ?? []} selected={selected} />}
             {shown.map((page) => (
-              <PageLink key={page.path} page={page} looked={looked} />
+              <PageLink key={page.path} page={page} selected={selected} />
             ))}
           </Stack>
         </ScrollArea>
@@ -96,41 +94,41 @@ export function Shell() {
         <Box maw={1400} mx="auto">
           {session.operator.password_temporary && location !== '/settings/me' && (
             <Alert color="orange" mb="md">
-              Somebody else has seen your password.{' '}
+              Your password is temporary.{' '}
               <Anchor component={Link} href="/settings/me" size="sm" c="inherit" underline="always">
-                Choose your own
+                Change password
               </Anchor>
             </Alert>
           )}
-          <Catch place={location}>
-            {clients.data && <Places pages={shown} clients={clients.data.clients} looked={looked} />}
-          </Catch>
+          <ErrorBoundary location={location}>
+            {clients.data && <Routes pages={shown} clients={clients.data.clients} selected={selected} />}
+          </ErrorBoundary>
         </Box>
       </AppShell.Main>
     </AppShell>
   );
 }
 
-/** The client of the address, else the one that was looked at last, else the first. */
-function useLooked(clients: readonly ClientRow[] | undefined): ClientRow | undefined {
+/** The client in the URL, else the last one viewed, else the first. */
+function useSelectedClient(clients: readonly Client[] | undefined): Client | undefined {
   const [location] = useLocation();
-  const named = /^\/clients\/([^/]+)/.exec(location)?.[1];
-  const id = named ?? sessionStorage.getItem('client');
-  const looked = clients?.find((client) => client.client_id === id) ?? (named ? undefined : clients?.[0]);
+  const in_url = /^\/clients\/([^/]+)/.exec(location)?.[1];
+  const id = in_url ?? sessionStorage.getItem('client');
+  const selected = clients?.find((client) => client.client_id === id) ?? (in_url ? undefined : clients?.[0]);
   useEffect(() => {
-    if (looked) sessionStorage.setItem('client', looked.client_id);
-  }, [looked]);
-  return looked;
+    if (selected) sessionStorage.setItem('client', selected.client_id);
+  }, [selected]);
+  return selected;
 }
 
-function Places({
+function Routes({
   pages,
   clients,
-  looked,
+  selected,
 }: {
   pages: readonly PageEntry[];
-  clients: readonly ClientRow[];
-  looked: ClientRow | undefined;
+  clients: readonly Client[];
+  selected: Client | undefined;
 }) {
   const first = pages[0];
   return (
@@ -143,7 +141,7 @@ function Places({
     >
       <Switch>
         {pages
-          .filter((page) => !page.of_client)
+          .filter((page) => !page.per_client)
           .map(({ path, component: Page }) => (
             <Route key={path} path={path} nest>
               <Page />
@@ -152,66 +150,66 @@ function Places({
         <Route path="/clients/:client" nest>
           {({ client: id }) => {
             const client = clients.find((each) => each.client_id === id);
-            if (!client) return <Missing what="client" />;
+            if (!client) return <NotFound what="client" />;
             return (
-              // Keyed: what was typed while looking at one client is not carried to another.
-              <ClientScope key={client.client_id} client={client}>
+              // Keyed, so that input is not carried over to another client.
+              <ClientProvider key={client.client_id} client={client}>
                 <Switch>
                   {pages
-                    .filter((page) => page.of_client)
+                    .filter((page) => page.per_client)
                     .map(({ path, component: Page }) => (
                       <Route key={path} path={path} nest>
                         <Page />
                       </Route>
                     ))}
                   <Route>
-                    <Missing what="page" />
+                    <NotFound what="page" />
                   </Route>
                 </Switch>
-              </ClientScope>
+              </ClientProvider>
             );
           }}
         </Route>
-        <Route path="/">{first && <Redirect replace to={addressOf(first, looked) ?? '/settings'} />}</Route>
+        <Route path="/">{first && <Redirect replace to={urlOfPage(first, selected) ?? '/settings'} />}</Route>
         <Route>
-          <Missing what="page" />
+          <NotFound what="page" />
         </Route>
       </Switch>
     </Suspense>
   );
 }
 
-function Missing({ what }: { what: 'page' | 'client' }) {
+function NotFound({ what }: { what: 'page' | 'client' }) {
   return (
     <>
       <PageTitle>Not found</PageTitle>
-      <Alert color="gray">There is no such {what}. Choose a page from the menu.</Alert>
+      <Alert color="gray">This {what} does not exist. Choose a page from the menu.</Alert>
     </>
   );
 }
 
-function addressOf(page: PageEntry, looked: ClientRow | undefined): string | undefined {
-  if (!page.of_client) return page.path;
-  return looked && `/clients/${looked.client_id}${page.path}`;
+function urlOfPage(page: PageEntry, selected: Client | undefined): string | undefined {
+  if (!page.per_client) return page.path;
+  return selected && `/clients/${selected.client_id}${page.path}`;
 }
 
-function PageLink({ page, looked }: { page: PageEntry; looked: ClientRow | undefined }) {
+function PageLink({ page, selected }: { page: PageEntry; selected: Client | undefined }) {
   const [location] = useLocation();
-  const address = addressOf(page, looked);
-  if (!address) return null;
-  const here = location === address || location.startsWith(`${address}/`);
+  const url = urlOfPage(page, selected);
+  if (!url) return null;
+  const current = location === url || location.startsWith(`${url}/`);
   return (
     <NavLink
       component={Link}
-      href={address}
+      href={url}
       label={page.label}
-      active={here}
-      {...(here ? { 'aria-current': 'page' } : {})}
+      active={current}
+      {...(current ? { 'aria-current': 'page' } : {})}
     />
   );
 }
 
-function ClientChoice({ clients, looked }: { clients: readonly ClientRow[]; looked: ClientRow }) {
+function ClientSelect({ clients, selected }: { clients: readonly Client[]; selected: Client }) {
   const [location, go] = useLocation();
   if (clients.length < 2) return null;
   return (
@@ -220,11 +218,11 @@ function ClientChoice({ clients, looked }: { clients: readonly ClientRow[]; look
       mb="sm"
       allowDeselect={false}
       data={clients.map((client) => ({ value: client.client_id, label: client.name }))}
-      value={looked.client_id}
+      value={selected.client_id}
       onChange={(id) => {
         if (!id) return;
         sessionStorage.setItem('client', id);
-        // The same page of the other client; a single record of this one is not among the other's.
+        // Opens the same page of the other client, but not a single record, which only this client has.
         const [, , , page = 'accounts'] = location.split('/');
         go(location.startsWith('/clients/') ? `/clients/${id}/${page}` : location);
       }}

@@ -1,26 +1,30 @@
 import { Alert, Button, Center, Paper, PasswordInput, Stack, TextInput, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useState } from 'react';
-import type { Session } from '../../../src/model/dashboard/session.ts';
-import { ask, type Problem } from '../service/ask.ts';
-import { useBegin } from '../service/session.tsx';
+import { type ApiError, call } from '../service/api.ts';
+import { useStartSession } from '../service/session.tsx';
+import type { Session } from '../service/types.ts';
 
-/** `ended`: the session of who was here is over, and the page comes back where it was. */
-export function SignIn({ ended }: { ended: boolean }) {
-  const begin = useBegin();
-  const signIn = useMutation<{ session: Session }, Problem, Record<string, FormDataEntryValue>>({
-    mutationFn: (body) => ask('session', { method: 'POST', body }),
-    onSuccess: ({ session }) => begin(session),
+/** `expired`: the session ended on its own. After signing in, the same page is shown again. */
+export function SignIn({ expired }: { expired: boolean }) {
+  const startSession = useStartSession();
+  const signIn = useMutation<{ session: Session }, ApiError, FormData>({
+    mutationFn: (form) => {
+      const code = form.get('code');
+      const body = { email: String(form.get('email')), password: String(form.get('password')) };
+      return call('session.create', {}, { body: code === null ? body : { ...body, code: String(code) } });
+    },
+    onSuccess: ({ session }) => startSession(session),
   });
   useEffect(() => {
     document.title = 'Sign in · Chartwire';
   }, []);
-  // Once a code was asked for its field stays, also after a wrong one.
-  const [asked, setAsked] = useState(false);
-  if (!asked && signIn.error?.code === 'operator_code_required') setAsked(true);
+  // Once shown, the code field stays, even after a wrong code.
+  const [needs_code, setNeedsCode] = useState(false);
+  if (!needs_code && signIn.error?.code === 'operator_code_required') setNeedsCode(true);
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    signIn.mutate(Object.fromEntries(new FormData(event.currentTarget)));
+    signIn.mutate(new FormData(event.currentTarget));
   };
   return (
     <Center component="main" mih="100vh" p="md">
@@ -30,22 +34,22 @@ export function SignIn({ ended }: { ended: boolean }) {
             <Title order={1} size="h2">
               Chartwire
             </Title>
-            {ended && (
+            {expired && (
               <Alert color="gray" role="status">
-                Your session has ended. Sign in to go on where you were.
+                Your session has expired. Sign in to continue.
               </Alert>
             )}
-            <TextInput label="E-mail" name="email" type="email" autoComplete="username" required />
+            <TextInput label="Email" name="email" type="email" autoComplete="username" required />
             <PasswordInput
               label="Password"
               name="password"
               autoComplete="current-password"
               required
-              visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
+              visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
             />
-            {asked && (
+            {needs_code && (
               <TextInput
-                label="Code of your authenticator app"
+                label="Authenticator code"
                 name="code"
                 inputMode="numeric"
                 autoComplete="one-time-code"

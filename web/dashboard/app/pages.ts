@@ -1,72 +1,35 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
-import type { OperatorRole } from '../../../src/model/dashboard/roles.ts';
+import type { OperatorRole } from '../service/types.ts';
 
 export type PageEntry = {
-  /** Below `/dashboard`, and below `/dashboard/clients/<client>` for what belongs to one client. */
+  /** Below `/dashboard`, or below `/dashboard/clients/<client>` for a client's pages. */
   path: string;
   label: string;
-  /** What it shows belongs to one client. */
-  of_client: boolean;
+  per_client?: true;
   sandbox?: true;
   role?: OperatorRole;
   component: LazyExoticComponent<ComponentType>;
 };
 
-/** Every page there is, in the order of the menu. A new one is a folder in pages/ and a line here. */
+const overview = lazy(() => import('../pages/overview/Overview.tsx'));
+const accounts = lazy(() => import('../pages/accounts/Accounts.tsx'));
+const jobs = lazy(() => import('../pages/jobs/Jobs.tsx'));
+const events = lazy(() => import('../pages/events/Events.tsx'));
+const records = lazy(() => import('../pages/records/Records.tsx'));
+const requests = lazy(() => import('../pages/requests/Requests.tsx'));
+const sandbox = lazy(() => import('../pages/sandbox/Sandbox.tsx'));
+const audit = lazy(() => import('../pages/audit/Audit.tsx'));
+const settings = lazy(() => import('../pages/settings/Settings.tsx'));
+
+/** All pages in the order of the menu. */
 export const pages: readonly PageEntry[] = [
-  {
-    path: '/overview',
-    label: 'Overview',
-    of_client: true,
-    component: lazy(() => import('../pages/overview/Overview.tsx')),
-  },
-  {
-    path: '/accounts',
-    label: 'Accounts',
-    of_client: true,
-    component: lazy(() => import('../pages/accounts/Accounts.tsx')),
-  },
-  {
-    path: '/jobs',
-    label: 'Jobs',
-    of_client: true,
-    component: lazy(() => import('../pages/jobs/Jobs.tsx')),
-  },
-  {
-    path: '/events',
-    label: 'Events & webhooks',
-    of_client: true,
-    component: lazy(() => import('../pages/events/Events.tsx')),
-  },
-  {
-    path: '/records',
-    label: 'Records',
-    of_client: true,
-    component: lazy(() => import('../pages/records/Records.tsx')),
-  },
-  {
-    path: '/requests',
-    label: 'Requests',
-    of_client: false,
-    component: lazy(() => import('../pages/requests/Requests.tsx')),
-  },
-  {
-    path: '/sandbox',
-    label: 'Sandbox',
-    of_client: false,
-    sandbox: true,
-    component: lazy(() => import('../pages/sandbox/Sandbox.tsx')),
-  },
-  {
-    path: '/audit',
-    label: 'Audit',
-    of_client: false,
-    component: lazy(() => import('../pages/audit/Audit.tsx')),
-  },
-  {
-    path: '/settings',
-    label: 'Settings',
-    of_client: false,
-    component: lazy(() => import('../pages/settings/Settings.tsx')),
-  },
+  { path: '/overview', label: 'Overview', per_client: true, component: overview },
+  { path: '/accounts', label: 'Accounts', per_client: true, component: accounts },
+  { path: '/jobs', label: 'Jobs', per_client: true, component: jobs },
+  { path: '/events', label: 'Events & webhooks', per_client: true, component: events },
+  { path: '/records', label: 'Records', per_client: true, component: records },
+  { path: '/requests', label: 'Requests', component: requests },
+  { path: '/sandbox', label: 'Sandbox', sandbox: true, component: sandbox },
+  { path: '/audit', label: 'Audit log', component: audit },
+  { path: '/settings', label: 'Settings', component: settings },
 ];

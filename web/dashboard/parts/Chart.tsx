@@ -1,20 +1,19 @@
 import { Paper, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { type Column, Rows } from './Rows.tsx';
+import { type Column, DataTable } from './DataTable.tsx';
 
-type Shape<Row> = {
+type Props<Row> = {
   title: string;
-  /** What it comes to, in a sentence. */
   summary: ReactNode;
-  /** The picture. It is for the eyes alone: the same is in the table. */
+  /** The chart. Screen readers skip it and read the table instead. */
   children: ReactNode;
   rows: readonly Row[];
   columns: readonly Column<Row>[];
   keyOf: (row: Row) => string | number;
 };
 
-/** A picture of numbers, and the numbers themselves for who does not see it. */
-export function Chart<Row>({ title, summary, children, rows, columns, keyOf }: Shape<Row>) {
+/** A chart and its data as a table. */
+export function Chart<Row>({ title, summary, children, rows, columns, keyOf }: Props<Row>) {
   return (
     <Paper withBorder p="md" component="figure" m={0} miw={0}>
       <figcaption>
@@ -29,8 +28,8 @@ export function Chart<Row>({ title, summary, children, rows, columns, keyOf }: S
         {children}
       </div>
       <details className="more">
-        <summary>As a table</summary>
-        <Rows label={title} rows={rows} columns={columns} keyOf={keyOf} empty="Nothing to show." />
+        <summary>Show as table</summary>
+        <DataTable label={title} rows={rows} columns={columns} keyOf={keyOf} empty="No data in this period." />
       </details>
     </Paper>
   );

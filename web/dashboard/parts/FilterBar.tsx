@@ -1,43 +1,44 @@
-import { Group, NativeSelect, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
-import { useAddressFilters } from '../service/useAddressFilters.ts';
-import { MomentInput } from './MomentInput.tsx';
+import type { FormEvent } from 'react';
+import { useUrlFilters } from '../service/useUrlFilters.ts';
+import { TimestampInput } from './Timestamp.tsx';
 
-/** A filter that may stand in the address, so that a look can be kept and sent on. */
+/** A filter that is kept in the URL. */
 export type Filter = {
   name: string;
   label: string;
-  /** With choices it is chosen, else typed. */
-  choices?: readonly { value: string; label: string }[];
-  type?: 'text' | 'moment' | 'number';
+  /** With options it is a select, else an input of this type. */
+  options?: readonly { value: string; label: string }[];
+  type?: 'text' | 'time' | 'number';
 };
 
-/** What the address says of these filters; moments stand there in UTC. */
+/** The values of these filters in the URL; times are in UTC. */
 export function useFilters(filters: readonly Filter[]): Record<string, string> {
-  const { get } = useAddressFilters();
+  const { get } = useUrlFilters();
   return Object.fromEntries(filters.map(({ name }) => [name, get(name)]));
 }
 
 export function FilterBar({ filters }: { filters: readonly Filter[] }) {
-  const { get, set } = useAddressFilters();
-  // While somebody types, the list is not asked for at every letter.
+  const { get, set } = useUrlFilters();
+  // Not one request per keystroke.
   const setSoon = useDebouncedCallback(set, 300);
   return (
     <Group gap="sm" align="flex-end" mb="md" role="search">
-      {filters.map(({ name, label, choices, type = 'text' }) => {
-        if (choices) {
+      {filters.map(({ name, label, options, type = 'text' }) => {
+        if (options) {
           return (
             <NativeSelect
               key={name}
               label={label}
-              data={[{ value: '', label: 'All' }, ...choices]}
+              data={[{ value: '', label: 'All' }, ...options]}
               value={get(name)}
               onChange={(event) => set(name, event.currentTarget.value)}
             />
           );
         }
-        if (type === 'moment') {
-          return <MomentInput key={name} label={label} value={get(name)} choose={(moment) => set(name, moment)} />;
+        if (type === 'time') {
+          return <TimestampInput key={name} label={label} value={get(name)} onChange={(time) => set(name, time)} />;
         }
         return (
           <TextInput
@@ -50,5 +51,23 @@ export function FilterBar({ filters }: { filters: readonly Filter[] }) {
         );
       })}
     </Group>
+  );
+}
+
+/** Searches by MRN, which is health data and therefore never in the URL. */
+export function MrnSearch({ mrn, setMrn }: { mrn: string; setMrn: (mrn: string) => void }) {
+  const onSubmit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    setMrn(String(new FormData(event.currentTarget).get('mrn') ?? '').trim());
+  };
+  return (
+    <form onSubmit={onSubmit}>
+      <Group align="flex-end" gap={4} wrap="nowrap">
+        <TextInput label="Patient MRN" name="mrn" w={150} defaultValue={mrn} autoComplete="off" maxLength={200} />
+        <Button type="submit" variant="default">
+          Search
+        </Button>
+      </Group>
+    </form>
   );
 }

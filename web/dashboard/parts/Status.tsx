@@ -1,36 +1,36 @@
 import { Badge } from '@mantine/core';
 
-/** How each state of anything reads and looks. The word says it; the colour only helps. */
-const looks: Record<string, { word: string; colour: string }> = {
-  active: { word: 'Active', colour: 'green' },
-  login_required: { word: 'Needs re-linking', colour: 'orange' },
-  revoked: { word: 'Revoked', colour: 'gray' },
-  queued: { word: 'Queued', colour: 'gray' },
-  parked: { word: 'Waiting for re-linking', colour: 'orange' },
-  running: { word: 'Running', colour: 'blue' },
-  succeeded: { word: 'Succeeded', colour: 'green' },
-  partial: { word: 'Partial', colour: 'yellow' },
-  failed: { word: 'Failed', colour: 'red' },
-  needs_review: { word: 'Needs review', colour: 'grape' },
-  pending: { word: 'Pending', colour: 'blue' },
-  pending_update: { word: 'Being updated', colour: 'blue' },
-  success: { word: 'Delivered', colour: 'green' },
-  failing: { word: 'Failing', colour: 'red' },
-  enabled: { word: 'Enabled', colour: 'green' },
-  disabled: { word: 'Disabled', colour: 'gray' },
-  none: { word: 'Nobody to tell', colour: 'gray' },
-  valid: { word: 'Signature valid', colour: 'green' },
-  wrong: { word: 'Signature wrong', colour: 'red' },
-  late: { word: 'Timestamp off', colour: 'orange' },
-  missing: { word: 'Not signed', colour: 'gray' },
-  inactive: { word: 'Inactive', colour: 'gray' },
+/** The label and color of every status. */
+const statuses: Record<string, { label: string; color: string }> = {
+  active: { label: 'Active', color: 'green' },
+  login_required: { label: 'Needs re-linking', color: 'orange' },
+  revoked: { label: 'Revoked', color: 'gray' },
+  queued: { label: 'Queued', color: 'gray' },
+  parked: { label: 'Waiting for re-linking', color: 'orange' },
+  running: { label: 'Running', color: 'blue' },
+  succeeded: { label: 'Succeeded', color: 'green' },
+  partial: { label: 'Partial', color: 'yellow' },
+  failed: { label: 'Failed', color: 'red' },
+  needs_review: { label: 'Needs review', color: 'grape' },
+  pending: { label: 'Pending', color: 'blue' },
+  pending_update: { label: 'Updating', color: 'blue' },
+  success: { label: 'Delivered', color: 'green' },
+  failing: { label: 'Failing', color: 'red' },
+  enabled: { label: 'Enabled', color: 'green' },
+  disabled: { label: 'Disabled', color: 'gray' },
+  none: { label: 'No endpoints', color: 'gray' },
+  valid: { label: 'Valid signature', color: 'green' },
+  wrong: { label: 'Invalid signature', color: 'red' },
+  late: { label: 'Stale timestamp', color: 'orange' },
+  missing: { label: 'Not signed', color: 'gray' },
+  inactive: { label: 'Inactive', color: 'gray' },
 };
 
 export function Status({ of }: { of: string }) {
-  const { word, colour } = looks[of] ?? { word: of, colour: 'gray' };
+  const { label, color } = statuses[of] ?? { label: of, color: 'gray' };
   return (
-    <Badge color={colour} variant="light">
-      {word}
+    <Badge color={color} variant="light">
+      {label}
     </Badge>
   );
 }

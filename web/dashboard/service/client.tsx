@@ -1,28 +1,24 @@
 import { createContext, type ReactNode, use } from 'react';
-import type { ClientRow } from '../../../src/model/dashboard/clients.ts';
+import type { Client } from './types.ts';
 
-type Looked = {
-  client: ClientRow;
-  /** The address in the dashboard of something of this client: `at('/jobs/7')`. */
-  at: (path: string) => string;
-  /** The path in the dashboard's interface of something of this client: `of('jobs/7')`. */
-  of: (path: string) => string;
+type SelectedClient = {
+  client: Client;
+  client_id: string;
+  /** A link to one of this client's pages, from anywhere in the nested routes: `linkTo('/jobs/7')`. */
+  linkTo: (path: string) => string;
 };
 
-const Looked = createContext<Looked | undefined>(undefined);
+const ClientContext = createContext<SelectedClient | undefined>(undefined);
 
-export function ClientScope({ client, children }: { client: ClientRow; children: ReactNode }) {
-  const looked: Looked = {
-    client,
-    at: (path) => `/clients/${client.client_id}${path}`,
-    of: (path) => `clients/${client.client_id}/${path}`,
-  };
-  return <Looked value={looked}>{children}</Looked>;
+export function ClientProvider({ client, children }: { client: Client; children: ReactNode }) {
+  const { client_id } = client;
+  const linkTo = (path: string) => `~/dashboard/clients/${client_id}${path}`;
+  return <ClientContext value={{ client, client_id, linkTo }}>{children}</ClientContext>;
 }
 
-/** The client that is looked at. */
-export function useClient(): Looked {
-  const looked = use(Looked);
-  if (!looked) throw new Error('This part is shown only below a client.');
-  return looked;
+/** The client whose pages are shown. */
+export function useClient(): SelectedClient {
+  const selected = use(ClientContext);
+  if (!selected) throw new Error('useClient needs a ClientProvider above it.');
+  return selected;
 }

@@ -1,29 +1,29 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, use, useCallback, useMemo, useState } from 'react';
-import { type OperatorRole, operator_roles } from '../../../src/model/dashboard/roles.ts';
-import type { Session } from '../../../src/model/dashboard/session.ts';
-import { ask, keepCsrfToken } from './ask.ts';
+import { operator_roles } from './api.gen.ts';
+import { call, setCsrfToken } from './api.ts';
+import type { OperatorRole, Session } from './types.ts';
 
-type Held = Session & {
+type SignedIn = Session & {
   /** Whether the operator's role includes this one. */
   may: (role: OperatorRole) => boolean;
   signOut: () => Promise<void>;
-  /** The service no longer knows the session. */
-  over: () => void;
+  /** The server reported that the session has ended. */
+  expire: () => void;
 };
 
-const Held = createContext<Held | undefined>(undefined);
+const SessionContext = createContext<SignedIn | undefined>(undefined);
 export const session_key = ['session'];
 
-/** Shows `signIn` until somebody is signed in, then the rest. */
+/** Shows `signIn` until an operator is signed in, then its children. */
 export function SessionGate({
   signIn,
-  waiting,
+  loading,
   children,
 }: {
-  /** `ended` says that somebody was signed in, and did not leave. */
-  signIn: (ended: boolean) => ReactNode;
-  waiting: ReactNode;
+  /** `expired`: an operator was signed in and did not sign out. */
+  signIn: (expired: boolean) => ReactNode;
+  loading: ReactNode;
   children: ReactNode;
 }) {
   const client = useQueryClient();
@@ -32,46 +32,45 @@ export function SessionGate({
     queryFn: findSession,
     staleTime: Number.POSITIVE_INFINITY,
   });
-  const [ended, setEnded] = useState(false);
-  if (data && !ended) setEnded(true);
-  const over = useCallback(() => client.setQueryData(session_key, null), [client]);
-  const held = useMemo<Held | undefined>(() => {
+  const [expired, setExpired] = useState(false);
+  if (data && !expired) setExpired(true);
+  const expire = useCallback(() => client.setQueryData(session_key, null), [client]);
+  const session = useMemo<SignedIn | undefined>(() => {
     if (!data) return undefined;
     return {
       ...data,
       may: (role) => operator_roles.indexOf(data.operator.role) >= operator_roles.indexOf(role),
       signOut: async () => {
-        await ask('session', { method: 'DELETE' });
+        await call('session.delete', {});
         client.setQueryData(session_key, null);
-        setEnded(false);
+        setExpired(false);
       },
-      over,
+      expire,
     };
-  }, [data, client, over]);
-  if (isPending) return waiting;
-  return held ? <Held value={held}>{children}</Held> : signIn(ended);
+  }, [data, client, expire]);
+  if (isPending) return loading;
+  return session ? <SessionContext value={session}>{children}</SessionContext> : signIn(expired);
 }
 
-/** Who is signed in. */
-export function useSession(): Held {
-  const held = use(Held);
-  if (!held) throw new Error('Nothing of the dashboard is shown without a session.');
-  return held;
+export function useSession(): SignedIn {
+  const session = use(SessionContext);
+  if (!session) throw new Error('useSession needs a SessionGate above it.');
+  return session;
 }
 
-/** Takes up a session that was just begun. */
-export function useBegin(): (session: Session) => void {
+/** Stores the session of an operator who has just signed in. */
+export function useStartSession(): (session: Session) => void {
   const client = useQueryClient();
   return (session) => {
-    keepCsrfToken(session.csrf_token);
-    // Nothing that was shown to one person is shown to another who signs in after.
+    setCsrfToken(session.csrf_token);
+    // The next operator must not see data that was loaded for the previous one.
     client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== session_key[0] });
     client.setQueryData(session_key, session);
   };
 }
 
 async function findSession(): Promise<Session | null> {
-  const { session } = await ask<{ session: Session | null }>('session', { background: true });
-  if (session) keepCsrfToken(session.csrf_token);
+  const { session } = await call('session.get', {}, { background: true });
+  if (session) setCsrfToken(session.csrf_token);
   return session;
 }

@@ -1,74 +1,73 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import { urlOf } from './api.ts';
+import { refreshTopic, type Topic, topics } from './queries.ts';
 import { session_key } from './session.tsx';
-import { refresh, type Topic, topics } from './useService.ts';
 
-/** How long a refused stream is let be. */
-const refused_ms = 5_000;
+/** Wait before reopening a stream that was refused. */
+const reopen_ms = 5_000;
+/** A topic is refetched at once, then at most this often. */
+const pause_ms = 1_000;
 
-/** Keeps what is shown fresh while the page is open. Gives whether the stream is up. */
-export function useLive(over: () => void): boolean {
+/** Refetches what the server's live stream reports as changed. Returns whether the stream is connected. */
+export function useLive(expire: () => void): boolean {
   const client = useQueryClient();
-  const [up, setUp] = useState(true);
+  const [connected, setConnected] = useState(true);
   useEffect(() => {
-    const pace = openPace((topic) => void refresh(client, topic));
+    const throttle = openThrottle((topic) => void refreshTopic(client, topic));
     let stream: EventSource;
-    let again: ReturnType<typeof setTimeout> | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     let missed = false;
     const open = () => {
-      stream = new EventSource('/dashboard/api/live');
+      stream = new EventSource(urlOf('live.get', {}));
       stream.addEventListener('open', () => {
-        setUp(true);
-        // What changed while the stream was down was told to nobody.
-        if (missed) for (const topic of topics) pace.changed(topic);
+        setConnected(true);
+        // Changes during the interruption were not reported.
+        if (missed) for (const topic of topics) throttle.changed(topic);
         missed = false;
       });
       stream.addEventListener('error', () => {
-        setUp(false);
+        setConnected(false);
         missed = true;
-        // A cut stream is opened anew by the browser; one that was refused, by a proxy say, is not.
+        // The browser reopens a lost connection itself, but not one that was refused, for example by a proxy.
         if (stream.readyState !== EventSource.CLOSED) return;
-        again = setTimeout(open, refused_ms);
+        timer = setTimeout(open, reopen_ms);
         void client.invalidateQueries({ queryKey: session_key });
       });
-      // The service names no topic but these.
-      stream.addEventListener('changed', (event) => pace.changed(event.data as Topic));
+      stream.addEventListener('changed', (event) => throttle.changed(event.data as Topic));
       stream.addEventListener('over', () => {
         stream.close();
-        over();
+        expire();
       });
     };
     open();
     return () => {
-      clearTimeout(again);
-      pace.end();
+      clearTimeout(timer);
+      throttle.close();
       stream.close();
     };
-  }, [client, over]);
-  return up;
+  }, [client, expire]);
+  return connected;
 }
 
-/** A busy service tells of changes several times a second; what is shown is fetched anew at once, then once in so long. */
-const pause_ms = 1_000;
-
-function openPace(refreshed: (topic: Topic) => void) {
-  const resting = new Map<Topic, { again: boolean; timer: ReturnType<typeof setTimeout> }>();
+function openThrottle(refresh: (topic: Topic) => void) {
+  const paused = new Map<Topic, { changed: boolean; timer: ReturnType<typeof setTimeout> }>();
   const changed = (topic: Topic) => {
-    const rest = resting.get(topic);
-    if (rest) {
-      rest.again = true;
+    const pause = paused.get(topic);
+    if (pause) {
+      pause.changed = true;
       return;
     }
-    refreshed(topic);
+    refresh(topic);
     const timer = setTimeout(() => {
-      const { again } = resting.get(topic) ?? {};
-      resting.delete(topic);
+      const { changed: again } = paused.get(topic) ?? {};
+      paused.delete(topic);
       if (again) changed(topic);
     }, pause_ms);
-    resting.set(topic, { again: false, timer });
+    paused.set(topic, { changed: false, timer });
   };
-  const end = () => {
-    for (const { timer } of resting.values()) clearTimeout(timer);
+  const close = () => {
+    for (const { timer } of paused.values()) clearTimeout(timer);
   };
-  return { changed, end };
+  return { changed, close };
 }

@@ -1,17 +1,17 @@
 import type * as fhir from 'fhir/r4.js';
-import { payers } from './places.ts';
-import { type Coded, dayFrom, type Making, someOf, times } from './sizes.ts';
+import { payers } from './organizations.ts';
+import { type Coded, dayFrom, pickReference, type SeedContext, times } from './sizes.ts';
 
-/** Coverages of most patients, claims of all, answers of insurers to a part of them. */
-export function billingOf(making: Making): fhir.FhirResource[] {
-  const { size } = making;
+/** Coverages of most patients, claims of all, and adjudications of some of them. */
+export function makeBilling(seed: SeedContext): fhir.FhirResource[] {
+  const { size } = seed;
   return [
-    ...times(size.patients, (index) => coveragesOf(making, index)).flat(),
-    ...times(size.claims, (index) => claimOf(making, index)).flat(),
+    ...times(size.patients, (index) => makeCoverages(seed, index)).flat(),
+    ...times(size.claims, (index) => makeClaim(seed, index)).flat(),
   ];
 }
 
-function coveragesOf(making: Making, index: number): fhir.Coverage[] {
+function makeCoverages(seed: SeedContext, index: number): fhir.Coverage[] {
   const patient = `Patient/pat-${index + 1}`;
   if (index % 10 === 9) return [];
   const bare: fhir.Coverage = {
@@ -19,7 +19,7 @@ function coveragesOf(making: Making, index: number): fhir.Coverage[] {
     id: `cov-${index + 1}`,
     status: 'active',
     beneficiary: { reference: patient },
-    payor: [{ reference: `Organization/${someOf(making, 'payer', payers)}` }],
+    payor: [{ reference: `Organization/${pickReference(seed, 'payer', payers)}` }],
   };
   if (index % 40 === 11) return [bare];
   const related = index % 5 === 2;
@@ -31,7 +31,7 @@ function coveragesOf(making: Making, index: number): fhir.Coverage[] {
       coding: [{ system: relationships, code: related ? 'child' : 'self' }],
     },
     subscriber: { reference: related ? `RelatedPerson/rel-${index + 1}` : patient },
-    period: { start: dayFrom(making, -400) },
+    period: { start: dayFrom(seed, -400) },
     class: [{ type: { coding: [{ system: classes, code: 'group' }] }, value: `GRP${10 + (index % 7)}` }],
     costToBeneficiary: [{ type: { coding: [{ system: copays, code: 'copay' }] }, valueMoney: usd(2500) }],
   };
@@ -39,12 +39,12 @@ function coveragesOf(making: Making, index: number): fhir.Coverage[] {
   return index % 6 === 0 ? [first, second] : [first];
 }
 
-function claimOf(making: Making, index: number): fhir.FhirResource[] {
-  const { chance, size } = making;
+function makeClaim(seed: SeedContext, index: number): fhir.FhirResource[] {
+  const { chance, size } = seed;
   const number = 1 + chance.below(size.patients);
   const patient = { reference: `Patient/pat-${number}` };
-  const provider = { reference: `Practitioner/${someOf(making, 'prac', size.doctors)}` };
-  const insurer = { reference: `Organization/${someOf(making, 'payer', payers)}` };
+  const provider = { reference: `Practitioner/${pickReference(seed, 'prac', size.doctors)}` };
+  const insurer = { reference: `Organization/${pickReference(seed, 'payer', payers)}` };
   const days = -1 - chance.below(700);
   const id = `claim-${index + 1}`;
   const cents = 4000 + chance.below(30000);
@@ -56,7 +56,7 @@ function claimOf(making: Making, index: number): fhir.FhirResource[] {
     type: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/claim-type', code: 'professional' }] },
     use: 'claim',
     patient,
-    created: dayFrom(making, days + 1),
+    created: dayFrom(seed, days + 1),
     provider,
     priority: { coding: [{ code: 'normal' }] },
     insurance: [
@@ -70,23 +70,23 @@ function claimOf(making: Making, index: number): fhir.FhirResource[] {
   if (index % 100 === 50) return [claim];
   const whole: fhir.Claim = {
     ...claim,
-    billablePeriod: { start: dayFrom(making, days), end: dayFrom(making, days) },
+    billablePeriod: { start: dayFrom(seed, days), end: dayFrom(seed, days) },
     insurer,
     diagnosis: [{ sequence: 1, diagnosisCodeableConcept: { coding: [{ system: icd, ...chance.pick(diagnoses) }] } }],
-    item: [itemOf(making, 1, days, cents)],
+    item: [makeItem(seed, 1, days, cents)],
     total: usd(cents),
   };
-  const answered = { claim: whole, patient, insurer, provider, cents, day: dayFrom(making, Math.min(days + 14, 0)) };
-  if (index % 5 < 2) return [whole, responseOf(id, answered)];
-  return index % 5 === 2 ? [whole, benefitOf(id, answered)] : [whole];
+  const answered = { claim: whole, patient, insurer, provider, cents, day: dayFrom(seed, Math.min(days + 14, 0)) };
+  if (index % 5 < 2) return [whole, makeResponse(id, answered)];
+  return index % 5 === 2 ? [whole, makeBenefit(id, answered)] : [whole];
 }
 
-function itemOf({ chance, ...making }: Making, sequence: number, days: number, cents: number): fhir.ClaimItem {
+function makeItem({ chance, ...seed }: SeedContext, sequence: number, days: number, cents: number): fhir.ClaimItem {
   return {
     sequence,
     diagnosisSequence: [1],
     productOrService: { coding: [{ system: 'http://www.ama-assn.org/go/cpt', ...chance.pick(services) }] },
-    servicedDate: dayFrom({ chance, ...making }, days),
+    servicedDate: dayFrom({ chance, ...seed }, days),
     locationCodeableConcept: { coding: [{ system: 'https://www.cms.gov/place-of-service', code: '11' }] },
     quantity: { value: 1 },
     unitPrice: usd(cents),
@@ -94,7 +94,7 @@ function itemOf({ chance, ...making }: Making, sequence: number, days: number, c
   };
 }
 
-type Answered = {
+type AdjudicationInput = {
   claim: fhir.Claim;
   patient: fhir.Reference;
   insurer: fhir.Reference;
@@ -103,7 +103,7 @@ type Answered = {
   day: string;
 };
 
-function responseOf(id: string, { claim, patient, insurer, cents, day }: Answered): fhir.ClaimResponse {
+function makeResponse(id: string, { claim, patient, insurer, cents, day }: AdjudicationInput): fhir.ClaimResponse {
   const paid = Math.round(cents * 0.7);
   return {
     resourceType: 'ClaimResponse',
@@ -117,8 +117,8 @@ function responseOf(id: string, { claim, patient, insurer, cents, day }: Answere
     request: { reference: `Claim/${id}` },
     outcome: 'complete',
     disposition: 'Claim settled as per contract.',
-    item: [{ itemSequence: 1, adjudication: adjudicationOf(cents, paid) }],
-    total: adjudicationOf(cents, paid).map(({ category, amount }) => ({ category, amount: amount ?? usd(0) })),
+    item: [{ itemSequence: 1, adjudication: makeAdjudications(cents, paid) }],
+    total: makeAdjudications(cents, paid).map(({ category, amount }) => ({ category, amount: amount ?? usd(0) })),
     payment: {
       type: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/ex-paymenttype', code: 'complete' }] },
       date: day,
@@ -128,7 +128,10 @@ function responseOf(id: string, { claim, patient, insurer, cents, day }: Answere
   };
 }
 
-function benefitOf(id: string, { claim, patient, insurer, provider, cents, day }: Answered): fhir.ExplanationOfBenefit {
+function makeBenefit(
+  id: string,
+  { claim, patient, insurer, provider, cents, day }: AdjudicationInput,
+): fhir.ExplanationOfBenefit {
   const paid = Math.round(cents * 0.6);
   return {
     resourceType: 'ExplanationOfBenefit',
@@ -147,15 +150,15 @@ function benefitOf(id: string, { claim, patient, insurer, provider, cents, day }
       {
         sequence: 1,
         productOrService: claim.item?.[0]?.productOrService ?? {},
-        adjudication: adjudicationOf(cents, paid),
+        adjudication: makeAdjudications(cents, paid),
       },
     ],
-    total: adjudicationOf(cents, paid).map(({ category, amount }) => ({ category, amount: amount ?? usd(0) })),
+    total: makeAdjudications(cents, paid).map(({ category, amount }) => ({ category, amount: amount ?? usd(0) })),
     payment: { date: day, amount: usd(paid), identifier: { value: `EFT-${id}` } },
   };
 }
 
-function adjudicationOf(cents: number, paid: number): fhir.ClaimResponseItemAdjudication[] {
+function makeAdjudications(cents: number, paid: number): fhir.ClaimResponseItemAdjudication[] {
   const category = (code: string) => ({
     coding: [{ system: 'http://terminology.hl7.org/CodeSystem/adjudication', code }],
   });

@@ -1,30 +1,30 @@
 import type * as fhir from 'fhir/r4.js';
-import { type Coded, dayFrom, type Making, someOf, times } from './sizes.ts';
+import { type Coded, dayFrom, pickReference, type SeedContext, times } from './sizes.ts';
 
-/** What stands in the charts: medications, visits, alerts, orders with results, documents. */
-export function chartsOf(making: Making): fhir.FhirResource[] {
-  const { size } = making;
+/** The contents of charts: medications, visits, alerts, orders with results, documents. */
+export function makeCharts(seed: SeedContext): fhir.FhirResource[] {
+  const { size } = seed;
   return [
     {
       resourceType: 'Medication',
       id: 'med-1',
       code: { coding: [{ system: rxnorm, code: '860975', display: 'metformin 500 MG Oral Tablet' }] },
     },
-    ...times(size.patients, (index) => chartOf(making, index + 1)).flat(),
-    ...times(size.orders, (index) => orderOf(making, index)).flat(),
-    ...times(size.documents, (index) => documentOf(making, index)).flat(),
+    ...times(size.patients, (index) => makeChart(seed, index + 1)).flat(),
+    ...times(size.orders, (index) => makeOrder(seed, index)).flat(),
+    ...times(size.documents, (index) => makeDocument(seed, index)).flat(),
   ];
 }
 
-function chartOf(making: Making, number: number): fhir.FhirResource[] {
-  const { chance, size } = making;
+function makeChart(seed: SeedContext, number: number): fhir.FhirResource[] {
+  const { chance, size } = seed;
   const subject = { reference: `Patient/pat-${number}` };
-  const requester = { reference: `Practitioner/${someOf(making, 'prac', size.doctors)}` };
-  const day = dayFrom(making, -chance.below(600) - 2);
+  const requester = { reference: `Practitioner/${pickReference(seed, 'prac', size.doctors)}` };
+  const day = dayFrom(seed, -chance.below(600) - 2);
   const medications = times(number === 1 ? 3 : chance.below(4), (index): fhir.MedicationRequest => {
     const id = `rx-${number}-${index + 1}`;
     if (index === 2) {
-      // All that R4 asks for, and the medication in a record of its own.
+      // Everything R4 requires, and the medication as a separate record.
       return {
         resourceType: 'MedicationRequest',
         id,
@@ -79,10 +79,10 @@ function chartOf(making: Making, number: number): fhir.FhirResource[] {
   return [...medications, ...visits, ...(number % 8 === 1 ? [alert] : [])];
 }
 
-function orderOf(making: Making, index: number): fhir.FhirResource[] {
-  const { chance, size } = making;
+function makeOrder(seed: SeedContext, index: number): fhir.FhirResource[] {
+  const { chance, size } = seed;
   const id = `order-${index + 1}`;
-  const subject = { reference: `Patient/${someOf(making, 'pat', size.patients)}` };
+  const subject = { reference: `Patient/${pickReference(seed, 'pat', size.patients)}` };
   if (index % 10 === 9) return [{ resourceType: 'ServiceRequest', id, status: 'active', intent: 'order', subject }];
   const code = { coding: [{ system: loinc, ...chance.pick(tests) }] };
   const order: fhir.ServiceRequest = {
@@ -93,8 +93,8 @@ function orderOf(making: Making, index: number): fhir.FhirResource[] {
     priority: chance.pick(['routine', 'routine', 'urgent']),
     code,
     subject,
-    authoredOn: dayFrom(making, -1 - chance.below(300)),
-    requester: { reference: `Practitioner/${someOf(making, 'prac', size.doctors)}` },
+    authoredOn: dayFrom(seed, -1 - chance.below(300)),
+    requester: { reference: `Practitioner/${pickReference(seed, 'prac', size.doctors)}` },
   };
   if (index % 2 === 1) return [{ ...order, status: 'active' }];
   const result: fhir.Observation = {
@@ -120,9 +120,9 @@ function orderOf(making: Making, index: number): fhir.FhirResource[] {
   return [order, result, report];
 }
 
-/** Half of them inline, half beside the reference, as servers do it. */
-function documentOf(making: Making, index: number): fhir.FhirResource[] {
-  const { size } = making;
+/** Half of them embedded, half as a separate Binary, as servers do. */
+function makeDocument(seed: SeedContext, index: number): fhir.FhirResource[] {
+  const { size } = seed;
   const data = Buffer.from(`Synthetic document ${index + 1}`).toString('base64');
   const attached: fhir.Attachment =
     index % 2 === 0
@@ -132,7 +132,7 @@ function documentOf(making: Making, index: number): fhir.FhirResource[] {
     resourceType: 'DocumentReference',
     id: `doc-${index + 1}`,
     status: 'current',
-    subject: { reference: `Patient/${someOf(making, 'pat', size.patients)}` },
+    subject: { reference: `Patient/${pickReference(seed, 'pat', size.patients)}` },
     content: [{ attachment: attached }],
   };
   if (index % 2 === 0) return [document];

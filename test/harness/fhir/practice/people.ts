@@ -1,11 +1,11 @@
 import type * as fhir from 'fhir/r4.js';
-import { dayFrom, type Making, someOf, times } from './sizes.ts';
+import { dayFrom, pickReference, type SeedContext, times } from './sizes.ts';
 
 const staff = 4;
 const referrers = 6;
 
-/** Doctors with roles, hours and NPIs, staff, and doctors elsewhere who refer. */
-export function practitionersOf({ size }: Making): fhir.FhirResource[] {
+/** Doctors with roles, hours and NPIs, staff, and referring doctors. */
+export function makePractitioners({ size }: SeedContext): fhir.FhirResource[] {
   const everybody = [
     ...times(size.doctors, (index) => ({ id: `prac-${index + 1}`, code: 'doctor', at: 'org-practice', number: index })),
     ...times(staff, (index) => ({
@@ -30,7 +30,12 @@ export function practitionersOf({ size }: Making): fhir.FhirResource[] {
         identifier:
           code === 'doctor' ? [{ system: 'http://hl7.org/fhir/sid/us-npi', value: `1999${100000 + number}` }] : [],
         name: [
-          { use: 'official', family: familyOf(number), given: [givenOf(number * 3)], suffix: [suffixes[code] ?? ''] },
+          {
+            use: 'official',
+            family: familyName(number),
+            given: [givenName(number * 3)],
+            suffix: [suffixes[code] ?? ''],
+          },
         ],
         telecom: [
           { system: 'phone', value: `518-555-01${20 + (number % 70)}` },
@@ -55,16 +60,16 @@ export function practitionersOf({ size }: Making): fhir.FhirResource[] {
   ];
 }
 
-/** People who plainly do not exist: test surnames, example.org mail, 555-01xx numbers. Every fortieth is a bare id. */
-export function patientsOf(making: Making): fhir.FhirResource[] {
-  return times(making.size.patients, (index) => patientOf(making, index)).flat();
+/** Clearly fictitious people: test surnames, example.org mail, 555-01xx numbers. Every fortieth has only an id. */
+export function makePatients(seed: SeedContext): fhir.FhirResource[] {
+  return times(seed.size.patients, (index) => makePatient(seed, index)).flat();
 }
 
-function patientOf(making: Making, index: number): fhir.FhirResource[] {
-  const { chance, size } = making;
+function makePatient(seed: SeedContext, index: number): fhir.FhirResource[] {
+  const { chance, size } = seed;
   const id = `pat-${index + 1}`;
-  const family = index === 0 ? 'Testpatient' : familyOf(chance.below(families.length));
-  const given = index === 0 ? 'Ada' : givenOf(chance.below(givens.length));
+  const family = index === 0 ? 'Testpatient' : familyName(chance.below(families.length));
+  const given = index === 0 ? 'Ada' : givenName(chance.below(givens.length));
   if (index % 40 === 11) return [{ resourceType: 'Patient', id }];
   const patient: fhir.Patient = {
     resourceType: 'Patient',
@@ -78,12 +83,12 @@ function patientOf(making: Making, index: number): fhir.FhirResource[] {
         value: `MB${100001 + index}`,
       },
     ],
-    name: [{ use: 'official', family, given: chance.happens(0.4) ? [given, givenOf(chance.below(30))] : [given] }],
+    name: [{ use: 'official', family, given: chance.happens(0.4) ? [given, givenName(chance.below(30))] : [given] }],
     gender: chance.pick(['female', 'male', 'female', 'male', 'unknown', 'other']),
-    birthDate: index === 0 ? '1981-04-12' : dayFrom(making, -chance.below(92 * 365) - 30),
+    birthDate: index === 0 ? '1981-04-12' : dayFrom(seed, -chance.below(92 * 365) - 30),
     telecom: [
-      { system: 'phone', use: 'home', value: phoneOf(making) },
-      { system: 'phone', use: 'mobile', value: phoneOf(making) },
+      { system: 'phone', use: 'home', value: makePhone(seed) },
+      { system: 'phone', use: 'mobile', value: makePhone(seed) },
       { system: 'email', value: `${id}@example.org` },
     ],
     address: [
@@ -98,7 +103,7 @@ function patientOf(making: Making, index: number): fhir.FhirResource[] {
     communication: [
       { language: { coding: [{ system: 'urn:ietf:bcp:47', code: chance.pick(['en', 'en', 'es']) }] }, preferred: true },
     ],
-    generalPractitioner: [{ reference: `Practitioner/${someOf(making, 'prac', size.doctors)}` }],
+    generalPractitioner: [{ reference: `Practitioner/${pickReference(seed, 'prac', size.doctors)}` }],
   };
   if (index % 5 !== 2) return [patient];
   const parent: fhir.RelatedPerson = {
@@ -113,15 +118,15 @@ function patientOf(making: Making, index: number): fhir.FhirResource[] {
   return [patient, parent];
 }
 
-function phoneOf({ chance }: Making): string {
+function makePhone({ chance }: SeedContext): string {
   return `${chance.pick(['518', '212', '315'])}-555-01${String(chance.below(100)).padStart(2, '0')}`;
 }
 
-function familyOf(number: number): string {
+function familyName(number: number): string {
   return families[number % families.length] ?? '';
 }
 
-function givenOf(number: number): string {
+function givenName(number: number): string {
   return givens[number % givens.length] ?? '';
 }
 

@@ -1,12 +1,12 @@
 import type * as fhir from 'fhir/r4.js';
-import { dayFrom, type Making, someOf, times } from './sizes.ts';
+import { dayFrom, pickReference, type SeedContext, times } from './sizes.ts';
 
 /** A schedule for each doctor with slots for the next days, and appointments before and after today. */
-export function scheduleOf(making: Making): fhir.FhirResource[] {
-  const { size } = making;
+export function makeSchedules(seed: SeedContext): fhir.FhirResource[] {
+  const { size } = seed;
   return [
-    ...times(size.doctors, (index) => scheduleOfDoctor(making, index + 1)).flat(),
-    ...times(size.appointments, (index) => appointmentOf(making, index)),
+    ...times(size.doctors, (index) => makeDoctorSchedule(seed, index + 1)).flat(),
+    ...times(size.appointments, (index) => makeAppointment(seed, index)),
     {
       resourceType: 'Appointment',
       id: 'appt-bare',
@@ -18,8 +18,8 @@ export function scheduleOf(making: Making): fhir.FhirResource[] {
 
 const half_hours = 14;
 
-function scheduleOfDoctor(making: Making, doctor: number): fhir.FhirResource[] {
-  const { size, chance } = making;
+function makeDoctorSchedule(seed: SeedContext, doctor: number): fhir.FhirResource[] {
+  const { size, chance } = seed;
   const schedule: fhir.Schedule = {
     resourceType: 'Schedule',
     id: `sched-${doctor}`,
@@ -27,7 +27,7 @@ function scheduleOfDoctor(making: Making, doctor: number): fhir.FhirResource[] {
     actor: [{ reference: `Practitioner/prac-${doctor}` }, { reference: `Location/loc-${1 + ((doctor - 1) % 2)}` }],
   };
   const slots = times(size.slot_days * half_hours, (index): fhir.Slot => {
-    const [start, end] = halfHour(dayFrom(making, 1 + Math.floor(index / half_hours)), index % half_hours);
+    const [start, end] = halfHour(dayFrom(seed, 1 + Math.floor(index / half_hours)), index % half_hours);
     return {
       resourceType: 'Slot',
       id: `slot-${doctor}-${index + 1}`,
@@ -40,21 +40,21 @@ function scheduleOfDoctor(making: Making, doctor: number): fhir.FhirResource[] {
   return [schedule, ...slots];
 }
 
-/** Offsets as instants have them: the practice is five hours behind. */
+/** Instants with offset: the practice is five hours behind. */
 function halfHour(day: string, index: number): [string, string] {
   const at = (minutes: number) =>
     `${day}T${String(Math.floor(minutes / 60)).padStart(2, '0')}:${String(minutes % 60).padStart(2, '0')}:00-05:00`;
   return [at(9 * 60 + index * 30), at(9 * 60 + index * 30 + 30)];
 }
 
-function appointmentOf(making: Making, index: number): fhir.Appointment {
-  const { chance, size } = making;
+function makeAppointment(seed: SeedContext, index: number): fhir.Appointment {
+  const { chance, size } = seed;
   const days = chance.below(60) - 30;
-  const [start, end] = halfHour(dayFrom(making, days), chance.below(half_hours));
+  const [start, end] = halfHour(dayFrom(seed, days), chance.below(half_hours));
   const status = days < 0 ? chance.pick(['fulfilled', 'fulfilled', 'noshow'] as const) : 'booked';
   const actors = [
-    `Patient/${someOf(making, 'pat', size.patients)}`,
-    `Practitioner/${someOf(making, 'prac', size.doctors)}`,
+    `Patient/${pickReference(seed, 'pat', size.patients)}`,
+    `Practitioner/${pickReference(seed, 'prac', size.doctors)}`,
     'Location/loc-1',
   ];
   return {

@@ -1,9 +1,9 @@
 import type { Chance } from '../../../../larkspur/seed/random.ts';
 
-/** `practice`: 200 patients, 5,000 claims. `paged`: enough for several pages of most lists. `small`: a few of each. */
+/** `practice`: 200 patients, 5,000 claims. `paged`: several pages of most lists. `small`: a few of each. */
 export type PracticeSize = 'practice' | 'paged' | 'small' | 'none';
 
-/** How much of everything there is; what is not named here follows from it. */
+/** The other numbers follow from these. */
 export const sizes = {
   practice: { patients: 200, claims: 5000, doctors: 8, slot_days: 10, appointments: 240, orders: 150, documents: 60 },
   paged: { patients: 120, claims: 450, doctors: 4, slot_days: 4, appointments: 120, orders: 40, documents: 12 },
@@ -11,8 +11,8 @@ export const sizes = {
 } as const;
 export type Sizes = (typeof sizes)[keyof typeof sizes];
 
-/** What the makers of the practice work with: the same chance every time, and the day they are called. */
-export type Making = { chance: Chance; today: Date; size: Sizes };
+/** The input of all generators: a fixed random seed, and the current date. */
+export type SeedContext = { chance: Chance; today: Date; size: Sizes };
 
 /** Codes of one system, to pick from. */
 type Code = { code: string; display: string };
@@ -20,7 +20,7 @@ export type Coded = [Code, ...Code[]];
 
 const day_ms = 24 * 60 * 60_000;
 
-export function dayFrom({ today }: Making, days: number): string {
+export function dayFrom({ today }: SeedContext, days: number): string {
   return new Date(today.getTime() + days * day_ms).toISOString().slice(0, 10);
 }
 
@@ -28,7 +28,7 @@ export function times<T>(count: number, make: (index: number) => T): T[] {
   return Array.from({ length: count }, (_, index) => make(index));
 }
 
-/** One of the numbered resources of a type. */
-export function someOf({ chance }: Making, prefix: string, count: number): string {
+/** A reference to one of the numbered resources of a type. */
+export function pickReference({ chance }: SeedContext, prefix: string, count: number): string {
   return `${prefix}-${1 + chance.below(count)}`;
 }

@@ -1,107 +1,109 @@
 import { Group, List, Text } from '@mantine/core';
-import type { AccountRow, MadeLink, OrganizationRow } from '../../../../src/model/dashboard/accounts.ts';
-import { ActButton } from '../../parts/ActButton.tsx';
-import { Copyable } from '../../parts/Copyable.tsx';
-import { Dialog } from '../../parts/Dialog.tsx';
-import { ask } from '../../service/ask.ts';
+import { ActionButton } from '../../parts/ActionButton.tsx';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { Copyable } from '../../parts/values.tsx';
+import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
-import { LinkToSend } from './LinkToSend.tsx';
-import { LanguageChoice } from './MakeLink.tsx';
+import type { Account, Organization } from '../../service/types.ts';
+import { LanguageSelect, ShareLink } from './CreateLink.tsx';
 
-type Row = { account: AccountRow; organization: OrganizationRow };
+type Props = { account: Account; organization: Organization };
 
-/** What an operator can do with one account, as its state allows. */
-export function AccountActions({ account, organization, syncing }: Row & { syncing: boolean }) {
-  const { of } = useClient();
-  const row = { account, organization };
+export function AccountActions({ account, organization, syncing }: Props & { syncing: boolean }) {
+  const params = useAccountParams(account);
   return (
-    // Re-linking is offered in every state, so that its window stays open while the state changes.
+    // Re-link is there in every state, so that its dialog stays open while the state changes.
     <Group gap="xs" wrap="nowrap">
       {account.status === 'active' && (
-        <ActButton disabled={syncing} act={() => ask(of(`accounts/${account.id}/sync`), { method: 'POST' })}>
+        <ActionButton disabled={syncing} action={() => call('accounts.sync', params)}>
           Sync now
-        </ActButton>
+        </ActionButton>
       )}
-      <Relink {...row} />
-      {account.status !== 'revoked' && <Reveal {...row} />}
-      {account.status !== 'revoked' && <Revoke {...row} />}
+      <Relink account={account} organization={organization} />
+      {account.status !== 'revoked' && (
+        <>
+          <AccessToken account={account} />
+          <Revoke account={account} organization={organization} />
+        </>
+      )}
     </Group>
   );
 }
 
-function Relink({ account, organization }: Row) {
-  const { of } = useClient();
+function useAccountParams({ id }: Account) {
+  const { client_id } = useClient();
+  return { client_id, account_id: id };
+}
+
+function Relink({ account, organization }: Props) {
+  const params = useAccountParams(account);
   const revoked = account.status === 'revoked';
   return (
-    <Dialog<MadeLink>
-      opener={revoked ? 'Link again' : 'Re-link'}
-      title={revoked ? 'Link again' : 'Re-link'}
-      submit="Make the link"
+    <FormDialog
+      opener="Re-link"
+      title={`Re-link ${account.user_id}`}
+      submit="Create link"
       look={{ variant: account.status === 'login_required' ? 'filled' : 'default' }}
-      act={async (typed) => {
-        const language = typed.get('language');
-        const body = language ? { language } : {};
-        return (await ask<{ link: MadeLink }>(of(`accounts/${account.id}/relink`), { method: 'POST', body })).link;
+      action={async (form) => {
+        const language = String(form.get('language') ?? '');
+        return (await call('accounts.relink', params, { body: language ? { language } : {} })).link;
       }}
-      done={(link) => <LinkToSend link={link} org_id={organization.org_id} user_id={account.user_id} />}
+      done={(link) => <ShareLink link={link} org_id={organization.org_id} user_id={account.user_id} />}
     >
       <Text size="sm">
         {revoked
-          ? `${account.user_id} signs in at ${organization.emr_name} anew. The account then has another access token.`
-          : `${account.user_id} signs in at ${organization.emr_name} once more and is asked only for what is missing. The access token stays the same, and the jobs that wait go on.`}
+          ? `${account.user_id} signs in to ${organization.emr_name} again. The account gets a new access token.`
+          : `${account.user_id} signs in to ${organization.emr_name} again and enters only what is missing. The access token stays the same, and waiting jobs resume.`}
       </Text>
-      <LanguageChoice />
-    </Dialog>
+      <LanguageSelect />
+    </FormDialog>
   );
 }
 
-function Reveal({ account }: Row) {
-  const { of } = useClient();
+function AccessToken({ account }: { account: Account }) {
+  const params = useAccountParams(account);
   return (
-    <Dialog<string>
+    <FormDialog
       opener="Access token"
       title="Access token"
-      submit="Show it"
+      submit="Reveal"
       look={{ variant: 'default' }}
-      act={async () => {
-        const path = of(`accounts/${account.id}/reveal`);
-        return (await ask<{ access_token: string }>(path, { method: 'POST' })).access_token;
-      }}
-      done={(access_token) => (
+      action={() => call('accounts.reveal', params)}
+      done={({ access_token }) => (
         <>
-          <Text size="sm">The access token of {account.user_id}. It is shown until you close this window.</Text>
-          <Copyable value={access_token} label="the access token" />
+          <Text size="sm">Access token of {account.user_id}:</Text>
+          <Copyable value={access_token} label="access token" />
         </>
       )}
     >
       <Text size="sm">
-        With this token and the client’s credentials the records behind {account.user_id} can be read and written. That
-        you look at it is recorded.
+        Together with the client’s credentials, this token gives read and write access to the account’s records. Viewing
+        this is logged.
       </Text>
-    </Dialog>
+    </FormDialog>
   );
 }
 
-function Revoke({ account, organization }: Row) {
-  const { of } = useClient();
+function Revoke({ account, organization }: Props) {
+  const params = useAccountParams(account);
   return (
-    <Dialog
+    <FormDialog
       opener="Revoke"
       title={`Revoke ${account.user_id}`}
       submit="Revoke"
       danger
-      act={() => ask(of(`accounts/${account.id}/revoke`), { method: 'POST' })}
+      action={() => call('accounts.revoke', params)}
     >
       <List size="sm" spacing={4}>
-        <List.Item>Its access token stops working at once, for good.</List.Item>
-        <List.Item>The service forgets how to sign in at {organization.emr_name}.</List.Item>
+        <List.Item>The access token stops working immediately and permanently.</List.Item>
+        <List.Item>The stored {organization.emr_name} credentials are deleted.</List.Item>
         <List.Item>
-          Jobs that still wait for this account end as failed, each with its event
-          {account.parked_jobs > 0 ? `; ${account.parked_jobs} wait to be re-linked now` : ''}.
+          Unfinished jobs of this account fail, and each sends its event
+          {account.parked_jobs > 0 ? ` (${account.parked_jobs} waiting for re-linking)` : ''}.
         </List.Item>
-        <List.Item>What was written to the EMR stays there.</List.Item>
-        <List.Item>Linked again, the account has another access token.</List.Item>
+        <List.Item>Data already written to the EMR stays there.</List.Item>
+        <List.Item>Re-linking creates a new access token.</List.Item>
       </List>
-    </Dialog>
+    </FormDialog>
   );
 }

@@ -1,19 +1,18 @@
 import { Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'wouter';
-import type { AccountRow, OrganizationRow } from '../../../../src/model/dashboard/accounts.ts';
-import { Answer } from '../../parts/Answer.tsx';
-import { Empty } from '../../parts/Empty.tsx';
-import { Moment } from '../../parts/Moment.tsx';
-import { PageTitle } from '../../parts/PageTitle.tsx';
-import { type Column, Rows } from '../../parts/Rows.tsx';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { operationLabels } from '../../parts/labels.ts';
+import { EmptyState, PageTitle } from '../../parts/layout.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useSession } from '../../service/session.tsx';
+import type { Account, Organization } from '../../service/types.ts';
 import { AccountActions } from './AccountActions.tsx';
-import { Capabilities } from './Capabilities.tsx';
-import { MakeLink } from './MakeLink.tsx';
-import { isSyncing, SyncState } from './SyncState.tsx';
-import { useAccounts } from './useAccounts.ts';
+import { CreateLink } from './CreateLink.tsx';
+import { SyncStatus } from './SyncStatus.tsx';
+import { isSyncing, useAccounts } from './useAccounts.ts';
 
 export default function Accounts() {
   const { may } = useSession();
@@ -21,39 +20,34 @@ export default function Accounts() {
   const { organizations = [], emrs = [] } = accounts.data ?? {};
   return (
     <>
-      <PageTitle actions={may('operator') && <MakeLink organizations={organizations} emrs={emrs} />}>
+      <PageTitle actions={may('operator') && <CreateLink organizations={organizations} emrs={emrs} />}>
         Accounts
       </PageTitle>
-      <Answer to={accounts}>
+      <QueryResult query={accounts}>
         {() =>
           organizations.length === 0 ? (
-            <Empty>No account is linked yet. Make a link and send it to the clinic.</Empty>
+            <EmptyState>No accounts yet. Create a link and send it to a clinic.</EmptyState>
           ) : (
             <Stack>
               {organizations.map((organization) => (
-                <Organization key={organization.id} organization={organization} />
+                <OrganizationCard key={organization.id} organization={organization} />
               ))}
             </Stack>
           )
         }
-      </Answer>
+      </QueryResult>
     </>
   );
 }
 
-function Organization({ organization }: { organization: OrganizationRow }) {
+function OrganizationCard({ organization }: { organization: Organization }) {
   const { may } = useSession();
-  const columns: Column<AccountRow>[] = may('operator')
-    ? [
-        ...shown,
-        {
-          head: 'Actions',
-          cell: (account) => (
-            <AccountActions account={account} organization={organization} syncing={isSyncing(organization)} />
-          ),
-        },
-      ]
-    : shown;
+  const actions: Column<Account> = {
+    head: 'Actions',
+    cell: (account) => (
+      <AccountActions account={account} organization={organization} syncing={isSyncing(organization)} />
+    ),
+  };
   return (
     <Paper withBorder p="md" component="section" aria-label={organization.org_id}>
       <Title order={2} size="h4" className="breakable">
@@ -62,29 +56,28 @@ function Organization({ organization }: { organization: OrganizationRow }) {
       <Text size="sm" c="dimmed" className="breakable">
         {organization.emr_name} at {organization.emr_address} · {organization.timezone}
       </Text>
-      <SyncState organization={organization} />
-      <Rows
+      <SyncStatus organization={organization} />
+      <DataTable
         label={`Accounts of ${organization.org_id}`}
         rows={organization.accounts}
-        columns={columns}
+        columns={may('operator') ? [...columns, actions] : columns}
         keyOf={(account) => account.id}
-        empty="No account of this organization is linked."
+        empty="No linked accounts. Create a link and send it to the clinic."
       />
     </Paper>
   );
 }
 
-const shown: Column<AccountRow>[] = [
+const columns: Column<Account>[] = [
   { head: 'User', cell: (account) => account.user_id },
   { head: 'EMR user', cell: (account) => account.emr_user_name },
-  { head: 'Health', cell: (account) => <Health account={account} /> },
-  { head: 'Linked', cell: (account) => <Moment at={account.linked_at} /> },
-  { head: 'Abilities', cell: (account) => <Capabilities account={account} /> },
+  { head: 'Status', cell: (account) => <AccountStatus account={account} /> },
+  { head: 'Linked', cell: (account) => <Timestamp at={account.linked_at} /> },
+  { head: 'Capabilities', cell: (account) => <Capabilities account={account} /> },
 ];
 
-/** How the account is, why, and what waits for it. */
-function Health({ account }: { account: AccountRow }) {
-  const { at } = useClient();
+function AccountStatus({ account }: { account: Account }) {
+  const { linkTo } = useClient();
   return (
     <Stack gap={2} miw={150}>
       <Group>
@@ -92,10 +85,29 @@ function Health({ account }: { account: AccountRow }) {
       </Group>
       {account.reason && <Text size="xs">{account.reason}</Text>}
       {account.parked_jobs > 0 && (
-        <Anchor component={Link} size="xs" href={`~/dashboard${at('/jobs')}?state=parked`}>
-          {account.parked_jobs === 1 ? '1 job waits' : `${account.parked_jobs} jobs wait`}
+        <Anchor component={Link} size="xs" href={`${linkTo('/jobs')}?state=parked`}>
+          {account.parked_jobs === 1 ? '1 waiting job' : `${account.parked_jobs} waiting jobs`}
         </Anchor>
       )}
     </Stack>
+  );
+}
+
+/** What the account's EMR supports, as found when it was linked or last synced. */
+function Capabilities({ account: { capabilities, lacks } }: { account: Account }) {
+  return (
+    <details className="more">
+      <summary>
+        {capabilities.length} of {capabilities.length + lacks.length}
+      </summary>
+      <Text size="xs" miw={240} maw={360}>
+        Supported: {operationLabels(capabilities)}.
+      </Text>
+      {lacks.length > 0 && (
+        <Text size="xs" miw={240} maw={360} mt={4}>
+          Not supported: {operationLabels(lacks)}.
+        </Text>
+      )}
+    </details>
   );
 }

@@ -1,18 +1,21 @@
-import type { EmrRow, OrganizationRow } from '../../../../src/model/dashboard/accounts.ts';
 import { useClient } from '../../service/client.tsx';
-import { useAnswer } from '../../service/useService.ts';
-import { isSyncing } from './SyncState.tsx';
+import { useQuery } from '../../service/queries.ts';
+import type { Organization } from '../../service/types.ts';
 
-/** A sync says kind by kind how far it is, and nobody rings for each. */
+/** The live stream does not report each step of a sync, so its progress is polled. */
 const while_syncing_ms = 1_000;
 
-/** The client's organizations and accounts, kept fresh. */
+/** The client's organizations and accounts. */
 export function useAccounts() {
-  const { of } = useClient();
+  const { client_id } = useClient();
   const options = { live: ['accounts', 'jobs'] as const };
-  const accounts = useAnswer<{ organizations: OrganizationRow[]; emrs: EmrRow[] }>(of('accounts'), options);
+  const accounts = useQuery('accounts.list', { client_id }, options);
   const syncing = accounts.data?.organizations.some(isSyncing) ?? false;
-  // The same question again: it shares its answer with the one above, and adds the beat.
-  useAnswer(of('accounts'), { ...options, enabled: syncing, refresh_ms: while_syncing_ms });
+  // The same query again: it shares its data with the one above and adds the interval.
+  useQuery('accounts.list', { client_id }, { ...options, enabled: syncing, refresh_ms: while_syncing_ms });
   return accounts;
+}
+
+export function isSyncing({ sync }: Organization): boolean {
+  return sync !== null && ['queued', 'running'].includes(sync.state);
 }

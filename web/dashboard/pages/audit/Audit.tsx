@@ -1,113 +1,117 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
-import { type FormEvent, useState } from 'react';
-import type { AuditRecord } from '../../../../src/model/dashboard/audit.ts';
-import type { ClientRow } from '../../../../src/model/dashboard/clients.ts';
-import { type Filter, FilterBar, useFilters } from '../../parts/FilterBar.tsx';
-import { Moment } from '../../parts/Moment.tsx';
-import { PageTitle } from '../../parts/PageTitle.tsx';
-import { type Column, PagedRows } from '../../parts/Rows.tsx';
-import { usePages } from '../../service/usePages.ts';
-import { useAnswer } from '../../service/useService.ts';
-import { Export } from './Export.tsx';
+import { Box, Button, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import { type Column, PagedTable } from '../../parts/DataTable.tsx';
+import { ErrorAlert } from '../../parts/errors.tsx';
+import { type Filter, FilterBar, MrnSearch, useFilters } from '../../parts/FilterBar.tsx';
+import { PageTitle } from '../../parts/layout.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { callForFile, type RowOf } from '../../service/api.ts';
+import { useAction, usePages } from '../../service/queries.ts';
+import { useClientOptions } from '../../service/useClientOptions.ts';
 import { Verify } from './Verify.tsx';
 
-const kinds = [
+type AuditRecord = RowOf<'audit.list'>;
+
+const actor_types = [
   { value: 'client', label: 'Application' },
   { value: 'operator', label: 'Operator' },
-  { value: 'link', label: 'Person in Link' },
+  { value: 'link', label: 'Link user' },
   { value: 'worker', label: 'Worker' },
-  { value: 'system', label: 'Service itself' },
+  { value: 'system', label: 'System' },
 ];
 
 const columns: Column<AuditRecord>[] = [
-  { head: 'When', cell: (record) => <Moment at={record.at} /> },
+  { head: 'Time', cell: (record) => <Timestamp at={record.at} /> },
   {
-    head: 'Who',
+    head: 'Actor',
     cell: (record) => (
       <>
         {record.actor}
         <Text size="xs" c="dimmed">
-          {kinds.find(({ value }) => value === record.actor_kind)?.label}
+          {actor_types.find(({ value }) => value === record.actor_kind)?.label}
         </Text>
       </>
     ),
   },
-  { head: 'Did', cell: (record) => record.action },
+  { head: 'Action', cell: (record) => record.action },
   { head: 'Outcome', cell: (record) => record.outcome },
   { head: 'Client', cell: (record) => record.client_name ?? '–' },
   { head: 'Patients', cell: (record) => record.patients, align: 'right' },
-  { head: 'About', cell: (record) => <About record={record} /> },
+  { head: 'Details', cell: (record) => <Details record={record} /> },
 ];
 
-/** Who read or changed what. */
 export default function Audit() {
-  const clients = useAnswer<{ clients: ClientRow[] }>('clients', { live: ['accounts'] });
-  const known = clients.data?.clients.map(({ client_id, name }) => ({ value: client_id, label: name })) ?? [];
   const filters: Filter[] = [
-    { name: 'client_id', label: 'Client', choices: known },
-    { name: 'actor_kind', label: 'Kind of actor', choices: kinds },
-    { name: 'actor', label: 'Who, exactly' },
-    { name: 'action', label: 'Did, exactly' },
-    { name: 'from', label: 'From', type: 'moment' },
-    { name: 'to', label: 'To', type: 'moment' },
+    { name: 'client_id', label: 'Client', options: useClientOptions() },
+    { name: 'actor_kind', label: 'Actor type', options: actor_types },
+    { name: 'actor', label: 'Actor' },
+    { name: 'action', label: 'Action' },
+    { name: 'from', label: 'From', type: 'time' },
+    { name: 'to', label: 'To', type: 'time' },
   ];
-  // An MRN is health data: it is kept here and not in the address.
-  const [patient_mrn, setPatient] = useState('');
-  const asked = useFilters(filters);
-  const search = patient_mrn ? { patient_mrn } : undefined;
-  const records = usePages<AuditRecord>(search ? 'audit/search' : 'audit', { filters: asked, search });
-  const submit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    setPatient(String(new FormData(event.currentTarget).get('patient') ?? '').trim());
-  };
+  // An MRN is health data and therefore never in the URL.
+  const [mrn, setMrn] = useState('');
+  const values = useFilters(filters);
+  const search = mrn === '' ? values : { ...values, patient_mrn: mrn };
+  const records = usePages(mrn === '' ? 'audit.list' : 'audit.search', {}, { filters: search });
   return (
     <>
-      <PageTitle actions={<Export filters={asked} search={search} />}>Audit</PageTitle>
+      <PageTitle actions={<Export search={search} />}>Audit log</PageTitle>
       <Stack gap="xs" mb="md">
         <Verify />
       </Stack>
       <FilterBar filters={filters} />
-      <form onSubmit={submit}>
-        <Group align="flex-end" gap="sm" mb="md">
-          <TextInput name="patient" label="Patient, by exact MRN" autoComplete="off" />
-          <Button type="submit" variant="light">
-            Find
-          </Button>
-        </Group>
-      </form>
-      <PagedRows
-        of={records}
-        label="Audit trail"
+      <Box mb="md">
+        <MrnSearch mrn={mrn} setMrn={setMrn} />
+      </Box>
+      <PagedTable
+        query={records}
+        label="Audit log"
         columns={columns}
         keyOf={(record) => record.id}
-        empty="Nothing matches. Take a filter away."
+        empty="No matching records. Change or clear the filters."
       />
     </>
   );
 }
 
-function About({ record }: { record: AuditRecord }) {
-  const told = [
-    record.job_id === null ? undefined : `job ${record.job_id}`,
-    record.subject ?? undefined,
-    record.account ?? undefined,
-  ].filter((each) => each !== undefined);
+function Export({ search }: { search: Record<string, string> }) {
+  const { mutate, isPending, error } = useAction<void>(async () => {
+    const body = Object.fromEntries(Object.entries(search).filter(([, value]) => value));
+    // Always by POST, because the search may contain an MRN.
+    const url = URL.createObjectURL(await callForFile('audit.export-search', {}, { body }));
+    Object.assign(document.createElement('a'), { href: url, download: 'audit.csv' }).click();
+    URL.revokeObjectURL(url);
+  });
+  return (
+    <>
+      <Button variant="light" size="compact-sm" loading={isPending} onClick={() => mutate()}>
+        Export CSV
+      </Button>
+      {error && <ErrorAlert error={error} />}
+    </>
+  );
+}
+
+function Details({ record }: { record: AuditRecord }) {
+  const job = record.job_id === null ? null : `job ${record.job_id}`;
+  const subjects = [job, record.subject, record.account].filter((each) => each !== null);
   return (
     <>
       <Text size="xs" miw={220} maw={280} className="breakable">
-        {told.join(' · ') || '–'}
+        {subjects.join(' · ') || '–'}
       </Text>
       {record.detail && (
         <Text size="xs" c="dimmed" miw={220} maw={280} className="breakable">
-          {wordsOf(record.detail)}
+          {describe(record.detail)}
         </Text>
       )}
     </>
   );
 }
 
-/** `attempts 1 · code not_found`; what is more than a word is written as data. */
-function wordsOf(detail: Record<string, unknown>): string {
+/** `attempts 1 · code not_found`; nested values are shown as JSON. */
+function describe(detail: Record<string, unknown>): string {
   return Object.entries(detail)
     .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
     .join(' · ');

@@ -1,61 +1,63 @@
 import { Alert, Button, Group, List, Progress, Text } from '@mantine/core';
 import { useState } from 'react';
-import type { AuditFault, AuditVerdict, AuditVerifyLine } from '../../../../src/model/dashboard/audit.ts';
-import { Failure } from '../../parts/Failure.tsx';
-import { askLines } from '../../service/ask.ts';
-import { useAct } from '../../service/useService.ts';
+import { ErrorAlert } from '../../parts/errors.tsx';
+import { callForLines, type ResponseOf } from '../../service/api.ts';
+import { useAction } from '../../service/queries.ts';
 
-const words: Record<AuditFault['what'], string> = {
+type Line = ResponseOf<'audit.verify'>;
+type Verdict = Extract<Line, { verdict: unknown }>['verdict'];
+
+const fault_labels: Record<Verdict['faults'][number]['what'], string> = {
   changed: 'was changed',
-  not_linked: 'does not follow the one before it',
+  not_linked: 'does not follow the previous record',
   missing: 'is missing',
-  beyond_head: 'stands behind the end of the chain',
+  beyond_head: 'is after the end of the chain',
   head_broken: 'The end of the chain was changed or removed',
 };
 
-/** Checks the whole chain, and shows how far it is. */
+/** Verifies the whole hash chain of the audit log and shows the progress. */
 export function Verify() {
-  const [done, setDone] = useState<{ checked: number; total: number }>();
-  const [verdict, setVerdict] = useState<AuditVerdict>();
-  const verify = useAct<void>(async () => {
-    setDone(undefined);
+  const [progress, setProgress] = useState<{ checked: number; total: number }>();
+  const [verdict, setVerdict] = useState<Verdict>();
+  const { mutate, isPending, error } = useAction<void>(async () => {
+    setProgress(undefined);
     setVerdict(undefined);
-    await askLines<AuditVerifyLine>('audit/verify', (line) => {
+    await callForLines('audit.verify', {}, (line) => {
       if ('verdict' in line) setVerdict(line.verdict);
-      else setDone(line);
+      else setProgress(line);
     });
   });
-  const percent = done && done.total > 0 ? Math.round((done.checked / done.total) * 100) : 0;
+  const percent = progress && progress.total > 0 ? Math.round((progress.checked / progress.total) * 100) : 0;
   return (
     <>
       <Group>
-        <Button variant="light" size="compact-sm" loading={verify.isPending} onClick={() => verify.mutate()}>
-          Verify the chain
+        <Button variant="light" size="compact-sm" loading={isPending} onClick={() => mutate()}>
+          Verify integrity
         </Button>
-        {verify.isPending && (
+        {isPending && (
           <>
             <Progress.Root w={200} size="lg">
-              <Progress.Section value={percent} aria-label="Records checked" />
+              <Progress.Section value={percent} aria-label="Verification progress" />
             </Progress.Root>
             <Text size="sm" role="status">
-              {done ? `${done.checked} of ${done.total}` : 'Starting'}
+              {progress ? `${progress.checked} of ${progress.total}` : 'Starting…'}
             </Text>
           </>
         )}
       </Group>
-      {verify.error && <Failure problem={verify.error} />}
+      {error && <ErrorAlert error={error} />}
       {verdict?.ok && (
         <Alert color="green" role="status">
-          All {verdict.checked} records are as they were written, in their order, with none missing.
-          {verdict.unsealed > 0 && ` ${verdict.unsealed} of the last second are not in the chain yet.`}
+          All {verdict.checked} records verified: unchanged, in order and complete.
+          {verdict.unsealed > 0 && ` ${verdict.unsealed} new records are not in the chain yet.`}
         </Alert>
       )}
       {verdict && !verdict.ok && (
-        <Alert color="red" role="alert" title="The trail was tampered with">
+        <Alert color="red" role="alert" title="The audit log was tampered with">
           <List size="sm">
-            {verdict.faults.map((fault) => (
-              <List.Item key={`${fault.position} ${fault.what}`}>
-                {fault.position === null ? words[fault.what] : `Record ${fault.position} ${words[fault.what]}`}
+            {verdict.faults.map(({ position, what }) => (
+              <List.Item key={`${position} ${what}`}>
+                {position === null ? fault_labels[what] : `Record ${position} ${fault_labels[what]}`}
               </List.Item>
             ))}
           </List>

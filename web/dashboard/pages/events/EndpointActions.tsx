@@ -1,90 +1,94 @@
 import { Code, Group, Stack, Text } from '@mantine/core';
-import type { WebhookRow, WebhookSecret, WebhookTried } from '../../../../src/model/dashboard/webhooks.ts';
-import { ActButton } from '../../parts/ActButton.tsx';
-import { Dialog } from '../../parts/Dialog.tsx';
-import { Fields } from '../../parts/Fields.tsx';
+import { ActionButton } from '../../parts/ActionButton.tsx';
+import { FormDialog } from '../../parts/FormDialog.tsx';
 import { Status } from '../../parts/Status.tsx';
-import { ask } from '../../service/ask.ts';
+import { Fields } from '../../parts/values.tsx';
+import { call, type ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
-import { NewSecret } from './NewSecret.tsx';
-import { TypeChoice, typesIn } from './TypeChoice.tsx';
+import type { Webhook } from '../../service/types.ts';
+import { EventTypes, NewSecret, selectedTypes } from './EndpointForm.tsx';
 
-export function EndpointActions({ webhook }: { webhook: WebhookRow }) {
-  const { of } = useClient();
-  const path = of(`webhooks/${webhook.id}`);
-  const post = <Result,>(verb: string) => ask<Result>(`${path}/${verb}`, { method: 'POST' });
+export function EndpointActions({ webhook }: { webhook: Webhook }) {
+  const { client_id } = useClient();
+  const params = { client_id, id: webhook.id };
   return (
     <Group gap="xs">
-      <Dialog
+      <FormDialog
         opener="Send test event"
         title="Send test event"
         submit="Send"
-        act={() => post<WebhookTried>('try')}
-        done={(tried) => <Tried tried={tried} />}
+        action={() => call('webhooks.try', params)}
+        done={(result) => <TestResult result={result} />}
       >
         <Text size="sm">
-          A signed event of the type <Code>webhook.test</Code> is sent once, now. It is not kept among the events.
+          Sends one signed <Code>webhook.test</Code> event now. It does not appear in the list of events.
         </Text>
-      </Dialog>
-      <Dialog
-        opener="Edit types"
+      </FormDialog>
+      <FormDialog
+        opener="Edit event types"
         title="Event types"
         submit="Save"
-        act={(typed) => ask(path, { method: 'PATCH', body: { event_types: typesIn(typed) ?? null } })}
+        action={(form) => call('webhooks.update', params, { body: { event_types: selectedTypes(form) ?? null } })}
       >
-        <TypeChoice chosen={webhook.event_types ?? []} />
-      </Dialog>
-      <Dialog
+        <EventTypes selected={webhook.event_types ?? []} />
+      </FormDialog>
+      <FormDialog
         opener="Rotate secret"
         title="Rotate secret"
         submit="Rotate"
-        act={() => post<WebhookSecret>('rotate-secret')}
+        action={() => call('webhooks.rotate', params)}
         done={({ webhook_secret }) => (
-          <NewSecret secret={webhook_secret} note="The old secret signs too for 24 hours more." />
+          <NewSecret secret={webhook_secret} note="The old secret remains valid for 24 hours." />
         )}
       >
         <Text size="sm">
-          The endpoint gets a new secret. Deliveries are signed with the old one as well for 24 hours, so that nothing
-          is refused while you change it.
+          Creates a new secret. For 24 hours, deliveries are signed with both secrets, so that you can switch without
+          rejecting events.
         </Text>
-      </Dialog>
+      </FormDialog>
       {webhook.status === 'enabled' ? (
-        <Dialog opener="Disable" title="Disable endpoint" submit="Disable" act={() => post('disable')} danger>
+        <FormDialog
+          opener="Disable"
+          title="Disable endpoint"
+          submit="Disable"
+          action={() => call('webhooks.disable', params)}
+          danger
+        >
           <Text size="sm">
-            Nothing more is sent to this endpoint. Deliveries that wait for it end as failed; they can be resent later.
+            No more events are sent to this endpoint. Pending deliveries fail and can be resent later.
           </Text>
-        </Dialog>
+        </FormDialog>
       ) : (
-        <ActButton act={() => post('enable')}>Enable</ActButton>
+        <ActionButton action={() => call('webhooks.enable', params)}>Enable</ActionButton>
       )}
-      <Dialog
+      <FormDialog
         opener="Delete"
         title="Delete endpoint"
         submit="Delete"
-        act={() => ask(path, { method: 'DELETE' })}
+        action={() => call('webhooks.delete', params)}
         danger
       >
         <Text size="sm" className="breakable">
-          {webhook.url} is forgotten with its secrets and the record of its deliveries
-          {webhook.built_in && ', and so is everything the built-in receiver got'}. Events stay.
+          Deletes {webhook.url}, its secrets and its delivery history
+          {webhook.built_in && ', and all requests the built-in receiver has received'}. Events are kept.
         </Text>
-      </Dialog>
+      </FormDialog>
     </Group>
   );
 }
 
-function Tried({ tried }: { tried: WebhookTried }) {
+function TestResult({ result }: { result: ResponseOf<'webhooks.try'> }) {
   return (
     <Stack gap="xs" role="status">
       <Fields
         of={{
-          Result: <Status of={tried.delivered ? 'success' : 'failed'} />,
-          Status: tried.status_code ?? 'No answer',
-          Took: `${tried.duration_ms} ms`,
+          Result: <Status of={result.delivered ? 'success' : 'failed'} />,
+          Response: result.status_code ?? 'None',
+          Duration: `${result.duration_ms} ms`,
         }}
       />
-      {tried.problem && <Text size="sm">{tried.problem}</Text>}
-      {tried.snippet && <Code block>{tried.snippet}</Code>}
+      {result.problem && <Text size="sm">{result.problem}</Text>}
+      {result.snippet && <Code block>{result.snippet}</Code>}
     </Stack>
   );
 }

@@ -1,21 +1,21 @@
 import { Badge, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'wouter';
-import type { WebhookRow } from '../../../../src/model/dashboard/webhooks.ts';
-import { Answer } from '../../parts/Answer.tsx';
-import { Empty } from '../../parts/Empty.tsx';
-import { Fields } from '../../parts/Fields.tsx';
-import { Moment } from '../../parts/Moment.tsx';
+import { EmptyState } from '../../parts/layout.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Fields } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';
+import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
-import { useAnswer } from '../../service/useService.ts';
-import { AddEndpoint } from './AddEndpoint.tsx';
+import type { Webhook } from '../../service/types.ts';
 import { EndpointActions } from './EndpointActions.tsx';
+import { AddEndpoint } from './EndpointForm.tsx';
 
 export function Endpoints() {
-  const { of } = useClient();
+  const { client_id } = useClient();
   const { may } = useSession();
-  const answer = useAnswer<{ webhooks: WebhookRow[] }>(of('webhooks'), { live: ['events'] });
+  const query = useQuery('webhooks.list', { client_id }, { live: ['events'] });
   return (
     <>
       {may('operator') && (
@@ -23,13 +23,13 @@ export function Endpoints() {
           <AddEndpoint />
         </Group>
       )}
-      <Answer to={answer}>
+      <QueryResult query={query}>
         {({ webhooks }) =>
           webhooks.length === 0 ? (
-            <Empty>
-              Nobody is told of events yet. Add the address of your application, or{' '}
-              <Link href="/receiver">use the built-in receiver</Link> to see what would be sent.
-            </Empty>
+            <EmptyState>
+              No endpoints yet. Add your application’s URL, or <Link href="/receiver">use the built-in receiver</Link>{' '}
+              to see which events are sent.
+            </EmptyState>
           ) : (
             <Stack>
               {webhooks.map((webhook) => (
@@ -38,12 +38,12 @@ export function Endpoints() {
             </Stack>
           )
         }
-      </Answer>
+      </QueryResult>
     </>
   );
 }
 
-function Endpoint({ webhook }: { webhook: WebhookRow }) {
+function Endpoint({ webhook }: { webhook: Webhook }) {
   const { may } = useSession();
   const failing = webhook.status === 'enabled' && webhook.failing_since !== null;
   return (
@@ -67,12 +67,12 @@ function Endpoint({ webhook }: { webhook: WebhookRow }) {
       <Stack gap="sm" mt="sm">
         <Fields
           of={{
-            ...(failing ? { 'Failing since': <Moment at={webhook.failing_since} /> } : {}),
-            'Last success': <Moment at={webhook.last_success_at} />,
-            'Tries of the last day': rateOf(webhook),
-            'Waiting deliveries': webhook.pending,
-            Types: webhook.event_types ? webhook.event_types.join(', ') : 'All',
-            Added: <Moment at={webhook.created_at} />,
+            ...(failing ? { 'Failing since': <Timestamp at={webhook.failing_since} /> } : {}),
+            'Last success': <Timestamp at={webhook.last_success_at} />,
+            'Attempts (24 h)': successRate(webhook),
+            'Pending deliveries': webhook.pending,
+            'Event types': webhook.event_types ? webhook.event_types.join(', ') : 'All',
+            Added: <Timestamp at={webhook.created_at} />,
           }}
         />
         {may('operator') && <EndpointActions webhook={webhook} />}
@@ -81,8 +81,7 @@ function Endpoint({ webhook }: { webhook: WebhookRow }) {
   );
 }
 
-function rateOf({ tries_day, successes_day }: WebhookRow): string {
+function successRate({ tries_day, successes_day }: Webhook): string {
   if (tries_day === 0) return 'None';
-  const percent = Math.floor((100 * successes_day) / tries_day);
-  return `${percent} % of ${tries_day} succeeded`;
+  return `${tries_day}, ${Math.floor((100 * successes_day) / tries_day)}% successful`;
 }

@@ -1,42 +1,41 @@
 import { Button, Group, NativeSelect, Text, TextInput } from '@mantine/core';
-import type { EventRow } from '../../../../src/model/dashboard/events.ts';
-import { Moment } from '../../parts/Moment.tsx';
-import { MomentInput } from '../../parts/MomentInput.tsx';
-import { type Column, PagedRows } from '../../parts/Rows.tsx';
+import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { Status } from '../../parts/Status.tsx';
+import { Timestamp, TimestampInput } from '../../parts/Timestamp.tsx';
 import { useClient } from '../../service/client.tsx';
+import { usePages } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
-import { useAccountChoices } from '../../service/useAccountChoices.ts';
-import { useAddressFilters } from '../../service/useAddressFilters.ts';
-import { usePages } from '../../service/usePages.ts';
+import type { EventRow } from '../../service/types.ts';
+import { useAccountOptions } from '../../service/useAccountOptions.ts';
+import { useUrlFilters } from '../../service/useUrlFilters.ts';
+import { useEventTypes } from './EndpointForm.tsx';
 import { ResendFailed } from './ResendFailed.tsx';
-import { useEventTypes } from './useEventTypes.ts';
 
-const filters = ['event_type', 'delivery_status', 'job_id', 'account_id', 'start_date', 'end_date'] as const;
+const url_filters = ['event_type', 'delivery_status', 'job_id', 'account_id', 'start_date', 'end_date'] as const;
 
 export function EventList() {
-  const { of } = useClient();
+  const { client_id } = useClient();
   const { may } = useSession();
-  const { get } = useAddressFilters();
-  const asked = Object.fromEntries(filters.map((name) => [name, get(name)]));
-  const filtered = Object.values(asked).some(Boolean);
-  const events = usePages<EventRow>(of('events'), { live: ['events'], filters: asked });
+  const { get } = useUrlFilters();
+  const filters = Object.fromEntries(url_filters.map((name) => [name, get(name)]));
+  const filtered = Object.values(filters).some(Boolean);
+  const events = usePages('events.list', { client_id }, { live: ['events'], filters });
   return (
     <>
       <Group justify="space-between" align="flex-end" gap="sm" mb="sm">
         <Filters filtered={filtered} />
         {may('operator') && <ResendFailed />}
       </Group>
-      <PagedRows
-        of={events}
+      <PagedTable
+        query={events}
         label="Events"
         columns={columns}
         keyOf={(event) => event.id}
         href={(event) => `/${event.id}`}
         empty={
           filtered
-            ? 'No event of the last 30 days fits these filters.'
-            : 'There is no event yet. Every write and every requested sync ends in one.'
+            ? 'No matching events in the last 30 days. Change or clear the filters.'
+            : 'No events yet. Every write request and every requested sync sends one.'
         }
       />
     </>
@@ -52,57 +51,43 @@ const columns: Column<EventRow>[] = [
         <Status of={event.delivery_status ?? 'none'} />
         {event.next_try_at && event.tries > 0 && (
           <Text size="xs">
-            Next try <Moment at={event.next_try_at} />
+            Next attempt: <Timestamp at={event.next_try_at} />
           </Text>
         )}
       </>
     ),
   },
-  { head: 'Tries', cell: (event) => event.tries, align: 'right' },
+  { head: 'Attempts', cell: (event) => event.tries, align: 'right' },
   { head: 'Job', cell: (event) => event.job_id ?? '–', align: 'right' },
-  { head: 'Account', cell: ({ account }) => <span className="whole">{`${account.org_id} · ${account.user_id}`}</span> },
   {
-    head: 'Created',
-    cell: (event) => (
-      <span className="whole">
-        <Moment at={event.created_at} />
-      </span>
-    ),
+    head: 'Account',
+    cell: ({ account }) => <span className="nowrap">{`${account.org_id} · ${account.user_id}`}</span>,
   },
+  { head: 'Created', cell: (event) => <Timestamp at={event.created_at} /> },
 ];
 
-const states = [
-  { value: '', label: 'Any' },
+const delivery_states = [
   { value: 'success', label: 'Delivered' },
   { value: 'failed', label: 'Failed' },
   { value: 'pending', label: 'Pending' },
-  { value: 'none', label: 'Nobody to tell' },
+  { value: 'none', label: 'No endpoints' },
 ];
 
 function Filters({ filtered }: { filtered: boolean }) {
-  const { get, set, clear } = useAddressFilters();
-  const types = useEventTypes();
-  const accounts = useAccountChoices();
+  const { get, set, clear } = useUrlFilters();
+  const select = (name: string, label: string, options: (string | { value: string; label: string })[]) => (
+    <NativeSelect
+      label={label}
+      data={[{ value: '', label: 'All' }, ...options]}
+      value={get(name)}
+      onChange={({ currentTarget }) => set(name, currentTarget.value)}
+    />
+  );
   return (
     <Group align="flex-end" gap="sm">
-      <NativeSelect
-        label="Type"
-        data={[{ value: '', label: 'Any' }, ...types.map(({ type }) => type)]}
-        value={get('event_type')}
-        onChange={({ currentTarget }) => set('event_type', currentTarget.value)}
-      />
-      <NativeSelect
-        label="Delivery"
-        data={states}
-        value={get('delivery_status')}
-        onChange={({ currentTarget }) => set('delivery_status', currentTarget.value)}
-      />
-      <NativeSelect
-        label="Account"
-        data={[{ value: '', label: 'Any' }, ...accounts]}
-        value={get('account_id')}
-        onChange={({ currentTarget }) => set('account_id', currentTarget.value)}
-      />
+      {select('event_type', 'Type', useEventTypes())}
+      {select('delivery_status', 'Delivery', delivery_states)}
+      {select('account_id', 'Account', useAccountOptions())}
       <TextInput
         label="Job"
         inputMode="numeric"
@@ -110,11 +95,11 @@ function Filters({ filtered }: { filtered: boolean }) {
         value={get('job_id')}
         onChange={({ currentTarget }) => set('job_id', currentTarget.value.replaceAll(/\D/g, '').slice(0, 15))}
       />
-      <MomentInput label="From" value={get('start_date')} choose={(moment) => set('start_date', moment)} />
-      <MomentInput label="To" value={get('end_date')} choose={(moment) => set('end_date', moment)} />
+      <TimestampInput label="From" value={get('start_date')} onChange={(time) => set('start_date', time)} />
+      <TimestampInput label="To" value={get('end_date')} onChange={(time) => set('end_date', time)} />
       {filtered && (
         <Button variant="subtle" onClick={clear}>
-          Clear
+          Clear filters
         </Button>
       )}
     </Group>

@@ -1,33 +1,33 @@
 import { Tabs } from '@mantine/core';
 import { Route, Switch, useLocation } from 'wouter';
-import { PageTitle } from '../../parts/PageTitle.tsx';
+import { PageTitle } from '../../parts/layout.tsx';
 import { Endpoints } from './Endpoints.tsx';
-import { EventDetails } from './EventDetails.tsx';
 import { EventList } from './EventList.tsx';
+import { EventPage } from './EventPage.tsx';
+import { ReceivedRequest } from './ReceivedRequest.tsx';
 import { Receiver } from './Receiver.tsx';
-import { RequestDetails } from './RequestDetails.tsx';
 
-const places = [
+const tabs = [
   { path: '/', label: 'Events' },
   { path: '/endpoints', label: 'Endpoints' },
   { path: '/receiver', label: 'Built-in receiver' },
 ];
 
 export default function Events() {
-  const [location, go] = useLocation();
-  const here = places.slice(1).find(({ path }) => location === path || location.startsWith(`${path}/`))?.path ?? '/';
+  const [location, navigate] = useLocation();
+  const current = tabs.slice(1).find(({ path }) => location === path || location.startsWith(`${path}/`))?.path ?? '/';
   return (
     <>
       <PageTitle>Events & webhooks</PageTitle>
-      <Tabs value={here} onChange={(path) => path && go(path)}>
+      <Tabs value={current} onChange={(path) => path && navigate(path)}>
         <Tabs.List aria-label="Events & webhooks">
-          {places.map(({ path, label }) => (
-            <Tabs.Tab key={path} value={path} onClick={() => path === here && go(path)}>
+          {tabs.map(({ path, label }) => (
+            <Tabs.Tab key={path} value={path} onClick={() => path === current && navigate(path)}>
               {label}
             </Tabs.Tab>
           ))}
         </Tabs.List>
-        <Tabs.Panel value={here} pt="md">
+        <Tabs.Panel value={current} pt="md">
           <Switch>
             <Route path="/">
               <EventList />
@@ -38,8 +38,8 @@ export default function Events() {
             <Route path="/receiver">
               <Receiver />
             </Route>
-            <Route path="/receiver/:request">{({ request }) => <RequestDetails key={request} id={request} />}</Route>
-            <Route path="/:event">{({ event }) => <EventDetails key={event} id={event} />}</Route>
+            <Route path="/receiver/:request">{({ request }) => <ReceivedRequest key={request} id={request} />}</Route>
+            <Route path="/:event">{({ event }) => <EventPage key={event} id={event} />}</Route>
           </Switch>
         </Tabs.Panel>
       </Tabs>

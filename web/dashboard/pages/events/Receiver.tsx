@@ -1,114 +1,108 @@
-import { Alert, Group, Paper, Stack, Text, Title } from '@mantine/core';
-import type { ReceivedRow, ReceiverState } from '../../../../src/model/dashboard/receiver.ts';
-import { ActButton } from '../../parts/ActButton.tsx';
-import { Answer } from '../../parts/Answer.tsx';
-import { Copyable } from '../../parts/Copyable.tsx';
-import { Dialog } from '../../parts/Dialog.tsx';
-import { Empty } from '../../parts/Empty.tsx';
-import { Moment } from '../../parts/Moment.tsx';
-import { type Column, PagedRows } from '../../parts/Rows.tsx';
+import { Alert, Group, Stack, Text, Title } from '@mantine/core';
+import { ActionButton } from '../../parts/ActionButton.tsx';
+import { type Column, PagedTable } from '../../parts/DataTable.tsx';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { EmptyState, Section } from '../../parts/layout.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
-import { ask } from '../../service/ask.ts';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Copyable } from '../../parts/values.tsx';
+import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
+import { usePages, useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
-import { usePages } from '../../service/usePages.ts';
-import { useAnswer } from '../../service/useService.ts';
-import { answeredAs } from './answeredAs.ts';
-import { ReceiverAnswer } from './ReceiverAnswer.tsx';
-
-type Told = { receiver: ReceiverState | null; refused: string | null };
+import type { ReceivedRow, ReceiverState } from '../../service/types.ts';
+import { describeResponse, ReceiverBehavior } from './ReceiverBehavior.tsx';
 
 export function Receiver() {
-  const { of } = useClient();
-  const answer = useAnswer<Told>(of('receiver'), { live: ['events'] });
+  const { client_id } = useClient();
+  const query = useQuery('receiver.get', { client_id }, { live: ['events'] });
   return (
-    <Answer to={answer}>
-      {({ receiver, refused }) => (receiver ? <Opened receiver={receiver} /> : <NotOpened refused={refused} />)}
-    </Answer>
+    <QueryResult query={query}>
+      {({ receiver, refused }) => (receiver ? <ReceiverDetails receiver={receiver} /> : <Setup blocked={refused} />)}
+    </QueryResult>
   );
 }
 
-function NotOpened({ refused }: { refused: string | null }) {
-  const { of } = useClient();
+/** `blocked`: why deliveries to this address would be refused. */
+function Setup({ blocked }: { blocked: string | null }) {
+  const { client_id } = useClient();
   const { may } = useSession();
   return (
     <Stack align="flex-start">
-      <Empty>
-        The built-in receiver is an address of this service that shows you what an application would get: headers, body
-        and whether the signature is right. It can be told to fail, so that you see what happens then.
-      </Empty>
-      {refused && <Alert color="orange">It cannot be used here: deliveries would be refused. {refused}</Alert>}
+      <EmptyState>
+        The built-in receiver is an endpoint of this service that shows what your application would receive: headers,
+        body and signature. You can also make it fail to test retries.
+      </EmptyState>
+      {blocked && <Alert color="orange">The built-in receiver is not available here. {blocked}</Alert>}
       {may('operator') && (
-        <ActButton
+        <ActionButton
           size="sm"
           variant="filled"
-          disabled={refused !== null}
-          act={() => ask(of('receiver'), { method: 'POST' })}
+          disabled={blocked !== null}
+          action={() => call('receiver.create', { client_id })}
         >
-          Use the built-in receiver
-        </ActButton>
+          Set up receiver
+        </ActionButton>
       )}
     </Stack>
   );
 }
 
-function Opened({ receiver }: { receiver: ReceiverState }) {
-  const { of } = useClient();
+function ReceiverDetails({ receiver }: { receiver: ReceiverState }) {
+  const { client_id } = useClient();
   const { may } = useSession();
-  const requests = usePages<ReceivedRow>(of('receiver/requests'), { live: ['events'] });
+  const requests = usePages('received.list', { client_id }, { live: ['events'] });
   return (
     <Stack>
-      <Copyable value={receiver.url} label="the address" />
+      <Copyable value={receiver.url} label="URL" />
       {receiver.endpoint_status === 'disabled' && (
         <Alert color="gray">
           <Stack align="flex-start" gap="xs">
-            <Text size="sm">This endpoint is disabled: nothing is sent to it.</Text>
+            <Text size="sm">This endpoint is disabled. Enable it to receive events.</Text>
             {may('operator') && (
-              <ActButton act={() => ask(of(`webhooks/${receiver.webhook_id}/enable`), { method: 'POST' })}>
+              <ActionButton action={() => call('webhooks.enable', { client_id, id: receiver.webhook_id })}>
                 Enable
-              </ActButton>
+              </ActionButton>
             )}
           </Stack>
         </Alert>
       )}
-      <Paper withBorder p="md">
-        <Title order={2} size="h4" mb="xs">
-          How it answers
-        </Title>
-        <ReceiverAnswer receiver={receiver} />
-      </Paper>
+      <Section title="Response">
+        <ReceiverBehavior receiver={receiver} />
+      </Section>
       <Group justify="space-between">
         <Title order={2} size="h4">
-          What it got
+          Received requests
         </Title>
         {may('operator') && (requests.data?.length ?? 0) > 0 && (
-          <Dialog
+          <FormDialog
             opener="Clear"
-            title="Clear what it got"
+            title="Clear received requests"
             submit="Clear"
-            act={() => ask(of('receiver/requests'), { method: 'DELETE' })}
+            action={() => call('received.clear', { client_id })}
             danger
           >
-            <Text size="sm">Every request shown here is forgotten. Events and their deliveries stay.</Text>
-          </Dialog>
+            <Text size="sm">Deletes all requests in this list. Events and deliveries are kept.</Text>
+          </FormDialog>
         )}
       </Group>
-      <PagedRows
-        of={requests}
-        label="Requests to the built-in receiver"
+      <PagedTable
+        query={requests}
+        label="Received requests"
         columns={columns}
         keyOf={(request) => request.id}
         href={(request) => `/receiver/${request.id}`}
-        empty="Nothing came yet. Send a test event from Endpoints, or make a write: what arrives is shown here at once, and kept for a day."
+        empty="No requests yet. Send a test event under Endpoints, or send a write request. Requests are kept for one day."
       />
     </Stack>
   );
 }
 
 const columns: Column<ReceivedRow>[] = [
-  { head: 'What', cell: (request) => request.event_type ?? `${request.method}, ${request.body_bytes} bytes` },
+  { head: 'Event type', cell: (request) => request.event_type ?? `${request.method}, ${request.body_bytes} bytes` },
   { head: 'Signature', cell: (request) => <Status of={request.verdict} /> },
-  { head: 'Try', cell: (request) => request.attempt ?? '–', align: 'right' },
-  { head: 'Answered', cell: answeredAs },
-  { head: 'At', cell: (request) => <Moment at={request.at} /> },
+  { head: 'Attempt', cell: (request) => request.attempt ?? '–', align: 'right' },
+  { head: 'Response', cell: describeResponse },
+  { head: 'Time', cell: (request) => <Timestamp at={request.at} /> },
 ];

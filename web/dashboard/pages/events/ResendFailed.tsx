@@ -1,28 +1,27 @@
 import { Progress, Stack, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import type { FailedCount, ResentBatch } from '../../../../src/model/dashboard/events.ts';
-import { Answer } from '../../parts/Answer.tsx';
-import { Dialog } from '../../parts/Dialog.tsx';
-import { fromLocal, toLocal } from '../../parts/localTime.ts';
-import { ask } from '../../service/ask.ts';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { toLocal, toUtc } from '../../parts/Timestamp.tsx';
+import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
-import { useAnswer } from '../../service/useService.ts';
+import { useQuery } from '../../service/queries.ts';
 
 const day_ms = 86_400_000;
 
-/** Sends everything again that is failed now, since a moment that is asked for, batch by batch. */
+/** Resends all failed events since a chosen time, in batches. */
 export function ResendFailed() {
-  const { of } = useClient();
+  const { client_id } = useClient();
   const [since, setSince] = useState(() => toLocal(new Date(Date.now() - day_ms).toISOString()));
   const [progress, setProgress] = useState<{ resent: number; total: number }>();
-  const path = of(`failed-events?${new URLSearchParams({ since: fromLocal(since) })}`);
   const resendAll = async () => {
-    const { events: total, until } = await ask<FailedCount>(path);
+    const range = { since: toUtc(since) };
+    const { events: total, until } = await call('failedEvents.count', { client_id }, { query: range });
     let resent = 0;
     setProgress({ resent, total });
     for (let after: string | null | undefined; after !== null; ) {
-      const body = { since: fromLocal(since), until, ...(after === undefined ? {} : { after }) };
-      const batch: ResentBatch = await ask(of('failed-events/resend'), { method: 'POST', body });
+      const body = { ...range, until, ...(after === undefined ? {} : { after }) };
+      const batch = await call('failedEvents.resend', { client_id }, { body });
       resent += batch.resent;
       after = batch.next;
       setProgress({ resent, total });
@@ -30,22 +29,22 @@ export function ResendFailed() {
     return resent;
   };
   return (
-    <Dialog
+    <FormDialog
       opener="Resend failed"
       title="Resend failed events"
       submit="Resend"
-      act={() => resendAll().finally(() => setProgress(undefined))}
-      done={(resent) => <Text role="status">{resent === 1 ? '1 event is' : `${resent} events are`} on the way.</Text>}
+      action={() => resendAll().finally(() => setProgress(undefined))}
+      done={(resent) => <Text role="status">Resending {countOf(resent)}.</Text>}
     >
       <TextInput
-        label="Failed events created since"
+        label="Created since"
         type="datetime-local"
         required
         value={since}
         onChange={({ currentTarget }) => setSince(currentTarget.value)}
         data-autofocus
       />
-      {since !== '' && <Count path={path} />}
+      {since !== '' && <FailedCount since={toUtc(since)} />}
       {progress && (
         <Stack gap={4}>
           <Text size="sm" role="status">
@@ -57,32 +56,36 @@ export function ResendFailed() {
           />
         </Stack>
       )}
-    </Dialog>
+    </FormDialog>
   );
 }
 
-function Count({ path }: { path: string }) {
-  const count = useAnswer<FailedCount>(path, { live: ['events'] });
+function FailedCount({ since }: { since: string }) {
+  const { client_id } = useClient();
+  const query = useQuery('failedEvents.count', { client_id }, { query: { since }, live: ['events'] });
   return (
-    <Answer to={count}>
+    <QueryResult query={query}>
       {({ events, stuck }) => (
         <div>
           <Text size="sm">
             {events === 0
-              ? 'Nothing of that time is failed now.'
-              : `${events === 1 ? '1 event is' : `${events} events are`} failed now. Each is sent again to the endpoints it failed at.`}
+              ? 'No failed events in this period.'
+              : `${countOf(events)} failed in this period. Each is resent to the endpoints where it failed.`}
           </Text>
           <Text size="sm" c="dimmed">
-            Events that still wait for their next try are not among them: they are sent by themselves.
+            Pending events are not included: they are retried automatically.
           </Text>
           {stuck > 0 && (
             <Text size="sm" c="dimmed">
-              {stuck === 1 ? '1 more stays' : `${stuck} more stay`} failed: enable the endpoint first, or have it want
-              the type.
+              {countOf(stuck)} cannot be resent. Enable the endpoint, or subscribe it to the event type, first.
             </Text>
           )}
         </div>
       )}
-    </Answer>
+    </QueryResult>
   );
+}
+
+function countOf(events: number): string {
+  return events === 1 ? '1 event' : `${events} events`;
 }

@@ -1,97 +1,101 @@
 import { Anchor, Paper, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
-import type { ChangedField, JobWhole } from '../../../../src/model/dashboard/jobs.ts';
-import { Answer } from '../../parts/Answer.tsx';
-import { Fields } from '../../parts/Fields.tsx';
-import { Moment } from '../../parts/Moment.tsx';
-import { PageTitle } from '../../parts/PageTitle.tsx';
-import { type Column, Rows } from '../../parts/Rows.tsx';
-import { Section } from '../../parts/Section.tsx';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { fieldLabel } from '../../parts/labels.ts';
+import { PageTitle, Section } from '../../parts/layout.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Fields } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';
-import { useAnswer } from '../../service/useService.ts';
+import { useQuery } from '../../service/queries.ts';
+import type { Job } from '../../service/types.ts';
 import { JobActions } from './JobActions.tsx';
-import { JobEventPart } from './JobEventPart.tsx';
+import { JobEvent } from './JobEvent.tsx';
 import { JobNotice } from './JobNotice.tsx';
-import { type Line, wordSteps } from './wordSteps.ts';
-import { tookOf, wordName, wordType } from './words.ts';
+import { jobDuration, typeLabel } from './labels.ts';
+import { type TimelineLine, timelineOf } from './stepLabels.ts';
 
-export function Job({ job_id }: { job_id: string }) {
-  const { of } = useClient();
-  // Every look at a job is in the audit trail: one at which nothing can change any more is not fetched anew by itself.
-  const answer = useAnswer<{ job: JobWhole }>(of(`jobs/${job_id}`), {
-    live: ['jobs', 'events'],
-    settled: ({ job }) => isOver(job),
-  });
+export function JobPage({ job_id }: { job_id: string }) {
+  const { client_id } = useClient();
+  // Every read of a job is in the audit log, so a job that can no longer change is not refetched.
+  const query = useQuery(
+    'jobs.get',
+    { client_id, job_id },
+    {
+      live: ['jobs', 'events'],
+      isFinal: ({ job }) => isFinal(job),
+    },
+  );
   return (
     <>
-      <PageTitle actions={answer.data && <JobActions job={answer.data.job} />}>{`Job ${job_id}`}</PageTitle>
+      <PageTitle actions={query.data && <JobActions job={query.data.job} />}>{`Job ${job_id}`}</PageTitle>
       <Text size="sm" mb="sm">
         <Anchor component={Link} href="/" size="sm">
           All jobs
         </Anchor>
       </Text>
-      <Answer to={answer}>{({ job }) => <Whole job={job} />}</Answer>
+      <QueryResult query={query}>{({ job }) => <JobDetails job={job} />}</QueryResult>
     </>
   );
 }
 
-function isOver({ finished_at, event }: JobWhole): boolean {
+function isFinal({ finished_at, event }: Job): boolean {
   return finished_at !== null && !event?.deliveries.some(({ status }) => status === 'pending');
 }
 
-function Whole({ job }: { job: JobWhole }) {
+function JobDetails({ job }: { job: Job }) {
   return (
     <Stack>
       <JobNotice job={job} />
       <Paper withBorder p="md">
         <Fields
           of={{
-            What: wordType(job.type),
-            State: <Status of={job.state} />,
-            Account: `${job.account.user_id} · ${job.account.org_id}`,
+            Type: typeLabel(job.type),
+            Status: <Status of={job.state} />,
+            Account: `${job.account.org_id} · ${job.account.user_id}`,
             EMR: job.emr,
-            'Patient (MRN)': job.patient_mrn,
-            Accepted: <Moment at={job.created_at} />,
-            Begun: <Moment at={job.started_at} />,
-            Ended: <Moment at={job.finished_at} />,
-            Took: tookOf(job),
-            Tries: job.attempts,
+            'Patient MRN': job.patient_mrn,
+            Accepted: <Timestamp at={job.created_at} />,
+            Started: <Timestamp at={job.started_at} />,
+            Finished: <Timestamp at={job.finished_at} />,
+            Duration: jobDuration(job),
+            Attempts: job.attempts,
           }}
         />
       </Paper>
       <Section title="Timeline">
-        <Rows
+        <DataTable
           label="Timeline"
-          rows={wordSteps(job.steps, job.emr, job.finished_at !== null)}
-          columns={timeline}
+          rows={timelineOf(job.steps, job.emr, job.finished_at !== null)}
+          columns={timeline_columns}
           keyOf={(line) => line.key}
-          empty="Nothing has happened yet. The job waits for its turn."
+          empty="Not started yet. The job is in the queue."
         />
       </Section>
       {job.changes.length > 0 && (
-        <Section title="Changed in the EMR">
-          <Rows
-            label="Changed in the EMR"
+        <Section title="Changes in the EMR">
+          <DataTable
+            label="Changes in the EMR"
             rows={job.changes}
-            columns={changes}
+            columns={change_columns}
             keyOf={(each) => each.property}
             empty=""
           />
         </Section>
       )}
       <Section title="Event">
-        <JobEventPart job={job} />
+        <JobEvent job={job} />
       </Section>
-      <Section title="What was asked for">
-        <Fields of={Object.fromEntries(flat(job.input))} />
+      <Section title="Request">
+        <Fields of={Object.fromEntries(flatten(job.input))} />
       </Section>
       {job.runs.length > 1 && (
-        <Section title="Runs of the same request">
-          <Rows
-            label="Runs of the same request"
+        <Section title="Runs of this request">
+          <DataTable
+            label="Runs of this request"
             rows={job.runs}
-            columns={runsOf(job.job_id)}
+            columns={runColumns(job.job_id)}
             keyOf={(run) => run.job_id}
             empty=""
           />
@@ -101,45 +105,45 @@ function Whole({ job }: { job: JobWhole }) {
   );
 }
 
-const timeline: Column<Line>[] = [
-  { head: 'When', cell: (line) => <Moment at={line.at} /> },
-  { head: 'Try', cell: (line) => line.attempt },
-  { head: 'What happened', cell: (line) => <span className="breakable">{line.text}</span> },
-  { head: 'Took', cell: (line) => line.took, align: 'right' },
+const timeline_columns: Column<TimelineLine>[] = [
+  { head: 'Time', cell: (line) => <Timestamp at={line.at} /> },
+  { head: 'Attempt', cell: (line) => line.attempt },
+  { head: 'Step', cell: (line) => <span className="breakable">{line.text}</span> },
+  { head: 'Duration', cell: (line) => line.duration, align: 'right' },
 ];
 
-const changes: Column<ChangedField>[] = [
+const change_columns: Column<Job['changes'][number]>[] = [
   { head: 'Field', cell: (each) => each.field_label },
   { head: 'Before', cell: (each) => each.before ?? '–' },
   { head: 'After', cell: (each) => each.after ?? '–' },
   { head: 'Note', cell: (each) => each.note ?? '' },
 ];
 
-function runsOf(shown_id: number): Column<JobWhole['runs'][number]>[] {
+function runColumns(current_id: number): Column<Job['runs'][number]>[] {
   return [
     {
       head: 'Job',
       cell: (run) =>
-        run.job_id === shown_id ? (
-          `${run.job_id} (this one)`
+        run.job_id === current_id ? (
+          `${run.job_id} (this job)`
         ) : (
           <Anchor component={Link} href={`/${run.job_id}`} size="sm">
             {run.job_id}
           </Anchor>
         ),
     },
-    { head: 'State', cell: (run) => <Status of={run.state} /> },
-    { head: 'Accepted', cell: (run) => <Moment at={run.created_at} /> },
+    { head: 'Status', cell: (run) => <Status of={run.state} /> },
+    { head: 'Accepted', cell: (run) => <Timestamp at={run.created_at} /> },
   ];
 }
 
-/** Each value by its name; what stands in another is named after both. Lists are shown as they were written. */
-function flat(value: Record<string, unknown>, above = ''): [string, string | null][] {
+/** Labels and values of a request; nested fields are labeled with their parent, and lists are shown as JSON. */
+function flatten(value: Record<string, unknown>, parent = ''): [string, string | null][] {
   return Object.entries(value).flatMap(([name, each]): [string, string | null][] => {
-    const named = above === '' ? wordName(name) : `${above}: ${wordName(name).toLowerCase()}`;
-    if (each === null || each === undefined) return [[named, null]];
-    // Neither null nor a list: what JSON calls an object.
-    if (typeof each === 'object' && !Array.isArray(each)) return flat(each as Record<string, unknown>, named);
-    return [[named, Array.isArray(each) ? JSON.stringify(each) : String(each)]];
+    const label = parent === '' ? fieldLabel(name) : `${parent}: ${fieldLabel(name).toLowerCase()}`;
+    if (each === null || each === undefined) return [[label, null]];
+    // Neither null nor a list, so an object of JSON.
+    if (typeof each === 'object' && !Array.isArray(each)) return flatten(each as Record<string, unknown>, label);
+    return [[label, Array.isArray(each) ? JSON.stringify(each) : String(each)]];
   });
 }

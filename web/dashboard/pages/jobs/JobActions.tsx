@@ -1,15 +1,14 @@
 import { Radio, Stack, Text, Textarea } from '@mantine/core';
 import { useLocation } from 'wouter';
-import type { JobWhole } from '../../../../src/model/dashboard/jobs.ts';
-import { review_outcomes } from '../../../../src/model/dashboard/jobWords.ts';
-import { Dialog } from '../../parts/Dialog.tsx';
-import { ask } from '../../service/ask.ts';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { review_outcomes } from '../../service/api.gen.ts';
+import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useSession } from '../../service/session.tsx';
-import { review_words } from './words.ts';
+import type { Job } from '../../service/types.ts';
+import { review_labels } from './labels.ts';
 
-/** What may be done about a job: nothing, for most. */
-export function JobActions({ job }: { job: JobWhole }) {
+export function JobActions({ job }: { job: Job }) {
   const { may } = useSession();
   if (!may('operator')) return null;
   return (
@@ -20,60 +19,58 @@ export function JobActions({ job }: { job: JobWhole }) {
   );
 }
 
-function RunAgain({ job }: { job: JobWhole }) {
-  const { of } = useClient();
-  const [, go] = useLocation();
+function RunAgain({ job: { job_id } }: { job: Job }) {
+  const { client_id } = useClient();
+  const [, navigate] = useLocation();
   return (
-    <Dialog
+    <FormDialog
       opener="Run again"
-      title={`Run job ${job.job_id} again`}
+      title={`Run job ${job_id} again`}
       submit="Run again"
-      act={async () => {
-        const { job_id } = await ask<{ job_id: number }>(of(`jobs/${job.job_id}/run-again`), { method: 'POST' });
-        go(`/${job_id}`);
+      action={async () => {
+        const created = await call('jobs.run-again', { client_id, job_id: String(job_id) });
+        navigate(`/${created.job_id}`);
       }}
     >
       <Text size="sm">
-        A new job is queued behind whatever waits for the same patient. What stands in the EMR already is not written
-        again. The application is told of its end by an event of its own.
+        This queues a new job after the patient’s other waiting jobs. Anything already saved in the EMR is not written
+        again. The new job sends its own event.
       </Text>
-    </Dialog>
+    </FormDialog>
   );
 }
 
-function Resolve({ job }: { job: JobWhole }) {
-  const { of } = useClient();
+function Resolve({ job: { job_id } }: { job: Job }) {
+  const { client_id } = useClient();
   return (
-    <Dialog
+    <FormDialog
       opener="Resolve"
-      title={`Resolve job ${job.job_id}`}
+      title={`Resolve job ${job_id}`}
       submit="Resolve"
-      act={(typed) =>
-        ask(of(`jobs/${job.job_id}/review`), {
-          method: 'POST',
-          body: { outcome: typed.get('outcome'), note: typed.get('note') },
-        })
-      }
+      action={(form) => {
+        const body = { outcome: String(form.get('outcome')), note: String(form.get('note')) };
+        return call('jobs.review', { client_id, job_id: String(job_id) }, { body });
+      }}
     >
-      <Radio.Group name="outcome" label="What did you find in the EMR?" required>
+      <Radio.Group name="outcome" label="Was it saved in the EMR?" required>
         <Stack gap="xs" mt="xs">
           {review_outcomes.map((outcome) => (
-            <Radio key={outcome} value={outcome} label={review_words[outcome]} required />
+            <Radio key={outcome} value={outcome} label={review_labels[outcome]} required />
           ))}
         </Stack>
       </Radio.Group>
       <Textarea
         name="note"
         label="Note"
-        description="Where you looked and what you saw."
+        description="Where you checked and what you found"
         required
         maxLength={2000}
         autosize
         minRows={3}
       />
       <Text size="sm" c="dimmed">
-        This is said once. A job that was not done can then be run again.
+        This cannot be changed later. A job that was not saved can then be run again.
       </Text>
-    </Dialog>
+    </FormDialog>
   );
 }

@@ -1,43 +1,60 @@
-import { Title } from '@mantine/core';
-import type { Appointment } from '../../../../src/model/appointment.ts';
-import type { Provider } from '../../../../src/model/provider.ts';
-import { Moment } from '../../parts/Moment.tsx';
-import { type Column, PagedRows } from '../../parts/Rows.tsx';
-import { usePages } from '../../service/usePages.ts';
-import { useAnswer } from '../../service/useService.ts';
-import { DayFilters, useDayFilters } from './DayFilters.tsx';
+import { Stack, Title } from '@mantine/core';
+import type { Column } from '../../parts/DataTable.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { usePages, useQuery } from '../../service/queries.ts';
+import type { Appointment } from '../../service/types.ts';
+import { DateFilters, useDateFilters } from './DateFilters.tsx';
 import { useOrganization } from './organization.tsx';
+import { RecordFields } from './RecordFields.tsx';
+import { SearchList, useRecords } from './RecordList.tsx';
 
 export function Appointments() {
-  const { of } = useOrganization();
-  const filters = useDayFilters();
-  const found = usePages<Appointment>(of('records/appointments/search'), { search: filters.search });
-  const providers = useAnswer<{ providers: Provider[] }>(of('records/providers'));
-  const options = (providers.data?.providers ?? []).map(({ ehr_id, name }) => ({ value: ehr_id, label: name }));
+  const { params } = useOrganization();
+  const state = useDateFilters();
+  const query = usePages('appointments.search', params, { filters: state.filters });
+  const providers = useRecords('providers').data?.providers ?? [];
+  const options = providers.map(({ ehr_id, name }) => ({ value: ehr_id, label: name }));
   return (
-    <>
-      <Title order={2} size="h4" mb="sm">
-        Appointments
-      </Title>
-      <DayFilters filters={filters} choice={{ name: 'provider_ehr_id', label: 'Provider', options }} />
-      <PagedRows
-        of={found}
-        label="Appointments"
-        columns={[patient_column, ...appointment_columns]}
-        keyOf={(row) => row.id}
-        href={(row) => `/appointments/${row.id}`}
-        empty={filters.narrowed ? 'No appointment matches. Choose other days.' : 'No appointment is held yet.'}
-      />
-    </>
+    <SearchList
+      title="Appointments"
+      query={query}
+      filtered={Object.keys(state.filters).length > 0}
+      columns={[{ head: 'Patient', cell: (row) => row.patient_name ?? '–' }, ...appointment_columns]}
+      keyOf={(row) => row.id}
+      href={(row) => `/appointments/${row.id}`}
+    >
+      <DateFilters state={state} select={{ name: 'provider_ehr_id', label: 'Provider', options }} />
+    </SearchList>
   );
 }
 
-const patient_column: Column<Appointment> = { head: 'Patient', cell: (row) => row.patient_name ?? '–' };
-
 export const appointment_columns: Column<Appointment>[] = [
-  { head: 'Starts', cell: (row) => <Moment at={row.datetime} /> },
+  { head: 'Start', cell: (row) => <Timestamp at={row.datetime} /> },
   { head: 'Minutes', cell: (row) => row.duration, align: 'right' },
   { head: 'Type', cell: (row) => row.appointment_type },
   { head: 'Status', cell: (row) => row.status },
   { head: 'Provider', cell: (row) => row.provider_name ?? row.provider_ehr_id },
 ];
+
+export function AppointmentPage({ id }: { id: string }) {
+  const { params } = useOrganization();
+  const query = useQuery('records.get', { ...params, kind: 'appointments', id });
+  return (
+    <QueryResult query={query}>
+      {({ record }) =>
+        'datetime' in record && (
+          <Stack>
+            <Title order={2} size="h4">
+              Appointment on <Timestamp at={record.datetime} />
+            </Title>
+            <RecordFields title="Appointment" of={record} />
+            <RecordFields title="Insurances" of={record.insurances} />
+            <RecordFields title="Diagnoses" of={record.diagnoses} />
+            <RecordFields title="Medications" of={record.medications} />
+          </Stack>
+        )
+      }
+    </QueryResult>
+  );
+}

@@ -1,34 +1,30 @@
-import { Title } from '@mantine/core';
-import type { Claim } from '../../../../src/model/claim.ts';
-import { type Column, PagedRows } from '../../parts/Rows.tsx';
-import { usePages } from '../../service/usePages.ts';
-import { DayFilters, useDayFilters } from './DayFilters.tsx';
+import { Stack, Title } from '@mantine/core';
+import type { Column } from '../../parts/DataTable.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { usePages, useQuery } from '../../service/queries.ts';
+import type { Claim } from '../../service/types.ts';
+import { DateFilters, useDateFilters } from './DateFilters.tsx';
 import { useOrganization } from './organization.tsx';
-import { money } from './words.ts';
+import { RecordFields } from './RecordFields.tsx';
+import { SearchList } from './RecordList.tsx';
 
 export function Claims() {
-  const { of } = useOrganization();
-  const filters = useDayFilters();
-  const found = usePages<Claim>(of('records/claims/search'), { search: filters.search });
+  const { params } = useOrganization();
+  const state = useDateFilters();
+  const query = usePages('claims.search', params, { filters: state.filters });
   return (
-    <>
-      <Title order={2} size="h4" mb="sm">
-        Claims
-      </Title>
-      <DayFilters filters={filters} />
-      <PagedRows
-        of={found}
-        label="Claims"
-        columns={[...claim_columns, patient_column]}
-        keyOf={(row) => row.id}
-        href={(row) => `/claims/${row.id}`}
-        empty={filters.narrowed ? 'No claim matches. Choose other days.' : 'No claim is held yet.'}
-      />
-    </>
+    <SearchList
+      title="Claims"
+      query={query}
+      filtered={Object.keys(state.filters).length > 0}
+      columns={[...claim_columns, { head: 'Patient', cell: (row) => row.patient_name ?? '–' }]}
+      keyOf={(row) => row.id}
+      href={(row) => `/claims/${row.id}`}
+    >
+      <DateFilters state={state} />
+    </SearchList>
   );
 }
-
-const patient_column: Column<Claim> = { head: 'Patient', cell: (row) => row.patient_name ?? '–' };
 
 export const claim_columns: Column<Claim>[] = [
   { head: 'Claim', cell: (row) => row.emr_claim_id },
@@ -38,3 +34,33 @@ export const claim_columns: Column<Claim>[] = [
   { head: 'Paid', cell: (row) => money(row.total_payment), align: 'right' },
   { head: 'Balance', cell: (row) => money(row.balance), align: 'right' },
 ];
+
+function money(amount: number | null): string {
+  return amount === null ? '–' : amount.toLocaleString(undefined, { style: 'currency', currency: 'USD' });
+}
+
+export function ClaimPage({ id }: { id: string }) {
+  const { params } = useOrganization();
+  const query = useQuery('records.get', { ...params, kind: 'claims', id });
+  return (
+    <QueryResult query={query}>
+      {({ record }) =>
+        'emr_claim_id' in record && (
+          <Stack>
+            <Title order={2} size="h4">
+              Claim {record.emr_claim_id}
+            </Title>
+            <RecordFields title="Claim" of={record} />
+            <RecordFields title="Line items" of={record.line_items} />
+            <RecordFields title="Payments" of={record.payments} />
+            <RecordFields title="Insurances" of={record.insurances} />
+            <RecordFields title="Balances" of={record.balances} />
+            <RecordFields title="Voids and copies" of={record.void_claim} />
+            <RecordFields title="Submissions" of={record.submission_history.entries} />
+            <RecordFields title="Billing activity" of={record.billing_activity_log} />
+          </Stack>
+        )
+      }
+    </QueryResult>
+  );
+}

@@ -1,42 +1,36 @@
-import { Title } from '@mantine/core';
-import type { Order } from '../../../../src/model/order.ts';
-import { type Column, PagedRows } from '../../parts/Rows.tsx';
-import { usePages } from '../../service/usePages.ts';
-import { DayFilters, useDayFilters } from './DayFilters.tsx';
+import type { Column } from '../../parts/DataTable.tsx';
+import { usePages } from '../../service/queries.ts';
+import type { Order } from '../../service/types.ts';
+import { DateFilters, useDateFilters } from './DateFilters.tsx';
 import { useOrganization } from './organization.tsx';
+import { SearchList } from './RecordList.tsx';
 
 export function Orders() {
-  const { of } = useOrganization();
-  const filters = useDayFilters();
-  const found = usePages<Order>(of('records/orders/search'), { search: filters.search });
+  const { params } = useOrganization();
+  const state = useDateFilters();
+  const query = usePages('orders.search', params, { filters: state.filters });
   return (
-    <>
-      <Title order={2} size="h4" mb="sm">
-        Orders
-      </Title>
-      <DayFilters filters={filters} />
-      <PagedRows
-        of={found}
-        label="Orders"
-        columns={[...order_columns, patient_column]}
-        keyOf={(row) => row.order_id}
-        empty={filters.narrowed ? 'No order matches. Choose other days.' : 'No order is held yet.'}
-      />
-    </>
+    <SearchList
+      title="Orders"
+      query={query}
+      filtered={Object.keys(state.filters).length > 0}
+      columns={[...order_columns, { head: 'Patient', cell: (row) => row.patient_name ?? row.patient_mrn }]}
+      keyOf={(row) => row.order_id}
+    >
+      <DateFilters state={state} />
+    </SearchList>
   );
 }
-
-const patient_column: Column<Order> = { head: 'Patient', cell: (row) => row.patient_name ?? row.patient_mrn };
 
 export const order_columns: Column<Order>[] = [
   { head: 'Order', cell: (row) => row.order_name },
   { head: 'Date', cell: (row) => <time>{row.order_date}</time> },
   { head: 'Priority', cell: (row) => row.priority ?? '–' },
   { head: 'Assigned to', cell: (row) => row.assigned_to_name ?? '–' },
-  { head: 'Results', cell: (row) => (row.lab_results === null ? '–' : resultOf(row.lab_results)) },
+  { head: 'Results', cell: (row) => (row.lab_results === null ? '–' : resultStatus(row.lab_results)) },
 ];
 
-/** An EMR says more of a result than fits here; its state is what one looks for. */
-function resultOf(results: Record<string, unknown>): string {
-  return typeof results.status === 'string' ? results.status : 'Held';
+/** The result's status; the other fields of a result differ by EMR. */
+function resultStatus(results: Record<string, unknown>): string {
+  return typeof results.status === 'string' ? results.status : 'Available';
 }

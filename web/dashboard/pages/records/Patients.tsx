@@ -1,35 +1,26 @@
-import { Button, Group, TextInput, Title } from '@mantine/core';
+import { Button, Group, TextInput } from '@mantine/core';
 import { type FormEvent, useRef } from 'react';
-import type { Patient } from '../../../../src/model/patient.ts';
-import { type Column, PagedRows } from '../../parts/Rows.tsx';
+import type { Column } from '../../parts/DataTable.tsx';
 import { Status } from '../../parts/Status.tsx';
-import { usePages } from '../../service/usePages.ts';
+import { usePages } from '../../service/queries.ts';
+import type { Patient } from '../../service/types.ts';
 import { type PatientSearch, useOrganization } from './organization.tsx';
+import { SearchList } from './RecordList.tsx';
 
 export function Patients() {
-  const { of, search } = useOrganization();
-  const found = usePages<Patient>(of('records/patients/search'), { search });
-  const searched = Object.keys(search).length > 0;
+  const { params, search } = useOrganization();
+  const query = usePages('patients.search', params, { filters: search });
   return (
-    <>
-      <Title order={2} size="h4" mb="sm">
-        Patients
-      </Title>
+    <SearchList
+      title="Patients"
+      query={query}
+      filtered={Object.keys(search).length > 0}
+      columns={columns}
+      keyOf={(patient) => patient.id}
+      href={(patient) => `/patients/${patient.id}`}
+    >
       <SearchForm />
-      <PagedRows
-        of={found}
-        label="Patients"
-        columns={columns}
-        keyOf={(patient) => patient.id}
-        href={(patient) => `/patients/${patient.id}`}
-        more="Show more"
-        empty={
-          searched
-            ? 'No patient matches. Search by fewer fields, or by another spelling.'
-            : 'No patient is held yet. They come with the next sync.'
-        }
-      />
-    </>
+    </SearchList>
   );
 }
 
@@ -41,22 +32,22 @@ const fields = [
   ['phone', 'Phone', 'tel'],
 ] as const;
 
-/** Asked when it is sent, not with every letter: each search is a look at charts, and stands in the audit trail. */
+/** Searches on submit and not with every keystroke, because each search is recorded in the audit log. */
 function SearchForm() {
   const { search, setSearch } = useOrganization();
   const form = useRef<HTMLFormElement>(null);
-  const submit = (event: FormEvent<HTMLFormElement>) => {
+  const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const typed = new FormData(event.currentTarget);
-    const asked: PatientSearch = {};
+    const input = new FormData(event.currentTarget);
+    const values: PatientSearch = {};
     for (const [name] of fields) {
-      const value = String(typed.get(name) ?? '').trim();
-      if (value !== '') asked[name] = name === 'phone' ? asPhone(value) : value;
+      const value = String(input.get(name) ?? '').trim();
+      if (value !== '') values[name] = name === 'phone' ? formatPhone(value) : value;
     }
-    setSearch(asked);
+    setSearch(values);
   };
   return (
-    <form ref={form} onSubmit={submit} autoComplete="off">
+    <form ref={form} onSubmit={onSubmit} autoComplete="off">
       <Group align="flex-end" mb="md" gap="sm">
         {fields.map(([name, label, type]) => (
           <TextInput key={name} name={name} label={label} type={type} defaultValue={search[name] ?? ''} w={150} />
@@ -78,10 +69,10 @@ function SearchForm() {
   );
 }
 
-/** Numbers are kept as NNN-NNN-NNNN, however they are typed. */
-function asPhone(typed: string): string {
-  const digits = typed.replace(/\D/g, '').replace(/^1(?=\d{10}$)/, '');
-  return digits.length === 10 ? `${digits.slice(0, 3)}-${digits.slice(3, 6)}-${digits.slice(6)}` : typed;
+/** Phone numbers are stored as NNN-NNN-NNNN. */
+function formatPhone(input: string): string {
+  const digits = input.replace(/\D/g, '').replace(/^1(?=\d{10}$)/, '');
+  return digits.length === 10 ? `${digits.slice(0, 3)}-${digits.slice(3, 6)}-${digits.slice(6)}` : input;
 }
 
 const columns: Column<Patient>[] = [
@@ -89,5 +80,5 @@ const columns: Column<Patient>[] = [
   { head: 'MRN', cell: (patient) => patient.mrn ?? '–' },
   { head: 'Date of birth', cell: (patient) => <time>{patient.dob ?? '–'}</time> },
   { head: 'Phone', cell: (patient) => patient.cell_phone ?? patient.phone ?? '–' },
-  { head: 'State', cell: (patient) => <Status of={patient.status} /> },
+  { head: 'Status', cell: (patient) => <Status of={patient.status} /> },
 ];

@@ -1,46 +1,40 @@
 import './records.css';
 import { Alert, Anchor, Button, Group, NativeSelect, Text } from '@mantine/core';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
-import type { KindRow } from '../../../../src/model/dashboard/recordKinds.ts';
-import type { OrganizationChoice } from '../../../../src/model/dashboard/records.ts';
-import { Answer } from '../../parts/Answer.tsx';
-import { Empty } from '../../parts/Empty.tsx';
-import { PageTitle } from '../../parts/PageTitle.tsx';
+import { EmptyState, PageTitle } from '../../parts/layout.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
 import { useClient } from '../../service/client.tsx';
-import { useAnswer } from '../../service/useService.ts';
-import { Appointment } from './Appointment.tsx';
-import { Appointments } from './Appointments.tsx';
-import { Claim } from './Claim.tsx';
-import { Claims } from './Claims.tsx';
-import { DefaultHours } from './DefaultHours.tsx';
-import { InsuranceCompanies, Pharmacies, ReferringProviders, Staff } from './Directory.tsx';
-import { Kinds } from './Kinds.tsx';
-import { Locations } from './Locations.tsx';
+import { useQuery } from '../../service/queries.ts';
+import type { OrganizationOption } from '../../service/types.ts';
+import { AppointmentPage, Appointments } from './Appointments.tsx';
+import { ClaimPage, Claims } from './Claims.tsx';
+import { Locations, Providers } from './Directory.tsx';
+import { DefaultHours } from './hours/DefaultHours.tsx';
+import { ProviderPage } from './hours/Provider.tsx';
+import { KindList, kindPath } from './KindList.tsx';
 import { Orders } from './Orders.tsx';
-import { OrganizationScope, useOrganization } from './organization.tsx';
-import { Patient } from './Patient.tsx';
+import { OrganizationProvider, useOrganization } from './organization.tsx';
+import { PatientPage } from './Patient.tsx';
 import { Patients } from './Patients.tsx';
-import { Provider } from './Provider.tsx';
-import { Providers } from './Providers.tsx';
-import { kind_paths, kind_words } from './words.ts';
+import { RecordCounts } from './RecordCounts.tsx';
 
 export default function Records() {
-  const { of, at } = useClient();
-  const asked = useAnswer<{ organizations: OrganizationChoice[] }>(of('organizations'), { live: ['accounts'] });
+  const { client_id, linkTo } = useClient();
+  const query = useQuery('organizations.list', { client_id }, { live: ['accounts'] });
   return (
-    <Answer to={asked}>
+    <QueryResult query={query}>
       {({ organizations }) => {
         const [first] = organizations;
         if (!first) {
           return (
             <>
               <PageTitle>Records</PageTitle>
-              <Empty>
-                There are no records yet: they come with the first linked account.{' '}
-                <Anchor component={Link} href={`~/dashboard${at('/accounts')}`}>
+              <EmptyState>
+                No records yet. They appear after the first account is linked.{' '}
+                <Anchor component={Link} href={linkTo('/accounts')}>
                   Link an account
                 </Anchor>
-              </Empty>
+              </EmptyState>
             </>
           );
         }
@@ -50,37 +44,36 @@ export default function Records() {
               <Redirect replace to={`/${first.id}`} />
             </Route>
             <Route path="/:organization" nest>
-              {({ organization: id }) => <OfOrganization organizations={organizations} id={id} />}
+              {({ organization: id }) => <OrganizationRecords organizations={organizations} id={id} />}
             </Route>
           </Switch>
         );
       }}
-    </Answer>
+    </QueryResult>
   );
 }
 
-function OfOrganization({ organizations, id }: { organizations: readonly OrganizationChoice[]; id: string }) {
+function OrganizationRecords({ organizations, id }: { organizations: readonly OrganizationOption[]; id: string }) {
   const organization = organizations.find((each) => each.id === id);
-  const choice = <OrganizationMenu organizations={organizations} id={id} />;
   return (
     <>
-      <PageTitle actions={choice}>Records</PageTitle>
+      <PageTitle actions={<OrganizationSelect organizations={organizations} id={id} />}>Records</PageTitle>
       {organization ? (
-        // Keyed: what was searched for in one organization is not carried to another.
-        <OrganizationScope key={id} organization={organization}>
+        // Keyed, so that a search is not carried over to another organization.
+        <OrganizationProvider key={id} organization={organization}>
           <KindMenu />
-          <Places />
-        </OrganizationScope>
+          <Routes />
+        </OrganizationProvider>
       ) : (
-        <Alert color="gray">There is no such organization. Choose another one.</Alert>
+        <Alert color="gray">This organization does not exist. Choose another one.</Alert>
       )}
     </>
   );
 }
 
-function OrganizationMenu({ organizations, id }: { organizations: readonly OrganizationChoice[]; id: string }) {
-  const [, go] = useLocation();
-  const { at } = useClient();
+function OrganizationSelect({ organizations, id }: { organizations: readonly OrganizationOption[]; id: string }) {
+  const [, navigate] = useLocation();
+  const { linkTo } = useClient();
   const [only] = organizations;
   if (organizations.length === 1 && only?.id === id) {
     return (
@@ -94,70 +87,84 @@ function OrganizationMenu({ organizations, id }: { organizations: readonly Organ
       aria-label="Organization"
       value={id}
       data={[
-        ...(organizations.some((each) => each.id === id) ? [] : [{ value: id, label: 'Choose' }]),
+        ...(organizations.some((each) => each.id === id) ? [] : [{ value: id, label: 'Select' }]),
         ...organizations.map((each) => ({ value: each.id, label: `${each.org_id} · ${each.emr_name}` })),
       ]}
-      onChange={(event) => go(`~/dashboard${at(`/records/${event.currentTarget.value}`)}`)}
+      onChange={(event) => navigate(linkTo(`/records/${event.currentTarget.value}`))}
     />
   );
 }
 
 function KindMenu() {
-  const { of } = useOrganization();
-  const counts = useAnswer<{ kinds: KindRow[] }>(of('records'), { live: ['jobs'] });
-  const total = (kind: string) => counts.data?.kinds.find((row) => row.kind === kind)?.total;
+  const { params } = useOrganization();
+  const counts = useQuery('records.count', params, { live: ['jobs'] });
   return (
-    <Group component="nav" gap={4} mb="md" aria-label="Kinds of record">
-      <KindLink href="/" word="Overview" />
-      {Object.entries(kind_words).map(([kind, word]) => (
-        <KindLink key={kind} href={kind_paths[kind] ?? '/'} word={word} total={total(kind)} />
+    <Group component="nav" gap={4} mb="md" aria-label="Record types">
+      <KindLink href="/" label="Overview" />
+      {counts.data?.kinds.map(({ kind, label, total }) => (
+        <KindLink key={kind} href={kindPath(kind)} label={label} total={total} />
       ))}
-      <KindLink href="/default-hours" word="Default hours" />
+      <KindLink href="/default-hours" label="Default hours" />
     </Group>
   );
 }
 
-function KindLink({ href, word, total }: { href: string; word: string; total?: number | undefined }) {
+function KindLink({ href, label, total }: { href: string; label: string; total?: number | undefined }) {
   const [location] = useLocation();
-  const here = href === '/' ? location === '/' : location === href || location.startsWith(`${href}/`);
+  const current = href === '/' ? location === '/' : location === href || location.startsWith(`${href}/`);
   return (
     <Button
       component={Link}
       href={href}
       size="compact-sm"
       fw={500}
-      variant={here ? 'filled' : 'default'}
-      {...(here ? { 'aria-current': 'page' as const } : {})}
+      variant={current ? 'filled' : 'default'}
+      {...(current ? { 'aria-current': 'page' as const } : {})}
     >
-      {word}
+      {label}
       {total === undefined ? '' : ` ${total.toLocaleString()}`}
     </Button>
   );
 }
 
-/** Records are keyed: one is never shown in the place of another, not even while that one is on its way. */
-function Places() {
+/** Records are keyed, so that one is never shown in place of another while it loads. */
+function Routes() {
   return (
     <Switch>
-      <Route path="/" component={Kinds} />
+      <Route path="/" component={RecordCounts} />
       <Route path="/patients" component={Patients} />
-      <Route path="/patients/:id">{({ id }) => <Patient key={id} id={id} />}</Route>
+      <Route path="/patients/:id">{({ id }) => <PatientPage key={id} id={id} />}</Route>
       <Route path="/appointments" component={Appointments} />
-      <Route path="/appointments/:id">{({ id }) => <Appointment key={id} id={id} />}</Route>
+      <Route path="/appointments/:id">{({ id }) => <AppointmentPage key={id} id={id} />}</Route>
       <Route path="/orders" component={Orders} />
       <Route path="/claims" component={Claims} />
-      <Route path="/claims/:id">{({ id }) => <Claim key={id} id={id} />}</Route>
+      <Route path="/claims/:id">{({ id }) => <ClaimPage key={id} id={id} />}</Route>
       <Route path="/providers" component={Providers} />
-      <Route path="/providers/:id">{({ id }) => <Provider key={id} id={id} />}</Route>
+      <Route path="/providers/:id">{({ id }) => <ProviderPage key={id} id={id} />}</Route>
       <Route path="/locations" component={Locations} />
-      <Route path="/staff" component={Staff} />
-      <Route path="/pharmacies" component={Pharmacies} />
-      <Route path="/insurance-companies" component={InsuranceCompanies} />
-      <Route path="/referring-providers" component={ReferringProviders} />
       <Route path="/default-hours" component={DefaultHours} />
+      <Route path="/:kind">{({ kind }) => <OtherList path={`/${kind}`} />}</Route>
       <Route>
-        <Alert color="gray">There is no such list. Choose one above.</Alert>
+        <UnknownList />
       </Route>
     </Switch>
   );
+}
+
+/** The list of a kind without a page of its own. */
+function OtherList({ path }: { path: string }) {
+  const { params } = useOrganization();
+  const counts = useQuery('records.count', params, { live: ['jobs'] });
+  return (
+    <QueryResult query={counts}>
+      {({ kinds }) => {
+        const kind = kinds.find((row) => kindPath(row.kind) === path);
+        return kind ? <KindList key={kind.kind} kind={kind} /> : <UnknownList />;
+      }}
+    </QueryResult>
+  );
+}
+
+function UnknownList() {
+  return <Alert color="gray">This list does not exist. Choose one above.</Alert>;
 }

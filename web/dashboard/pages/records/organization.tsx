@@ -1,36 +1,31 @@
 import { createContext, type ReactNode, use, useState } from 'react';
-import type { OrganizationChoice } from '../../../../src/model/dashboard/records.ts';
 import { useClient } from '../../service/client.tsx';
+import type { OrganizationOption } from '../../service/types.ts';
 
-/** What patients are searched by. It is health data: kept here while one looks at records, and in no address. */
+/** A patient search. It is health data: kept here while an operator browses records, and never in the URL. */
 export type PatientSearch = Partial<Record<'first_name' | 'last_name' | 'mrn' | 'dob' | 'phone', string>>;
 
-type Looked = {
-  organization: OrganizationChoice;
-  /** The path in the dashboard's interface of something of this organization: `of('records/staff')`. */
-  of: (path: string) => string;
+type SelectedOrganization = {
+  organization: OrganizationOption;
+  /** The path parameters of the organization's endpoints. */
+  params: { client_id: string; organization_id: string };
   search: PatientSearch;
   setSearch: (search: PatientSearch) => void;
 };
 
-const Looked = createContext<Looked | undefined>(undefined);
+const OrganizationContext = createContext<SelectedOrganization | undefined>(undefined);
 
-export function OrganizationScope({
-  organization,
-  children,
-}: {
-  organization: OrganizationChoice;
-  children: ReactNode;
-}) {
-  const client = useClient();
+export function OrganizationProvider(props: { organization: OrganizationOption; children: ReactNode }) {
+  const { organization, children } = props;
+  const { client_id } = useClient();
   const [search, setSearch] = useState<PatientSearch>({});
-  const of = (path: string) => client.of(`organizations/${organization.id}/${path}`);
-  return <Looked value={{ organization, of, search, setSearch }}>{children}</Looked>;
+  const params = { client_id, organization_id: organization.id };
+  return <OrganizationContext value={{ organization, params, search, setSearch }}>{children}</OrganizationContext>;
 }
 
-/** The organization whose records are looked at. */
-export function useOrganization(): Looked {
-  const looked = use(Looked);
-  if (!looked) throw new Error('This part is shown only below an organization.');
-  return looked;
+/** The organization whose records are shown. */
+export function useOrganization(): SelectedOrganization {
+  const selected = use(OrganizationContext);
+  if (!selected) throw new Error('useOrganization needs an OrganizationProvider above it.');
+  return selected;
 }

@@ -1,19 +1,18 @@
 import { Text } from '@mantine/core';
-import type { ClientRow } from '../../../../src/model/dashboard/clients.ts';
-import type { RequestRow } from '../../../../src/model/dashboard/requests.ts';
+import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { type Filter, FilterBar, useFilters } from '../../parts/FilterBar.tsx';
-import { Moment } from '../../parts/Moment.tsx';
-import { PageTitle } from '../../parts/PageTitle.tsx';
-import { type Column, PagedRows } from '../../parts/Rows.tsx';
-import { usePages } from '../../service/usePages.ts';
-import { useAnswer } from '../../service/useService.ts';
+import { PageTitle } from '../../parts/layout.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import type { RowOf } from '../../service/api.ts';
+import { usePages } from '../../service/queries.ts';
+import { useClientOptions } from '../../service/useClientOptions.ts';
 
-const columns: Column<RequestRow>[] = [
-  { head: 'When', cell: (request) => <Moment at={request.at} /> },
-  { head: 'Client', cell: (request) => request.client_name ?? 'Nobody known' },
+const columns: Column<RowOf<'requests.list'>>[] = [
+  { head: 'Time', cell: (request) => <Timestamp at={request.at} /> },
+  { head: 'Client', cell: (request) => request.client_name ?? 'Unauthenticated' },
   { head: 'Endpoint', cell: (request) => `${request.method} ${request.endpoint}` },
   {
-    head: 'Answer',
+    head: 'Status',
     cell: (request) => (
       <>
         {request.status}
@@ -25,41 +24,39 @@ const columns: Column<RequestRow>[] = [
       </>
     ),
   },
-  { head: 'Took', cell: (request) => `${request.duration_ms} ms`, align: 'right' },
-  { head: 'Request id', cell: (request) => <Text size="xs">{request.id}</Text> },
+  { head: 'Duration', cell: (request) => `${request.duration_ms} ms`, align: 'right' },
+  { head: 'Request ID', cell: (request) => <Text size="xs">{request.id}</Text> },
 ];
 
-/** What applications asked for lately. Bodies and addresses are not kept. */
+/** Recent API requests. Bodies and IP addresses are not stored. */
 export default function Requests() {
-  const clients = useAnswer<{ clients: ClientRow[] }>('clients', { live: ['accounts'] });
-  const known = clients.data?.clients.map(({ client_id, name }) => ({ value: client_id, label: name })) ?? [];
   const filters: Filter[] = [
-    { name: 'id', label: 'Request id' },
-    { name: 'client_id', label: 'Client', choices: known },
-    { name: 'endpoint', label: 'Endpoint, exactly' },
+    { name: 'id', label: 'Request ID' },
+    { name: 'client_id', label: 'Client', options: useClientOptions() },
+    { name: 'endpoint', label: 'Endpoint' },
     {
       name: 'status',
-      label: 'Answer',
-      choices: [
-        { value: '2xx', label: 'Succeeded' },
-        { value: '4xx', label: 'Refused (4xx)' },
-        { value: '5xx', label: 'Failed (5xx)' },
-        { value: 'failed', label: 'Not succeeded' },
+      label: 'Status',
+      options: [
+        { value: '2xx', label: 'Success (2xx)' },
+        { value: '4xx', label: 'Client error (4xx)' },
+        { value: '5xx', label: 'Server error (5xx)' },
+        { value: 'failed', label: 'Any error' },
       ],
     },
-    { name: 'duration_ms_min', label: 'At least, in ms', type: 'number' },
+    { name: 'duration_ms_min', label: 'Min. duration (ms)', type: 'number' },
   ];
-  const requests = usePages<RequestRow>('requests', { filters: useFilters(filters) });
+  const requests = usePages('requests.list', {}, { filters: useFilters(filters) });
   return (
     <>
       <PageTitle>Requests</PageTitle>
       <FilterBar filters={filters} />
-      <PagedRows
-        of={requests}
+      <PagedTable
+        query={requests}
         label="Requests"
         columns={columns}
         keyOf={(request) => request.id}
-        empty="No request matches. Requests of the last days are listed here as soon as an application calls."
+        empty="No matching requests. Requests from the last few days appear here."
       />
     </>
   );

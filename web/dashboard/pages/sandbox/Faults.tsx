@@ -1,65 +1,62 @@
 import { Group, Radio, SimpleGrid, Stack, Switch, Text } from '@mantine/core';
 import { useState } from 'react';
-import type { FaultSwitch, SandboxState } from '../../../../src/model/dashboard/sandbox.ts';
-import { ActButton } from '../../parts/ActButton.tsx';
-import { Failure } from '../../parts/Failure.tsx';
-import { ask } from '../../service/ask.ts';
-import { useAct } from '../../service/useService.ts';
+import { ActionButton } from '../../parts/ActionButton.tsx';
+import { ErrorAlert } from '../../parts/errors.tsx';
+import { call } from '../../service/api.ts';
+import { useAction } from '../../service/queries.ts';
+import type { SandboxState } from '../../service/types.ts';
 
-type Often = 'on' | 'once';
+type Fault = SandboxState['switches'][number];
+type Mode = 'on' | 'once';
 
-export function Faults({ state, may_change }: { state: SandboxState; may_change: boolean }) {
-  const [often, setOften] = useState<Often>('on');
-  const turn = useAct<{ id: string; to: Often | 'off' }>(({ id, to }) =>
-    ask(`sandbox/faults/${id}`, { method: 'POST', body: { to } }),
+export function Faults({ state, editable }: { state: SandboxState; editable: boolean }) {
+  const [mode, setMode] = useState<Mode>('on');
+  const toggle = useAction(({ id, to }: { id: string; to: Mode | 'off' }) =>
+    call('sandbox.faults.set', { switch_id: id }, { body: { to } }),
   );
-  // A switch moves at once; what the clinic says of it follows.
-  const isOn = ({ id, on }: FaultSwitch) =>
-    turn.isPending && turn.variables.id === id ? turn.variables.to !== 'off' : on;
+  // A switch moves at once; the server's state follows.
+  const isOn = ({ id, on }: Fault) =>
+    toggle.isPending && toggle.variables.id === id ? toggle.variables.to !== 'off' : on;
   const any = state.other_faults > 0 || state.switches.some(({ on }) => on);
   return (
     <Stack>
-      {may_change && (
+      {editable && (
         <Radio.Group
-          label="A fault that is switched on strikes"
-          value={often}
-          // The two values are those of the radios below.
-          onChange={(value) => setOften(value as Often)}
+          label="When switched on, a fault applies"
+          value={mode}
+          // Its values are those of the radios below.
+          onChange={(value) => setMode(value as Mode)}
         >
           <Group mt={4}>
-            <Radio value="on" label="until it is switched off" />
-            <Radio value="once" label="one time" />
+            <Radio value="on" label="Until switched off" />
+            <Radio value="once" label="Once" />
           </Group>
         </Radio.Group>
       )}
-      {turn.error && <Failure problem={turn.error} />}
+      {toggle.error && <ErrorAlert error={toggle.error} />}
       <SimpleGrid cols={1}>
-        {state.switches.map((each) => (
+        {state.switches.map((fault) => (
           <Switch
-            key={each.id}
-            label={labelOf(each)}
-            description={each.description}
-            checked={isOn(each)}
-            disabled={!may_change}
-            onChange={({ currentTarget }) => turn.mutate({ id: each.id, to: currentTarget.checked ? often : 'off' })}
+            key={fault.id}
+            label={fault.on && fault.once ? `${fault.label} (once)` : fault.label}
+            description={fault.description}
+            checked={isOn(fault)}
+            disabled={!editable}
+            onChange={({ currentTarget }) => toggle.mutate({ id: fault.id, to: currentTarget.checked ? mode : 'off' })}
           />
         ))}
       </SimpleGrid>
       {state.other_faults > 0 && (
         <Text size="sm">
-          {state.other_faults === 1 ? 'One more fault was' : `${state.other_faults} more faults were`} set by the
+          {state.other_faults === 1 ? '1 more fault is' : `${state.other_faults} more faults are`} set through the
           control API.
         </Text>
       )}
-      {any && may_change && (
+      {any && editable && (
         <Group>
-          <ActButton act={() => ask('sandbox/faults', { method: 'DELETE' })}>Clear all faults</ActButton>
+          <ActionButton action={() => call('sandbox.faults.clear', {})}>Clear all faults</ActionButton>
         </Group>
       )}
     </Stack>
   );
-}
-
-function labelOf({ label, on, once }: FaultSwitch): string {
-  return on && once ? `${label} (the next time)` : label;
 }

@@ -1,23 +1,22 @@
-import { Button, Group, Stack, Text } from '@mantine/core';
-import type { SandboxState } from '../../../../src/model/dashboard/sandbox.ts';
-import { ActButton } from '../../parts/ActButton.tsx';
-import { Answer } from '../../parts/Answer.tsx';
-import { Dialog } from '../../parts/Dialog.tsx';
-import { PageTitle } from '../../parts/PageTitle.tsx';
-import { Section } from '../../parts/Section.tsx';
-import { ask } from '../../service/ask.ts';
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { Link } from 'wouter';
+import { ActionButton } from '../../parts/ActionButton.tsx';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { PageTitle, Section } from '../../parts/layout.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { call } from '../../service/api.ts';
+import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
-import { useAnswer } from '../../service/useService.ts';
 import { Faults } from './Faults.tsx';
-import { FirstWrite } from './FirstWrite.tsx';
 import { Staff } from './Staff.tsx';
 
-/** Faults that were to strike once go off by themselves, and codes change every half minute. */
+/** Faults that apply once switch themselves off, and codes change every 30 seconds. */
 const refresh_ms = 3_000;
 
 export default function Sandbox() {
   const { may } = useSession();
-  const sandbox = useAnswer<{ sandbox: SandboxState }>('sandbox', { refresh_ms });
+  const sandbox = useQuery('sandbox.get', {}, { refresh_ms });
+  const editable = may('operator');
   return (
     <>
       <PageTitle
@@ -31,60 +30,87 @@ export default function Sandbox() {
               size="compact-sm"
               variant="light"
             >
-              Open the clinic screens
+              Open clinic
             </Button>
           )
         }
       >
         Sandbox
       </PageTitle>
-      <Answer to={sandbox}>
+      <QueryResult query={sandbox}>
         {({ sandbox: state }) => (
           <Stack>
             <Text>
-              {state.clinic_name} is an EMR with invented patients that runs beside this service. Break it here, and see
-              on the other pages what the service makes of it.
+              {state.clinic_name} is a test EMR with synthetic patients. Use this page to simulate failures, then see on
+              the other pages how the service handles them.
             </Text>
-            {may('operator') && (
-              <Section title="A first write">
+            {editable && (
+              <Section title="First write">
                 <FirstWrite clinic={state.clinic_name} />
               </Section>
             )}
             <Section title="Faults">
-              <Faults state={state} may_change={may('operator')} />
+              <Faults state={state} editable={editable} />
             </Section>
             <Section title="Sign-ins">
-              {may('operator') && <SignIns />}
-              <Staff state={state} fetched_at={sandbox.dataUpdatedAt} may_change={may('operator')} />
+              {editable && <SignIns />}
+              <Staff state={state} fetched_at={sandbox.dataUpdatedAt} editable={editable} />
             </Section>
-            {may('operator') && (
-              <Section title="The practice">
+            {editable && (
+              <Section title="Clinic data">
                 <Reset clinic={state.clinic_name} />
               </Section>
             )}
           </Stack>
         )}
-      </Answer>
+      </QueryResult>
     </>
   );
 }
 
+function FirstWrite({ clinic }: { clinic: string }) {
+  return (
+    <Stack gap="xs" align="flex-start">
+      <Text size="sm">Records a telephone call in the chart of a {clinic} patient, as an application would.</Text>
+      <ActionButton
+        action={() => call('sandbox.first-write', {})}
+        done={({ client_id, job_id }) => (
+          <>
+            Accepted.{' '}
+            <Anchor component={Link} href={`~/dashboard/clients/${client_id}/jobs/${job_id}`} size="sm">
+              View job {job_id}
+            </Anchor>
+          </>
+        )}
+      >
+        Send first write
+      </ActionButton>
+    </Stack>
+  );
+}
+
 function SignIns() {
-  const expire = (mode: 'session' | 'link') => ask('sandbox/sessions/expire', { method: 'POST', body: { mode } });
+  const expire = (mode: 'session' | 'link') => call('sandbox.sessions.expire', {}, { body: { mode } });
   return (
     <Stack gap="xs" mb="md">
       <Text size="sm">
-        A session that ends is renewed silently. A link that expires needs a person: its jobs wait until the account is
-        linked again.
+        An expired session is renewed automatically. An expired link needs a person: jobs wait until the account is
+        re-linked.
       </Text>
       <Group gap="xs">
-        <ActButton act={() => expire('session')}>End all sessions</ActButton>
-        <Dialog opener="Expire all links" title="Expire all links" submit="Expire" danger act={() => expire('link')}>
+        <ActionButton action={() => expire('session')}>Expire all sessions</ActionButton>
+        <FormDialog
+          opener="Expire all links"
+          title="Expire all links"
+          submit="Expire"
+          danger
+          action={() => expire('link')}
+        >
           <Text size="sm">
-            Every account that is linked to this clinic will need its password and a one-time code again, with its next
-            job. Find them on the Accounts page.
+            With its next job, every account linked to this clinic needs its password and a one-time code again. Re-link
+            them on the Accounts page.
           </Text>
-        </Dialog>
+        </FormDialog>
       </Group>
     </Stack>
   );
@@ -93,19 +119,19 @@ function SignIns() {
 function Reset({ clinic }: { clinic: string }) {
   return (
     <Stack gap="xs" align="flex-start">
-      <Text size="sm">A reset brings back the charts, schedules and claims of the first day.</Text>
-      <Dialog
-        opener="Reset the practice"
-        title="Reset the practice"
+      <Text size="sm">Restores the original charts, schedules and claims.</Text>
+      <FormDialog
+        opener="Reset clinic data"
+        title="Reset clinic data"
         submit="Reset"
         danger
-        act={() => ask('sandbox/reset', { method: 'POST' })}
+        action={() => call('sandbox.reset', {})}
       >
         <Text size="sm">
-          Everything that was written to {clinic} is lost, also its faults and sessions. Linked accounts have to be
-          linked again. What this service holds stays until the next sync.
+          Deletes everything written to {clinic}, including its faults and sessions. Accounts must be re-linked. Records
+          stored in this service stay until the next sync.
         </Text>
-      </Dialog>
+      </FormDialog>
     </Stack>
   );
 }

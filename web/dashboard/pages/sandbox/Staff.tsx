@@ -1,36 +1,29 @@
 import { Code, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
-import type { SandboxState } from '../../../../src/model/dashboard/sandbox.ts';
-import { ActButton } from '../../parts/ActButton.tsx';
-import { Moment } from '../../parts/Moment.tsx';
-import { type Column, Rows } from '../../parts/Rows.tsx';
-import { ask } from '../../service/ask.ts';
+import { ActionButton } from '../../parts/ActionButton.tsx';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { call } from '../../service/api.ts';
+import type { SandboxState } from '../../service/types.ts';
 
 type Person = SandboxState['staff'][number];
 
-/** Who may sign in at the clinic, with the code that is good now. */
-export function Staff({
-  state,
-  fetched_at,
-  may_change,
-}: {
-  state: SandboxState;
-  fetched_at: number;
-  may_change: boolean;
-}) {
-  const left = useSecondsLeft(state.seconds_left, fetched_at);
+/** The clinic's users with their current one-time codes. */
+export function Staff(props: { state: SandboxState; fetched_at: number; editable: boolean }) {
+  const { staff, seconds_left } = props.state;
+  const remaining = useSecondsLeft(seconds_left, props.fetched_at);
   return (
     <>
       <Text size="sm" mb="xs">
-        The clinic asks for a one-time code with each new sign-in; the passwords are in the file sandbox.json of the
-        data folder. New codes in {left} s.
+        Each new sign-in needs a one-time code. Passwords are in sandbox.json in the data folder. New codes in{' '}
+        {remaining} s.
       </Text>
-      <Rows
-        label="Staff of the clinic"
-        rows={state.staff}
-        columns={may_change ? [...columns, locking] : columns}
+      <DataTable
+        label="Clinic staff"
+        rows={staff}
+        columns={props.editable ? [...columns, actions] : columns}
         keyOf={(person) => person.user_name}
-        empty="The clinic has no staff. Reset the practice."
+        empty="The clinic has no staff. Reset the clinic data."
       />
     </>
   );
@@ -39,22 +32,22 @@ export function Staff({
 function useSecondsLeft(seconds_left: number, fetched_at: number): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
-    const beat = setInterval(() => setNow(Date.now()), 1_000);
-    return () => clearInterval(beat);
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
   }, []);
   return Math.max(0, seconds_left - Math.max(0, Math.round((now - fetched_at) / 1_000)));
 }
 
 const columns: Column<Person>[] = [
-  { head: 'User name', cell: (person) => person.user_name },
+  { head: 'Username', cell: (person) => person.user_name },
   { head: 'Role', cell: (person) => person.role },
   { head: 'Code', cell: (person) => <Code>{person.code}</Code> },
   {
-    head: 'Locked out',
+    head: 'Locked',
     cell: (person) =>
       person.locked_until ? (
         <>
-          Until <Moment at={person.locked_until} />
+          Until <Timestamp at={person.locked_until} />
         </>
       ) : (
         'No'
@@ -62,13 +55,13 @@ const columns: Column<Person>[] = [
   },
 ];
 
-const locking: Column<Person> = {
+const actions: Column<Person> = {
   head: 'Actions',
   cell: ({ user_name, locked_until }) => (
-    <ActButton
-      act={() => ask('sandbox/lockouts', { method: 'POST', body: { user_name, locked: locked_until === null } })}
+    <ActionButton
+      action={() => call('sandbox.lockouts.set', {}, { body: { user_name, locked: locked_until === null } })}
     >
-      {locked_until === null ? 'Lock out' : 'Let in'}
-    </ActButton>
+      {locked_until === null ? 'Lock' : 'Unlock'}
+    </ActionButton>
   ),
 };

@@ -14,25 +14,24 @@ import {
 } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { ClientChanges, ClientSettings } from '../../../../src/model/dashboard/settings.ts';
-import { Answer } from '../../parts/Answer.tsx';
-import { Copyable } from '../../parts/Copyable.tsx';
-import { Failure } from '../../parts/Failure.tsx';
-import { ask } from '../../service/ask.ts';
+import { ErrorAlert } from '../../parts/errors.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Copyable } from '../../parts/values.tsx';
+import { type Body, call } from '../../service/api.ts';
+import { useAction, useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
-import { useAct, useAnswer } from '../../service/useService.ts';
+import type { ClientSettings } from '../../service/types.ts';
 import { Mode } from './Clients.tsx';
-import { Keys } from './Keys.tsx';
+import { Secrets } from './Secrets.tsx';
 
-/** Everything about one application. */
-export function Client({ client_id }: { client_id: string }) {
-  const settings = useAnswer<{ client: ClientSettings }>(`clients/${client_id}`);
+export function ClientPage({ client_id }: { client_id: string }) {
+  const settings = useQuery('clients.get', { client_id });
   return (
     <>
       <Anchor component={Link} href="/clients" size="sm">
         All clients
       </Anchor>
-      <Answer to={settings}>
+      <QueryResult query={settings}>
         {({ client }) => (
           <Stack mt="sm">
             <Group>
@@ -41,24 +40,38 @@ export function Client({ client_id }: { client_id: string }) {
               </Title>
               <Mode of={client.mode} />
             </Group>
-            <Copyable label="client id" value={client.client_id} />
-            <Keys client={client} />
-            {/* Keyed: what was saved is what the form begins with. */}
-            <Form key={JSON.stringify({ ...client, keys: 0 })} client={client} />
+            <Copyable label="client ID" value={client.client_id} />
+            <Secrets client={client} />
+            {/* Keyed, so that the form starts over from the saved values. */}
+            <LinkSettings key={JSON.stringify({ ...client, keys: 0 })} client={client} />
           </Stack>
         )}
-      </Answer>
+      </QueryResult>
     </>
   );
 }
 
-function Form({ client }: { client: ClientSettings }) {
+function LinkSettings({ client }: { client: ClientSettings }) {
   const { may } = useSession();
   const [logo, setLogo] = useState(client.logo);
-  const [colour, setColour] = useState(client.colour ?? '');
-  const save = useAct<ClientChanges>((body) => ask(`clients/${client.client_id}`, { method: 'PATCH', body }));
-  const fault = (field: string) => (save.error?.field === field ? save.error.message : undefined);
-  const fixed = !may('owner');
+  const [color, setColor] = useState(client.colour ?? '');
+  const save = useAction((body: Body<'clients.update'>) =>
+    call('clients.update', { client_id: client.client_id }, { body }),
+  );
+  const errorAt = (field: string) => (save.error?.field === field ? save.error.message : undefined);
+  const read_only = !may('owner');
+  const lines = (name: 'frame_origins' | 'callback_urls', label: string, description: string) => (
+    <Textarea
+      name={name}
+      label={label}
+      description={description}
+      defaultValue={client[name].join('\n')}
+      autosize
+      minRows={2}
+      readOnly={read_only}
+      error={errorAt(name)}
+    />
+  );
   return (
     <Paper
       withBorder
@@ -66,12 +79,12 @@ function Form({ client }: { client: ClientSettings }) {
       component="form"
       onSubmit={(event) => {
         event.preventDefault();
-        const typed = new FormData(event.currentTarget);
+        const form = new FormData(event.currentTarget);
         save.mutate({
-          name: String(typed.get('name')),
-          callback_urls: linesOf(typed.get('callback_urls')),
-          frame_origins: linesOf(typed.get('frame_origins')),
-          colour: colour || null,
+          name: String(form.get('name')),
+          callback_urls: linesOf(form.get('callback_urls')),
+          frame_origins: linesOf(form.get('frame_origins')),
+          colour: color || null,
           logo,
         });
       }}
@@ -83,69 +96,51 @@ function Form({ client }: { client: ClientSettings }) {
         <TextInput
           name="name"
           label="Name"
-          description="People see it in Link."
+          description="Shown in Link"
           defaultValue={client.name}
           required
           maxLength={100}
-          readOnly={fixed}
-          error={fault('name')}
+          readOnly={read_only}
+          error={errorAt('name')}
         />
-        <Textarea
-          name="frame_origins"
-          label="Pages that may show Link"
-          description="One origin per line, such as https://app.example.org."
-          defaultValue={client.frame_origins.join('\n')}
-          autosize
-          minRows={2}
-          readOnly={fixed}
-          error={fault('frame_origins')}
-        />
-        <Textarea
-          name="callback_urls"
-          label="Return addresses of the hosted page"
-          description="One address per line. A link returns to one of these and to no other."
-          defaultValue={client.callback_urls.join('\n')}
-          autosize
-          minRows={2}
-          readOnly={fixed}
-          error={fault('callback_urls')}
-        />
+        {lines('frame_origins', 'Allowed origins', 'Pages that may embed Link. One origin per line')}
+        {lines('callback_urls', 'Redirect URLs', 'Where the hosted page may redirect to. One URL per line')}
         <ColorInput
-          label="Colour"
-          description="Of the buttons in Link."
-          value={colour}
-          onChange={setColour}
-          readOnly={fixed}
-          error={fault('colour')}
-          eyeDropperButtonProps={{ 'aria-label': 'Pick a colour from the screen' }}
+          label="Color"
+          description="Button color in Link"
+          value={color}
+          onChange={setColor}
+          readOnly={read_only}
+          error={errorAt('colour')}
+          eyeDropperButtonProps={{ 'aria-label': 'Pick a color from the screen' }}
         />
         <Group align="flex-end">
-          {logo && <Image src={logo} alt="The logo as it is" h={48} w="auto" maw={160} fit="contain" />}
-          {!fixed && (
+          {logo && <Image src={logo} alt="Current logo" h={48} w="auto" maw={160} fit="contain" />}
+          {!read_only && (
             <FileInput
               label="Logo"
-              description="PNG, JPEG or SVG, at most 64 KB."
+              description="PNG, JPEG or SVG, up to 64 KB"
               accept="image/png,image/jpeg,image/svg+xml"
               placeholder="Choose a file"
               onChange={(file) => file && void readLogo(file).then(setLogo)}
-              error={fault('logo')}
+              error={errorAt('logo')}
             />
           )}
-          {logo && !fixed && (
+          {logo && !read_only && (
             <Button variant="default" onClick={() => setLogo(null)}>
-              Take the logo away
+              Remove logo
             </Button>
           )}
         </Group>
-        {save.error && <Failure problem={save.error} />}
-        {!fixed && (
+        {save.error && <ErrorAlert error={save.error} />}
+        {!read_only && (
           <Group>
             <Button type="submit" loading={save.isPending}>
               Save
             </Button>
             {save.isSuccess && (
               <Text size="sm" role="status">
-                Saved.
+                Saved
               </Text>
             )}
           </Group>

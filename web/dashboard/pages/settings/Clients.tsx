@@ -1,42 +1,42 @@
 import { Badge, Group, NativeSelect, Text, TextInput } from '@mantine/core';
-import type { ClientRow } from '../../../../src/model/dashboard/clients.ts';
-import { Answer } from '../../parts/Answer.tsx';
-import { Copyable } from '../../parts/Copyable.tsx';
-import { Dialog } from '../../parts/Dialog.tsx';
-import { type Column, Rows } from '../../parts/Rows.tsx';
-import { ask } from '../../service/ask.ts';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Copyable } from '../../parts/values.tsx';
+import { call } from '../../service/api.ts';
+import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
-import { useAnswer } from '../../service/useService.ts';
+import type { Client } from '../../service/types.ts';
 
-const columns: Column<ClientRow>[] = [
+const columns: Column<Client>[] = [
   { head: 'Name', cell: (client) => client.name },
-  { head: 'Client id', cell: (client) => client.client_id },
+  { head: 'Client ID', cell: (client) => client.client_id },
   { head: 'Mode', cell: (client) => <Mode of={client.mode} /> },
 ];
 
 export function Clients() {
   const { may } = useSession();
-  const clients = useAnswer<{ clients: ClientRow[] }>('clients', { live: ['accounts'] });
+  const clients = useQuery('clients.list', {}, { live: ['accounts'] });
   return (
     <>
       <Group justify="space-between" mb="sm">
         <Text c="dimmed" size="sm">
-          Applications that may call this service. Each sees its own clinics and nobody else’s.
+          Applications that use this service. Each can access only its own clinics.
         </Text>
-        {may('owner') && <NewClient />}
+        {may('owner') && <AddClient />}
       </Group>
-      <Answer to={clients}>
-        {(answer) => (
-          <Rows
+      <QueryResult query={clients}>
+        {(response) => (
+          <DataTable
             label="Clients"
-            rows={answer.clients}
+            rows={response.clients}
             columns={columns}
             keyOf={(client) => client.client_id}
             href={(client) => `/clients/${client.client_id}`}
-            empty="No application may call yet. Add the first one."
+            empty="No clients yet. Add one for your application."
           />
         )}
-      </Answer>
+      </QueryResult>
     </>
   );
 }
@@ -49,42 +49,32 @@ export function Mode({ of }: { of: 'live' | 'test' }) {
   );
 }
 
-function NewClient() {
+function AddClient() {
   return (
-    <Dialog
-      opener="Add a client"
-      title="Add a client"
+    <FormDialog
+      opener="Add client"
+      title="Add client"
       submit="Add"
-      act={(typed) =>
-        ask<{ client_id: string; client_secret: string }>('clients', {
-          method: 'POST',
-          body: { name: typed.get('name'), mode: typed.get('mode') },
-        })
+      action={(form) =>
+        call('clients.create', {}, { body: { name: String(form.get('name')), mode: String(form.get('mode')) } })
       }
-      done={(made) => (
+      done={({ client_id, client_secret }) => (
         <>
-          <Text size="sm">Give these to the application. The secret is not shown again.</Text>
-          <Copyable label="client id" value={made.client_id} />
-          <Copyable label="client secret" value={made.client_secret} />
+          <Text size="sm">Copy the secret now. It is not shown again.</Text>
+          <Copyable label="client ID" value={client_id} />
+          <Copyable label="client secret" value={client_secret} />
         </>
       )}
     >
-      <TextInput
-        name="name"
-        label="Name"
-        description="People see it in Link."
-        required
-        maxLength={100}
-        data-autofocus
-      />
+      <TextInput name="name" label="Name" description="Shown in Link" required maxLength={100} data-autofocus />
       <NativeSelect
         name="mode"
         label="Mode"
         data={[
-          { value: 'live', label: 'Live: real patients' },
-          { value: 'test', label: 'Test: synthetic patients only' },
+          { value: 'live', label: 'Live (real patients)' },
+          { value: 'test', label: 'Test (synthetic patients only)' },
         ]}
       />
-    </Dialog>
+    </FormDialog>
   );
 }

@@ -1,74 +1,71 @@
-import { List, Paper, Stack, Text, Title } from '@mantine/core';
-import type { Encryption as Shown } from '../../../../src/model/dashboard/encryption.ts';
-import { Answer } from '../../parts/Answer.tsx';
-import { Dialog } from '../../parts/Dialog.tsx';
-import { Rows } from '../../parts/Rows.tsx';
-import { ask } from '../../service/ask.ts';
+import { List, Stack, Text } from '@mantine/core';
+import { DataTable } from '../../parts/DataTable.tsx';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { Section } from '../../parts/layout.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { call } from '../../service/api.ts';
+import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
-import { useAnswer } from '../../service/useService.ts';
 
-/** The master key: which one wraps what, and how it is replaced. */
 export function Encryption() {
   const { may } = useSession();
-  const keys = useAnswer<{ encryption: Shown }>('encryption', { refresh_ms: 5_000 });
+  const query = useQuery('encryption.get', {}, { refresh_ms: 5_000 });
   return (
-    <Answer to={keys}>
+    <QueryResult query={query}>
       {({ encryption }) => (
         <Stack maw={720}>
           <Text size="sm" c="dimmed">
-            Credentials, tokens and webhook secrets are sealed with keys of their own, and the master key wraps those.
-            It is never in the database.
+            Credentials, tokens and webhook secrets are encrypted with data keys, which are encrypted with the master
+            key. The master key is never stored in the database.
           </Text>
-          <Rows
+          <DataTable
             label="Master keys"
             rows={encryption.wrapped}
             keyOf={(key) => key.id}
             columns={[
               { head: 'Master key', cell: (key) => key.id },
-              { head: 'Keys under it', cell: (key) => key.keys },
-              { head: 'State', cell: (key) => (key.id === encryption.current ? 'In use' : 'Being replaced') },
+              { head: 'Data keys', cell: (key) => key.keys },
+              { head: 'Status', cell: (key) => (key.id === encryption.current ? 'Current' : 'Being replaced') },
             ]}
-            empty="Nothing is sealed yet."
+            empty="Nothing is encrypted yet."
           />
           {encryption.source === 'file' ? (
             <div>
               {may('owner') && (
-                <Dialog
-                  opener="Replace the master key"
-                  title="Replace the master key?"
-                  submit="Replace it"
-                  act={() => ask<{ rewrapped: number }>('encryption/rotate', { method: 'POST' })}
+                <FormDialog
+                  opener="Rotate master key"
+                  title="Rotate master key"
+                  submit="Rotate"
+                  action={() => call('encryption.rotate', {})}
                   done={({ rewrapped }) => (
                     <Text size="sm" role="status">
-                      Done: {rewrapped} keys are under the new master key. Back up the file master.key of the data
-                      folder anew.
+                      {rewrapped} data keys re-encrypted. Back up the new master.key file in the data folder.
                     </Text>
                   )}
                 >
                   <Text size="sm">
-                    A new key is made in the data folder and everything is wrapped with it. Work goes on meanwhile. Back
-                    up the new key: without it no credential opens.
+                    Creates a new master key in the data folder and re-encrypts all data keys with it, without
+                    interruption. Back up the new key: stored credentials cannot be decrypted without it.
                   </Text>
-                </Dialog>
+                </FormDialog>
               )}
             </div>
           ) : (
-            <Paper withBorder p="md">
-              <Title order={2} size="h4" mb="xs">
-                To replace it
-              </Title>
+            <Section title="Master key rotation">
               <List type="ordered" size="sm" spacing={4}>
-                <List.Item>Make a new key: openssl rand -hex 32</List.Item>
+                <List.Item>Create a new key: openssl rand -hex 32</List.Item>
                 <List.Item>
-                  Give every process MASTER_KEY_PREVIOUS = the new key, and restart them one by one.
+                  Set MASTER_KEY_PREVIOUS to the new key for every process and restart them one by one.
                 </List.Item>
-                <List.Item>Swap the two settings and restart again: everything is wrapped anew at the start.</List.Item>
-                <List.Item>When this page shows one master key, take MASTER_KEY_PREVIOUS away.</List.Item>
+                <List.Item>
+                  Swap the two settings and restart again. All data keys are re-encrypted at startup.
+                </List.Item>
+                <List.Item>When this page shows only one master key, remove MASTER_KEY_PREVIOUS.</List.Item>
               </List>
-            </Paper>
+            </Section>
           )}
         </Stack>
       )}
-    </Answer>
+    </QueryResult>
   );
 }

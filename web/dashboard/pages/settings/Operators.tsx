@@ -1,68 +1,69 @@
 import { Group, NativeSelect, Text, TextInput } from '@mantine/core';
-import type { OperatorRow } from '../../../../src/model/dashboard/settings.ts';
-import { ActButton } from '../../parts/ActButton.tsx';
-import { Answer } from '../../parts/Answer.tsx';
-import { Copyable } from '../../parts/Copyable.tsx';
-import { Dialog } from '../../parts/Dialog.tsx';
-import { Moment } from '../../parts/Moment.tsx';
-import { type Column, Rows } from '../../parts/Rows.tsx';
+import { ActionButton } from '../../parts/ActionButton.tsx';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
-import { ask } from '../../service/ask.ts';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Copyable } from '../../parts/values.tsx';
+import { call, type ResponseOf } from '../../service/api.ts';
+import { useAction, useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
-import { useAct, useAnswer } from '../../service/useService.ts';
+import { role_labels } from '../../service/types.ts';
 
-const names = { read_only: 'Read only', operator: 'Operator', owner: 'Owner' };
-const roles = [
-  { value: 'read_only', label: 'Read only: looks' },
-  { value: 'operator', label: 'Operator: looks and acts' },
-  { value: 'owner', label: 'Owner: also decides about keys and people' },
+type Operator = ResponseOf<'operators.list'>['operators'][number];
+
+const role_options = [
+  { value: 'read_only', label: 'Read-only: view data' },
+  { value: 'operator', label: 'Operator: view and change data' },
+  { value: 'owner', label: 'Owner: also manage secrets and operators' },
 ];
 
-const columns: Column<OperatorRow>[] = [
+const columns: Column<Operator>[] = [
   { head: 'Name', cell: (operator) => operator.name || '–' },
-  { head: 'E-mail', cell: (operator) => operator.email },
+  { head: 'Email', cell: (operator) => operator.email },
   { head: 'Role', cell: (operator) => <Role of={operator} /> },
-  { head: 'Second factor', cell: (operator) => (operator.totp ? 'On' : 'Off') },
-  { head: 'State', cell: (operator) => <Status of={operator.disabled ? 'disabled' : 'active'} /> },
-  { head: 'Last seen', cell: (operator) => <Moment at={operator.seen_at} /> },
+  { head: 'Two-factor', cell: (operator) => (operator.totp ? 'On' : 'Off') },
+  { head: 'Status', cell: (operator) => <Status of={operator.disabled ? 'disabled' : 'active'} /> },
+  { head: 'Last active', cell: (operator) => <Timestamp at={operator.seen_at} /> },
   { head: 'Actions', cell: (operator) => <Actions of={operator} /> },
 ];
 
 export function Operators() {
   const { may } = useSession();
-  const operators = useAnswer<{ operators: OperatorRow[] }>('operators');
+  const query = useQuery('operators.list', {});
   return (
     <>
       <Group justify="space-between" mb="sm">
         <Text c="dimmed" size="sm">
-          People who run this installation. Everything they do is in the audit trail.
+          People with access to this dashboard. Their actions are recorded in the audit log.
         </Text>
-        {may('owner') && <NewOperator />}
+        {may('owner') && <AddOperator />}
       </Group>
-      <Answer to={operators}>
-        {(answer) => (
-          <Rows
+      <QueryResult query={query}>
+        {({ operators }) => (
+          <DataTable
             label="Operators"
-            rows={answer.operators}
+            rows={operators}
             columns={columns}
             keyOf={(operator) => operator.id}
-            empty="There is nobody."
+            empty="No operators yet. Add one."
           />
         )}
-      </Answer>
+      </QueryResult>
     </>
   );
 }
 
-function Role({ of }: { of: OperatorRow }) {
+function Role({ of }: { of: Operator }) {
   const { may, operator } = useSession();
-  const change = useAct<string>((role) => ask(`operators/${of.id}`, { method: 'PATCH', body: { role } }));
-  if (!may('owner') || of.id === operator.id) return names[of.role];
+  const change = useAction((role: string) => call('operators.update', { id: of.id }, { body: { role } }));
+  if (!may('owner') || of.id === operator.id) return role_labels[of.role];
   return (
     <NativeSelect
       aria-label={`Role of ${of.email}`}
       size="xs"
-      data={Object.entries(names).map(([value, label]) => ({ value, label }))}
+      data={Object.entries(role_labels).map(([value, label]) => ({ value, label }))}
       value={of.role}
       disabled={change.isPending}
       onChange={(event) => change.mutate(event.currentTarget.value)}
@@ -71,57 +72,70 @@ function Role({ of }: { of: OperatorRow }) {
   );
 }
 
-function Actions({ of }: { of: OperatorRow }) {
+function Actions({ of }: { of: Operator }) {
   const { may, operator } = useSession();
   if (!may('owner') || of.id === operator.id) return null;
   return (
     <Group gap="xs" wrap="nowrap">
-      <ActButton act={() => ask(`operators/${of.id}`, { method: 'PATCH', body: { disabled: !of.disabled } })}>
-        {of.disabled ? 'Let in again' : 'Shut out'}
-      </ActButton>
-      <Dialog
-        opener="New password"
-        title={`A new password for ${of.email}?`}
-        submit="Make one"
-        act={() => ask<{ password: string }>(`operators/${of.id}/reset`, { method: 'POST' })}
-        done={({ password }) => <Password value={password} />}
+      <ActionButton action={() => call('operators.update', { id: of.id }, { body: { disabled: !of.disabled } })}>
+        {of.disabled ? 'Enable' : 'Disable'}
+      </ActionButton>
+      <FormDialog
+        opener="Reset password"
+        title={`Reset password of ${of.email}`}
+        submit="Reset"
+        action={() => call('operators.reset', { id: of.id })}
+        done={({ password }) => <NewPassword value={password} />}
       >
-        <Text size="sm">The old password and the second factor end, and every open session with them.</Text>
-      </Dialog>
+        <Text size="sm">
+          Creates a new password, turns off two-factor authentication and signs the operator out everywhere.
+        </Text>
+      </FormDialog>
     </Group>
   );
 }
 
-function NewOperator() {
+function AddOperator() {
   return (
-    <Dialog
-      opener="Add an operator"
-      title="Add an operator"
+    <FormDialog
+      opener="Add operator"
+      title="Add operator"
       submit="Add"
-      act={(typed) => ask<{ password: string }>('operators', { method: 'POST', body: Object.fromEntries(typed) })}
-      done={({ password }) => <Password value={password} />}
+      action={(form) => {
+        const text = (name: string) => String(form.get(name));
+        return call(
+          'operators.create',
+          {},
+          {
+            body: { name: text('name'), email: text('email'), role: text('role') },
+          },
+        );
+      }}
+      done={({ password }) => <NewPassword value={password} />}
     >
-      {(problem) => (
+      {(error) => (
         <>
           <TextInput name="name" label="Name" required maxLength={100} data-autofocus />
           <TextInput
             name="email"
             type="email"
-            label="E-mail"
+            label="Email"
             required
-            error={problem?.field === 'email' && problem.message}
+            error={error?.field === 'email' && error.message}
           />
-          <NativeSelect name="role" label="Role" data={roles} defaultValue="operator" />
+          <NativeSelect name="role" label="Role" data={role_options} defaultValue="operator" />
         </>
       )}
-    </Dialog>
+    </FormDialog>
   );
 }
 
-function Password({ value }: { value: string }) {
+function NewPassword({ value }: { value: string }) {
   return (
     <>
-      <Text size="sm">Tell it to the person, who changes it after signing in. It is not shown again.</Text>
+      <Text size="sm">
+        Send this temporary password to the operator, who changes it after signing in. It is not shown again.
+      </Text>
       <Copyable label="password" value={value} />
     </>
   );

@@ -1,38 +1,36 @@
 import { Text } from '@mantine/core';
-import type { Retention as Shown } from '../../../../src/model/dashboard/encryption.ts';
-import { Answer } from '../../parts/Answer.tsx';
-import { Rows } from '../../parts/Rows.tsx';
-import { useAnswer } from '../../service/useService.ts';
+import { DataTable } from '../../parts/DataTable.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { useQuery } from '../../service/queries.ts';
 
-/** What is deleted by itself. */
 export function Retention() {
-  const kept = useAnswer<{ retention: Shown }>('retention');
+  const query = useQuery('retention.get', {});
   return (
     <>
       <Text size="sm" c="dimmed" mb="sm">
-        How long things are kept. Records of clinics are kept as long as their EMR has them.
+        How long data is kept. Clinic records are kept as long as the EMR has them.
       </Text>
-      <Answer to={kept}>
+      <QueryResult query={query}>
         {({ retention }) => (
-          <Rows
+          <DataTable
             label="Retention"
             rows={retention}
             keyOf={(row) => row.what}
             columns={[
-              { head: 'What', cell: (row) => row.what },
-              { head: 'Kept for', cell: (row) => wordsOf(row.days) },
+              { head: 'Data', cell: (row) => row.what },
+              { head: 'Kept for', cell: (row) => retentionLabel(row.days) },
               { head: 'Setting', cell: (row) => row.setting ?? '–' },
             ]}
-            empty="Nothing is kept."
+            empty="No retention rules."
           />
         )}
-      </Answer>
+      </QueryResult>
     </>
   );
 }
 
-function wordsOf(days: number | null): string {
-  if (days === null) return 'Always';
-  if (days === 0) return 'Deleted at once';
+function retentionLabel(days: number | null): string {
+  if (days === null) return 'Forever';
+  if (days === 0) return 'Deleted immediately';
   return days === 1 ? '1 day' : `${days} days`;
 }

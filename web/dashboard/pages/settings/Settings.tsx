@@ -1,46 +1,46 @@
 import { Tabs } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Redirect, Route, Switch, useLocation } from 'wouter';
-import { PageTitle } from '../../parts/PageTitle.tsx';
-import { Client } from './Client.tsx';
+import { PageTitle } from '../../parts/layout.tsx';
+import { ClientPage } from './Client.tsx';
 import { Clients } from './Clients.tsx';
 import { Encryption } from './Encryption.tsx';
-import { Me } from './Me.tsx';
+import { MyAccount } from './MyAccount.tsx';
 import { Operators } from './Operators.tsx';
 import { Retention } from './Retention.tsx';
 
-const places: { path: string; label: string; shown: ReactNode }[] = [
-  { path: '/clients', label: 'Clients', shown: <Clients /> },
-  { path: '/operators', label: 'Operators', shown: <Operators /> },
-  { path: '/encryption', label: 'Encryption', shown: <Encryption /> },
-  { path: '/retention', label: 'Retention', shown: <Retention /> },
-  { path: '/me', label: 'Your account', shown: <Me /> },
+const tabs: { path: string; label: string; content: ReactNode }[] = [
+  { path: '/clients', label: 'Clients', content: <Clients /> },
+  { path: '/operators', label: 'Operators', content: <Operators /> },
+  { path: '/encryption', label: 'Encryption', content: <Encryption /> },
+  { path: '/retention', label: 'Retention', content: <Retention /> },
+  { path: '/me', label: 'My account', content: <MyAccount /> },
 ];
 
 export default function Settings() {
-  const [location, go] = useLocation();
-  const here = places.find(({ path }) => location === path || location.startsWith(`${path}/`));
+  const [location, navigate] = useLocation();
+  const current = tabs.find(({ path }) => location === path || location.startsWith(`${path}/`));
   return (
     <>
       <PageTitle>Settings</PageTitle>
-      <Tabs value={here?.path ?? null} onChange={(path) => path && go(path)} mb="md">
+      <Tabs value={current?.path ?? null} onChange={(path) => path && navigate(path)} mb="md">
         <Tabs.List aria-label="Settings">
-          {places.map(({ path, label }) => (
+          {tabs.map(({ path, label }) => (
             <Tabs.Tab key={path} value={path}>
               {label}
             </Tabs.Tab>
           ))}
         </Tabs.List>
-        {here && (
-          <Tabs.Panel value={here.path} pt="md">
+        {current && (
+          <Tabs.Panel value={current.path} pt="md">
             <Switch>
-              <Route path="/clients/:client">{({ client }) => <Client key={client} client_id={client} />}</Route>
-              <Route>{here.shown}</Route>
+              <Route path="/clients/:client">{({ client }) => <ClientPage key={client} client_id={client} />}</Route>
+              <Route>{current.content}</Route>
             </Switch>
           </Tabs.Panel>
         )}
       </Tabs>
-      {!here && <Redirect replace to="/clients" />}
+      {!current && <Redirect replace to="/clients" />}
     </>
   );
 }

@@ -1,0 +1,62 @@
+import { addHistory, type FieldChange, fieldChanges, fieldLabel } from '../records/history.ts';
+import type { Fault } from './faults.ts';
+import type { Call, WriteOperation } from './operation.ts';
+import { addLedgerEntry, claimReference, completeReceipt, type ReceivedWrite } from './receipts.ts';
+
+interface Correction {
+  field: string;
+  sent: unknown;
+  saved: unknown;
+  note: string;
+}
+
+export interface WriteResponse {
+  recordId: string;
+  /** The MRN of the new chart, if the write created one. */
+  mrn?: string;
+  corrections: Correction[];
+  changes: { record: string; field: string; label: string; before: string | null; after: string | null }[];
+}
+
+/**
+ * Commits record, history, receipt and ledger entry in one transaction. A write that fails gets its ledger entry in a
+ * separate statement afterwards, because the ledger lists every write received.
+ */
+export async function performWrite(
+  operation: WriteOperation,
+  call: Call<unknown, unknown, unknown>,
+  received: ReceivedWrite,
+  fault: Fault | undefined,
+): Promise<WriteResponse> {
+  const { context, session } = call;
+  const marker = received.marker ?? '';
+  const { body, corrections } = applyCorrection(call.body, fault);
+  try {
+    return await context.sql.begin(async (sql) => {
+      await claimReference(sql, operation.name, marker, received.at);
+      const written = await operation.write({ ...call, sql, body });
+      const changes = fieldChanges(written.changes);
+      await addHistory(sql, session.displayName, received.at, changes);
+      await addLedgerEntry(sql, { ...received, patientMrn: received.patientMrn ?? written.mrn ?? null }, true);
+      const mrn = written.mrn === undefined ? {} : { mrn: written.mrn };
+      const response = { ...mrn, corrections, changes: changes.map(withLabel) };
+      await completeReceipt(sql, operation.name, marker, written.record_id, response);
+      return { recordId: written.record_id, ...response };
+    });
+  } catch (error) {
+    await addLedgerEntry(context.sql, received, false);
+    throw error;
+  }
+}
+
+function applyCorrection(body: unknown, fault: Fault | undefined): { body: unknown; corrections: Correction[] } {
+  if (fault?.kind !== 'correct_value' || fault.field === null) return { body, corrections: [] };
+  const values = body as Record<string, unknown>; // the body passed its schema, and every write's schema is an object
+  const { field, value } = fault;
+  const note = fault.reason ?? `Larkspur corrected ${field}.`;
+  return { body: { ...values, [field]: value }, corrections: [{ field, sent: values[field], saved: value, note }] };
+}
+
+function withLabel({ record, field, before, after }: FieldChange): WriteResponse['changes'][number] {
+  return { record, field, label: fieldLabel(field), before, after };
+}

@@ -1,0 +1,257 @@
+import pg from 'pg';
+import type { DatabaseAddress } from './address.ts';
+import { ConnectionError, translateError } from './errors.ts';
+import { openPipelines } from './pipelines.ts';
+import { createQuery, type Naming, type Prepared, type Query, type Row, type Rows, type Run } from './statement.ts';
+import { type oid, type Parse, parsersFor } from './values.ts';
+
+export type ConnectOptions = {
+  /** Connections of the pool. */
+  max: number;
+  /** Connections for single statements, in addition to the pool. Without them single statements use the pool. */
+  pipelined?: number;
+  connect_timeout_ms?: number;
+  application_name?: string;
+  /** Settings of the session, as in SET. */
+  settings?: Record<string, string>;
+  parsers?: Partial<Record<keyof typeof oid, Parse>>;
+  naming?: Naming;
+};
+
+/** Statements inside a transaction. They run one after the other. */
+export type Tx = Query;
+
+export interface Sql extends Query {
+  /** Single statements on the pool: for those that may be slow or wait for locks, and would hold up a pipeline. */
+  readonly pooled: Query;
+  /** Runs `work` in a transaction. A failed statement fails the transaction even if `work` catches the error. */
+  begin<T>(work: (tx: Tx) => T | PromiseLike<T>): Promise<T>;
+  /** `start` begins the transaction instead of BEGIN, and may set what is local to it. */
+  begin<T>(start: string, work: (tx: Tx) => T | PromiseLike<T>): Promise<T>;
+  /** Waits for running work, then closes all connections; after the timeout it closes them regardless. */
+  end(options?: { timeout_ms: number }): Promise<void>;
+}
+
+const connect_timeout_ms = 10_000;
+const idle_timeout_ms = 60_000;
+
+/** Opens connections to a database, each when it is first needed. */
+export function connect(address: DatabaseAddress, options: ConnectOptions): Sql {
+  const config = clientConfig(address, options);
+  const pool = openPool(config, options.max);
+  const pipelines = openPipelines(config, options.pipelined ?? 0);
+  const fromColumn = options.naming?.fromColumn;
+  const finish = (result: pg.QueryResult<Row>) => rowsOf(result, fromColumn);
+
+  const runPooled: Run = async (statement) => {
+    for (let attempt = 1; ; attempt++) {
+      const client = await pool.acquire();
+      try {
+        const rows = finish(await send(client, statement));
+        client.release();
+        return rows;
+      } catch (error) {
+        const stale = isStalePlan(error);
+        client.release(stale || !isFromServer(error));
+        if (!stale || attempt > 1) throw error;
+      }
+    }
+  };
+  const run: Run = async (statement) => {
+    const client = await pipelines.pick();
+    if (client === undefined) return runPooled(statement);
+    try {
+      return finish(await client.send(statement));
+    } catch (error) {
+      if (!isStalePlan(error)) throw error;
+      client.close();
+      return runPooled(statement);
+    }
+  };
+
+  const begin = async <T>(start: string, work: (tx: Tx) => T | PromiseLike<T>): Promise<T> => {
+    const client = await pool.acquire();
+    const transaction = serialize((statement) => send(client, statement).then(finish));
+    try {
+      await send(client, { text: start, values: [] });
+      const result = await work(createQuery(transaction.run, options.naming));
+      await transaction.close();
+      const { command } = await send(client, { text: 'COMMIT', values: [] });
+      if (command !== 'COMMIT') throw new Error('The transaction was rolled back by the database.');
+      client.release();
+      return result;
+    } catch (error) {
+      await transaction.close().catch(() => {});
+      const undone = await send(client, { text: 'ROLLBACK', values: [] }).then(
+        () => true,
+        () => false,
+      );
+      client.release(!undone || isStalePlan(error));
+      throw error;
+    }
+  };
+
+  const query = createQuery(run, options.naming);
+  return Object.assign(query, {
+    pooled: createQuery(runPooled, options.naming),
+    begin: <T>(
+      start: string | ((tx: Tx) => T | PromiseLike<T>),
+      work: (tx: Tx) => T | PromiseLike<T> = start as (tx: Tx) => T | PromiseLike<T>,
+    ) => begin(typeof start === 'string' ? start : 'BEGIN', work),
+    end: async (limit?: { timeout_ms: number }) => {
+      const timer = limit && setTimeout(() => [pool, pipelines].map((each) => each.destroy()), limit.timeout_ms);
+      await Promise.all([pool.end(), pipelines.end()]);
+      clearTimeout(timer);
+    },
+  });
+}
+
+/**
+ * Decides what `sslmode=prefer` means for this server, which node-postgres cannot do: encrypted if the server supports
+ * it. Other addresses are returned as they are.
+ */
+export async function resolveSsl(address: DatabaseAddress): Promise<DatabaseAddress> {
+  if (address.ssl !== 'prefer') return address;
+  const client = new pg.Client(clientConfig(address, {}));
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return { ...address, ssl: 'require' };
+  } catch (error) {
+    // Whatever else is wrong with the server shows when it is used.
+    const unsupported = /does not support SSL/.test((error as Error).message);
+    return { ...address, ssl: unsupported ? false : 'require' };
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+export function clientConfig(
+  address: DatabaseAddress,
+  options: Omit<ConnectOptions, 'max' | 'pipelined' | 'naming'>,
+): pg.ClientConfig {
+  const { host, port, user, password, database } = address;
+  return {
+    host,
+    port,
+    user,
+    password,
+    database,
+    ssl: address.ssl === false ? false : { rejectUnauthorized: address.ssl === 'verify-full' },
+    application_name: options.application_name,
+    options: Object.entries({ TimeZone: 'UTC', ...options.settings })
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(' '),
+    connectionTimeoutMillis: options.connect_timeout_ms ?? connect_timeout_ms,
+    // A peer that vanished without closing its socket is noticed.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    types: parsersFor(options.parsers),
+  };
+}
+
+type Pool = {
+  acquire(): Promise<pg.PoolClient>;
+  end(): Promise<void>;
+  destroy(): void;
+};
+
+function openPool(config: pg.ClientConfig, max: number): Pool {
+  // Not given to the pool: its timeout would also end the wait for a free connection.
+  class Client extends pg.Client {
+    constructor() {
+      super(config);
+    }
+  }
+  const pool = new pg.Pool({
+    max,
+    // A pool of one is a session: locks and settings made in it must outlast a pause.
+    idleTimeoutMillis: max === 1 ? 0 : idle_timeout_ms,
+    Client,
+  });
+  const clients = new Set<pg.Client>();
+  const waiting = new Set<(error: Error) => void>();
+  // Without these listeners a lost connection ends the process. Whoever uses the connection gets the error.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => {
+    clients.add(client);
+    client.on('error', () => {});
+  });
+  pool.on('remove', (client) => clients.delete(client));
+  return {
+    acquire: () =>
+      new Promise((resolve, reject) => {
+        if (pool.ending) return reject(new ConnectionError('CONNECTION_ENDED'));
+        waiting.add(reject);
+        pool.connect((error, client) => {
+          const expected = waiting.delete(reject);
+          if (client && expected) resolve(client);
+          else if (client) client.release();
+          else reject(translateError(error ?? new Error('No connection was opened.')));
+        });
+      }),
+    end: async () => {
+      const ended = pool.end();
+      // The pool forgets whoever waits for a connection while it ends.
+      for (const reject of waiting) reject(new ConnectionError('CONNECTION_ENDED'));
+      waiting.clear();
+      await ended;
+    },
+    destroy: () => {
+      for (const client of clients) client.connection.stream.destroy();
+    },
+  };
+}
+
+export function send(client: pg.ClientBase, statement: Prepared): Promise<pg.QueryResult<Row>> {
+  return new Promise((resolve, reject) => {
+    client.query<Row>(statement, (error, result) => {
+      if (error) reject(translateError(error));
+      else resolve(result);
+    });
+  });
+}
+
+/** Runs statements one after the other; none after it is closed. `close` rejects if any of them failed. */
+function serialize(run: Run): { run: Run; close(): Promise<void> } {
+  let closed = false;
+  let failure: { error: unknown } | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    run: (statement) => {
+      if (closed) return Promise.reject(new ConnectionError('CONNECTION_CLOSED'));
+      const result = last.then(() => run(statement));
+      last = result.catch((error: unknown) => {
+        failure ??= { error };
+      });
+      return result;
+    },
+    close: async () => {
+      closed = true;
+      await last;
+      if (failure) throw failure.error;
+    },
+  };
+}
+
+function rowsOf(result: pg.QueryResult<Row>, fromColumn?: (column: string) => string): Rows<Row[]> {
+  // Text with several statements has several results; none of our callers reads them.
+  const { rows = [], rowCount = 0 } = Array.isArray(result) ? (result.at(-1) ?? {}) : result;
+  const named = fromColumn ? rows.map((row: Row) => rename(row, fromColumn)) : rows;
+  // Not enumerable, so that the rows still equal a plain array.
+  return Object.defineProperty(named, 'count', { value: rowCount ?? 0 });
+}
+
+function rename(row: Row, fromColumn: (column: string) => string): Row {
+  return Object.fromEntries(Object.entries(row).map(([column, value]) => [fromColumn(column), value]));
+}
+
+function isFromServer(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && !/^(08|57P0)/.test(error.code ?? '');
+}
+
+/** A migration changed a table under a prepared statement, or a proxy forgot it. Nothing was done: it can be sent again. */
+function isStalePlan(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  return error.code === '26000' || (error.code === '0A000' && error.routine === 'RevalidateCachedQuery');
+}

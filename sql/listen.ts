@@ -1,0 +1,82 @@
+import pg from 'pg';
+import type { DatabaseAddress } from './address.ts';
+import { clientConfig } from './connect.ts';
+import { ConnectionError, translateError } from './errors.ts';
+import { reconnectPause } from './pipelines.ts';
+
+/** `payload` is undefined when notifications may have been missed: after the first connection and after every later one. */
+export type OnNotification = (payload: string | undefined) => void;
+
+export type Listener = {
+  /** Resolves when the channel is listened to; rejects if the first connection fails. */
+  listen(channel: string, onNotification: OnNotification): Promise<void>;
+  end(): Promise<void>;
+};
+
+/** Listens on a connection of its own, which is opened again whenever it is lost. */
+export function openListener(address: DatabaseAddress, application_name: string): Listener {
+  const channels = new Map<string, OnNotification[]>();
+  const config = clientConfig(address, { application_name });
+  let client: Promise<pg.Client> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let ended = false;
+
+  const open = async (): Promise<pg.Client> => {
+    const opened = new pg.Client(config);
+    opened.on('error', () => {});
+    opened.on('notification', ({ channel, payload }) => {
+      for (const onNotification of channels.get(channel) ?? []) onNotification(payload ?? '');
+    });
+    try {
+      await opened.connect();
+      for (const channel of channels.keys()) await subscribe(opened, channel);
+    } catch (error) {
+      opened.end().catch(() => {});
+      throw error;
+    }
+    opened.once('end', reopen);
+    return opened;
+  };
+  const reopen = () => {
+    client = undefined;
+    if (ended) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      client = open();
+      client.then(catchUp, reopen);
+    }, reconnectPause());
+  };
+  const catchUp = () => {
+    for (const each of [...channels.values()].flat()) each(undefined);
+  };
+
+  return {
+    listen: async (channel, onNotification) => {
+      if (ended) throw new ConnectionError('CONNECTION_ENDED');
+      const present = channels.get(channel);
+      channels.set(channel, [...(present ?? []), onNotification]);
+      try {
+        // While a lost connection waits to be opened again, that listens to this channel too.
+        if (timer === undefined) client ??= open();
+        const opened = await client;
+        if (opened && !present) await subscribe(opened, channel);
+      } catch (error) {
+        client = undefined;
+        throw translateError(error as Error);
+      }
+      onNotification(undefined);
+    },
+    end: async () => {
+      ended = true;
+      clearTimeout(timer);
+      await client?.then(
+        (opened) => opened.end(),
+        () => {},
+      );
+    },
+  };
+}
+
+async function subscribe(client: pg.Client, channel: string): Promise<void> {
+  await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+}

@@ -1,4 +1,0 @@
-import { Location } from '../../model/location.ts';
-import { listEndpoint } from '../listEndpoint.ts';
-
-export default listEndpoint('locations', Location, 'List the locations of the organization, as of its last sync');

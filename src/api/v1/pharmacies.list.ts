@@ -1,4 +1,0 @@
-import { Pharmacy } from '../../model/pharmacy.ts';
-import { listEndpoint } from '../listEndpoint.ts';
-
-export default listEndpoint('pharmacies', Pharmacy, 'List the pharmacies of the organization, as of its last sync');

@@ -1,4 +1,0 @@
-import { Provider } from '../../model/provider.ts';
-import { listEndpoint } from '../listEndpoint.ts';
-
-export default listEndpoint('providers', Provider, 'List the providers of the organization, as of its last sync');

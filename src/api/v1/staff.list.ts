@@ -1,4 +1,0 @@
-import { StaffMember } from '../../model/staff.ts';
-import { listEndpoint } from '../listEndpoint.ts';
-
-export default listEndpoint('staff', StaffMember, 'List the staff members of the organization, as of its last sync');

@@ -1,8 +1,0 @@
-import { VisitCode } from '../../model/visitCode.ts';
-import { listEndpoint } from '../listEndpoint.ts';
-
-export default listEndpoint(
-  'visit_statuses',
-  VisitCode,
-  'List the visit statuses of the EMR instance, as of its last sync',
-);

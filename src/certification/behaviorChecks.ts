@@ -1,0 +1,204 @@
+import { inspect } from 'node:util';
+import { EmrFailure } from '../connectors/connector.ts';
+import { collect } from '../connectors/operations.ts';
+import { OutboundFailure } from '../security/outbound.ts';
+import { type Check, expectFailure } from './check.ts';
+import type { Call, Environment, Interceptor, ListName } from './environment.ts';
+import { isWrite } from './interceptors.ts';
+import { listOf, lists } from './listChecks.ts';
+import { fail, skip } from './outcomes.ts';
+import { prepareWrite } from './prepareWrite.ts';
+import { samples, type WriteName } from './samples.ts';
+
+/** Cancellation, parallel lanes, expired sessions, and the texts of failures. */
+export const behaviorChecks: readonly Check[] = [
+  {
+    id: 'stop.before',
+    expectation: 'work that was stopped before it started sends no request',
+    run: async (env) => {
+      const stop = new AbortController();
+      stop.abort();
+      let sent = 0;
+      const intercept: Interceptor = (_, pass, { signal }) => {
+        if (!signal?.aborted) sent++;
+        return pass();
+      };
+      const name = await firstList(env);
+      const { emr } = await env.open({ intercept, signal: stop.signal });
+      await expectFailure(env, 'stopped before the start', () => collect(listOf(emr, name)()), ['unavailable']);
+      if (sent > 0) fail('a request was sent');
+    },
+  },
+  {
+    id: 'stop.read',
+    expectation: 'a stopped read ends immediately and sends no further request',
+    run: async (env) => {
+      const name = await firstList(env);
+      const { intercept, held, stop } = holdCall(() => true);
+      const { emr, calls } = await env.open({ intercept, signal: stop.signal });
+      const reading = expectFailure(env, 'a stopped read', () => collect(listOf(emr, name)()), ['unavailable']);
+      await Promise.race([held, reading]);
+      stop.abort();
+      await endsSoon(reading, 'a stopped read');
+      if (calls.length > 1) fail('another request was sent');
+    },
+  },
+  {
+    id: 'stop.write',
+    expectation: 'a write that is stopped in transit ends immediately as unknown_outcome',
+    run: async (env) => {
+      const name = await firstWrite(env);
+      const { intercept, held, stop } = holdCall(isWrite);
+      const { write, input, marker } = await prepareWrite(env, name, intercept, stop.signal);
+      const writing = expectFailure(env, 'a stopped write', () => write.send(input, marker), ['unknown_outcome']);
+      await Promise.race([held, writing]);
+      stop.abort();
+      await endsSoon(writing, 'a stopped write');
+    },
+  },
+  {
+    id: 'lanes.parallel',
+    expectation: 'parallel_max lanes can write at the same time',
+    run: async (env) => {
+      const name = await firstWrite(env);
+      const trials = [];
+      for (let lane = 0; lane < env.connector.limits.parallel_max; lane++) trials.push(await prepareWrite(env, name));
+      const dependency = await Promise.all(
+        trials.map(({ write, input, marker }) => env.track(write.send(input, marker))),
+      );
+      if (new Set(dependency.map(({ ehr_id }) => ehr_id)).size !== trials.length)
+        fail('two lanes wrote the same record');
+    },
+  },
+  {
+    id: 'session.expired',
+    expectation: 'an expired session is renewed and the new grant saved, or the call fails as login_required',
+    run: async (env) => {
+      if (!env.endSession) return skip('sessions of this EMR cannot be ended from outside');
+      await env.endSession();
+      const { emr, saved } = await env.open();
+      const name = await firstList(env);
+      const failure = await env.track(collect(listOf(emr, name)())).catch((error: unknown) => error);
+      if (failure instanceof EmrFailure && failure.kind === 'login_required') return;
+      if (failure instanceof Error) fail('the call failed, but not as login_required');
+      const [grant] = saved;
+      if (!grant) return;
+      const again = await env.open({ grant });
+      await collect(listOf(again.emr, name)());
+      if (again.saved.length > 0) fail('the saved grant is not valid');
+    },
+  },
+  {
+    id: 'session.login_required',
+    expectation: 'when only a person can open a new session, every operation fails as login_required',
+    run: async (env) => {
+      if (!env.endLink) return skip('links of this EMR cannot be ended from outside');
+      await env.endLink();
+      const { emr } = await env.open();
+      for (const name of await supportedLists(env)) {
+        if ((await env.callCount(name)) === 0) continue;
+        await expectFailure(env, name, () => collect(listOf(emr, name)()), ['login_required']);
+      }
+    },
+  },
+  {
+    id: 'errors.no_secrets',
+    expectation: 'no error, stack, cause or URL contains a secret',
+    run: async (env) => {
+      const secrets = await knownSecrets(env);
+      const texts = env.failures.map(describeError).join('\n');
+      if (secrets.some((secret) => texts.includes(secret))) fail('an error contains a secret');
+      const urls = [...env.urls].flatMap((url) => [url, decodeURIComponent(url)]).join('\n');
+      if (secrets.some((secret) => urls.includes(secret))) fail('a URL contains a secret');
+    },
+  },
+  {
+    id: 'errors.readable',
+    expectation: 'every failure is an EmrFailure with a readable message: no HTML, JSON, URL or stack trace',
+    run: async (env) => {
+      for (const failure of env.failures) {
+        if (!(failure instanceof EmrFailure)) return fail('an error other than EmrFailure was thrown');
+        const { message, kind } = failure;
+        if (!message.trim() || message.length > 1500) fail(`the message of a failure (${kind}) is empty or too long`);
+        const raw = /<[a-z!]|[{[]"|https?:\/\/|\bat \S+:\d+/i.exec(message);
+        if (raw) fail(`the message of a failure (${kind}) contains technical text`);
+      }
+    },
+  },
+];
+
+/** Everything that could be logged of an error: its fields, its stack, and those of its causes. */
+function describeError(error: unknown): string {
+  const chain: unknown[] = [];
+  for (
+    let onCall = error;
+    onCall !== undefined && chain.length < 20;
+    onCall = onCall instanceof Error ? onCall.cause : undefined
+  ) {
+    chain.push(onCall);
+  }
+  return chain.map((one) => `${JSON.stringify(one)}${inspect(one, { depth: 10, showHidden: true })}`).join('\n');
+}
+
+// Object.keys loses the type of the keys.
+const list_names = Object.keys(lists) as ListName[];
+const write_names = Object.keys(samples) as WriteName[];
+
+async function supportedLists(env: Environment): Promise<ListName[]> {
+  const supported = await env.capabilities();
+  return list_names.filter((name) => supported.includes(name));
+}
+
+async function firstList(env: Environment): Promise<ListName> {
+  const [first] = await supportedLists(env);
+  return first ?? skip('the EMR supports no list');
+}
+
+async function firstWrite(env: Environment): Promise<WriteName> {
+  if (!env.writes) skip('writing synthetic records is not allowed');
+  const supported = await env.capabilities();
+  return write_names.find((name) => supported.includes(name)) ?? skip('the EMR supports no write');
+}
+
+/** Holds a call until it is aborted, like a slow EMR. */
+function holdCall(of: (call: Call) => boolean) {
+  const stop = new AbortController();
+  let markHeld = () => {};
+  const held = new Promise<void>((done) => {
+    markHeld = done;
+  });
+  const intercept: Interceptor = (call, pass, { signal }) => {
+    if (!of(call)) return pass();
+    markHeld();
+    return new Promise((_, reject) => {
+      const end = () => reject(new OutboundFailure('broken', 'The call was stopped.', { sent: true }));
+      if (signal?.aborted) end();
+      signal?.addEventListener('abort', end);
+    });
+  };
+  return { intercept, held, stop };
+}
+
+const stop_ms_max = 5000;
+
+/** An abort ends a call in milliseconds. A connector that ignores it waits for its own timeout. */
+async function endsSoon(work: Promise<unknown>, what: string): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('late')), stop_ms_max);
+  });
+  await Promise.race([work, late]).catch((error: unknown) => {
+    if (error instanceof Error && error.message === 'late')
+      fail(`${what} was still running after ${stop_ms_max / 1000} s`);
+    throw error;
+  });
+  clearTimeout(timer);
+}
+
+/** The entered secrets and the issued tokens. */
+async function knownSecrets({ connector, credentials, session }: Environment): Promise<string[]> {
+  const entered = connector.credential_fields.filter(({ secret }) => secret).map(({ name }) => credentials[name] ?? '');
+  const { grant } = await session();
+  const issued = Object.entries(grant).filter(([name]) => /token|secret|key|session/i.test(name));
+  return [...entered, ...issued.map(([, value]) => value)].filter((secret) => secret.length >= 8);
+}

@@ -1,0 +1,68 @@
+import { EmrFailure } from '../connectors/connector.ts';
+import { behaviorChecks } from './behaviorChecks.ts';
+import type { Check } from './check.ts';
+import { declarationChecks } from './declarationChecks.ts';
+import { type CertificationTarget, createEnvironment } from './environment.ts';
+import { listChecks } from './listChecks.ts';
+import { CheckFailed, CheckSkipped, errorName } from './outcomes.ts';
+import { readChecks } from './readChecks.ts';
+import { signInChecks } from './signInChecks.ts';
+import { writeChecks } from './writeChecks.ts';
+
+/** Every check, in the order in which it runs. The last ones examine the failures of all earlier ones. */
+const checks: readonly Check[] = [
+  ...declarationChecks.filter(({ id }) => id.startsWith('declaration.')),
+  ...signInChecks,
+  ...declarationChecks.filter(({ id }) => id.startsWith('capabilities.')),
+  ...listChecks,
+  ...readChecks,
+  ...writeChecks,
+  ...behaviorChecks,
+];
+
+export type CheckResult = {
+  check: Check;
+  /** `unsupported`: skipped, because the EMR does not have the operation. */
+  outcome: 'passed' | 'failed' | 'skipped' | 'unsupported';
+  reason: string;
+  took_ms: number;
+};
+
+/** The longest check reads a list of 10,000 rows twice. A connector that hangs longer fails. */
+const check_ms_max = 180_000;
+
+/** Runs every check against a connector, one after the other. */
+export async function certify(target: CertificationTarget): Promise<CheckResult[]> {
+  const env = createEnvironment(target);
+  const results: CheckResult[] = [];
+  for (const check of checks) {
+    const started_ms = Date.now();
+    const result = await runWithLimit(check.run(env));
+    results.push({ check, ...result, took_ms: Date.now() - started_ms });
+  }
+  return results;
+}
+
+async function runWithLimit(work: Promise<void>): Promise<Pick<CheckResult, 'outcome' | 'reason'>> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new CheckFailed(`did not finish within ${check_ms_max / 1000} s`)), check_ms_max);
+  });
+  try {
+    await Promise.race([work, timeout]);
+    return { outcome: 'passed', reason: '' };
+  } catch (error) {
+    if (error instanceof CheckSkipped) {
+      return { outcome: error.not_supported ? 'unsupported' : 'skipped', reason: error.message };
+    }
+    return { outcome: 'failed', reason: describeFailure(error) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function describeFailure(error: unknown): string {
+  if (error instanceof CheckFailed) return error.message;
+  if (error instanceof EmrFailure) return `failed as ${error.kind}: ${error.message}`;
+  return `threw ${errorName(error)}`;
+}

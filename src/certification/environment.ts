@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto';
+import type {
+  Connector,
+  Credentials,
+  EmrEndpoint,
+  Grant,
+  Listing,
+  OperationName,
+  Operations,
+  SignIn,
+} from '../connectors/connector.ts';
+import { collect } from '../connectors/operations.ts';
+import type { Outbound, OutboundRequest, OutboundResponse } from '../security/outbound.ts';
+import { fail, skip, skipUnsupported } from './outcomes.ts';
+
+/** The connector under test, its EMR, and what is allowed there. */
+export type CertificationTarget = {
+  connector: Connector;
+  address: string;
+  credentials: Credentials;
+  /** Called once, for the only sign-in with correct credentials. */
+  one_time_code?: () => string | undefined;
+  outbound: Outbound;
+  /** Whether synthetic records may be written. */
+  writes: boolean;
+  /** A synthetic patient whose chart may be written to. Without it, the checks create a patient. */
+  patient_mrn?: string | undefined;
+  /** The expected number of records of a list, if known. */
+  counts?: Partial<Record<OperationName, number>>;
+  /** `endSession` ends the session, which can be renewed without a person. `endLink` makes a person necessary. */
+  endSession?: () => Promise<void>;
+  endLink?: () => Promise<void>;
+};
+
+export type Call = { method: string; url: string; had_signal: boolean };
+/** Sits between the connector and the EMR: passes a call on, responds in the EMR's place, or drops the response. */
+export type Interceptor = (
+  call: Call,
+  pass: () => Promise<OutboundResponse>,
+  request: OutboundRequest,
+) => Promise<OutboundResponse>;
+export type OpenedAccount = { emr: Partial<Operations>; calls: Call[]; saved: Grant[] };
+export type SignedIn = Extract<SignIn, { outcome: 'signed_in' }>;
+type OpenOptions = { intercept?: Interceptor; signal?: AbortSignal; grant?: Grant };
+
+export type Environment = CertificationTarget & {
+  endpoint(options?: OpenOptions): { endpoint: EmrEndpoint; calls: Call[] };
+  /** The only sign-in with correct credentials. */
+  signIn(): Promise<SignedIn>;
+  /** Its result, for all later checks. They are skipped if the sign-in failed. */
+  session(): Promise<SignedIn>;
+  open(options?: OpenOptions): Promise<OpenedAccount>;
+  /** What this account supports. */
+  capabilities(): Promise<readonly OperationName[]>;
+  /** All rows of a list, read once. */
+  rows<Name extends ListName>(name: Name): Promise<RowOf<Name>[]>;
+  /** How many calls `rows` needed. */
+  callCount(name: ListName): Promise<number>;
+  /** A patient to read. */
+  anyPatient(): Promise<{ ehr_id: string; mrn: string }>;
+  /** Records the failure of a call: the last checks search all failures for secrets. */
+  track<T>(work: Promise<T>): Promise<T>;
+  failures: unknown[];
+  /** Every URL that was called. */
+  urls: Set<string>;
+  /** A marker in the product's format. */
+  marker(): string;
+  /** Random letters that no record contains yet. */
+  uniqueTag(): string;
+  memoize<T>(key: string, make: () => Promise<T>): Promise<T>;
+  counters: { appointments: number };
+};
+
+export type ListName = {
+  [Name in OperationName]: Operations[Name] extends Listing<{ ehr_id: string }> ? Name : never;
+}[OperationName];
+export type RowOf<Name extends ListName> = Operations[Name] extends Listing<infer Row> ? Row : never;
+
+export function createEnvironment(target: CertificationTarget): Environment {
+  const memory = new Map<string, Promise<unknown>>();
+  const env: Environment = {
+    ...target,
+    failures: [],
+    counters: { appointments: 0 },
+    urls: new Set(),
+    marker: () => `${randomBytes(16).toString('hex')}-certify`,
+    uniqueTag: () => [...randomBytes(8)].map((byte) => String.fromCharCode(97 + (byte % 26))).join(''),
+    memoize: <T>(key: string, make: () => Promise<T>) => {
+      // A key is always used with the same `make`.
+      const saved = memory.get(key) as Promise<T> | undefined;
+      const value = saved ?? make();
+      memory.set(key, value);
+      return value;
+    },
+    track: (work) =>
+      work.catch((error: unknown) => {
+        env.failures.push(error);
+        throw error;
+      }),
+    endpoint: (options = {}) => createEndpoint(env, options),
+    signIn: () => env.memoize('session', () => signInOnce(env)),
+    session: () => env.signIn().catch(() => skip('the sign-in failed')),
+    open: async (options = {}) => {
+      const { grant, capabilities, timezone } = await env.session();
+      const { endpoint, calls } = env.endpoint(options);
+      const saved: Grant[] = [];
+      const saveGrant = async (renewed: Grant) => void saved.push(renewed);
+      const access = { credentials: target.credentials, grant: options.grant ?? grant, saveGrant, timezone };
+      const emr = target.connector.open(endpoint, access);
+      return { emr: onlySupported(emr, capabilities ?? target.connector.capabilities), calls, saved };
+    },
+    capabilities: async () => (await env.session()).capabilities ?? target.connector.capabilities,
+    rows: async <Name extends ListName>(name: Name) => (await readListOnce(env, name)).rows,
+    callCount: async (name) => (await readListOnce(env, name)).calls,
+    anyPatient: () => env.memoize('patient', () => findPatient(env)),
+  };
+  return env;
+}
+
+function createEndpoint(
+  env: Environment,
+  { intercept, signal }: OpenOptions,
+): { endpoint: EmrEndpoint; calls: Call[] } {
+  const calls: Call[] = [];
+  const fetch: Outbound['fetch'] = (url, request) => {
+    const call = { method: request.method, url: String(url), had_signal: request.signal !== undefined };
+    calls.push(call);
+    env.urls.add(call.url);
+    const pass = () => env.outbound.fetch(url, request);
+    return intercept ? intercept(call, pass, request) : pass();
+  };
+  const endpoint = {
+    address: env.address,
+    outbound: { ...env.outbound, fetch },
+    signal: signal ?? new AbortController().signal,
+  };
+  return { endpoint, calls };
+}
+
+async function signInOnce(env: Environment): Promise<SignedIn> {
+  const { connector, credentials, one_time_code } = env;
+  const response = await env.track(connector.signIn(env.endpoint().endpoint, credentials, one_time_code?.()));
+  if (response.outcome === 'signed_in') return response;
+  return fail(`the sign-in returned ${response.outcome}${'reason' in response ? ` (${response.reason})` : ''}`);
+}
+
+/** The product checks the account's capabilities first, so other operations count as missing. */
+function onlySupported(emr: Partial<Operations>, capabilities: readonly string[]): Partial<Operations> {
+  return Object.fromEntries(Object.entries(emr).filter(([name]) => capabilities.includes(name)));
+}
+
+type ReadOnce<Name extends ListName> = { rows: RowOf<Name>[]; calls: number };
+
+function readListOnce<Name extends ListName>(env: Environment, name: Name): Promise<ReadOnce<Name>> {
+  return env.memoize(`rows ${name}`, async () => {
+    const { emr, calls } = await env.open();
+    // Follows from ListName, but TypeScript loses it in the index access.
+    const list = emr[name] as Listing<RowOf<Name> & { ehr_id: string }> | undefined;
+    if (!list) return skipUnsupported(name);
+    const all = await env.track(collect(list()));
+    // An incremental list may return a changed record twice. The later one counts.
+    const rows = list.incremental ? [...new Map(all.map((row) => [row.ehr_id, row])).values()] : all;
+    return { rows, calls: calls.length };
+  });
+}
+
+async function findPatient(env: Environment): Promise<{ ehr_id: string; mrn: string }> {
+  const { emr } = await env.open();
+  const { patient_mrn } = env;
+  if (patient_mrn !== undefined && emr.findPatient) {
+    return (await env.track(emr.findPatient(patient_mrn))) ?? fail('the named patient does not exist');
+  }
+  const [first] = await env.rows('listPatients');
+  return first ?? skip('the EMR has no patients');
+}

@@ -1,0 +1,183 @@
+import { type TSchema, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { OperationName, Operations, PatientSearch } from '../connectors/connector.ts';
+import { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../model/liveChart.ts';
+import { AppointmentSource } from '../model/records/appointments.ts';
+import { PatientSource } from '../model/records/patients.ts';
+import { CodeLists } from '../model/settings.ts';
+import { type Check, expectFailure } from './check.ts';
+import type { Environment, Interceptor, OpenedAccount } from './environment.ts';
+import { dropConnection, respondWith, tooManyRequests, unreachable, unusable_responses } from './interceptors.ts';
+import { findInvalidValue } from './invalidValues.ts';
+import { fail, skip, skipUnsupported } from './outcomes.ts';
+
+type ReadName = {
+  [Name in OperationName]: Operations[Name] extends (...result: never[]) => Promise<unknown> ? Name : never;
+}[OperationName];
+
+type Read = {
+  schema: TSchema;
+  /** Reads something that exists. */
+  request: (emr: Partial<Operations>, env: Environment) => Promise<unknown>;
+  /** Reads something that does not exist. */
+  requestMissing?: (emr: Partial<Operations>) => Promise<unknown>;
+};
+
+const missing_id = 'no-such-record-0';
+const rows = (row: TSchema) => Type.Array(row);
+const medication = Type.Object({ ehr_id: Type.String({ minLength: 1 }), name: Type.String(), active: Type.Boolean() });
+const pharmacy = Type.Object({ ehr_id: Type.String({ minLength: 1 }), is_primary: Type.Enum(['0', '1']) });
+const money = Type.Object({ patient_balance: Type.Number(), account_balance: Type.Number() });
+
+/** A read of one patient's chart. */
+function chartRead(name: ChartName, schema: TSchema): Read {
+  return {
+    schema,
+    request: async (emr, env) => emr[name]?.((await env.anyPatient()).ehr_id),
+    requestMissing: async (emr) => emr[name]?.(missing_id),
+  };
+}
+type ChartName =
+  | 'listMedications'
+  | 'listPatientPharmacies'
+  | 'listEncounters'
+  | 'listGuarantors'
+  | 'getBalances'
+  | 'getAlerts'
+  | 'listPatientInsurances';
+
+export const reads: Record<ReadName, Read> = {
+  getCodeLists: { schema: CodeLists, request: async (emr) => emr.getCodeLists?.() },
+  findPatient: {
+    schema: PatientSource,
+    request: async (emr, env) => emr.findPatient?.((await env.anyPatient()).mrn),
+    requestMissing: async (emr) => emr.findPatient?.(missing_id),
+  },
+  getAppointment: {
+    schema: AppointmentSource,
+    request: async (emr, env) => {
+      const [first] = await env.rows('listAppointments');
+      return first ? emr.getAppointment?.(first.ehr_id) : skip('the EMR has no appointments');
+    },
+    requestMissing: async (emr) => emr.getAppointment?.(missing_id),
+  },
+  searchPatients: {
+    schema: rows(PatientSource),
+    request: async (emr, env) => emr.searchPatients?.({ mrn: (await env.anyPatient()).mrn }),
+    requestMissing: async (emr) => emr.searchPatients?.({ mrn: missing_id }),
+  },
+  listMedications: chartRead('listMedications', rows(medication)),
+  listPatientPharmacies: chartRead('listPatientPharmacies', rows(pharmacy)),
+  listEncounters: chartRead('listEncounters', rows(LiveEncounter)),
+  listGuarantors: chartRead('listGuarantors', rows(LiveGuarantor)),
+  getBalances: chartRead('getBalances', money),
+  getAlerts: chartRead('getAlerts', LiveAlerts),
+  listPatientInsurances: chartRead('listPatientInsurances', rows(LiveInsurance)),
+};
+
+// Object.keys loses the type of the keys.
+const names = Object.keys(reads) as ReadName[];
+
+export const readChecks: readonly Check[] = [
+  ...names.flatMap((name): Check[] => [
+    {
+      id: `${name}.result`,
+      expectation: 'the result matches its schema and contains valid dates and times',
+      run: async (env) => {
+        const { emr } = await openWith(env, name);
+        const result = await env.track(reads[name].request(emr, env));
+        const schema = Compile(reads[name].schema);
+        if (!schema.Check(result))
+          fail(`the result does not match the schema at ${schema.Errors(result)[0]?.instancePath || '/'}`);
+        const problem = findInvalidValue(result);
+        if (problem) fail(`the result has ${problem}`);
+      },
+    },
+    {
+      id: `${name}.not_found`,
+      expectation: 'an unknown id returns nothing, an empty result or not_found',
+      run: async (env) => {
+        const { requestMissing } = reads[name];
+        const { emr } = await openWith(env, name);
+        if (!requestMissing) return skip('the read takes no id');
+        const result = await env.track(requestMissing(emr)).catch((error: unknown) => rejectOtherThanNotFound(error));
+        if (result !== undefined && !isEmpty(result)) fail('an unknown id returned a record');
+      },
+    },
+    {
+      id: `${name}.outage`,
+      expectation: 'an unreachable, overloaded or malfunctioning EMR is unavailable, and its Retry-After is passed on',
+      run: async (env) => {
+        const outages = { unreachable, 'a lost connection': dropConnection };
+        for (const [what, intercept] of Object.entries(outages)) await expectUnavailable(env, name, what, intercept);
+        for (const [what, make] of Object.entries(unusable_responses))
+          await expectUnavailable(env, name, what, respondWith(make));
+        const { retry_after_ms } = await expectUnavailable(env, name, 'too many requests (429)', tooManyRequests);
+        if (retry_after_ms !== 7000) fail('Retry-After was not passed on');
+      },
+    },
+  ]),
+  {
+    id: 'searchPatients.criteria',
+    expectation: 'a patient is found by MRN, name, date of birth and phone',
+    run: async (env) => {
+      const { emr } = await openWith(env, 'searchPatients');
+      const { mrn } = await env.anyPatient();
+      const [patient] = (await emr.searchPatients?.({ mrn })) ?? [];
+      if (!patient) return fail('a patient is not found by MRN');
+      const { first_name, last_name, dob, phone, cell_phone } = patient;
+      const number = phone ?? cell_phone;
+      const searches: [string, PatientSearch | undefined][] = [
+        ['name', { first_name, last_name }],
+        ['date of birth', dob === null ? undefined : { dob }],
+        ['phone', number === null ? undefined : { phone: number }],
+      ];
+      for (const [what, search] of searches) {
+        if (!search) continue;
+        const found = (await env.track(emr.searchPatients?.(search) ?? Promise.resolve([]))) ?? [];
+        if (!found.some(({ ehr_id }) => ehr_id === patient.ehr_id)) fail(`a patient is not found by ${what}`);
+        const others = found.filter((one) => search.dob !== undefined && one.dob !== search.dob);
+        if (others.length > 0) fail(`a search by ${what} returns other patients`);
+      }
+    },
+  },
+  {
+    id: 'findPatient.exact',
+    expectation: 'an MRN finds exactly its patient, and a part of an MRN finds nobody',
+    run: async (env) => {
+      const { emr } = await openWith(env, 'findPatient');
+      const { ehr_id, mrn } = await env.anyPatient();
+      if ((await emr.findPatient?.(mrn))?.ehr_id !== ehr_id) fail('the MRN of a listed patient finds another patient');
+      const part = mrn.slice(0, -1);
+      const found = part === '' ? undefined : await emr.findPatient?.(part);
+      if (found && found.mrn !== part) fail('a part of an MRN finds a patient');
+    },
+  },
+];
+
+async function openWith(
+  env: Environment,
+  name: OperationName,
+  options: Parameters<Environment['open']>[0] = {},
+): Promise<OpenedAccount> {
+  const opened = await env.open(options);
+  return opened.emr[name] ? opened : skipUnsupported(name);
+}
+
+async function expectUnavailable(env: Environment, name: ReadName, what: string, intercept: Interceptor) {
+  const { emr } = await openWith(env, name, { intercept });
+  return expectFailure(env, what, () => reads[name].request(emr, env), ['unavailable']);
+}
+
+function rejectOtherThanNotFound(error: unknown): undefined {
+  const kind = typeof error === 'object' && error !== null && 'kind' in error ? error.kind : undefined;
+  if (kind !== 'not_found') fail(`an unknown id failed as ${String(kind ?? 'an error')}, expected not_found`);
+  return undefined;
+}
+
+/** No rows, no alerts, no balance: an empty chart. */
+function isEmpty(result: unknown): boolean {
+  if (Array.isArray(result)) return result.length === 0;
+  if (typeof result !== 'object' || result === null) return !result;
+  return Object.values(result).every((value) => value === 0 || isEmpty(value));
+}

@@ -1,0 +1,196 @@
+import { EmrFailure } from '../connectors/connector.ts';
+import { collect } from '../connectors/operations.ts';
+import { type Check, expectFailure } from './check.ts';
+import type { Environment, Interceptor } from './environment.ts';
+import {
+  dropConnection,
+  isWrite,
+  loseResponse,
+  onCall,
+  respondWith,
+  tooManyRequests,
+  unreachable,
+  unusable_responses,
+} from './interceptors.ts';
+import { listOf, throughOf } from './listChecks.ts';
+import { fail, skip } from './outcomes.ts';
+import { type PreparedWrite, prepareWrite } from './prepareWrite.ts';
+import { samples, type WriteName } from './samples.ts';
+
+// Object.keys loses the type of the keys.
+const names = Object.keys(samples) as WriteName[];
+
+export const writeChecks: readonly Check[] = [
+  ...names.flatMap(checksOf),
+  // New patients are last in most lists, so this detects lists that are not read to their end.
+  {
+    id: 'createPatient.listed',
+    expectation: 'a new patient is in the list of patients and among the changes',
+    run: async (env) => {
+      const { write, input, marker } = await prepareWrite(env, 'createPatient');
+      const { emr } = await env.open();
+      const list = listOf(emr, 'listPatients');
+      const since = list.incremental && (await throughOf(list()));
+      const { ehr_id } = await env.track(write.send(input, marker));
+      const isIn = async (rows: AsyncIterable<{ ehr_id: string }[]>) =>
+        (await collect(rows)).some((patient) => patient.ehr_id === ehr_id);
+      if (!(await isIn(list()))) fail('the patient is not in the list');
+      if (since !== undefined && !(await isIn(list({ since })))) fail('the patient is not among the changes');
+    },
+  },
+  {
+    id: 'createAppointment.conflict',
+    expectation: 'with prevent_double_booking, only one of several bookings of the same time succeeds',
+    run: async (env) => {
+      const first = await prepareWrite(env, 'createAppointment');
+      const input = { ...(await samples.createAppointment.input(env)), prevent_double_booking: true };
+      const markers = Array.from({ length: 3 }, () => env.marker());
+      const outcomes = await Promise.allSettled(markers.map((marker) => env.track(first.write.send(input, marker))));
+      const booked = outcomes.filter(({ status }) => status === 'fulfilled').length;
+      if (booked > 1) fail(`${booked} of 3 concurrent bookings succeeded`);
+      if (booked === 0) await env.track(first.write.send(input, env.marker()));
+      const late = () => first.write.send(input, env.marker());
+      const { details } = await expectFailure(env, 'a booked time', late, ['refused']);
+      if (details?.conflict_type !== 'appointment') fail('conflict_type is not appointment');
+    },
+  },
+];
+
+function checksOf(name: WriteName): Check[] {
+  return [
+    {
+      id: `${name}.written`,
+      expectation: 'the write returns an id and can be read immediately',
+      run: async (env) => {
+        const { write, input, marker, count } = await prepareWrite(env, name);
+        const written = await env.track(write.send(input, marker));
+        if (!written.ehr_id) fail('the write returned no id');
+        const times = await count(written);
+        if (times !== undefined && times !== 1) fail(`the record exists ${times} times`);
+      },
+    },
+    {
+      id: `${name}.find`,
+      expectation: 'find returns the write by its marker, and nothing for an unused marker',
+      run: async (env) => {
+        const { write, input, marker } = await prepareWrite(env, name);
+        if (!write.find) return skip('the write has no find');
+        if ((await env.track(write.find(marker, input))) !== undefined)
+          fail('the record was found before it was written');
+        const written = await env.track(write.send(input, marker));
+        const found = await env.track(write.find(marker, input));
+        if (found?.ehr_id !== written.ehr_id) fail(found ? 'another record was found' : 'the record was not found');
+        if ((await write.find(env.marker(), input)) !== undefined) fail('an unused marker finds a record');
+      },
+    },
+    {
+      id: `${name}.idempotent`,
+      expectation: 'sending the same marker twice creates one record',
+      run: async (env) => {
+        const { write, input, marker, count } = await prepareWrite(env, name);
+        const first = await env.track(write.send(input, marker));
+        const second = await env.track(write.send(input, marker));
+        // The product never sends such a write twice.
+        if (first.ehr_id !== second.ehr_id && !write.find) skip('the write has no find');
+        if (first.ehr_id !== second.ehr_id) fail('the second attempt created another record');
+        const times = await count(first);
+        if (times !== undefined && times !== 1) fail(`the record exists ${times} times`);
+      },
+    },
+    {
+      id: `${name}.lost_response`,
+      expectation:
+        'a lost response is unknown_outcome; after find, and a new attempt if nothing is found, the record exists once',
+      run: async (env) => {
+        const { write, input, marker, calls } = await prepareWrite(env, name);
+        await env.track(write.send(input, marker));
+        const writes_sent = calls.filter(isWrite).length;
+        if (writes_sent === 0) fail('no write request was sent');
+        for (let index = 0; index < writes_sent; index++) await recoverLostResponse(env, name, index, writes_sent);
+      },
+    },
+    {
+      id: `${name}.not_sent`,
+      expectation: 'a request that was never sent is unavailable, and the record does not exist',
+      run: async (env) => {
+        const prepared = await prepareWrite(env, name, unreachable);
+        const { write, input, marker } = prepared;
+        await expectFailure(env, 'unreachable', () => write.send(input, marker), ['unavailable']);
+        await expectAbsent(env, name, prepared);
+      },
+    },
+    {
+      id: `${name}.unusable_response`,
+      expectation: 'an unusable response to a sent request is unknown_outcome; 429 is unavailable',
+      run: async (env) => {
+        for (const [what, make] of Object.entries(unusable_responses))
+          await expectUnknownOutcome(env, name, what, respondWith(make));
+        await expectUnknownOutcome(env, name, 'a lost connection', dropConnection);
+        const { write, input, marker } = await prepareWrite(env, name, onCall(0, tooManyRequests, isWrite));
+        const failure = await expectFailure(env, 'too many requests (429)', () => write.send(input, marker), [
+          'unavailable',
+        ]);
+        if (failure.retry_after_ms !== 7000) fail('Retry-After was not passed on');
+      },
+    },
+    {
+      id: `${name}.unknown_record`,
+      expectation: 'a write to a record that does not exist is not_found or refused',
+      run: async (env) => {
+        const { write, input, marker } = await prepareWrite(env, name);
+        const misdirected = misdirect(input);
+        if (!misdirected) return skip('the write refers to no other record');
+        await expectFailure(env, 'an unknown id', () => write.send(misdirected, marker), ['not_found', 'refused']);
+      },
+    },
+  ];
+}
+
+/** Follows the product: looks the write up, and sends it again if it is absent. */
+async function recoverLostResponse(
+  env: Environment,
+  name: WriteName,
+  index: number,
+  writes_sent: number,
+): Promise<void> {
+  const { write, input, marker, count } = await prepareWrite(env, name, onCall(index, loseResponse, isWrite));
+  const situation = `response ${index + 1} of ${writes_sent} lost`;
+  await expectFailure(env, situation, () => write.send(input, marker), ['unknown_outcome']);
+  if (!write.find) return;
+  const found = await env.track(write.find(marker, input));
+  if (!found && index === writes_sent - 1) fail(`${situation}: the record exists but was not found`);
+  const written = found ?? (await env.track(write.send(input, marker)));
+  const found_again = await write.find(marker, input);
+  if (found_again?.ehr_id !== written.ehr_id) fail(`${situation}: another record was found`);
+  const times = await count(written);
+  if (times !== undefined && times !== 1) fail(`${situation}: the record exists ${times} times`);
+}
+
+async function expectUnknownOutcome(
+  env: Environment,
+  name: WriteName,
+  what: string,
+  intercept: Interceptor,
+): Promise<void> {
+  const prepared = await prepareWrite(env, name, onCall(0, intercept, isWrite));
+  await expectFailure(env, what, () => prepared.write.send(prepared.input, prepared.marker), ['unknown_outcome']);
+  await expectAbsent(env, name, prepared);
+}
+
+async function expectAbsent(env: Environment, name: WriteName, { input, marker }: PreparedWrite): Promise<void> {
+  const { emr } = await env.open();
+  // As in `prepareWrite`.
+  const write = emr[name] as unknown as PreparedWrite['write'];
+  const found = await write.find?.(marker, input).catch((error: unknown) => {
+    if (error instanceof EmrFailure && error.kind === 'unknown_outcome') return undefined;
+    throw error;
+  });
+  if (found) fail('the record was found although it never arrived');
+}
+
+/** The same input for a record that does not exist. undefined if the input refers to no record. */
+function misdirect(input: unknown): unknown {
+  const keys = ['patient_ehr_id', 'encounter_ehr_id', 'insurance_ehr_id'];
+  const key = keys.find((each) => typeof input === 'object' && input !== null && each in input);
+  return key && { ...(input as object), [key]: 'no-such-record-0' };
+}

@@ -1,0 +1,96 @@
+import type * as fhir from 'fhir/r4.js';
+import type { PatientSource } from '../../../model/records/patients.ts';
+import { EmrFailure } from '../../connector.ts';
+import { loadCoverages, memberIdOf, type NamedCoverage } from '../charts/coverage.ts';
+import { dayOf } from '../clock.ts';
+import { canSearch, createResolver, type Emr, type Resolver, refId } from '../references.ts';
+import { type FhirClient, searchValue } from '../transport/client.ts';
+import { addressParts, contactValue, currentAddress, identifierOf, list, nameOf, text, toSex } from '../values.ts';
+import type { List } from './readList.ts';
+
+export const patients: List<fhir.Patient, PatientSource> = {
+  type: 'Patient',
+  toSources,
+  dependents: [{ type: 'Coverage', owner: (coverage: fhir.Coverage) => refId(coverage.beneficiary, 'Patient') }],
+};
+
+/** Patients with their primary insurance. Skips charts that were merged into another one. */
+export async function toSources(page: fhir.Patient[], emr: Emr, resolver: Resolver): Promise<PatientSource[]> {
+  const current = page.filter((patient) => !isReplaced(patient) && text(patient.id) !== null);
+  const ids = current.map(({ id }) => id ?? '');
+  const coverages = await loadCoverages(emr, ids, resolver);
+  return current.map((patient) => toPatient(patient, coverages.get(patient.id ?? '')?.[0], emr.timezone));
+}
+
+export function toPatient(
+  patient: fhir.Patient,
+  coverages: NamedCoverage | undefined,
+  timezone: string,
+): PatientSource {
+  const name = nameOf(patient.name);
+  const address = addressParts(currentAddress(patient.address));
+  return {
+    ehr_id: patient.id ?? '',
+    mrn: mrnOf(patient),
+    first_name: name.first ?? '',
+    middle_name: name.middle,
+    // A name without parts is not split.
+    last_name: name.last ?? (name.first === null ? name.full : null) ?? '',
+    dob: dayOf(patient.birthDate, timezone),
+    sex: toSex(patient.gender),
+    phone: contactValue(patient.telecom, 'phone', home_uses),
+    cell_phone: contactValue(patient.telecom, 'phone', ['mobile']),
+    email: contactValue(patient.telecom, 'email', email_uses),
+    address_street: address.line1,
+    address_line2: address.line2,
+    address_city: address.city,
+    address_state: address.state,
+    address_zip: address.zip,
+    insurance_name: coverages?.payer_name ?? null,
+    insurance_subscriber_number: coverages ? memberIdOf(coverages.coverage) : null,
+  };
+}
+
+export const home_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined];
+export const email_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined, 'work', 'mobile'];
+
+/** The medical record number: the identifier typed MR, else the usual one, else the resource id. */
+export function mrnOf(patient: fhir.Patient): string {
+  const typed = identifierOf(patient.identifier, { types: ['MR'] });
+  const usual = list(patient.identifier).find(({ use, type }) => use === 'usual' && type === undefined);
+  return typed ?? text(usual?.value) ?? patient.id ?? '';
+}
+
+/**
+ * Writes go to the chart returned here, so an ambiguous match must fail. An MRN may be an identifier or, for patients
+ * without one, the resource id; both are searched.
+ */
+export async function findPatient(emr: Emr, mrn: string): Promise<PatientSource | undefined> {
+  const found = await patientsWithMrn(emr.client, mrn);
+  if (found.length > 1) throw new EmrFailure('refused', 'The EMR has several patients with this MRN.');
+  return (await toSources(found, emr, createResolver(emr.client)))[0];
+}
+
+export async function patientsWithMrn(client: FhirClient, mrn: string): Promise<fhir.Patient[]> {
+  if (mrn.length > mrn_max) return [];
+  const by_number = await client.searchAll<fhir.Patient>('Patient', { identifier: searchValue(mrn) });
+  const by_id = /^[A-Za-z0-9.-]{1,64}$/.test(mrn) ? await patientsWithId(client, mrn) : [];
+  const matching = [...by_number, ...by_id].filter((patient) => mrnOf(patient) === mrn && !isReplaced(patient));
+  return [...new Map(matching.map((patient) => [patient.id, patient])).values()];
+}
+
+/** The id may be an MRN. It is sent in a body rather than in a URL where possible. */
+async function patientsWithId(client: FhirClient, id: string): Promise<fhir.Patient[]> {
+  if (client.capabilities.searches_by_form && canSearch(client, 'Patient', ['_id'])) {
+    return client.searchAll<fhir.Patient>('Patient', { _id: id });
+  }
+  const found = await client.read<fhir.Patient>('Patient', id);
+  return found ? [found] : [];
+}
+
+/** Much longer values would exceed the URL limit of some servers. */
+const mrn_max = 200;
+
+export function isReplaced({ link }: fhir.Patient): boolean {
+  return list(link).some(({ type }) => type === 'replaced-by');
+}

@@ -1,0 +1,117 @@
+import type * as fhir from 'fhir/r4.js';
+import type { ProviderSource } from '../../../model/records/providers.ts';
+import type { ReferringProviderSource } from '../../../model/records/referringProviders.ts';
+import type { StaffMemberSource } from '../../../model/records/staff.ts';
+import { collect } from '../../operations.ts';
+import type { Emr } from '../references.ts';
+import {
+  addressParts,
+  contactValue,
+  currentAddress,
+  groupBy,
+  labelOf,
+  list,
+  nameOf,
+  npiOf,
+  toStatus,
+} from '../values.ts';
+import { toHours } from './hours.ts';
+import type { List } from './readList.ts';
+import { availabilityWindow, loadRoles, loadScheduleOwners, readSlots, type SlotPart } from './slots.ts';
+
+/**
+ * FHIR does not separate providers, staff and referring providers. All three lists contain every practitioner;
+ * availability offers only those with hours or slots.
+ */
+export const providers: List<fhir.Practitioner, ProviderSource> = { type: 'Practitioner', toSources: providersOf };
+
+export const staff: List<fhir.Practitioner, StaffMemberSource> = {
+  type: 'Practitioner',
+  toSources: async (page, { client }) => {
+    const roles = await loadRoles(client, page);
+    return page.map((each) => toStaffMember(each, roles.get(each.id ?? '') ?? []));
+  },
+};
+
+export const referringProviders: List<fhir.Practitioner, ReferringProviderSource> = {
+  type: 'Practitioner',
+  toSources: async (page, { client }) => {
+    const roles = await loadRoles(client, page);
+    return page.map((each) => toReferringProvider(each, roles.get(each.id ?? '') ?? []));
+  },
+};
+
+export function toStaffMember(practitioner: fhir.Practitioner, roles: fhir.PractitionerRole[]): StaffMemberSource {
+  return {
+    ehr_id: practitioner.id ?? '',
+    name: nameOf(practitioner.name).full ?? '',
+    role: roles.map(({ code }) => labelOf(list(code)[0])).find((label) => label !== null) ?? null,
+    status: toStatus(practitioner.active),
+  };
+}
+
+export function toReferringProvider(
+  practitioner: fhir.Practitioner,
+  roles: fhir.PractitionerRole[],
+): ReferringProviderSource {
+  const name = nameOf(practitioner.name);
+  const address = addressParts(currentAddress(practitioner.address));
+  const telecom = [...list(practitioner.telecom), ...roles.flatMap((role) => list(role.telecom))];
+  return {
+    ehr_id: practitioner.id ?? '',
+    name: name.full ?? '',
+    first_name: name.first ?? '',
+    last_name: name.last ?? (name.first === null ? name.full : null) ?? '',
+    middle_initial: name.middle?.slice(0, 1) ?? null,
+    speciality: roles.map(({ specialty }) => labelOf(list(specialty)[0])).find((label) => label !== null) ?? null,
+    phone: contactValue(telecom, 'phone'),
+    fax: contactValue(telecom, 'fax'),
+    email: contactValue(telecom, 'email'),
+    npi: npiOf(practitioner.identifier),
+    address_street: address.line1,
+    address_city: address.city,
+    address_state: address.state,
+    address_zip: address.zip,
+  };
+}
+
+/** Reads the slots of a few practitioners at a time, so that those of a large practice need not fit in memory. */
+async function providersOf(page: fhir.Practitioner[], emr: Emr): Promise<ProviderSource[]> {
+  const toSources: ProviderSource[] = [];
+  for (let n = 0; n < page.length; n += batch_size) {
+    const batch = page.slice(n, n + batch_size);
+    const roles = await loadRoles(emr.client, batch);
+    const owners = await loadScheduleOwners(
+      emr,
+      batch.map(({ id }) => id ?? ''),
+      [...roles.values()].flat(),
+    );
+    const slots = groupBy(
+      await collect(readSlots(emr, owners, availabilityWindow(emr.timezone))),
+      ({ provider_ehr_id }) => provider_ehr_id,
+    );
+    for (const each of batch) {
+      const id = each.id ?? '';
+      toSources.push(toProvider(each, roles.get(id) ?? [], slots.get(id) ?? [], emr.timezone));
+    }
+  }
+  return toSources;
+}
+
+const batch_size = 10;
+
+export function toProvider(
+  practitioner: fhir.Practitioner,
+  roles: fhir.PractitionerRole[],
+  slots: SlotPart[],
+  timezone: string,
+): ProviderSource {
+  return {
+    ehr_id: practitioner.id ?? '',
+    name: nameOf(practitioner.name).full ?? '',
+    npi: npiOf(practitioner.identifier),
+    timezone,
+    status: toStatus(practitioner.active),
+    hours: toHours(roles, slots, timezone),
+  };
+}

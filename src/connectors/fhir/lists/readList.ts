@@ -1,0 +1,173 @@
+import type * as fhir from 'fhir/r4.js';
+import { EmrFailure, type Listing, type ListPage } from '../../connector.ts';
+import { canSearch, createResolver, type Emr, inChunks, type Resolver } from '../references.ts';
+import type { SearchParams } from '../transport/client.ts';
+
+type Resource = fhir.FhirResource;
+
+/** Another type that is part of our records: when one of its records changes, the owner must be read again. */
+export type Dependent = { type: Resource['resourceType']; owner: (resource: never) => string | null };
+
+/** A list: the resource type and the mapping of a page. */
+export type List<T extends Resource, Source> = {
+  type: T['resourceType'];
+  params?: SearchParams;
+  toSources: (page: T[], emr: Emr, resolver: Resolver) => Promise<Source[]>;
+  dependents?: readonly Dependent[];
+};
+
+/** A list that supports incremental reads if the server can search by `_lastUpdated`. */
+export function incrementalList<T extends Resource, Source>(emr: Emr, list: List<T, Source>): Listing<Source> {
+  if (!canSearch(emr.client, list.type, ['_lastUpdated'])) return () => readAll(emr, list);
+  const listing: Listing<Source> = ({ since, from } = {}) => readOrdered(emr, list, since, from);
+  return Object.assign(listing, { incremental: true as const });
+}
+
+/**
+ * Reads a complete list. If the list changes during the read, records may repeat or be missed; a missed one would be
+ * deleted on our side, so a repeated record fails the read and it is retried.
+ */
+export async function* readAll<T extends Resource, Source>(
+  emr: Emr,
+  { type, params = {}, toSources }: List<T, Source>,
+  resolver = createResolver(emr.client),
+): AsyncGenerator<ListPage<Source>> {
+  const seen = new Set<string>();
+  for await (const { matches } of emr.client.search<T>(type, params)) {
+    for (const { id } of matches) {
+      if (id === undefined || seen.has(id))
+        throw new EmrFailure('unavailable', 'A list of the EMR changed while it was read.');
+      seen.add(id);
+    }
+    yield await toSources(matches, emr, resolver);
+  }
+}
+
+/** How far an ordered read has come, and which versions of the newest records it has returned. */
+type ReadProgress = {
+  through: string | undefined;
+  in_order: boolean;
+  recent_from_ms: number;
+  returned: Map<string, string>;
+};
+
+/**
+ * Reads a list ordered by `_lastUpdated`. After a few pages it starts a new search from the last position. A record
+ * that changes during the read moves to the end and is read again, so none is missed, and the server need not keep a
+ * search open for long. `through` is the position to resume from. Falls back to an unordered read if the server does
+ * not sort.
+ */
+async function* readOrdered<T extends Resource, Source>(
+  emr: Emr,
+  list: List<T, Source>,
+  since: string | undefined,
+  from: string | undefined,
+): AsyncGenerator<ListPage<Source>> {
+  const resolver = createResolver(emr.client);
+  const recent_from_ms = Date.now() - visibility_delay_ms;
+  const progress: ReadProgress = { through: from ?? since, in_order: true, recent_from_ms, returned: new Map() };
+  yield* continueReading(emr, list, progress, since, resolver);
+  if (progress.in_order && progress.through !== undefined) {
+    // Reads the last minutes again, for records whose transactions were still open.
+    const newest = new Date(Math.max(recent_from_ms, Date.parse(since ?? '') || 0)).toISOString();
+    yield* continueReading(emr, list, { ...progress, through: newest }, newest, resolver);
+  } else {
+    yield Object.assign([], { through: null });
+    yield* readUnordered(emr, list, since, resolver);
+  }
+  if (since !== undefined) yield* readDependents(emr, list, since, resolver);
+}
+
+/** How long a record may take to become visible, including the difference between the clocks. */
+const visibility_delay_ms = 2 * 60_000;
+/** Each page is followed by about six searches for referenced records. */
+const pages_per_search = 4;
+/** About 400 KB of patients. Servers may return fewer. */
+const page_size = 200;
+
+/** Continues until a search returns nothing new, because a server may cut off its results silently. */
+async function* continueReading<T extends Resource, Source>(
+  emr: Emr,
+  list: List<T, Source>,
+  progress: ReadProgress,
+  since: string | undefined,
+  resolver: Resolver,
+): AsyncGenerator<ListPage<Source>> {
+  for (let advanced = true; advanced; ) {
+    const from = progress.through;
+    const changed = from !== undefined && { _lastUpdated: `ge${from}` };
+    const params = { ...list.params, ...changed, _sort: '_lastUpdated', _count: String(page_size) };
+    let pages = 0;
+    for await (const { matches } of emr.client.search<T>(list.type, params)) {
+      const reached = latestUpdate(matches, progress.through);
+      // The last record must be found again. A server that returns nothing does not support the search.
+      const search_ignored = pages === 0 && matches.length === 0 && from !== since;
+      if (reached === 'out of order' || search_ignored) {
+        progress.in_order = false;
+        return;
+      }
+      const unseen = matches.filter((each) => isNew(each, progress));
+      const sources = await list.toSources(unseen, emr, resolver);
+      progress.through = reached;
+      yield reached === undefined ? sources : Object.assign(sources, { through: reached });
+      // Many records may have the same timestamp: those are read to the end.
+      if (++pages >= pages_per_search && reached !== from) break;
+    }
+    advanced = progress.through !== from;
+  }
+}
+
+/** The last update time on a page, which must not be before `before`. */
+function latestUpdate(page: readonly Resource[], before: string | undefined): string | undefined | 'out of order' {
+  let last = before;
+  for (const { meta } of page) {
+    const ms = Date.parse(meta?.lastUpdated ?? '');
+    if (Number.isNaN(ms) || ms < (Date.parse(last ?? '') || 0)) return 'out of order';
+    last = meta?.lastUpdated;
+  }
+  return last;
+}
+
+/** Only the newest records are read twice, so only those are remembered. */
+function isNew({ id = '', meta }: Resource, { recent_from_ms, returned }: ReadProgress): boolean {
+  const time = meta?.lastUpdated ?? '';
+  if (returned.get(id) === time) return false;
+  if (Date.parse(time) >= recent_from_ms) returned.set(id, time);
+  return true;
+}
+
+async function* readUnordered<T extends Resource, Source>(
+  emr: Emr,
+  list: List<T, Source>,
+  since: string | undefined,
+  resolver: Resolver,
+): AsyncGenerator<Source[]> {
+  if (since === undefined) {
+    yield* readAll(emr, list, resolver);
+    return;
+  }
+  const params = { ...list.params, _lastUpdated: `ge${since}` };
+  for await (const { matches } of emr.client.search<T>(list.type, params)) {
+    if (matches.length > 0) yield await list.toSources(matches, emr, resolver);
+  }
+}
+
+/** Reads the owners of changed dependent records. */
+async function* readDependents<T extends Resource, Source>(
+  emr: Emr,
+  { type, dependents = [], toSources }: List<T, Source>,
+  since: string,
+  resolver: Resolver,
+): AsyncGenerator<Source[]> {
+  if (!canSearch(emr.client, type, ['_id'])) return;
+  for (const dependent of dependents) {
+    if (!canSearch(emr.client, dependent.type, ['_lastUpdated'])) continue;
+    for await (const { matches } of emr.client.search<Resource>(dependent.type, { _lastUpdated: `ge${since}` })) {
+      // `owner` is declared together with its type.
+      const owners = matches.map((each) => dependent.owner(each as never)).filter((id) => id !== null);
+      for (const chunk of inChunks([...new Set(owners)])) {
+        yield await toSources(await emr.client.searchAll<T>(type, { _id: chunk.join(',') }), emr, resolver);
+      }
+    }
+  }
+}

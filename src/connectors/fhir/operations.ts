@@ -1,0 +1,121 @@
+import type { OperationName, Operations } from '../connector.ts';
+import { operationNames } from '../operations.ts';
+import { listPatientInsurances } from './charts/coverage.ts';
+import { getAlerts, listEncounters, listMedications } from './charts/liveChart.ts';
+import { searchPatients } from './charts/searchPatients.ts';
+import { appointments, getAppointment } from './lists/appointments.ts';
+import { claims } from './lists/claims.ts';
+import { listScheduleBlocks } from './lists/hours.ts';
+import { orders } from './lists/orders.ts';
+import { insuranceProviders, listPatientPharmacies, listPharmacies, locations } from './lists/organizations.ts';
+import { findPatient, patients } from './lists/patients.ts';
+import { providers, referringProviders, staff } from './lists/providers.ts';
+import { incrementalList, readAll } from './lists/readList.ts';
+import { listVisitStatuses, listVisitTypes } from './lists/visitCodes.ts';
+import type { Emr } from './references.ts';
+import type { Capabilities, Interaction } from './transport/capabilities.ts';
+import { createAppointment } from './writes/createAppointment.ts';
+import { addPatientInsurance, updatePatientInsurance } from './writes/insuranceWrites.ts';
+import { createPatient, updatePatient } from './writes/patientWrites.ts';
+import { uploadDocument } from './writes/uploadDocument.ts';
+
+/**
+ * What a server must support for an operation to be offered. `a|b`: either parameter will do. `all`: the server must
+ * return all records of the type to a search without criteria.
+ */
+export type Requirement = {
+  type: string;
+  interactions: readonly Interaction[];
+  params?: readonly string[];
+  all?: true;
+};
+
+/**
+ * Every operation that a FHIR server may support. `requires` names only what the operation cannot work without:
+ * optional additions (the insurance of a patient, the results of an order) are left out where the server lacks them.
+ */
+export const operations: {
+  [Name in OperationName]?: { requires: readonly Requirement[]; open: (emr: Emr) => Operations[Name] };
+} = {
+  listProviders: { requires: [list('Practitioner')], open: (emr) => () => readAll(emr, providers) },
+  listStaff: { requires: [list('Practitioner')], open: (emr) => () => readAll(emr, staff) },
+  listReferringProviders: { requires: [list('Practitioner')], open: (emr) => () => readAll(emr, referringProviders) },
+  listLocations: { requires: [list('Location')], open: (emr) => () => readAll(emr, locations) },
+  listPharmacies: { requires: [list('Organization')], open: (emr) => () => listPharmacies(emr) },
+  listInsuranceProviders: { requires: [list('Organization')], open: (emr) => () => readAll(emr, insuranceProviders) },
+  listPatients: { requires: [list('Patient')], open: (emr) => incrementalList(emr, patients) },
+  listVisitTypes: { requires: [search('Appointment')], open: (emr) => () => listVisitTypes(emr) },
+  listVisitStatuses: { requires: [search('Appointment')], open: () => listVisitStatuses },
+  listAppointments: { requires: [list('Appointment')], open: (emr) => incrementalList(emr, appointments) },
+  listScheduleBlocks: {
+    requires: [list('Practitioner'), search('Schedule', 'actor'), search('Slot', 'schedule', 'start')],
+    open: (emr) => () => listScheduleBlocks(emr),
+  },
+  listClaims: { requires: [list('Claim'), read('Patient')], open: (emr) => incrementalList(emr, claims) },
+  listOrders: { requires: [list('ServiceRequest'), read('Patient')], open: (emr) => incrementalList(emr, orders) },
+  getAppointment: { requires: [read('Appointment')], open: byKey(getAppointment) },
+  findPatient: { requires: [search('Patient', 'identifier'), read('Patient')], open: byKey(findPatient) },
+  searchPatients: {
+    requires: [search('Patient', 'identifier', 'birthdate', 'given', 'family', 'phone|telecom'), read('Patient')],
+    open: byKey(searchPatients),
+  },
+  listMedications: { requires: [search('MedicationRequest', 'patient')], open: byKey(listMedications) },
+  listPatientPharmacies: { requires: [search('MedicationRequest', 'patient')], open: byKey(listPatientPharmacies) },
+  listEncounters: { requires: [search('Encounter', 'patient')], open: byKey(listEncounters) },
+  listPatientInsurances: { requires: [search('Coverage', 'beneficiary|patient')], open: byKey(listPatientInsurances) },
+  getAlerts: { requires: [search('Flag', 'patient')], open: byKey(getAlerts) },
+  createAppointment: { requires: [can('Appointment', 'create')], open: createAppointment },
+  uploadDocument: { requires: [can('DocumentReference', 'create')], open: uploadDocument },
+  createPatient: { requires: [can('Patient', 'create'), can('Coverage', 'create')], open: createPatient },
+  updatePatient: { requires: [can('Patient', 'read', 'update')], open: updatePatient },
+  addPatientInsurance: {
+    requires: [can('Coverage', 'create'), can('RelatedPerson', 'create'), read('Organization')],
+    open: addPatientInsurance,
+  },
+  updatePatientInsurance: {
+    requires: [can('Coverage', 'read', 'update'), can('RelatedPerson', 'create'), read('Organization')],
+    open: updatePatientInsurance,
+  },
+};
+
+/** The operations that a server with these capabilities supports. */
+export function supportedOperations(capabilities: Capabilities): OperationName[] {
+  return operationNames(operations).filter((name) =>
+    operations[name]?.requires.every((requirement) => meets(capabilities, requirement)),
+  );
+}
+
+export function openOperations(emr: Emr): Partial<Operations> {
+  const names = supportedOperations(emr.client.capabilities);
+  return Object.fromEntries(names.map((name) => [name, operations[name]?.open(emr)]));
+}
+
+function meets(capabilities: Capabilities, { type, interactions, params = [], all }: Requirement): boolean {
+  const [supported, known] = [capabilities.interactions(type), capabilities.searchParams(type)];
+  // Without versions an update could overwrite a concurrent change, so updates are not offered.
+  const safe = !interactions.includes('update') || capabilities.versionedUpdate(type);
+  const searchable = params.every((names) => names.split('|').some((name) => known.has(name)));
+  return (
+    safe && searchable && (!all || capabilities.listsAll(type)) && interactions.every((each) => supported.has(each))
+  );
+}
+
+function list(type: string): Requirement {
+  return { ...search(type), all: true };
+}
+
+function search(type: string, ...params: string[]): Requirement {
+  return { type, interactions: ['search-type'], params };
+}
+
+function read(type: string): Requirement {
+  return can(type, 'read');
+}
+
+function can(type: string, ...interactions: Interaction[]): Requirement {
+  return { type, interactions };
+}
+
+function byKey<Key, Result>(operation: (emr: Emr, key: Key) => Promise<Result>) {
+  return (emr: Emr) => (key: Key) => operation(emr, key);
+}

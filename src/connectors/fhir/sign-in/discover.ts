@@ -1,0 +1,124 @@
+import type * as fhir from 'fhir/r4.js';
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { OutboundFailure } from '../../../security/outbound.ts';
+import { noResponse } from '../../callFailures.ts';
+import { type EmrEndpoint, EmrFailure } from '../../connector.ts';
+import { call, type FhirResponse } from '../transport/call.ts';
+import { urlOf } from '../transport/search.ts';
+
+/** An authorization server. Stored in the grant, so that a renewal does not need discovery. */
+export type AuthorizationServer = {
+  token_endpoint: string;
+  authorization_endpoint?: string | undefined;
+  /** Absent if the server does not publish its issuer. */
+  issuer?: string | undefined;
+  scopes?: string[] | undefined;
+  auth_methods?: string[] | undefined;
+  /** Algorithms for client assertions, and for identity tokens. */
+  algorithms?: string[] | undefined;
+  identity_algorithms?: string[] | undefined;
+};
+
+/** The server's capability statement. `closed`: it requires a token. */
+export type Statement = { statement: fhir.CapabilityStatement } | { closed: true };
+
+/** Reads the capability statement. Fails if this is not a FHIR server, because it must not receive a secret. */
+export async function readCapabilityStatement(endpoint: EmrEndpoint, access_token?: string): Promise<Statement> {
+  const response = await call(
+    endpoint,
+    { method: 'GET', url: urlOf(new URL(endpoint.address), 'metadata') },
+    access_token,
+  );
+  if (access_token === undefined && (response.status === 401 || response.status === 403)) return { closed: true };
+  return { statement: capabilityStatementIn(response) };
+}
+
+export function capabilityStatementIn({ status, resource }: FhirResponse): fhir.CapabilityStatement {
+  if (status !== 200 || resource?.resourceType !== 'CapabilityStatement') {
+    throw new EmrFailure('refused', 'There is no FHIR server at this address.');
+  }
+  const version = typeof resource.fhirVersion === 'string' ? resource.fhirVersion.slice(0, 20) : 'unknown';
+  if (!/^4\.0(\.|$)/.test(version)) {
+    throw new EmrFailure('refused', `The server uses FHIR ${version}. FHIR R4 (4.0) is required.`);
+  }
+  return resource;
+}
+
+/** Tries the SMART configuration, the capability statement, then the OpenID Connect and OAuth documents. */
+export async function discoverAuthorization(endpoint: EmrEndpoint, stated: Statement): Promise<AuthorizationServer> {
+  const base = endpoint.address.replace(/\/$/, '');
+  const smart = await readDocument(endpoint, `${base}/.well-known/smart-configuration`);
+  if (smart) return smart;
+  const in_statement = 'statement' in stated ? oauthUris(stated.statement) : undefined;
+  if (in_statement) return in_statement;
+  const { origin, pathname } = new URL(base);
+  const path = pathname === '/' ? '' : pathname;
+  for (const address of [
+    `${base}/.well-known/openid-configuration`,
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration`,
+  ]) {
+    const found = await readDocument(endpoint, address);
+    if (found) return found;
+  }
+  throw new EmrFailure('refused', 'The server does not publish its token endpoint. Use a bearer token instead.');
+}
+
+const text = Type.String({ minLength: 1 });
+const texts = Type.Array(Type.String());
+const document = Compile(
+  Type.Object({
+    token_endpoint: text,
+    authorization_endpoint: Type.Optional(text),
+    issuer: Type.Optional(text),
+    scopes_supported: Type.Optional(texts),
+    token_endpoint_auth_methods_supported: Type.Optional(texts),
+    token_endpoint_auth_signing_alg_values_supported: Type.Optional(texts),
+    id_token_signing_alg_values_supported: Type.Optional(texts),
+  }),
+);
+
+async function readDocument(endpoint: EmrEndpoint, address: string): Promise<AuthorizationServer | undefined> {
+  const json = await readJson(endpoint, address);
+  if (!document.Check(json)) return undefined;
+  return {
+    token_endpoint: json.token_endpoint,
+    authorization_endpoint: json.authorization_endpoint,
+    issuer: json.issuer,
+    scopes: json.scopes_supported,
+    auth_methods: json.token_endpoint_auth_methods_supported,
+    algorithms: json.token_endpoint_auth_signing_alg_values_supported,
+    identity_algorithms: json.id_token_signing_alg_values_supported,
+  };
+}
+
+/** Returns undefined if there is no such document. Throws if the server is unavailable. */
+async function readJson(endpoint: EmrEndpoint, address: string): Promise<unknown> {
+  try {
+    const { status, body, truncated } = await endpoint.outbound.fetch(address, {
+      method: 'GET',
+      headers: { accept: 'application/json' },
+      signal: endpoint.signal,
+      timeout_ms: 10_000,
+      response_bytes_max: 262_144,
+    });
+    if (status === 429 || status >= 500)
+      throw new EmrFailure('unavailable', `The EMR responded with an error (${status}).`);
+    return status === 200 && !truncated ? JSON.parse(body.toString('utf8')) : undefined;
+  } catch (error) {
+    if (error instanceof OutboundFailure) throw noResponse('The EMR', error, 'unavailable');
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+const oauth_uris = 'http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris';
+
+function oauthUris(statement: fhir.CapabilityStatement): AuthorizationServer | undefined {
+  const security = statement.rest?.[0]?.security?.extension?.find((each) => each?.url === oauth_uris)?.extension ?? [];
+  const uri = (name: string) => security.find((each) => each?.url === name)?.valueUri;
+  const [token_endpoint, authorization_endpoint] = [uri('token'), uri('authorize')];
+  if (typeof token_endpoint !== 'string') return undefined;
+  return { token_endpoint, authorization_endpoint };
+}

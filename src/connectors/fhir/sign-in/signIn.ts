@@ -1,0 +1,126 @@
+import type * as fhir from 'fhir/r4.js';
+import { isZone } from '../../../time/zones.ts';
+import { type Credentials, type EmrEndpoint, EmrFailure, type Grant, type SignIn } from '../../connector.ts';
+import { supportedOperations } from '../operations.ts';
+import { call } from '../transport/call.ts';
+import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
+import { urlOf } from '../transport/search.ts';
+import { first, list, text } from '../values.ts';
+import {
+  type AuthorizationServer,
+  discoverAuthorization,
+  readCapabilityStatement,
+  type Statement,
+} from './discover.ts';
+import { probeServer } from './probeServer.ts';
+import { limitToScopes } from './scopes.ts';
+import { zoneOfState } from './stateZones.ts';
+import { requestTokens, type TokenOutcome, type Tokens, toGrant } from './tokens.ts';
+
+/** Signs in the chosen way and reads what the server supports within the granted scopes. */
+export async function signIn(
+  endpoint: EmrEndpoint,
+  credentials: Credentials,
+  _one_time_code?: string,
+  page_grant?: Grant,
+): Promise<SignIn> {
+  const stated = await readCapabilityStatement(endpoint);
+  const { outcome, authority } = await obtainTokens(endpoint, credentials, stated, page_grant);
+  if ('refused' in outcome) return { outcome: 'refused', reason: 'access' };
+  const { tokens } = outcome;
+  const readable = 'statement' in stated ? stated : await readCapabilityStatement(endpoint, tokens.access_token);
+  if (!('statement' in readable)) return { outcome: 'refused', reason: 'access' };
+  const facts = limitToScopes(toServerFacts(readable.statement), tokens.scope);
+  if (!(await isTokenAccepted(endpoint, facts, tokens.access_token))) return { outcome: 'refused', reason: 'access' };
+  const probed = await probeServer(new URL(endpoint.address), facts, (request) =>
+    call(endpoint, request, tokens.access_token),
+  );
+  return {
+    outcome: 'signed_in',
+    grant: toGrant(tokens, authority, JSON.stringify(probed)),
+    user: await toUser(endpoint, tokens, credentials),
+    timezone: await findTimezone(endpoint, facts, tokens.access_token),
+    capabilities: supportedOperations(toCapabilities(probed)),
+  };
+}
+
+async function obtainTokens(
+  endpoint: EmrEndpoint,
+  credentials: Credentials,
+  stated: Statement,
+  page_grant: Grant | undefined,
+): Promise<{ outcome: TokenOutcome; authority?: AuthorizationServer }> {
+  const { way, bearer_token = '' } = credentials;
+  if (way === 'bearer_token') {
+    // Pasted tokens often end with a line break.
+    return { outcome: { tokens: { access_token: bearer_token.trim() } } };
+  }
+  if (way === 'authorization_code') {
+    if (!page_grant?.access_token) return { outcome: { refused: 'no page' } };
+    const { authority = '{}', access_token, ...rest } = page_grant;
+    // Both were written by pageSignIn from values of these types.
+    return { outcome: { tokens: { ...rest, access_token } }, authority: JSON.parse(authority) };
+  }
+  const authority = await discoverAuthorization(endpoint, stated);
+  return { outcome: await requestTokens(endpoint, authority, credentials), authority };
+}
+
+/** A token is only known to be valid once the server has accepted it. */
+async function isTokenAccepted(endpoint: EmrEndpoint, facts: ServerFacts, access_token: string): Promise<boolean> {
+  const capabilities = toCapabilities(facts);
+  const type = ['Patient', 'Practitioner', 'Organization', 'Location', ...Object.keys(facts.types)].find((each) =>
+    capabilities.interactions(each).has('search-type'),
+  );
+  if (type === undefined) throw new EmrFailure('refused', 'This account cannot read any records on the server.');
+  const { status } = await call(endpoint, { method: 'GET', url: searchUrl(endpoint, type, 1) }, access_token);
+  if (status === 403) throw new EmrFailure('refused', `This account cannot read ${type} records on the server.`);
+  return status !== 401;
+}
+
+/** The person's name in the EMR if the server identifies them, else our client id. */
+async function toUser(
+  endpoint: EmrEndpoint,
+  tokens: Tokens,
+  { client_id }: Credentials,
+): Promise<{ ehr_id: string; name: string }> {
+  const [, type = '', id = ''] = /([A-Z][A-Za-z]+)\/([A-Za-z0-9.-]{1,64})$/.exec(tokens.fhir_user ?? '') ?? [];
+  const fallback = { ehr_id: client_id ?? 'bearer', name: tokens.user_name ?? client_id ?? 'FHIR' };
+  if (id === '') return fallback;
+  const response = await call(
+    endpoint,
+    { method: 'GET', url: urlOf(new URL(endpoint.address), type, id) },
+    tokens.access_token,
+  );
+  const [name] = (response.resource as { name?: fhir.HumanName[] } | undefined)?.name ?? [];
+  const full_name = name?.text ?? [...(name?.given ?? []), name?.family].filter(Boolean).join(' ');
+  return { ehr_id: `${type}/${id}`, name: full_name || fallback.name };
+}
+
+const zone_extension = 'http://hl7.org/fhir/StructureDefinition/timezone';
+
+/**
+ * The time zone of the practice: the standard extension on a Location, else the zone of its state. Weekly hours have no
+ * zone, so UTC would offer them at night. Returns undefined if neither is known.
+ */
+async function findTimezone(
+  endpoint: EmrEndpoint,
+  facts: ServerFacts,
+  access_token: string,
+): Promise<string | undefined> {
+  if (!toCapabilities(facts).interactions('Location').has('search-type')) return undefined;
+  const response = await call(endpoint, { method: 'GET', url: searchUrl(endpoint, 'Location', 50) }, access_token);
+  const entries = response.resource?.resourceType === 'Bundle' ? (response.resource.entry ?? []) : [];
+  const locations = entries.map((entry) => (entry?.resource ?? {}) as fhir.Location);
+  for (const { extension } of locations) {
+    const zone = list(extension).find(({ url }) => url === zone_extension)?.valueCode;
+    if (zone !== undefined && isZone(zone)) return zone;
+  }
+  const active = locations.filter(({ status }) => (status ?? 'active') === 'active');
+  return first(active, ({ address }) => zoneOfState(text(address?.state)) ?? null) ?? undefined;
+}
+
+function searchUrl(endpoint: EmrEndpoint, type: string, count: number): URL {
+  const url = urlOf(new URL(endpoint.address), type);
+  url.searchParams.set('_count', String(count));
+  return url;
+}

@@ -1,0 +1,56 @@
+import type * as fhir from 'fhir/r4.js';
+import { EmrFailure } from '../../connector.ts';
+import { type FhirResponse, outcomeMessage, rejection, unreadable_response } from './call.ts';
+
+export type Bundle = fhir.Bundle<fhir.FhirResource>;
+export type Page<T> = { matches: T[]; included: fhir.FhirResource[] };
+
+export function toBundle(response: FhirResponse): Bundle {
+  if (response.status >= 400) throw rejection(response);
+  if (response.resource?.resourceType !== 'Bundle') throw new EmrFailure('unavailable', unreadable_response);
+  // Each entry is checked in `toPage`.
+  return response.resource as Bundle;
+}
+
+/** Servers that do not mark their entries (`type: collection`) are read by resource type. */
+export function toPage<T extends fhir.FhirResource>(bundle: Bundle, type: T['resourceType']): Page<T> {
+  const page: Page<T> = { matches: [], included: [] };
+  for (const entry of Array.isArray(bundle.entry) ? bundle.entry : []) {
+    const resource = entry?.resource;
+    if (!resource) continue;
+    if (resource.resourceType === 'OperationOutcome') throwOnError(resource);
+    else if (resource.resourceType === type && entry.search?.mode !== 'include') {
+      // T is the resource of this resourceType.
+      page.matches.push(resource as T);
+    } else page.included.push(resource);
+  }
+  return page;
+}
+
+/**
+ * The next page, always at the linked address, so that the token goes nowhere else. A server behind a proxy may use an
+ * internal host name; the same path on our host is the same list.
+ */
+export function nextUrl(base: URL, bundle: Bundle): URL | undefined {
+  const links = Array.isArray(bundle.link) ? bundle.link : [];
+  const next = links.find((link) => link?.relation === 'next')?.url;
+  if (next === undefined) return undefined;
+  const below = `${base.href.replace(/\/$/, '')}/`;
+  if (typeof next !== 'string' || !URL.canParse(next, below)) throw new EmrFailure('unavailable', unreadable_response);
+  const url = new URL(next, below);
+  if (url.origin === base.origin) return url;
+  if (!`${url.pathname}/`.startsWith(new URL(below).pathname)) {
+    throw new EmrFailure('unavailable', 'The EMR continued a list at another address, which is not followed.');
+  }
+  return new URL(url.pathname + url.search, base.origin);
+}
+
+/** Hints are ignored. An unsupported or incomplete search is an error. */
+function throwOnError(outcome: fhir.OperationOutcome): void {
+  const issues = Array.isArray(outcome.issue) ? outcome.issue : [];
+  const failed = issues.some(
+    (issue) => ['error', 'fatal'].includes(issue?.severity) || ['not-supported', 'incomplete'].includes(issue?.code),
+  );
+  if (failed)
+    throw new EmrFailure('refused', outcomeMessage(outcome) ?? 'The EMR did not perform the search as requested.');
+}

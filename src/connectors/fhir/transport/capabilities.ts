@@ -1,0 +1,95 @@
+import type * as fhir from 'fhir/r4.js';
+
+export const interactions = ['read', 'search-type', 'create', 'update'] as const;
+export type Interaction = (typeof interactions)[number];
+
+/** What a server supports, as stated and as observed. */
+export type Capabilities = {
+  fhir_version: string;
+  software: string;
+  interactions(type: string): ReadonlySet<Interaction>;
+  /** Whether a search without criteria returns all records of the type. */
+  listsAll(type: string): boolean;
+  searchParams(type: string): ReadonlySet<string>;
+  /** `If-None-Exist` */
+  conditionalCreate(type: string): boolean;
+  /** `If-Match` */
+  versionedUpdate(type: string): boolean;
+  /** Whether a search can be sent in a body (`POST Patient/_search`), so that criteria do not appear in URLs. */
+  searches_by_form: boolean;
+  /** Whether the server keeps our marker, by which a lost create is found. */
+  keepsMarkers(type: string): boolean;
+};
+
+/** The stored part of a CapabilityStatement: about 60 KB for all 145 types, where the statement may be a megabyte. */
+export type ServerFacts = {
+  fhir_version: string;
+  software: string;
+  types: Record<string, TypeFacts>;
+  /** Both are found by probing. `unlisted`: types that cannot be listed without criteria. */
+  searches_by_form?: boolean;
+  unlisted?: string[];
+  /** Types whose records lost our marker. */
+  unmarked?: string[];
+};
+type TypeFacts = {
+  interactions: Interaction[];
+  params: string[];
+  conditional_create: boolean;
+  versioned: boolean;
+};
+
+/** Ignores whatever does not conform to the standard. */
+export function toServerFacts(statement: fhir.CapabilityStatement): ServerFacts {
+  const types: ServerFacts['types'] = {};
+  for (const rest of list(statement.rest)) {
+    if (rest.mode !== 'server') continue;
+    const common_params = namesOf(rest.searchParam);
+    for (const resource of list(rest.resource)) {
+      if (/^[A-Z][A-Za-z]+$/.test(text(resource.type))) types[resource.type] = typeFacts(resource, common_params);
+    }
+  }
+  const { name, version } = Object(statement.software) as { name?: unknown; version?: unknown };
+  const software = [name, version].filter((part) => typeof part === 'string').join(' ');
+  return { fhir_version: text(statement.fhirVersion), software: software.slice(0, 200), types };
+}
+
+export function toCapabilities(facts: ServerFacts): Capabilities {
+  const { fhir_version, software, types, searches_by_form = false, unlisted = [], unmarked = [] } = facts;
+  const by_type = new Map(Object.entries(types));
+  return {
+    fhir_version,
+    software,
+    interactions: (type) => new Set(by_type.get(type)?.interactions),
+    listsAll: (type) => (by_type.get(type)?.interactions.includes('search-type') ?? false) && !unlisted.includes(type),
+    searchParams: (type) => new Set(by_type.get(type)?.params),
+    conditionalCreate: (type) => by_type.get(type)?.conditional_create ?? false,
+    versionedUpdate: (type) => by_type.get(type)?.versioned ?? false,
+    searches_by_form,
+    keepsMarkers: (type) => !unmarked.includes(type),
+  };
+}
+
+function typeFacts(resource: fhir.CapabilityStatementRestResource, common_params: readonly string[]): TypeFacts {
+  const codes = list(resource.interaction).map(({ code }) => code as string);
+  return {
+    interactions: interactions.filter((name) => codes.includes(name)),
+    params: [...new Set([...common_params, ...namesOf(resource.searchParam)])],
+    conditional_create: resource.conditionalCreate === true,
+    versioned: resource.versioning !== 'no-version',
+  };
+}
+
+function namesOf(params: fhir.CapabilityStatementRestResourceSearchParam[] | undefined): string[] {
+  return list(params)
+    .map(({ name }) => name)
+    .filter((name) => typeof name === 'string');
+}
+
+function list<T>(value: readonly T[] | undefined): T[] {
+  return Array.isArray(value) ? value.filter((each) => each !== null && each !== undefined) : [];
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

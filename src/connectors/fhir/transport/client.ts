@@ -1,0 +1,69 @@
+import type * as fhir from 'fhir/r4.js';
+import type { Access, EmrEndpoint } from '../../connector.ts';
+import type { Page } from './bundles.ts';
+import { type Capabilities, type ServerFacts, toCapabilities } from './capabilities.ts';
+import { canFind, create, findByMarker, read, update } from './resources.ts';
+import { type SearchParams, search, searchAll } from './search.ts';
+import { openSession } from './session.ts';
+
+export type { Page } from './bundles.ts';
+export { marker_system } from './resources.ts';
+export type { SearchParams } from './search.ts';
+export { searchValue } from './search.ts';
+
+/** A FHIR server, used as the person who linked the account. */
+export type FhirClient = {
+  /** As of the last refresh. */
+  capabilities: Capabilities;
+  /** Returns undefined if the record does not exist (any more). */
+  read<T extends fhir.FhirResource>(type: T['resourceType'], id: string): Promise<T | undefined>;
+  /** All matches, page by page. `included` contains the records added by `_include`. */
+  search<T extends fhir.FhirResource>(type: T['resourceType'], params: SearchParams): AsyncIterable<Page<T>>;
+  /** All matches of a small search. Fails with `refused` above 1,000. */
+  searchAll<T extends fhir.FhirResource>(type: T['resourceType'], params: SearchParams): Promise<T[]>;
+  /**
+   * Creates a record with our marker as an identifier, at most once if the server supports conditional creates. Returns
+   * the stored record. Once the request was sent, anything but a definite response is `unknown_outcome`.
+   */
+  create<T extends fhir.FhirResource>(resource: T, marker: string): Promise<T>;
+  /** The record with our marker, or undefined. Throws `unknown_outcome` if the server cannot search for it. */
+  findByMarker<T extends fhir.FhirResource>(type: T['resourceType'], marker: string): Promise<T | undefined>;
+  /** Whether `findByMarker` works for this type. */
+  canFind(type: string): boolean;
+  /**
+   * Applies `change` to the newest version and stores it with `If-Match`. On a version conflict, reads and applies
+   * again, three attempts in total. `change` compares `current` with `first`, the version read first, and throws
+   * `refused` if somebody else changed the same fields.
+   */
+  update<T extends fhir.FhirResource>(
+    type: T['resourceType'],
+    id: string,
+    change: (current: T, first: T) => T,
+    marker: string,
+  ): Promise<{ before: T; after: T }>;
+};
+
+export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
+  // Written by signIn from a value of this type.
+  const stored: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
+  const unmarked = stored.unmarked ?? [];
+  const facts = { ...stored, unmarked };
+  const capabilities = toCapabilities(facts);
+  const session = openSession(endpoint, access);
+  const recordUnmarked = (type: string) => {
+    // `capabilities` reads this array, so it applies immediately.
+    unmarked.push(type);
+    return session.keep({ ...session.grant(), server: JSON.stringify(facts) });
+  };
+  const server = { base: new URL(endpoint.address), request: session.request, capabilities, recordUnmarked };
+  return {
+    capabilities,
+    read: (type, id) => read(server, type, id),
+    search: (type, params) => search(server, type, params),
+    searchAll: (type, params) => searchAll(server, type, params),
+    create: (resource, marker) => create(server, resource, marker),
+    findByMarker: (type, marker) => findByMarker(server, type, marker),
+    canFind: (type) => canFind(server, type),
+    update: (type, id, change, marker) => update(server, type, id, change, marker),
+  };
+}

@@ -1,0 +1,229 @@
+import type * as fhir from 'fhir/r4.js';
+import { EmrFailure } from '../../connector.ts';
+import { type FhirResponse, rejection, unreadable_response } from './call.ts';
+import { type Server, search, searchValue, urlOf } from './search.ts';
+
+/** Identifier system of our markers: one for the write that created the record, and those of the latest updates. */
+export const marker_system = 'urn:chartwire:marker';
+
+export async function read<T extends fhir.FhirResource>(
+  server: Server,
+  type: T['resourceType'],
+  id: string,
+): Promise<T | undefined> {
+  return (await readVersion<T>(server, type, id))?.resource;
+}
+
+export async function create<T extends fhir.FhirResource>(server: Server, resource: T, marker: string): Promise<T> {
+  const type = resource.resourceType;
+  const conditional = server.capabilities.conditionalCreate(type) && hasIdentifier(type);
+  const response = await server.request({
+    method: 'POST',
+    url: urlOf(server.base, type),
+    headers: {
+      prefer: 'return=representation',
+      ...(conditional && { 'if-none-exist': `identifier=${markerValue(marker)}` }),
+    },
+    body: withMarker(resource, marker),
+    writes: true,
+  });
+  // Several records have the marker already. The first one counts.
+  if (response.status === 412 && conditional) return readBack<T>(server, type, undefined, marker);
+  if (response.status >= 400) throw rejection(response);
+  const returned = isRecord<T>(response.resource, type) ? response.resource : undefined;
+  // No proxy sends 201. A server that sends it and then does not find the record does not keep markers.
+  const accepted = response.status === 201;
+  const stored = returned ?? (await readBack<T>(server, type, refId(response, type), marker, accepted));
+  // Found instead of created. If the server ignores our condition, it may be any record.
+  if (conditional && response.status !== 201 && !markersOf(stored).includes(marker)) {
+    throw new EmrFailure('unknown_outcome', 'The EMR returned a different record than the one sent.');
+  }
+  // The record is stored even if this fails. It is then noted with the next record.
+  if (!markersOf(stored).includes(marker)) await recordIfUnmarked(server, type, marker).catch(() => {});
+  return stored;
+}
+
+/**
+ * Some servers drop identifiers they do not know. They would find nothing after every lost create, which would look
+ * like "not created", so such a type counts as not searchable. Other servers keep the marker but omit it from the
+ * response.
+ */
+async function recordIfUnmarked(
+  server: Server,
+  type: fhir.FhirResource['resourceType'],
+  marker: string,
+): Promise<void> {
+  if (canFind(server, type) && !(await findByMarker(server, type, marker))) await server.recordUnmarked(type);
+}
+
+/** Whether a lost create of this type can be found. */
+export function canFind({ capabilities }: Server, type: string): boolean {
+  return (
+    hasIdentifier(type) &&
+    capabilities.keepsMarkers(type) &&
+    capabilities.interactions(type).has('search-type') &&
+    capabilities.searchParams(type).has('identifier')
+  );
+}
+
+/**
+ * The record with our marker. The results are checked, because some servers ignore a parameter and return everything.
+ */
+export async function findByMarker<T extends fhir.FhirResource>(
+  server: Server,
+  type: T['resourceType'],
+  marker: string,
+): Promise<T | undefined> {
+  if (!canFind(server, type)) throw new EmrFailure('unknown_outcome', 'The EMR cannot be searched for the record.');
+  for await (const { matches } of search<T>(server, type, { identifier: markerValue(marker) })) {
+    const found = matches.find((match) => markersOf(match).includes(marker));
+    if (found) return found;
+    if (matches.length > 0) {
+      throw new EmrFailure('unknown_outcome', 'The EMR does not find records by their identifier.');
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Updates a record without overwriting concurrent changes: the update is tied to the version it is based on, and
+ * repeated on the newest version after a conflict.
+ */
+export async function update<T extends fhir.FhirResource>(
+  server: Server,
+  type: T['resourceType'],
+  id: string,
+  change: (current: T, first: T) => T,
+  marker: string,
+): Promise<{ before: T; after: T }> {
+  if (!server.capabilities.versionedUpdate(type)) throw unversioned();
+  let first: T | undefined;
+  let refused: string | undefined;
+  for (let attempt = 0; attempt < update_attempts_max; attempt++) {
+    const current = await readVersion<T>(server, type, id);
+    if (!current) throw new EmrFailure('not_found', 'The EMR has no such record.');
+    first ??= current.resource;
+    const match = current.matches.find((each) => each !== refused) ?? current.matches[0];
+    if (match === undefined) throw unversioned();
+    const changed = withMarker(change(structuredClone(current.resource), first), marker);
+    const response = await server.request({
+      method: 'PUT',
+      url: urlOf(server.base, type, id),
+      headers: { prefer: 'return=representation', 'if-match': match },
+      body: changed,
+      writes: true,
+    });
+    if (response.status === 409 || response.status === 412) {
+      refused = match;
+      continue;
+    }
+    if (response.status >= 400) throw rejection(response);
+    if (isRecord<T>(response.resource, type)) return { before: current.resource, after: response.resource };
+    const after = await readBack<T>(server, type, id, marker);
+    // The record existed before: only our marker shows that the response came from the server and not from a proxy.
+    if (markersOf(after).includes(marker)) return { before: current.resource, after };
+    throw new EmrFailure('unknown_outcome', 'The EMR did not confirm what it stored.');
+  }
+  throw new EmrFailure('unavailable', 'The record keeps changing in the EMR.');
+}
+
+const update_attempts_max = 3;
+
+function unversioned(): EmrFailure {
+  return new EmrFailure('refused', 'The EMR keeps no versions, so an update could overwrite a concurrent change.');
+}
+
+/** Values for `If-Match`: the standard form first, then the server's own header. */
+type Version<T> = { resource: T; matches: string[] };
+
+async function readVersion<T extends fhir.FhirResource>(
+  { base, request }: Server,
+  type: T['resourceType'],
+  id: string,
+): Promise<Version<T> | undefined> {
+  // An id of dots would change the path. No server has such an id.
+  if (!isId(id)) return undefined;
+  const response = await request({ method: 'GET', url: urlOf(base, type, id) });
+  if (response.status === 404 || response.status === 410) return undefined;
+  if (response.status >= 400) throw rejection(response);
+  if (!isRecord<T>(response.resource, type)) throw new EmrFailure('unavailable', unreadable_response);
+  const { versionId: stated = '' } = response.resource.meta ?? {};
+  const versionId = isId(stated) ? stated : undefined;
+  const { etag } = response.headers;
+  const forms = [versionId && `W/"${versionId}"`, etag, versionId && `"${versionId}"`];
+  return { resource: response.resource, matches: [...new Set(forms.filter((form) => typeof form === 'string'))] };
+}
+
+function isId(text: unknown): boolean {
+  return typeof text === 'string' && /^(?!\.+$)[\w.~-]{1,256}$/.test(text);
+}
+
+function isRecord<T extends fhir.FhirResource>(
+  resource: fhir.FhirResource | undefined,
+  type: T['resourceType'],
+): resource is T & { id: string } {
+  return resource?.resourceType === type && typeof resource.id === 'string' && resource.id !== '';
+}
+
+/** The id in `Location: [base]/Patient/123/_history/1`. The URL itself is not used. */
+function refId({ headers }: FhirResponse, type: string): string | undefined {
+  const path = (headers.location ?? headers['content-location'] ?? '').split(/[?#]/)[0] ?? '';
+  const id = new RegExp(`(?:^|/)${type}/([A-Za-z0-9.-]{1,64})(?:/_history/[^/]+)?/?$`).exec(path)?.[1];
+  return id;
+}
+
+/**
+ * Reads the stored record if the response to the write did not contain it. Until it is read, the outcome is unknown.
+ */
+async function readBack<T extends fhir.FhirResource>(
+  server: Server,
+  type: T['resourceType'],
+  id: string | undefined,
+  marker: string,
+  accepted = false,
+): Promise<T> {
+  try {
+    const found = await (id === undefined ? findByMarker<T>(server, type, marker) : read<T>(server, type, id));
+    if (found) return found;
+  } catch (error) {
+    if (!(error instanceof EmrFailure)) throw error;
+    // Includes login_required.
+    throw new EmrFailure('unknown_outcome', error.message, { accepted, cause: error });
+  }
+  throw new EmrFailure('unknown_outcome', 'The EMR did not confirm what it stored.', { accepted });
+}
+
+/**
+ * Appends our marker. The first marker is kept, so that a lost create is found even after later changes; of the
+ * updates, as many as can be in progress for one record.
+ */
+function withMarker<T extends fhir.FhirResource>(resource: T, marker: string): T {
+  if (!hasIdentifier(resource.resourceType)) return resource;
+  const [first, ...later] = markersOf(resource);
+  if (first === marker || later.includes(marker)) return resource;
+  const others = identifiersOf(resource).filter(({ system }) => system !== marker_system);
+  const markers = [...(first === undefined ? [] : [first]), ...later.slice(2 - markers_max), marker];
+  return { ...resource, identifier: [...others, ...markers.map((value) => ({ system: marker_system, value }))] };
+}
+
+/** Each account of a practice has its own lane to a record. More than this are not in progress at once. */
+const markers_max = 6;
+
+function markersOf(resource: fhir.FhirResource): string[] {
+  return identifiersOf(resource)
+    .filter(({ system }) => system === marker_system)
+    .map(({ value }) => value ?? '');
+}
+
+function identifiersOf(resource: fhir.FhirResource): fhir.Identifier[] {
+  const { identifier } = resource as { identifier?: unknown };
+  return Array.isArray(identifier) ? identifier.filter((each) => typeof each === 'object' && each !== null) : [];
+}
+
+function hasIdentifier(type: string): boolean {
+  return type !== 'Binary';
+}
+
+function markerValue(marker: string): string {
+  return `${marker_system}|${searchValue(marker)}`;
+}

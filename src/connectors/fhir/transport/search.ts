@@ -1,0 +1,158 @@
+import type * as fhir from 'fhir/r4.js';
+import { EmrFailure } from '../../connector.ts';
+import { type Bundle, nextUrl, type Page, toBundle, toPage } from './bundles.ts';
+import { type FhirRequest, type FhirResponse, unreadable_response } from './call.ts';
+import type { Capabilities } from './capabilities.ts';
+
+export type SearchParams = Record<string, string | readonly string[]>;
+export type SendRequest = (request: FhirRequest) => Promise<FhirResponse>;
+/** A server, used as the person who linked the account. */
+export type Server = {
+  base: URL;
+  request: SendRequest;
+  capabilities: Capabilities;
+  /** Stores with the account that records of this type lose our marker. */
+  recordUnmarked: (type: string) => Promise<void>;
+};
+
+/** Escapes a search value, because FHIR uses comma, bar and dollar as separators. */
+export function searchValue(text: string): string {
+  return text.replace(/[\\,|$]/g, (sign) => `\\${sign}`);
+}
+
+/** All pages of a search. Fails if the result may be incomplete, because a sync deletes what it did not see. */
+export async function* search<T extends fhir.FhirResource>(
+  server: Server,
+  type: T['resourceType'],
+  params: SearchParams,
+): AsyncGenerator<Page<T>> {
+  rejectUndeclaredParams(server.capabilities, type, params);
+  const seen = new Set<string>();
+  let matched = 0;
+  let previous_ids = '';
+  let bundle = await firstPage(server, type, params);
+  for (;;) {
+    const page = toPage<T>(bundle, type);
+    matched += page.matches.length;
+    const ids = page.matches.map(({ id }) => id).join();
+    const next = nextUrl(server.base, bundle);
+    // Stops endless lists: a URL that repeats, the same records again, or too many pages.
+    if (next && (seen.has(next.href) || (ids !== '' && ids === previous_ids) || seen.size >= pages_max)) {
+      throw new EmrFailure('unavailable', 'The EMR returned a list that repeats itself.');
+    }
+    yield page;
+    if (!next) break;
+    seen.add(next.href);
+    previous_ids = ids;
+    bundle = await nextPage(server, next);
+  }
+  const total = bundle.total ?? (seen.size === 0 ? await countMatches(server, type, params, matched) : undefined);
+  if (typeof total === 'number' && total > matched) {
+    throw new EmrFailure('unavailable', 'The EMR returned an incomplete list.');
+  }
+}
+
+/** All matches of a small search. */
+export async function searchAll<T extends fhir.FhirResource>(
+  server: Server,
+  type: T['resourceType'],
+  params: SearchParams,
+): Promise<T[]> {
+  const all: T[] = [];
+  for await (const { matches } of search<T>(server, type, params)) {
+    all.push(...matches);
+    if (all.length > search_max) throw new EmrFailure('refused', `More than ${search_max} records match in the EMR.`);
+  }
+  return all;
+}
+
+/** The URL of a type, a record, or a path below it. */
+export function urlOf(base: URL, ...path: string[]): URL {
+  return new URL(`${base.href.replace(/\/$/, '')}/${path.map(encodeURIComponent).join('/')}`);
+}
+
+const page_size = 100;
+const pages_max = 20_000;
+const search_max = 1000;
+/** No server uses smaller pages by default. */
+const page_size_min = 10;
+/** Parameters that affect the form of the response and not which records match. */
+const shaping_params = new Set(['_count', '_sort', '_total', '_include', '_revinclude', '_summary', '_elements']);
+
+/** Parameters that identify a person. An id may be an MRN. */
+const personal_params = new Set(['_id', 'identifier', 'family', 'given', 'birthdate', 'phone', 'telecom']);
+/** Statuses by which a server, or a new gateway in front of it, rejects searches by POST. */
+const form_search_unsupported = new Set([404, 405, 415, 501]);
+
+/** A server may answer an unknown parameter with no records or with all of them, and either would look valid. */
+function rejectUndeclaredParams(capabilities: Capabilities, type: string, params: SearchParams): void {
+  const known = capabilities.searchParams(type);
+  const unknown = Object.keys(params).find(
+    (name) => !shaping_params.has(name) && !known.has(name.split(/[:.]/)[0] ?? ''),
+  );
+  if (unknown !== undefined) {
+    throw new EmrFailure('refused', `The EMR does not offer a search of ${type} records by ${unknown}.`);
+  }
+}
+
+/** Some servers reject parameters that only affect the form of the response: the search is repeated without them. */
+async function firstPage(server: Server, type: string, params: SearchParams): Promise<Bundle> {
+  const response = await request(server, type, { _count: String(page_size), ...params });
+  return toBundle(response.status === 400 ? await request(server, type, withoutShaping(params)) : response);
+}
+
+/** The server may have dropped the search. That says nothing about any record. */
+async function nextPage(server: Server, url: URL): Promise<Bundle> {
+  const response = await server.request({ method: 'GET', url });
+  if (response.status >= 400) throw new EmrFailure('unavailable', 'The EMR interrupted a list.');
+  return toBundle(response);
+}
+
+/**
+ * Counts the matches if the response has neither a total nor a next page, because some servers cut off lists silently.
+ * Returns undefined if nothing seems to be missing. If the server does not count either, a full page is taken as
+ * incomplete: a list has exactly this length in one of a hundred cases, and otherwise the rest would be deleted on our
+ * side.
+ */
+async function countMatches(
+  server: Server,
+  type: string,
+  params: SearchParams,
+  matched: number,
+): Promise<number | undefined> {
+  if (matched < page_size_min) return undefined;
+  const { status, resource } = await request(server, type, { ...withoutShaping(params), _summary: 'count' });
+  // An error page of a proxy does not mean that the server cannot count.
+  if (status < 400 && resource === undefined) throw new EmrFailure('unavailable', unreadable_response);
+  const total = resource?.resourceType === 'Bundle' ? resource.total : undefined;
+  return total ?? (matched === Number(params._count ?? page_size) ? Number.POSITIVE_INFINITY : undefined);
+}
+
+function withoutShaping(params: SearchParams): SearchParams {
+  return Object.fromEntries(
+    Object.entries(params).filter(([name]) => !shaping_params.has(name) || name.endsWith('include')),
+  );
+}
+
+/** URLs end up in logs, so criteria that identify a person are sent in the body where possible. */
+async function request(
+  { base, request, capabilities }: Server,
+  type: string,
+  params: SearchParams,
+): Promise<FhirResponse> {
+  const query = new URLSearchParams(
+    Object.entries(params).flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, each])),
+  );
+  const headers = { prefer: 'handling=strict' };
+  if (
+    capabilities.searches_by_form &&
+    type === 'Patient' &&
+    Object.keys(params).some((name) => personal_params.has(name))
+  ) {
+    const response = await request({ method: 'POST', url: urlOf(base, type, '_search'), headers, body: query });
+    if (!form_search_unsupported.has(response.status)) return response;
+  }
+  const url = urlOf(base, type);
+  url.search = query.toString();
+  return request({ method: 'GET', url, headers });
+}

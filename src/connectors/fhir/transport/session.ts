@@ -1,0 +1,72 @@
+import { type Access, type EmrEndpoint, EmrFailure, type Grant } from '../../connector.ts';
+import { createGrantStore } from '../../grantStore.ts';
+import { refreshTokens, requestTokens, type TokenOutcome, toGrant } from '../sign-in/tokens.ts';
+import { call } from './call.ts';
+import type { SendRequest } from './search.ts';
+
+export type Session = {
+  request: SendRequest;
+  /** The current grant, which a request may have renewed. */
+  grant: () => Grant;
+  /** Stores a grant with changed server facts. */
+  keep: (grant: Grant) => Promise<void>;
+};
+
+/**
+ * Sends requests as the person who linked the account. An expired or rejected token is renewed once without a person. A
+ * request rejected with 401 was not applied, so it is repeated, including writes.
+ */
+export function openSession(endpoint: EmrEndpoint, access: Access): Session {
+  const grant = createGrantStore(access.grant, (before) => renew(endpoint, access, before));
+  const request: SendRequest = async (input) => {
+    if (isExpired(grant.current())) await grant.renew(grant.current());
+    const used = grant.current();
+    const response = await call(endpoint, input, used.access_token);
+    if (response.status !== 401) return response;
+    await grant.renew(used);
+    const again = await call(endpoint, input, grant.current().access_token);
+    if (again.status === 401) throw new EmrFailure('login_required', 'The EMR no longer accepts the sign-in.');
+    return again;
+  };
+  return {
+    request,
+    grant: grant.current,
+    keep: async (learnt) => {
+      await access.saveGrant(learnt);
+      grant.replace(learnt);
+    },
+  };
+}
+
+/** A token that is about to expire might expire in transit. */
+const expiry_margin_ms = 10_000;
+
+function isExpired({ expires_at }: Grant): boolean {
+  return expires_at !== undefined && Number(expires_at) - expiry_margin_ms < Date.now();
+}
+
+/** Returns the new grant after saving it. If saving fails, the grant is not used and the next call renews again. */
+async function renew(endpoint: EmrEndpoint, access: Access, grant: Grant): Promise<Grant> {
+  const outcome = await requestNewTokens(endpoint, access, grant);
+  if ('refused' in outcome) {
+    throw new EmrFailure('login_required', 'The EMR no longer accepts the sign-in.');
+  }
+  // Written by signIn from a value of this type.
+  const authority = JSON.parse(grant.authority ?? '{}');
+  // If the response names no scopes, they are unchanged.
+  const tokens = { ...(grant.scope !== undefined && { scope: grant.scope }), ...outcome.tokens };
+  const renewed = toGrant(tokens, authority, grant.server ?? '');
+  // Without a new refresh token, the old one stays valid.
+  const { refresh_token } = grant;
+  const readAll = renewed.refresh_token || !refresh_token ? renewed : { ...renewed, refresh_token };
+  await access.saveGrant(readAll);
+  return readAll;
+}
+
+async function requestNewTokens(endpoint: EmrEndpoint, { credentials }: Access, grant: Grant): Promise<TokenOutcome> {
+  if (!grant.authority) throw new EmrFailure('login_required', 'The EMR no longer accepts the bearer token.');
+  const authority = JSON.parse(grant.authority);
+  if (credentials.way !== 'authorization_code') return requestTokens(endpoint, authority, credentials);
+  if (!grant.refresh_token) throw new EmrFailure('login_required', 'The EMR requires a new sign-in.');
+  return refreshTokens(endpoint, authority, credentials, grant.refresh_token);
+}

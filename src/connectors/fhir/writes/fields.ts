@@ -1,0 +1,75 @@
+import { EmrFailure } from '../../connector.ts';
+import type { SavedField } from '../../patientWrites.ts';
+
+/** One field of the interface and its place in a resource. `write` takes null to clear it. */
+export type Field<Resource> = {
+  property: string;
+  label: string;
+  read: (resource: Resource) => string | null;
+  write: (resource: Resource, value: string | null) => void;
+};
+
+/** A field and its new value. */
+export type Setting<Resource> = { field: Field<Resource>; value: string | null };
+
+/** Settings for the given values. An empty text clears the field. */
+export function toSettings<Resource>(
+  fields: readonly Field<Resource>[],
+  values: Record<string, unknown>,
+): Setting<Resource>[] {
+  return fields
+    .filter(({ property }) => values[property] !== undefined)
+    .map((field) => {
+      const value = values[field.property];
+      return { field, value: value === null || value === '' ? null : String(value) };
+    });
+}
+
+export function applySettings<Resource>(resource: Resource, settings: readonly Setting<Resource>[]): Resource {
+  for (const { field, value } of settings) field.write(resource, value);
+  return resource;
+}
+
+/**
+ * Sets fields of a record that others may change concurrently. `first` is the version read first: a field that has
+ * changed since then is not overwritten.
+ */
+export function mergeSettings<Resource>(
+  current: Resource,
+  first: Resource,
+  settings: readonly Setting<Resource>[],
+): Resource {
+  for (const { field, value } of settings) {
+    const now = field.read(current);
+    if (now !== field.read(first) && now !== value) {
+      throw new EmrFailure('refused', `${field.label} was changed in the EMR at the same time. Nothing was saved.`);
+    }
+  }
+  return applySettings(current, settings);
+}
+
+/** The changes between two versions. A value that the server saved differently is marked. */
+export function describeChanges<Resource>(
+  before: Resource | undefined,
+  after: Resource,
+  settings: readonly Setting<Resource>[],
+): SavedField[] {
+  return settings.flatMap(({ field, value }) => {
+    const [was, is] = [before === undefined ? null : field.read(before), field.read(after)];
+    if (was === is && is === value) return [];
+    const corrected = is === value ? {} : { corrected: { sent: value, note: 'The EMR saved a different value.' } };
+    return [{ field_label: field.label, before: was, after: is, property: field.property, ...corrected }];
+  });
+}
+
+/** The changes of an update that was found after a lost response. The previous values are unknown. */
+export function changesWithoutBefore<Resource>(after: Resource, settings: readonly Setting<Resource>[]): SavedField[] {
+  const note = 'The EMR’s response was lost, so the previous value is unknown.';
+  return settings.map(({ field, value }) => ({
+    field_label: field.label,
+    before: null,
+    after: field.read(after),
+    property: field.property,
+    corrected: { sent: value, note },
+  }));
+}

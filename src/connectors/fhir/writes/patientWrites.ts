@@ -1,0 +1,114 @@
+import type * as fhir from 'fhir/r4.js';
+import { todayIn } from '../../../time/zones.ts';
+import type { Operations } from '../../connector.ts';
+import type { Demographics, PatientUpdate } from '../../patientWrites.ts';
+import { mrnOf } from '../lists/patients.ts';
+import type { Emr } from '../references.ts';
+import { currentAddress, list } from '../values.ts';
+import {
+  applySettings,
+  changesWithoutBefore,
+  describeChanges,
+  mergeSettings,
+  type Setting,
+  toSettings,
+} from './fields.ts';
+import { initialCoverage } from './insuranceWrites.ts';
+import { patient_fields, patientValues } from './patientFields.ts';
+import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
+
+/** Creates the chart, then its insurances. Each has its own marker, so that an interrupted attempt can be continued. */
+export function createPatient(emr: Emr): Operations['createPatient'] {
+  const { client } = emr;
+  return {
+    send: async (input, marker) => {
+      const { payer, pharmacy_ehr_id, check_eligibility } = input;
+      rejectUnsupportedFields(input, { responsible_party: payer, pharmacy_id: pharmacy_ehr_id, check_eligibility });
+      const settings = toSettings(patient_fields, patientValues(input));
+      const blank: fhir.Patient = { resourceType: 'Patient', active: true };
+      const { resource: patient, found } = await findOrCreate(client, applySettings(blank, settings), marker);
+      const id = idOf(patient);
+      await afterCreate(`The patient was created with MRN '${mrnOf(patient)}', but not all of its data.`, async () => {
+        // An earlier attempt may have used values that the client has corrected since.
+        const stale = found && describeChanges(patient, patient, settings).length > 0;
+        if (stale) await client.update<fhir.Patient>('Patient', id, (now) => applySettings(now, settings), marker);
+        for (const [n, coverage] of input.coverages.entries()) {
+          await findOrCreate(client, await initialCoverage(emr, id, coverage), `${marker}-coverage-${n + 1}`);
+        }
+      });
+      return { ehr_id: id, mrn: mrnOf(patient) };
+    },
+    ...(client.canFind('Patient') && {
+      find: async (marker, input) => {
+        const patient = await client.findByMarker<fhir.Patient>('Patient', marker);
+        if (!patient) return undefined;
+        for (const n of input.coverages.keys()) {
+          // Incomplete: `send` creates what is missing.
+          if (!(await client.findByMarker('Coverage', `${marker}-coverage-${n + 1}`))) return undefined;
+        }
+        return { ehr_id: idOf(patient), mrn: mrnOf(patient) };
+      },
+    }),
+  };
+}
+
+export function updatePatient(emr: Emr): Operations['updatePatient'] {
+  const { client, timezone } = emr;
+  const settings = (input: PatientUpdate) => toSettings(patient_fields, patientValues(input));
+  return {
+    send: async (input, marker) => {
+      rejectUnsupportedFields(input);
+      const settings_wanted = settings(input);
+      const { before, after } = await client.update<fhir.Patient>(
+        'Patient',
+        input.patient_ehr_id,
+        (current, first) => applyUpdate(current, first, settings_wanted, input, timezone),
+        marker,
+      );
+      return { ehr_id: input.patient_ehr_id, changes: describeChanges(before, after, settings_wanted) };
+    },
+    ...(client.canFind('Patient') && {
+      find: async (marker, input) => {
+        const patient = await client.findByMarker<fhir.Patient>('Patient', marker);
+        return patient && { ehr_id: idOf(patient), changes: changesWithoutBefore(patient, settings(input)) };
+      },
+    }),
+  };
+}
+
+/** Keeps the previous address as an old one, unless the request says otherwise. */
+function applyUpdate(
+  current: fhir.Patient,
+  first: fhir.Patient,
+  settings_wanted: readonly Setting<fhir.Patient>[],
+  { save_previous_address }: PatientUpdate,
+  timezone: string,
+): fhir.Patient {
+  const address_changed = settings_wanted.some(
+    ({ field, value }) => field.property.startsWith('address_') && field.read(current) !== value,
+  );
+  const present = currentAddress(current.address);
+  const previous =
+    address_changed && save_previous_address && present && structuredClone({ ...present, use: 'old' as const });
+  const patient = mergeSettings(current, first, settings_wanted);
+  if (!previous) return patient;
+  previous.period = { ...previous.period, end: todayIn(timezone) };
+  return { ...patient, address: [...list(patient.address), previous] };
+}
+
+/**
+ * Rejects fields that a FHIR Patient does not have. Consents and self-pay are ignored: the service fills them in for
+ * EMRs that have them, clients of a FHIR server do not send them.
+ */
+function rejectUnsupportedFields(input: Demographics, more: Record<string, unknown> = {}): void {
+  rejectUnsupported({
+    no_email_reason: input.no_email_reason,
+    language: input.language,
+    race: input.race,
+    ethnicity: input.ethnicity,
+    referring_provider_last_name: input.referring,
+    referred_to_provider_id: input.rendering_provider_ehr_id,
+    default_facility_id: input.default_facility_ehr_id,
+    ...more,
+  });
+}

@@ -1,0 +1,114 @@
+import type { SavedField } from '../patientWrites.ts';
+import type { Receipt } from './defineWrite.ts';
+import { isoDate } from './values.ts';
+
+/** Interface names of Larkspur's fields, by kind of record. Fields that are not listed are not reported. */
+export type Properties = Record<string, Record<string, string>>;
+
+const person = {
+  firstName: 'first_name',
+  middleName: 'middle_name',
+  lastName: 'last_name',
+  birthDate: 'dob',
+  sexCode: 'sex',
+};
+
+export const patient_properties: Properties = {
+  patient: {
+    ...person,
+    homePhone: 'phone',
+    cellPhone: 'cell_phone',
+    email: 'email',
+    noEmailReason: 'no_email_reason',
+    'address.line1': 'address_street',
+    'address.line2': 'address_line2',
+    'address.city': 'address_city',
+    'address.state': 'address_state',
+    'address.zip': 'address_zip',
+    languageCode: 'language',
+    raceCode: 'race',
+    ethnicityCode: 'ethnicity',
+    selfPayFlag: 'self_pay',
+    releaseOfInfoFlag: 'release_of_info',
+    rxConsentFlag: 'rx_history_consent',
+    referringFirstName: 'referring_provider_first_name',
+    referringLastName: 'referring_provider_last_name',
+    referringId: 'referring_provider_id',
+    pcpFirstName: 'pcp_first_name',
+    pcpLastName: 'pcp_last_name',
+    pcpId: 'pcp_id',
+    renderingProviderId: 'referred_to_provider_id',
+    defaultFacilityId: 'default_facility_id',
+    'emergencyContact.firstName': 'emergency_contact_first_name',
+    'emergencyContact.lastName': 'emergency_contact_last_name',
+    'emergencyContact.relation': 'emergency_contact_relation',
+    'emergencyContact.phone': 'emergency_contact_phone',
+  },
+};
+
+export const insurance_properties: Properties = {
+  insurance: {
+    subscriberNumber: 'member_id',
+    groupNumber: 'group_id',
+    companyId: 'insurance_ehr_id',
+    companyName: 'insurance_name',
+    payerId: 'insurance_payer_id',
+    priority: 'priority',
+    planBegins: 'plan_begin_date',
+    copayment: 'copayment',
+    relationshipCode: 'relationship_to_subscriber',
+    guarantorId: 'guarantor_id',
+    guarantorIsPatient: 'is_guarantor_patient',
+  },
+  guarantor: {
+    relationshipCode: 'guarantor_relationship',
+    ...Object.fromEntries(
+      Object.entries({
+        ...person,
+        phone: 'phone',
+        'address.line1': 'street_line_1',
+        'address.city': 'city',
+        'address.state': 'state',
+        'address.zip': 'zip',
+      }).map(([field, name]) => [field, `subscriber_demographics.${name}`]),
+    ),
+  },
+};
+
+/** What a write changed, in interface names. Includes fields that Larkspur reset to their previous value. */
+export function toChanges({ changes, corrections }: Receipt, properties: Properties): SavedField[] {
+  const main_record = Object.keys(properties)[0] ?? '';
+  const unchanged = corrections
+    .filter(({ field }) => !changes.some((change) => change.field === field))
+    .map(({ field, saved }) => ({
+      record: main_record,
+      field,
+      label: defaultLabel(field),
+      before: toText(saved),
+      after: toText(saved),
+    }));
+  return [...changes, ...unchanged].flatMap(({ record, field, label, before, after }) => {
+    const property = properties[record]?.[field];
+    if (property === undefined) return [];
+    const correction = corrections.find((each) => each.field === field);
+    const corrected = correction && {
+      corrected: { sent: formatValue(toText(correction.sent)), note: correction.note },
+    };
+    return [{ field_label: label, before: formatValue(before), after: formatValue(after), property, ...corrected }];
+  });
+}
+
+/** A label for a field without one: `groupNumber` becomes 'Group number'. */
+function defaultLabel(field: string): string {
+  const words = field.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function toText(value: unknown): string | null {
+  return value === null || value === undefined ? null : String(value);
+}
+
+/** Converts dates to ISO 8601 and leaves other values as they are. */
+function formatValue(value: string | null): string | null {
+  return value === null ? null : (isoDate(value) ?? value);
+}

@@ -1,0 +1,20 @@
+import type { OperationName, Operations } from './connector.ts';
+
+/** The operations that a connector implements, each over an open session. The keys are the connector's capabilities. */
+export type Implementations<Session> = { [Name in OperationName]?: (session: Session) => Operations[Name] };
+
+export function operationNames(table: Partial<Record<OperationName, unknown>>): OperationName[] {
+  // The type of the table allows no other keys.
+  return Object.keys(table) as OperationName[];
+}
+
+export function bindOperations<Session>(table: Implementations<Session>, session: Session): Partial<Operations> {
+  return Object.fromEntries(operationNames(table).map((name) => [name, table[name]?.(session)]));
+}
+
+/** Reads a list to its end and returns its rows. Only for lists that are known to be small. */
+export async function collect<Row>(pages: AsyncIterable<Row[]>): Promise<Row[]> {
+  const rows: Row[] = [];
+  for await (const page of pages) rows.push(...page);
+  return rows;
+}

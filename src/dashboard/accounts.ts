@@ -1,0 +1,144 @@
+import { Type } from 'typebox';
+import { getAccount } from '../accounts/accounts.ts';
+import { describeOrganizations } from '../accounts/describeOrganizations.ts';
+import { revealToken } from '../accounts/revealToken.ts';
+import { revokeAccount } from '../accounts/revokeAccount.ts';
+import type { Context } from '../context.ts';
+import { apiError } from '../errors.ts';
+import { endpoint } from '../http/endpoint.ts';
+import { createLinkToken } from '../link/createLinkToken.ts';
+import { createRelinkToken } from '../link/createRelinkToken.ts';
+import { link_token_minutes } from '../link/linkTokens.ts';
+import { emr_row, type MadeLink, made_link, new_link, organization_row } from '../model/dashboard/accounts.ts';
+import { success } from '../model/fields.ts';
+import { requestSync } from '../records/requestSync.ts';
+
+export const accountsList = endpoint({
+  id: 'dashboard.accounts.list',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/clients/{client_id}/accounts',
+  auth: 'operator_in_client',
+  // Account names are not health data.
+  audited: false,
+  summary: 'List organizations and their linked accounts',
+  params: Type.Object({ client_id: Type.String() }),
+  response: Type.Object({ success, organizations: Type.Array(organization_row), emrs: Type.Array(emr_row) }),
+  handle: async ({ ctx, client }) => ({
+    success: true,
+    organizations: await describeOrganizations(ctx, client.id),
+    emrs: [...ctx.connectors.values()].map(({ name, display_name }) => ({ emr: name, emr_name: display_name })),
+  }),
+});
+
+export const accountsLink = endpoint({
+  id: 'dashboard.accounts.link',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/links',
+  auth: 'operator_in_client',
+  summary: 'Create a link for a new account',
+  params: Type.Object({ client_id: Type.String() }),
+  body: new_link,
+  response: Type.Object({ success, link: made_link }),
+  handle: async ({ ctx, client, body, inTransaction }) =>
+    inTransaction(async (tx) => {
+      const token = await createLinkToken(ctx, tx, client, body, 'dashboard');
+      return { success: true, link: describeLink(ctx, token) };
+    }),
+});
+
+export const accountsRelink = endpoint({
+  id: 'dashboard.accounts.relink',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/relink',
+  auth: 'operator_in_client',
+  summary: 'Create a link that re-links an account',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Pick(new_link, ['language']),
+  response: Type.Object({ success, link: made_link }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, params, body, inTransaction }) =>
+    inTransaction(async (tx) => {
+      const token = await createRelinkToken(tx, await getAccount(tx, params.account_id), body.language);
+      return { success: true, link: describeLink(ctx, token) };
+    }),
+});
+
+/** A POST, so that no cache, history entry or prefetch can reveal a token. */
+export const accountsReveal = endpoint({
+  id: 'dashboard.accounts.reveal',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/reveal',
+  auth: 'operator_in_client',
+  role: 'operator',
+  summary: 'Reveal the access token of an account',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success, access_token: Type.String() }),
+  errors: ['record_not_found', 'account_revoked'],
+  handle: async ({ ctx, client, params }) => ({
+    success: true,
+    access_token: await revealToken(ctx, client.id, params.account_id),
+  }),
+});
+
+export const accountsSync = endpoint({
+  id: 'dashboard.accounts.sync',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/sync',
+  auth: 'operator_in_client',
+  summary: 'Sync an organization through an account',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success, job_id: Type.Integer() }),
+  errors: ['record_not_found', 'account_revoked'],
+  handle: async ({ ctx, params, inTransaction, auditSubject }) => {
+    const response = await inTransaction(async (tx) => {
+      const account = await getAccount(tx, params.account_id);
+      if (account.status === 'revoked') throw apiError('account_revoked');
+      const { id, job_id } = await requestSync(ctx, tx, { ...account, account_id: account.id }, { announce: false });
+      if (job_id === undefined) throw new Error('A sync without an idempotency key was not queued.');
+      auditSubject({ subject: id, job_id });
+      return { success: true, job_id };
+    });
+    ctx.notifications.notify('chartwire_jobs');
+    return response;
+  },
+});
+
+export const accountsRevoke = endpoint({
+  id: 'dashboard.accounts.revoke',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/revoke',
+  auth: 'operator_in_client',
+  role: 'operator',
+  summary: 'Revoke an account and its access token; waiting jobs fail',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success, waiting_jobs: Type.Integer() }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, params, inTransaction }) => {
+    const response = await inTransaction(async (tx) => ({
+      success: true,
+      waiting_jobs: await revokeAccount(ctx, tx, params.account_id),
+    }));
+    ctx.lookups.clear();
+    ctx.notifications.notify('chartwire_jobs');
+    return response;
+  },
+});
+
+/** Links are sent to clinics, so they use the service's public address (BASE_URL). */
+function describeLink(ctx: Context, link_token: string): MadeLink {
+  const minutes = link_token_minutes;
+  return {
+    url: `${ctx.config.base_url}/link?token=${link_token}`,
+    minutes,
+    expires_at: new Date(Date.now() + minutes * 60_000).toISOString(),
+  };
+}

@@ -1,0 +1,117 @@
+import { PassThrough, Readable } from 'node:stream';
+import { Type } from 'typebox';
+import { exportAudit } from '../audit/exportAudit.ts';
+import { listAudit } from '../audit/listAudit.ts';
+import { verifyAudit } from '../audit/verifyAudit.ts';
+import type { Context } from '../context.ts';
+import { endpoint, WithHeaders } from '../http/endpoint.ts';
+import {
+  type AuditSearch,
+  type AuditVerifyLine,
+  audit_filters,
+  audit_page,
+  audit_paging,
+  audit_verify_line,
+  patient_filter,
+} from '../model/dashboard/audit.ts';
+import { success } from '../model/fields.ts';
+
+export const auditList = endpoint({
+  id: 'dashboard.audit.list',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/audit',
+  auth: 'operator',
+  summary: 'List audit records, newest first',
+  query: Type.Object({ ...audit_filters, ...audit_paging }),
+  response: Type.Object({ success, ...audit_page }),
+  handle: async ({ ctx, query, auditSubject }) => {
+    auditSubject({ detail: { filters: Object.keys(query) } });
+    return { success: true, ...(await listAudit(ctx, query)) };
+  },
+});
+
+/** A POST, because an MRN must not appear in a URL. */
+export const auditSearch = endpoint({
+  id: 'dashboard.audit.search',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/audit/search',
+  auth: 'operator',
+  role: 'read_only',
+  summary: 'Search audit records by patient, newest first',
+  body: Type.Object({ ...audit_filters, ...patient_filter, ...audit_paging }),
+  response: Type.Object({ success, ...audit_page }),
+  handle: async ({ ctx, body, auditSubject }) => {
+    auditSubject({ detail: { filters: Object.keys(body) } });
+    return { success: true, ...(await listAudit(ctx, body)) };
+  },
+});
+
+export const auditExport = endpoint({
+  id: 'dashboard.audit.export',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/audit.csv',
+  auth: 'operator',
+  summary: 'Export audit records as CSV',
+  query: Type.Object(audit_filters),
+  response: Type.String(),
+  handle: async ({ ctx, query, auditSubject }) => {
+    auditSubject({ detail: { filters: Object.keys(query) } });
+    return csvOf(ctx, query);
+  },
+});
+
+/** A POST, because an MRN must not appear in a URL. */
+export const auditExportSearch = endpoint({
+  id: 'dashboard.audit.export-search',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/audit/search.csv',
+  auth: 'operator',
+  role: 'read_only',
+  summary: 'Export the audit records of a patient as CSV',
+  body: Type.Object({ ...audit_filters, ...patient_filter }),
+  response: Type.String(),
+  handle: async ({ ctx, body, auditSubject }) => {
+    auditSubject({ detail: { filters: Object.keys(body) } });
+    return csvOf(ctx, body);
+  },
+});
+
+/** Streams progress, one JSON object per line, because a long trail takes minutes. The last line is the verdict. */
+export const auditVerify = endpoint({
+  id: 'dashboard.audit.verify',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/audit/verify',
+  auth: 'operator',
+  role: 'read_only',
+  summary: 'Verify the audit trail',
+  body: Type.Object({}),
+  response: audit_verify_line,
+  handle: async ({ ctx }) => {
+    const stream = new PassThrough();
+    const write = (line: AuditVerifyLine) => {
+      // Stops the verification when the caller has disconnected.
+      if (stream.destroyed) throw new Error('The caller has disconnected.');
+      stream.write(`${JSON.stringify(line)}\n`);
+    };
+    verifyAudit(ctx, write)
+      .then((verdict) => write({ verdict }))
+      .then(() => stream.end())
+      .catch((error: unknown) => {
+        if (!stream.destroyed) ctx.log.error({ err: error }, 'audit verification failed');
+        stream.destroy();
+      });
+    return new WithHeaders(stream, { 'content-type': 'application/x-ndjson' });
+  },
+});
+
+function csvOf(ctx: Context, search: Omit<AuditSearch, 'before' | 'page_size'>): WithHeaders {
+  return new WithHeaders(Readable.from(exportAudit(ctx, search)), {
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': 'attachment; filename="audit.csv"',
+  });
+}

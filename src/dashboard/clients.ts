@@ -1,0 +1,129 @@
+import { Type } from 'typebox';
+import { checkClient } from '../clients/checkClient.ts';
+import {
+  addSecret,
+  changeClient,
+  createClient,
+  listClients,
+  readClientSettings,
+  revokeSecret,
+} from '../clients/clients.ts';
+import { apiError } from '../errors.ts';
+import { endpoint } from '../http/endpoint.ts';
+import { parseId } from '../ids.ts';
+import { client_row } from '../model/dashboard/clients.ts';
+import { client_changes, client_settings, new_client } from '../model/dashboard/settings.ts';
+import { success } from '../model/fields.ts';
+
+export const clientsList = endpoint({
+  id: 'dashboard.clients.list',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/clients',
+  auth: 'operator',
+  audited: false,
+  summary: 'List applications',
+  response: Type.Object({ success, clients: Type.Array(client_row) }),
+  handle: async ({ ctx }) => ({ success: true, clients: await listClients(ctx) }),
+});
+
+export const clientsCreate = endpoint({
+  id: 'dashboard.clients.create',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients',
+  auth: 'operator',
+  role: 'owner',
+  summary: 'Create an application; its secret is shown once',
+  body: new_client,
+  response: Type.Object({ success, client_id: Type.String(), client_secret: Type.String() }),
+  handle: async ({ ctx, body, auditSubject, recordInTransaction }) => {
+    const { client_id, client_secret } = await createClient(ctx.db, body, (tx, { id }) => {
+      auditSubject({ client_id: id, subject: id });
+      return recordInTransaction(tx);
+    });
+    ctx.notifications.notify('chartwire_access');
+    return { success: true, client_id, client_secret };
+  },
+});
+
+export const clientsGet = endpoint({
+  id: 'dashboard.clients.get',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/clients/{client_id}',
+  auth: 'operator_in_client',
+  summary: 'Retrieve the settings of an application',
+  params: Type.Object({ client_id: Type.String() }),
+  response: Type.Object({ success, client: client_settings }),
+  handle: async ({ ctx, client }) => ({
+    success: true,
+    client: await ctx.db.tenant(client.id, (tx) => readClientSettings(tx, client.id)),
+  }),
+});
+
+export const clientsUpdate = endpoint({
+  id: 'dashboard.clients.update',
+  surface: 'dashboard',
+  method: 'PATCH',
+  path: '/dashboard/api/clients/{client_id}',
+  auth: 'operator_in_client',
+  role: 'owner',
+  summary: 'Update the name, URLs and Link branding of an application',
+  params: Type.Object({ client_id: Type.String() }),
+  body: client_changes,
+  response: Type.Object({ success, client: client_settings }),
+  handle: async ({ ctx, client, body, inTransaction }) => {
+    const changes = checkClient(body);
+    const response = await inTransaction(async (tx) => {
+      await changeClient(tx, client.id, changes);
+      return { success: true, client: await readClientSettings(tx, client.id) };
+    });
+    ctx.lookups.clear();
+    return response;
+  },
+});
+
+export const clientsKeysCreate = endpoint({
+  id: 'dashboard.clients.keys.create',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/keys',
+  auth: 'operator_in_client',
+  role: 'owner',
+  summary: 'Create a secret for an application, shown once; a third one replaces the oldest',
+  params: Type.Object({ client_id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success, client_secret: Type.String() }),
+  handle: async ({ ctx, client, inTransaction }) => {
+    const response = await inTransaction(async (tx) => ({
+      success: true,
+      client_secret: await addSecret(tx, client.id, client.mode),
+    }));
+    ctx.lookups.clear();
+    return response;
+  },
+});
+
+export const clientsKeysDelete = endpoint({
+  id: 'dashboard.clients.keys.delete',
+  surface: 'dashboard',
+  method: 'DELETE',
+  path: '/dashboard/api/clients/{client_id}/keys/{key_id}',
+  auth: 'operator_in_client',
+  role: 'owner',
+  summary: 'Revoke a secret of an application immediately',
+  params: Type.Object({ client_id: Type.String(), key_id: Type.String() }),
+  response: Type.Object({ success }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, client, params, inTransaction }) => {
+    const id = parseId(params.key_id);
+    const response = await inTransaction(async (tx) => {
+      const revoked = id !== undefined && (await revokeSecret(tx, client.id, id));
+      if (!revoked) throw apiError('record_not_found', { noun: 'Key', id: params.key_id });
+      return { success: true };
+    });
+    ctx.lookups.clear();
+    return response;
+  },
+});

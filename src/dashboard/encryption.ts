@@ -1,0 +1,63 @@
+import { Type } from 'typebox';
+import { apiError } from '../errors.ts';
+import { endpoint } from '../http/endpoint.ts';
+import { encryption, retention } from '../model/dashboard/encryption.ts';
+import { success } from '../model/fields.ts';
+import { event_days_max } from '../webhooks/events.ts';
+
+export const encryptionGet = endpoint({
+  id: 'dashboard.encryption.get',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/encryption',
+  auth: 'operator',
+  audited: false,
+  summary: 'Retrieve the master keys and how many keys each one wraps',
+  response: Type.Object({ success, encryption }),
+  handle: async ({ ctx: { key_ring } }) => ({
+    success: true,
+    encryption: { source: key_ring.source, ...(await key_ring.describe()) },
+  }),
+});
+
+export const encryptionRotate = endpoint({
+  id: 'dashboard.encryption.rotate',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/encryption/rotate',
+  auth: 'operator',
+  role: 'owner',
+  summary: 'Rotate the master key',
+  body: Type.Object({}),
+  response: Type.Object({ success, rewrapped: Type.Integer() }),
+  errors: ['master_key_in_settings'],
+  handle: async ({ ctx, auditSubject }) => {
+    const rewrapped = await ctx.key_ring.rotate();
+    if (rewrapped === undefined) throw apiError('master_key_in_settings');
+    ctx.notifications.notify('chartwire_access', 'keys');
+    auditSubject({ detail: { rewrapped } });
+    return { success: true, rewrapped };
+  },
+});
+
+export const retentionGet = endpoint({
+  id: 'dashboard.retention.get',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/retention',
+  auth: 'operator',
+  audited: false,
+  summary: 'Retrieve the retention periods',
+  response: Type.Object({ success, retention }),
+  handle: async ({ ctx: { config } }) => ({
+    success: true,
+    retention: [
+      { what: 'Events, payloads and delivery attempts', days: event_days_max, setting: null },
+      { what: 'Request log', days: config.requests_days, setting: 'REQUESTS_DAYS' },
+      { what: 'Idempotency keys', days: 1, setting: null },
+      { what: 'Uploaded documents, after their job has finished', days: 0, setting: null },
+      { what: 'Jobs and their timelines', days: null, setting: null },
+      { what: 'Audit trail', days: null, setting: null },
+    ],
+  }),
+});

@@ -1,0 +1,190 @@
+import { Type } from 'typebox';
+import { connectorOf } from '../accounts/openAccount.ts';
+import { apiError } from '../errors.ts';
+import { endpoint } from '../http/endpoint.ts';
+import { parseId } from '../ids.ts';
+import { describeJob } from '../jobs/describeJob.ts';
+import { reviewJob } from '../jobs/jobs.ts';
+import { type JobFilters, listJobs } from '../jobs/listJobs.ts';
+import { readRerunCandidate } from '../jobs/rerunCandidate.ts';
+import {
+  type JobEvent,
+  type JobStep,
+  type JobWhole,
+  job_filter_fields,
+  job_row,
+  job_whole,
+} from '../model/dashboard/jobs.ts';
+import { review_outcomes } from '../model/dashboard/jobWords.ts';
+import { nullable, success, text } from '../model/fields.ts';
+import { patients } from '../model/records/patients.ts';
+import { readRecord } from '../records/readRecords.ts';
+import { describeEvent } from '../webhooks/describeEvent.ts';
+import { auditTrail, savedFields } from '../writes/auditTrail.ts';
+import { jobsOfPatient } from '../writes/patients/jobsOfPatient.ts';
+import { findRerunBlocker, rerunJob } from '../writes/rerunJob.ts';
+import { openOrganization, organization_path, record_params } from './records/organization.ts';
+
+export const jobsList = endpoint({
+  id: 'dashboard.jobs.list',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/clients/{client_id}/jobs',
+  auth: 'operator_in_client',
+  // Rows contain nothing about a patient.
+  audited: false,
+  summary: 'List jobs, newest first',
+  params: Type.Object({ client_id: Type.String() }),
+  query: Type.Object(job_filter_fields),
+  response: Type.Object({ success, rows: Type.Array(job_row), next: nullable(Type.String()) }),
+  errors: ['invalid_field'],
+  handle: async ({ ctx, client, query }) => ({
+    success: true,
+    ...(await listJobs(ctx.db, client.id, readFilters(query))),
+  }),
+});
+
+/** A POST, because an MRN must not appear in a URL. */
+export const jobsSearch = endpoint({
+  id: 'dashboard.jobs.search',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/jobs/search',
+  auth: 'operator_in_client',
+  role: 'read_only',
+  summary: 'Search jobs by patient, newest first',
+  params: Type.Object({ client_id: Type.String() }),
+  body: Type.Object({ mrn: Type.String({ minLength: 1, maxLength: 200 }), ...job_filter_fields }),
+  response: Type.Object({ success, rows: Type.Array(job_row), next: nullable(Type.String()) }),
+  errors: ['invalid_field'],
+  handle: async ({ ctx, client, body: { mrn, ...filters }, auditPatients }) => {
+    auditPatients([mrn]);
+    const found = await listJobs(ctx.db, client.id, readFilters(filters), (sql) => jobsOfPatient(sql, client.id, mrn));
+    return { success: true, ...found };
+  },
+});
+
+export const jobsGet = endpoint({
+  id: 'dashboard.jobs.get',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/clients/{client_id}/jobs/{job_id}',
+  auth: 'operator_in_client',
+  summary: 'Retrieve a job with its request, timeline and event',
+  params: Type.Object({ client_id: Type.String(), job_id: Type.String() }),
+  response: Type.Object({ success, job: job_whole }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, client, params, auditPatients }) => {
+    const job_id = readJobId(params.job_id);
+    const described = await describeJob(ctx.db, client.id, job_id);
+    const not_again = await ctx.db.tenant(client.id, async (tx) => {
+      const candidate = await readRerunCandidate(tx, job_id, { lock: false });
+      return candidate && (await findRerunBlocker(tx, candidate));
+    });
+    if (!described) throw apiError('record_not_found', { noun: 'Job', id: params.job_id });
+    auditPatients([described.patient_mrn]);
+    const { connector, event_id, ...rest } = described;
+    const event = event_id === null ? undefined : await describeEvent(ctx.db, client.id, event_id);
+    const job: JobWhole = {
+      ...rest,
+      emr: connectorOf(ctx, connector).display_name,
+      changes: auditTrail(savedFields(outcomesOf(rest.steps))),
+      event: event ? withoutPayload(event) : null,
+      event_gone: event_id !== null && !event,
+      not_again: not_again ?? null,
+    };
+    return { success: true, job };
+  },
+});
+
+export const jobsRunAgain = endpoint({
+  id: 'dashboard.jobs.run-again',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/run-again',
+  auth: 'operator_in_client',
+  summary: 'Run a finished job again',
+  params: Type.Object({ client_id: Type.String(), job_id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success, job_id: Type.Integer() }),
+  errors: ['record_not_found', 'job_not_repeatable'],
+  handle: async ({ ctx, params, inTransaction, auditPatients }) => {
+    const response = await inTransaction(async (tx) => {
+      const { job_id, patient_mrn } = await rerunJob(ctx, tx, readJobId(params.job_id));
+      auditPatients([patient_mrn]);
+      return { success: true, job_id };
+    });
+    ctx.notifications.notify('chartwire_jobs');
+    return response;
+  },
+});
+
+export const jobsReview = endpoint({
+  id: 'dashboard.jobs.review',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/review',
+  auth: 'operator_in_client',
+  summary: 'Resolve a job whose outcome is unknown',
+  params: Type.Object({ client_id: Type.String(), job_id: Type.String() }),
+  body: Type.Object({ outcome: Type.Enum([...review_outcomes]), note: text({ minLength: 1 }) }),
+  response: Type.Object({ success }),
+  errors: ['record_not_found', 'job_not_reviewable'],
+  handle: async ({ ctx, params, body, operator, inTransaction, auditPatients }) => {
+    const response = await inTransaction(async (tx) => {
+      auditPatients([await reviewJob(tx, readJobId(params.job_id), { ...body, by: operator.email })]);
+      return { success: true };
+    });
+    ctx.notifications.notify('chartwire_live', 'jobs');
+    return response;
+  },
+});
+
+export const patientsJobs = endpoint({
+  id: 'dashboard.patients.jobs',
+  surface: 'dashboard',
+  method: 'GET',
+  path: `${organization_path}/patients/{id}/jobs`,
+  auth: 'operator_in_client',
+  summary: 'List the latest jobs of a patient',
+  params: record_params,
+  response: Type.Object({ success, jobs: Type.Array(job_row) }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, client, params, auditPatients }) => {
+    const scope = await openOrganization(ctx, client, params);
+    const id = parseId(params.id);
+    const patient = id && (await readRecord(ctx.db, scope, patients, id));
+    if (!patient) throw apiError('record_not_found', { noun: 'Patient', id: params.id });
+    auditPatients([patient.mrn]);
+    // A patient who does not exist in the EMR yet has no MRN and only the jobs of the creation.
+    const { mrn } = patient;
+    const found = await listJobs(ctx.db, client.id, { page_size: 100 }, (sql) =>
+      mrn === null ? sql`SELECT id FROM jobs WHERE operation_id = ${id}` : jobsOfPatient(sql, client.id, mrn),
+    );
+    return { success: true, jobs: found.rows };
+  },
+});
+
+/** Parses the account id into the database's form. */
+function readFilters(filters: JobFilters): JobFilters {
+  const { account_id } = filters;
+  if (account_id === undefined) return filters;
+  const id = parseId(account_id);
+  if (!id) throw apiError('invalid_field', { rule: 'account_id is not an id' }, { field: 'account_id' });
+  return { ...filters, account_id: id };
+}
+
+/** Job ids have at most 15 digits, so that they are exact as JavaScript numbers. */
+function readJobId(job_id: string): number {
+  if (!/^\d{1,15}$/.test(job_id)) throw apiError('record_not_found', { noun: 'Job', id: job_id });
+  return Number(job_id);
+}
+
+function outcomesOf(steps: JobStep[]): Record<string, unknown>[] {
+  return steps.flatMap(({ kind, detail }) => (kind === 'outcome' && detail !== null ? [detail] : []));
+}
+
+/** The payload is shown on the event's own page. */
+function withoutPayload({ id, type, created_at, deliveries }: JobEvent): JobEvent {
+  return { id, type, created_at, deliveries };
+}

@@ -1,0 +1,51 @@
+import { Type } from 'typebox';
+import { listLoginRequired } from '../accounts/accounts.ts';
+import { endpoint } from '../http/endpoint.ts';
+import { listOpenReviews, readClientLoads } from '../jobs/clientLoads.ts';
+import { readJobHistory } from '../jobs/jobHistory.ts';
+import { history_bin, overview } from '../model/dashboard/overview.ts';
+import { type Range, ranges } from '../model/dashboard/ranges.ts';
+import { success } from '../model/fields.ts';
+import { listFailing } from '../webhooks/endpoints.ts';
+
+export const overviewGet = endpoint({
+  id: 'dashboard.overview.get',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/clients/{client_id}/overview',
+  auth: 'operator_in_client',
+  // Counts and account names are not health data.
+  audited: false,
+  summary: 'Retrieve the current load and what needs attention',
+  params: Type.Object({ client_id: Type.String() }),
+  response: Type.Object({ success, overview }),
+  handle: async ({ ctx, client }) => {
+    const [clients, accounts, endpoints, reviews] = await Promise.all([
+      readClientLoads(ctx),
+      listLoginRequired(ctx.db, client.id),
+      listFailing(ctx.db, client.id),
+      listOpenReviews(ctx.db, client.id),
+    ]);
+    return { success: true, overview: { clients, attention: { accounts, endpoints, reviews } } };
+  },
+});
+
+// Object.keys() loses the type of a literal's keys.
+const range_names = Object.keys(ranges) as Range[];
+
+export const overviewHistory = endpoint({
+  id: 'dashboard.overview.history',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/clients/{client_id}/overview/history',
+  auth: 'operator_in_client',
+  audited: false,
+  summary: 'Retrieve finished jobs and their duration over time',
+  params: Type.Object({ client_id: Type.String() }),
+  query: Type.Object({ range: Type.Enum(range_names) }),
+  response: Type.Object({ success, bins: Type.Array(history_bin) }),
+  handle: async ({ ctx, client, query }) => ({
+    success: true,
+    bins: await readJobHistory(ctx.db, client.id, query.range),
+  }),
+});

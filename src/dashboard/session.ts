@@ -1,0 +1,165 @@
+import { Type } from 'typebox';
+import { changePassword } from '../clients/createOperator.ts';
+import { endSession, findSession } from '../clients/operatorSessions.ts';
+import { type Operator, setSecondFactor } from '../clients/operators.ts';
+import { enableSecondFactor, newSecondFactor } from '../clients/secondFactor.ts';
+import { checkPassword, signInOperator } from '../clients/signInOperator.ts';
+import type { Context } from '../context.ts';
+import { apiError } from '../errors.ts';
+import { csrfTokenOf, readSessionCookie, requireOwnOrigin, sessionCookie } from '../http/authenticateOperator.ts';
+import { endpoint, WithHeaders } from '../http/endpoint.ts';
+import { type Session, session } from '../model/dashboard/session.ts';
+import { nullable, success } from '../model/fields.ts';
+import { version } from '../version.ts';
+
+export const sessionCreate = endpoint({
+  id: 'dashboard.session.create',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/session',
+  auth: 'none',
+  summary: 'Sign in',
+  body: Type.Object({
+    email: Type.String({ maxLength: 320 }),
+    password: Type.String({ maxLength: 1000 }),
+    code: Type.Optional(Type.String({ maxLength: 20 })),
+  }),
+  response: Type.Object({ success, session }),
+  errors: [
+    'operator_credentials_wrong',
+    'operator_code_required',
+    'operator_code_wrong',
+    'operator_locked',
+    'operator_request_foreign',
+  ],
+  handle: async ({ ctx, headers, body }) => {
+    requireOwnOrigin(ctx, headers);
+    const token = await signInOperator(ctx, body);
+    const operator = await findSession(ctx, token, { active: true });
+    if (!operator) throw new Error('The session that was just created is missing.');
+    return new WithHeaders(
+      { success: true, session: describeSession(ctx, token, operator) },
+      { 'set-cookie': sessionCookie(ctx, token) },
+    );
+  },
+});
+
+/** Returns null instead of an error without a session: the page uses it to find out whether to show the sign-in form. */
+export const sessionGet = endpoint({
+  id: 'dashboard.session.get',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/session',
+  auth: 'none',
+  summary: 'Retrieve the current session',
+  response: Type.Object({ success, session: nullable(session) }),
+  handle: async ({ ctx, headers }) => {
+    const token = readSessionCookie(headers);
+    const operator = token === undefined ? undefined : await findSession(ctx, token, { active: false });
+    return { success: true, session: token && operator ? describeSession(ctx, token, operator) : null };
+  },
+});
+
+export const sessionDelete = endpoint({
+  id: 'dashboard.session.delete',
+  surface: 'dashboard',
+  method: 'DELETE',
+  path: '/dashboard/api/session',
+  auth: 'operator',
+  role: 'read_only',
+  summary: 'Sign out',
+  response: Type.Object({ success }),
+  handle: async ({ ctx, headers }) => {
+    await endSession(ctx, readSessionCookie(headers) ?? '');
+    return new WithHeaders({ success: true }, { 'set-cookie': sessionCookie(ctx, '') });
+  },
+});
+
+export const mePassword = endpoint({
+  id: 'dashboard.me.password',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/me/password',
+  auth: 'operator',
+  role: 'read_only',
+  summary: 'Change your password and sign out your other sessions',
+  body: Type.Object({
+    password: Type.String({ maxLength: 1000 }),
+    new_password: Type.String({
+      minLength: 12,
+      maxLength: 1000,
+      messages: { minLength: 'The new password must have at least 12 characters' },
+    }),
+  }),
+  response: Type.Object({ success }),
+  errors: ['operator_credentials_wrong', 'operator_locked'],
+  handle: async ({ ctx, headers, operator, body, recordInTransaction }) => {
+    await checkPassword(ctx, operator.email, body.password);
+    await changePassword(ctx, operator.id, body.new_password, readSessionCookie(headers), recordInTransaction);
+    return { success: true };
+  },
+});
+
+/** The secret is not stored yet: the page sends it back with a code that proves that an app has it. */
+export const secondFactorOffer = endpoint({
+  id: 'dashboard.me.second-factor.offer',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/me/second-factor/offer',
+  auth: 'operator',
+  role: 'read_only',
+  summary: 'Generate a secret for an authenticator app',
+  body: Type.Object({}),
+  response: Type.Object({ success, secret: Type.String(), uri: Type.String() }),
+  handle: async ({ operator }) => ({ success: true, ...newSecondFactor(operator.email) }),
+});
+
+export const secondFactorOn = endpoint({
+  id: 'dashboard.me.second-factor.on',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/me/second-factor',
+  auth: 'operator',
+  role: 'read_only',
+  summary: 'Turn on two-factor authentication',
+  body: Type.Object({
+    password: Type.String({ maxLength: 1000 }),
+    secret: Type.String({ maxLength: 64 }),
+    code: Type.String({ maxLength: 20 }),
+  }),
+  response: Type.Object({ success }),
+  errors: ['operator_credentials_wrong', 'operator_locked', 'operator_code_wrong'],
+  handle: async ({ ctx, operator, body, recordInTransaction }) => {
+    await checkPassword(ctx, operator.email, body.password);
+    await ctx.db.system.begin(async (tx) => {
+      if (!(await enableSecondFactor(ctx, tx, operator.id, body))) throw apiError('operator_code_wrong');
+      await recordInTransaction(tx);
+    });
+    return { success: true };
+  },
+});
+
+export const secondFactorOff = endpoint({
+  id: 'dashboard.me.second-factor.off',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/me/second-factor/off',
+  auth: 'operator',
+  role: 'read_only',
+  summary: 'Turn off two-factor authentication',
+  body: Type.Object({ password: Type.String({ maxLength: 1000 }) }),
+  response: Type.Object({ success }),
+  errors: ['operator_credentials_wrong', 'operator_locked'],
+  handle: async ({ ctx, operator, body, recordInTransaction }) => {
+    await checkPassword(ctx, operator.email, body.password);
+    await ctx.db.system.begin(async (tx) => {
+      await setSecondFactor(tx, operator.id, null);
+      await recordInTransaction(tx);
+    });
+    return { success: true };
+  },
+});
+
+function describeSession(ctx: Context, token: string, operator: Operator): Session {
+  return { operator, csrf_token: csrfTokenOf(token), sandbox: ctx.config.sandbox, version };
+}

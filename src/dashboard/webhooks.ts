@@ -1,0 +1,161 @@
+import { type Static, type TObject, Type } from 'typebox';
+import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
+import { apiError } from '../errors.ts';
+import { type Endpoint, type EndpointOptions, endpoint } from '../http/endpoint.ts';
+import { webhook_row, webhook_secret, webhook_tried } from '../model/dashboard/webhooks.ts';
+import { resettable, success } from '../model/fields.ts';
+import { WebhookRequest } from '../model/webhook.ts';
+import { addEndpoint } from '../webhooks/addEndpoint.ts';
+import { describeEndpoints } from '../webhooks/describeEndpoints.ts';
+import { disableEndpoint } from '../webhooks/disableEndpoint.ts';
+import { enableEndpoint, lockEndpoint, setEventTypes } from '../webhooks/endpoints.ts';
+import { removeEndpoint } from '../webhooks/removeEndpoint.ts';
+import { rotateSecret } from '../webhooks/rotateSecret.ts';
+import { tryEndpoint } from '../webhooks/tryEndpoint.ts';
+
+export const webhooksList = endpoint({
+  id: 'dashboard.webhooks.list',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/clients/{client_id}/webhooks',
+  auth: 'operator_in_client',
+  audited: false,
+  summary: 'List webhook endpoints with their delivery statistics',
+  params: Type.Object({ client_id: Type.String() }),
+  response: Type.Object({ success, webhooks: Type.Array(webhook_row) }),
+  handle: async ({ ctx, client }) => ({ success: true, webhooks: await describeEndpoints(ctx.db, client.id) }),
+});
+
+export const webhooksCreate = endpoint({
+  id: 'dashboard.webhooks.create',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/webhooks',
+  auth: 'operator_in_client',
+  summary: 'Create a webhook endpoint; the response contains its secret',
+  params: Type.Object({ client_id: Type.String() }),
+  body: WebhookRequest,
+  response: Type.Object({ success, ...webhook_secret.properties }),
+  errors: ['webhook_url_refused'],
+  handle: async ({ ctx, client, body, auditSubject, inTransaction }) => {
+    const response = await inTransaction(async (tx) => {
+      const requested = { url: body.webhook_url, event_types: body.event_types };
+      const { id, secret } = await addEndpoint(ctx, tx, client.id, requested);
+      auditSubject({ subject: id });
+      return { success: true, webhook_id: id, webhook_secret: secret };
+    });
+    ctx.notifications.notify('chartwire_live', 'events');
+    return response;
+  },
+});
+
+export const webhooksUpdate = changeWebhook({
+  id: 'dashboard.webhooks.update',
+  method: 'PATCH',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
+  summary: 'Set the event types of a webhook endpoint',
+  body: Type.Object({ event_types: resettable(WebhookRequest.properties.event_types) }),
+  response: Type.Object({ success }),
+  change: async (_ctx, tx, { webhook_id, body }) =>
+    (await setEventTypes(tx, webhook_id, body.event_types ?? null)) ? {} : undefined,
+});
+
+export const webhooksRotate = changeWebhook({
+  id: 'dashboard.webhooks.rotate',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}/rotate-secret',
+  summary: 'Rotate the secret of a webhook endpoint; the old secret stays valid for 24 hours',
+  body: Type.Object({}),
+  response: Type.Object({ success, ...webhook_secret.properties }),
+  change: async (ctx, tx, { client_id, webhook_id }) => {
+    const rotated = await rotateSecret(ctx, tx, client_id, webhook_id);
+    return rotated && { webhook_id: rotated.id, webhook_secret: rotated.secret };
+  },
+});
+
+export const webhooksDisable = changeWebhook({
+  id: 'dashboard.webhooks.disable',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}/disable',
+  summary: 'Disable a webhook endpoint; pending deliveries fail',
+  body: Type.Object({}),
+  response: Type.Object({ success }),
+  change: async (_ctx, tx, { webhook_id }) => {
+    if (!(await lockEndpoint(tx, webhook_id))) return undefined;
+    await disableEndpoint(tx, webhook_id, 'Disabled by an operator.');
+    return {};
+  },
+});
+
+export const webhooksEnable = changeWebhook({
+  id: 'dashboard.webhooks.enable',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}/enable',
+  summary: 'Enable a webhook endpoint',
+  body: Type.Object({}),
+  response: Type.Object({ success }),
+  change: async (_ctx, tx, { webhook_id }) => ((await enableEndpoint(tx, webhook_id)) ? {} : undefined),
+});
+
+export const webhooksDelete = changeWebhook({
+  id: 'dashboard.webhooks.delete',
+  method: 'DELETE',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
+  summary: 'Delete a webhook endpoint with its secrets and deliveries',
+  body: Type.Object({}),
+  response: Type.Object({ success }),
+  change: async (_ctx, tx, { webhook_id }) => ((await removeEndpoint(tx, webhook_id)) ? {} : undefined),
+});
+
+export const webhooksTry = endpoint({
+  id: 'dashboard.webhooks.try',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}/try',
+  auth: 'operator_in_client',
+  summary: 'Send a signed test event to a webhook endpoint',
+  params: Type.Object({ client_id: Type.String(), id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success, ...webhook_tried.properties }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, client, params: { id: webhook_id } }) => {
+    const tried = await tryEndpoint(ctx, client.id, webhook_id);
+    if (!tried) throw apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
+    return { success: true, ...tried };
+  },
+});
+
+type Change<Body extends TObject> = Pick<
+  EndpointOptions<'operator_in_client', Body, undefined, undefined>,
+  'id' | 'method' | 'path' | 'summary' | 'response'
+> & {
+  body: Body;
+  /** Returns the response fields besides `success`, or undefined if there is no such webhook endpoint. */
+  change: (
+    ctx: Context,
+    tx: Tx,
+    target: { client_id: string; webhook_id: string; body: Static<Body> },
+  ) => Promise<Record<string, unknown> | undefined>;
+};
+
+/** An endpoint that changes one webhook endpoint of a client. Open dashboards are notified. */
+function changeWebhook<Body extends TObject>({ change, ...declared }: Change<Body>): Endpoint {
+  return endpoint({
+    ...declared,
+    surface: 'dashboard',
+    auth: 'operator_in_client',
+    params: Type.Object({ client_id: Type.String(), id: Type.String() }),
+    errors: ['record_not_found'],
+    handle: async ({ ctx, client, params: { id: webhook_id }, body, inTransaction }) => {
+      const response = await inTransaction(async (tx) => {
+        // Parsed by this very schema, but its type is lost through the generic parameter.
+        const changed = await change(ctx, tx, { client_id: client.id, webhook_id, body: body as Static<Body> });
+        if (!changed) throw apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
+        return { success: true, ...changed };
+      });
+      ctx.notifications.notify('chartwire_live', 'events');
+      return response;
+    },
+  });
+}

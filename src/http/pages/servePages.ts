@@ -1,0 +1,129 @@
+import { basename, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import helmet from '@fastify/helmet';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+
+/**
+ * Adds pages in a scope of their own, so that API requests do not run helmet's hooks. Pages are sent with `sendPage`;
+ * their files are served with `servePageFiles`.
+ */
+export function servePages(server: FastifyInstance, add: (pages: FastifyInstance) => void): void {
+  server.register(async (pages) => {
+    await pages.register(helmet, { ...no_headers, global: false });
+    add(pages);
+  });
+}
+
+/** A page loads scripts, styles, images and data from its own origin only. Inline scripts do not run. */
+const directives = {
+  'default-src': ["'none'"],
+  'script-src': ["'self'"],
+  'style-src': ["'self'"],
+  'img-src': ["'self'"],
+  'connect-src': ["'self'"],
+  'base-uri': ["'none'"],
+  'form-action': ["'none'"],
+  'frame-ancestors': ["'none'"],
+  'require-trusted-types-for': ["'script'"],
+};
+
+export type PagePolicy = {
+  /** Directives that differ from the default policy; null removes one. */
+  directives?: Partial<Record<keyof typeof directives, string[] | null>>;
+  /** No other site's page may open this one and keep a reference to it. Not for pages that other sites embed. */
+  isolated?: boolean;
+};
+
+/** Sends an HTML page with its Content-Security-Policy. Pages are never cached. */
+export async function sendPage(reply: FastifyReply, html: string, policy: PagePolicy): Promise<FastifyReply> {
+  await reply.helmet({
+    ...page_headers,
+    ...(policy.isolated ? isolation_headers : {}),
+    contentSecurityPolicy: { useDefaults: false, directives: { ...directives, ...policy.directives } },
+  });
+  return reply.header('cache-control', 'no-store').type('text/html; charset=utf-8').send(html);
+}
+
+/** Sends JSON to one of our own pages only: no other site's page can read it. */
+export async function sendPageData(reply: FastifyReply, data: unknown): Promise<FastifyReply> {
+  await reply.helmet({ ...isolation_headers, xContentTypeOptions: true });
+  return reply.header('cache-control', 'no-store').send(data);
+}
+
+type FileOptions = {
+  /** The URL path that the files are served under. */
+  prefix: string;
+  /** If set, only these files are served. */
+  only?: readonly string[];
+  /** Files that pages of any origin may load. */
+  cross_origin?: readonly string[];
+  cacheControl: (path: string) => string;
+};
+
+/**
+ * Serves the built files of a page, `dist/web/<folder>/`, with the gzip files that the build writes next to them. If
+ * the folder does not exist, the service still starts, and the files are not found.
+ */
+export function servePageFiles(pages: FastifyInstance, folder: string, options: FileOptions): void {
+  const { prefix, only, cross_origin = [], cacheControl } = options;
+  const root = fileURLToPath(new URL(folder, built_files));
+  pages.register(async (files) => {
+    // The library sends application/javascript, which is obsolete (RFC 9239).
+    files.addHook('onSend', async (_request, reply) => {
+      if (reply.getHeader('content-type') === 'application/javascript; charset=utf-8') {
+        reply.type('text/javascript; charset=utf-8');
+      }
+    });
+    await files.register(fastifyStatic, {
+      root,
+      prefix,
+      preCompressed: true,
+      allowedPath: (path) => /\.(css|js|svg)$/.test(path) && (only?.includes(path.slice(1)) ?? true),
+      setHeaders: (response, path) => {
+        const name = basename(path).replace(/\.gz$/, '');
+        response.setHeader('cache-control', cacheControl(relative(root, path)));
+        response.setHeader(
+          'cross-origin-resource-policy',
+          cross_origin.includes(name) ? 'cross-origin' : 'same-origin',
+        );
+        response.setHeader('referrer-policy', 'no-referrer');
+        response.setHeader('vary', 'accept-encoding');
+        response.setHeader('x-content-type-options', 'nosniff');
+      },
+      decorateReply: false,
+      index: false,
+      cacheControl: false,
+      acceptRanges: false,
+      lastModified: false,
+    });
+  });
+}
+
+/** A service that runs from its sources (in tests) also serves what the build has written. */
+const built_files = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/web/' : '../../../web/', import.meta.url);
+
+/** Helmet sends 13 headers by default. We name those we want; the transport headers are up to the operator's proxy. */
+const no_headers = {
+  contentSecurityPolicy: false,
+  crossOriginEmbedderPolicy: false,
+  crossOriginOpenerPolicy: false,
+  crossOriginResourcePolicy: false,
+  originAgentCluster: false,
+  referrerPolicy: false,
+  strictTransportSecurity: false,
+  xContentTypeOptions: false,
+  xDnsPrefetchControl: false,
+  xDownloadOptions: false,
+  xFrameOptions: false,
+  xPermittedCrossDomainPolicies: false,
+  xPoweredBy: false,
+  xXssProtection: false,
+} as const;
+
+const page_headers = { xContentTypeOptions: true, referrerPolicy: { policy: 'no-referrer' } } as const;
+
+const isolation_headers = {
+  crossOriginOpenerPolicy: { policy: 'same-origin' },
+  crossOriginResourcePolicy: { policy: 'same-origin' },
+} as const;

@@ -1,0 +1,169 @@
+import type { EmrWrite } from '../connectors/connector.ts';
+import { EmrFailure } from '../connectors/connector.ts';
+import type { Database, Tx } from '../db/database.ts';
+import type { Lease } from '../db/lease.ts';
+import type { Job } from './jobs.ts';
+import { checkLease } from './lanes.ts';
+
+/** A write may have reached the EMR, and this EMR cannot be searched for it: a person has to check. */
+export class NeedsReview extends Error {
+  constructor(step: string) {
+    super(`The EMR did not confirm the step '${step.replaceAll('_', ' ')}'. Check in the EMR whether it was saved.`);
+    this.name = 'NeedsReview';
+  }
+}
+
+type Data = Record<string, unknown>;
+
+export type Steps = {
+  /**
+   * Sends one write to the EMR exactly once across all attempts. A stored outcome is returned without sending. An
+   * intent without an outcome is first looked up in the EMR by its marker. `with_intent` is stored before the write is
+   * sent; `with_outcome` becomes part of the outcome, for handlers that build the event from the outcomes alone.
+   */
+  write<Input, Output extends Data>(
+    name: string,
+    write: EmrWrite<Input, Output>,
+    input: Input,
+    store?: { with_intent?: Data; with_outcome?: Data },
+  ): Promise<Output>;
+  /** The data stored with a step's intent, unless the EMR rejected the step: what it was, or may have been, sent. */
+  intentData(name: string): Data | undefined;
+  /** Adds an entry to the job's timeline. */
+  note(name: string, detail?: Data): Promise<void>;
+  /** The outcomes so far, by step name. */
+  outcomes: ReadonlyMap<string, Data>;
+  /** Whether some write was sent without learning whether it arrived. */
+  hasUnknownOutcome(): boolean;
+};
+
+/** Key in the detail of an outcome that changed nothing in the EMR: the step may be sent as if for the first time. */
+const not_applied = 'not_applied';
+
+type StepKind = 'note' | 'intent' | 'outcome';
+type StepRow = { name: string; kind: StepKind; detail: Data | null; kept: Data | null; cleared: boolean };
+type NewStep = { name: string; kind: StepKind; detail?: Data | undefined; kept?: Data | undefined };
+
+/**
+ * Loads the steps of all jobs of the operation: what an earlier job may have written under the operation's marker must
+ * not be written again. If a reviewer found a step not done, an EMR that can be searched is searched all the same, and
+ * one that cannot is sent the write once more.
+ */
+export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<Steps> {
+  const history = readHistory(await readSteps(db, job));
+  const { open, cleared, accepted, outcomes, intent_data } = history;
+
+  /** Commits only while this worker holds the lane. */
+  const commit = (work: (tx: Tx) => Promise<void>) =>
+    db.tenant(job.client_id, async (tx) => {
+      await checkLease(tx, lease);
+      await work(tx);
+    });
+  const record = (step: NewStep) => commit((tx) => insertStep(tx, job, step));
+  const storeOutcome = async <Output extends Data>(name: string, outcome: Output): Promise<Output> => {
+    await record({ name, kind: 'outcome', detail: outcome });
+    open.delete(name);
+    outcomes.set(name, outcome);
+    return outcome;
+  };
+
+  return {
+    outcomes,
+    intentData: (name) => intent_data.get(name),
+    hasUnknownOutcome: () => [...open].some((name) => !cleared.has(name)),
+    note: (name, detail) => record({ name, kind: 'note', detail }),
+    write: async <Input, Output extends Data>(
+      name: string,
+      write: EmrWrite<Input, Output>,
+      input: Input,
+      { with_intent, with_outcome = {} }: { with_intent?: Data; with_outcome?: Data } = {},
+    ) => {
+      const marker = `${job.operation_id}-${name}`;
+      const done = outcomes.get(name);
+      // The outcome stored under this name is what this same write returned.
+      if (done) return done as Output;
+      if (open.has(name)) {
+        if (!write.find && !cleared.has(name)) throw new NeedsReview(name);
+        const found = await write.find?.(marker, input);
+        if (found) return storeOutcome(name, { ...found, ...with_outcome });
+        if (accepted.has(name) && !cleared.has(name)) throw acceptedButMissing();
+      }
+      await record({ name, kind: 'intent', detail: { marker }, kept: with_intent });
+      open.add(name);
+      cleared.delete(name);
+      accepted.delete(name);
+      if (with_intent) intent_data.set(name, with_intent);
+      try {
+        return await storeOutcome(name, { ...(await write.send(input, marker)), ...with_outcome });
+      } catch (error) {
+        if (!(error instanceof EmrFailure)) throw error;
+        if (error.kind !== 'unknown_outcome') {
+          await record({ name, kind: 'outcome', detail: { [not_applied]: error.kind } });
+          open.delete(name);
+          intent_data.delete(name);
+        } else if (error.accepted) {
+          accepted.add(name);
+          await commit((tx) => markAccepted(tx, job, name, marker));
+        }
+        throw error;
+      }
+    },
+  };
+}
+
+/** Inserts an entry in the job's timeline. The caller checks the lease in the same transaction. */
+export async function insertStep(tx: Tx, job: Job, { name, kind, detail, kept }: NewStep): Promise<void> {
+  await tx`INSERT INTO job_steps (job_id, client_id, attempt, name, kind, detail, kept)
+    VALUES (${job.id}, ${job.client_id}, ${job.attempts}, ${name}, ${kind},
+      ${detail === undefined ? null : JSON.stringify(detail)}::text::json,
+      ${kept === undefined ? null : JSON.stringify(kept)}::text::json)`;
+}
+
+/** Records on the intent that the EMR accepted the write although its outcome is unknown. */
+async function markAccepted(tx: Tx, job: Job, name: string, marker: string): Promise<void> {
+  await tx`UPDATE job_steps SET detail = ${JSON.stringify({ marker, taken: true })}::text::json
+    WHERE job_id = ${job.id} AND attempt = ${job.attempts} AND name = ${name} AND kind = 'intent'`;
+}
+
+function readSteps(db: Database, job: Job): Promise<StepRow[]> {
+  return db.read<StepRow>(
+    job.client_id,
+    (sql) => sql`
+      SELECT step.name, step.kind, step.detail, step.kept, coalesce(run.review_outcome = 'not_done', false) AS cleared
+        FROM jobs AS run JOIN job_steps AS step ON step.job_id = run.id
+       WHERE run.operation_id = ${job.operation_id} AND step.kind <> 'note' ORDER BY step.n`,
+  );
+}
+
+function readHistory(rows: StepRow[]) {
+  /** Steps with an intent and no outcome. */
+  const open = new Set<string>();
+  /** Open steps that a reviewer found not done. */
+  const cleared = new Set<string>();
+  /** Open steps that the EMR reported as accepted. */
+  const accepted = new Set<string>();
+  const outcomes = new Map<string, Data>();
+  const intent_data = new Map<string, Data>();
+  for (const { name, kind, detail, kept, cleared: found_not_done } of rows) {
+    if (kind === 'intent') {
+      open.add(name);
+      if (found_not_done) cleared.add(name);
+      else cleared.delete(name);
+      if (detail !== null && 'taken' in detail) accepted.add(name);
+      else accepted.delete(name);
+      if (kept !== null) intent_data.set(name, kept);
+    } else if (detail === null || not_applied in detail) {
+      open.delete(name);
+      intent_data.delete(name);
+    } else {
+      open.delete(name);
+      outcomes.set(name, detail);
+    }
+  }
+  return { open, cleared, accepted, outcomes, intent_data };
+}
+
+/** The record may still appear, so the lookup is retried until the retry schedule ends; then a person has to check. */
+function acceptedButMissing(): EmrFailure {
+  return new EmrFailure('unknown_outcome', 'The EMR accepted the record but does not return it.');
+}

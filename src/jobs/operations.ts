@@ -1,0 +1,25 @@
+import type { Fragment, Query } from '../db/database.ts';
+
+/** What a client requested. Its id is returned to the client and is part of the marker that the EMR stores. */
+export type Operation = { id: string; type: string; input: unknown };
+
+/** Inserts the operation for the tenant in the CTE `accepted`; inserts nothing if that is empty. */
+export function insertOperation(
+  sql: Query,
+  operation: Operation,
+  account: { organization_id: string; account_id: string },
+): Fragment {
+  return sql`
+    INSERT INTO operations (id, client_id, organization_id, account_id, type, input)
+      SELECT ${operation.id}, id, ${account.organization_id}, ${account.account_id}, ${operation.type},
+             ${JSON.stringify(operation.input)}::text::json
+        FROM accepted
+      RETURNING id, client_id`;
+}
+
+/** Replaces the input of an operation and returns its row. */
+export function updateOperation(sql: Query, operation: Pick<Operation, 'id' | 'input'>): Fragment {
+  return sql`
+    UPDATE operations SET input = ${JSON.stringify(operation.input)}::text::json WHERE id = ${operation.id}
+    RETURNING id, client_id`;
+}

@@ -1,0 +1,155 @@
+import { Type } from 'typebox';
+import { findClient } from '../clients/clients.ts';
+import { type Endpoint, endpoint } from '../http/endpoint.ts';
+import { completeLink, signInForLink } from '../link/completeLink.ts';
+import { describeLink } from '../link/describeLink.ts';
+import { finishPageSignIn } from '../link/finishPageSignIn.ts';
+import type { LinkPurpose } from '../link/linkTokens.ts';
+import { readPageState } from '../link/pageSignIns.ts';
+import { startPageSignIn } from '../link/startPageSignIn.ts';
+import { credential_max, nullable, success, text } from '../model/fields.ts';
+
+const credentials = Type.Record(Type.String(), text({ maxLength: credential_max }));
+
+/** The Link page's own API. It is not part of the public API and may change with the page. */
+export const link_endpoints: readonly Endpoint[] = [
+  endpoint({
+    id: 'link.session.get',
+    surface: 'link_page',
+    method: 'GET',
+    path: '/link/v1/session',
+    auth: 'link',
+    summary: 'Retrieve what the Link page shows',
+    response: Type.Object({
+      success,
+      emr: Type.String(),
+      organization: Type.String(),
+      emr_host: Type.String(),
+      update: Type.Boolean(),
+      fields: Type.Array(
+        Type.Object({
+          name: Type.String(),
+          label: Type.String(),
+          secret: Type.Boolean(),
+          autocomplete: Type.String(),
+          optional: Type.Boolean(),
+          known: Type.Boolean(),
+          value: nullable(Type.String()),
+        }),
+      ),
+      /** The sign-in methods to choose from; empty if there is only one. */
+      ways: Type.Array(
+        Type.Object({
+          name: Type.String(),
+          label: Type.String(),
+          about: Type.String(),
+          fields: Type.Array(Type.String()),
+          on_page: Type.Boolean(),
+          tells: nullable(Type.Object({ what: Type.String(), value: Type.String() })),
+        }),
+      ),
+      /** The sign-in method of the account that is being re-linked. */
+      way: nullable(Type.String()),
+      resend_code: Type.Boolean(),
+      language: nullable(Type.String()),
+      returns: Type.Boolean(),
+      client: Type.Object({ name: Type.String(), logo: nullable(Type.String()), colour: nullable(Type.String()) }),
+    }),
+    handle: async ({ ctx, client, link }) => {
+      const branding = await findClient(ctx, client.id);
+      return {
+        success: true,
+        ...(await describeLink(ctx, link.purpose)),
+        client: { name: client.name, logo: branding?.logo ?? null, colour: branding?.colour ?? null },
+      };
+    },
+  }),
+
+  // Password and one-time code are sent together, so that no state is kept between the two.
+  endpoint({
+    id: 'link.sign-in.create',
+    surface: 'link_page',
+    method: 'POST',
+    path: '/link/v1/sign-in',
+    auth: 'link',
+    summary: 'Sign in to the EMR and link the account',
+    body: Type.Object({ credentials, one_time_code: Type.Optional(text({ maxLength: 20 })) }),
+    response: Type.Object({
+      success,
+      /** Null for a link created in the dashboard, because no application exchanges it. */
+      public_token: nullable(Type.String()),
+      /** Where the hosted page redirects to. */
+      return_to: nullable(Type.String()),
+    }),
+    handle: async ({ ctx, client, link, body }) => {
+      const input = { credentials: body.credentials, one_time_code: body.one_time_code };
+      const signed_in = await signInForLink(ctx, client.id, link.token, input);
+      const token = await ctx.db.tenant(client.id, (tx) => completeLink(ctx, tx, link.token, signed_in));
+      ctx.lookups.clear();
+      ctx.notifications.notify('chartwire_jobs');
+      const public_token = link.purpose.made_in === 'dashboard' ? null : token;
+      return { success: true, public_token, return_to: returnUrl(link.purpose, public_token) };
+    },
+  }),
+
+  // Called by the window that is about to go to the EMR's sign-in page.
+  endpoint({
+    id: 'link.page-sign-in.create',
+    surface: 'link_page',
+    method: 'POST',
+    path: '/link/v1/oauth/start',
+    auth: 'link',
+    summary: 'Start a sign-in on the EMR’s own page',
+    body: Type.Object({ credentials }),
+    response: Type.Object({
+      success,
+      /** The EMR's sign-in page. */
+      url: Type.String(),
+      /** A secret that the window must present when it returns. */
+      window: Type.String(),
+    }),
+    handle: async ({ ctx, link, body }) => ({ success: true, ...(await startPageSignIn(ctx, link, body.credentials)) }),
+  }),
+
+  // Needs no authentication: the state in the query and the window's secret have 256 random bits each.
+  endpoint({
+    id: 'link.page-sign-in.finish',
+    surface: 'link_page',
+    method: 'POST',
+    path: '/link/v1/oauth/finish',
+    auth: 'none',
+    summary: 'Finish a sign-in on the EMR’s own page',
+    body: Type.Object({ query: Type.String({ maxLength: 8000 }), window: text() }),
+    response: Type.Object({ success }),
+    handle: async ({ ctx, body }) => {
+      await finishPageSignIn(ctx, body.query, body.window);
+      return { success: true };
+    },
+  }),
+
+  // Link polls this: the EMR's page may cut every other connection between its window and ours.
+  endpoint({
+    id: 'link.page-sign-in.get',
+    surface: 'link_page',
+    method: 'GET',
+    path: '/link/v1/oauth/state',
+    auth: 'link',
+    // Called several times a minute, and only about the caller.
+    audited: false,
+    summary: 'Retrieve the state of a sign-in on the EMR’s own page',
+    response: Type.Object({
+      success,
+      state: Type.Union(['none', 'waiting', 'returned', 'signed_in', 'failed'].map((each) => Type.Literal(each))),
+      failure: nullable(Type.String()),
+    }),
+    handle: async ({ ctx, client, link }) => ({ success: true, ...(await readPageState(ctx, client.id, link.token)) }),
+  }),
+];
+
+/** Appends the token to the registered URL without reformatting the URL. */
+function returnUrl({ callback_url }: LinkPurpose, public_token: string | null): string | null {
+  if (callback_url === null || public_token === null) return null;
+  const [url = '', ...fragment] = callback_url.split('#');
+  const query = `${url.includes('?') ? '&' : '?'}token=${public_token}`;
+  return [url + query, ...fragment].join('#');
+}

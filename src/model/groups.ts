@@ -1,0 +1,23 @@
+/** Groups of the API reference, in its order. Every public endpoint declares the one it belongs to. */
+export const groups = [
+  { name: 'Link', description: 'Connect a user’s EMR account and get its access token.' },
+  {
+    name: 'Telephone encounters',
+    description: 'Record calls in a patient’s chart, with refill requests and follow-up actions.',
+  },
+  { name: 'Patients', description: 'List patients as of the last sync, fetch them live, create and update them.' },
+  { name: 'Patient insurance', description: 'Add and update a patient’s insurance records.' },
+  { name: 'Appointments', description: 'Find open times, book and retrieve appointments.' },
+  { name: 'Documents', description: 'Upload PDF and image documents to a chart.' },
+  { name: 'Claims and orders', description: 'List claims and orders as of the last sync.' },
+  {
+    name: 'Practice',
+    description: 'Providers, locations, staff and code lists as of the last sync, and their settings.',
+  },
+  { name: 'Jobs', description: 'Follow the progress of a write.' },
+  { name: 'Events', description: 'List and resend events.' },
+  { name: 'Webhooks', description: 'Manage the endpoints that receive events.' },
+  { name: 'Sandbox', description: 'Available in sandbox mode only.' },
+] as const;
+
+export type Group = (typeof groups)[number]['name'];

@@ -1,0 +1,86 @@
+import { type Static, Type } from 'typebox';
+import { date_time, id, known, nullable } from '../fields.ts';
+import { dayRange, equals, recordKind } from './recordKind.ts';
+
+const shown = {
+  status: Type.String({ examples: ['CON'] }),
+  appointment_mode: known.text,
+  appointment_type: Type.String(),
+  practice_id: known.text,
+  reason: known.text,
+  complaint_type: known.text,
+  patient_name: known.text,
+  patient_first_name: known.text,
+  patient_last_name: known.text,
+  patient_mrn: known.text,
+  patient_ehr_id: known.text,
+  patient_dob: known.date,
+  patient_gender: known.text,
+  patient_phone: known.text,
+  provider_ehr_id: Type.String(),
+  secondary_provider_ehr_id: known.text,
+  insurances: Type.Array(
+    Type.Object({
+      name: known.text,
+      subscriber_number: known.text,
+      group_number: known.text,
+      priority: nullable(Type.Integer()),
+    }),
+  ),
+  diagnoses: Type.Array(Type.Object({ code: known.text, description: known.text })),
+  medications: Type.Array(Type.Object({ name: known.text, strength: known.text, frequency: known.text })),
+  note: known.text,
+  progress_note: known.text,
+  created_at: nullable(date_time),
+};
+
+export const AppointmentSource = Type.Object({
+  ehr_id: Type.String(),
+  starts: Type.String({ description: 'YYYY-MM-DDTHH:MM:SS, without a zone' }),
+  minutes: Type.Integer(),
+  facility_ehr_id: Type.String(),
+  cancelled: Type.Boolean(),
+  insurance_subscriber: known.text,
+  ...shown,
+});
+export type AppointmentSource = Static<typeof AppointmentSource>;
+
+export const Appointment = Type.Object({
+  id,
+  ehr_appointment_id: known.text,
+  datetime: Type.String({ format: 'date-time', description: 'With the offset of the EMR instance' }),
+  duration: Type.Integer({ description: 'Minutes' }),
+  location: Type.String({ description: 'EMR id of the location' }),
+  ...shown,
+  provider_name: known.text,
+  provider_npi: known.text,
+  insurance: known.text,
+  insurance_number: known.text,
+  insurance_group_number: known.text,
+  insurance_subscriber: known.text,
+  secondary_insurance: known.text,
+  secondary_insurance_number: known.text,
+  object_metadata: Type.Object({ created_at: date_time }),
+});
+export type Appointment = Static<typeof Appointment>;
+
+/** Its rows are made in records/schedule.ts: names come from the providers, offsets from the organization's time zone. */
+export const appointments = recordKind({
+  name: 'appointments',
+  operation: 'listAppointments',
+  source: AppointmentSource,
+  wire: Appointment,
+  labels: { singular: 'appointment', plural: 'appointments' },
+  group: 'Appointments',
+  after: ['providers'],
+  active_providers_only: true,
+  kept_columns: ['created_at'],
+  filters: {
+    ...dayRange('starts_at', 'day', { local: true }),
+    patient_mrn: equals('patient_mrn'),
+    provider_ehr_id: equals('provider_ehr_id'),
+  },
+  order: [{ column: 'starts_at', descending: true }],
+  mrn_column: 'patient_mrn',
+  dashboard_columns: ['datetime', 'duration', 'appointment_type', 'status', 'provider_name', 'patient_name'],
+});

@@ -1,0 +1,185 @@
+import { type Static, Type } from 'typebox';
+import { date_time, id, known, nullable, text } from '../fields.ts';
+import { dayRange, equals, recordKind } from './recordKind.ts';
+
+const free = Type.Record(Type.String(), Type.Unknown());
+
+export const ClaimInsurance = Type.Object({
+  insurance_id: known.text,
+  insurance_name: known.text,
+  insurance_type: known.text,
+  claim_indicator: known.text,
+  claim_indicator_description: known.text,
+  sequence_number: known.text,
+  subscriber_name: known.text,
+  subscriber_number: known.text,
+  subscriber_dob: known.date,
+  subscriber_relation: known.text,
+  group_name: known.text,
+  group_number: known.text,
+  provider_number: known.text,
+  payment_source: known.text,
+  assign_benefits: known.text,
+  insurance_address_1: known.text,
+  insurance_address_2: known.text,
+  insurance_city: known.text,
+  insurance_state: known.text,
+  insurance_zip: known.text,
+  medicaid_id: known.text,
+});
+
+/** Decimal strings, unlike the amounts of the claim itself. */
+export const ClaimBalances = Type.Object({
+  invoice_amount: known.text,
+  total_payment: known.text,
+  net_payment: known.text,
+  balance: known.text,
+  patient_balance: known.text,
+  patient_payment: known.text,
+  patient_responsibility: known.text,
+  on_plan: known.text,
+});
+
+export const ClaimLineItem = Type.Object({
+  id: Type.String(),
+  line_number: Type.Integer(),
+  cpt_code: known.text,
+  description: known.text,
+  modifiers: Type.Array(Type.String()),
+  units: known.number,
+  billed_amount: known.number,
+  allowed_amount: known.number,
+  billed_unit_fee: known.number,
+  icd_pointers: Type.Array(Type.String()),
+  place_of_service: known.text,
+  type_of_service: known.text,
+  service_date_start: known.date,
+  service_date_end: known.date,
+  rendering_provider_npi: known.text,
+  ordering_provider_npi: known.text,
+  referring_provider_npi: known.text,
+});
+
+export const ClaimPayment = Type.Object({
+  id: Type.String(),
+  emr_payment_id: Type.String(),
+  check_number: known.text,
+  payment_date: known.date,
+  amount: known.number,
+  payment_type: known.text,
+  payer_name: known.text,
+  payer_type: known.text,
+  adjustment: known.number,
+  deductible: known.number,
+  coinsurance: known.number,
+  allowed: known.number,
+  member_balance: known.number,
+  withheld: known.number,
+  era_claim_status: known.text,
+  era_claim_status_code: known.text,
+  era_payer_name: known.text,
+  era_check_amount: known.number,
+  era_adjustment_codes: nullable(free),
+});
+
+const fields = {
+  emr_appointment_id: known.text,
+  service_date: Type.String({ format: 'date' }),
+  claim_date: known.date,
+  claim_status: known.text,
+  claim_status_description: known.text,
+  claim_type: known.text,
+  void_flag: Type.Boolean(),
+  emr_patient_id: known.text,
+  patient_name: known.text,
+  emr_provider_id: known.text,
+  provider_name: known.text,
+  total_charge: known.number,
+  total_payment: known.number,
+  net_payment: known.number,
+  balance: known.number,
+  net_adjustment: known.number,
+  patient_responsibility: known.number,
+  icd_codes: Type.Array(Type.String()),
+  billing_notes: known.text,
+  insurances: Type.Array(ClaimInsurance),
+  balances: ClaimBalances,
+  void_claim: Type.Object({
+    void_to_claim_id: known.text,
+    void_from_claim_id: known.text,
+    copy_to_claim_id: known.text,
+    copy_from_claim_id: known.text,
+  }),
+  submission_history: Type.Object({ created_by: known.text, entries: Type.Array(free), auto_claim_data: free }),
+  billing_activity_log: Type.Array(
+    Type.Object({
+      date: known.text,
+      action: known.text,
+      category: known.text,
+      notes: known.text,
+      user_name: known.text,
+    }),
+  ),
+  line_items: Type.Array(ClaimLineItem),
+  payments: Type.Array(ClaimPayment),
+};
+
+/** `patient_mrn` is only for searching; the API does not return it. */
+export const ClaimSource = Type.Object({ ehr_id: Type.String(), patient_mrn: known.text, ...fields });
+export type ClaimSource = Static<typeof ClaimSource>;
+
+export const Claim = Type.Object({
+  id,
+  emr_claim_id: Type.String(),
+  ...fields,
+  synced_at: Type.String({ format: 'date-time', description: 'When a sync last changed the claim' }),
+  created_at: date_time,
+  updated_at: date_time,
+});
+export type Claim = Static<typeof Claim>;
+
+export const claims = recordKind({
+  name: 'claims',
+  operation: 'listClaims',
+  source: ClaimSource,
+  wire: Claim,
+  labels: { singular: 'claim', plural: 'claims' },
+  group: 'Claims and orders',
+  kept_columns: ['created_at'],
+  row: ({ ehr_id, patient_mrn, ...source }, id, stored) => {
+    const now = new Date();
+    const created_at = (stored?.created_at as Date | undefined) ?? now;
+    const doc: Claim = {
+      id,
+      emr_claim_id: ehr_id,
+      ...source,
+      synced_at: now.toISOString(),
+      created_at: created_at.toISOString(),
+      updated_at: now.toISOString(),
+    };
+    const { service_date, claim_status } = source;
+    return { doc, patient_mrn, service_date, claim_status, created_at };
+  },
+  filters: {
+    ...dayRange('service_date', 'service date'),
+    patient_mrn: equals('patient_mrn', text({ minLength: 1, examples: ['LK100001'] })),
+    claim_status: equals('claim_status', text({ minLength: 1, description: 'The EMR’s status code, exact' })),
+  },
+  order: [{ column: 'service_date', descending: true }],
+  mrn_column: 'patient_mrn',
+  counted: true,
+  list: {
+    returns: 'pages',
+    page_size_max: 1000,
+    summary: 'List claims, latest service date first',
+  },
+  dashboard_columns: [
+    'emr_claim_id',
+    'service_date',
+    'claim_status',
+    'total_charge',
+    'total_payment',
+    'balance',
+    'patient_name',
+  ],
+});

@@ -1,0 +1,46 @@
+import { type Static, Type } from 'typebox';
+import { date_time, id, known, nullable } from '../fields.ts';
+import { fold } from '../fold.ts';
+import { containsName, equals, recordKind } from './recordKind.ts';
+
+const fields = {
+  ehr_id: Type.String({ examples: ['301'] }),
+  name: Type.String({ examples: ['Examplecare Gold'] }),
+  payer_id: known.text,
+  active: Type.Boolean(),
+  address: known.text,
+  city: known.text,
+  state: known.text,
+  created_at: nullable(date_time),
+};
+
+/** `carrier_id` is the EMR's id of the carrier; the API does not return it. */
+export const InsuranceProviderSource = Type.Object({ ...fields, carrier_id: known.text });
+export type InsuranceProviderSource = Static<typeof InsuranceProviderSource>;
+export const InsuranceProvider = Type.Object({ id, ...fields });
+export type InsuranceProvider = Static<typeof InsuranceProvider>;
+
+export const insuranceProviders = recordKind({
+  name: 'insurance_providers',
+  operation: 'listInsuranceProviders',
+  source: InsuranceProviderSource,
+  wire: InsuranceProvider,
+  labels: { singular: 'insurance provider', plural: 'insurance providers' },
+  group: 'Practice',
+  row: ({ carrier_id, ...source }, id) => ({
+    doc: { id, ...source },
+    name_folded: fold(source.name),
+    active: source.active,
+    payer_id: source.payer_id,
+    carrier_id,
+  }),
+  filters: { name: containsName('name_folded'), active: equals('active', Type.Boolean()) },
+  order: [{ column: 'name_folded' }],
+  counted: true,
+  list: {
+    returns: 'pages',
+    page_size_max: 100,
+    summary: 'List insurance providers',
+  },
+  dashboard_columns: ['name', 'payer_id', 'city', 'state', 'ehr_id', 'active'],
+});

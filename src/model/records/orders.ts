@@ -1,0 +1,48 @@
+import { type Static, Type } from 'typebox';
+import { known, nullable } from '../fields.ts';
+import { dayRange, equals, recordKind } from './recordKind.ts';
+
+const fields = {
+  order_name: Type.String(),
+  order_date: Type.String({ format: 'date' }),
+  provider_id: known.text,
+  patient_mrn: Type.String(),
+  patient_name: known.text,
+  patient_dob: known.date,
+  appointment_id: nullable(Type.String({ examples: ['402022'] })),
+  priority: known.text,
+  assigned_to_name: known.text,
+  emr_assigned_to_id: known.text,
+  lab_results: nullable(Type.Record(Type.String(), Type.Unknown(), { examples: [{ status: 'Final' }] })),
+};
+
+export const OrderSource = Type.Object({ ehr_id: Type.String(), ...fields });
+export type OrderSource = Static<typeof OrderSource>;
+/** All its ids are the EMR's. */
+export const Order = Type.Object({ order_id: Type.String(), ...fields });
+export type Order = Static<typeof Order>;
+
+/** Far more than one patient has. A client that reaches it narrows the days. */
+const orders_max = 1000;
+
+export const orders = recordKind({
+  name: 'orders',
+  operation: 'listOrders',
+  source: OrderSource,
+  wire: Order,
+  labels: { singular: 'order', plural: 'orders' },
+  group: 'Claims and orders',
+  row: ({ ehr_id, ...source }) => {
+    const doc: Order = { order_id: ehr_id, ...source };
+    return { doc, patient_mrn: source.patient_mrn, order_date: source.order_date };
+  },
+  filters: { patient_mrn: equals('patient_mrn'), ...dayRange('order_date', 'order date') },
+  order: [{ column: 'order_date', descending: true }],
+  mrn_column: 'patient_mrn',
+  list: {
+    returns: 'one_patient',
+    records_max: orders_max,
+    summary: `List a patient’s orders, newest first, at most ${orders_max}`,
+  },
+  dashboard_columns: ['order_name', 'order_date', 'priority', 'assigned_to_name', 'patient_name'],
+});

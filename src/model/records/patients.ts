@@ -1,0 +1,104 @@
+import { type Static, Type } from 'typebox';
+import { date_time, id, nullable, text } from '../fields.ts';
+import { fold } from '../fold.ts';
+import { containsName, equals, recordKind } from './recordKind.ts';
+
+/** The states of a patient and every legal transition between them; a trigger rejects any other. */
+export const patient_moves = [
+  ['pending', 'active'],
+  ['pending', 'failed'],
+  // The client changed the patient, and the create is attempted again.
+  ['failed', 'pending'],
+  ['active', 'pending_update'],
+  ['pending_update', 'active'],
+] as const;
+
+export type PatientStatus = (typeof patient_moves)[number][number];
+export const patient_statuses = [...new Set(patient_moves.flat())];
+
+const demographics = {
+  first_name: Type.String(),
+  middle_name: nullable(Type.String()),
+  last_name: Type.String(),
+  dob: nullable(Type.String({ format: 'date' })),
+  sex: Type.Enum(['male', 'female', 'unknown']),
+  phone: nullable(Type.String()),
+  cell_phone: nullable(Type.String()),
+  email: nullable(Type.String()),
+  address_street: nullable(Type.String()),
+  address_line2: nullable(Type.String()),
+  address_city: nullable(Type.String()),
+  address_state: nullable(Type.String()),
+  address_zip: nullable(Type.String()),
+  insurance_name: nullable(Type.String()),
+  insurance_subscriber_number: nullable(Type.String()),
+};
+
+export const PatientSource = Type.Object({ ehr_id: Type.String(), mrn: Type.String(), ...demographics });
+export type PatientSource = Static<typeof PatientSource>;
+
+export const Patient = Type.Object({
+  id,
+  ehr_id: nullable(Type.String({ examples: ['10001'] })),
+  mrn: nullable(Type.String()),
+  status: Type.Enum(patient_statuses),
+  ...demographics,
+  created_at: date_time,
+  updated_at: date_time,
+});
+export type Patient = Static<typeof Patient>;
+
+/** The columns that patients are found by. */
+export function patientColumns(doc: Patient) {
+  return {
+    mrn: doc.mrn,
+    status: doc.status,
+    first_folded: fold(doc.first_name),
+    last_folded: fold(doc.last_name),
+    dob: doc.dob,
+    phone: doc.phone,
+    cell_phone: doc.cell_phone,
+  };
+}
+
+export const patients = recordKind({
+  name: 'patients',
+  operation: 'listPatients',
+  source: PatientSource,
+  wire: Patient,
+  labels: { singular: 'patient', plural: 'patients' },
+  group: 'Patients',
+  kept_columns: ['status', 'created_at'],
+  row: ({ ehr_id, mrn, ...demographics }, id, stored) => {
+    const now = new Date();
+    const created_at = (stored?.created_at as Date | undefined) ?? now;
+    const status = (stored?.status as PatientStatus | undefined) ?? 'active';
+    const doc: Patient = {
+      id,
+      ehr_id,
+      mrn,
+      status,
+      ...demographics,
+      created_at: created_at.toISOString(),
+      updated_at: now.toISOString(),
+    };
+    return { doc, ...patientColumns(doc), created_at };
+  },
+  filters: {
+    dob: equals('dob', Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
+    first_name: containsName('first_folded'),
+    last_name: containsName('last_folded', { examples: ['Testpatient'] }),
+    mrn: equals('mrn'),
+    ehr_id: equals('ehr_id'),
+    phone: equals(['phone', 'cell_phone'], text({ minLength: 1, description: 'Home or cell phone, NNN-NNN-NNNN' })),
+  },
+  order: [{ column: 'last_folded' }, { column: 'first_folded' }],
+  mrn_column: 'mrn',
+  counted: true,
+  list: {
+    returns: 'pages',
+    page_size_max: 1000,
+    summary: 'List patients',
+  },
+  dashboard_columns: ['last_name', 'first_name', 'mrn', 'dob', 'phone', 'status'],
+});

@@ -1,0 +1,33 @@
+import { type Static, Type } from 'typebox';
+import { activity, id, nullable } from '../fields.ts';
+import { recordKind } from './recordKind.ts';
+
+const fields = {
+  ehr_id: Type.String({ examples: ['9002'] }),
+  name: Type.String({ examples: ['Exampleton Drug'] }),
+  address: Type.Object({
+    address1: nullable(Type.String()),
+    city: nullable(Type.String()),
+    state: nullable(Type.String()),
+    zip: nullable(Type.String()),
+  }),
+  phone: nullable(Type.String()),
+  email: nullable(Type.String({ examples: ['pharmacy9002@example.org'] })),
+  status: activity,
+};
+
+export const PharmacySource = Type.Object(fields);
+export type PharmacySource = Static<typeof PharmacySource>;
+export const Pharmacy = Type.Object({ id, ...fields });
+export type Pharmacy = Static<typeof Pharmacy>;
+
+export const pharmacies = recordKind({
+  name: 'pharmacies',
+  operation: 'listPharmacies',
+  source: PharmacySource,
+  wire: Pharmacy,
+  labels: { singular: 'pharmacy', plural: 'pharmacies' },
+  group: 'Practice',
+  list: { returns: 'all', summary: 'List pharmacies' },
+  dashboard_columns: ['name', 'address.city', 'address.state', 'phone', 'ehr_id', 'status'],
+});

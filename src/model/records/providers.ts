@@ -1,0 +1,69 @@
+import { type Static, Type } from 'typebox';
+import { activity, id, nullable } from '../fields.ts';
+import { recordKind } from './recordKind.ts';
+
+const VisitTypeRule = Type.Object({
+  start_time: Type.String({ description: 'HH:MM:SS', examples: ['09:00:00'] }),
+  end_time: Type.String({ description: 'HH:MM:SS', examples: ['10:00:00'] }),
+  total_visits: Type.Integer(),
+  visit_type_id: Type.String({ examples: ['NP'] }),
+  visit_type_desc: Type.String({ examples: ['New patient'] }),
+});
+
+const Recurrence = Type.Object({
+  rec_start_date: Type.String({ examples: ['2026-01-05T00:00:00'] }),
+  recur_interval_type: Type.String({ description: 'days, weeks or months', examples: ['weeks'] }),
+  recur_interval_amount: Type.Integer(),
+  recur_interval_description: Type.String({ examples: ['Every week'] }),
+  rec_end_date: Type.Optional(Type.String({ examples: ['2031-12-31T00:00:00'] })),
+});
+
+export const Shift = Type.Object({
+  start: Type.String({ description: 'THH:MM:SS in the timezone of the EMR instance', examples: ['T09:00:00'] }),
+  end: Type.String({ description: 'THH:MM:SS in the timezone of the EMR instance', examples: ['T12:00:00'] }),
+  facility_id: Type.Optional(Type.String()),
+  facility_name: Type.Optional(Type.String()),
+  set_start_date: Type.Optional(Type.String({ examples: ['2026-01-05T00:00:00'] })),
+  set_end_date: Type.Optional(Type.String({ examples: ['2031-12-31T00:00:00'] })),
+  set_description: Type.Optional(Type.String({ examples: ['Morning clinic'] })),
+  recurrence: Type.Optional(Recurrence),
+  visit_type_rules: Type.Optional(Type.Array(VisitTypeRule)),
+});
+
+export const Hours = Type.Array(Type.Object({ day: Type.String({ examples: ['Monday'] }), shifts: Type.Array(Shift) }));
+
+export const ProviderSource = Type.Object({
+  ehr_id: Type.String(),
+  name: Type.String(),
+  npi: nullable(Type.String()),
+  timezone: Type.String(),
+  status: activity,
+  hours: Hours,
+});
+export type ProviderSource = Static<typeof ProviderSource>;
+
+export const Provider = Type.Object({
+  id,
+  ehr_id: Type.String(),
+  name: Type.String({ examples: ['Harper Samplewell, MD'] }),
+  npi: nullable(Type.String()),
+  timezone: Type.String(),
+  status: activity,
+  hide_in_availability: Type.Boolean(),
+  hours: Hours,
+});
+export type Provider = Static<typeof Provider>;
+
+/** Its rows are made in records/providers.ts: facility names come from the locations. */
+export const providers = recordKind({
+  name: 'providers',
+  operation: 'listProviders',
+  source: ProviderSource,
+  wire: Provider,
+  labels: { singular: 'provider', plural: 'providers' },
+  group: 'Practice',
+  after: ['locations'],
+  kept_columns: ['status_set', 'hide_in_availability', 'hours_set', 'source'],
+  list: { returns: 'all', summary: 'List providers' },
+  dashboard_columns: ['name', 'npi', 'ehr_id', 'hide_in_availability', 'status'],
+});

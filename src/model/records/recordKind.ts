@@ -1,0 +1,109 @@
+import type { Static, TObject, TSchema } from 'typebox';
+import { days, text } from '../fields.ts';
+import type { Group } from '../groups.ts';
+
+/**
+ * A kind of record that the service copies from an EMR. Sync, paging, totals, list endpoints, the dashboard's lists and
+ * searches, the reference and the connector checks all work from this declaration: a new kind needs nothing else but its
+ * table, a line in kinds.ts and the connectors' mapping.
+ */
+export type RecordKind<
+  Name extends string = string,
+  Operation extends string = string,
+  Source extends TObject = TObject,
+> = {
+  /** Its table, the key of its records in responses, and the end of its path (`visit_types`, `/v1/visit-types`). */
+  name: Name;
+  /** The connector operation that lists its records. */
+  operation: Operation;
+  /** A record as connectors return it. */
+  source: Source;
+  /** A record as the API returns it. */
+  wire: TObject;
+  labels: { singular: string; plural: string };
+  /** The group of the API reference in which its endpoints appear. */
+  group: Group;
+  /** Kinds that must be synced earlier, because rows of this kind copy values from theirs. */
+  after: readonly string[];
+  /** A sync leaves records of inactive providers alone. The source then has `provider_ehr_id`. */
+  active_providers_only: boolean;
+  /** Columns that belong to the service and survive a sync; `row` gets their values. */
+  kept_columns: readonly string[];
+  /** What is stored of a record. Kinds that copy from other tables have a row function in records/ instead. */
+  row(source: Static<Source>, id: string, stored: StoredColumns | undefined): RecordRow;
+  /** Query parameters. Each column has an index of its own. */
+  filters: Readonly<Record<string, Filter>>;
+  order: readonly Order[];
+  /** The column with the MRN of the patient a record is about. Reads of such kinds are audited. */
+  mrn_column?: string;
+  /** Triggers keep its totals in `record_counts`; otherwise rows are counted at each request. */
+  counted: boolean;
+  /** Its endpoint `GET /v1/<name>`, if it has one. */
+  list?: RecordList;
+  /** Wire fields that the dashboard shows in its list; absent for kinds without a page there. */
+  dashboard_columns?: readonly string[];
+};
+
+/** `doc` is the JSON that the API returns; the rest are columns to filter and sort by. */
+export type RecordRow = { doc: Record<string, unknown> } & Record<string, unknown>;
+export type StoredColumns = Record<string, unknown>;
+
+export type RecordList = { summary: string } & (
+  | { returns: 'all' }
+  | { returns: 'pages'; page_size_max: number }
+  /** The records of the patient that the `patient_mrn` filter names, without paging. */
+  | { returns: 'one_patient'; records_max: number }
+);
+
+/** Matches when any of the columns does. `contains` ignores case and accents and needs folded columns. */
+export type Filter = {
+  columns: readonly string[];
+  match: 'equals' | 'contains' | DayMatch;
+  schema: TSchema;
+};
+/** Columns are dates, or instants (`local`), whose day is the one in the organization's time zone. */
+type DayMatch = 'from_day' | 'to_day' | 'from_local_day' | 'to_local_day';
+
+export type Order = { column: string; descending?: true };
+
+type Defaults = 'after' | 'active_providers_only' | 'kept_columns' | 'row' | 'filters' | 'order' | 'counted';
+
+export function recordKind<const Name extends string, const Operation extends `list${string}`, Source extends TObject>(
+  declaration: Omit<RecordKind<Name, Operation, Source>, Defaults> &
+    Partial<Pick<RecordKind<Name, Operation, Source>, Defaults>>,
+): RecordKind<Name, Operation, Source> {
+  return {
+    after: [],
+    active_providers_only: false,
+    kept_columns: [],
+    row: (source, id) => ({ doc: { id, ...source } }),
+    filters: {},
+    order: [],
+    counted: false,
+    ...declaration,
+  };
+}
+
+export function equals(columns: string | readonly string[], schema: TSchema = text({ minLength: 1 })): Filter {
+  return { columns: typeof columns === 'string' ? [columns] : columns, match: 'equals', schema };
+}
+
+export function containsName(column: string, options: { examples?: string[] } = {}): Filter {
+  const description = 'Any part of the name, in any case';
+  return { columns: [column], match: 'contains', schema: text({ minLength: 1, description, ...options }) };
+}
+
+/** The filters `start_date` and `end_date`, both inclusive. */
+export function dayRange(column: string, label: string, options: { local?: true } = {}) {
+  const { start_date, end_date } = days(label);
+  const [from, to] = options.local ? (['from_local_day', 'to_local_day'] as const) : (['from_day', 'to_day'] as const);
+  return {
+    start_date: { columns: [column], match: from, schema: start_date },
+    end_date: { columns: [column], match: to, schema: end_date },
+  } satisfies Record<string, Filter>;
+}
+
+/** The path of the kind's list endpoint, and the prefix of its other paths. */
+export function pathOf(kind: { name: string }): string {
+  return `/v1/${kind.name.replaceAll('_', '-')}`;
+}

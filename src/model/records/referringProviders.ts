@@ -1,0 +1,58 @@
+import { type Static, Type } from 'typebox';
+import { id, known, nullable } from '../fields.ts';
+import { fold } from '../fold.ts';
+import { containsName, equals, recordKind } from './recordKind.ts';
+
+const fields = {
+  ehr_id: Type.String({ examples: ['8003'] }),
+  name: Type.String({ examples: ['Umber A Consultson'] }),
+  first_name: Type.String({ examples: ['Umber'] }),
+  last_name: Type.String({ examples: ['Consultson'] }),
+  middle_initial: nullable(Type.String({ examples: ['A'] })),
+  speciality: nullable(Type.String({ examples: ['Neurology'] })),
+  phone: known.text,
+  fax: known.text,
+  email: nullable(Type.String({ examples: ['umber.consultson@example.org'] })),
+  npi: known.text,
+  address_street: known.text,
+  address_city: known.text,
+  address_state: known.text,
+  address_zip: known.text,
+};
+
+export const ReferringProviderSource = Type.Object(fields);
+export type ReferringProviderSource = Static<typeof ReferringProviderSource>;
+export const ReferringProvider = Type.Object({ id, ...fields });
+export type ReferringProvider = Static<typeof ReferringProvider>;
+
+export const referringProviders = recordKind({
+  name: 'referring_providers',
+  operation: 'listReferringProviders',
+  source: ReferringProviderSource,
+  wire: ReferringProvider,
+  labels: { singular: 'referring provider', plural: 'referring providers' },
+  group: 'Practice',
+  row: (source, id) => ({
+    doc: { id, ...source },
+    first_folded: fold(source.first_name),
+    last_folded: fold(source.last_name),
+    phone: source.phone,
+    fax: source.fax,
+    npi: source.npi,
+  }),
+  filters: {
+    first_name: containsName('first_folded'),
+    last_name: containsName('last_folded'),
+    phone: equals('phone'),
+    fax: equals('fax'),
+    npi: equals('npi'),
+  },
+  order: [{ column: 'last_folded' }, { column: 'first_folded' }],
+  counted: true,
+  list: {
+    returns: 'pages',
+    page_size_max: 1000,
+    summary: 'List referring providers',
+  },
+  dashboard_columns: ['name', 'speciality', 'npi', 'phone', 'ehr_id'],
+});

@@ -1,0 +1,27 @@
+import { type Static, Type } from 'typebox';
+import { id, known, nullable } from '../fields.ts';
+import { recordKind } from './recordKind.ts';
+
+const fields = {
+  ehr_id: Type.String(),
+  starts: Type.String({ description: 'YYYY-MM-DDTHH:MM:SS in the time zone of the EMR instance' }),
+  minutes: Type.Integer(),
+  provider_ehr_id: Type.String(),
+  facility_ehr_id: nullable(Type.String({ description: 'Null blocks all facilities' })),
+  reason: known.text,
+};
+
+export const ScheduleBlockSource = Type.Object(fields);
+export type ScheduleBlockSource = Static<typeof ScheduleBlockSource>;
+
+/** Time that a provider keeps free. Only availability uses it, so no endpoint returns it. */
+export const scheduleBlocks = recordKind({
+  name: 'schedule_blocks',
+  operation: 'listScheduleBlocks',
+  source: ScheduleBlockSource,
+  wire: Type.Object({ id, ...fields }),
+  labels: { singular: 'schedule block', plural: 'schedule blocks' },
+  group: 'Appointments',
+  after: ['providers'],
+  active_providers_only: true,
+});

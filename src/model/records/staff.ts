@@ -1,0 +1,26 @@
+import { type Static, Type } from 'typebox';
+import { activity, id, nullable } from '../fields.ts';
+import { recordKind } from './recordKind.ts';
+
+const fields = {
+  ehr_id: Type.String({ examples: ['703'] }),
+  name: Type.String({ examples: ['Casey Bandageworth, RN'] }),
+  role: nullable(Type.String({ examples: ['nurse'] })),
+  status: activity,
+};
+
+export const StaffMemberSource = Type.Object(fields);
+export type StaffMemberSource = Static<typeof StaffMemberSource>;
+export const StaffMember = Type.Object({ id, ...fields });
+export type StaffMember = Static<typeof StaffMember>;
+
+export const staff = recordKind({
+  name: 'staff',
+  operation: 'listStaff',
+  source: StaffMemberSource,
+  wire: StaffMember,
+  labels: { singular: 'staff member', plural: 'staff' },
+  group: 'Practice',
+  list: { returns: 'all', summary: 'List staff members' },
+  dashboard_columns: ['name', 'role', 'ehr_id', 'status'],
+});

@@ -1,9 +1,0 @@
-import type { PharmacySource } from '../model/pharmacy.ts';
-import type { RecordKind } from './recordKind.ts';
-
-export const pharmacies: RecordKind<PharmacySource> = {
-  table: 'pharmacies',
-  list: (operations) => operations.listPharmacies,
-  keeps: [],
-  row: (source, id) => ({ doc: { id, ...source } }),
-};

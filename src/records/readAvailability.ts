@@ -1,0 +1,114 @@
+import { findAvailability } from '../availability/findAvailability.ts';
+import type { Appointment, AvailabilityInput, Block, Hours, ProviderInput } from '../availability/types.ts';
+import type { Database } from '../db/database.ts';
+import { apiError } from '../errors.ts';
+import type { AvailabilityQuery } from '../model/availability.ts';
+import { daysBetween } from '../time/days.ts';
+import { standard_hours } from './hours.ts';
+import type { Scope } from './readRecords.ts';
+
+const days_max = 92;
+/** Appointments and blocks that began this many days before the first may last into it. */
+const margin_days = 2;
+
+type StoredSchedule = {
+  timezone: string;
+  default_hours: Hours | null;
+  providers: (ProviderInput & { available: boolean })[] | null;
+  facilities: { ehr_id: string; name: string }[] | null;
+  appointments: Appointment[] | null;
+  blocks: Block[] | null;
+};
+
+/** When the providers of an organization are free, according to their stored hours and schedule. */
+export async function readAvailability(db: Database, scope: Scope, query: AvailabilityQuery) {
+  checkQuery(query);
+  const stored = await readSchedule(db, scope, query);
+  const facilities = new Map((stored.facilities ?? []).map(({ ehr_id, name }) => [ehr_id, name]));
+  const providers = stored.providers ?? [];
+  const provider_ids = splitIds(query.provider_ids);
+  const location_ids = splitIds(query.location_ids);
+  for (const id of provider_ids ?? []) {
+    if (!providers.some((each) => each.ehr_id === id))
+      throw apiError('provider_not_found', { id }, { field: 'provider_ids' });
+  }
+  for (const id of location_ids ?? []) {
+    if (!facilities.has(id)) throw apiError('location_not_found', { id }, { field: 'location_ids' });
+  }
+  const input: AvailabilityInput = {
+    start_date: query.start_date,
+    end_date: query.end_date,
+    timezone: stored.timezone,
+    providers: providers.filter((each) => each.available && (provider_ids?.includes(each.ehr_id) ?? true)),
+    facilities,
+    appointments: stored.appointments ?? [],
+    blocks: stored.blocks ?? [],
+    options: {
+      visit_type: query.visit_type ?? 'all',
+      buffer_min: query.buffer ?? 0,
+      calculation_method: query.calculation_method ?? 'gaps',
+      daily_appointment_limit: query.daily_appointment_limit,
+      daily_limit_type: query.daily_limit_type,
+      max_slot_duration: query.max_slot_duration,
+      facility_scoped_scheduling: query.facility_scoped_scheduling ?? false,
+      provider_type: query.provider_type ?? 'primary',
+      fallback_hours: query.fallback_to_default_hours ? (stored.default_hours ?? standard_hours) : undefined,
+      location_ids,
+      explain: query.explain ?? false,
+    },
+  };
+  return { success: true, results: findAvailability(input), timezone: stored.timezone };
+}
+
+function checkQuery(query: AvailabilityQuery): void {
+  const span = daysBetween(query.start_date, query.end_date);
+  if (span < 0) throw invalid('end_date', 'end_date must not be before start_date');
+  if (span > days_max) throw invalid('end_date', `end_date must be at most ${days_max} days after start_date`);
+  if ((query.daily_appointment_limit === undefined) !== (query.daily_limit_type === undefined)) {
+    const field = query.daily_limit_type === undefined ? 'daily_limit_type' : 'daily_appointment_limit';
+    throw invalid(field, 'daily_appointment_limit and daily_limit_type must be used together');
+  }
+  if (query.calculation_method === 'equal_slots' && query.max_slot_duration === undefined) {
+    throw apiError('missing_field', { field: 'max_slot_duration' }, { field: 'max_slot_duration' });
+  }
+}
+
+async function readSchedule(
+  db: Database,
+  { client_id, organization_id }: Scope,
+  { start_date, end_date }: AvailabilityQuery,
+): Promise<StoredSchedule> {
+  const [stored] = await db.read<StoredSchedule>(client_id, (sql) => {
+    const within = sql`client_id = ${client_id} AND organization_id = ${organization_id}
+      AND starts_at >= ${start_date}::text::date - ${margin_days}::int
+      AND starts_at < ${end_date}::text::date + ${margin_days}::int`;
+    return sql`SELECT organizations.timezone, organizations.default_hours,
+      (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name', 'hours', doc -> 'hours',
+                'timezone', doc -> 'timezone', 'available', doc ->> 'status' = 'active' AND NOT hide_in_availability)
+                ORDER BY id)
+         FROM providers WHERE providers.organization_id = organizations.id) AS providers,
+      (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name'))
+         FROM locations WHERE locations.organization_id = organizations.id) AS facilities,
+      (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
+                'secondary_provider_ehr_id', secondary_provider_ehr_id, 'facility_ehr_id', facility_ehr_id,
+                'minutes', minutes, 'visit_type', visit_type, 'cancelled', cancelled))
+         FROM appointments WHERE ${within} AND NOT cancelled) AS appointments,
+      (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
+                'facility_ehr_id', facility_ehr_id, 'minutes', minutes))
+         FROM schedule_blocks WHERE ${within}) AS blocks
+      FROM organizations WHERE organizations.id = ${organization_id}`;
+  });
+  if (!stored) throw new Error('The organization no longer exists.');
+  return stored;
+}
+
+function splitIds(ids: string | undefined): string[] | undefined {
+  return ids
+    ?.split(',')
+    .map((id) => id.trim())
+    .filter((id) => id !== '');
+}
+
+function invalid(field: string, rule: string) {
+  return apiError('invalid_field', { rule }, { field });
+}

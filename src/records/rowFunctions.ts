@@ -1,0 +1,28 @@
+import type { Tx } from '../db/database.ts';
+import type { Kind, SourceOf } from '../model/records/kinds.ts';
+import type { RecordKind } from '../model/records/recordKind.ts';
+import { providerRows } from './providers.ts';
+import type { Scope } from './readRecords.ts';
+import { appointmentRows, scheduleBlockRows } from './schedule.ts';
+
+type RowFunctions = {
+  [K in Kind as K['name']]?: (
+    tx: Tx,
+    scope: Scope,
+  ) => Promise<(...args: [SourceOf<K>, ...RestOf<RecordKind['row']>]) => ReturnType<RecordKind['row']>>;
+};
+type RestOf<Row extends (...args: never) => unknown> = Parameters<Row> extends [unknown, ...infer Rest] ? Rest : never;
+
+/** Kinds whose rows copy values from other tables, which are read once per page. */
+const row_functions: RowFunctions = {
+  providers: providerRows,
+  appointments: appointmentRows,
+  schedule_blocks: scheduleBlockRows,
+};
+
+/** Makes the rows of a kind: by its declaration, or with values from other tables. */
+export async function rowFunctionOf(tx: Tx, kind: Kind, scope: Scope): Promise<RecordKind['row']> {
+  // Only the kind's own records reach the function; TypeScript loses that connection between key and value.
+  const prepare = row_functions[kind.name] as ((tx: Tx, scope: Scope) => Promise<RecordKind['row']>) | undefined;
+  return prepare ? prepare(tx, scope) : kind.row;
+}

@@ -1,9 +1,0 @@
-import type { StaffMemberSource } from '../model/staff.ts';
-import type { RecordKind } from './recordKind.ts';
-
-export const staff: RecordKind<StaffMemberSource> = {
-  table: 'staff',
-  list: (operations) => operations.listStaff,
-  keeps: [],
-  row: (source, id) => ({ doc: { id, ...source } }),
-};

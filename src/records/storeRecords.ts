@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto';
+import type { Fragment, Tx } from '../db/database.ts';
+import { newId } from '../ids.ts';
+import type { Kind, KindName, SourceOf } from '../model/records/kinds.ts';
+import type { RecordRow } from '../model/records/recordKind.ts';
+import { inactiveProviders } from './providers.ts';
+import type { Scope } from './readRecords.ts';
+import { sync_lane } from './requestSync.ts';
+import { rowFunctionOf } from './rowFunctions.ts';
+import type { SyncScope } from './syncReadings.ts';
+
+type SourceRecord = { ehr_id: string; provider_ehr_id?: string };
+
+/**
+ * Stores one page of a sync: inserts new records, replaces changed ones and marks unchanged ones as seen. Whether a
+ * record changed is decided by a hash of its row without timestamps. A record that a write of ours stored after the rows
+ * were read is left as it is: the two rows have different ids.
+ */
+export async function storePage(tx: Tx, kind: Kind, scope: SyncScope, page: readonly SourceRecord[]): Promise<void> {
+  const skipped = kind.active_providers_only ? await inactiveProviders(tx, scope) : [];
+  const sources = page.filter(({ provider_ehr_id = '' }) => !skipped.includes(provider_ehr_id));
+  if (sources.length === 0) return;
+  const rowOf = await rowFunctionOf(tx, kind, scope);
+  const ehr_ids = sources.map((source) => source.ehr_id);
+  const present = await tx<({ id: string; ehr_id: string; source_hash: Buffer } & Record<string, unknown>)[]>`
+    SELECT ${tx(['id', 'ehr_id', 'source_hash', ...kind.kept_columns])} FROM ${tx(kind.name)}
+     WHERE organization_id = ${scope.organization_id} AND ehr_id = ANY (${ehr_ids}) FOR UPDATE`;
+  const by_ehr_id = new Map(present.map((row) => [row.ehr_id, row]));
+
+  const unchanged: string[] = [];
+  const changed = new Map<string, Record<string, unknown>>();
+  for (const source of sources) {
+    const stored = by_ehr_id.get(source.ehr_id);
+    const id = stored?.id ?? newId();
+    const row = rowOf(source, id, stored);
+    const source_hash = hashRow(row);
+    if (stored?.source_hash.equals(source_hash)) unchanged.push(stored.id);
+    else changed.set(source.ehr_id, { ...row, ...scopeColumns(scope), id, ehr_id: source.ehr_id, source_hash });
+  }
+  if (unchanged.length > 0) {
+    await tx`UPDATE ${tx(kind.name)} SET seen_in = ${scope.run} WHERE id = ANY (${unchanged}::uuid[])`;
+  }
+  const rows = [...changed.values()];
+  const [first] = rows;
+  if (!first) return;
+  const columns = Object.keys(first);
+  const replaced = columns.filter((column) => !['id', 'client_id', 'organization_id', 'ehr_id'].includes(column));
+  await tx`INSERT INTO ${tx(kind.name)} (${tx(columns)})
+    SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.name)}, ${tx.records(rows)})
+    ON CONFLICT (organization_id, ehr_id) DO UPDATE SET
+    ${replaced.flatMap((column, n) => [n === 0 ? tx`` : tx`, `, tx`${tx(column)} = excluded.${tx(column)}`])}
+    WHERE ${tx(kind.name)}.id = excluded.id`;
+}
+
+/** Stores a record that a write of ours created, under the id that the client already has. */
+export async function storeOwnRecord<K extends Kind>(
+  tx: Tx,
+  kind: K,
+  scope: Scope,
+  id: string,
+  source: SourceOf<K> & SourceRecord,
+): Promise<void> {
+  const rowOf = await rowFunctionOf(tx, kind, scope);
+  const row = rowOf(source, id, undefined);
+  await removeSyncedDuplicate(tx, kind.name, scope.organization_id, id, source.ehr_id);
+  const stored = {
+    ...row,
+    ...scopeColumns({ ...scope, run: 0 }),
+    id,
+    ehr_id: source.ehr_id,
+    source_hash: hashRow(row),
+  };
+  const columns = Object.keys(stored);
+  await tx`INSERT INTO ${tx(kind.name)} (${tx(columns)})
+    SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.name)}, ${tx.records([stored])})
+    ON CONFLICT (id) DO NOTHING`;
+  await tx`UPDATE ${tx(kind.name)} SET seen_in = ${seenBySync(tx, scope.organization_id)} WHERE id = ${id}`;
+}
+
+/** A sync may have read our record from the EMR before we stored its EMR id. The row it added is removed. */
+export async function removeSyncedDuplicate(
+  tx: Tx,
+  kind: KindName,
+  organization_id: string,
+  id: string,
+  ehr_id: string,
+): Promise<void> {
+  await tx`DELETE FROM ${tx(kind)} WHERE organization_id = ${organization_id} AND ehr_id = ${ehr_id} AND id <> ${id}`;
+}
+
+/** The value of `seen_in` that keeps the running sync from removing a record it may not have read. */
+export function seenBySync(tx: Tx, organization_id: string): Fragment {
+  return tx`greatest(seen_in, (SELECT max(id) FROM jobs WHERE organization_id = ${organization_id}
+    AND lane = ${sync_lane} AND state IN ('queued', 'running') AND NOT parked))`;
+}
+
+/** Removes what the EMR no longer lists. Only called after a full sync has read the list to its end. */
+export async function removeUnseen(tx: Tx, kind: Kind, scope: SyncScope): Promise<number> {
+  const synced = kind.active_providers_only
+    ? tx`provider_ehr_id <> ALL (${await inactiveProviders(tx, scope)})`
+    : tx`true`;
+  const removed = await tx`DELETE FROM ${tx(kind.name)} WHERE organization_id = ${scope.organization_id}
+    AND seen_in < ${scope.run} AND ehr_id IS NOT NULL AND ${synced} RETURNING id`;
+  return removed.length;
+}
+
+/** How many records are stored that the EMR has too. */
+export async function countStored(tx: Tx, kind: Kind, organization_id: string): Promise<number> {
+  const [row] = await tx<{ total: number }[]>`SELECT count(*)::int AS total FROM ${tx(kind.name)}
+    WHERE organization_id = ${organization_id} AND ehr_id IS NOT NULL`;
+  return row?.total ?? 0;
+}
+
+function scopeColumns(scope: SyncScope) {
+  return { client_id: scope.client_id, organization_id: scope.organization_id, seen_in: scope.run };
+}
+
+function hashRow(row: RecordRow): Buffer {
+  const { created_at: _created, updated_at: _updated, synced_at: _synced, ...content } = row.doc;
+  return createHash('sha256')
+    .update(JSON.stringify({ ...row, doc: content, created_at: undefined }))
+    .digest();
+}

@@ -1,0 +1,69 @@
+import { Temporal } from 'temporal-polyfill';
+
+/** Days are numbers, counted from 1970-01-01, wherever they are calculated with. */
+export const day_min = 24 * 60;
+export const day_ms = day_min * 60_000;
+
+/** The day of a text that starts with `YYYY-MM-DD`; undefined if there is no such date, as on February 30. */
+export function parseDay(text: string): number | undefined {
+  const date = text.slice(0, 10);
+  if (!/^\d{4}-\d\d-\d\d$/.test(date)) return undefined;
+  try {
+    // Date.parse turns February 30 into March 2 in some engines.
+    const { year, month, day } = Temporal.PlainDate.from(date, { overflow: 'reject' });
+    // Date.UTC takes the years 0 to 99 for 1900 to 1999.
+    return new Date(0).setUTCFullYear(year, month - 1, day) / day_ms;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a text is a date that exists, `YYYY-MM-DD` and nothing else. */
+export function isDate(text: string): boolean {
+  return text.length === 10 && parseDay(text) !== undefined;
+}
+
+export function formatDay(day: number): string {
+  return new Date(day * day_ms).toISOString().slice(0, 10);
+}
+
+/** `date` starts with `YYYY-MM-DD` and must exist. */
+export function addDays(date: string, days: number): string {
+  return formatDay(dayOf(date) + days);
+}
+
+export function daysBetween(first: string, last: string): number {
+  return dayOf(last) - dayOf(first);
+}
+
+/** 1 Monday … 7 Sunday, as in ISO 8601. */
+export function weekdayOf(day: number): number {
+  return ((((day + 3) % 7) + 7) % 7) + 1;
+}
+
+/** Weeks begin on Monday. */
+export function weekOf(day: number): number {
+  return Math.floor((day + 3) / 7);
+}
+
+/** `month` counts from year 0. `nth`: 0 for the first Monday (or other weekday) of its month, 1 for the second. */
+export function monthOf(day: number): { month: number; nth: number } {
+  const date = new Date(day * day_ms);
+  return {
+    month: date.getUTCFullYear() * 12 + date.getUTCMonth(),
+    nth: Math.floor((date.getUTCDate() - 1) / 7),
+  };
+}
+
+/** Milliseconds of an ISO 8601 date-time with `Z` or an offset, to the minute or finer; undefined for any other text. */
+export function parseInstant(text: string): number | undefined {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) || parseDay(text) === undefined ? undefined : ms;
+}
+
+function dayOf(date: string): number {
+  const day = parseDay(date);
+  if (day === undefined) throw new RangeError(`Not a date: ${date}`);
+  return day;
+}

@@ -1,0 +1,136 @@
+import type { Account } from '../../accounts/accounts.ts';
+import { EmrFailure, type Operations } from '../../connectors/connector.ts';
+import type { Context } from '../../context.ts';
+import { apiError } from '../../errors.ts';
+import type { EventOf } from '../../events.ts';
+import type { Steps } from '../../jobs/jobSteps.ts';
+import { AppointmentRequest } from '../../model/appointmentRequest.ts';
+import { appointments } from '../../model/records/appointments.ts';
+import { storeOwnRecord } from '../../records/storeRecords.ts';
+import { withOffset } from '../../time/zones.ts';
+import { defineWrite } from '../defineWrite.ts';
+import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
+import { failureFields } from '../write.ts';
+import { appointmentTime } from './appointmentTime.ts';
+
+const step = 'create_appointment';
+
+/** Stored with the request: the provider's name may change before the job runs. */
+type Lookups = { provider_name: string; timezone: string };
+type Input = AppointmentRequest & Lookups;
+
+/** Books an appointment in the EMR's schedule. */
+export const createAppointment = defineWrite({
+  type: 'appointment.create',
+  label: 'Appointment',
+  plural_label: 'Appointments',
+  body: AppointmentRequest,
+  sample: {
+    mrn: 'LK100001',
+    location: '11',
+    provider: '501',
+    type: 'OV',
+    datetime: '2031-03-03T10:00:00-05:00',
+    reason: 'Follow-up',
+  },
+  needs: ['createAppointment', 'findPatient'],
+  restricted: false,
+  check: checkReferences,
+  acceptedResponse: ({ id, job_id }) => ({
+    success: true,
+    message: 'Appointment creation queued. A webhook event follows on completion.',
+    appointment_id: id,
+    job_id,
+    data: { appointment_id: id, job_id },
+  }),
+  run: async ({ id, input, emr, steps, scope }) => {
+    const booked = steps.outcomes.get(step) ?? (await book(input, emr, steps));
+    // Stored together with the event, so that the appointment can be read and its time is no longer offered.
+    const appointment = await emr.getAppointment?.(String(booked.ehr_id));
+    return {
+      event: created(id, input, booked),
+      store: async (tx) => {
+        if (appointment) await storeOwnRecord(tx, appointments, scope, id, appointment);
+      },
+    };
+  },
+  onFailure: ({ id, input, outcomes, failure }) => {
+    const done = outcomes.get(step);
+    if (done) return { state: 'succeeded', event: created(id, input, done) };
+    const { conflict_type, conflict_details } = failure.details ?? {};
+    const data = {
+      appointment_id: id,
+      mrn: input.mrn,
+      ...failureFields(failure),
+      ...(conflict_type === undefined
+        ? {}
+        : { conflict_type: String(conflict_type), conflict_details: String(conflict_details) }),
+    };
+    return { state: 'failed', event: { type: 'appointment.failed', data } };
+  },
+});
+
+async function book(
+  input: Input,
+  emr: Pick<Operations, 'findPatient' | 'createAppointment'>,
+  steps: Steps,
+): Promise<Record<string, unknown>> {
+  const patient = await emr.findPatient(input.mrn);
+  if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${input.mrn}' not found.`);
+  return steps.write(step, emr.createAppointment, {
+    patient_ehr_id: patient.ehr_id,
+    provider_ehr_id: input.provider,
+    secondary_provider_ehr_id: input.secondary_provider ?? null,
+    location_ehr_id: input.location,
+    visit_type: input.type,
+    starts_at: appointmentTime(input, input.timezone),
+    minutes: input.duration === undefined ? null : Number(input.duration),
+    reason: input.reason ?? null,
+    note: input.note ?? null,
+    new_patient: input.new_patient === 'true',
+    prevent_double_booking: input.prevent_double_booking === 'true',
+  });
+}
+
+function created(id: string, input: Input, booked: Record<string, unknown>): EventOf {
+  const data = {
+    appointment_id: id,
+    ehr_appointment_id: String(booked.ehr_id),
+    mrn: input.mrn,
+    date_time: withOffset(appointmentTime(input, input.timezone), input.timezone),
+    timezone: input.timezone,
+    provider_id: input.provider,
+    provider_name: input.provider_name,
+    secondary_provider_id: input.secondary_provider ?? null,
+  };
+  return { type: 'appointment.created', data };
+}
+
+async function checkReferences({ ctx, account, body }: { ctx: Context; account: Account; body: AppointmentRequest }) {
+  const { client_id, organization_id } = account;
+  const [found] = await ctx.db.read<{
+    provider: string | null;
+    secondary: boolean;
+    location: boolean;
+    patient_id: string | null;
+    timezone: string;
+  }>(
+    client_id,
+    (sql) => sql`SELECT
+      (SELECT doc ->> 'name' FROM providers
+        WHERE organization_id = ${organization_id} AND ehr_id = ${body.provider}) AS provider,
+      EXISTS (SELECT FROM providers WHERE organization_id = ${organization_id}
+               AND ehr_id = ${body.secondary_provider ?? null}) AS secondary,
+      EXISTS (SELECT FROM locations WHERE organization_id = ${organization_id} AND ehr_id = ${body.location}) AS location,
+      (SELECT timezone FROM organizations WHERE id = ${organization_id}) AS timezone,
+      ${patientIdByMrn(sql, account, body.mrn)} AS patient_id`,
+  );
+  const timezone = found?.timezone ?? 'UTC';
+  appointmentTime(body, timezone);
+  if (!found?.location) throw apiError('location_not_found', { id: body.location }, { field: 'location' });
+  if (found.provider === null) throw apiError('provider_not_found', { id: body.provider }, { field: 'provider' });
+  if (body.secondary_provider !== undefined && !found.secondary) {
+    throw apiError('provider_not_found', { id: body.secondary_provider }, { field: 'secondary_provider' });
+  }
+  return { lane: patientLane(body.mrn, found.patient_id), lookups: { provider_name: found.provider, timezone } };
+}

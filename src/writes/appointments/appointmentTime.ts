@@ -1,0 +1,38 @@
+import { apiError } from '../../errors.ts';
+import type { AppointmentRequest } from '../../model/appointmentRequest.ts';
+import { parseInstant } from '../../time/days.ts';
+import { localTimeAt } from '../../time/zones.ts';
+
+/** The start of the appointment in the EMR's local time, `2026-03-08T09:30:00`, from either form of a request. */
+export function appointmentTime(request: AppointmentRequest, timezone: string): string {
+  const { datetime, date, time } = request;
+  if (datetime !== undefined && (date !== undefined || time !== undefined)) {
+    throw invalid('datetime', 'Send either datetime or date and time, not both');
+  }
+  if (datetime !== undefined) return localTimeAt(readInstant(datetime), timezone);
+  if (date === undefined && time === undefined) throw missing('datetime');
+  if (date === undefined) throw missing('date');
+  if (time === undefined) throw missing('time');
+  return `${date}T${to24Hours(time)}:00`;
+}
+
+function readInstant(datetime: string): number {
+  const ms = parseInstant(datetime);
+  if (ms === undefined) throw invalid('datetime', 'datetime must be a date and time with offset, in ISO 8601');
+  return ms;
+}
+
+/** `9:05 pm` as `21:05`. */
+function to24Hours(time: string): string {
+  const [, hour = '', minute = '', half = ''] = /^(\d+):(\d\d) ?([ap])m$/i.exec(time) ?? [];
+  const hours = (Number(hour) % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
+  return `${String(hours).padStart(2, '0')}:${minute}`;
+}
+
+function missing(field: string) {
+  return apiError('missing_field', { field }, { field });
+}
+
+function invalid(field: string, rule: string) {
+  return apiError('invalid_field', { rule }, { field });
+}

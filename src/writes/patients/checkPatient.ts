@@ -1,0 +1,95 @@
+import { apiError } from '../../errors.ts';
+import type { PatientChanges, PatientRequest } from '../../model/patientRequest.ts';
+import type { PatientLookups } from './patientInput.ts';
+import { checkNamePair, checkPlaces, idNotFound, type References } from './patientReferences.ts';
+
+const restricted_always = [
+  'insurance_provider_id',
+  'referring_provider_id',
+  'pcp_id',
+  'responsible_party_first_name',
+  'responsible_party_last_name',
+  'responsible_party_sex',
+  'responsible_party_dob',
+  'responsible_party_phone',
+  'language',
+  'race',
+  'ethnicity',
+  'release_of_info',
+  'rx_history_consent',
+  'self_pay',
+  'default_facility_id',
+] as const satisfies readonly (keyof PatientRequest)[];
+
+/** The sent fields that only some EMRs have. `responsible_party: self` is supported by all of them. */
+export function restrictedFields(body: PatientChanges): string[] {
+  const has_other_payer = body.responsible_party !== undefined && body.responsible_party !== 'self';
+  return [...(has_other_payer ? ['responsible_party'] : []), ...restricted_always.filter((field) => field in body)];
+}
+
+/** Checks the rules between fields of a new patient, and returns what its references are in the EMR. */
+export function checkPatient(references: References, body: PatientRequest): PatientLookups {
+  const missing = references.required.find((field) => isMissing(field, body));
+  if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
+  checkPayer(body);
+  checkInsurance(body);
+  checkNamePair('referring_provider', body);
+  checkNamePair('pcp', body);
+  checkPlaces(references, body);
+  if (body.insurance_provider_id !== undefined && !references.insurance && !body.insurance_name) {
+    throw idNotFound('Insurance provider', 'insurance_provider_id', body);
+  }
+  if (body.referring_provider_id !== undefined && references.referring === null && !body.referring_provider_last_name) {
+    throw idNotFound('Referring provider', 'referring_provider_id', body);
+  }
+  if (body.pcp_id !== undefined && references.pcp === null && !body.pcp_last_name) {
+    throw idNotFound('Primary care provider', 'pcp_id', body);
+  }
+  return {
+    insurance: references.insurance,
+    referring_ehr_id: references.referring,
+    pcp_ehr_id: references.pcp,
+    pharmacy_ehr_id: references.pharmacy,
+  };
+}
+
+/** Fields that satisfy an EMR's requirement for another one: a reason for a missing email, a company or doctor by id. */
+const substitutes: Partial<Record<string, keyof PatientRequest>> = {
+  email: 'no_email_reason',
+  insurance_name: 'insurance_provider_id',
+  referring_provider_id: 'referring_provider_last_name',
+  referring_provider_first_name: 'referring_provider_id',
+  referring_provider_last_name: 'referring_provider_id',
+  pcp_id: 'pcp_last_name',
+  pcp_first_name: 'pcp_id',
+  pcp_last_name: 'pcp_id',
+};
+
+function isMissing(field: string, body: PatientRequest): boolean {
+  const sent = (name: string) => Reflect.get(body, name) ?? '';
+  return sent(field) === '' && sent(substitutes[field] ?? field) === '';
+}
+
+function checkPayer(body: PatientRequest): void {
+  if ((body.responsible_party ?? 'self') === 'self') return;
+  const field = (['responsible_party_first_name', 'responsible_party_last_name'] as const).find((name) => !body[name]);
+  if (field) throw apiError('missing_field', { field }, { field });
+}
+
+function checkInsurance(body: PatientRequest): void {
+  const company = body.insurance_name || body.insurance_provider_id;
+  if (body.insurance_subscriber_number && !company) {
+    throw missingCompanion('insurance_subscriber_number', 'insurance_name or insurance_provider_id');
+  }
+  if (body.secondary_insurance_subscriber_number && !body.secondary_insurance_name) {
+    throw missingCompanion('secondary_insurance_subscriber_number', 'secondary_insurance_name');
+  }
+  if (body.secondary_insurance_name && company && body.insurance_sequence === 'secondary') {
+    const rule = 'insurance_sequence must not be secondary if secondary_insurance_name is sent';
+    throw apiError('invalid_field', { rule }, { field: 'insurance_sequence' });
+  }
+}
+
+function missingCompanion(field: string, other: string) {
+  return apiError('invalid_field', { rule: `${field} requires ${other}` }, { field });
+}

@@ -1,0 +1,129 @@
+import { EmrFailure, type Operations } from '../../connectors/connector.ts';
+import { apiError } from '../../errors.ts';
+import { newId } from '../../ids.ts';
+import { type LiveEncounter, PatientFetchRequest } from '../../model/liveChart.ts';
+import type { PatientSource } from '../../model/records/patients.ts';
+import { todayIn } from '../../time/zones.ts';
+import { defineWrite } from '../defineWrite.ts';
+import { failureFields } from '../write.ts';
+
+type Needs = 'searchPatients' | 'listMedications' | 'listPatientPharmacies' | 'listEncounters';
+type Emr = Pick<Operations, Needs> & Partial<Operations>;
+
+/** Each patient takes about six EMR requests; a search that matches more than this is rejected. */
+const patients_max = 50;
+
+/** The fields that each search method requires. */
+const criteria = {
+  dob: ['dob'],
+  name: ['first_name', 'last_name'],
+  phone: ['phone'],
+  mrn: ['mrn'],
+} as const satisfies Record<PatientFetchRequest['search_by'], readonly (keyof PatientFetchRequest)[]>;
+
+/** Reads patients live from the EMR. Nothing is written, so an attempt can be repeated freely. */
+export const fetchPatients = defineWrite({
+  type: 'patient.fetch',
+  label: 'Live patient fetch',
+  plural_label: 'Live patient fetches',
+  body: PatientFetchRequest,
+  sample: { search_by: 'mrn', mrn: 'LK100001', include: 'insurances' },
+  needs: ['searchPatients', 'listMedications', 'listPatientPharmacies', 'listEncounters'],
+  restricted: false,
+  restrictedFields: (body) => (included(body).includes('insurances') ? ['include'] : []),
+  check: async ({ body }) => {
+    const missing = criteria[body.search_by].find((field) => body[field] === undefined);
+    if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
+    const unknown = included(body).find((each) => each !== 'insurances');
+    if (unknown !== undefined)
+      throw apiError('invalid_field', { rule: 'include takes only: insurances' }, { field: 'include' });
+    // A lane of its own: a read neither waits for other jobs nor delays them.
+    return { lane: { key: `fetch:${newId()}` }, lookups: {} };
+  },
+  acceptedResponse: ({ job_id }) => ({
+    success: true,
+    message: 'Patient fetch queued. A webhook event follows on completion.',
+    job_id,
+  }),
+  run: async ({ input, emr, emr_user }) => {
+    const { search_by: _method, include: _include, ...search } = input;
+    const found = await emr.searchPatients(search);
+    if (found.length > patients_max) {
+      throw new EmrFailure('refused', `More than ${patients_max} patients match. Narrow the search.`);
+    }
+    const with_insurances = included(input).includes('insurances');
+    const patients: Record<string, unknown>[] = [];
+    for (const patient of found) {
+      patients.push(await readChart(emr, patient, with_insurances, emr_user.timezone));
+    }
+    const [only] = patients;
+    const data = { ...(patients.length === 1 ? only : {}), success: true, patient_count: patients.length, patients };
+    return { event: { type: 'patient.live_fetch_completed', data } };
+  },
+  onFailure: ({ failure }) => {
+    return { state: 'failed', event: { type: 'patient.live_fetch_failed', data: failureFields(failure) } };
+  },
+});
+
+function included({ include }: PatientFetchRequest): string[] {
+  const names = typeof include === 'string' ? include.split(',') : (include ?? []);
+  return names.map((name) => name.trim()).filter((name) => name !== '');
+}
+
+async function readChart(
+  emr: Emr,
+  patient: PatientSource,
+  with_insurances: boolean,
+  timezone: string,
+): Promise<Record<string, unknown>> {
+  const { ehr_id } = patient;
+  const encounters = await emr.listEncounters(ehr_id);
+  const balances = await orElse(emr.getBalances?.(ehr_id), { patient_balance: null, account_balance: null });
+  const medications = await emr.listMedications(ehr_id);
+  return {
+    ...patient,
+    last_appointment_date: lastVisit(encounters, timezone),
+    guarantors: await orElse(emr.listGuarantors?.(ehr_id), []),
+    ...balances,
+    alerts: await orElse(emr.getAlerts?.(ehr_id), null),
+    medications: medications
+      .filter((each) => each.active)
+      .map(({ name, strength, frequency, start_date, refills, notes }) => ({
+        name,
+        strength,
+        frequency,
+        start_date: start_date && `${start_date.slice(5, 7)}/${start_date.slice(8)}/${start_date.slice(0, 4)}`,
+        refills,
+        notes,
+      })),
+    pharmacies: (await emr.listPatientPharmacies(ehr_id)).map(({ ehr_id: pharmacy_id, ...shown }) => ({
+      pharmacy_id,
+      ...shown,
+    })),
+    encounters,
+    ...(with_insurances && emr.listPatientInsurances ? { insurances: await emr.listPatientInsurances(ehr_id) } : {}),
+  };
+}
+
+/** A lookup whose failure does not fail the fetch, unless the account's link has expired. */
+async function orElse<T, U>(lookup: Promise<T> | undefined, otherwise: U): Promise<T | U> {
+  if (!lookup) return otherwise;
+  try {
+    return await lookup;
+  } catch (error) {
+    if (error instanceof EmrFailure && error.kind !== 'login_required') return otherwise;
+    throw error;
+  }
+}
+
+/** The date of the most recent past encounter that is not a telephone call. */
+function lastVisit(encounters: LiveEncounter[], timezone: string): string | null {
+  const today = todayIn(timezone);
+  const days = encounters.flatMap(({ date, visit_type }) => (date !== null && visit_type !== 'TEL' ? [date] : []));
+  return (
+    days
+      .filter((day) => day <= today)
+      .sort()
+      .at(-1) ?? null
+  );
+}

@@ -1,0 +1,25 @@
+import type { Account } from '../../accounts/accounts.ts';
+import type { Fragment, Query } from '../../db/database.ts';
+import type { RerunCandidate } from '../../jobs/rerunCandidate.ts';
+import { hashToken } from '../../security/hash.ts';
+import type { Lane } from '../write.ts';
+
+/**
+ * The lane of a patient: by id, or by MRN if the patient has not been synced yet. MRNs of more than 200 characters,
+ * which no EMR has, are hashed: an index entry is limited to 2,700 bytes.
+ */
+export function patientLane(mrn: string, patient_id: string | null): Lane {
+  const by_mrn = `mrn:${mrn.length <= 200 ? mrn : hashToken(mrn).toString('hex')}`;
+  return patient_id === null ? { key: by_mrn } : { key: `patient:${patient_id}`, earlier: by_mrn };
+}
+
+/** A subquery for our id of a patient, or null, to be used in the statement that checks a write's references. */
+export function patientIdByMrn(sql: Query, account: Account, mrn: string): Fragment {
+  return sql`(SELECT id FROM patients WHERE client_id = ${account.client_id}
+    AND organization_id = ${account.organization_id} AND mrn = ${mrn} ORDER BY id LIMIT 1)`;
+}
+
+/** The lane for another run of a job. A patient who was known by MRN only may have been synced since. */
+export function currentLane({ lane, patient_mrn, patient_id }: RerunCandidate): Lane {
+  return /^(mrn|patient):/.test(lane) && patient_mrn !== null ? patientLane(patient_mrn, patient_id) : { key: lane };
+}

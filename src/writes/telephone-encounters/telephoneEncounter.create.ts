@@ -1,0 +1,154 @@
+import type { Account } from '../../accounts/accounts.ts';
+import { EmrFailure } from '../../connectors/connector.ts';
+import type { Context } from '../../context.ts';
+import { apiError } from '../../errors.ts';
+import type { EventOf } from '../../events.ts';
+import type { Steps } from '../../jobs/jobSteps.ts';
+import { TelephoneEncounterRequest } from '../../model/telephoneEncounter.ts';
+import { defineWrite } from '../defineWrite.ts';
+import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
+import { matchMedication } from './matchMedication.ts';
+
+const steps = { create: 'create_encounter', pharmacy: 'add_pharmacy', refill: 'add_refill' } as const;
+
+/** Records a telephone call in the patient's chart, with an optional refill request. */
+export const createTelephoneEncounter = defineWrite({
+  type: 'telephone_encounter.create',
+  label: 'Telephone encounter',
+  plural_label: 'Telephone encounters',
+  body: TelephoneEncounterRequest,
+  sample: {
+    patient_mrn: 'LK100001',
+    provider_id: '501',
+    location_id: '11',
+    assigned_to_id: '703',
+    reason: 'Medication question',
+    caller: 'Ada Testpatient',
+    message: 'Asks whether the evening dose can be taken with food.',
+  },
+  needs: [
+    'createTelephoneEncounter',
+    'findPatient',
+    'listMedications',
+    'listPatientPharmacies',
+    'addPatientPharmacy',
+    'addRefill',
+  ],
+  restricted: true,
+  check: checkReferences,
+  acceptedResponse: ({ id, job_id }) => ({
+    success: true,
+    message: 'Telephone encounter creation queued. A webhook event follows on completion.',
+    telephone_encounter_id: id,
+    job_id,
+  }),
+
+  run: async ({ id, input, emr, steps: run }) => {
+    // An earlier attempt may have written everything and failed to report it.
+    const earlier = completedEvent(id, input, run.outcomes);
+    if (earlier) return { event: earlier };
+    const patient = await emr.findPatient(input.patient_mrn);
+    if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${input.patient_mrn}' not found.`);
+    const name = input.refill_medication_name;
+    const medication =
+      name === undefined ? undefined : matchMedication(name, await emr.listMedications(patient.ehr_id));
+    const pharmacy_ehr_id = input.pharmacy_ehr_id ?? null;
+
+    const encounter = await run.write(steps.create, emr.createTelephoneEncounter, {
+      patient_ehr_id: patient.ehr_id,
+      provider_ehr_id: input.provider_id,
+      location_ehr_id: input.location_id,
+      assigned_to_ehr_id: input.assigned_to_id,
+      high_priority: input.is_high_priority === 'true',
+      reason: input.reason ?? null,
+      caller: input.caller ?? null,
+      message: input.message ?? null,
+      pharmacy_ehr_id,
+      template_name: input.template_name ?? null,
+    });
+    if (medication) {
+      // Without a refill the pharmacy is only a note on the encounter.
+      if (pharmacy_ehr_id !== null) {
+        const known = await emr.listPatientPharmacies(patient.ehr_id);
+        if (!known.some((pharmacy) => pharmacy.ehr_id === pharmacy_ehr_id)) {
+          await run.write(steps.pharmacy, emr.addPatientPharmacy, { patient_ehr_id: patient.ehr_id, pharmacy_ehr_id });
+        }
+      }
+      const refill = { encounter_ehr_id: encounter.ehr_id, medication_ehr_id: medication.ehr_id, pharmacy_ehr_id };
+      await run.write(steps.refill, emr.addRefill, refill, { with_outcome: { medication_name: medication.name } });
+    }
+    const event = completedEvent(id, input, run.outcomes);
+    if (!event) throw new Error('All steps are done, but the encounter is not complete.');
+    return { event };
+  },
+
+  onFailure: ({ id, input, outcomes, failure }) => {
+    const event = completedEvent(id, input, outcomes);
+    if (event) return { state: 'succeeded', event };
+    const refill_medication_name = input.refill_medication_name ?? null;
+    const encounter = outcomes.get(steps.create);
+    if (encounter && refill_medication_name !== null) {
+      const refill = { refill_medication_name, refill_failure_reason: failure.message };
+      const data = { ...encounterFields(id, input, encounter), ...refill };
+      return { state: 'partial', event: { type: 'telephone_encounter.created_partial', data } };
+    }
+    const data = {
+      telephone_encounter_id: id,
+      patient_mrn: input.patient_mrn,
+      refill_medication_name,
+      failure_reason: failure.message,
+    };
+    return { state: 'failed', event: { type: 'telephone_encounter.failed', data } };
+  },
+});
+
+/** The event of an encounter that is complete in the EMR; undefined while something is missing. */
+function completedEvent(id: string, body: TelephoneEncounterRequest, outcomes: Steps['outcomes']): EventOf | undefined {
+  const encounter = outcomes.get(steps.create);
+  const refill = outcomes.get(steps.refill);
+  if (!encounter || (body.refill_medication_name !== undefined && !refill)) return undefined;
+  const refilled = refill && { refill_medication_name: String(refill.medication_name) };
+  return { type: 'telephone_encounter.created', data: { ...encounterFields(id, body, encounter), ...refilled } };
+}
+
+function encounterFields(id: string, body: TelephoneEncounterRequest, encounter: Record<string, unknown>) {
+  return {
+    telephone_encounter_id: id,
+    emr_encounter_id: String(encounter.ehr_id),
+    patient_mrn: body.patient_mrn,
+    provider_id: body.provider_id,
+    location_id: body.location_id,
+    assigned_to_id: body.assigned_to_id,
+    reason: body.reason ?? null,
+  };
+}
+
+type Request = { ctx: Context; account: Account; body: TelephoneEncounterRequest };
+
+/** One query; its results are checked in the order in which errors are reported. */
+async function checkReferences({ ctx, account, body }: Request) {
+  const { organization_id } = account;
+  const [found] = await ctx.db.read<{
+    provider: boolean;
+    staff: boolean;
+    location: boolean;
+    pharmacy: boolean;
+    patient_id: string | null;
+  }>(
+    account.client_id,
+    (sql) => sql`SELECT
+      EXISTS (SELECT FROM providers WHERE organization_id = ${organization_id} AND ehr_id = ${body.provider_id}) AS provider,
+      EXISTS (SELECT FROM staff WHERE organization_id = ${organization_id} AND ehr_id = ${body.assigned_to_id}) AS staff,
+      EXISTS (SELECT FROM locations WHERE organization_id = ${organization_id} AND ehr_id = ${body.location_id}) AS location,
+      EXISTS (SELECT FROM pharmacies WHERE organization_id = ${organization_id}
+               AND ehr_id = ${body.pharmacy_ehr_id ?? null}) AS pharmacy,
+      ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id`,
+  );
+  if (!found?.provider) throw apiError('provider_not_found', { id: body.provider_id }, { field: 'provider_id' });
+  if (!found.staff) throw apiError('staff_not_found', { id: body.assigned_to_id }, { field: 'assigned_to_id' });
+  if (!found.location) throw apiError('location_not_found', { id: body.location_id }, { field: 'location_id' });
+  if (body.pharmacy_ehr_id !== undefined && !found.pharmacy) {
+    throw apiError('pharmacy_not_found', { id: body.pharmacy_ehr_id }, { field: 'pharmacy_ehr_id' });
+  }
+  return { lane: patientLane(body.patient_mrn, found.patient_id), lookups: {} };
+}

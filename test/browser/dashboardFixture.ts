@@ -1,0 +1,77 @@
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { accessibilityFaults, openBrowser } from '../harness/browser.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+
+/** The sandbox product, and a browser with the owner signed in to the dashboard. */
+export type DashboardFixture = {
+  world: TestSandbox;
+  browser: Browser;
+  /** Opens a dashboard page as the owner; `{client}` is the sandbox's client. */
+  open(path?: string, options?: BrowserContextOptions): Promise<Page>;
+  /** The page's script errors and policy violations. */
+  consoleErrors(page: Page): string[];
+  close(): Promise<void>;
+};
+
+export async function startDashboard(options: Parameters<typeof startSandbox>[0] = {}): Promise<DashboardFixture> {
+  const [world, browser] = await Promise.all([startSandbox({ small: true, ...options }), openBrowser()]);
+  const { dashboard, client_id } = world.sandbox;
+  let signed_in: Awaited<ReturnType<BrowserContext['storageState']>> | undefined;
+  const errors_by_page = new WeakMap<Page, string[]>();
+  return {
+    world,
+    browser,
+    open: async (path = '', window_options = {}) => {
+      const context = await browser.newContext({
+        viewport: { width: 1280, height: 800 },
+        ...(signed_in ? { storageState: signed_in } : {}),
+        ...window_options,
+      });
+      const page = await context.newPage();
+      const errors: string[] = [];
+      errors_by_page.set(page, errors);
+      page.on('pageerror', (error) => errors.push(error.message));
+      page.on('console', (message) => {
+        // The page shows error responses, and the browser logs them too.
+        const error_response = /^Failed to load resource: the server responded with a status of 4/.test(message.text());
+        if (message.type() === 'error' && !error_response) errors.push(message.text());
+      });
+      await page.goto(`${dashboard.url}${path.replace('{client}', `clients/${client_id}`)}`);
+      // Once for all windows, because an account has only ten password attempts in 15 minutes.
+      if (!signed_in) await signIn(page, dashboard);
+      await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' });
+      signed_in ??= await context.storageState();
+      return page;
+    },
+    consoleErrors: (page) => errors_by_page.get(page) ?? [],
+    close: async () => {
+      await browser.close();
+      await world.close();
+    },
+  };
+}
+
+export async function signIn(page: Page, { email, password }: { email: string; password: string }): Promise<void> {
+  await page.getByLabel('Email').fill(email);
+  await page.locator('input[name="password"]').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Checks a page with axe in light and dark mode, and that it does not scroll sideways at 320 px. */
+export async function expectAccessible(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.waitForSelector(`html[data-mantine-color-scheme="${colorScheme}"]`);
+    // The colors change a moment after the attribute; real violations remain.
+    const faults = () => accessibilityFaults(page);
+    await expect.poll(faults, { message: colorScheme }).toStrictEqual([]);
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 320, height: 640 });
+  // Charts and dialogs resize one frame later.
+  const sideways = () => page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+  await expect.poll(sideways, { message: 'sideways at 320 px' }).toBeLessThanOrEqual(0);
+  if (size) await page.setViewportSize(size);
+}

@@ -1,0 +1,165 @@
+import type { Frame } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accessibilityFaults } from '../harness/browser.ts';
+import { focused, type LinkFixture, startLink, untilAlert } from './linkFixture.ts';
+
+let fixture: LinkFixture;
+beforeAll(async () => {
+  fixture = await startLink();
+});
+afterAll(() => fixture.close());
+
+const views = {
+  light: { colorScheme: 'light', viewport: { width: 1100, height: 800 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1100, height: 800 } },
+  'light at 320 pixels': { colorScheme: 'light', viewport: { width: 320, height: 640 } },
+  'dark at 400 % of a 1280 by 1024 screen': { colorScheme: 'dark', viewport: { width: 320, height: 256 } },
+} as const;
+
+/** The WCAG contrast ratio of two CSS colors. */
+function contrast(one: string, other: string): number {
+  const luminance = (css: string) => {
+    const [red = 0, green = 0, blue = 0] = (css.match(/\d+/g) ?? []).map((part) => {
+      const share = Number(part) / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const [dark = 0, light = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+/** Checks with axe, and that nothing scrolls sideways. */
+async function expectAccessible(frame: Frame): Promise<void> {
+  expect(await accessibilityFaults(frame)).toStrictEqual([]);
+  const wide = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
+  expect(await frame.evaluate(wide)).toBe(false);
+}
+
+describe.each(Object.entries(views))('in %s', (_name, view) => {
+  test('every step is accessible and fits', async () => {
+    const window = await fixture.openHosted(
+      await fixture.steps.linkToken({ org_id: 'a-practice-with-a-rather-long-name' }),
+      view,
+    );
+    const frame = await window.frame();
+    await focused(frame, 'username');
+    await expectAccessible(frame);
+    await window.type(fixture.person(1).username, 'Tab');
+    await window.type('wrong');
+    await untilAlert(frame, /Incorrect username or password/);
+    await expectAccessible(frame);
+    // The message is visible even on a small screen.
+    expect((await frame.locator('[role="alert"]').boundingBox())?.y).toBeGreaterThan(0);
+    await window.type(fixture.person(1).password);
+    await focused(frame, 'code');
+    await expectAccessible(frame);
+    await window.type('000000');
+    await untilAlert(frame, /Incorrect or expired code/);
+    await expectAccessible(frame);
+    await window.type(fixture.world.api.code(1));
+    await frame.waitForSelector('.badge.good');
+    await expectAccessible(frame);
+    await window.page.context().close();
+  });
+
+  test('the overlay and an invalid link are accessible and fit', async () => {
+    const window = await fixture.open(view);
+    const frame = await window.start('lt_nonsense');
+    await frame.waitForSelector('.badge');
+    await expectAccessible(frame);
+    await expectAccessible(window.page.mainFrame());
+    const [box, size] = [await window.page.locator('dialog iframe').boundingBox(), view.viewport];
+    expect(box).toStrictEqual({ x: 0, y: 0, ...size });
+    await window.page.context().close();
+  });
+});
+
+test('disables the form while signing in', async () => {
+  const window = await fixture.openHosted(await fixture.steps.linkToken());
+  const frame = await window.frame();
+  await focused(frame, 'username');
+  let release: (() => void) | undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await window.page.route('**/sign-in', (route) => released.then(() => route.continue()));
+  await window.type(fixture.person(1).username, 'Tab');
+  await window.type(fixture.person(1).password);
+  await frame.waitForSelector('form[aria-busy="true"]');
+  expect(await frame.innerText('button[type="submit"]')).toBe('Signing in to Larkspur…');
+  expect(await frame.textContent('[role="status"]')).toBe('Signing in to Larkspur…');
+  await expectAccessible(frame);
+  await window.page.keyboard.press('Enter');
+  release?.();
+  await focused(frame, 'code');
+  expect(window.sent.filter(({ url }) => url.endsWith('/sign-in'))).toHaveLength(1);
+  await window.page.context().close();
+});
+
+test('fields have labels and standard autocomplete tokens', async () => {
+  const window = await fixture.openHosted(await fixture.steps.linkToken());
+  const frame = await window.frame();
+  await focused(frame, 'username');
+  expect(await frame.getByLabel('User name', { exact: true }).getAttribute('autocomplete')).toBe('username');
+  expect(await frame.getByLabel('Password', { exact: true }).getAttribute('autocomplete')).toBe('current-password');
+  await frame.getByRole('button', { name: 'Show password' }).click();
+  expect(await frame.getByLabel('Password', { exact: true }).getAttribute('type')).toBe('text');
+  await frame.getByRole('button', { name: 'Hide password' }).click();
+  await frame.fill('input[name="username"]', fixture.person(1).username);
+  await frame.focus('input[name="password"]');
+  await window.type(fixture.person(1).password);
+  await focused(frame, 'code');
+  expect(await frame.getByLabel('One-time code').getAttribute('autocomplete')).toBe('one-time-code');
+  await window.page.context().close();
+});
+
+test('has no animations with reduced motion', async () => {
+  const window = await fixture.openHosted(await fixture.steps.linkToken(), { reducedMotion: 'reduce' });
+  const frame = await window.frame();
+  await focused(frame, 'username');
+  await frame.evaluate(`document.querySelector('form').setAttribute('aria-busy', 'true')`);
+  expect(await frame.evaluate('document.getAnimations().length')).toBe(0);
+  await window.page.context().close();
+});
+
+test('shows the client’s name, logo and color, with readable text on any color', async () => {
+  const { owner } = fixture.world;
+  const logo = `data:image/svg+xml;base64,${Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="90" height="24"><rect width="90" height="24"/></svg>').toString('base64')}`;
+  for (const color of ['#ffd400', '#101010', '#7f7f7f']) {
+    await owner`UPDATE clients SET logo = ${logo}, colour = ${color}`;
+    await owner`SELECT pg_notify('chartwire_access', '')`;
+    fixture.world.ctx.lookups.clear();
+    const window = await fixture.openHosted(await fixture.steps.linkToken());
+    const frame = await window.frame();
+    await focused(frame, 'username');
+    expect(await frame.getByAltText('Sandbox').evaluate((image) => Object(image).naturalWidth)).toBe(90);
+    const [text, background] = await frame.evaluate<[string, string]>(
+      `(() => { const { color, backgroundColor } = getComputedStyle(document.querySelector('.primary')); return [color, backgroundColor]; })()`,
+    );
+    expect(contrast(text, background)).toBeGreaterThanOrEqual(4.5);
+    expect(background).toBe(`rgb(${[1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)).join(', ')})`);
+    await expectAccessible(frame);
+    await window.page.context().close();
+  }
+});
+
+test('a sent code can be requested again if the connector supports it', async () => {
+  const { ctx } = fixture.world;
+  const larkspur = ctx.connectors.get('larkspur');
+  if (!larkspur) throw new Error('The Larkspur connector is missing.');
+  // Tests run in the product's process and can change its connectors.
+  (ctx.connectors as Map<string, typeof larkspur>).set('texting', { ...larkspur, name: 'texting', resend_code: true });
+  const window = await fixture.openHosted(await fixture.steps.linkToken({ emr_name: 'texting' }));
+  const frame = await window.frame();
+  await focused(frame, 'username');
+  await window.type(fixture.person(6).username, 'Tab');
+  await window.type(fixture.person(6).password);
+  await focused(frame, 'code');
+  const again = frame.getByRole('button', { name: 'Send a new code' });
+  await again.focus();
+  await window.page.keyboard.press('Enter');
+  await expect.poll(() => frame.innerText('[role="status"]')).toMatch(/new code was requested/);
+  await expectAccessible(frame);
+  await window.page.context().close();
+});

@@ -1,0 +1,88 @@
+import type { Browser, BrowserContextOptions, Frame } from 'playwright-core';
+import { expect } from 'vitest';
+import { parseDatabaseUrl } from '../../src/db/address.ts';
+import { connect, type Sql } from '../../src/db/database.ts';
+import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
+import { openBrowser } from '../harness/browser.ts';
+import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../harness/linkHost.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+
+/** The sandbox product, an application that opens Link, and a browser. */
+export type LinkFixture = {
+  world: TestSandbox;
+  browser: Browser;
+  host: LinkHost;
+  steps: LinkSteps;
+  /** Larkspur's database, for changes that its control API does not support. */
+  larkspur: Sql;
+  person(staff: number): { username: string; password: string };
+  /** Opens the application. */
+  open(options?: BrowserContextOptions): Promise<LinkWindow>;
+  /** Opens the hosted page of a link token. */
+  openHosted(token: string, options?: BrowserContextOptions): Promise<LinkWindow & { frame: () => Promise<Frame> }>;
+  /** Signs in with password and code, by keyboard only. */
+  signIn(window: LinkWindow, frame: Frame, staff: number): Promise<void>;
+  /** A link token for an account that needs re-linking. */
+  expiredAccount(user_id: string, staff: number): Promise<string>;
+  close(): Promise<void>;
+};
+
+export async function startLink(): Promise<LinkFixture> {
+  const [world, browser] = await Promise.all([startSandbox({ small: true }), openBrowser()]);
+  const { sandbox, api, owner } = world;
+  const host = await startLinkHost(sandbox.base_url);
+  const steps = linkSteps(world);
+  const address = parseDatabaseUrl('DATABASE_URL', world.env.DATABASE_URL ?? '');
+  const larkspur = connect({ ...address, database: `${address.database}_larkspur` }, { max: 1 });
+  const person = (staff: number) => sandbox.larkspur.staff[staff] ?? { username: '', password: '' };
+  return {
+    world,
+    browser,
+    host,
+    steps,
+    larkspur,
+    person,
+    open: (options) => openLinkWindow(browser, host.origin, options),
+    openHosted: async (token, options) => {
+      const window = await openLinkWindow(browser, `${sandbox.base_url}/link?token=${token}`, options);
+      return { ...window, frame: async () => window.page.mainFrame() };
+    },
+    signIn: async (window, frame, staff) => {
+      await focused(frame, 'username');
+      await window.type(person(staff).username, 'Tab');
+      await window.type(person(staff).password);
+      await focused(frame, 'code');
+      await window.type(api.code(staff));
+    },
+    expiredAccount: async (user_id, staff) => {
+      const access_token = await api.link({ user_id, staff });
+      await owner`UPDATE accounts SET status = 'login_required' WHERE user_id = ${user_id}`;
+      await owner`SELECT pg_notify('chartwire_access', '')`;
+      return steps.linkToken({ user_id, org_id: sandbox.org_id, access_token });
+    },
+    close: async () => {
+      await browser.close();
+      await host.close();
+      await larkspur.end({ timeout_ms: 5_000 });
+      await world.close();
+    },
+  };
+}
+
+export async function focused(frame: Frame, name: string): Promise<void> {
+  await frame.waitForSelector(`input[name="${name}"]:focus`);
+}
+
+/** Waits for an error message. */
+export async function untilAlert(frame: Frame, words: RegExp): Promise<void> {
+  await expect.poll(() => frame.locator('[role="alert"]').innerText()).toMatch(words);
+}
+
+export async function untilClosed({ page }: LinkWindow): Promise<void> {
+  await page.waitForSelector('dialog', { state: 'detached' });
+}
+
+/** The callbacks that ended Link. */
+export async function endings(window: LinkWindow): Promise<unknown[][]> {
+  return (await window.calls()).filter(([kind]) => kind !== 'event');
+}

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { certify } from '../../src/certification/certify.ts';
+import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
+import { createOutbound } from '../../src/security/outbound.ts';
+import { type LarkspurFixture, openFixture } from '../connectors/larkspur/fixture.ts';
+import { type FaultyConnector, faulty_connectors } from './faultyConnectors.ts';
+
+let fixture: LarkspurFixture;
+beforeAll(async () => {
+  fixture = await openFixture({ small: true });
+});
+afterAll(() => fixture.close());
+
+const outbound = createOutbound({ sandbox: true, allow: [] });
+
+/** The checks that a connector fails. Each run uses another person, because failed sign-ins lock a user out. */
+async function failedChecks({ inject }: Pick<FaultyConnector, 'inject'>, index: number): Promise<string[]> {
+  const { credentials, code } = fixture.person(index);
+  const expire = (mode: 'session' | 'link') => async () =>
+    void (await fixture.control('POST', '/sessions/expire', { mode }));
+  const results = await certify({
+    connector: inject(larkspur),
+    address: fixture.emr.url,
+    credentials,
+    one_time_code: code,
+    outbound,
+    writes: true,
+    endSession: expire('session'),
+    endLink: expire('link'),
+  });
+  return results.filter(({ outcome }) => outcome === 'failed').map(({ check }) => check.id);
+}
+
+test('a connector without a fault passes every check', { timeout: 180_000 }, async () => {
+  expect(await failedChecks({ inject: (original) => original }, 0)).toEqual([]);
+});
+
+test.for(faulty_connectors.map((faulty, index) => ({ ...faulty, index: index + 1 })))(
+  'detects a connector that $fault',
+  { timeout: 180_000 },
+  async ({ index, detected_by, ...faulty }) => {
+    expect(await failedChecks(faulty, index)).toContain(detected_by);
+  },
+);

@@ -1,0 +1,375 @@
+import {
+  type Access,
+  type Connector,
+  type EmrEndpoint,
+  EmrFailure,
+  type EmrWrite,
+  type OperationName,
+  type Operations,
+  type Written,
+} from '../../src/connectors/connector.ts';
+
+/** A fault in an otherwise correct connector, and a check that must detect it. */
+export type FaultyConnector = { fault: string; detected_by: string; inject: (original: Connector) => Connector };
+
+type AnyWrite = EmrWrite<unknown, Written>;
+
+/** Changes the result of `open`. */
+function changeOperations(
+  change: (emr: Operations, endpoint: EmrEndpoint, access: Access) => Partial<Operations>,
+): FaultyConnector['inject'] {
+  return (original) => ({
+    ...original,
+    open: (endpoint, access) => {
+      // The original connector implements every operation.
+      const emr = original.open(endpoint, access) as Operations;
+      return { ...emr, ...change(emr, endpoint, access) };
+    },
+  });
+}
+
+/** Changes every write. */
+function changeWrites(
+  change: (write: AnyWrite, emr: Operations, access: Access) => Partial<AnyWrite>,
+): FaultyConnector['inject'] {
+  return changeOperations((emr, _, access) => {
+    const writes = Object.entries(emr).filter(([, each]) => typeof each === 'object');
+    // Writes are the only operations that are objects.
+    return Object.fromEntries(
+      writes.map(([name, write]) => [name, { ...write, ...change(write as AnyWrite, emr, access) }]),
+    );
+  });
+}
+
+/** Changes every failure of every operation. */
+function changeFailures(change: (failure: EmrFailure, access: Access) => unknown): FaultyConnector['inject'] {
+  const guard = (access: Access) => (error: unknown) => {
+    throw error instanceof EmrFailure ? change(error, access) : error;
+  };
+  return changeOperations((emr, _, access) => {
+    const wrapped = Object.entries(emr).map(([name, each]) => {
+      if (typeof each !== 'function') return [name, guardWrite(each as AnyWrite, guard(access))];
+      const call = each as (...args: unknown[]) => Promise<unknown> | AsyncIterable<unknown>;
+      return [
+        name,
+        (...args: unknown[]) => {
+          const result = call(...args);
+          return result instanceof Promise ? result.catch(guard(access)) : guardList(result, guard(access));
+        },
+      ];
+    });
+    return Object.fromEntries(wrapped);
+  });
+}
+
+function guardWrite({ send, find }: AnyWrite, guard: (error: unknown) => never): AnyWrite {
+  return {
+    send: (input, marker) => send(input, marker).catch(guard),
+    ...(find && { find: (marker: string, input: unknown) => find(marker, input).catch(guard) }),
+  };
+}
+
+async function* guardList(list: AsyncIterable<unknown>, guard: (error: unknown) => never) {
+  try {
+    yield* list;
+  } catch (error) {
+    guard(error);
+  }
+}
+
+/** Changes the endpoint. */
+function changeEndpoint(change: (endpoint: EmrEndpoint) => EmrEndpoint): FaultyConnector['inject'] {
+  return (original) => ({ ...original, open: (endpoint, access) => original.open(change(endpoint), access) });
+}
+
+function changeSignIn(change: (signIn: Connector['signIn']) => Connector['signIn']): FaultyConnector['inject'] {
+  return (original) => ({ ...original, signIn: change(original.signIn) });
+}
+
+const withKind = (kind: EmrFailure['kind'], { message, retry_after_ms }: EmrFailure) =>
+  new EmrFailure(kind, message, retry_after_ms === undefined ? {} : { retry_after_ms });
+
+export const faulty_connectors: readonly FaultyConnector[] = [
+  {
+    fault: 'accepts a sign-in that the EMR refused',
+    detected_by: 'sign_in.wrong_secret',
+    inject: changeSignIn((signIn) => async (endpoint, credentials, code) => {
+      const result = await signIn(endpoint, credentials, code);
+      if (result.outcome !== 'refused') return result;
+      return { outcome: 'signed_in', grant: {}, user: { ehr_id: '1', name: 'Somebody' }, timezone: 'UTC' };
+    }),
+  },
+  {
+    fault: 'reports an unreachable EMR as a wrong password',
+    detected_by: 'sign_in.unreachable',
+    inject: changeSignIn(
+      (signIn) => (endpoint, credentials, code) =>
+        signIn(endpoint, credentials, code).catch(() => ({ outcome: 'refused', reason: 'credentials' })),
+    ),
+  },
+  {
+    fault: 'reports a wrong code as a wrong password',
+    detected_by: 'sign_in.code',
+    inject: changeSignIn((signIn) => async (endpoint, credentials, code) => {
+      const result = await signIn(endpoint, credentials, code);
+      return result.outcome === 'refused' ? { outcome: 'refused', reason: 'credentials' } : result;
+    }),
+  },
+  {
+    fault: 'returns an invalid time zone',
+    detected_by: 'sign_in.success',
+    inject: changeSignIn((signIn) => async (endpoint, credentials, code) => {
+      const result = await signIn(endpoint, credentials, code);
+      return result.outcome === 'signed_in' ? { ...result, timezone: 'Eastern' } : result;
+    }),
+  },
+  {
+    fault: 'does not mark the password as a secret',
+    detected_by: 'declaration.secrets',
+    inject: (original) => ({
+      ...original,
+      credential_fields: original.credential_fields.map((field) => ({ ...field, secret: false })),
+    }),
+  },
+  {
+    fault: 'declares zero parallel lanes',
+    detected_by: 'declaration.limits',
+    inject: (original) => ({ ...original, limits: { parallel_max: 0 } }),
+  },
+  {
+    fault: 'declares an operation that open does not return',
+    detected_by: 'capabilities.match',
+    inject: changeOperations((): Partial<Operations> => Object.fromEntries([['getBalances', undefined]])),
+  },
+  {
+    fault: 'returns an operation that it does not declare',
+    detected_by: 'capabilities.match',
+    inject: (original) => ({
+      ...original,
+      capabilities: original.capabilities.filter((name: OperationName) => name !== 'addRefill'),
+    }),
+  },
+  {
+    fault: 'sends a request while opening',
+    detected_by: 'capabilities.no_requests',
+    inject: changeOperations((emr) => {
+      emr.getCodeLists().catch(() => {});
+      return {};
+    }),
+  },
+  {
+    fault: 'reads only the first page',
+    detected_by: 'createPatient.listed',
+    inject: changeOperations((emr) => ({
+      listPatients: async function* () {
+        for await (const page of emr.listPatients()) return yield page;
+      },
+    })),
+  },
+  {
+    fault: 'ends a list silently when a page fails',
+    detected_by: 'listStaff.interrupted',
+    inject: changeOperations((emr) => ({
+      listStaff: async function* () {
+        try {
+          yield* emr.listStaff();
+        } catch {
+          // Swallowed.
+        }
+      },
+    })),
+  },
+  {
+    fault: 'returns a page twice',
+    detected_by: 'listLocations.rows',
+    inject: changeOperations((emr) => ({
+      listLocations: async function* () {
+        for await (const page of emr.listLocations()) {
+          yield page;
+          yield page;
+        }
+      },
+    })),
+  },
+  {
+    fault: 'returns dates in the EMR’s format',
+    detected_by: 'listPatients.rows',
+    inject: changeOperations((emr) => ({
+      listPatients: async function* () {
+        for await (const page of emr.listPatients()) {
+          yield page.map((row) => ({ ...row, dob: row.dob?.replace(/(\d+)-(\d+)-(\d+)/, '$2/$3/$1') ?? null }));
+        }
+      },
+    })),
+  },
+  {
+    fault: 'returns an invalid hour',
+    detected_by: 'listAppointments.rows',
+    inject: changeOperations((emr) => ({
+      listAppointments: async function* () {
+        for await (const page of emr.listAppointments()) {
+          yield page.map((row) => ({ ...row, starts: row.starts.replace(/T\d\d/, 'T25') }));
+        }
+      },
+    })),
+  },
+  {
+    fault: 'finds a patient by a prefix of the MRN',
+    detected_by: 'findPatient.exact',
+    inject: changeOperations((emr) => ({
+      findPatient: async (mrn) => {
+        const exact = await emr.findPatient(mrn);
+        if (exact) return exact;
+        for await (const page of emr.listPatients()) return page.find((patient) => patient.mrn.startsWith(mrn));
+        return undefined;
+      },
+    })),
+  },
+  {
+    fault: 'returns the first patient for an unknown MRN',
+    detected_by: 'findPatient.not_found',
+    inject: changeOperations((emr) => ({
+      findPatient: async (mrn) => {
+        const found = await emr.findPatient(mrn);
+        if (found) return found;
+        for await (const page of emr.listPatients()) return page[0];
+        return undefined;
+      },
+    })),
+  },
+  {
+    fault: 'ignores the date of birth in searches',
+    detected_by: 'searchPatients.criteria',
+    inject: changeOperations((emr) => ({
+      searchPatients: async (search) => {
+        if (search.dob === undefined) return emr.searchPatients(search);
+        for await (const page of emr.listPatients()) return page;
+        return [];
+      },
+    })),
+  },
+  {
+    fault: 'reports a missing record as unavailable',
+    detected_by: 'listMedications.not_found',
+    inject: changeFailures((failure) => (failure.kind === 'not_found' ? withKind('unavailable', failure) : failure)),
+  },
+  {
+    fault: 'uses a new marker for every attempt',
+    detected_by: 'createTelephoneEncounter.idempotent',
+    inject: changeWrites(({ send }) => ({ send: (input, marker) => send(input, `${marker}-${crypto.randomUUID()}`) })),
+  },
+  {
+    fault: 'never finds its writes',
+    detected_by: 'uploadDocument.find',
+    inject: changeWrites(() => ({ find: async () => undefined })),
+  },
+  {
+    fault: 'finds a record for every marker',
+    detected_by: 'addGuarantor.find',
+    inject: changeWrites(({ find }) => ({
+      find: async (marker, input) => (await find?.(marker, input)) ?? { ehr_id: '10001' },
+    })),
+  },
+  {
+    fault: 'reports a write that it did not send',
+    detected_by: 'addPatientInsurance.written',
+    inject: changeWrites(() => ({
+      send: async () => ({ ehr_id: '10001', mrn: 'LK100001', changes: [] }),
+      find: async () => undefined,
+    })),
+  },
+  {
+    fault: 'reports a lost response as unavailable',
+    detected_by: 'createAppointment.lost_response',
+    inject: changeFailures((failure) =>
+      failure.kind === 'unknown_outcome' ? withKind('unavailable', failure) : failure,
+    ),
+  },
+  {
+    fault: 'retries a lost response with another marker',
+    detected_by: 'createAppointment.lost_response',
+    inject: changeWrites(({ send }) => ({
+      send: (input, marker) =>
+        send(input, marker).catch((error: unknown) => {
+          if (!(error instanceof EmrFailure) || error.kind !== 'unknown_outcome') throw error;
+          return send(input, `${marker}-again`);
+        }),
+    })),
+  },
+  {
+    fault: 'reports an unsent request as unknown_outcome',
+    detected_by: 'createPatient.not_sent',
+    inject: changeWrites(({ send }) => ({
+      send: (input, marker) =>
+        send(input, marker).catch((error: unknown) => {
+          throw error instanceof EmrFailure ? withKind('unknown_outcome', error) : error;
+        }),
+    })),
+  },
+  {
+    fault: 'books a time that is taken',
+    detected_by: 'createAppointment.conflict',
+    inject: changeOperations((emr) => ({
+      createAppointment: {
+        ...emr.createAppointment,
+        send: (input, marker) => emr.createAppointment.send({ ...input, prevent_double_booking: false }, marker),
+      },
+    })),
+  },
+  {
+    fault: 'drops the Retry-After',
+    detected_by: 'findPatient.outage',
+    inject: changeFailures((failure) => new EmrFailure(failure.kind, failure.message)),
+  },
+  {
+    fault: 'throws errors other than EmrFailure',
+    detected_by: 'getBalances.outage',
+    inject: changeFailures((failure) => new TypeError(failure.message)),
+  },
+  {
+    fault: 'ignores the abort signal',
+    detected_by: 'stop.read',
+    inject: changeEndpoint((endpoint) => ({ ...endpoint, signal: new AbortController().signal })),
+  },
+  {
+    fault: 'reports an ended link as refused',
+    detected_by: 'session.login_required',
+    inject: changeFailures((failure) => (failure.kind === 'login_required' ? withKind('refused', failure) : failure)),
+  },
+  {
+    fault: 'puts the password into a failure message',
+    detected_by: 'errors.no_secrets',
+    inject: changeFailures(
+      (failure, { credentials }) => new EmrFailure(failure.kind, `${failure.message} ${credentials.password}`),
+    ),
+  },
+  {
+    fault: 'keeps the token in the cause of a failure',
+    detected_by: 'errors.no_secrets',
+    inject: changeFailures(
+      ({ kind, message }, { grant }) => new EmrFailure(kind, message, { cause: { asked_with: grant } }),
+    ),
+  },
+  {
+    fault: 'sends the token in the URL',
+    detected_by: 'errors.no_secrets',
+    inject: (original) => ({
+      ...original,
+      open: (endpoint, access) => {
+        const fetch: EmrEndpoint['outbound']['fetch'] = (url, request) => {
+          const address = new URL(url);
+          address.searchParams.set('token', access.grant.session_token ?? '');
+          return endpoint.outbound.fetch(address, request);
+        };
+        return original.open({ ...endpoint, outbound: { ...endpoint.outbound, fetch } }, access);
+      },
+    }),
+  },
+  {
+    fault: 'quotes the server’s response',
+    detected_by: 'errors.readable',
+    inject: changeFailures(
+      ({ kind }) => new EmrFailure(kind, 'The EMR said: <!doctype html><title>Maintenance</title>'),
+    ),
+  },
+];

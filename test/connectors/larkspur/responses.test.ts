@@ -1,0 +1,112 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  collect,
+  type FakeResponse,
+  failureOf,
+  openEndpoint,
+  openOperations,
+  required,
+  startFakeServer,
+} from './fixture.ts';
+
+/** Responses that Larkspur itself never sends, but a proxy may. */
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await Promise.all(closers.splice(0).map((close) => close()));
+});
+
+/** `receipt`: a different response to the lookup of a receipt. */
+async function againstResponse(response: FakeResponse, receipt: FakeResponse = response) {
+  const fake = await startFakeServer(({ url }) => (url?.startsWith('/api/receipts/') ? receipt : response));
+  closers.push(fake.close);
+  const { emr } = openOperations(openEndpoint(fake.url), {}, {});
+  const input = { patient_ehr_id: '1', pharmacy_ehr_id: '2' };
+  return {
+    read: () => collect(emr.listStaff()),
+    write: () => emr.addPatientPharmacy.send(input, 'm'),
+    find: () => required(emr.addPatientPharmacy.find)('m', input),
+  };
+}
+
+const rejection = (errorCode: string, errorText = 'In words.', more = {}) => ({
+  json: { errorCode, errorText, ...more },
+});
+
+describe('a response', () => {
+  test.each<[string, FakeResponse, read: string, write: string, find: string]>([
+    ['400', { status: 400, ...rejection('BAD_REQUEST') }, 'refused', 'refused', 'unavailable'],
+    ['403', { status: 403, ...rejection('FORBIDDEN') }, 'refused', 'refused', 'unavailable'],
+    ['409 of another kind', { status: 409, ...rejection('ALREADY_EXISTS') }, 'refused', 'refused', 'unavailable'],
+    ['422', { status: 422, ...rejection('REFUSED') }, 'refused', 'refused', 'unavailable'],
+    ['a page for 404', { status: 404, raw: '<h1>404</h1>' }, 'unavailable', 'unknown_outcome', 'unavailable'],
+    ['a page for 401', { status: 401, raw: '<h1>401</h1>' }, 'unavailable', 'unknown_outcome', 'unavailable'],
+    ['a redirect', { status: 302, raw: '' }, 'unavailable', 'unknown_outcome', 'unavailable'],
+    ['502', { status: 502, raw: 'Bad gateway' }, 'unavailable', 'unknown_outcome', 'unavailable'],
+    ['503', { status: 503, raw: 'Busy' }, 'unavailable', 'unavailable', 'unavailable'],
+    ['JSON of another shape', { json: { ok: true } }, 'unavailable', 'unknown_outcome', 'unavailable'],
+    ['a record without an id', { json: { recordId: '' } }, 'unavailable', 'unknown_outcome', 'unavailable'],
+    ['half of the JSON', { raw: '{"total":1,"rec' }, 'unavailable', 'unknown_outcome', 'unavailable'],
+    [
+      'bytes that are no text',
+      { raw: Buffer.from('{"recordId":"\xff"}', 'latin1') },
+      'unavailable',
+      'unknown_outcome',
+      'unavailable',
+    ],
+    [
+      'more than 8 MB',
+      { raw: `{"recordId":"1"}${' '.repeat(8_000_001)}` },
+      'unavailable',
+      'unknown_outcome',
+      'unavailable',
+    ],
+  ])('%s is classified by kind', async (_, response, read, write, find) => {
+    const calls = await againstResponse(response);
+    const failures = [await failureOf(calls.read()), await failureOf(calls.write()), await failureOf(calls.find())];
+    expect(failures.map((failure) => failure.kind)).toEqual([read, write, find]);
+    for (const { message, cause } of failures) {
+      expect(message).toMatch(/^(Larkspur .*\.|In words\.)$/);
+      expect(cause).toBeUndefined();
+    }
+  });
+
+  test('that our marker was used before returns the earlier write', async () => {
+    const json = { recordId: '77', corrections: [], changes: [] };
+    const { write } = await againstResponse({ status: 409, ...rejection('DUPLICATE_REFERENCE', '') }, { json });
+    expect(await write()).toEqual({ ehr_id: '77' });
+  });
+
+  test('that our marker was used before, without a receipt, leaves the outcome unknown', async () => {
+    const used = { status: 409, ...rejection('DUPLICATE_REFERENCE', '') };
+    for (const receipt of [used, { status: 404, ...rejection('NOT_FOUND') }, { status: 500, raw: '' }]) {
+      const { write } = await againstResponse(used, receipt);
+      expect(await failureOf(write())).toMatchObject({ kind: 'unknown_outcome' });
+    }
+  });
+
+  test.each([429, 503])('%i sets the time of the next attempt, in seconds or as a date', async (status) => {
+    const seconds = await againstResponse({ status, headers: { 'retry-after': '7' }, raw: '' });
+    expect(await failureOf(seconds.write())).toMatchObject({ kind: 'unavailable', retry_after_ms: 7000 });
+    const date = new Date(Date.now() + 60_000).toUTCString();
+    const clock = await failureOf(
+      (await againstResponse({ status, headers: { 'retry-after': date }, raw: '' })).read(),
+    );
+    expect(clock.retry_after_ms).toBeGreaterThan(50_000);
+    expect(clock.retry_after_ms).toBeLessThanOrEqual(60_000);
+    for (const headers of [{ 'retry-after': 'soon' }, {}]) {
+      const failure = await failureOf((await againstResponse({ status, headers, raw: '' })).read());
+      expect(failure.retry_after_ms).toBeUndefined();
+    }
+  });
+
+  test('with Larkspur’s own text is cut at 1000 characters and stripped of control characters', async () => {
+    const errorText = `No\u0000 such\r\nrecord\u001b[31m ${'😀'.repeat(1100)}`;
+    const { write } = await againstResponse({ status: 422, ...rejection('REFUSED', errorText) });
+    const { message } = await failureOf(write());
+    expect(message).toMatch(/^No {2}such record \[31m 😀+$/u);
+    expect([...message]).toHaveLength(1000);
+    const silent = await againstResponse({ status: 422, ...rejection('REFUSED', ' \n') });
+    expect((await failureOf(silent.write())).message).toBe('Larkspur did not accept the request (422).');
+  });
+});

@@ -1,0 +1,179 @@
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  decodeJwt,
+  exportJWK,
+  generateKeyPair,
+  type JSONWebKeySet,
+  jwtVerify,
+  SignJWT,
+} from 'jose';
+import type { Authorize, Person, RegisteredClient } from './authorize.ts';
+import type { HttpResponse } from './faults.ts';
+import type { Tokens } from './tokens.ts';
+
+export type AuthServer = {
+  /** Returns undefined for a path that does not belong to the authorization server. */
+  answer(request: {
+    method: string;
+    url: URL;
+    headers: Record<string, string | undefined>;
+    body: string;
+  }): Promise<HttpResponse | undefined>;
+  discovery: Record<string, unknown>;
+};
+
+type Parts = {
+  issuer: string;
+  clients: Map<string, RegisteredClient>;
+  tokens: Tokens;
+  authorize: Authorize;
+};
+
+/** The EMR's authorization server: discovery, the authorize page, and tokens by secret, signed assertion and code. */
+export async function openAuthServer({ issuer, clients, tokens, authorize }: Parts): Promise<AuthServer> {
+  const key = await generateKeyPair('ES384');
+  const jwk = { ...(await exportJWK(key.publicKey)), kid: 'emr-1', alg: 'ES384', use: 'sig' };
+  const spent = new Set<string>();
+  const discovery = discoveryOf(issuer);
+
+  /** The authenticated client of a token request. */
+  async function clientOf(
+    form: URLSearchParams,
+    authorization: string | undefined,
+  ): Promise<RegisteredClient | undefined> {
+    const assertion = form.get('client_assertion');
+    if (assertion !== null) return byAssertion(assertion);
+    const [id, secret] = basicOf(authorization) ?? [form.get('client_id') ?? '', form.get('client_secret')];
+    const client = clients.get(id);
+    if (client?.jwks || client?.jwks_url) return undefined;
+    return client?.client_secret === (secret ?? undefined) ? client : undefined;
+  }
+
+  async function byAssertion(assertion: string): Promise<RegisteredClient | undefined> {
+    try {
+      const client = clients.get(decodeJwt(assertion).iss ?? '');
+      if (!client) return undefined;
+      const keys = client.jwks_url
+        ? createRemoteJWKSet(new URL(client.jwks_url))
+        : // Registered by a test with public keys made by jose.
+          createLocalJWKSet((client.jwks ?? { keys: [] }) as JSONWebKeySet);
+      const { payload } = await jwtVerify(assertion, keys, {
+        algorithms: ['RS384', 'ES384'],
+        issuer: client.client_id,
+        subject: client.client_id,
+        audience: `${issuer}/token`,
+        maxTokenAge: '5m',
+        requiredClaims: ['exp', 'jti'],
+      });
+      if (spent.has(payload.jti ?? '')) return undefined;
+      spent.add(payload.jti ?? '');
+      return client;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async function token(form: URLSearchParams, authorization: string | undefined): Promise<HttpResponse> {
+    const client = await clientOf(form, authorization);
+    if (!client) return plain(401, { error: 'invalid_client' });
+    const { client_id } = client;
+    const scope = form.get('scope') ?? '';
+    switch (form.get('grant_type')) {
+      case 'client_credentials':
+        if (!client.client_secret && !client.jwks && !client.jwks_url)
+          return plain(400, { error: 'unauthorized_client' });
+        return granted(tokens.issue({ client_id, scope, user: undefined }, { refresh: false }), scope);
+      case 'authorization_code': {
+        const known = authorize.redeem(
+          form.get('code') ?? '',
+          client_id,
+          form.get('redirect_uri') ?? '',
+          form.get('code_verifier') ?? '',
+        );
+        if (!known) return plain(400, { error: 'invalid_grant' });
+        const bearer = { client_id, scope: known.scope, user: known.person.username };
+        const issued = tokens.issue(bearer, { refresh: known.scope.includes('offline_access') });
+        const id_token = known.scope.includes('openid')
+          ? await idToken(known.person, client_id, known.nonce)
+          : undefined;
+        return granted({ ...issued, ...(id_token && { id_token }) }, known.scope);
+      }
+      case 'refresh_token': {
+        const bearer = tokens.redeem(form.get('refresh_token') ?? '', client_id);
+        if (!bearer) return plain(400, { error: 'invalid_grant' });
+        return granted(tokens.issue(bearer, { refresh: true }), bearer.scope);
+      }
+      default:
+        return plain(400, { error: 'unsupported_grant_type' });
+    }
+  }
+
+  function idToken(person: Person, client_id: string, nonce: string): Promise<string> {
+    return new SignJWT({ name: person.name, fhirUser: person.fhir_user, ...(nonce && { nonce }) })
+      .setProtectedHeader({ alg: 'ES384', kid: 'emr-1' })
+      .setIssuer(issuer)
+      .setAudience(client_id)
+      .setSubject(person.username)
+      .setIssuedAt()
+      .setExpirationTime('5m')
+      .sign(key.privateKey);
+  }
+
+  const { pathname } = new URL(issuer);
+  return {
+    discovery,
+    answer: async ({ method, url, headers, body }) => {
+      const request = `${method} ${url.pathname.replace(pathname, '')}`;
+      if (!url.pathname.startsWith(`${pathname}/`)) return undefined;
+      if (request === 'GET /.well-known/openid-configuration') return plain(200, discovery);
+      if (request === 'GET /jwks') return plain(200, { keys: [jwk] });
+      if (request === 'POST /token') return token(new URLSearchParams(body), headers.authorization);
+      if (url.pathname.endsWith('/authorize'))
+        return authorize.answer(method, url.searchParams, new URLSearchParams(body));
+      return undefined;
+    },
+  };
+}
+
+function discoveryOf(issuer: string): Record<string, unknown> {
+  return {
+    issuer,
+    jwks_uri: `${issuer}/jwks`,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    grant_types_supported: ['authorization_code', 'client_credentials', 'refresh_token'],
+    response_types_supported: ['code'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES384'],
+    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+    token_endpoint_auth_signing_alg_values_supported: ['RS384', 'ES384'],
+    scopes_supported: ['openid', 'fhirUser', 'offline_access', 'user/*.*', 'system/*.*'],
+    code_challenge_methods_supported: ['S256'],
+    capabilities: [
+      'launch-standalone',
+      'client-public',
+      'client-confidential-symmetric',
+      'client-confidential-asymmetric',
+      'sso-openid-connect',
+      'permission-offline',
+      'permission-user',
+    ],
+  };
+}
+
+function basicOf(authorization: string | undefined): [string, string] | undefined {
+  const [scheme, value = ''] = authorization?.split(' ') ?? [];
+  if (scheme?.toLowerCase() !== 'basic') return undefined;
+  const [id = '', secret = ''] = Buffer.from(value, 'base64').toString().split(':');
+  return [decodeURIComponent(id), decodeURIComponent(secret)];
+}
+
+function granted(issued: object, scope: string): HttpResponse {
+  return plain(200, { token_type: 'Bearer', scope, ...issued });
+}
+
+function plain(status: number, body: object): HttpResponse {
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+  return { status, headers, body: JSON.stringify(body) };
+}

@@ -1,0 +1,214 @@
+import { badRequest, getStatus, normalizeOperationOutcome, notFound, preconditionFailed } from '@medplum/core';
+import { FhirRouter, type FhirRequest as RouterRequest } from '@medplum/fhir-router';
+import type { OperationOutcome, Resource } from '@medplum/fhirtypes';
+
+import { interactionsOf } from './capabilityStatement.ts';
+import type { FaultSwitches, HttpResponse, Interaction } from './faults.ts';
+import type { CheckedRepository } from './repository.ts';
+import type { Searches } from './searches.ts';
+
+export type FhirRequest = {
+  method: string;
+  /** Below the base: `Patient/1?_format=json`. */
+  path: string;
+  headers: Record<string, string | undefined>;
+  body: Buffer;
+};
+
+export type Store = {
+  repo: CheckedRepository;
+  searches: Searches;
+  faults: FaultSwitches;
+  base: string;
+  /** Creates in progress. */
+  creating: number;
+};
+
+const router = new FhirRouter();
+
+/** Handles one authorized FHIR request. Medplum performs it; this folder implements HTTP. */
+export async function handleFhirRequest(store: Store, request: FhirRequest): Promise<HttpResponse> {
+  const url = new URL(request.path, `${store.base}/`);
+  const [type = '', id] = request.path.split('?')[0]?.split('/') ?? [];
+  if (type === '' && url.searchParams.has('_getpages')) return pageResponse(store, url.searchParams);
+  const interaction = interactionOf(request.method, id);
+  if (id === '_search' && store.faults.search_by_form === 'unknown') return outcome(405, 'not-supported');
+  if (id === '_search' && store.faults.search_by_form === 'unheard') {
+    return json(200, { resourceType: 'Bundle', type: 'searchset', total: 0 });
+  }
+  if (interaction === 'search-type' && lacksCriteria(store.faults, type, searchOf(store, request, url)))
+    return outcome(400, 'required');
+  if (!interaction || !interactionsOf(type, store.faults).includes(interaction)) return outcome(405, 'not-supported');
+  try {
+    if (interaction === 'search-type')
+      return json(200, await store.searches.first(type, searchOf(store, request, url)));
+    if (interaction === 'read') return readResponse(store, request, type, id ?? '');
+    return await write(store, request, type, interaction);
+  } catch (error) {
+    return refused(normalizeOperationOutcome(error));
+  }
+}
+
+export function json(status: number, body: object, headers: Record<string, string> = {}): HttpResponse {
+  return {
+    status,
+    headers: { 'content-type': 'application/fhir+json; charset=utf-8', ...headers },
+    body: JSON.stringify(body),
+  };
+}
+
+export function outcome(status: number, code: string): HttpResponse {
+  return json(status, { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code }] });
+}
+
+async function pageResponse({ searches }: Store, query: URLSearchParams): Promise<HttpResponse> {
+  const page = await searches.further(query);
+  return page ? json(200, page) : outcome(410, 'deleted');
+}
+
+function interactionOf(method: string, id: string | undefined): Interaction | undefined {
+  if (method === 'POST') return id === '_search' ? 'search-type' : id === undefined ? 'create' : undefined;
+  if (method === 'GET') return id === undefined ? 'search-type' : 'read';
+  return method === 'PUT' && id !== undefined ? 'update' : undefined;
+}
+
+function lacksCriteria({ narrow }: FaultSwitches, type: string, params: URLSearchParams): boolean {
+  return narrow.includes(type) && ![...params.keys()].some((name) => !name.startsWith('_'));
+}
+
+function searchOf({ faults }: Store, { method, body }: FhirRequest, url: URL): URLSearchParams {
+  const read = method === 'POST' && faults.search_by_form === 'taken';
+  return read ? new URLSearchParams(body.toString()) : url.searchParams;
+}
+
+async function readResponse(store: Store, request: FhirRequest, type: string, id: string): Promise<HttpResponse> {
+  const { status, resource, said } = await route(store, { method: 'GET', url: `${type}/${id}`, body: undefined });
+  if (!resource) return refused(said);
+  const wanted = request.headers.accept ?? '';
+  if (resource.resourceType === 'Binary' && resource.data && !/json|\*\/\*/.test(wanted)) {
+    return {
+      status: 200,
+      headers: { 'content-type': resource.contentType },
+      body: Buffer.from(resource.data, 'base64'),
+    };
+  }
+  return json(status, resource, versionHeaders(store, resource));
+}
+
+async function write(
+  store: Store,
+  request: FhirRequest,
+  type: string,
+  interaction: Interaction,
+): Promise<HttpResponse> {
+  const alone = interaction === 'create' && store.faults.one_create_at_a_time;
+  if (alone) {
+    if (store.creating > 0) return outcome(500, 'lock-error');
+    store.creating++;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  try {
+    const body = resourceIn(request, type);
+    if (!body) return refused(badRequest('The body is not a resource.'));
+    return interaction === 'create' ? await create(store, request, body) : await update(store, request, body);
+  } finally {
+    if (alone) store.creating--;
+  }
+}
+
+async function create(store: Store, request: FhirRequest, { id, meta, ...resource }: Resource): Promise<HttpResponse> {
+  const { versionId, lastUpdated, ...rest } = meta ?? {};
+  // A server without conditional create ignores the header.
+  const condition = store.faults.conditional_create ? request.headers['if-none-exist'] : undefined;
+  const {
+    status,
+    resource: stored,
+    said,
+  } = await route(store, {
+    method: 'POST',
+    url: resource.resourceType,
+    body: ownIdentifiers(store.faults, { ...resource, ...(meta && { meta: rest }) }),
+    ...(condition && { headers: { 'if-none-exist': condition } }),
+  });
+  if (!stored) return refused(said);
+  const location = `${store.base}/${stored.resourceType}/${stored.id}/_history/${stored.meta?.versionId}`;
+  const headers = { ...versionHeaders(store, stored), location };
+  return createAnswers[store.faults.create_answer](status, stored, headers);
+}
+
+function ownIdentifiers({ foreign_identifiers }: FaultSwitches, resource: object): object {
+  const { identifier } = resource as { identifier?: { system?: string }[] };
+  if (foreign_identifiers || !identifier) return resource;
+  return { ...resource, identifier: identifier.filter(({ system }) => !system?.startsWith('urn:')) };
+}
+
+type CreateAnswer = (status: number, stored: Resource, headers: Record<string, string>) => HttpResponse;
+
+const createAnswers: Record<FaultSwitches['create_answer'], CreateAnswer> = {
+  resource: json,
+  brief: (status, { resourceType, id, meta }, headers) => json(status, { resourceType, id, meta }, headers),
+  empty: (status, _, headers) => ({ status, headers, body: '' }),
+  empty_without_location: (status) => ({ status, headers: {}, body: '' }),
+  outcome: (status, _, headers) =>
+    json(
+      status,
+      { resourceType: 'OperationOutcome', issue: [{ severity: 'information', code: 'informational' }] },
+      headers,
+    ),
+  not_fhir: (status, _, headers) => ({
+    status,
+    headers: { ...headers, 'content-type': 'text/plain' },
+    body: 'Created.',
+  }),
+};
+
+async function update(store: Store, request: FhirRequest, resource: Resource): Promise<HttpResponse> {
+  const { etag, versioning } = store.faults;
+  const [type = '', id = ''] = request.path.split('/');
+  const if_match = request.headers['if-match'];
+  if (versioning === 'versioned-update' && if_match === undefined) return refused(preconditionFailed);
+  if (etag === 'strong' && if_match?.startsWith('W/')) return refused(preconditionFailed);
+  const stored = await route(store, { method: 'GET', url: `${type}/${id}`, body: undefined });
+  if (!stored.resource) return refused(stored.said);
+  const answer = await route(store, {
+    method: 'PUT',
+    url: `${type}/${id}`,
+    body: resource,
+    ...(if_match && versioning !== 'no-version' && { headers: { 'if-match': if_match } }),
+  });
+  return answer.resource
+    ? json(answer.status, answer.resource, versionHeaders(store, answer.resource))
+    : refused(answer.said);
+}
+
+/** A Binary may be sent raw. Anything else is a resource of the type in the URL. */
+function resourceIn(request: FhirRequest, type: string): Resource | undefined {
+  const media_type = request.headers['content-type'] ?? '';
+  if (type === 'Binary' && !media_type.includes('json')) {
+    return { resourceType: 'Binary', contentType: media_type, data: request.body.toString('base64') };
+  }
+  try {
+    const parsed: unknown = JSON.parse(request.body.toString());
+    const named = typeof parsed === 'object' && parsed !== null && 'resourceType' in parsed;
+    // The type was just checked. The repository checks the rest.
+    return named && parsed.resourceType === type ? (parsed as Resource) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function route(store: Store, request: Pick<RouterRequest, 'method' | 'url' | 'body' | 'headers'>) {
+  const routed: RouterRequest = { pathname: '', params: {}, query: {}, ...request };
+  const [said, resource] = await router.handleRequest(routed, store.repo);
+  return { status: getStatus(said), resource, said };
+}
+
+function versionHeaders({ faults }: Store, { meta }: Resource): Record<string, string> {
+  const version = `"${meta?.versionId}"`;
+  if (faults.etag === 'none' || faults.versioning === 'no-version') return {};
+  return { etag: faults.etag === 'weak' ? `W/${version}` : version };
+}
+
+function refused(said: OperationOutcome): HttpResponse {
+  return json(said === notFound ? 404 : getStatus(said), said);
+}

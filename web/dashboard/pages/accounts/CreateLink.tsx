@@ -1,0 +1,140 @@
+import { Alert, Anchor, Autocomplete, Group, Loader, NativeSelect, Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Copyable } from '../../parts/values.tsx';
+import { type ApiError, call } from '../../service/api.ts';
+import { useClient } from '../../service/client.tsx';
+import type { CreatedLink, Emr, Organization } from '../../service/types.ts';
+import { useAccounts } from './useAccounts.ts';
+
+type Props = { organizations: readonly Organization[]; emrs: readonly Emr[] };
+type Created = { link: CreatedLink; org_id: string; user_id: string };
+
+/** Creates a link with which a clinic connects a new account. */
+export function CreateLink(props: Props) {
+  const { client_id } = useClient();
+  const create = async (form: FormData): Promise<Created> => {
+    const text = (name: string) => String(form.get(name) ?? '');
+    const optional = ['emr_name', 'emr_instance_domain', 'language'].filter((name) => text(name) !== '');
+    const ids = { org_id: text('org_id'), user_id: text('user_id') };
+    const body = { ...ids, ...Object.fromEntries(optional.map((name) => [name, text(name)])) };
+    const { link } = await call('accounts.link', { client_id }, { body });
+    return { link, ...ids };
+  };
+  return (
+    <FormDialog<Created>
+      opener="Create link"
+      title="Create link"
+      submit="Create"
+      look={{ size: 'sm', variant: 'filled' }}
+      action={create}
+      done={(created) => <ShareLink {...created} />}
+    >
+      {(error) => <LinkFields error={error} {...props} />}
+    </FormDialog>
+  );
+}
+
+function LinkFields({ error, organizations, emrs }: { error: ApiError | null } & Props) {
+  const [org_id, setOrgId] = useState('');
+  const existing = organizations.find((organization) => organization.org_id === org_id.trim());
+  const errorAt = (field: string) => (error?.field === field ? error.message : undefined);
+  return (
+    <>
+      <Text size="sm">Anyone who opens the link can sign in to the EMR and connect their account.</Text>
+      <Autocomplete
+        label="Organization"
+        description="Clinic ID (existing or new)"
+        name="org_id"
+        required
+        data={organizations.map((organization) => organization.org_id)}
+        value={org_id}
+        onChange={setOrgId}
+        error={errorAt('org_id')}
+        data-autofocus
+      />
+      <TextInput
+        label="User"
+        description="Your ID for the user, not an email address or phone number"
+        name="user_id"
+        required
+        error={errorAt('user_id')}
+      />
+      {existing ? (
+        <Text size="sm" c="dimmed" className="breakable">
+          {existing.emr_name} at {existing.emr_address}
+        </Text>
+      ) : (
+        <>
+          <NativeSelect
+            label="EMR"
+            name="emr_name"
+            data={emrs.map(({ emr, emr_name }) => ({ value: emr, label: emr_name }))}
+            error={errorAt('emr_name')}
+          />
+          <TextInput
+            label="EMR address"
+            description="For example, clinic.example.com"
+            name="emr_instance_domain"
+            required
+            error={errorAt('emr_instance_domain')}
+          />
+        </>
+      )}
+      <LanguageSelect />
+    </>
+  );
+}
+
+export function LanguageSelect() {
+  return (
+    <NativeSelect
+      label="Language"
+      name="language"
+      data={[
+        { value: '', label: 'Browser language' },
+        { value: 'en', label: 'English' },
+        { value: 'es', label: 'Spanish' },
+      ]}
+    />
+  );
+}
+
+/** The link to send to the clinic, and whether the account has been linked. */
+export function ShareLink({ link, org_id, user_id }: Created) {
+  const { data } = useAccounts();
+  const account = data?.organizations
+    .find((organization) => organization.org_id === org_id)
+    ?.accounts.find((each) => each.user_id === user_id);
+  const created_at = new Date(link.expires_at).getTime() - link.minutes * 60_000;
+  const linked = account?.status === 'active' && new Date(account.linked_at).getTime() >= created_at;
+  return (
+    <>
+      <Text size="sm">
+        Send this link to the person who signs in to the EMR. It works once and expires in {link.minutes} minutes, at{' '}
+        <Timestamp at={link.expires_at} />.
+      </Text>
+      <Copyable value={link.url} label="link" />
+      <Anchor size="sm" href={mailtoUrl(link)}>
+        Send by email
+      </Anchor>
+      <div role="status">
+        {linked ? (
+          <Alert color="green">{user_id} is linked. You can reveal the access token in the list of accounts.</Alert>
+        ) : (
+          <Group gap="xs">
+            <Loader size="xs" aria-hidden />
+            <Text size="sm">Waiting for sign-in…</Text>
+          </Group>
+        )}
+      </div>
+    </>
+  );
+}
+
+function mailtoUrl({ url, minutes }: CreatedLink): string {
+  const subject = 'Please connect your EMR account';
+  const body = `Please open this link and sign in with your EMR account:\n\n${url}\n\nIt works once and expires in ${minutes} minutes.\n`;
+  return `mailto:?subject=${encodeURIComponent(subject)}&body=${encodeURIComponent(body)}`;
+}

@@ -1,0 +1,81 @@
+import { Checkbox, Input, Stack, Text, TextInput } from '@mantine/core';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { Copyable } from '../../parts/values.tsx';
+import { call } from '../../service/api.ts';
+import { useClient } from '../../service/client.tsx';
+import { useQuery } from '../../service/queries.ts';
+
+export function AddEndpoint() {
+  const { client_id } = useClient();
+  return (
+    <FormDialog
+      opener="Add endpoint"
+      title="Add endpoint"
+      submit="Add"
+      action={(form) => {
+        const event_types = selectedTypes(form);
+        const body = { webhook_url: String(form.get('webhook_url')), ...(event_types ? { event_types } : {}) };
+        return call('webhooks.create', { client_id }, { body });
+      }}
+      done={({ webhook_secret }) => <NewSecret secret={webhook_secret} />}
+      look={{ variant: 'filled' }}
+    >
+      <TextInput
+        label="URL"
+        name="webhook_url"
+        type="url"
+        placeholder="https://app.example.org/events"
+        required
+        data-autofocus
+      />
+      <EventTypes selected={[]} />
+    </FormDialog>
+  );
+}
+
+/** The dashboard shows an endpoint's secret only here. */
+export function NewSecret({ secret, note }: { secret: string; note?: string }) {
+  return (
+    <>
+      <Text size="sm">Copy this secret now. It is not shown again.</Text>
+      <Copyable value={secret} label="secret" />
+      {note && (
+        <Text size="sm" c="dimmed">
+          {note}
+        </Text>
+      )}
+    </>
+  );
+}
+
+/** The event types an endpoint receives, as the form field `event_types`. */
+export function EventTypes({ selected }: { selected: readonly string[] }) {
+  return (
+    <fieldset className="choices">
+      <Input.Label component="legend">Event types</Input.Label>
+      <Input.Description mb="xs">Select none to receive all types.</Input.Description>
+      <Stack gap={6}>
+        {useEventTypes().map((type) => (
+          <Checkbox
+            key={type}
+            name="event_types"
+            value={type}
+            label={type}
+            size="md"
+            defaultChecked={selected.includes(type)}
+          />
+        ))}
+      </Stack>
+    </fieldset>
+  );
+}
+
+/** The selected types, or undefined for all types. */
+export function selectedTypes(form: FormData): string[] | undefined {
+  const types = form.getAll('event_types').map(String);
+  return types.length === 0 ? undefined : types;
+}
+
+export function useEventTypes(): string[] {
+  return (useQuery('eventTypes.list', {}).data?.event_types ?? []).map(({ type }) => type);
+}

@@ -1,0 +1,68 @@
+import { Anchor, Group, Text } from '@mantine/core';
+import { Link } from 'wouter';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { Status } from '../../parts/Status.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { useClient } from '../../service/client.tsx';
+import type { Delivery, DeliveryAttempt, Job } from '../../service/types.ts';
+import { duration } from './labels.ts';
+
+/** The event that reports the job's result, and its deliveries. */
+export function JobEvent({ job }: { job: Job }) {
+  const { linkTo } = useClient();
+  if (job.event_gone) return <Text size="sm">The event was deleted after 30 days.</Text>;
+  if (!job.event) {
+    const none = job.finished_at === null ? 'Sent when the job finishes.' : 'This job sends no event.';
+    return <Text size="sm">{none}</Text>;
+  }
+  return (
+    <>
+      <Group gap="xs" mb="xs">
+        <Anchor component={Link} href={linkTo(`/events/${job.event.id}`)} size="sm">
+          {job.event.type}
+        </Anchor>
+        <Text size="sm" c="dimmed">
+          <Timestamp at={job.event.created_at} />
+        </Text>
+      </Group>
+      {job.event.deliveries.length === 0 && <Text size="sm">No endpoints are subscribed to this event type.</Text>}
+      {job.event.deliveries.map((delivery) => (
+        <DeliveryRow key={delivery.id} delivery={delivery} />
+      ))}
+    </>
+  );
+}
+
+function DeliveryRow({ delivery }: { delivery: Delivery }) {
+  return (
+    <>
+      <Group gap="xs" mt="xs">
+        <Status of={delivery.status} />
+        <Text size="sm" className="breakable">
+          {delivery.url}
+        </Text>
+        {delivery.next_try_at && (
+          <Text size="sm" c="dimmed">
+            Next attempt: <Timestamp at={delivery.next_try_at} />
+          </Text>
+        )}
+      </Group>
+      {delivery.tries.length > 0 && (
+        <DataTable
+          label={`Attempts to ${delivery.url}`}
+          rows={delivery.tries}
+          columns={columns}
+          keyOf={(each) => each.attempt}
+          empty=""
+        />
+      )}
+    </>
+  );
+}
+
+const columns: Column<DeliveryAttempt>[] = [
+  { head: 'Attempt', cell: (each) => each.attempt },
+  { head: 'Time', cell: (each) => <Timestamp at={each.at} /> },
+  { head: 'Response', cell: (each) => each.status_code ?? each.problem ?? 'None' },
+  { head: 'Duration', cell: (each) => duration(each.duration_ms), align: 'right' },
+];

@@ -1,0 +1,84 @@
+import { fieldLabel, operationLabels } from '../../parts/labels.ts';
+import type { JobStep } from '../../service/types.ts';
+import { duration, failureOf } from './labels.ts';
+
+/** One line of a job's timeline. */
+export type TimelineLine = { key: string; attempt: number; at: string; text: string; duration: string };
+
+/** A job's steps as lines of text: a write and its outcome are one line. `finished`: no response can arrive anymore. */
+export function timelineOf(steps: readonly JobStep[], emr: string, finished: boolean): TimelineLine[] {
+  const lines: TimelineLine[] = [];
+  for (const [n, step] of steps.entries()) {
+    const outcome = step.kind === 'intent' ? outcomeOf(steps, n) : undefined;
+    // Already part of the line of its intent.
+    if (step.kind === 'outcome' && intentOf(steps, n)) continue;
+    const took = outcome ? between(step, outcome) : step.kind === 'note' ? listDuration(step, steps[n - 1]) : '';
+    const text = step.kind === 'note' ? noteLabel(step) : writeLabel(step, outcome, emr, finished);
+    lines.push({ key: String(n), attempt: step.attempt, at: step.at, text, duration: took });
+  }
+  return lines;
+}
+
+function outcomeOf(steps: readonly JobStep[], n: number): JobStep | undefined {
+  const { name, attempt } = steps[n] ?? {};
+  return steps.slice(n + 1).find((each) => each.kind === 'outcome' && each.name === name && each.attempt === attempt);
+}
+
+function intentOf(steps: readonly JobStep[], n: number): JobStep | undefined {
+  const { name, attempt } = steps[n] ?? {};
+  return steps.slice(0, n).find((each) => each.kind === 'intent' && each.name === name && each.attempt === attempt);
+}
+
+function writeLabel(step: JobStep, outcome: JobStep | undefined, emr: string, finished: boolean): string {
+  const write = fieldLabel(step.name);
+  // An outcome without an intent: an earlier attempt sent the write, and this one looked it up.
+  if (step.kind === 'outcome') return `${write}: already saved in ${emr}${recordLabel(step)}. Not sent again.`;
+  if (!outcome && step.detail?.taken) return `${write}: ${emr} accepted it, but the record does not show it.`;
+  if (!outcome) return finished ? `${write}: sent, no response.` : `${write}: sent, waiting for a response.`;
+  const rejected = outcome.detail?.not_applied;
+  if (typeof rejected === 'string') return `${write}: not saved. ${failureOf(rejected).label}.`;
+  return `${write}: saved${recordLabel(outcome)}.`;
+}
+
+function recordLabel({ detail }: JobStep): string {
+  const { ehr_id, mrn } = detail ?? {};
+  if (typeof mrn === 'string') return `, MRN ${mrn}`;
+  return typeof ehr_id === 'string' ? `, EMR record ${ehr_id}` : '';
+}
+
+function noteLabel({ name, attempt, detail }: JobStep): string {
+  const reason = typeof detail?.reason === 'string' ? detail.reason : '';
+  if (name === 'started') return attempt === 1 ? 'Started' : `Attempt ${attempt} started`;
+  if (name === 'retry') return `${reason} Retrying in ${duration(Number(detail?.in_ms ?? 0))}.`;
+  if (name === 'parked') return `Waiting for re-linking. ${reason}`;
+  if (typeof detail?.kept === 'number') {
+    return `${fieldLabel(name)}: ${detail.kept} read, ${detail.removed ?? 0} removed.`;
+  }
+  if (typeof detail?.refused === 'string') return `${fieldLabel(name)}: not read. ${detail.refused}`;
+  if (name === 'capabilities') return capabilitiesLabel(detail);
+  return final_states[name] ?? fieldLabel(name);
+}
+
+/** Which operations the EMR has gained and lost. */
+function capabilitiesLabel(detail: JobStep['detail']): string {
+  const labels = (names: unknown) => (Array.isArray(names) ? operationLabels(names) : '');
+  const [gained, lost] = [labels(detail?.gained), labels(detail?.lost)];
+  if (!gained && !lost) return 'The EMR’s capability statement changed. Supported operations are the same.';
+  return `${gained && `Now supported: ${gained}. `}${lost && `No longer supported: ${lost}.`}`.trim();
+}
+
+const final_states: Record<string, string> = {
+  succeeded: 'Completed',
+  partial: 'Partially completed',
+  failed: 'Failed',
+  needs_review: 'Outcome unknown',
+};
+
+/** A sync reads one list after the other, so each took the time since the previous one. */
+function listDuration(step: JobStep, before: JobStep | undefined): string {
+  return typeof step.detail?.kept === 'number' && before ? between(before, step) : '';
+}
+
+function between(before: JobStep, after: JobStep): string {
+  return duration(Date.parse(after.at) - Date.parse(before.at));
+}

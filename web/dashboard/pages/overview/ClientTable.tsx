@@ -1,0 +1,38 @@
+import { Anchor } from '@mantine/core';
+import { Link } from 'wouter';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { Section } from '../../parts/layout.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import type { ClientLoad } from '../../service/types.ts';
+
+/** Unfinished jobs of every client. */
+export function ClientTable({ clients }: { clients: readonly ClientLoad[] }) {
+  return (
+    <Section title="All clients">
+      <DataTable
+        label="All clients"
+        rows={clients}
+        columns={columns}
+        keyOf={(client) => client.client_id}
+        empty="No clients yet. Add one under Settings."
+      />
+    </Section>
+  );
+}
+
+const columns: Column<ClientLoad>[] = [
+  {
+    head: 'Client',
+    cell: ({ client_id, name }) => (
+      <Anchor component={Link} size="sm" href={`~/dashboard/clients/${client_id}/overview`}>
+        {name}
+      </Anchor>
+    ),
+  },
+  { head: 'Queued', align: 'right', cell: ({ queued }) => queued.toLocaleString() },
+  { head: 'Oldest', align: 'right', cell: ({ oldest_queued_at }) => <Timestamp at={oldest_queued_at} /> },
+  { head: 'Running', align: 'right', cell: ({ running }) => running.toLocaleString() },
+  { head: 'Waiting for re-linking', align: 'right', cell: ({ parked }) => parked.toLocaleString() },
+  { head: 'Needs review', align: 'right', cell: ({ needs_review }) => needs_review.toLocaleString() },
+  { head: 'Accounts to re-link', align: 'right', cell: ({ relink }) => relink.toLocaleString() },
+];

@@ -1,0 +1,55 @@
+import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { useUrlFilters } from '../../service/useUrlFilters.ts';
+
+const url_filters = ['start_date', 'end_date', 'provider_ehr_id'];
+
+/** Filters by date are in the URL. The MRN is not, and is applied only when the form is submitted. */
+export function useDateFilters() {
+  const { get } = useUrlFilters();
+  const [mrn, setMrn] = useState('');
+  const in_url = Object.fromEntries(url_filters.flatMap((name) => (get(name) ? [[name, get(name)]] : [])));
+  const filters: Record<string, string> = mrn === '' ? in_url : { ...in_url, patient_mrn: mrn };
+  return { filters, mrn, setMrn };
+}
+
+type Props = {
+  state: ReturnType<typeof useDateFilters>;
+  select?: { name: string; label: string; options: { value: string; label: string }[] };
+};
+
+export function DateFilters({ state, select }: Props) {
+  const { get, set } = useUrlFilters();
+  return (
+    <form
+      autoComplete="off"
+      onSubmit={(event) => {
+        event.preventDefault();
+        state.setMrn(String(new FormData(event.currentTarget).get('mrn') ?? '').trim());
+      }}
+    >
+      <Group align="flex-end" mb="md" gap="sm">
+        {(['start_date', 'end_date'] as const).map((name) => (
+          <TextInput
+            key={name}
+            type="date"
+            label={name === 'start_date' ? 'From' : 'To'}
+            value={get(name)}
+            onChange={(event) => set(name, event.currentTarget.value)}
+            w={150}
+          />
+        ))}
+        {select && (
+          <NativeSelect
+            label={select.label}
+            value={get(select.name)}
+            data={[{ value: '', label: 'All' }, ...select.options]}
+            onChange={(event) => set(select.name, event.currentTarget.value)}
+          />
+        )}
+        <TextInput name="mrn" label="Patient MRN" defaultValue={state.mrn} w={150} />
+        <Button type="submit">Search</Button>
+      </Group>
+    </form>
+  );
+}

@@ -1,0 +1,38 @@
+import { Title } from '@mantine/core';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { useQuery } from '../../service/queries.ts';
+import { type KindRow, kindPath } from './KindList.tsx';
+import { useOrganization } from './organization.tsx';
+
+/** How many records of each type are stored, and when they were last synced. */
+export function RecordCounts() {
+  const { organization, params } = useOrganization();
+  const counts = useQuery('records.count', params, { live: ['jobs'] });
+  return (
+    <>
+      <Title order={2} size="h4" mb="sm">
+        Records of {organization.org_id}
+      </Title>
+      <QueryResult query={counts}>
+        {({ kinds }) => (
+          <DataTable
+            label="Records by type"
+            rows={kinds}
+            columns={columns}
+            keyOf={(row) => row.kind}
+            href={(row) => kindPath(row.kind)}
+            empty="No records yet. They appear after the first sync."
+          />
+        )}
+      </QueryResult>
+    </>
+  );
+}
+
+const columns: Column<KindRow>[] = [
+  { head: 'Type', cell: (row) => row.label },
+  { head: 'Records', cell: (row) => row.total.toLocaleString(), align: 'right' },
+  { head: 'Last synced', cell: (row) => (row.synced_at ? <Timestamp at={row.synced_at} /> : 'Never') },
+];

@@ -1,0 +1,81 @@
+import { Title } from '@mantine/core';
+import type { UseInfiniteQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { type Column, DataTable, PagedTable } from '../../parts/DataTable.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import type { ApiError, ResponseOf } from '../../service/api.ts';
+import { useQuery } from '../../service/queries.ts';
+import { useOrganization } from './organization.tsx';
+
+type Props<Row> = {
+  title: string;
+  query: UseInfiniteQueryResult<Row[], ApiError>;
+  columns: readonly Column<Row>[];
+  keyOf: (row: Row) => string;
+  href?: (row: Row) => string;
+  filtered: boolean;
+  /** The search form. */
+  children: ReactNode;
+};
+
+/** A searchable list of records, page by page. */
+export function SearchList<Row>({ title, filtered, children, ...table }: Props<Row>) {
+  return (
+    <>
+      <ListTitle>{title}</ListTitle>
+      {children}
+      <PagedTable
+        label={title}
+        {...table}
+        empty={filtered ? 'No matching records. Change or clear the search.' : no_records}
+      />
+    </>
+  );
+}
+
+export type ShortKind = Exclude<keyof ResponseOf<'records.list'>, 'success'>;
+export type ShortRow<Kind extends ShortKind> = NonNullable<ResponseOf<'records.list'>[Kind]>[number];
+
+/** All records of a type of which an organization has few. */
+export function useRecords<Kind extends ShortKind>(kind: Kind) {
+  const { params } = useOrganization();
+  return useQuery('records.list', { ...params, kind });
+}
+
+export function ShortList<Kind extends ShortKind>(props: {
+  kind: Kind;
+  title: string;
+  columns: readonly Column<ShortRow<Kind>>[];
+  keyOf: (row: ShortRow<Kind>) => string;
+  href?: (row: ShortRow<Kind>) => string;
+}) {
+  const { kind, title, columns, keyOf, href } = props;
+  const query = useRecords(kind);
+  return (
+    <>
+      <ListTitle>{title}</ListTitle>
+      <QueryResult query={query}>
+        {(response) => (
+          <DataTable
+            label={title}
+            rows={(response[kind] ?? []) as ShortRow<Kind>[]}
+            columns={columns}
+            keyOf={keyOf}
+            {...(href ? { href } : {})}
+            empty={no_records}
+          />
+        )}
+      </QueryResult>
+    </>
+  );
+}
+
+const no_records = 'No records yet. They appear after the next sync.';
+
+function ListTitle({ children }: { children: string }) {
+  return (
+    <Title order={2} size="h4" mb="sm">
+      {children}
+    </Title>
+  );
+}

@@ -1,0 +1,84 @@
+import { Group, NativeSelect, Stack, Text, Title } from '@mantine/core';
+import { useState } from 'react';
+import { ActionButton } from '../../../parts/ActionButton.tsx';
+import { EmptyState } from '../../../parts/layout.tsx';
+import { QueryResult } from '../../../parts/QueryResult.tsx';
+import { call } from '../../../service/api.ts';
+import { useQuery } from '../../../service/queries.ts';
+import { useSession } from '../../../service/session.tsx';
+import type { Hours } from '../../../service/types.ts';
+import { useOrganization } from '../organization.tsx';
+import { useRecords } from '../RecordList.tsx';
+import { AvailabilityPreview } from './AvailabilityPreview.tsx';
+import { type Options, useOptions } from './useOptions.ts';
+import { WeekEditor } from './WeekEditor.tsx';
+
+/** The hours of providers without hours of their own, for availability requests that ask for them. */
+export function DefaultHours() {
+  const { params, organization } = useOrganization();
+  const editable = useSession().may('operator');
+  const options = useOptions();
+  const query = useQuery('default-hours.get', params);
+  const save = (hours: Hours | null) => call('default-hours.update', params, { body: { hours } });
+  return (
+    <Stack>
+      <Title order={2} size="h4">
+        Default hours
+      </Title>
+      <Text size="sm" c="dimmed">
+        Used for providers of {organization.org_id} without hours, if an availability request sets
+        fallback_to_default_hours.
+      </Text>
+      <div className="columns">
+        <section aria-label="Hours">
+          <QueryResult query={query}>
+            {({ hours, set }) => (
+              <>
+                <Group mb="sm">
+                  <Text size="sm" c="dimmed">
+                    {set ? 'Customized' : 'Standard: Monday to Friday, 09:00 to 17:00'}
+                  </Text>
+                  {set && editable && <ActionButton action={() => save(null)}>Reset</ActionButton>}
+                </Group>
+                <WeekEditor hours={hours} options={options} editable={editable} save={save} />
+              </>
+            )}
+          </QueryResult>
+        </section>
+        <Preview options={options} />
+      </div>
+    </Stack>
+  );
+}
+
+function Preview({ options }: { options: Options }) {
+  const query = useRecords('providers');
+  const [selected, setSelected] = useState('');
+  return (
+    <div>
+      <QueryResult query={query}>
+        {({ providers = [] }) => {
+          const without = providers.filter(({ hours }) => hours.every(({ shifts }) => shifts.length === 0));
+          const shown = without.find(({ ehr_id }) => ehr_id === selected) ?? without[0];
+          if (!shown) return <EmptyState>All providers have their own hours. Default hours are not used.</EmptyState>;
+          return (
+            <Stack>
+              <NativeSelect
+                label="Provider without hours"
+                value={shown.ehr_id}
+                data={without.map(({ ehr_id, name }) => ({ value: ehr_id, label: name }))}
+                onChange={(event) => setSelected(event.currentTarget.value)}
+              />
+              <AvailabilityPreview
+                key={shown.ehr_id}
+                provider_ehr_id={shown.ehr_id}
+                options={options}
+                use_default_hours
+              />
+            </Stack>
+          );
+        }}
+      </QueryResult>
+    </div>
+  );
+}

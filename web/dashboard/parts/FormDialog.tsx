@@ -1,0 +1,76 @@
+import { Button, type ButtonProps, Group, Modal, Stack } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import type { FormEvent, ReactNode } from 'react';
+import type { ApiError } from '../service/api.ts';
+import { useAction } from '../service/queries.ts';
+import { ErrorAlert } from './errors.tsx';
+
+type Props<Result> = {
+  /** The label of the button that opens the dialog. */
+  opener: string;
+  title: string;
+  /** The form's fields. A function gets the error, to show it at its field. */
+  children: ReactNode | ((error: ApiError | null) => ReactNode);
+  submit: string;
+  action: (form: FormData) => Promise<Result>;
+  /** Replaces the form afterwards; without it the dialog closes. */
+  done?: (result: Result) => ReactNode;
+  look?: ButtonProps;
+  danger?: boolean;
+};
+
+/** A button that opens a dialog with a form. The dialog stays open until the action succeeds or is canceled. */
+export function FormDialog<Result>({ opener, title, children, submit, action, done, look, danger }: Props<Result>) {
+  const [opened, { open, close }] = useDisclosure();
+  const { mutate, reset, data, error, isPending } = useAction<FormData, Result>(action);
+  const leave = () => {
+    close();
+    reset();
+  };
+  const onSubmit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    mutate(new FormData(event.currentTarget), { onSuccess: () => !done && leave() });
+  };
+  const color = danger ? { color: 'red' } : {};
+  return (
+    <>
+      <Button size="compact-sm" variant="light" {...color} {...look} onClick={open}>
+        {opener}
+      </Button>
+      <Modal
+        opened={opened}
+        onClose={leave}
+        title={title}
+        closeButtonProps={{ 'aria-label': 'Close' }}
+        transitionProps={{ duration: 0 }}
+        returnFocus
+        // A stray click must not lose input, or a secret that is shown only once.
+        closeOnClickOutside={false}
+      >
+        {done && data !== undefined ? (
+          <Stack>
+            {done(data)}
+            <Group justify="flex-end">
+              <Button onClick={leave}>Done</Button>
+            </Group>
+          </Stack>
+        ) : (
+          <form onSubmit={onSubmit}>
+            <Stack>
+              {typeof children === 'function' ? children(error) : children}
+              {error && <ErrorAlert error={error} />}
+              <Group justify="flex-end">
+                <Button variant="default" onClick={leave}>
+                  Cancel
+                </Button>
+                <Button type="submit" {...(danger ? { color: 'red.9' } : {})} loading={isPending}>
+                  {submit}
+                </Button>
+              </Group>
+            </Stack>
+          </form>
+        )}
+      </Modal>
+    </>
+  );
+}

@@ -1,0 +1,60 @@
+import { Alert, Button, Group, Text } from '@mantine/core';
+import { Component, type ReactNode } from 'react';
+import type { ApiError } from '../service/api.ts';
+
+/** An API error, with a button to retry where that makes sense. */
+export function ErrorAlert({ error, retry }: { error: ApiError; retry?: () => unknown }) {
+  return (
+    <Alert color="red" role="alert" my="sm">
+      <Group justify="space-between" align="flex-start">
+        <div>
+          <Text size="sm">{error.message}</Text>
+          {error.status >= 500 && error.request_id && (
+            <Text size="xs" c="dimmed">
+              Request ID: {error.request_id}
+            </Text>
+          )}
+        </div>
+        {retry && (
+          <Button size="compact-sm" variant="light" color="red" onClick={() => retry()}>
+            Retry
+          </Button>
+        )}
+      </Group>
+    </Alert>
+  );
+}
+
+type Props = { location: string; children: ReactNode };
+type State = { location: string; failed: boolean };
+
+/**
+ * Replaces a page that failed to render and keeps the menu usable. The usual cause is a script that cannot be loaded:
+ * the service is down, or was updated and has other file names now. A class, because React has no hook for this.
+ */
+export class ErrorBoundary extends Component<Props, State> {
+  override state: State = { location: this.props.location, failed: false };
+
+  static getDerivedStateFromError(): Partial<State> {
+    return { failed: true };
+  }
+
+  /** Navigation clears the error. */
+  static getDerivedStateFromProps({ location }: Props, before: State): State | null {
+    return location === before.location ? null : { location, failed: false };
+  }
+
+  override render(): ReactNode {
+    if (!this.state.failed) return this.props.children;
+    return (
+      <Alert color="red" role="alert" title="This page could not be loaded">
+        <Text size="sm" mb="sm">
+          The service may be down, or it was updated while this page was open.
+        </Text>
+        <Button size="compact-sm" variant="light" color="red" onClick={() => window.location.reload()}>
+          Reload
+        </Button>
+      </Alert>
+    );
+  }
+}

@@ -1,0 +1,38 @@
+import { Group, Paper, Text, Title } from '@mantine/core';
+import { type ReactNode, useEffect } from 'react';
+
+/** The heading of a page, which is also the title of the window, and the actions of the whole page. */
+export function PageTitle({ children, actions }: { children: string; actions?: ReactNode }) {
+  useEffect(() => {
+    document.title = `${children} · Chartwire`;
+  }, [children]);
+  return (
+    <Group justify="space-between" mb="md">
+      <Title order={1} size="h2">
+        {children}
+      </Title>
+      {actions && <Group gap="xs">{actions}</Group>}
+    </Group>
+  );
+}
+
+/** A part of a page under a heading of its own; `order` 3 where it belongs to a heading of order 2. */
+export function Section({ title, order = 2, children }: { title: string; order?: 2 | 3; children: ReactNode }) {
+  return (
+    <Paper withBorder p="md" component="section" aria-label={title}>
+      <Title order={order} size={order === 2 ? 'h4' : 'h5'} mb="xs">
+        {title}
+      </Title>
+      {children}
+    </Paper>
+  );
+}
+
+/** Shown instead of an empty list: says what to do next. */
+export function EmptyState({ children }: { children: ReactNode }) {
+  return (
+    <Paper withBorder p="lg" my="sm">
+      <Text c="dimmed">{children}</Text>
+    </Paper>
+  );
+}

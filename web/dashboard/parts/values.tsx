@@ -1,0 +1,52 @@
+import { Button, Code, CopyButton, Group } from '@mantine/core';
+import type { ReactNode } from 'react';
+
+/** Names and values of one record. Missing values are shown as a dash. */
+export function Fields({ of }: { of: Record<string, ReactNode> }) {
+  return (
+    <dl className="fields">
+      {Object.entries(of).map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value === null || value === undefined || value === '' ? '–' : value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A value with a button that copies it. */
+export function Copyable({ value, label }: { value: string; label: string }) {
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <Code className="breakable">{value}</Code>
+      <CopyButton value={value}>
+        {({ copied, copy }) => (
+          <Button size="compact-xs" variant="default" flex="none" onClick={copy} aria-label={`Copy ${label}`}>
+            {copied ? 'Copied' : 'Copy'}
+          </Button>
+        )}
+      </CopyButton>
+    </Group>
+  );
+}
+
+/** The body of a request or response; JSON is indented. */
+export function Payload({ text, label }: { text: string; label: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
+    <section className="scroll" aria-label={label} tabIndex={0}>
+      <Code block mah={480}>
+        {indentJson(text)}
+      </Code>
+    </section>
+  );
+}
+
+function indentJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
