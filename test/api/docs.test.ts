@@ -15,7 +15,7 @@ import { openApi } from '../../src/openapi/openApi.ts';
 import { signWebhook } from '../../src/security/signatures.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
-import { sendDocument } from '../spec/sendDocument.ts';
+import { sendDocument } from '../spec/support/sendDocument.ts';
 
 describe('the sandbox’s credentials', () => {
   const page = { host: '127.0.0.1:4000', 'sec-fetch-site': 'same-origin' };

@@ -9,7 +9,7 @@ import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { roleAddresses } from '../../src/db/roles.ts';
 import { type Service, startService } from '../../src/main.ts';
-import { type Answer, type Api, openApi } from '../harness/api.ts';
+import { type Answer, type Api, type ApiResponse, openApi } from '../harness/api.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 
@@ -37,18 +37,21 @@ export function apiOf(world: World, who: { client_id?: string; client_secret?: s
   return openApi({ ...world.sandbox, access_token: '', ...who });
 }
 
-/** What every refusal has in common: its status, its words, and exactly the fields that errors have. */
-export function expectRefusal(answer: Answer, status: number, message: string | RegExp, field?: string): void {
-  expect(answer.body, `status ${answer.status}`).toStrictEqual({
+/** Checks status, message and field of an error response, and that it has no other fields. */
+export function expectApiError(response: ApiResponse, status: number, message: string | RegExp, field?: string): void {
+  expect(response.body, `status ${response.status}`).toStrictEqual({
     success: false,
     message: typeof message === 'string' ? message : expect.stringMatching(message),
     code: expect.stringMatching(/^[a-z_]+$/),
-    request_id: answer.headers.get('x-request-id'),
-    ...(field === undefined ? ('field' in Object(answer.body) ? { field: expect.any(String) } : {}) : { field }),
+    request_id: response.headers.get('x-request-id'),
+    ...(field === undefined ? ('field' in Object(response.body) ? { field: expect.any(String) } : {}) : { field }),
   });
-  expect(answer.status).toBe(status);
-  expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/);
+  expect(response.status).toBe(status);
+  expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/);
 }
+
+/** The former name, for test folders that are not renamed yet. */
+export const expectRefusal = expectApiError;
 
 /** Answers that PostgreSQL words are sent as they are: here they are held to what the reference promises. */
 export function expectSchema(id: string, answer: Answer): void {

@@ -9,8 +9,8 @@ import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
 import type { Answer } from '../harness/api.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { operationsOf } from '../spec/everyEndpoint.ts';
-import { sendDocument } from '../spec/sendDocument.ts';
+import { operationsOf } from '../spec/support/publishedOperations.ts';
+import { sendDocument } from '../spec/support/sendDocument.ts';
 
 let world: TestSandbox;
 let steps: LinkSteps;

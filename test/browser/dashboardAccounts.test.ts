@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLinkWindow } from '../harness/linkHost.ts';
 import { newOperator } from '../harness/operator.ts';
 import { freePort } from '../harness/sandbox.ts';
-import { expireAccount } from '../spec/expiredAccount.ts';
+import { expireAccount } from '../spec/support/expireAccount.ts';
 import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
 import { focused } from './linkFixture.ts';
 

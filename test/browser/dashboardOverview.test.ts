@@ -2,8 +2,8 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newClient } from '../api/support.ts';
 import { answering, startReceiver } from '../harness/receiver.ts';
-import { expireAccount } from '../spec/expiredAccount.ts';
-import { whileNoJobStarts } from '../spec/heldJobs.ts';
+import { expireAccount } from '../spec/support/expireAccount.ts';
+import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
@@ -34,7 +34,7 @@ describe('overview page', () => {
     const finished = async () =>
       Number(/([\d,]+) in 1 hour/.exec(await figure(page, 'Finished jobs').innerText())?.[1]);
     const before = await finished();
-    const { job_id } = await whileNoJobStarts(world, async () => {
+    const { job_id } = await withJobsPaused(world, async () => {
       const { body } = await world.api.callIn();
       await expect.poll(() => numbers(page).innerText()).toMatch(/Queued\s+1\s+Oldest:/);
       await expectAccessible(page);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addOperator } from '../../src/clients/operators.ts';
 import { hashPassword } from '../../src/security/passwords.ts';
 import { layTenant } from '../harness/tenant.ts';
-import { daysAfter, patchProvider } from '../spec/weeks.ts';
+import { daysAfter, patchProvider } from '../spec/providers/schedules.ts';
 import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;

@@ -4,7 +4,7 @@ import { type Answer, type Api, openApi } from '../harness/api.ts';
 import { documents } from '../harness/documents.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { until } from '../journeys/journey.ts';
-import { sendDocument } from '../spec/sendDocument.ts';
+import { sendDocument } from '../spec/support/sendDocument.ts';
 import { signIn } from './dashboardFixture.ts';
 import { endings, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
 

@@ -3,8 +3,8 @@ import { newClient } from '../api/support.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
-import { expireAccount } from '../spec/expiredAccount.ts';
-import { whileNoJobStarts } from '../spec/heldJobs.ts';
+import { expireAccount } from '../spec/support/expireAccount.ts';
+import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 
 let world: TestSandbox;
 let operator: TestOperator;
@@ -54,7 +54,7 @@ describe('the accounts list', () => {
 
   test('shows the last complete sync of a record kind until a newer sync has reached it', async () => {
     const before = (await operator.get(accounts)).body.organizations[0].kinds;
-    await whileNoJobStarts(world, async () => {
+    await withJobsPaused(world, async () => {
       const { body } = await operator.post(`${accounts}/${await idOf(world.sandbox.user_id)}/sync`);
       const [organization] = (await operator.get(accounts)).body.organizations;
       expect(organization.sync).toMatchObject({ job_id: body.job_id, state: 'queued' });
@@ -173,7 +173,7 @@ describe('revoking', () => {
   test('fails an accepted write that has not started, and its stored record', async () => {
     const access_token = await world.api.link({ user_id: 'mid-write', staff: 3 });
     const id = await idOf('mid-write');
-    const { job_id, operation } = await whileNoJobStarts(world, async () => {
+    const { job_id, operation } = await withJobsPaused(world, async () => {
       const created = await world.api.call('POST', '/v1/patients', {
         headers: { access_token },
         body: { first_name: 'Ida', last_name: 'Quill', dob: '1980-02-03', sex: 'female' },

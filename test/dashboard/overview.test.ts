@@ -5,8 +5,8 @@ import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { answering, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/journey.ts';
-import { expireAccount } from '../spec/expiredAccount.ts';
-import { whileNoJobStarts } from '../spec/heldJobs.ts';
+import { expireAccount } from '../spec/support/expireAccount.ts';
+import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 
 let world: TestSandbox;
 let operator: TestOperator;
@@ -38,7 +38,7 @@ async function layEnded(state: string, ago: string, taken_s: number, count = 1):
 describe('the current load', () => {
   test('is counted by state, with the age of the oldest job', async () => {
     const before = await own();
-    const accepted = await whileNoJobStarts(world, async () => {
+    const accepted = await withJobsPaused(world, async () => {
       const { body } = await world.api.callIn();
       const during = await own();
       expect(during.queued).toBe(before.queued + 1);

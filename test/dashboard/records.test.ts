@@ -9,7 +9,7 @@ import { hashPassword } from '../../src/security/passwords.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { layTenant } from '../harness/tenant.ts';
-import { daysAfter, monday, offersOf, patchProvider, shift, spans } from '../spec/weeks.ts';
+import { availabilityOf, daysAfter, monday, patchProvider, shift, spans } from '../spec/providers/schedules.ts';
 
 let world: TestSandbox;
 let operator: TestOperator;
@@ -175,7 +175,7 @@ describe('records in the dashboard', () => {
     const after = (await operator.get(path)).body;
     expect(after).toMatchObject({ set: { hours: true }, provider: { hours }, emr: before.emr });
     const sunday = daysAfter(monday, 6);
-    expect(spans(await offersOf(world, '504', sunday))).toStrictEqual(['10:00–12:00']);
+    expect(spans(await availabilityOf(world, '504', sunday))).toStrictEqual(['10:00–12:00']);
     const query = `start_date=${sunday}&end_date=${sunday}&provider_ids=504`;
     const { body: preview } = await operator.get(of(`availability?${query}`));
     expect(preview).toStrictEqual((await world.api.call('GET', `/v1/availability?${query}`)).body);
@@ -206,11 +206,11 @@ describe('records in the dashboard', () => {
     expect(standard.hours.map(({ day }: { day: string }) => day)).toHaveLength(5);
     expect(await set([{ day: 'Saturday', shifts: [shift('08:00', '10:30', { facility_id: '11' })] }])).toBe(200);
     expect((await operator.get(of('default-hours'))).body.set).toBe(true);
-    expect(spans(await offersOf(world, '505', daysAfter(monday, 5), fallback))).toStrictEqual(['08:00–10:30']);
-    expect(await offersOf(world, '505', monday, fallback)).toStrictEqual([]);
+    expect(spans(await availabilityOf(world, '505', daysAfter(monday, 5), fallback))).toStrictEqual(['08:00–10:30']);
+    expect(await availabilityOf(world, '505', monday, fallback)).toStrictEqual([]);
     expect(await set(null)).toBe(200);
     expect((await operator.get(of('default-hours'))).body).toStrictEqual(standard);
-    expect(spans(await offersOf(world, '505', monday, fallback))).toStrictEqual(['09:00–17:00']);
+    expect(spans(await availabilityOf(world, '505', monday, fallback))).toStrictEqual(['09:00–17:00']);
     await patchProvider(world, '505', { hours: null });
   });
 

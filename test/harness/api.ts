@@ -2,13 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 
-export type Answer = {
+export type ApiResponse = {
   status: number;
   headers: Headers;
-  // Answers are looked into freely by tests; schemas are checked where that is the point.
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever it expects to be there
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads the fields it expects; schemas are checked where that matters
   body: any;
 };
+/** The former name, for test folders that are not renamed yet. */
+export type Answer = ApiResponse;
 export type CallOptions = {
   body?: unknown;
   /** Sent instead of the sandbox's own; null leaves a header out. */
@@ -16,20 +17,20 @@ export type CallOptions = {
 };
 
 export type Api = {
-  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
-  /** A telephone encounter with the seeded practice's example ids, and whatever `fields` say instead. */
-  callIn(fields?: Record<string, unknown>, headers?: Record<string, string | null>): Promise<Answer>;
-  /** Waits for the event that ends a job: a sync takes some seconds, and many times that on a machine with other work. */
-  untilEvent(job_id: number, patience_ms?: number): Promise<Answer['body']>;
-  job(job_id: number): Promise<Answer['body']>;
-  /** Has the service read the clinic anew. Gives the job. */
+  call(method: string, path: string, options?: CallOptions): Promise<ApiResponse>;
+  /** Requests a telephone encounter with the example ids of the seeded practice; `fields` override them. */
+  callIn(fields?: Record<string, unknown>, headers?: Record<string, string | null>): Promise<ApiResponse>;
+  /** Waits for the event of a finished job. The default timeout allows for a sync on a busy machine. */
+  untilEvent(job_id: number, timeout_ms?: number): Promise<ApiResponse['body']>;
+  job(job_id: number): Promise<ApiResponse['body']>;
+  /** Runs a sync to its end and returns the job id. */
   sync(): Promise<number>;
   /** Larkspur's control API. */
-  control(method: string, path: string, body?: unknown): Promise<Answer>;
+  control(method: string, path: string, body?: unknown): Promise<ApiResponse>;
   ledger(): Promise<{ operation: string; marker: string; patient_mrn: string | null; at: string; applied: boolean }[]>;
-  /** The present one-time code of a member of Larkspur's staff. */
+  /** The current one-time code of a Larkspur staff member. */
   code(staff?: number): string;
-  /** Links (or, with `access_token`, links again) by the real sign-in, and gives the access token. */
+  /** Links an account (with `access_token`: re-links it) through the real sign-in and returns the access token. */
   link(options?: {
     user_id?: string;
     org_id?: string;
@@ -53,14 +54,14 @@ export function openApi(sandbox: Sandbox): Api {
       const body = { patient_mrn, provider_id, location_id, assigned_to_id, ...fields };
       return api.call('POST', '/v1/telephone-encounters', { body, headers });
     },
-    untilEvent: async (job_id, patience_ms = 120_000) => {
-      const deadline = Date.now() + patience_ms;
+    untilEvent: async (job_id, timeout_ms = 120_000) => {
+      const deadline = Date.now() + timeout_ms;
       while (Date.now() < deadline) {
         const { body } = await api.call('GET', `/v1/webhook-events?job_id=${job_id}`);
         if (body.webhook_events?.length > 0) return body.webhook_events[0];
         await pause(25);
       }
-      throw new Error(`Job ${job_id} has no event yet: ${JSON.stringify(await api.job(job_id))}`);
+      throw new Error(`Job ${job_id} has no event: ${JSON.stringify(await api.job(job_id))}`);
     },
     sync: async () => {
       const { body } = await api.call('POST', '/v1/sync', { body: {} });
@@ -115,15 +116,15 @@ async function exchange(
   method: string,
   headers: Record<string, string | null>,
   body: unknown,
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const sent = Object.entries(headers).filter((pair): pair is [string, string] => pair[1] !== null);
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
-  const answer = await fetch(url, {
+  const response = await fetch(url, {
     method,
     headers: { ...(text === undefined ? {} : { 'content-type': 'application/json' }), ...Object.fromEntries(sent) },
     ...(text === undefined ? {} : { body: text }),
   });
-  const received = await answer.text();
-  const json = answer.headers.get('content-type')?.includes('json') && received !== '';
-  return { status: answer.status, headers: answer.headers, body: json ? JSON.parse(received) : received };
+  const received = await response.text();
+  const json = response.headers.get('content-type')?.includes('json') && received !== '';
+  return { status: response.status, headers: response.headers, body: json ? JSON.parse(received) : received };
 }

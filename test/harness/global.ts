@@ -7,6 +7,7 @@ import { startEmbedded } from '../../src/db/embedded/start.ts';
 declare module 'vitest' {
   export interface ProvidedContext {
     postgres: { host: string; port: number; user: string; password: string };
+    scratch_folder: string;
   }
 }
 
@@ -27,5 +28,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   const { host, port, user, password } = server;
   project.provide('postgres', { host, port, user, password });
+  project.provide('scratch_folder', join(data_dir, 'scratch'));
   return stop;
 }

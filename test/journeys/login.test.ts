@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { unparkExpiredJobs } from '../../src/workers.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { whileNoJobStarts } from '../spec/heldJobs.ts';
+import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 import { appliedMarkers, createMarker, patient, setFault, until, untilEnded, untilFaultsMet } from './journey.ts';
 
 let world: TestSandbox;
@@ -29,7 +29,7 @@ async function queue(count: number, patients: number): Promise<Accepted[]> {
 async function expireInMidBatch(count: number, patients: number): Promise<Accepted[]> {
   const reading = Math.min(patients, larkspur.limits.parallel_max);
   await setFault(world.api, 'list_patients', 'delay', { times: reading, delay_ms: 5_000 });
-  const accepted = await whileNoJobStarts(world, () => queue(count, patients));
+  const accepted = await withJobsPaused(world, () => queue(count, patients));
   await untilFaultsMet(world.api);
   await world.api.control('POST', '/control/sessions/expire', { mode: 'link' });
   await until('the account to need a person', async () => {

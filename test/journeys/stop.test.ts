@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { whileNoJobStarts } from '../spec/heldJobs.ts';
+import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 import {
   type Accepted,
   accept,
@@ -24,7 +24,7 @@ describe('a worker reported to stop', () => {
     const stopped = await world.startWorker();
     const accepted: Accepted[] = [];
     // All are there before the first begins, so that four begin at once and are in the EMR together.
-    await whileNoJobStarts(world, async () => {
+    await withJobsPaused(world, async () => {
       for (let n = 0; n < 12; n++) accepted.push(await accept(world, 1 + (n % 6)));
     });
     await untilFaultsMet(api);

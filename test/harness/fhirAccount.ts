@@ -1,0 +1,32 @@
+import type { Api } from './api.ts';
+import { linkFhir } from './fhir/linkFhir.ts';
+import { type FhirServer, startFhirServer } from './fhir/startFhirServer.ts';
+import type { TestSandbox } from './sandbox.ts';
+
+/** An account at an EMR other than Larkspur: the FHIR server of the tests, with a few records of each kind. */
+export type FhirAccount = { api: Api & { access_token: string }; server: FhirServer; mrn: string };
+
+const accounts = new WeakMap<TestSandbox, Promise<FhirAccount>>();
+
+/** Links the account on first use and syncs it; later calls for the same sandbox return the same account. */
+export function fhirAccount(fixture: TestSandbox): Promise<FhirAccount> {
+  const account = accounts.get(fixture) ?? linkAccount(fixture);
+  accounts.set(fixture, account);
+  return account;
+}
+
+async function linkAccount(fixture: TestSandbox): Promise<FhirAccount> {
+  const server = await startFhirServer({ data: 'small' });
+  // Without what the interface restricts to Larkspur, and without long lists that no row about another EMR reads.
+  server.faults.withheld = {
+    Flag: 'all',
+    Coverage: ['update'],
+    Appointment: 'all',
+    Claim: 'all',
+    ServiceRequest: 'all',
+    Slot: 'all',
+  };
+  const api = await linkFhir(fixture, server, { user_id: 'fhir-user', org_id: 'fhir-practice' });
+  await api.sync();
+  return { api, server, mrn: 'MB100001' };
+}

@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectApiError } from '../../api/support.ts';
+import { row } from '../../harness/row.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import {
+  askAvailability,
+  availabilityOf,
+  daysAfter,
+  monday,
+  mondays,
+  patchProvider,
+  shift,
+  spans,
+  usDay,
+} from '../providers/schedules.ts';
+import { addClinicRow, clinicRows, type Row } from '../support/emrRecords.ts';
+
+let fixture: TestSandbox;
+beforeAll(async () => {
+  fixture = await startSandbox({ small: true });
+  const rule = { start_time: '09:00:00', end_time: '10:00:00', total_visits: 2, visit_type_id: 'NP' };
+  const visit_type_rules = [rule, { ...rule, start_time: '10:00:00', end_time: '12:00:00', visit_type_id: 'FU' }];
+  const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
+  for (const [ehr_id, hours] of [
+    ['501', mondays(shift('09:00', '12:00', { facility_id: '11', visit_type_rules }))],
+    ['502', mondays(shift('13:00', '15:20', { facility_id: '12' }), shift('16:00', '17:00', { facility_id: '11' }))],
+    ['503', days.map((day) => ({ day, shifts: [shift('08:00', '08:30')] }))],
+    ['504', []],
+  ] as const) {
+    expect((await patchProvider(fixture, ehr_id, { hours })).status).toBe(200);
+  }
+  const visit = { patientId: '10001', visitTypeCode: 'FU', minutes: 30 };
+  const at = (time: string) => ({ ...visit, startsAt: `${usDay(monday)} ${time}` });
+  await addClinicRow(fixture, 'appointments', { ...at('10:00'), providerId: '501', facilityId: '12' });
+  const second = { providerId: '505', secondaryProviderId: '501', facilityId: '11' };
+  await addClinicRow(fixture, 'appointments', { ...at('11:00'), ...second });
+  await fixture.api.sync();
+});
+afterAll(() => fixture.close());
+
+const on = { start_date: monday, end_date: monday };
+const ask = (query: Record<string, string>) => askAvailability(fixture, query);
+const free = async (query: Record<string, string> = {}) => spans(await availabilityOf(fixture, '501', monday, query));
+const refused = async (query: Record<string, string>, message: string | RegExp, field: string) =>
+  expectApiError(await ask({ ...on, ...query }), 400, message, field);
+
+test(row('REF-05'), async () => {
+  const { status, body } = await ask(on);
+  expect(status).toBe(200);
+  expect(body.success).toBe(true);
+  expect(await free()).toStrictEqual(['09:00–10:00', '10:30–12:00']);
+});
+
+test(row('DEC-237'), async () => {
+  const providers = (await clinicRows(fixture, 'providers')).map(({ providerId }) => providerId);
+  const facilities = (await clinicRows(fixture, 'facilities')).map(({ facilityId }) => facilityId);
+  const offers: Row[] = (await ask(on)).body.results.availability;
+  expect(offers.length).toBeGreaterThan(5);
+  for (const { provider_id, facility_id } of offers) {
+    expect(providers).toContain(provider_id);
+    if (provider_id !== '503') expect(facilities).toContain(facility_id);
+  }
+  for (const { hours } of (await fixture.api.call('GET', '/v1/providers')).body.providers as Row[]) {
+    const shifts: Row[] = hours.flatMap(({ shifts }: Row) => shifts);
+    for (const { facility_id } of shifts) if (facility_id !== undefined) expect(facilities).toContain(facility_id);
+  }
+});
+
+test(row('DEC-238'), async () => {
+  for (const [date, offset] of [
+    [monday, '-04:00'],
+    [daysAfter(monday, 28 * 7), '-05:00'],
+  ] as const) {
+    expect(await availabilityOf(fixture, '503', date)).toMatchObject([
+      { range_start: `${date}T08:00:00${offset}`, range_end: `${date}T08:30:00${offset}` },
+    ]);
+  }
+});
+
+test(row('DEC-239'), async () => {
+  expectApiError(await ask({ end_date: monday }), 400, 'Missing required field: start_date', 'start_date');
+  expectApiError(await ask({ start_date: monday }), 400, 'Missing required field: end_date', 'end_date');
+  expect((await ask(on)).status).toBe(200);
+});
+
+test(row('DEC-240'), async () => {
+  const providersAt = async (query: Record<string, string>) => {
+    const offers: Row[] = (await ask({ ...on, ...query })).body.results.availability;
+    return [...new Set(offers.map(({ provider_id, facility_id }) => `${provider_id} ${facility_id}`))];
+  };
+  expect(await providersAt({ provider_ids: '501' })).toStrictEqual(['501 11']);
+  expect(await providersAt({ provider_ids: '501,502' })).toStrictEqual(['501 11', '502 12', '502 11']);
+  expect(await providersAt({ provider_ids: '501,502', location_ids: '12' })).toStrictEqual(['502 12']);
+  expect(await providersAt({ provider_ids: '502', location_ids: '11,12' })).toStrictEqual(['502 12', '502 11']);
+  const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
+  for (const id of ['999', providers[0].id]) {
+    const response = await ask({ ...on, provider_ids: `501,${id}` });
+    expectApiError(response, 404, `Provider with EMR ID '${id}' not found.`, 'provider_ids');
+  }
+  const elsewhere = await ask({ ...on, location_ids: '11,99' });
+  expectApiError(elsewhere, 404, "Location with EMR ID '99' not found.", 'location_ids');
+});
+
+test(row('DEC-241'), async () => {
+  expect(await free({ provider_type: 'primary' })).toStrictEqual(['09:00–10:00', '10:30–12:00']);
+  expect(await free({ provider_type: 'secondary' })).toStrictEqual(['09:00–11:00', '11:30–12:00']);
+  await refused({ provider_type: 'third' }, /^provider_type must be one of: primary, secondary/, 'provider_type');
+  expect(await free({ calculation_method: 'slots', visit_type: 'NP' })).toStrictEqual(['09:00–10:00']);
+  expect(await availabilityOf(fixture, '501', monday, { visit_type: 'NP' })).toMatchObject([
+    { visit_type: 'NP' },
+    { visit_type: 'NP' },
+  ]);
+});
+
+test(row('DEC-242'), async () => {
+  for (const [buffer, from] of [
+    ['0', '10:30'],
+    ['1', '10:31'],
+    ['58', '11:28'],
+    ['59', '11:29'],
+  ] as const) {
+    expect(await free({ buffer })).toStrictEqual(['09:00–10:00', `${from}–12:00`]);
+  }
+  await refused({ buffer: '-1' }, 'buffer must be at least 0', 'buffer');
+  await refused({ buffer: '60' }, 'buffer must be at most 59', 'buffer');
+});
+
+test(row('DEC-243'), async () => {
+  const by = (calculation_method: string, more = {}) => free({ calculation_method, ...more });
+  expect(await by('gaps')).toStrictEqual(await free());
+  expect(await by('slots')).toStrictEqual(['09:00–10:00', '10:00–12:00']);
+  expect(await by('equal_slots', { max_slot_duration: '90' })).toStrictEqual(['10:30–12:00']);
+  for (const calculation_method of ['magic', 'GAPS', '']) {
+    const message = 'calculation_method must be one of: gaps, slots, equal_slots';
+    await refused({ calculation_method }, message, 'calculation_method');
+  }
+});
+
+test(row('DEC-244'), async () => {
+  expect(await free({ daily_appointment_limit: '1', daily_limit_type: 'FU' })).toStrictEqual([]);
+  expect(await free({ max_slot_duration: '60' })).toStrictEqual(['09:00–10:00', '10:30–11:30', '11:30–12:00']);
+  expect(await free({ facility_scoped_scheduling: 'true' })).toStrictEqual(['09:00–12:00']);
+  const fallback = await availabilityOf(fixture, '504', monday, { fallback_to_default_hours: 'true' });
+  expect(spans(fallback)).toStrictEqual(['09:00–17:00']);
+  await refused({ daily_appointment_limit: 'x', daily_limit_type: 'FU' }, /^daily_appo/, 'daily_appointment_limit');
+  await refused({ max_slot_duration: '0' }, /^max_slot_duration/, 'max_slot_duration');
+  for (const field of ['fallback_to_default_hours', 'facility_scoped_scheduling']) {
+    await refused({ [field]: 'maybe' }, `${field} must be a boolean`, field);
+  }
+});
+
+test(row('DEC-245'), async () => {
+  const { status, body } = await ask({ ...on, provider_ids: '501' });
+  expect(status).toBe(200);
+  const { timeZone: timezone } = (await fixture.api.control('GET', '/api/practice')).body;
+  expect(body).toStrictEqual({ success: true, results: { availability: expect.any(Array) }, timezone });
+  const none = await ask({ ...on, provider_ids: '504' });
+  expect(none.body).toStrictEqual({ success: true, results: { availability: [] }, timezone });
+});
+
+test(row('DEC-246'), async () => {
+  const query = { start_date: monday, end_date: daysAfter(monday, 6), provider_ids: '503' };
+  const week: Row[] = (await ask(query)).body.results.availability;
+  expect(week).toHaveLength(7);
+  for (const [n, offer] of week.entries()) {
+    const date = daysAfter(monday, n);
+    expect(offer).toMatchObject({
+      day_of_week: n + 1,
+      date,
+      duration_string: '30min',
+      range_start: `${date}T08:00:00-04:00`,
+      range_end: `${date}T08:30:00-04:00`,
+      timezone_abbr: 'EDT',
+    });
+  }
+  const durations = (await availabilityOf(fixture, '502', monday)).map(({ duration_string }) => duration_string);
+  expect(durations).toStrictEqual(['2h 20min', '1h']);
+  const [winter] = await availabilityOf(fixture, '503', daysAfter(monday, 28 * 7));
+  expect(winter.timezone_abbr).toBe('EST');
+});
+
+test(row('DEC-247'), async () => {
+  const [provider] = await clinicRows(fixture, 'providers', { providerId: '502' });
+  const [facility] = await clinicRows(fixture, 'facilities', { facilityId: '12' });
+  const [offer] = await availabilityOf(fixture, '502', monday);
+  expect(offer).toMatchObject({
+    provider_id: '502',
+    provider_name: provider.displayName,
+    facility_id: '12',
+    facility_name: facility.name,
+  });
+  expect(await availabilityOf(fixture, '503', monday)).toMatchObject([{ facility_id: null, facility_name: null }]);
+});
+
+test(row('DEC-248'), async () => {
+  for (const offer of await availabilityOf(fixture, '501', monday)) {
+    expect(offer).toMatchObject({ visit_type: 'all', available_appointments: null, max_visits: null });
+  }
+  expect(await availabilityOf(fixture, '501', monday, { calculation_method: 'slots' })).toMatchObject([
+    { visit_type: 'NP', available_appointments: 2, max_visits: 2 },
+    { visit_type: 'FU', available_appointments: 1, max_visits: 2 },
+  ]);
+});
+
+test(row('DEC-249'), async () => {
+  const explanations = async (query: Record<string, string>) =>
+    (await ask({ ...on, provider_ids: '501', ...query })).body.results.explanations;
+  expect(await explanations({})).toBeUndefined();
+  expect(await explanations({ explain: 'false' })).toBeUndefined();
+  expect(await explanations({ explain: 'true', buffer: '15' })).toStrictEqual([
+    {
+      provider_id: '501',
+      facility_id: '11',
+      date: monday,
+      range_start: `${monday}T10:00:00-04:00`,
+      range_end: `${monday}T10:30:00-04:00`,
+      reason: 'appointment',
+    },
+    expect.objectContaining({ range_end: `${monday}T10:45:00-04:00`, reason: 'buffer' }),
+  ]);
+  const limit = { explain: 'true', daily_appointment_limit: '1', daily_limit_type: 'all' };
+  const whole_shift = { range_start: `${monday}T09:00:00-04:00`, range_end: `${monday}T12:00:00-04:00` };
+  expect(await explanations(limit)).toMatchObject([{ ...whole_shift, reason: 'daily_limit' }]);
+  expect(await explanations({ explain: 'true', location_ids: '12' })).toMatchObject([
+    { ...whole_shift, reason: 'location' },
+  ]);
+});

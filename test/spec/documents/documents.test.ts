@@ -1,0 +1,227 @@
+import { createHash } from 'node:crypto';
+import { beforeAll, expect, test } from 'vitest';
+import { documents, pdfOf } from '../../harness/documents.ts';
+import { row } from '../../harness/row.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
+import { type Chart, openChart, patient, setFault } from '../../journeys/journey.ts';
+import { expectRejected } from '../support/expectErrors.ts';
+import { type DocumentForm, documentForm } from './documentForm.ts';
+
+let fixture: TestSandbox;
+let chart: Chart;
+let form: DocumentForm;
+beforeAll(async () => {
+  fixture = await sharedSandbox();
+  chart = await openChart(fixture.sandbox, fixture.api);
+  form = documentForm(fixture);
+});
+
+const { mrn, ehr_id } = patient(1);
+
+/** Uploads a document and returns it as the chart has it. */
+async function filed(fields: Record<string, string | undefined> = {}, content: Buffer = documents.pdf) {
+  const before = await chart.list(ehr_id, 'documents');
+  const response = await form.upload(fields, content);
+  expect(response.status, JSON.stringify(response.body)).toBe(200);
+  const event = await form.untilEvent(response.body.document_id);
+  expect(event.event_type).toBe('document.uploaded');
+  const known = before.map(({ documentId }) => documentId);
+  const added = (await chart.list(ehr_id, 'documents')).filter(({ documentId }) => !known.includes(documentId));
+  expect(added).toHaveLength(1);
+  return { ...added[0], accepted: response.body, event };
+}
+
+async function expectRequestRejected(
+  fields: Record<string, string | undefined>,
+  refused: { status?: number; message: string | RegExp; field: string },
+  content: Buffer | null = documents.pdf,
+): Promise<void> {
+  await expectRejected(fixture, () => form.upload(fields, content), refused);
+  expect(await fixture.owner`SELECT FROM uploads`).toHaveLength(0);
+}
+
+async function failed(fields: Record<string, string> = {}) {
+  await setFault(fixture.api, 'upload_document', 'refuse', { reason: 'The folder is locked.' });
+  const { body } = await form.upload(fields);
+  return { accepted: body, event: await form.untilEvent(body.document_id) };
+}
+
+test(row('DOC-01'), async () => {
+  expect((await filed()).patientId).toBe(ehr_id);
+  const body = { folder_name: 'Letters', patient_mrn: mrn, document: documents.pdf.toString('base64') };
+  const as_json = () => fixture.api.call('POST', '/v1/documents', { body });
+  await expectRejected(fixture, as_json, { status: 415, message: 'Content-Type must be multipart/form-data.' });
+});
+
+test(row('DOC-02'), async () => {
+  expect((await filed({ folder_name: 'Referrals' })).folderPath).toBe('Referrals');
+  for (const folder_name of [undefined, '']) {
+    await expectRequestRejected(
+      { folder_name },
+      { message: 'Missing required field: folder_name', field: 'folder_name' },
+    );
+  }
+});
+
+test(row('DOC-03'), async () => {
+  const { folderPath, event } = await filed({ folder_name: 'Letters/2026/From hospital' });
+  expect(folderPath).toBe('Letters/2026/From hospital');
+  expect(event.data.folder_name).toBe('Letters/2026/From hospital');
+  for (const folder_name of ['/', 'a//b', '/a', 'a/', '../a', 'a/./b']) {
+    await expectRequestRejected({ folder_name }, { message: /^folder_name must be /, field: 'folder_name' });
+  }
+});
+
+test(row('DOC-04'), async () => {
+  expect((await filed({ patient_mrn: mrn })).patientId).toBe(ehr_id);
+  for (const patient_mrn of [undefined, '']) {
+    await expectRequestRejected(
+      { patient_mrn },
+      { message: 'Missing required field: patient_mrn', field: 'patient_mrn' },
+    );
+  }
+});
+
+test(row('DOC-05'), async () => {
+  const { documentId, sizeBytes } = await filed({}, documents.png);
+  expect(sizeBytes).toBe(documents.png.length);
+  const content = await chart.download(ehr_id, documentId);
+  const sum = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+  expect(sum(content)).toBe(sum(documents.png));
+  const refused = { message: 'Missing required field: document', field: 'document' };
+  await expectRequestRejected({}, refused, null);
+  await expectRequestRejected({ document: 'a text and no file' }, refused, null);
+});
+
+test(row('DOC-06'), async () => {
+  const { body } = await fixture.api.call('GET', '/v1/staff');
+  const listed: string[] = body.staff.map(({ ehr_id }: { ehr_id: string }) => ehr_id);
+  expect(listed).toContain('704');
+  expect((await filed({ emr_assigned_to_id: '704' })).assignedTo).toBe('704');
+  expect((await filed()).assignedTo).toBeNull();
+  expect(listed).not.toContain('799');
+  const message = "Staff member with ID '799' not found.";
+  await expectRequestRejected({ emr_assigned_to_id: '799' }, { status: 404, message, field: 'emr_assigned_to_id' });
+});
+
+test(row('DOC-07'), async () => {
+  expect((await filed({ is_reviewed: 'true' })).reviewedFlag).toBe('Y');
+  expect((await filed({ is_reviewed: 'false' })).reviewedFlag).toBe('N');
+  expect((await filed()).reviewedFlag).toBe('N');
+  for (const is_reviewed of ['yes', '1', 'TRUE']) {
+    await expectRequestRejected({ is_reviewed }, { message: /^is_reviewed must be /, field: 'is_reviewed' });
+  }
+});
+
+test(row('DOC-08'), async () => {
+  expect((await filed({ notes: 'Read — “twice” 💊' })).notes).toBe('Read — “twice” 💊');
+  expect((await filed()).notes).toBeNull();
+});
+
+test(row('DOC-09'), async () => {
+  expect((await filed({ is_high_priority: 'true' })).priority).toBe('H');
+  expect((await filed({ is_high_priority: 'false' })).priority).toBe('N');
+  expect((await filed()).priority).toBe('N');
+  for (const is_high_priority of ['yes', '1', 'TRUE']) {
+    await expectRequestRejected(
+      { is_high_priority },
+      { message: /^is_high_priority must be /, field: 'is_high_priority' },
+    );
+  }
+});
+
+test(row('DOC-10'), async () => {
+  expect((await filed({ template_name: 'Scan' })).templateName).toBe('Scan');
+  expect((await filed()).templateName).toBeNull();
+});
+
+test(row('DOC-11'), async () => {
+  const { accepted } = await filed();
+  expect(accepted).toStrictEqual({
+    success: true,
+    message: expect.any(String),
+    document_id: expect.stringMatching(/^[0-9a-f]{32}$/),
+  });
+});
+
+test(row('DOC-12'), async () => {
+  expect((await filed()).event.event_type).toBe('document.uploaded');
+  const before = await chart.list(ehr_id, 'documents');
+  expect((await failed()).event.event_type).toBe('document.upload_failed');
+  expect(await chart.list(ehr_id, 'documents')).toStrictEqual(before);
+});
+
+test(row('LIM-04'), async () => {
+  for (const length of [999, 1000]) {
+    const notes = '語'.repeat(length);
+    expect((await filed({ notes })).notes).toBe(notes);
+  }
+  await expectRequestRejected(
+    { notes: '語'.repeat(1001) },
+    { message: 'notes exceeds maximum length of 1000 characters', field: 'notes' },
+  );
+});
+
+test(row('LIM-05'), async () => {
+  for (const bytes of [5_242_879, 5_242_880]) expect((await filed({}, pdfOf(bytes))).sizeBytes).toBe(bytes);
+  const refused = { status: 413, message: 'document exceeds the maximum size of 5 MB.', field: 'document' };
+  await expectRequestRejected({}, refused, pdfOf(5_242_881));
+});
+
+test(row('LIM-06'), async () => {
+  const types = { pdf: 'application/pdf', jpeg: 'image/jpeg', png: 'image/png' } as const;
+  for (const [kind, type] of Object.entries(types)) {
+    expect((await filed({}, documents[kind as keyof typeof types])).contentType).toBe(type);
+  }
+  const refused = { status: 415, message: 'document must be a PDF, JPEG or PNG file.', field: 'document' };
+  const others = [
+    'GIF89a\x01\x00\x01\x00',
+    'II*\x00',
+    'PK\x03\x04',
+    '<html></html>',
+    'plain text',
+    'RIFF\x00\x00\x00\x00WEBP',
+  ];
+  for (const content of others) await expectRequestRejected({}, refused, Buffer.from(content, 'latin1'));
+});
+
+test(row('EVT-25'), async () => {
+  const { accepted, event } = await filed({ folder_name: 'Letters/2026' });
+  expect(event.data).toStrictEqual({
+    document_id: accepted.document_id,
+    patient_mrn: mrn,
+    folder_name: 'Letters/2026',
+  });
+});
+
+test(row('EVT-26'), async () => {
+  const { accepted, event } = await failed({ folder_name: 'Letters/2026' });
+  expect(event.data).toStrictEqual({
+    document_id: accepted.document_id,
+    patient_mrn: mrn,
+    folder_name: 'Letters/2026',
+    failure_reason: 'The folder is locked.',
+  });
+});
+
+test(row('EVT-34'), async () => {
+  for (const { event } of [await filed(), await failed()]) expect(event).not.toHaveProperty('job_id');
+});
+
+test(row('EVT-35'), async () => {
+  for (const { event } of [await filed(), await failed()])
+    expect(event).not.toHaveProperty('access_token_reference_id');
+});
+
+test(row('DEC-300'), async () => {
+  const { documentId, templateName } = await filed({ template_name: 'Scanned letter' });
+  expect(templateName).toBe('Scanned letter');
+  const { body } = await fixture.api.callIn({ template_name: 'Telephone call note' });
+  const { emr_encounter_id } = (await fixture.api.untilEvent(body.job_id)).data;
+  expect((await chart.encounter(emr_encounter_id)).templateName).toBe('Telephone call note');
+  const screen = await chart.screen(ehr_id);
+  const after = (mark: string, end: string) => screen.split(mark)[1]?.split(end)[0];
+  expect(after(`id="encounter-${emr_encounter_id}"`, '</article>')).toContain('Telephone call note');
+  expect(after(`/documents/${documentId}"`, '</tr>')).toContain('Scanned letter');
+});

@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import { beforeAll, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/endpoints.ts';
+import { apiOf, expectApiError, newClient } from '../../api/support.ts';
+import type { Api, ApiResponse } from '../../harness/api.ts';
+import { documents } from '../../harness/documents.ts';
+import { row } from '../../harness/row.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
+import { countRows } from '../../journeys/journey.ts';
+import { completeCall, examplePatientId, free_day } from '../support/completedJobs.ts';
+import { registerUrl } from '../webhooks/receivers.ts';
+
+let fixture: TestSandbox;
+beforeAll(async () => {
+  fixture = await sharedSandbox();
+});
+
+const keyed = (key: string, headers: Record<string, string | null> = {}) => ({ 'idempotency-key': key, ...headers });
+const replayed = (response: ApiResponse) => response.headers.get('idempotency-replayed');
+const hook = (key: string, webhook_url: string, api: Api = fixture.api) =>
+  api.call('POST', '/v1/webhook', { body: { webhook_url }, headers: keyed(key, { access_token: null }) });
+const jobs = async () => Number((await fixture.owner`SELECT count(*) AS n FROM jobs`)[0]?.n);
+const age = (age: string) =>
+  fixture.owner`UPDATE idempotency_keys SET created_at = created_at - ${age}::text::interval`;
+
+/** A valid request for every POST and PATCH endpoint. */
+async function requests(): Promise<Record<string, (key: string) => Promise<ApiResponse>>> {
+  const { api, sandbox } = fixture;
+  const { example, larkspur, org_id } = sandbox;
+  const { event } = await completeCall(fixture);
+  const { id: webhook_id } = await registerUrl(api, 'http://127.0.0.1:9/keyed');
+  const client_only = { access_token: null };
+  const user = { user_id: 'keyed', org_id };
+  const created = await api.call('POST', '/link/token/create', { body: user, headers: client_only });
+  const [provider] = (await api.call('GET', '/v1/providers')).body.providers;
+  const [location] = (await api.call('GET', '/v1/locations')).body.locations;
+  const { patient_mrn: mrn, provider_id, location_id, assigned_to_id } = example;
+  const [insurance] = (await api.control('GET', '/control/patient-insurances?patientId=10001')).body.rows;
+  const person = larkspur.staff[2];
+  const sign_in = {
+    link_token: created.body.token,
+    credentials: { username: person?.username, password: person?.password },
+    one_time_code: api.code(2),
+  };
+  const booking = { mrn, location: location_id, provider: provider_id, type: 'FU', datetime: `${free_day}T10:00:00Z` };
+  const send =
+    (method: string, path: string, body: object, headers: Record<string, string | null> = {}) =>
+    (key: string) =>
+      api.call(method, path, { body, headers: keyed(key, headers) });
+  return {
+    'link.token.create': send('POST', '/link/token/create', user, client_only),
+    'sandbox.public_token.create': send('POST', '/sandbox/public_token/create', sign_in, client_only),
+    'telephone-encounters.create': send('POST', '/v1/telephone-encounters', {
+      ...{ patient_mrn: mrn, provider_id, location_id, assigned_to_id },
+    }),
+    'telephone-encounters.actions.create': send('POST', '/v1/telephone-encounters/actions', {
+      ...{ emr_appointment_id: event.data.emr_encounter_id, text: 'Called back.' },
+    }),
+    'appointments.create': send('POST', '/v1/appointments', booking),
+    'documents.create': sendDocument,
+    'patients.create': send('POST', '/v1/patients', {
+      ...{ first_name: 'Nova', last_name: 'Newcomer', dob: '2004-02-29', sex: 'female' },
+    }),
+    'patients.update': send('PATCH', `/v1/patients/${await examplePatientId(fixture)}`, { email: 'new@example.test' }),
+    'patients.insurances.create': send('POST', `/v1/patients/${mrn}/insurances`, {
+      ...{ member_id: 'M1', insurance_name: 'Mock Mutual' },
+    }),
+    'patients.insurances.update': send('PATCH', `/v1/patients/${mrn}/insurances/${insurance.insuranceId}`, {
+      group_id: 'G1',
+    }),
+    'patients.fetch': send('POST', '/v1/patients/fetch', { search_by: 'mrn', mrn }),
+    'providers.update-by-ehr-id': send('PATCH', `/v1/providers/ehr/${provider.ehr_id}`, { status: 'active' }),
+    'providers.update': send('PATCH', `/v1/providers/${provider.id}`, { status: 'active' }),
+    'locations.update': send('PATCH', `/v1/locations/${location.id}`, { status: 'active' }),
+    'sync.create': send('POST', '/v1/sync', {}),
+    'webhook-events.resend': send('POST', `/v1/webhook-events/${event.id}/resend`, {}),
+    'webhook.create': send('POST', '/v1/webhook', { webhook_url: 'http://127.0.0.1:9/other' }, client_only),
+    'webhook.rotate-oldest-secret': send('POST', '/v1/webhook/rotate-secret', {}, client_only),
+    'webhook.rotate-secret': send('POST', `/v1/webhook/${webhook_id}/rotate-secret`, {}, client_only),
+  };
+}
+
+async function sendDocument(key: string): Promise<ApiResponse> {
+  const { base_url, client_id, client_secret, access_token, example } = fixture.sandbox;
+  const form = new FormData();
+  form.set('folder_name', 'Letters');
+  form.set('patient_mrn', example.patient_mrn);
+  form.set('document', new Blob([new Uint8Array(documents.pdf)]), 'scan.pdf');
+  const headers = { client_id, client_secret, access_token, 'idempotency-key': key };
+  const response = await fetch(`${base_url}/v1/documents`, { method: 'POST', headers, body: form });
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+test(row('DEC-320'), async () => {
+  const sent = await requests();
+  const declared = endpoints.filter(({ method }) => method === 'POST' || method === 'PATCH').map(({ id }) => id);
+  expect(Object.keys(sent).sort(), 'an endpoint that this test sends nothing to').toStrictEqual([...declared].sort());
+  for (const [id, send] of Object.entries(sent)) {
+    const key = randomUUID();
+    const first = await send(key);
+    expect([first.status, replayed(first)], `${id}: ${JSON.stringify(first.body)}`).toStrictEqual([200, null]);
+    const before = await countRows(fixture.owner);
+    const again = await send(key);
+    expect([again.status, replayed(again)], id).toStrictEqual([200, 'true']);
+    expect(again.body, id).toStrictEqual(first.body);
+    expect((await countRows(fixture.owner)).jobs, id).toBe(before.jobs);
+  }
+});
+
+test(row('DEC-321'), async () => {
+  const message = 'Idempotency-Key must be 1 to 255 printable characters.';
+  const before = await jobs();
+  for (const key of ['', 'k'.repeat(256), 'a\tb', 'a\u0085b']) {
+    expectApiError(await fixture.api.callIn({}, keyed(key)), 400, message);
+    expectApiError(await hook(key, 'http://127.0.0.1:9/refused'), 400, message);
+  }
+  expect(await jobs()).toBe(before);
+  const every_character = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n)).join('');
+  for (const key of ['~', 'k'.repeat(254), 'k'.repeat(255), `"${every_character.trim()}"`]) {
+    expect((await fixture.api.callIn({}, keyed(key))).status).toBe(200);
+    expect(replayed(await fixture.api.callIn({}, keyed(key)))).toBe('true');
+  }
+});
+
+test(row('DEC-322'), async () => {
+  const [write, register] = [randomUUID(), randomUUID()];
+  const send = [() => fixture.api.callIn({}, keyed(write)), () => hook(register, 'http://127.0.0.1:9/aged')];
+  const first = [await send[0]?.(), await send[1]?.()];
+  await age('23 hours 59 minutes');
+  for (const [n, each] of send.entries()) {
+    const again = await each();
+    expect([again.status, replayed(again)]).toStrictEqual([200, 'true']);
+    expect(again.body).toStrictEqual(first[n]?.body);
+  }
+  await age('2 minutes');
+  for (const each of send) {
+    const anew = await each();
+    expect([anew.status, replayed(anew)]).toStrictEqual([200, null]);
+  }
+  expect((await fixture.api.callIn({}, keyed(write))).body.job_id).not.toBe(first[0]?.body.job_id);
+});
+
+test(row('DEC-323'), async () => {
+  const key = randomUUID();
+  const colleague = apiOf(fixture, { access_token: await fixture.api.link({ user_id: 'colleague', staff: 4 }) });
+  const mine = await fixture.api.callIn({}, keyed(key));
+  const theirs = await colleague.callIn({ reason: 'Another request' }, keyed(key));
+  expect([mine.status, theirs.status, replayed(theirs)]).toStrictEqual([200, 200, null]);
+  expect(theirs.body.job_id).not.toBe(mine.body.job_id);
+  expect((await colleague.callIn({ reason: 'Another request' }, keyed(key))).body).toStrictEqual(theirs.body);
+  // Without an access token a key belongs to the client: the account and other clients may use it too.
+  const ours = await hook(key, 'http://127.0.0.1:9/ours');
+  const other = await newClient(fixture);
+  const foreign = await hook(key, 'http://127.0.0.1:9/foreign', other.api);
+  expect([ours.status, replayed(ours), foreign.status, replayed(foreign)]).toStrictEqual([200, null, 200, null]);
+  expect(replayed(await hook(key, 'http://127.0.0.1:9/ours'))).toBe('true');
+  expect(replayed(await hook(key, 'http://127.0.0.1:9/foreign', other.api))).toBe('true');
+});
+
+test(row('DEC-324'), async () => {
+  const key = randomUUID();
+  const before = await countRows(fixture.owner);
+  expect((await fixture.api.callIn({ provider_id: 'nobody' }, keyed(key))).status).toBe(404);
+  expect((await fixture.api.callIn({ reason: 'x'.repeat(51) }, keyed(key))).status).toBe(400);
+  expect((await countRows(fixture.owner)).idempotency_keys).toBe(before.idempotency_keys);
+  const accepted = await fixture.api.callIn({}, keyed(key));
+  expect([accepted.status, replayed(accepted)]).toStrictEqual([200, null]);
+  const again = await fixture.api.callIn({}, keyed(key));
+  expect([again.status, replayed(again), again.body.job_id]).toStrictEqual([200, 'true', accepted.body.job_id]);
+  const other = randomUUID();
+  expect((await hook(other, 'http://10.0.0.1/')).status).toBe(400);
+  const corrected = await hook(other, 'http://127.0.0.1:9/corrected');
+  expect([corrected.status, replayed(corrected)]).toStrictEqual([200, null]);
+});
+
+test(row('DEC-325'), async () => {
+  const client_only = { access_token: null };
+  const link = { user_id: 'sealed', org_id: fixture.sandbox.org_id };
+  await registerUrl(fixture.api, 'http://127.0.0.1:9/oldest');
+  for (const [path, body, field] of [
+    ['/link/token/create', link, 'token'],
+    ['/v1/webhook', { webhook_url: 'http://127.0.0.1:9/sealed' }, 'webhook_secret'],
+    ['/v1/webhook/rotate-secret', {}, 'webhook_secret'],
+  ] as const) {
+    const headers = keyed(randomUUID(), client_only);
+    const first = await fixture.api.call('POST', path, { body, headers });
+    const secret: string = first.body[field];
+    expect(secret.length).toBeGreaterThan(30);
+    const rows = await fixture.owner<{ whole: string; answer_sealed: Buffer | null }[]>`
+      SELECT idempotency_keys::text AS whole, answer_sealed FROM idempotency_keys ORDER BY created_at DESC`;
+    expect(rows[0]?.answer_sealed?.length).toBeGreaterThan(secret.length);
+    for (const { whole, answer_sealed } of rows) {
+      expect(whole).not.toContain(secret);
+      expect(answer_sealed?.includes(secret) ?? false).toBe(false);
+    }
+    expect((await fixture.api.call('POST', path, { body, headers })).body[field]).toBe(secret);
+  }
+});
+
+test(row('DEC-326'), async () => {
+  const key = randomUUID();
+  const first = await fixture.api.callIn({ reason: 'Once' }, keyed(key));
+  expect(first.headers.has('idempotency-replayed')).toBe(false);
+  const before = await jobs();
+  for (let n = 0; n < 2; n += 1) {
+    const again = await fixture.api.callIn({ reason: 'Once' }, keyed(key));
+    expect([again.status, again.headers.get('idempotency-replayed')]).toStrictEqual([200, 'true']);
+    expect(again.body).toStrictEqual(first.body);
+  }
+  expect(await jobs()).toBe(before);
+});

@@ -1,0 +1,102 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expectApiError } from '../../api/support.ts';
+import type { Api, ApiResponse } from '../../harness/api.ts';
+import { linkFhir } from '../../harness/fhir/linkFhir.ts';
+import { type FaultSwitches, type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { row } from '../../harness/row.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { countAcceptedWork } from '../support/databaseState.ts';
+import { sendDocument } from '../support/sendDocument.ts';
+
+let fixture: TestSandbox;
+let server: FhirServer;
+beforeAll(async () => {
+  [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
+});
+afterEach(() => server.reset());
+afterAll(async () => {
+  await fixture.close();
+  await server.close();
+});
+
+const person = { first_name: 'Nova', last_name: 'Newcomer', dob: '1990-01-31', sex: 'female' };
+const mrn = 'MB100001';
+const visit = { mrn, location: 'loc-1', provider: 'prac-1', type: 'FOLLOWUP', datetime: '2030-07-09T09:30:00-04:00' };
+const unknown_id = 'f'.repeat(32);
+
+/** For each operation: its name in the error, what the server withholds, and a request that needs it. */
+const requests: [string, FaultSwitches['withheld'], (api: Api & { access_token: string }) => Promise<ApiResponse>][] = [
+  ['patients', { Patient: ['search-type'] }, (api) => api.call('GET', '/v1/patients')],
+  ['providers', { Practitioner: ['search-type'] }, (api) => api.call('GET', '/v1/providers')],
+  ['staff', { Practitioner: ['search-type'] }, (api) => api.call('GET', '/v1/staff')],
+  ['referring providers', { Practitioner: ['search-type'] }, (api) => api.call('GET', '/v1/referring-providers')],
+  ['locations', { Location: ['search-type'] }, (api) => api.call('GET', '/v1/locations')],
+  ['pharmacies', { Organization: ['search-type'] }, (api) => api.call('GET', '/v1/pharmacies')],
+  ['insurance providers', { Organization: ['search-type'] }, (api) => api.call('GET', '/v1/insurance-providers')],
+  ['claims', { Claim: 'all' }, (api) => api.call('GET', '/v1/claims')],
+  ['orders', { ServiceRequest: 'all' }, (api) => api.call('GET', '/v1/orders?patient_mrn=1')],
+  ['appointments', { Appointment: ['search-type'] }, (api) => api.call('GET', `/v1/appointments/${unknown_id}`)],
+  ['appointments', { Appointment: ['create'] }, (api) => api.call('POST', '/v1/appointments', { body: visit })],
+  ['new patients', { Patient: ['create'] }, (api) => api.call('POST', '/v1/patients', { body: person })],
+  [
+    'live patient fetches',
+    { Patient: ['search-type'] },
+    (api) => api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn } }),
+  ],
+  [
+    'patient insurances',
+    { Coverage: ['create'] },
+    (api) => api.call('POST', `/v1/patients/${mrn}/insurances`, { body: { member_id: 'M1', insurance_name: 'Any' } }),
+  ],
+  [
+    'insurance updates',
+    { Coverage: ['update'] },
+    (api) => api.call('PATCH', `/v1/patients/${mrn}/insurances/cov-1`, { body: { member_id: 'M1' } }),
+  ],
+  [
+    'documents',
+    { DocumentReference: 'all' },
+    ({ access_token }) => sendDocument({ sandbox: { ...fixture.sandbox, access_token } }, { patient_mrn: mrn }),
+  ],
+];
+
+test(row('DEC-049'), async () => {
+  const complete = await linkFhir(fixture, server, { user_id: 'complete', org_id: 'complete' });
+  // The sync reads the capabilities again, so it must finish before anything is withheld.
+  await complete.sync();
+  for (const [index, [operation, withheld, send]] of requests.entries()) {
+    server.faults.withheld = withheld;
+    const lacking = await linkFhir(fixture, server, { user_id: `lacking-${index}`, org_id: `lacking-${index}` });
+    const before = await countAcceptedWork(fixture);
+    expectApiError(await send(lacking), 400, `This EMR does not offer ${operation}.`);
+    server.reset();
+    const { operations, idempotency_keys } = await countAcceptedWork(fixture);
+    expect({ operations, idempotency_keys }).toStrictEqual({
+      operations: before.operations,
+      idempotency_keys: before.idempotency_keys,
+    });
+    // An account at a server that supports it gets a different response.
+    expect((await send(complete)).body.message ?? '', operation).not.toContain('does not offer');
+  }
+});
+
+test(row('DEC-084'), async () => {
+  const headers = { access_token: null };
+  const { emrs } = (await fixture.api.call('GET', '/link/emrs', { headers })).body;
+  const names = emrs.map(({ emr_name, display_name }: ApiResponse['body']) => [emr_name, display_name]);
+  expect(names).toStrictEqual([
+    ['larkspur', 'Larkspur'],
+    ['fhir', 'FHIR R4'],
+  ]);
+  const create = (emr_name: string, emr_instance_domain: string) =>
+    fixture.api.call('POST', '/link/token/create', {
+      body: { user_id: 'named', org_id: `named-${emr_name}`, emr_name, emr_instance_domain },
+      headers,
+    });
+  expect((await create('larkspur', fixture.sandbox.larkspur.url)).status).toBe(200);
+  expect((await create('fhir', server.url)).status).toBe(200);
+  expectApiError(await create('other', server.url), 400, /larkspur.*fhir/, 'emr_name');
+  const fhir = await linkFhir(fixture, server, { user_id: 'restricted', org_id: 'restricted' });
+  expectApiError(await fhir.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
+  expect((await fixture.api.callIn()).status).toBe(200);
+});

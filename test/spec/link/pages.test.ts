@@ -1,0 +1,205 @@
+import type { Frame } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addLinkToken } from '../../../src/link/linkTokens.ts';
+import { newClient, startProduction } from '../../api/support.ts';
+import { endings, focused, type LinkFixture, startLink, untilClosed } from '../../browser/linkFixture.ts';
+import { type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
+import { row } from '../../harness/row.ts';
+
+let place: LinkFixture;
+beforeAll(async () => {
+  place = await startLink();
+});
+afterAll(() => place.close());
+
+test(row('LNK-21'), async () => {
+  const window = await place.open();
+  const frame = await window.start(await place.expiredAccount('abbreviated', 1));
+  await frame.waitForSelector('button[type="submit"]:focus');
+  expect(await frame.locator('input').count()).toBe(0);
+  await window.page.keyboard.press('Enter');
+  await focused(frame, 'code');
+  expect(await frame.locator('input').count()).toBe(1);
+  await window.type(place.world.api.code(1));
+  await untilClosed(window);
+  expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
+  await window.page.context().close();
+});
+
+test(row('DEC-096'), async () => {
+  const production = await startProduction();
+  const { base_url, ctx } = production.service;
+  const [registered, stranger] = [await startLinkHost(base_url), await startLinkHost(base_url)];
+  try {
+    const token = await ctx.db.tenant(production.client.id, async (tx) => {
+      await tx`UPDATE clients SET frame_origins = ${[registered.origin]}`;
+      return addLinkToken(tx, {
+        client_id: production.client.id,
+        user_id: 'user',
+        org_id: 'org',
+        connector: 'larkspur',
+        emr_address: 'https://emr.example.org',
+        account_id: null,
+        callback_url: null,
+        language: null,
+        made_in: 'api',
+      });
+    });
+    const refused = await openLinkWindow(place.browser, stranger.origin);
+    const nothing = await refused.start(token);
+    await expect.poll(() => nothing.url()).toMatch(/^chrome-error:/);
+    await refused.page.context().close();
+    const allowed = await openLinkWindow(place.browser, registered.origin);
+    await focused(await allowed.start(token), 'username');
+    await allowed.page.context().close();
+  } finally {
+    await Promise.all([registered.close(), stranger.close(), production.close()]);
+  }
+});
+
+test(row('DEC-097'), async () => {
+  const [{ origins } = {}] = await place.world.owner`
+    SELECT frame_origins AS origins FROM clients WHERE public_id = ${place.world.sandbox.client_id}`;
+  expect(origins).toStrictEqual([]);
+  for (const origin of [place.host.origin, place.host.origin.replace('127.0.0.1', 'localhost')]) {
+    const window = await openLinkWindow(place.browser, origin);
+    await focused(await window.start(await place.steps.linkToken()), 'username');
+    await window.page.context().close();
+  }
+});
+
+test(row('DEC-098'), async () => {
+  const callback_url = `${place.host.origin}/returned`;
+  const client = await newClient(place.world, { callback_urls: [callback_url] });
+  const token = await place.steps.linkToken({ callback_url }, client.api);
+  const window = await openLinkWindow(place.browser, `${place.world.sandbox.base_url}/link?token=${token}`);
+  await place.signIn(window, window.page.mainFrame(), 2);
+  await window.page.waitForURL(/\/returned/);
+  const [address, public_token = ''] = window.page.url().split('?token=');
+  expect([address, public_token]).toStrictEqual([callback_url, expect.stringMatching(/^pt_[\w-]{43}$/)]);
+  expect((await place.steps.exchange(public_token, client.api)).status).toBe(200);
+  await window.page.context().close();
+});
+
+/** The four ways in which a sign-in fails, and how to recover from each. */
+const failures: Record<string, { staff: number; fail: Act; recover: () => PromiseLike<unknown> }> = {
+  credentials: { staff: 3, fail: (window, frame) => typed(window, frame, 3, 'wrong'), recover: async () => {} },
+  locked: {
+    staff: 4,
+    fail: async (window, frame) => {
+      for (let n = 0; n < 5; n += 1) await typed(window, frame, 4, `wrong ${n}`);
+    },
+    recover: () => place.larkspur`UPDATE lockouts SET locked_until = now() - interval '1 second'`,
+  },
+  down: {
+    staff: 5,
+    fail: async (window, frame) => {
+      const fault = { operation: 'get_practice', kind: 'error_500', times: 1000 };
+      await place.world.api.control('POST', '/control/faults', fault);
+      await typed(window, frame, 5, place.person(5).password);
+    },
+    recover: () => place.world.api.control('DELETE', '/control/faults'),
+  },
+  code: {
+    staff: 6,
+    fail: async (window, frame) => {
+      await typed(window, frame, 6, place.person(6).password);
+      await focused(frame, 'code');
+      await window.type('000000');
+    },
+    recover: async () => {},
+  },
+};
+type Act = (window: LinkWindow, frame: Frame) => Promise<void>;
+
+async function typed(window: LinkWindow, frame: Frame, staff: number, password: string): Promise<void> {
+  await frame.fill('input[name="username"]', place.person(staff).username);
+  await frame.focus('input[name="password"]');
+  const responded = window.page.waitForResponse('**/sign-in');
+  await window.type(password);
+  await responded;
+}
+
+async function messageOf(frame: Frame): Promise<string> {
+  const alert = frame.locator('[role="alert"] span');
+  await alert.waitFor();
+  return alert.innerText();
+}
+
+test(row('DEC-103'), async () => {
+  const messages: Record<string, string> = {};
+  for (const [name, { fail, recover }] of Object.entries(failures)) {
+    const window = await place.open();
+    const frame = await window.start(await place.steps.linkToken());
+    await focused(frame, 'username');
+    await fail(window, frame);
+    messages[name] = await messageOf(frame);
+    await recover();
+    await window.page.context().close();
+  }
+  expect(messages).toStrictEqual({
+    credentials: expect.stringMatching(/did not accept this user name and password/),
+    locked: expect.stringMatching(/has locked this account/),
+    down: expect.stringMatching(/cannot be reached right now/),
+    code: expect.stringMatching(/code is wrong or too old/),
+  });
+  // Plain language: sentences without error codes, status codes or URLs.
+  for (const text of Object.values(messages)) expect(text).not.toMatch(/_|\b[45]\d\d\b|http/);
+});
+
+test(row('DEC-104'), async () => {
+  for (const { staff, fail, recover } of Object.values(failures)) {
+    const window = await place.open();
+    const frame = await window.start(await place.steps.linkToken());
+    await focused(frame, 'username');
+    await fail(window, frame);
+    await messageOf(frame);
+    await recover();
+    if ((await frame.locator('input[name="code"]').count()) === 0) {
+      expect(await frame.inputValue('input[name="username"]')).toBe(place.person(staff).username);
+      await typed(window, frame, staff, place.person(staff).password);
+    }
+    await focused(frame, 'code');
+    await window.type(place.world.api.code(staff));
+    await untilClosed(window);
+    expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
+    await window.page.context().close();
+  }
+});
+
+test(row('DEC-110'), async () => {
+  const { api, sandbox } = place.world;
+  const access_token = await api.link({ user_id: 'same-token', staff: 7 });
+  const token = await place.steps.linkToken({ user_id: 'same-token', org_id: sandbox.org_id, access_token });
+  const window = await place.open();
+  const frame = await window.start(token);
+  await frame.waitForSelector('button[type="submit"]:focus');
+  await window.page.keyboard.press('Enter');
+  await focused(frame, 'code');
+  await window.type(api.code(7));
+  await untilClosed(window);
+  const [[kind, public_token] = []] = await endings(window);
+  expect(kind).toBe('success');
+  expect((await place.steps.exchange(String(public_token))).body.token).toBe(access_token);
+  await window.page.context().close();
+});
+
+test(row('DEC-111'), async () => {
+  const window = await place.open();
+  const context = window.page.context();
+  // Any access to cookies throws.
+  await context.addInitScript(`Object.defineProperty(Document.prototype, 'cookie', {
+    get() { throw new Error('No cookies here.'); }, set() { throw new Error('No cookies here.'); } })`);
+  await window.page.reload();
+  const responses: Promise<string | undefined>[] = [];
+  window.page.on('response', (response) =>
+    responses.push(response.headerValue('set-cookie').then((value) => value ?? undefined)),
+  );
+  await place.signIn(window, await window.start(await place.steps.linkToken()), 8);
+  await untilClosed(window);
+  expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
+  expect(responses.length).toBeGreaterThan(3);
+  expect((await Promise.all(responses)).filter(Boolean)).toStrictEqual([]);
+  expect(await context.cookies()).toStrictEqual([]);
+  await context.close();
+});

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { row } from '../../harness/row.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { type Charts, openCharts } from './charts.ts';
+
+let fixture: TestSandbox;
+let charts: Charts;
+/** The required fields, and the outcome of a creation, before the clinic required more. */
+let before: { required: string[]; event_type: string };
+beforeAll(async () => {
+  fixture = await startSandbox({ small: true });
+  charts = openCharts(fixture);
+  before = { required: await required(), event_type: (await charts.outcome(await charts.create())).event_type };
+  const value = ['homePhone', 'email', 'language'];
+  const { status } = await fixture.api.control('PATCH', '/control/settings/requiredPatientFields', { value });
+  expect(status).toBe(200);
+  await fixture.api.sync();
+});
+afterAll(() => fixture.close());
+
+const required = async () => (await fixture.api.call('GET', '/v1/settings')).body.data.required_patient_fields;
+const needed = { phone: '518-555-0139', email: 'needed@example.test', language: 'English' };
+
+test(row('PAT-05'), async () => {
+  const { email: _left, ...others } = needed;
+  await charts.rejects(400, 'Missing required field: email', [
+    () => charts.create(others),
+    () => charts.create({ ...others, email: '' }),
+    () => charts.create({ ...others, no_email_reason: '' }),
+  ]);
+  const excused = await charts.created({ ...others, no_email_reason: 'Has none' });
+  expect(excused.chart).toMatchObject({ email: null, noEmailReason: 'Has none' });
+  // Without a required email no reason is needed either.
+  expect(before).toStrictEqual({ required: [], event_type: 'patient.created' });
+});
+
+test(row('DEC-139'), async () => {
+  expect((await required()).sort()).toStrictEqual(['email', 'language', 'phone']);
+  for (const field of Object.keys(needed)) {
+    await charts.rejects(400, `Missing required field: ${field}`, [
+      () => charts.create({ ...needed, [field]: undefined }),
+    ]);
+  }
+  expect((await charts.created(needed)).chart).toMatchObject({ homePhone: '518-555-0139', languageCode: 'ENG' });
+});

@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectApiError } from '../../api/support.ts';
+import { row } from '../../harness/row.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { clinicRows, type Row } from '../support/emrRecords.ts';
+import { availabilityOf, daysAfter, monday, mondays, patchProvider, providerOf, shift, spans } from './schedules.ts';
+
+/** Every test uses a provider of its own or sets everything that it reads. */
+let fixture: TestSandbox;
+beforeAll(async () => {
+  fixture = await startSandbox({ small: true });
+});
+afterAll(() => fixture.close());
+
+async function set(ehr_id: string, body: unknown): Promise<void> {
+  const response = await patchProvider(fixture, ehr_id, body);
+  expect(response.status, JSON.stringify(response.body)).toBe(200);
+}
+
+const shiftsOf = async (ehr_id: string) => (await providerOf(fixture, ehr_id)).hours[0].shifts;
+const recur = { rec_start_date: monday, recur_interval_amount: 2, recur_interval_description: 'Every other week' };
+
+test(row('DEC-198'), async () => {
+  const [one, two] = [await providerOf(fixture, '501'), await providerOf(fixture, '502')];
+  const by_id = (body: unknown) => fixture.api.call('PATCH', `/v1/providers/${one.id}`, { body });
+  const hours = mondays(shift('09:00', '12:00', { facility_id: '11', set_recur: recur }));
+  for (const body of [
+    { status: 'INACTIVE' },
+    { status: 'active', hide_in_availability: 'true' },
+    { hide_in_availability: false, hours },
+    { status: 'away' },
+    { hide_in_availability: 'yes' },
+    { hours: mondays(shift('12:00', '09:00')) },
+    { hours: mondays(shift('09:00', '12:00', { facility_id: 'x' })) },
+    {},
+  ]) {
+    const [mine, other] = [await by_id(body), await patchProvider(fixture, '502', body)];
+    expect(mine.status).toBe(other.status);
+    if (mine.status === 200) expect(mine.body).toStrictEqual({ ...other.body, provider_id: one.id });
+    else expect(mine.body).toStrictEqual({ ...other.body, request_id: mine.body.request_id });
+    const names = ['status', 'hide_in_availability'] as const;
+    const [now, then] = [await providerOf(fixture, '501'), await providerOf(fixture, '502')];
+    for (const name of names) expect(now[name]).toBe(then[name]);
+  }
+  expect((await providerOf(fixture, '501')).hours).toStrictEqual((await providerOf(fixture, '502')).hours);
+  const unknown = await fixture.api.call('PATCH', `/v1/providers/${'0'.repeat(32)}`, { body: { status: 'active' } });
+  expectApiError(unknown, 404, `Provider with ID '${'0'.repeat(32)}' not found.`, 'id');
+  expect(two.id).not.toBe(one.id);
+});
+
+test(row('DEC-208'), async () => {
+  for (const { providerId } of await clinicRows(fixture, 'providers')) {
+    const { hours } = await providerOf(fixture, providerId);
+    await set(providerId, { hours });
+    expect((await providerOf(fixture, providerId)).hours).toStrictEqual(hours);
+  }
+});
+
+test(row('DEC-209'), async () => {
+  await set('503', { hours: null });
+  const tuesday = daysAfter(monday, 1);
+  const free = async (date: string) => spans(await availabilityOf(fixture, '503', date));
+  expect((await free(tuesday)).length).toBeGreaterThan(0);
+  await set('503', { hours: mondays(shift('10:00', '11:00')) });
+  expect((await providerOf(fixture, '503')).hours).toStrictEqual(mondays(shift('10:00', '11:00')));
+  expect([await free(monday), await free(tuesday)]).toStrictEqual([['10:00–11:00'], []]);
+});
+
+test(row('DEC-210'), async () => {
+  const weeks = [];
+  for (const name of ['recurrence', 'set_recur']) {
+    await set('504', { hours: mondays(shift('09:00', '12:00', { [name]: recur })) });
+    const counted = [0, 7, 14].map(
+      async (days) => (await availabilityOf(fixture, '504', daysAfter(monday, days))).length,
+    );
+    expect(await Promise.all(counted), name).toStrictEqual([1, 0, 1]);
+    weeks.push(await shiftsOf('504'));
+  }
+  expect(weeks[0]).toStrictEqual(weeks[1]);
+  expect(weeks[0][0].recurrence).toMatchObject(recur);
+});
+
+test(row('DEC-211'), async () => {
+  const before = await providerOf(fixture, '504');
+  const hours = mondays(shift('09:00', '12:00', { recurrence: recur, set_recur: recur }));
+  const response = await patchProvider(fixture, '504', { hours });
+  expectApiError(response, 400, 'hours[0].shifts[0] must not have both recurrence and set_recur', 'hours');
+  expect(await providerOf(fixture, '504')).toStrictEqual(before);
+});
+
+test(row('DEC-212'), async () => {
+  const typed = async (more: object) => {
+    await set('505', { hours: mondays(shift('09:00', '12:00', { recurrence: { ...recur, ...more } })) });
+    return (await shiftsOf('505'))[0].recurrence.recur_interval_type;
+  };
+  expect(await typed({ recur_interval_type: 'months' })).toBe('months');
+  expect(await typed({})).toBe('weeks');
+  const counted = [0, 7, 14].map(
+    async (days) => (await availabilityOf(fixture, '505', daysAfter(monday, days))).length,
+  );
+  expect(await Promise.all(counted)).toStrictEqual([1, 0, 1]);
+});
+
+test(row('DEC-213'), async () => {
+  const rule = { start_time: '09:00:00', end_time: '10:00:00', total_visits: 2, visit_type_id: 'NP' };
+  const more = { set_description: 'Open house', visit_type_rules: [{ ...rule, visit_type_desc: 'New patient' }] };
+  await set('506', { hours: mondays(shift('09:00', '12:00', more)) });
+  expect(await shiftsOf('506')).toStrictEqual([shift('09:00', '12:00', more)]);
+  const slots = await availabilityOf(fixture, '506', monday, { calculation_method: 'slots' });
+  expect(slots).toMatchObject([{ visit_type: 'NP', max_visits: 2 }]);
+});
+
+test(row('DEC-214'), async () => {
+  const last = daysAfter(monday, 7);
+  for (const time of ['', 'T00:00:00']) {
+    const dates = { set_start_date: `${monday}${time}`, set_end_date: `${last}${time}` };
+    const set_recur = { ...recur, recur_interval_amount: 1, rec_start_date: `${monday}${time}` };
+    const whole = { ...set_recur, rec_end_date: `${last}${time}` };
+    await set('507', { hours: mondays(shift('09:00', '12:00', { ...dates, set_recur: whole })) });
+    const counted = [-7, 0, 7, 14].map(
+      async (days) => (await availabilityOf(fixture, '507', daysAfter(monday, days))).length,
+    );
+    expect(await Promise.all(counted), time).toStrictEqual([0, 1, 1, 0]);
+    expect((await shiftsOf('507'))[0]).toMatchObject(dates);
+  }
+});
+
+test(row('DEC-215'), async () => {
+  const [facility] = await clinicRows(fixture, 'facilities', { facilityId: '12' });
+  await set('508', {
+    hours: mondays(
+      shift('09:00', '12:00', { facility_id: '12', facility_name: 'Elsewhere' }),
+      shift('13:00', '14:00', { facility_name: 'Elsewhere' }),
+    ),
+  });
+  const [known, nowhere] = await shiftsOf('508');
+  expect(known.facility_name).toBe(facility.name);
+  expect(nowhere).not.toHaveProperty('facility_name');
+});
+
+test(row('DEC-216'), async () => {
+  const seen = [];
+  for (const hide_in_availability of ['true', 'false', true, false]) {
+    await set('508', { hide_in_availability });
+    seen.push((await providerOf(fixture, '508')).hide_in_availability);
+  }
+  expect(seen).toStrictEqual([true, false, true, false]);
+  const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
+  for (const each of providers as Row[]) expect(each.hide_in_availability).toBeTypeOf('boolean');
+});

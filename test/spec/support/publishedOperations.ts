@@ -1,0 +1,44 @@
+import { expect } from 'vitest';
+import type { Api, ApiResponse } from '../../harness/api.ts';
+
+/** An operation of /openapi.json; `url` is its path with an unknown id. */
+export type Operation = {
+  method: string;
+  path: string;
+  url: string;
+  takes_body: boolean;
+  media_type: string | undefined;
+};
+
+const unknown_id = '0'.repeat(32);
+
+/** Every published operation whose path starts with one of these prefixes. */
+export async function operationsOf(api: Api, ...prefixes: string[]): Promise<Operation[]> {
+  const { body } = await api.call('GET', '/openapi.json');
+  const operations = Object.entries<Record<string, ApiResponse['body']>>(body.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { requestBody }]) => ({
+      method: method.toUpperCase(),
+      path,
+      url: path.replaceAll(/\{\w+\}/g, unknown_id),
+      takes_body: requestBody !== undefined,
+      media_type: requestBody && Object.keys(requestBody.content)[0],
+    })),
+  );
+  const found = operations.filter(({ path }) => prefixes.some((prefix) => path === prefix || path.startsWith(prefix)));
+  expect(found.length).toBeGreaterThan(0);
+  return found;
+}
+
+/** Webhook registration needs the two client headers only. */
+export function isWebhookRegistration({ path }: Operation): boolean {
+  return path === '/v1/webhook' || path.startsWith('/v1/webhook/');
+}
+
+/** These operations stay available while the link of the account is expired. */
+export function availableWhileExpired(operation: Operation): boolean {
+  const { path } = operation;
+  return isWebhookRegistration(operation) || path.startsWith('/v1/webhook-events') || path.startsWith('/v1/jobs');
+}
+
+/** Headers that omit all credentials. */
+export const no_credentials = { client_id: null, client_secret: null, access_token: null };
