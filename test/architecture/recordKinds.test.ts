@@ -11,7 +11,7 @@ const allowed: [file: RegExp, reason: string][] = [
   [/^connectors\/(larkspur|fhir)\//, 'the mapping of an EMR'],
   [/^records\/rowFunctions\.ts$/, 'kinds whose rows copy values from other tables'],
   [/^writes\//, 'records that a write refers to'],
-  [/^connectors\/contract\/samples\.ts$/, 'records that sample writes refer to'],
+  [/^certification\/samples\.ts$/, 'records that sample writes refer to'],
   [/^api\/endpoints\.ts$/, 'endpoints that update single records'],
   [/^model\/settings\.ts$/, 'fields of the settings'],
   [/^events\.ts$/, 'an example'],
