@@ -3,10 +3,11 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { dashboardEndpoints } from '../src/dashboard/endpoints.ts';
 import type { Endpoint } from '../src/http/endpoint.ts';
-import { job_filters, job_types, review_outcomes } from '../src/model/dashboard/jobWords.ts';
+import { job_filters, review_outcomes } from '../src/model/dashboard/jobWords.ts';
 import { ranges } from '../src/model/dashboard/ranges.ts';
 import { operator_roles } from '../src/model/dashboard/roles.ts';
 import { weekdays } from '../src/model/weekdays.ts';
+import { job_labels } from '../src/writes/jobLabels.ts';
 
 /** The parts of a JSON schema that TypeBox writes for our declarations. */
 type Schema = {
@@ -53,7 +54,7 @@ export async function dashboardApi(): Promise<string> {
 
 const constants = {
   operator_roles,
-  job_types,
+  job_types: job_labels,
   job_filters,
   review_outcomes,
   weekdays,

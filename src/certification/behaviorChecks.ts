@@ -2,10 +2,11 @@ import { inspect } from 'node:util';
 import { EmrFailure } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
 import { OutboundFailure } from '../security/outbound.ts';
-import { type Check, expectFailure, fail, skip } from './check.ts';
+import { type Check, expectFailure } from './check.ts';
 import type { Call, Environment, Interceptor, ListName } from './environment.ts';
 import { isWrite } from './interceptors.ts';
 import { listOf, lists } from './listChecks.ts';
+import { fail, skip } from './outcomes.ts';
 import { prepareWrite } from './prepareWrite.ts';
 import { samples, type WriteName } from './samples.ts';
 

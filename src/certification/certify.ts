@@ -1,9 +1,10 @@
 import { EmrFailure } from '../connectors/connector.ts';
 import { behaviorChecks } from './behaviorChecks.ts';
-import { type Check, CheckFailed, CheckSkipped, errorName } from './check.ts';
+import type { Check } from './check.ts';
 import { declarationChecks } from './declarationChecks.ts';
 import { type CertificationTarget, createEnvironment } from './environment.ts';
 import { listChecks } from './listChecks.ts';
+import { CheckFailed, CheckSkipped, errorName } from './outcomes.ts';
 import { readChecks } from './readChecks.ts';
 import { signInChecks } from './signInChecks.ts';
 import { writeChecks } from './writeChecks.ts';

@@ -1,5 +1,6 @@
-import { type Check, fail } from './check.ts';
+import type { Check } from './check.ts';
 import { lists } from './listChecks.ts';
+import { fail } from './outcomes.ts';
 import { reads } from './readChecks.ts';
 import { samples } from './samples.ts';
 

@@ -11,7 +11,7 @@ import type {
 } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
 import type { Outbound, OutboundRequest, OutboundResponse } from '../security/outbound.ts';
-import { fail, skip, skipUnsupported } from './check.ts';
+import { fail, skip, skipUnsupported } from './outcomes.ts';
 
 /** The connector under test, its EMR, and what is allowed there. */
 export type CertificationTarget = {
@@ -88,9 +88,9 @@ export function createEnvironment(target: CertificationTarget): Environment {
     memoize: <T>(key: string, make: () => Promise<T>) => {
       // A key is always used with the same `make`.
       const saved = memory.get(key) as Promise<T> | undefined;
-      const made = saved ?? make();
-      memory.set(key, made);
-      return made;
+      const value = saved ?? make();
+      memory.set(key, value);
+      return value;
     },
     track: (work) =>
       work.catch((error: unknown) => {
@@ -112,7 +112,7 @@ export function createEnvironment(target: CertificationTarget): Environment {
     capabilities: async () => (await env.session()).capabilities ?? target.connector.capabilities,
     rows: async <Name extends ListName>(name: Name) => (await readListOnce(env, name)).rows,
     callCount: async (name) => (await readListOnce(env, name)).calls,
-    anyPatient: () => env.memoize('somebody', () => findPatient(env)),
+    anyPatient: () => env.memoize('patient', () => findPatient(env)),
   };
   return env;
 }

@@ -4,10 +4,11 @@ import type { Listing, ListPage, Operations } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
 import { record_kinds } from '../model/records/kinds.ts';
 import type { OutboundResponse } from '../security/outbound.ts';
-import { type Check, expectFailure, fail, skip, skipUnsupported } from './check.ts';
+import { type Check, expectFailure } from './check.ts';
 import type { Environment, ListName } from './environment.ts';
 import { onCall, respondWith, unusable_responses } from './interceptors.ts';
 import { findInvalidValue } from './invalidValues.ts';
+import { fail, skip, skipUnsupported } from './outcomes.ts';
 
 const known = Type.Object({ ehr_id: Type.String({ minLength: 1 }) });
 

@@ -1,6 +1,6 @@
 import type { EmrWrite, Operations, Written } from '../connectors/connector.ts';
-import { skip, skipUnsupported } from './check.ts';
 import type { Environment, Interceptor, OpenedAccount } from './environment.ts';
+import { skip, skipUnsupported } from './outcomes.ts';
 import { samples, type WriteName } from './samples.ts';
 
 /** A write with its input, independent of its type. */

@@ -5,10 +5,11 @@ import { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../mode
 import { AppointmentSource } from '../model/records/appointments.ts';
 import { PatientSource } from '../model/records/patients.ts';
 import { CodeLists } from '../model/settings.ts';
-import { type Check, expectFailure, fail, skip, skipUnsupported } from './check.ts';
+import { type Check, expectFailure } from './check.ts';
 import type { Environment, Interceptor, OpenedAccount } from './environment.ts';
 import { dropConnection, respondWith, tooManyRequests, unreachable, unusable_responses } from './interceptors.ts';
 import { findInvalidValue } from './invalidValues.ts';
+import { fail, skip, skipUnsupported } from './outcomes.ts';
 
 type ReadName = {
   [Name in OperationName]: Operations[Name] extends (...result: never[]) => Promise<unknown> ? Name : never;

@@ -1,7 +1,7 @@
 import type { EmrWrite, OperationName, Operations, Written } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
-import { skip, skipUnsupported } from './check.ts';
 import type { Environment } from './environment.ts';
+import { skip, skipUnsupported } from './outcomes.ts';
 
 export type WriteName = {
   [Name in OperationName]: Operations[Name] extends EmrWrite<never, Written> ? Name : never;

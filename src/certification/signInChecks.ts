@@ -1,8 +1,9 @@
 import type { Credentials, SignIn } from '../connectors/connector.ts';
 import { isZone } from '../time/zones.ts';
-import { type Check, expectFailure, fail, skip } from './check.ts';
+import { type Check, expectFailure } from './check.ts';
 import type { Environment } from './environment.ts';
 import { respondWith, unreachable, unusable_responses } from './interceptors.ts';
+import { fail, skip } from './outcomes.ts';
 
 /** Successful and refused sign-ins. */
 export const signInChecks: readonly Check[] = [

@@ -1,6 +1,6 @@
 import { EmrFailure } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
-import { type Check, expectFailure, fail, skip } from './check.ts';
+import { type Check, expectFailure } from './check.ts';
 import type { Environment, Interceptor } from './environment.ts';
 import {
   dropConnection,
@@ -13,6 +13,7 @@ import {
   unusable_responses,
 } from './interceptors.ts';
 import { listOf, throughOf } from './listChecks.ts';
+import { fail, skip } from './outcomes.ts';
 import { type PreparedWrite, prepareWrite } from './prepareWrite.ts';
 import { samples, type WriteName } from './samples.ts';
 

@@ -123,7 +123,7 @@ export type ListPage<Source> = Source[] & { through?: string | null };
 
 /** Reads a list to its end or fails. Records missing from a complete list are deleted on our side. */
 export type Listing<Source> = {
-  (asked?: { since?: string | undefined; from?: string | undefined }): AsyncIterable<ListPage<Source>>;
+  (options?: { since?: string | undefined; from?: string | undefined }): AsyncIterable<ListPage<Source>>;
   /**
    * Supports reading only what changed `since` an instant, and resuming `from` where an earlier read of the same kind
    * stopped. Otherwise both parameters are ignored.

@@ -1,7 +1,7 @@
 import { EmrFailure, type Grant } from './connector.ts';
 
 /** The current grant of an open account, and its renewal. */
-export type GrantHolder = {
+export type GrantStore = {
   current(): Grant;
   /**
    * Renews the grant without a person, unless another call has replaced `used` already. Concurrent calls share one
@@ -12,7 +12,7 @@ export type GrantHolder = {
   replace(grant: Grant): void;
 };
 
-export function holdGrant(first: Grant, renew: (grant: Grant) => Promise<Grant>): GrantHolder {
+export function createGrantStore(first: Grant, renew: (grant: Grant) => Promise<Grant>): GrantStore {
   let grant = first;
   let renewal: Promise<void> | undefined;
   const renewOnce = () => {
@@ -34,8 +34,8 @@ export function holdGrant(first: Grant, renew: (grant: Grant) => Promise<Grant>)
       // Another call may have renewed it in the meantime.
       if (grant === used) await renewOnce();
     },
-    replace: (kept) => {
-      grant = kept;
+    replace: (saved) => {
+      grant = saved;
     },
   };
 }

@@ -61,7 +61,7 @@ describe('records page', () => {
     ['Locations', 'Larkspur Main Street'],
     ['Staff', 'Casey Bandageworth, RN'],
     ['Pharmacies', 'Exampleton Drug'],
-    ['Insurance companies', 'Examplecare Gold'],
+    ['Insurance providers', 'Examplecare Gold'],
     ['Referring providers', 'Winter J Forwarden'],
   ] as const)('lists %s', async (kind, cell) => {
     const page = await fixture.open('/{client}/records');

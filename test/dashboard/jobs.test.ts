@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { JobRow } from '../../src/model/dashboard/jobs.ts';
-import { job_types } from '../../src/model/dashboard/jobWords.ts';
-import { job_labels } from '../../src/writes/jobLabels.ts';
 import { newClient } from '../api/support.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { answering, startReceiver } from '../harness/receiver.ts';
@@ -22,10 +20,6 @@ const list = async (query = '') => (await operator.get(`clients/{client}/jobs${q
 const search = async (body: object) => (await operator.post('clients/{client}/jobs/search', body)).body;
 const ids = (page: { rows: JobRow[] }) => page.rows.map(({ job_id }) => job_id);
 const whole = async (job_id: number) => (await operator.get(`clients/{client}/jobs/${job_id}`)).body.job;
-
-test('the dashboard has the label of every job type', () => {
-  expect(job_types).toStrictEqual(job_labels);
-});
 
 describe('the jobs list', () => {
   test('is paginated, newest first, and contains no patient data', async () => {

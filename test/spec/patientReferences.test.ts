@@ -238,7 +238,7 @@ test(row('DEC-163'), async () => {
   const { id, mrn, chart } = await charts.created();
   await charts.refuses(
     404,
-    /referring provider.* called 'Nobody Known'/,
+    /referring provider.* named 'Nobody Known'/,
     roles.map(
       ([role]) =>
         () =>

@@ -267,7 +267,7 @@ test(row('PAU-26'), async () => {
   expect(twins.map(({ first_name }) => first_name)).toStrictEqual(['Ari', 'Ari']);
   const own = await charts.created();
   const names = (role: string) => ({ [`${role}_first_name`]: 'Ari', [`${role}_last_name`]: 'Twinname' });
-  await charts.refuses(404, /Several referring providers are called 'Ari Twinname'/, [
+  await charts.refuses(404, /Several referring providers are named 'Ari Twinname'/, [
     () => charts.patch(own.id, names('referring_provider')),
     () => charts.patch(own.id, names('pcp')),
   ]);

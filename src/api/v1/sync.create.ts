@@ -26,8 +26,7 @@ export default endpoint({
       idempotency,
       async () => {
         const target = { ...account, account_id: account.id };
-        const sql = idempotency ? ctx.db.service.pooled : ctx.db.service;
-        const { id, job_id } = await requestSync(ctx, sql, target, {
+        const { id, job_id } = await requestSync(ctx, ctx.db.service.pooled, target, {
           announce: true,
           idempotency,
           auditStatement,

@@ -26,14 +26,14 @@ export async function listEncounters(request: SendRequest, patient_ehr_id: strin
   const rows = await collect(
     readPages(request, { ...encounters, path: path`/api/patients/${patient_ehr_id}/encounters` }),
   );
-  return rows.map(({ ehr_id: id, ...shown }) => ({ id, ...shown }));
+  return rows.map(({ ehr_id: id, ...fields }) => ({ id, ...fields }));
 }
 
 export async function listGuarantors(request: SendRequest, patient_ehr_id: string): Promise<LiveGuarantor[]> {
   const rows = await collect(
     readPages(request, { ...guarantors, path: path`/api/patients/${patient_ehr_id}/guarantors` }),
   );
-  return rows.map(({ ehr_id: id, ...shown }) => ({ id, ...shown }));
+  return rows.map(({ ehr_id: id, ...fields }) => ({ id, ...fields }));
 }
 
 export async function listPatientInsurances(request: SendRequest, patient_ehr_id: string): Promise<LiveInsurance[]> {
@@ -42,7 +42,7 @@ export async function listPatientInsurances(request: SendRequest, patient_ehr_id
   );
   return rows
     .filter((row) => row.active)
-    .map(({ ehr_id, active: _active, ...shown }) => ({ emr_insurance_id: ehr_id, ...shown }));
+    .map(({ ehr_id, active: _active, ...fields }) => ({ emr_insurance_id: ehr_id, ...fields }));
 }
 
 export async function getBalances(request: SendRequest, patient_ehr_id: string) {

@@ -129,10 +129,10 @@ function toDemographics(input: Demographics): Record<string, unknown> {
   });
 }
 
-function toDoctor(role: 'referring' | 'pcp', given: EmrDoctor | undefined): Record<string, string> {
-  if (given === undefined) return {};
-  if ('ehr_id' in given) return { [`${role}Id`]: given.ehr_id };
-  return { [`${role}FirstName`]: given.first_name, [`${role}LastName`]: given.last_name };
+function toDoctor(role: 'referring' | 'pcp', person: EmrDoctor | undefined): Record<string, string> {
+  if (person === undefined) return {};
+  if ('ehr_id' in person) return { [`${role}Id`]: person.ehr_id };
+  return { [`${role}FirstName`]: person.first_name, [`${role}LastName`]: person.last_name };
 }
 
 function toPerson({ first_name, last_name, sex, dob, phone }: Omit<Payer, 'relationship'>) {

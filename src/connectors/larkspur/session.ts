@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type Access, type EmrEndpoint, EmrFailure, type Grant } from '../connector.ts';
-import { holdGrant } from '../grantStore.ts';
+import { createGrantStore } from '../grantStore.ts';
 import { call, type LarkspurRequest, type Reply } from './call.ts';
 
 /** Sends a request as the person who linked the account. */
@@ -12,7 +12,7 @@ export type SendRequest = <Body>(input: LarkspurRequest<Body>) => Promise<Reply<
  * rejected with an expired session was not applied, so it is repeated, including writes.
  */
 export function openSession(endpoint: EmrEndpoint, access: Access): SendRequest {
-  const grant = holdGrant(access.grant, (before) => renew(endpoint, access, before));
+  const grant = createGrantStore(access.grant, (before) => renew(endpoint, access, before));
   return async (input) => {
     const used = grant.current();
     const reply = await call(endpoint, input, used.session_token);

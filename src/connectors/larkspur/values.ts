@@ -43,8 +43,8 @@ export function requiredDate(date: string): string {
 }
 
 /** MM/DD/YYYY HH:MM to YYYY-MM-DDTHH:MM:SS, without a zone. */
-export function isoLocalTime(shown: string): string {
-  return `${requiredDate(shown.slice(0, 10))}T${shown.slice(11)}:00`;
+export function isoLocalTime(local: string): string {
+  return `${requiredDate(local.slice(0, 10))}T${local.slice(11)}:00`;
 }
 
 /** An instant in ISO 8601, or null if it is invalid. */

@@ -2,14 +2,13 @@ import { Type } from 'typebox';
 import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
+import { dashboard_kinds } from '../../model/dashboard/recordKinds.ts';
 import { success } from '../../model/fields.ts';
-import { findKind, record_kinds } from '../../model/records/kinds.ts';
+import { findKind } from '../../model/records/kinds.ts';
 import { readRecord } from '../../records/readRecords.ts';
 import { openOrganization, organization_path, record_params } from './organization.ts';
 
-const about_a_patient = record_kinds
-  .filter(({ mrn_column, dashboard_columns }) => mrn_column && dashboard_columns)
-  .map(({ wire }) => wire);
+const about_patients = dashboard_kinds.filter(({ mrn_column }) => mrn_column !== undefined);
 
 export default endpoint({
   id: 'dashboard.records.get',
@@ -17,9 +16,9 @@ export default endpoint({
   method: 'GET',
   path: `${organization_path}/records/{kind}/{id}`,
   auth: 'operator_in_client',
-  summary: 'Retrieve a record about a patient',
+  summary: 'One record about a patient',
   params: Type.Object({ ...record_params.properties, kind: Type.String() }),
-  response: Type.Object({ success, record: Type.Union(about_a_patient) }),
+  response: Type.Object({ success, record: Type.Union(about_patients.map(({ wire }) => wire)) }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params, auditPatients }) => {
     const scope = await openOrganization(ctx, client, params);

@@ -6,12 +6,10 @@ import { findKind, record_kinds } from '../../model/records/kinds.ts';
 import { readList } from '../../records/readRecords.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 
-/** The response has the list of the requested kind. */
-const complete_lists = Object.fromEntries(
-  record_kinds
-    .filter(({ list }) => list?.returns === 'all')
-    .map(({ name, wire }) => [name, Type.Optional(Type.Array(wire))]),
-);
+/** A response has the records of one kind, under its name. */
+const lists = record_kinds
+  .filter(({ list }) => list?.returns === 'all')
+  .map(({ name, wire }) => [name, Type.Optional(Type.Array(wire))] as const);
 
 export default endpoint({
   id: 'dashboard.records.list',
@@ -20,9 +18,9 @@ export default endpoint({
   path: `${organization_path}/records/{kind}`,
   auth: 'operator_in_client',
   audited: false,
-  summary: 'List the records of a kind that is returned in one response',
+  summary: 'All records of a kind that the API returns in one response',
   params: Type.Object({ ...organization_params.properties, kind: Type.String() }),
-  response: Type.Object({ success, ...complete_lists }),
+  response: Type.Object({ success, ...Object.fromEntries(lists) }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params }) => {
     const kind = findKind(params.kind);

@@ -1,4 +1,4 @@
-/** Abbreviations in field names, and `dob`, which is written out. */
+/** Words of field names that are written differently in labels. */
 const words: Record<string, string> = {
   cpt: 'CPT',
   dob: 'date of birth',
@@ -9,6 +9,7 @@ const words: Record<string, string> = {
   id: 'ID',
   mrn: 'MRN',
   npi: 'NPI',
+  speciality: 'specialty',
 };
 
 /** A field's name as a label: `refill_medication_name` is `Refill medication name`. */

@@ -59,8 +59,8 @@ export async function listEncounters(emr: Emr, patient_ehr_id: string): Promise<
   const booked = canSearch(client, 'Appointment', ['patient'])
     ? await client.searchAll<fhir.Appointment>('Appointment', params)
     : [];
-  const contained = new Set(visits.flatMap(({ appointment }) => refIds(list(appointment), 'Appointment')));
-  const upcoming = booked.filter(({ id, status }) => !contained.has(id ?? '') && status !== 'entered-in-error');
+  const visited = new Set(visits.flatMap(({ appointment }) => refIds(list(appointment), 'Appointment')));
+  const upcoming = booked.filter(({ id, status }) => !visited.has(id ?? '') && status !== 'entered-in-error');
   const participants = await loadParticipants(visits, upcoming, createResolver(client));
   return [
     ...visits
@@ -108,7 +108,7 @@ export function toEncounter(encounter: fhir.Encounter, participants: Participant
     ...timesOf(encounter.period?.start, timezone),
     visit_type: codeOf(list(encounter.type)[0]) ?? text(encounter.class?.code) ?? '',
     status: text(encounter.status),
-    ...whoAndWhere(provider, place, participants),
+    ...providerAndLocation(provider, place, participants),
     reason: labelOf(list(encounter.reasonCode)[0]),
     // FHIR has no lock. A finished visit is closed.
     locked: encounter.status === 'finished' ? 'true' : 'false',
@@ -127,7 +127,7 @@ export function appointmentToEncounter(
     ...timesOf(appointment.start, timezone),
     visit_type: visitTypeOf(appointment) ?? '',
     status: text(appointment.status),
-    ...whoAndWhere(provider, place, participants),
+    ...providerAndLocation(provider, place, participants),
     reason: labelOf(list(appointment.reasonCode)[0]) ?? text(appointment.description),
     locked: 'false',
   };
@@ -137,7 +137,11 @@ function timesOf(moment: string | undefined, timezone: string) {
   return { date: dayOf(moment, timezone), start_time: wallTime(moment, timezone)?.slice(11, 16) ?? null };
 }
 
-function whoAndWhere(provider_id: string | undefined, place: fhir.Reference | undefined, participants: Participants) {
+function providerAndLocation(
+  provider_id: string | undefined,
+  place: fhir.Reference | undefined,
+  participants: Participants,
+) {
   const name = nameOf(participants.practitioners.get(provider_id ?? '')?.name);
   const facility_id = refId(place, 'Location');
   return {
@@ -184,8 +188,8 @@ export function flagToAlert(flag: fhir.Flag, timezone: string): Alert {
 export function allergyToAlert(allergy: fhir.AllergyIntolerance): Alert {
   const reactions = list(allergy.reaction)
     .flatMap(({ manifestation }) => list(manifestation).map(labelOf))
-    .filter((words) => words !== null);
-  const notes = [reactions.join(', '), notesOf(allergy.note) ?? ''].filter((words) => words !== '');
+    .filter((label) => label !== null);
+  const notes = [reactions.join(', '), notesOf(allergy.note) ?? ''].filter((note) => note !== '');
   return {
     name: labelOf(allergy.code) ?? '',
     alert_type: 'allergy',

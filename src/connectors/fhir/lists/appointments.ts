@@ -6,7 +6,7 @@ import { codeOf, contactValue, hasCode, labelOf, list, nameOf, number, text, toS
 import { home_uses, isReplaced, mrnOf } from './patients.ts';
 import type { List } from './readList.ts';
 
-export const appointments: List<fhir.Appointment, AppointmentSource> = { type: 'Appointment', toSources: toSources };
+export const appointments: List<fhir.Appointment, AppointmentSource> = { type: 'Appointment', toSources };
 
 export async function getAppointment(emr: Emr, ehr_id: string): Promise<AppointmentSource | undefined> {
   const found = await emr.client.read<fhir.Appointment>('Appointment', ehr_id);

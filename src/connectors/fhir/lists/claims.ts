@@ -18,7 +18,7 @@ import type { List } from './readList.ts';
 
 export const claims: List<fhir.Claim, ClaimSource> = {
   type: 'Claim',
-  toSources: toSources,
+  toSources,
   dependents: [
     { type: 'ClaimResponse', owner: ({ request }: fhir.ClaimResponse) => refId(request, 'Claim') },
     { type: 'ExplanationOfBenefit', owner: ({ claim }: fhir.ExplanationOfBenefit) => refId(claim, 'Claim') },
@@ -42,10 +42,10 @@ async function loadRelated(page: fhir.Claim[], { client }: Emr, resolver: Resolv
   const practitioner_refs = [...people, ...[...roles.values()].map(({ practitioner }) => practitioner)];
   const coverage_refs = page.flatMap(({ insurance }) => list(insurance).map(({ coverage }) => coverage));
   const coverages = await resolver.load<fhir.Coverage>('Coverage', refIds(coverage_refs, 'Coverage'));
-  const coverages_named = await withPayerNames([...coverages.values()], resolver);
+  const named_coverages = await withPayerNames([...coverages.values()], resolver);
   const visits = page.flatMap(({ item }) => list(item).flatMap(({ encounter }) => list(encounter)));
   const payers = [
-    ...coverages_named.map(({ coverage }) => list(coverage.payor)[0]),
+    ...named_coverages.map(({ coverage }) => list(coverage.payor)[0]),
     ...[...adjudications.values()].flat().map(({ insurer }) => insurer),
   ];
   return {
@@ -60,7 +60,7 @@ async function loadRelated(page: fhir.Claim[], { client }: Emr, resolver: Resolv
     ),
     practitioners: await resolver.load<fhir.Practitioner>('Practitioner', refIds(practitioner_refs, 'Practitioner')),
     encounters: await resolver.load<fhir.Encounter>('Encounter', refIds(visits, 'Encounter')),
-    coverages: new Map(coverages_named.map((each) => [each.coverage.id ?? '', each])),
+    coverages: new Map(named_coverages.map((each) => [each.coverage.id ?? '', each])),
     companies: await resolver.load<fhir.Organization>('Organization', refIds(payers, 'Organization')),
   };
 }
@@ -95,7 +95,7 @@ export function toClaim(claim: fhir.Claim, related: RelatedRecords, timezone: st
   return {
     ehr_id: claim.id ?? '',
     patient_mrn: patient ? mrnOf(patient) : null,
-    emr_appointment_id: toAppointment(claim, related),
+    emr_appointment_id: appointmentIdOf(claim, related),
     service_date,
     claim_date: dayOf(claim.created, timezone),
     claim_status: text(claim.status),
@@ -127,7 +127,7 @@ function serviceDateOf({ billablePeriod, item, created }: fhir.Claim, timezone: 
   return dayOf(billablePeriod?.start, timezone) ?? served[0] ?? dayOf(created, timezone);
 }
 
-function toAppointment({ item }: fhir.Claim, { encounters }: RelatedRecords): string | null {
+function appointmentIdOf({ item }: fhir.Claim, { encounters }: RelatedRecords): string | null {
   const visits = refIds(
     list(item).flatMap(({ encounter }) => list(encounter)),
     'Encounter',
@@ -174,7 +174,12 @@ function toAmounts(claim: fhir.Claim, adjudications: readonly Adjudication[]) {
 
 /** The claim that this one replaces. */
 function toVoidClaim({ related }: fhir.Claim): ClaimSource['void_claim'] {
-  const by = (code: string) =>
+  const relatedClaim = (code: string) =>
     first(list(related), ({ claim, relationship }) => (codeOf(relationship) === code ? refId(claim, 'Claim') : null));
-  return { void_to_claim_id: null, void_from_claim_id: by('prior'), copy_to_claim_id: null, copy_from_claim_id: null };
+  return {
+    void_to_claim_id: null,
+    void_from_claim_id: relatedClaim('prior'),
+    copy_to_claim_id: null,
+    copy_from_claim_id: null,
+  };
 }

@@ -8,7 +8,7 @@ import type { List } from './readList.ts';
 
 export const orders: List<fhir.ServiceRequest, OrderSource> = {
   type: 'ServiceRequest',
-  toSources: toSources,
+  toSources,
   dependents: [
     {
       type: 'DiagnosticReport',
@@ -106,8 +106,8 @@ function toLabResults(
     laboratory: first(list(newest.performer), ({ display }) => text(display)),
     results: known.flatMap((report) =>
       list(report.result).flatMap((reference) => {
-        const held = containedResource<fhir.Observation>(report, reference, 'Observation');
-        const observation = held ?? observations.get(refId(reference, 'Observation') ?? '');
+        const contained = containedResource<fhir.Observation>(report, reference, 'Observation');
+        const observation = contained ?? observations.get(refId(reference, 'Observation') ?? '');
         return observation ? observedIn(observation) : [];
       }),
     ),

@@ -10,7 +10,7 @@ import type { List } from './readList.ts';
 
 export const patients: List<fhir.Patient, PatientSource> = {
   type: 'Patient',
-  toSources: toSources,
+  toSources,
   dependents: [{ type: 'Coverage', owner: (coverage: fhir.Coverage) => refId(coverage.beneficiary, 'Patient') }],
 };
 

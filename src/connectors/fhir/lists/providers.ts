@@ -45,7 +45,7 @@ export function toStaffMember(practitioner: fhir.Practitioner, roles: fhir.Pract
   return {
     ehr_id: practitioner.id ?? '',
     name: nameOf(practitioner.name).full ?? '',
-    role: roles.map(({ code }) => labelOf(list(code)[0])).find((words) => words !== null) ?? null,
+    role: roles.map(({ code }) => labelOf(list(code)[0])).find((label) => label !== null) ?? null,
     status: toStatus(practitioner.active),
   };
 }
@@ -63,7 +63,7 @@ export function toReferringProvider(
     first_name: name.first ?? '',
     last_name: name.last ?? (name.first === null ? name.full : null) ?? '',
     middle_initial: name.middle?.slice(0, 1) ?? null,
-    speciality: roles.map(({ specialty }) => labelOf(list(specialty)[0])).find((words) => words !== null) ?? null,
+    speciality: roles.map(({ specialty }) => labelOf(list(specialty)[0])).find((label) => label !== null) ?? null,
     phone: contactValue(telecom, 'phone'),
     fax: contactValue(telecom, 'fax'),
     email: contactValue(telecom, 'email'),

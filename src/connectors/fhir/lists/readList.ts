@@ -19,8 +19,8 @@ export type List<T extends Resource, Source> = {
 /** A list that supports incremental reads if the server can search by `_lastUpdated`. */
 export function incrementalList<T extends Resource, Source>(emr: Emr, list: List<T, Source>): Listing<Source> {
   if (!canSearch(emr.client, list.type, ['_lastUpdated'])) return () => readAll(emr, list);
-  const asked: Listing<Source> = ({ since, from } = {}) => readOrdered(emr, list, since, from);
-  return Object.assign(asked, { incremental: true as const });
+  const listing: Listing<Source> = ({ since, from } = {}) => readOrdered(emr, list, since, from);
+  return Object.assign(listing, { incremental: true as const });
 }
 
 /**
@@ -96,20 +96,20 @@ async function* continueReading<T extends Resource, Source>(
   for (let advanced = true; advanced; ) {
     const from = progress.through;
     const changed = from !== undefined && { _lastUpdated: `ge${from}` };
-    const asked = { ...list.params, ...changed, _sort: '_lastUpdated', _count: String(page_size) };
+    const params = { ...list.params, ...changed, _sort: '_lastUpdated', _count: String(page_size) };
     let pages = 0;
-    for await (const { matches } of emr.client.search<T>(list.type, asked)) {
+    for await (const { matches } of emr.client.search<T>(list.type, params)) {
       const reached = latestUpdate(matches, progress.through);
       // The last record must be found again. A server that returns nothing does not support the search.
-      const forgot = pages === 0 && matches.length === 0 && from !== since;
-      if (reached === 'out of order' || forgot) {
+      const search_ignored = pages === 0 && matches.length === 0 && from !== since;
+      if (reached === 'out of order' || search_ignored) {
         progress.in_order = false;
         return;
       }
       const unseen = matches.filter((each) => isNew(each, progress));
-      const toSources = await list.toSources(unseen, emr, resolver);
+      const sources = await list.toSources(unseen, emr, resolver);
       progress.through = reached;
-      yield reached === undefined ? toSources : Object.assign(toSources, { through: reached });
+      yield reached === undefined ? sources : Object.assign(sources, { through: reached });
       // Many records may have the same timestamp: those are read to the end.
       if (++pages >= pages_per_search && reached !== from) break;
     }

@@ -113,8 +113,8 @@ export function daysInPeriod(period: fhir.Period | undefined, timezone: string, 
 export const day_min = 24 * 60;
 const days_max = 366;
 
-function minuteIn(shown: string): number {
-  return Number(shown.slice(11, 13)) * 60 + Number(shown.slice(14, 16));
+function minuteIn(local: string): number {
+  return Number(local.slice(11, 13)) * 60 + Number(local.slice(14, 16));
 }
 
 /** `09:30:00` */

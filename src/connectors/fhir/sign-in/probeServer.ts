@@ -99,8 +99,8 @@ export async function searchesByForm(
     patientsIn(await request({ method: 'POST', url, body: new URLSearchParams({ [name]: value, _count: '1' }) }));
   try {
     if ((await find('identifier', `${marker_system}|${randomUUID()}`)).length > 0) return false;
-    const was_unlisted = params.has('_id') ? await anyId(base, request) : undefined;
-    return was_unlisted === undefined || (await find('_id', was_unlisted)).some(({ id }) => id === was_unlisted);
+    const known_id = params.has('_id') ? await anyId(base, request) : undefined;
+    return known_id === undefined || (await find('_id', known_id)).some(({ id }) => id === known_id);
   } catch (error) {
     if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
     return error.kind === 'unavailable' && error.message !== unreadable_response ? previous : false;

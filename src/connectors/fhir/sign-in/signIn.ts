@@ -32,8 +32,8 @@ export async function signIn(
   if (!('statement' in readable)) return { outcome: 'refused', reason: 'access' };
   const facts = limitToScopes(toServerFacts(readable.statement), tokens.scope);
   if (!(await isTokenAccepted(endpoint, facts, tokens.access_token))) return { outcome: 'refused', reason: 'access' };
-  const probed = await probeServer(new URL(endpoint.address), facts, (asked) =>
-    call(endpoint, asked, tokens.access_token),
+  const probed = await probeServer(new URL(endpoint.address), facts, (request) =>
+    call(endpoint, request, tokens.access_token),
   );
   return {
     outcome: 'signed_in',
@@ -110,12 +110,12 @@ async function findTimezone(
   if (!toCapabilities(facts).interactions('Location').has('search-type')) return undefined;
   const response = await call(endpoint, { method: 'GET', url: searchUrl(endpoint, 'Location', 50) }, access_token);
   const entries = response.resource?.resourceType === 'Bundle' ? (response.resource.entry ?? []) : [];
-  const places = entries.map((entry) => (entry?.resource ?? {}) as fhir.Location);
-  for (const { extension } of places) {
+  const locations = entries.map((entry) => (entry?.resource ?? {}) as fhir.Location);
+  for (const { extension } of locations) {
     const zone = list(extension).find(({ url }) => url === zone_extension)?.valueCode;
     if (zone !== undefined && isZone(zone)) return zone;
   }
-  const active = places.filter(({ status }) => (status ?? 'active') === 'active');
+  const active = locations.filter(({ status }) => (status ?? 'active') === 'active');
   return first(active, ({ address }) => zoneOfState(text(address?.state)) ?? null) ?? undefined;
 }
 

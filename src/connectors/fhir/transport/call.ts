@@ -129,7 +129,7 @@ export function outcomeMessage(outcome: fhir.OperationOutcome | undefined): stri
   const messages = issues
     .filter((issue) => issue?.severity === 'error' || issue?.severity === 'fatal')
     .map((issue) => printable(issue.details?.text) ?? printable(issue.diagnostics))
-    .filter((words) => words !== undefined);
+    .filter((message) => message !== undefined);
   return messages.length === 0
     ? undefined
     : `The EMR rejected the request: ${[...new Set(messages)].slice(0, 3).join('; ')}`;

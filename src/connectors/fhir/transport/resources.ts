@@ -99,7 +99,7 @@ export async function update<T extends fhir.FhirResource>(
   if (!server.capabilities.versionedUpdate(type)) throw unversioned();
   let first: T | undefined;
   let refused: string | undefined;
-  for (let tries = 0; tries < update_attempts_max; tries++) {
+  for (let attempt = 0; attempt < update_attempts_max; attempt++) {
     const current = await readVersion<T>(server, type, id);
     if (!current) throw new EmrFailure('not_found', 'The EMR has no such record.');
     first ??= current.resource;
@@ -147,8 +147,8 @@ async function readVersion<T extends fhir.FhirResource>(
   if (response.status === 404 || response.status === 410) return undefined;
   if (response.status >= 400) throw rejection(response);
   if (!isRecord<T>(response.resource, type)) throw new EmrFailure('unavailable', unreadable_response);
-  const { versionId: said = '' } = response.resource.meta ?? {};
-  const versionId = isId(said) ? said : undefined;
+  const { versionId: stated = '' } = response.resource.meta ?? {};
+  const versionId = isId(stated) ? stated : undefined;
   const { etag } = response.headers;
   const forms = [versionId && `W/"${versionId}"`, etag, versionId && `"${versionId}"`];
   return { resource: response.resource, matches: [...new Set(forms.filter((form) => typeof form === 'string'))] };

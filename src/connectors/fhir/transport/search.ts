@@ -5,7 +5,7 @@ import { type FhirRequest, type FhirResponse, unreadable_response } from './call
 import type { Capabilities } from './capabilities.ts';
 
 export type SearchParams = Record<string, string | readonly string[]>;
-export type SendRequest = (asked: FhirRequest) => Promise<FhirResponse>;
+export type SendRequest = (request: FhirRequest) => Promise<FhirResponse>;
 /** A server, used as the person who linked the account. */
 export type Server = {
   base: URL;

@@ -1,5 +1,5 @@
 import { type Access, type EmrEndpoint, EmrFailure, type Grant } from '../../connector.ts';
-import { holdGrant } from '../../grantStore.ts';
+import { createGrantStore } from '../../grantStore.ts';
 import { refreshTokens, requestTokens, type TokenOutcome, toGrant } from '../sign-in/tokens.ts';
 import { call } from './call.ts';
 import type { SendRequest } from './search.ts';
@@ -17,14 +17,14 @@ export type Session = {
  * request rejected with 401 was not applied, so it is repeated, including writes.
  */
 export function openSession(endpoint: EmrEndpoint, access: Access): Session {
-  const grant = holdGrant(access.grant, (before) => renew(endpoint, access, before));
-  const request: SendRequest = async (asked) => {
+  const grant = createGrantStore(access.grant, (before) => renew(endpoint, access, before));
+  const request: SendRequest = async (input) => {
     if (isExpired(grant.current())) await grant.renew(grant.current());
     const used = grant.current();
-    const response = await call(endpoint, asked, used.access_token);
+    const response = await call(endpoint, input, used.access_token);
     if (response.status !== 401) return response;
     await grant.renew(used);
-    const again = await call(endpoint, asked, grant.current().access_token);
+    const again = await call(endpoint, input, grant.current().access_token);
     if (again.status === 401) throw new EmrFailure('login_required', 'The EMR no longer accepts the sign-in.');
     return again;
   };

@@ -63,7 +63,7 @@ async function storeDocument(emr: Emr, input: Input, marker: string): Promise<fh
       if (failure instanceof EmrFailure && failure.kind === 'unknown_outcome') {
         throw new EmrFailure('unavailable', failure.message, { cause: failure });
       }
-      // The server rejects both forms. Its answer to the first is the reason.
+      // The server rejects both forms. Its response to the first is the reason.
       throw failure instanceof EmrFailure && failure.kind === 'refused' ? error : failure;
     });
     return (await findOrCreate(client, toDocument(input, { url: `Binary/${idOf(stored)}` }), marker)).resource;

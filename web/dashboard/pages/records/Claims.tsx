@@ -4,7 +4,6 @@ import { QueryResult } from '../../parts/QueryResult.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { Claim } from '../../service/types.ts';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
-import { money } from './labels.ts';
 import { useOrganization } from './organization.tsx';
 import { RecordFields } from './RecordFields.tsx';
 import { SearchList } from './RecordList.tsx';
@@ -35,6 +34,10 @@ export const claim_columns: Column<Claim>[] = [
   { head: 'Paid', cell: (row) => money(row.total_payment), align: 'right' },
   { head: 'Balance', cell: (row) => money(row.balance), align: 'right' },
 ];
+
+function money(amount: number | null): string {
+  return amount === null ? '–' : amount.toLocaleString(undefined, { style: 'currency', currency: 'USD' });
+}
 
 export function ClaimPage({ id }: { id: string }) {
   const { params } = useOrganization();

@@ -2,9 +2,8 @@ import { Title } from '@mantine/core';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
-import type { ResponseOf } from '../../service/api.ts';
 import { useQuery } from '../../service/queries.ts';
-import { kind_labels, kind_paths } from './labels.ts';
+import { type KindRow, kindPath } from './KindList.tsx';
 import { useOrganization } from './organization.tsx';
 
 /** How many records of each type are stored, and when they were last synced. */
@@ -23,7 +22,7 @@ export function RecordCounts() {
             rows={kinds}
             columns={columns}
             keyOf={(row) => row.kind}
-            href={(row) => kind_paths[row.kind] ?? '/'}
+            href={(row) => kindPath(row.kind)}
             empty="No records yet. They appear after the first sync."
           />
         )}
@@ -32,8 +31,8 @@ export function RecordCounts() {
   );
 }
 
-const columns: Column<ResponseOf<'records.count'>['kinds'][number]>[] = [
-  { head: 'Type', cell: (row) => kind_labels[row.kind] },
+const columns: Column<KindRow>[] = [
+  { head: 'Type', cell: (row) => row.label },
   { head: 'Records', cell: (row) => row.total.toLocaleString(), align: 'right' },
   { head: 'Last synced', cell: (row) => (row.synced_at ? <Timestamp at={row.synced_at} /> : 'Never') },
 ];

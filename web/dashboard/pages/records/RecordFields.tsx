@@ -39,7 +39,7 @@ function labeled(part: object): Record<string, ReactNode> {
   );
 }
 
-function display(value: unknown): ReactNode {
+export function display(value: unknown): ReactNode {
   if (value === null) return '';
   if (typeof value === 'boolean') return value ? 'Yes' : 'No';
   if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value)) return <Timestamp at={value} />;

@@ -8,10 +8,10 @@ import { useQuery } from '../../service/queries.ts';
 import type { OrganizationOption } from '../../service/types.ts';
 import { AppointmentPage, Appointments } from './Appointments.tsx';
 import { ClaimPage, Claims } from './Claims.tsx';
-import { InsuranceCompanies, Locations, Pharmacies, Providers, ReferringProviders, Staff } from './Directory.tsx';
+import { Locations, Providers } from './Directory.tsx';
 import { DefaultHours } from './hours/DefaultHours.tsx';
 import { ProviderPage } from './hours/Provider.tsx';
-import { kind_labels, kind_paths } from './labels.ts';
+import { KindList, kindPath } from './KindList.tsx';
 import { Orders } from './Orders.tsx';
 import { OrganizationProvider, useOrganization } from './organization.tsx';
 import { PatientPage } from './Patient.tsx';
@@ -98,12 +98,11 @@ function OrganizationSelect({ organizations, id }: { organizations: readonly Org
 function KindMenu() {
   const { params } = useOrganization();
   const counts = useQuery('records.count', params, { live: ['jobs'] });
-  const total = (kind: string) => counts.data?.kinds.find((row) => row.kind === kind)?.total;
   return (
     <Group component="nav" gap={4} mb="md" aria-label="Record types">
       <KindLink href="/" label="Overview" />
-      {Object.entries(kind_labels).map(([kind, label]) => (
-        <KindLink key={kind} href={kind_paths[kind] ?? '/'} label={label} total={total(kind)} />
+      {counts.data?.kinds.map(({ kind, label, total }) => (
+        <KindLink key={kind} href={kindPath(kind)} label={label} total={total} />
       ))}
       <KindLink href="/default-hours" label="Default hours" />
     </Group>
@@ -143,14 +142,29 @@ function Routes() {
       <Route path="/providers" component={Providers} />
       <Route path="/providers/:id">{({ id }) => <ProviderPage key={id} id={id} />}</Route>
       <Route path="/locations" component={Locations} />
-      <Route path="/staff" component={Staff} />
-      <Route path="/pharmacies" component={Pharmacies} />
-      <Route path="/insurance-companies" component={InsuranceCompanies} />
-      <Route path="/referring-providers" component={ReferringProviders} />
       <Route path="/default-hours" component={DefaultHours} />
+      <Route path="/:kind">{({ kind }) => <OtherList path={`/${kind}`} />}</Route>
       <Route>
-        <Alert color="gray">This list does not exist. Choose one above.</Alert>
+        <UnknownList />
       </Route>
     </Switch>
   );
+}
+
+/** The list of a kind without a page of its own. */
+function OtherList({ path }: { path: string }) {
+  const { params } = useOrganization();
+  const counts = useQuery('records.count', params, { live: ['jobs'] });
+  return (
+    <QueryResult query={counts}>
+      {({ kinds }) => {
+        const kind = kinds.find((row) => kindPath(row.kind) === path);
+        return kind ? <KindList key={kind.kind} kind={kind} /> : <UnknownList />;
+      }}
+    </QueryResult>
+  );
+}
+
+function UnknownList() {
+  return <Alert color="gray">This list does not exist. Choose one above.</Alert>;
 }

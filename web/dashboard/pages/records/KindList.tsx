@@ -1,0 +1,86 @@
+import { Button, Group, TextInput } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import type { Column } from '../../parts/DataTable.tsx';
+import { fieldLabel } from '../../parts/labels.ts';
+import { Status } from '../../parts/Status.tsx';
+import type { PagedId, ResponseOf } from '../../service/api.ts';
+import { usePages } from '../../service/queries.ts';
+import { useOrganization } from './organization.tsx';
+import { display } from './RecordFields.tsx';
+import { SearchList, type ShortKind, ShortList } from './RecordList.tsx';
+
+export type KindRow = ResponseOf<'records.count'>['kinds'][number];
+
+/** The path of a kind's list below the organization. */
+export function kindPath(kind: string): string {
+  return `/${kind.replaceAll('_', '-')}`;
+}
+
+/** The list of any kind, built from its declaration. */
+export function KindList({ kind }: { kind: KindRow }) {
+  if (kind.reads === 'search') return <KindSearch kind={kind} />;
+  // Kinds without a search are those of records.list.
+  return <ShortList kind={kind.kind as ShortKind} title={kind.label} columns={columnsOf(kind)} keyOf={idOf} />;
+}
+
+function KindSearch({ kind }: { kind: KindRow }) {
+  const { params } = useOrganization();
+  const [filters, setFilters] = useState<Record<string, string>>({});
+  // Every kind with a search has an endpoint of this name.
+  const id = `${kind.kind.replaceAll('_', '-')}.search` as Extract<PagedId, `${string}-providers.search`>;
+  const query = usePages(id, params, { filters });
+  return (
+    <SearchList
+      title={kind.label}
+      query={query}
+      filtered={Object.keys(filters).length > 0}
+      columns={columnsOf(kind)}
+      keyOf={idOf}
+    >
+      <SearchForm names={kind.filters.filter((name) => name !== 'active')} onSearch={setFilters} />
+    </SearchList>
+  );
+}
+
+function columnsOf({ columns }: KindRow): Column<object>[] {
+  return columns.map((path) => ({
+    head: path === 'active' ? 'Status' : fieldLabel(path.split('.').at(-1) ?? path),
+    cell: (row) => cellOf(path, valueAt(row, path)),
+  }));
+}
+
+function cellOf(path: string, value: unknown): ReactNode {
+  if (path === 'status') return <Status of={String(value)} />;
+  if (path === 'active') return <Status of={value ? 'active' : 'inactive'} />;
+  return display(value) || '–';
+}
+
+function valueAt(row: object, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, name) => Object(value)[name], row);
+}
+
+function idOf(row: object): string {
+  return String(valueAt(row, 'id'));
+}
+
+type SearchFormProps = { names: readonly string[]; onSearch: (filters: Record<string, string>) => void };
+
+function SearchForm({ names, onSearch }: SearchFormProps) {
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        const form = new FormData(event.currentTarget);
+        const values = names.map((name) => [name, String(form.get(name) ?? '').trim()] as const);
+        onSearch(Object.fromEntries(values.filter(([, value]) => value !== '')));
+      }}
+    >
+      <Group align="flex-end" mb="md" gap="sm">
+        {names.map((name) => (
+          <TextInput key={name} name={name} label={fieldLabel(name)} w={180} />
+        ))}
+        <Button type="submit">Search</Button>
+      </Group>
+    </form>
+  );
+}
