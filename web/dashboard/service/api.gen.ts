@@ -15,6 +15,11 @@ export const endpoints = {
   'session.create': { method: 'POST', path: '/dashboard/api/session' },
   'session.get': { method: 'GET', path: '/dashboard/api/session' },
   'session.delete': { method: 'DELETE', path: '/dashboard/api/session' },
+  'me.password': { method: 'POST', path: '/dashboard/api/me/password' },
+  'me.second-factor.offer': { method: 'POST', path: '/dashboard/api/me/second-factor/offer' },
+  'me.second-factor.on': { method: 'POST', path: '/dashboard/api/me/second-factor' },
+  'me.second-factor.off': { method: 'POST', path: '/dashboard/api/me/second-factor/off' },
+  'clients.list': { method: 'GET', path: '/dashboard/api/clients' },
   'live.get': { method: 'GET', path: '/dashboard/api/live' },
   'overview.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview' },
   'overview.history': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview/history' },
@@ -79,7 +84,6 @@ export const endpoints = {
   'audit.export': { method: 'GET', path: '/dashboard/api/audit.csv' },
   'audit.export-search': { method: 'POST', path: '/dashboard/api/audit/search.csv' },
   'audit.verify': { method: 'POST', path: '/dashboard/api/audit/verify' },
-  'clients.list': { method: 'GET', path: '/dashboard/api/clients' },
   'clients.create': { method: 'POST', path: '/dashboard/api/clients' },
   'clients.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}' },
   'clients.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}' },
@@ -92,10 +96,6 @@ export const endpoints = {
   'encryption.get': { method: 'GET', path: '/dashboard/api/encryption' },
   'encryption.rotate': { method: 'POST', path: '/dashboard/api/encryption/rotate' },
   'retention.get': { method: 'GET', path: '/dashboard/api/retention' },
-  'me.password': { method: 'POST', path: '/dashboard/api/me/password' },
-  'me.second-factor.offer': { method: 'POST', path: '/dashboard/api/me/second-factor/offer' },
-  'me.second-factor.on': { method: 'POST', path: '/dashboard/api/me/second-factor' },
-  'me.second-factor.off': { method: 'POST', path: '/dashboard/api/me/second-factor/off' },
 } as const;
 
 export type AccountRow = {
@@ -195,7 +195,24 @@ export type AuditRecord = {
 
 export type AuditVerdict = { ok: boolean; checked: number; unsealed: number; faults: Array<AuditFault> };
 
-export type AvailabilityAnswer = {
+export type AvailabilityQuery = {
+  start_date: string;
+  end_date: string;
+  provider_ids?: string;
+  location_ids?: string;
+  provider_type?: "primary" | "secondary";
+  visit_type?: string;
+  buffer?: number;
+  calculation_method?: "gaps" | "slots" | "equal_slots";
+  daily_appointment_limit?: number;
+  daily_limit_type?: string;
+  fallback_to_default_hours?: boolean;
+  max_slot_duration?: number;
+  facility_scoped_scheduling?: boolean;
+  explain?: boolean;
+};
+
+export type AvailabilityResponse = {
   success: true;
   results: {
     availability: Array<{
@@ -216,23 +233,6 @@ export type AvailabilityAnswer = {
     explanations?: Array<Record<string, unknown>>;
   };
   timezone: string;
-};
-
-export type AvailabilityQuery = {
-  start_date: string;
-  end_date: string;
-  provider_ids?: string;
-  location_ids?: string;
-  provider_type?: "primary" | "secondary";
-  visit_type?: string;
-  buffer?: number;
-  calculation_method?: "gaps" | "slots" | "equal_slots";
-  daily_appointment_limit?: number;
-  daily_limit_type?: string;
-  fallback_to_default_hours?: boolean;
-  max_slot_duration?: number;
-  facility_scoped_scheduling?: boolean;
-  explain?: boolean;
 };
 
 export type ChangedField = {
@@ -867,6 +867,11 @@ export type Endpoints = {
   };
   'session.get': { response: { success: true; session: Session | null } };
   'session.delete': { response: { success: true } };
+  'me.password': { body: { password: string; new_password: string }; response: { success: true } };
+  'me.second-factor.offer': { response: { success: true; secret: string; uri: string } };
+  'me.second-factor.on': { body: { password: string; secret: string; code: string }; response: { success: true } };
+  'me.second-factor.off': { body: { password: string }; response: { success: true } };
+  'clients.list': { response: { success: true; clients: Array<ClientRow> } };
   'live.get': { response: string };
   'overview.get': { params: { client_id: string }; response: { success: true; overview: Overview } };
   'overview.history': {
@@ -1145,7 +1150,7 @@ export type Endpoints = {
   'availability.list': {
     params: { client_id: string; organization_id: string };
     query: AvailabilityQuery;
-    response: AvailabilityAnswer;
+    response: AvailabilityResponse;
   };
   'default-hours.get': {
     params: { client_id: string; organization_id: string };
@@ -1222,7 +1227,6 @@ export type Endpoints = {
     response: string;
   };
   'audit.verify': { response: AuditProgress | { verdict: AuditVerdict } };
-  'clients.list': { response: { success: true; clients: Array<ClientRow> } };
   'clients.create': { body: NewClient; response: { success: true; client_id: string; client_secret: string } };
   'clients.get': { params: { client_id: string }; response: { success: true; client: ClientSettings } };
   'clients.update': {
@@ -1246,8 +1250,4 @@ export type Endpoints = {
   'encryption.get': { response: { success: true; encryption: Encryption } };
   'encryption.rotate': { response: { success: true; rewrapped: number } };
   'retention.get': { response: { success: true; retention: Retention } };
-  'me.password': { body: { password: string; new_password: string }; response: { success: true } };
-  'me.second-factor.offer': { response: { success: true; secret: string; uri: string } };
-  'me.second-factor.on': { body: { password: string; secret: string; code: string }; response: { success: true } };
-  'me.second-factor.off': { body: { password: string }; response: { success: true } };
 };
