@@ -25,7 +25,10 @@ export type Database = {
   read<Row>(client_id: string, query: (sql: Query) => Fragment): Promise<Row[]>;
   /** The same for reads that may be slow, such as searches: on a connection of the pool, where nothing waits behind them. */
   search<Row>(client_id: string, query: (sql: Query) => Fragment): Promise<Row[]>;
-  /** One statement that writes rows of one tenant; its first CTE is `tenant`, from which every INSERT must select. */
+  /**
+   * One statement that writes rows of one tenant; its first CTE is `tenant`, from which every INSERT must select. Writes use
+   * `pooled`: a commit waits for the disk, and on a pipelined connection all statements behind it would wait too.
+   */
   service: Sql;
   system: Sql;
   /** Throws a StartFailure unless the connections run as the two roles, and these cannot do more than they should. */

@@ -28,7 +28,7 @@ export function openNotifications(
     const payloads = [...collected.values()].map(({ payload }) => payload);
     collected.clear();
     try {
-      await db.system`
+      await db.system.pooled`
         SELECT pg_notify(channel, payload) FROM unnest(${channels}::text[], ${payloads}::text[]) AS n (channel, payload)`;
     } catch (error) {
       onFailure(error);

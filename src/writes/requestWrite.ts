@@ -46,8 +46,7 @@ export async function requestWrite<Body extends TObject, Lookups, Needs extends 
         if (queued !== undefined) await onAccepted({ tx, account, id, input });
         return queued;
       })
-    : // A request waits for another one with the same key, which must not block a pipelined connection.
-      await enqueue(idempotency ? ctx.db.service.pooled : ctx.db.service, job);
+    : await enqueue(ctx.db.service.pooled, job);
   if (job_id === undefined) return undefined;
   audit?.committed();
   ctx.notifications.notify('chartwire_jobs');

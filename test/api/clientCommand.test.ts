@@ -47,7 +47,7 @@ test('creates and publishes new signing keys', async () => {
   await rotateKeysCommand(world.ctx.config);
   const printed = print.mock.calls.join('');
   print.mockRestore();
-  expect(printed).toMatch(/sign in 24 hours/);
+  expect(printed).toMatch(/used in 24 hours/);
   expect(await published()).toBe(before + 2);
 });
 
@@ -57,7 +57,7 @@ test.each([
   [{ name: 'X', 'frame-origin': ['https://app.example.org/path'] }, /--frame-origin must be origins/],
   [{ name: 'X', 'frame-origin': ['*'] }, /--frame-origin must be origins/],
   [{ name: 'X', 'frame-origin': ["https://a.example 'unsafe-inline'"] }, /--frame-origin must be origins/],
-  [{ name: 'X', 'callback-url': ['javascript:alert(1)'] }, /--callback-url must be addresses/],
+  [{ name: 'X', 'callback-url': ['javascript:alert(1)'] }, /--callback-url must be URLs/],
   [{ name: 'X', colour: 'red' }, /--colour must be written as #rrggbb/],
   [{ name: 'X', logo: 'logo.gif' }, /--logo must be a/],
   [{ name: 'X', logo: 'nowhere.png' }, /cannot read the file/],

@@ -13,8 +13,9 @@ beforeAll(async () => {
   world = await startSandbox({ small: true });
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const place = join(world.env.DATA_DIR ?? '', 'installed');
-  await cp(join(root, 'dist/src'), join(place, 'dist/src'), { recursive: true });
-  await cp(join(root, 'dist/larkspur'), join(place, 'dist/larkspur'), { recursive: true });
+  for (const folder of ['src', 'sql', 'larkspur']) {
+    await cp(join(root, 'dist', folder), join(place, 'dist', folder), { recursive: true });
+  }
   await copyFile(join(root, 'package.json'), join(place, 'package.json'));
   await symlink(join(root, 'node_modules'), join(place, 'node_modules'));
   const lines = Object.entries(world.env).map(([name, value]) => `${name}=${value}`);

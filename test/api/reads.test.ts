@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { record_kinds } from '../../src/model/records/kinds.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { expectRefusal, expectSchema } from './support.ts';
 
@@ -52,6 +53,26 @@ describe('lists of records', () => {
     await world.owner`DELETE FROM pharmacies`;
     expect((await get('/v1/pharmacies')).body).toStrictEqual({ success: true, pharmacies: [] });
   });
+});
+
+describe('tables of records', () => {
+  test.each(record_kinds.map((kind) => [kind.name, kind] as const))(
+    '%s has the columns and triggers that its kind declares, and row-level security',
+    async (name, kind) => {
+      const rows = await world.owner<{ column_name: string }[]>`
+        SELECT column_name FROM information_schema.columns WHERE table_name = ${name}`;
+      const filtered = Object.values(kind.filters).flatMap(({ columns }) => columns);
+      const sorted = kind.order.map(({ column }) => column);
+      const declared = [...filtered, ...sorted, ...kind.kept_columns, kind.mrn_column ?? 'id'];
+      expect(rows.map((row) => row.column_name)).toEqual(expect.arrayContaining(declared));
+      const triggers = await world.owner`SELECT FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
+        WHERE tgrelid = ${name}::text::regclass AND proname IN ('count_records', 'uncount_records')`;
+      expect(triggers).toHaveLength(kind.counted ? 2 : 0);
+      const [table] = await world.owner`SELECT relrowsecurity AND relforcerowsecurity AS forced FROM pg_class
+        WHERE oid = ${name}::text::regclass`;
+      expect(table?.forced).toBe(true);
+    },
+  );
 });
 
 describe('patients', () => {

@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
+import { record_kinds } from '../../src/model/records/kinds.ts';
 import { apiOf, expectRefusal, newClient, type OtherClient } from '../api/support.ts';
 import type { Answer, Api } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -32,20 +33,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const record_tables = [
-  'patients',
-  'providers',
-  'locations',
-  'staff',
-  'pharmacies',
-  'insurance_providers',
-  'referring_providers',
-  'visit_types',
-  'visit_statuses',
-  'appointments',
-  'claims',
-  'orders',
-];
+/** Tables of the kinds that the API returns. */
+const record_tables = record_kinds.filter((kind) => kind.list ?? kind.mrn_column).map((kind) => kind.name);
 
 /** Another client with data of every kind, each of which holds the foreign word. */
 async function layForeign(): Promise<typeof foreign> {

@@ -25,9 +25,8 @@ export default endpoint({
       account.client_id,
       idempotency,
       async () => {
-        const of = { ...account, account_id: account.id };
-        const sql = idempotency ? ctx.db.service.pooled : ctx.db.service;
-        const { id, job_id } = await requestSync(ctx, sql, of, {
+        const target = { ...account, account_id: account.id };
+        const { id, job_id } = await requestSync(ctx, ctx.db.service.pooled, target, {
           announce: true,
           idempotency,
           auditStatement,

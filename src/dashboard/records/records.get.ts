@@ -12,6 +12,7 @@ const about_patients = dashboard_kinds.filter(({ mrn_column }) => mrn_column !==
 
 export default endpoint({
   id: 'dashboard.records.get',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/records/{kind}/{id}`,
   auth: 'operator_in_client',

@@ -13,6 +13,7 @@ const lists = record_kinds
 
 export default endpoint({
   id: 'dashboard.records.list',
+  surface: 'dashboard',
   method: 'GET',
   path: `${organization_path}/records/{kind}`,
   auth: 'operator_in_client',
