@@ -240,10 +240,10 @@ describe('records page', () => {
       .first()
       .click();
     const status = async () => (await fixture.world.api.call('GET', '/v1/locations')).body.locations[0].status;
-    await page.getByRole('button', { name: 'Deactivate Larkspur Main Street' }).click();
-    await page.getByRole('button', { name: 'Activate Larkspur Main Street' }).waitFor();
+    await page.getByRole('button', { name: 'Deactivate Larkspur Main Street', exact: true }).click();
+    await page.getByRole('button', { name: 'Activate Larkspur Main Street', exact: true }).waitFor();
     expect(await status()).toBe('inactive');
-    await page.getByRole('button', { name: 'Activate Larkspur Main Street' }).click();
+    await page.getByRole('button', { name: 'Activate Larkspur Main Street', exact: true }).click();
     await expect.poll(status).toBe('active');
     await page.context().close();
   });

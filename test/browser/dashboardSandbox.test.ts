@@ -35,7 +35,7 @@ test('switches faults on, applies them and clears them', async () => {
   await expectAccessible(page);
   await page.getByRole('switch', { name: 'Refills rejected' }).check();
   expect(await until('the fault', async () => (await faults())[0])).toMatchObject({ kind: 'refill_fails' });
-  await page.getByLabel('Once').check();
+  await page.getByLabel('Once', { exact: true }).check();
   await page.getByRole('switch', { name: 'Writes rejected' }).check();
   await page.getByText('Writes rejected (once)').waitFor();
   await expectAccessible(page);

@@ -56,7 +56,7 @@ describe('sign-in methods', () => {
     const frame = await window.start(await tokenFor());
     await frame.waitForSelector('button.choice:focus');
     expect(await frame.locator('button.choice strong').allInnerTexts()).toEqual([
-      'Signed by key (SMART backend services)',
+      'Signing key (SMART Backend Services)',
       'Client ID and secret',
       on_page,
       'Bearer token',
@@ -83,7 +83,7 @@ describe('sign-in methods', () => {
     const { base_url } = fixture.world.sandbox;
     const window = await fixture.open();
     const frame = await window.start(await tokenFor());
-    await choose(frame, 'Signed by key');
+    await choose(frame, 'Signing key');
     expect(await frame.locator('.facts').innerText()).toContain(`${base_url}/.well-known/jwks.json`);
     await frame.click('button:has-text("Choose another method")');
     await choose(frame, on_page);
@@ -95,7 +95,7 @@ describe('sign-in methods', () => {
   test('shows a long URL in few lines at 320 pixels', async () => {
     const window = await fixture.open({ viewport: { width: 320, height: 640 } });
     const frame = await window.start(await tokenFor({ language: 'es' }));
-    await choose(frame, 'Par de claves');
+    await choose(frame, 'Clave de firma');
     const value = frame.locator('dd', { hasText: 'jwks.json' });
     expect((await value.boundingBox())?.width).toBeGreaterThan(200);
     await window.page.context().close();
