@@ -32,7 +32,7 @@ test('a command uses .env, and environment variables take precedence', {
   expect(made.stderr).toBe('');
   const [row] = await world.owner`SELECT public_id FROM clients WHERE name = 'Named in a file'`;
   expect(made.stdout).toContain(row?.public_id ?? 'a client in this database');
-  const refused = { code: 1, stderr: expect.stringMatching(/^DATABASE_URL must be an address/) };
+  const refused = { code: 1, stderr: expect.stringMatching(/^DATABASE_URL must be a URL/) };
   await expect(chartwire(args, { DATABASE_URL: 'nowhere' })).rejects.toMatchObject(refused);
 });
 
