@@ -221,17 +221,20 @@ describe('other software at the address', () => {
     ],
     ['nothing', { status: 404, json: {} }, 'There is no FHIR server at this address.'],
   ];
-  test.each(reported)('%s is refused with a readable message and gets no credential', async (_name, answer, message) => {
-    const seen: string[] = [];
-    const fake = await startFakeServer((request) => {
-      seen.push(`${request.headers.authorization ?? ''}${request.body}`);
-      return answer;
-    });
-    const failure = await failureOf(fhir.signIn(openEndpoint(fake.url), bySecret(server), undefined));
-    expect(failure).toMatchObject({ kind: 'refused', message });
-    expect(seen.join('')).toBe('');
-    await fake.close();
-  });
+  test.each(reported)(
+    '%s is refused with a readable message and gets no credential',
+    async (_name, answer, message) => {
+      const seen: string[] = [];
+      const fake = await startFakeServer((request) => {
+        seen.push(`${request.headers.authorization ?? ''}${request.body}`);
+        return answer;
+      });
+      const failure = await failureOf(fhir.signIn(openEndpoint(fake.url), bySecret(server), undefined));
+      expect(failure).toMatchObject({ kind: 'refused', message });
+      expect(seen.join('')).toBe('');
+      await fake.close();
+    },
+  );
 });
 
 /** Signs in on the page like a person and returns the redirect URL. */
