@@ -16,8 +16,8 @@ type Values = {
 };
 
 /**
- * Runs the certification checks against a live EMR and prints a report. It only reads unless reported to write, and then
- * writes only synthetic records. The report contains no value of a record.
+ * Runs the certification checks against a live EMR and prints a report. Without --write-synthetic-records it only reads;
+ * with it, it writes synthetic records only. The report contains no value of a record.
  */
 export async function certifyCommand(config: Config, name: string | undefined, values: Values): Promise<void> {
   const { connector, address, credentials } = await readValues(name, values);

@@ -287,13 +287,17 @@ describe('a sign-in on the EMR’s own page', () => {
     );
   });
 
-  test('is not begun for a way without a page, nor by a link that is no good', async () => {
+  test('is not started for a sign-in method without a page, or with an invalid link', async () => {
     const link_token = await tokenFor();
-    expectRefusal(await asLink('POST', 'oauth/start', link_token, { credentials: byToken() }), 400, /has a page/);
+    expectRefusal(
+      await asLink('POST', 'oauth/start', link_token, { credentials: byToken() }),
+      400,
+      /does not use an EMR page/,
+    );
     const larkspur = await steps.linkToken();
     const { username = '', password = '' } = world.sandbox.larkspur.staff[0] ?? {};
     const body = { credentials: { username, password } };
-    expectRefusal(await asLink('POST', 'oauth/start', larkspur, body), 400, /has a page/);
+    expectRefusal(await asLink('POST', 'oauth/start', larkspur, body), 400, /does not use an EMR page/);
     expect((await asLink('POST', 'oauth/start', 'lt_nobody', { credentials })).status).toBe(404);
     expect((await asLink('GET', 'oauth/state', 'lt_nobody')).status).toBe(404);
   });

@@ -19,7 +19,7 @@ describe('a start that cannot succeed explains why', () => {
     const failure = await start(data_dir).catch((error) => error);
     expect(failure).toBeInstanceOf(StartFailure);
     expect(failure.message).toBe(
-      `Cannot write to the data folder ${data_dir}: it is not a folder. Set DATA_DIR to a folder this user may write to.`,
+      `Cannot write to the data folder ${data_dir}: it is not a folder. Set DATA_DIR to a writable folder.`,
     );
   });
 

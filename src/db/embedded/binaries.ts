@@ -6,12 +6,12 @@ import { StartFailure } from '../../errors.ts';
 import { codeOf, type Folders } from './folders.ts';
 import { reachableByAll, type ServerAccount } from './serverAccount.ts';
 
-/** Where a copy may lie that every user can read: /var/cache is root's alone, /var/tmp is there when it is not. */
+/** Folders for a copy that every user can read. */
 const public_folders = ['/var/cache', '/var/tmp'];
 
 /**
- * The folder with bin/, lib/ and share/ of PostgreSQL: the npm package itself, or a copy where the package cannot be
- * used (a clone below a 0700 folder with the server run as another user; an install that is not ours to complete).
+ * The folder with bin/, lib/ and share/ of PostgreSQL: the npm package itself, or a copy if the package cannot be used
+ * (it is below a 0700 folder and the server runs as another user, or this user cannot complete the installation).
  */
 export async function runnableBinaries(account: ServerAccount, folders: Folders): Promise<string> {
   const native = await packagedBinaries();
@@ -24,7 +24,7 @@ export async function runnableBinaries(account: ServerAccount, folders: Folders)
   return copiedForAll(native);
 }
 
-/** A copy of `native` below `parent`, made once for each version of the package. Exported for its test. */
+/** A copy of `native` below `parent`, created once per package version. Exported for its test. */
 export async function copiedBinaries(native: string, parent: string): Promise<string> {
   const target = join(parent, `postgres-${await versionOf(native)}-${basename(dirname(native))}`);
   if (await sameFiles(native, target)) return target;
@@ -33,7 +33,7 @@ export async function copiedBinaries(native: string, parent: string): Promise<st
     await copyTree(native, fresh);
     await completeLinks(fresh);
     await rename(fresh, target).catch(async (error) => {
-      // Something stands there: the copy of a start at the same time, or one that a cleaner of old files has been at.
+      // The folder exists: a concurrent start created it, or a cleanup of old files left parts of it.
       if (await sameFiles(native, target)) return;
       if (codeOf(error) !== 'ENOTEMPTY' && codeOf(error) !== 'EEXIST') throw error;
       await rename(target, `${fresh}.old`);
@@ -45,7 +45,7 @@ export async function copiedBinaries(native: string, parent: string): Promise<st
   return target;
 }
 
-/** Root will run what lies here: nobody else may be able to write to it. Exported for its test. */
+/** Root runs programs from here, so no other user may be able to write to it. Exported for its test. */
 export async function ownedByRootAlone(folder: string): Promise<boolean> {
   const found = await lstat(folder);
   return found.isDirectory() && found.uid === 0 && (found.mode & 0o022) === 0;
@@ -63,21 +63,21 @@ async function packagedBinaries(): Promise<string> {
   }
 }
 
-/** The libraries' short names. npm packages hold no links, and the package's install script may be blocked. */
+/** Symbolic links for the libraries: npm packages cannot contain links, and the package's install script may be blocked. */
 async function completeLinks(native: string): Promise<void> {
-  // Its entries are written by the package's publisher: { source, target }, both relative to the package's folder.
+  // Entries are { source, target }, both relative to the package folder.
   const links: { source: string; target: string }[] = JSON.parse(
     await readFile(join(native, 'pg-symlinks.json'), 'utf8'),
   );
   for (const { source, target } of links) {
     const link = join(native, relative('native', target));
-    // Whatever kept us from making it: what counts is that it is there and leads to a library.
+    // Whatever the error was: what counts is that the link exists and resolves to a library.
     await symlink(relative(dirname(target), source), link).catch(() => stat(link));
   }
 }
 
 async function readableByAll(native: string): Promise<boolean> {
-  // With a umask of 077 npm makes all of them private, with 022 none: two of the thousand tell.
+  // npm creates all files with the same umask, so checking two of them is enough.
   return (await reachableByAll(join(native, 'bin', 'postgres'))) && reachableByAll(join(native, 'share', 'postgresql'));
 }
 
@@ -91,7 +91,7 @@ async function copiedForAll(native: string): Promise<string> {
       );
       if ((await ownedByRootAlone(ours)) && (await reachableByAll(ours))) return await copiedBinaries(native, ours);
     } catch {
-      // Read-only, full or missing: the next one.
+      // Read-only, full or missing: try the next one.
     }
   }
   throw new StartFailure(
@@ -126,7 +126,7 @@ async function copyTree(from: string, to: string): Promise<void> {
     const target = join(to, path);
     if (kind === 'folder') await mkdir(target);
     else await copyFile(join(from, path), target);
-    // Modes are set, not kept: neither the umask nor a private original may make the copy unreadable.
+    // Modes are set explicitly: neither the umask nor a private original may make the copy unreadable.
     const executable = kind === 'folder' || path.startsWith('bin');
     await chmod(target, executable ? 0o755 : 0o644);
   }

@@ -7,21 +7,21 @@ import { codeOf, type Folders, messageOf } from './folders.ts';
 import { dataFolderAsSeen, runAs, type ServerAccount } from './serverAccount.ts';
 import { superuser } from './settings.ts';
 
-type Ground = {
+type ClusterOptions = {
   folders: Folders;
   account: ServerAccount;
   binaries: string;
   log: (line: string) => void;
-  /** Whether a power cut right after may not lose the new database. */
+  /** Whether the new database must survive a power failure right after. */
   sync: boolean;
 };
 
 /**
- * Lays the database on first start and answers its superuser's password. Everything is made beside its place and
- * renamed into it, so that neither a kill nor a second start at the same time leaves half a database.
+ * Creates the cluster on the first start and returns its superuser's password. Everything is created in a temporary
+ * folder and renamed, so that neither a kill nor a concurrent start leaves an incomplete cluster.
  */
-export async function ensureCluster(ground: Ground): Promise<string> {
-  const { folders, log } = ground;
+export async function ensureCluster(options: ClusterOptions): Promise<string> {
+  const { folders, log } = options;
   const exists = await clusterExists(folders);
   const password = await readPassword(folders);
   if (exists && password === undefined) {
@@ -33,7 +33,7 @@ export async function ensureCluster(ground: Ground): Promise<string> {
   if (exists && password !== undefined) return password;
   log('Creating the database.');
   const agreed = password ?? (await agreeOnPassword(folders));
-  await layCluster(ground, agreed);
+  await createCluster(options, agreed);
   return agreed;
 }
 
@@ -51,7 +51,7 @@ async function readPassword(folders: Folders): Promise<string | undefined> {
   return text.trim() || undefined;
 }
 
-/** Of two starts at once the first to link its file decides; both lay their database with that password. */
+/** Of two concurrent starts the first to link its file wins, and both use that password. */
 async function agreeOnPassword(folders: Folders): Promise<string> {
   const fresh = `${folders.password_file}.${process.pid}-${randomBytes(4).toString('hex')}`;
   const file = await open(fresh, 'wx', 0o600);
@@ -70,7 +70,7 @@ async function agreeOnPassword(folders: Folders): Promise<string> {
   return password;
 }
 
-/** What a killed start left: the process named in the folder's name is gone, or was an earlier one of our number. */
+/** Removes folders of killed starts: the process in the folder's name is gone, or was an earlier one with our pid. */
 async function removeLeftovers(folders: Folders): Promise<void> {
   for (const name of await readdir(folders.data_dir)) {
     const pid = Number(leftover.exec(name)?.[1] ?? Number.NaN);
@@ -78,7 +78,7 @@ async function removeLeftovers(folders: Folders): Promise<void> {
     const path = join(folders.data_dir, name);
     const { birthtimeMs } = await stat(path).catch(() => ({ birthtimeMs: 0 }));
     if (pid === process.pid && birthtimeMs > Date.now() - process.uptime() * 1000) continue;
-    // The killed start's initdb may still be writing there; then the next start removes it.
+    // The killed start's initdb may still be writing; then the next start removes the folder.
     await rm(path, { recursive: true, force: true }).catch(() => {});
   }
 }
@@ -92,8 +92,8 @@ function processExists(pid: number): boolean {
   }
 }
 
-async function layCluster(ground: Ground, password: string): Promise<void> {
-  const { folders, account } = ground;
+async function createCluster(options: ClusterOptions, password: string): Promise<void> {
+  const { folders, account } = options;
   const fresh = join(folders.data_dir, `postgres.new-${process.pid}-${randomBytes(4).toString('hex')}`);
   const cluster = join(fresh, 'cluster');
   const password_file = join(fresh, 'password');
@@ -104,11 +104,11 @@ async function layCluster(ground: Ground, password: string): Promise<void> {
     if (account.switched) {
       for (const path of [password_file, cluster, fresh]) await chown(path, account.uid, account.gid);
     }
-    await initdb(ground, cluster);
+    await initdb(options, cluster);
     await rename(cluster, folders.cluster);
-    if (ground.sync) await syncFolder(folders.data_dir);
+    if (options.sync) await syncFolder(folders.data_dir);
   } catch (error) {
-    // Two starts at once: the other one's database is in place.
+    // A concurrent start was faster: its cluster is in place.
     if (await clusterExists(folders)) return;
     if (error instanceof StartFailure) throw error;
     throw new StartFailure(`The database could not be created in ${folders.cluster}: ${messageOf(error)}.`, {
@@ -119,8 +119,8 @@ async function layCluster(ground: Ground, password: string): Promise<void> {
   }
 }
 
-async function initdb(ground: Ground, cluster: string): Promise<void> {
-  const { account, binaries, folders } = ground;
+async function initdb(options: ClusterOptions, cluster: string): Promise<void> {
+  const { account, binaries, folders } = options;
   const program = join(binaries, 'bin', 'initdb');
   const args = [
     `--pgdata=${dataFolderAsSeen(account, cluster)}`,
@@ -128,11 +128,11 @@ async function initdb(ground: Ground, cluster: string): Promise<void> {
     '--pwfile=../password',
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // Unicode rules without the machine's locales: the same order of rows everywhere.
+    // Unicode rules without the machine's locales: the same sort order everywhere.
     '--locale=C',
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
-    ...(ground.sync ? [] : ['--no-sync']),
+    ...(options.sync ? [] : ['--no-sync']),
   ];
   const child = spawn(program, args, { ...runAs(account), cwd: cluster, stdio: ['ignore', 'ignore', 'pipe'] });
   let errors = '';
@@ -145,11 +145,11 @@ async function initdb(ground: Ground, cluster: string): Promise<void> {
   });
   if (end === 0) return;
   await writeFile(folders.log_file, errors, { flag: 'a', mode: 0o600 }).catch(() => {});
-  const reason = typeof end === 'string' ? end : lastComplaint(errors);
+  const reason = typeof end === 'string' ? end : lastError(errors);
   throw new StartFailure(`The database could not be created (${reason}); see ${folders.log_file}.`);
 }
 
-function lastComplaint(errors: string): string {
+function lastError(errors: string): string {
   const lines = errors.split('\n').filter((line) => line.trim() !== '' && !/hint:|warning:/.test(line));
   const line = lines.findLast((text) => /FATAL|PANIC|error:/.test(text)) ?? lines.at(-1);
   return line?.replace(/^.*?(error|FATAL|PANIC|initdb):\s*/, '') ?? 'initdb gave no reason';

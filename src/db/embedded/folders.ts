@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { StartFailure } from '../../errors.ts';
 
 export type Folders = {
-  /** The real path, so that two spellings of one folder are one server. */
+  /** The real path, so that two spellings of one folder mean the same server. */
   data_dir: string;
   cluster: string;
   password_file: string;
@@ -26,7 +26,7 @@ export async function openFolders(path: string): Promise<Folders> {
     };
   } catch (cause) {
     throw new StartFailure(
-      `Cannot write to the data folder ${resolve(path)}: ${messageOf(cause)}. Set DATA_DIR to a folder this user may write to.`,
+      `Cannot write to the data folder ${resolve(path)}: ${messageOf(cause)}. Set DATA_DIR to a writable folder.`,
       { cause },
     );
   }
@@ -40,7 +40,7 @@ export function messageOf(error: unknown): string {
   return reasons[codeOf(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
 }
 
-/** Not mkdir's `recursive`: Node's never returns where a parent exists and still holds no new folder, as in /proc. */
+/** Not mkdir's `recursive` option, which never returns in Node if a parent exists but accepts no folder, as in /proc. */
 async function makeFolder(path: string): Promise<void> {
   if (!(await exists(dirname(path)))) await makeFolder(dirname(path));
   await mkdir(path, { mode: 0o700 }).catch((error) => {

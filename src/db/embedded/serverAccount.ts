@@ -4,8 +4,8 @@ import { StartFailure } from '../../errors.ts';
 import type { Folders } from './folders.ts';
 
 /**
- * Whom the server runs as. PostgreSQL refuses uid 0, so that root hands it to another user; an ordinary user runs it
- * as himself (`switched` false).
+ * The user that runs the server. PostgreSQL refuses uid 0, so root switches to another user; an ordinary user runs it
+ * directly (`switched` is false).
  */
 export type ServerAccount = { uid: number; gid: number; switched: boolean };
 
@@ -21,7 +21,7 @@ export async function serverAccount(folders: Folders): Promise<ServerAccount> {
   return { ...own, switched: false };
 }
 
-/** Spawn options. `cwd` is entered before the user is switched, see `dataFolderAsSeen`. */
+/** Spawn options. `cwd` is entered before switching users, see `dataFolderAsSeen`. */
 export function runAs(account: ServerAccount): { uid?: number; gid?: number; env: NodeJS.ProcessEnv } {
   // The server gets no secret of the service's environment, and no locale or time zone of the machine.
   const env = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
@@ -29,15 +29,15 @@ export function runAs(account: ServerAccount): { uid?: number; gid?: number; env
 }
 
 /**
- * The data folder as the server names it. Below a 0700 folder (root's home, a mkdtemp folder) another user cannot
- * follow the path, even to a folder of his own. But we enter it as root before switching, and Linux lets every process
- * follow /proc/self/cwd without asking for the folders above: no capability is needed, none is given.
+ * The data folder's path from the server's point of view. Below a 0700 folder (root's home, a mkdtemp folder) another
+ * user cannot resolve the path, even to its own folder. But we enter it as root before switching, and Linux lets every
+ * process follow /proc/self/cwd without checking the folders above.
  */
 export function dataFolderAsSeen(account: ServerAccount, path: string): string {
   return account.switched ? '/proc/self/cwd' : path;
 }
 
-/** Whether any user may reach `path`: each folder above it can be passed through, and it can be read itself. */
+/** Whether every user can read `path` and pass through all folders above it. */
 export async function reachableByAll(path: string): Promise<boolean> {
   if (((await stat(path)).mode & 0o005) !== 0o005) return false;
   for (let folder = dirname(path); ; folder = dirname(folder)) {
@@ -55,7 +55,7 @@ async function ownerOf(path: string): Promise<Owner | undefined> {
   );
 }
 
-/** An existing database keeps its owner; one that was restored or copied by root is given to `nobody`. */
+/** An existing cluster keeps its owner; one that root restored or copied is given to `nobody`. */
 async function accountForRoot(folders: Folders, owner: Owner | undefined): Promise<ServerAccount> {
   if (process.platform !== 'linux') {
     throw new StartFailure('PostgreSQL does not run as root: start as an ordinary user, or set DATABASE_URL.');
@@ -81,6 +81,6 @@ async function giveTree(folder: string, owner: Owner): Promise<void> {
   for (const entry of await readdir(folder, { recursive: true })) {
     await lchown(join(folder, entry), owner.uid, owner.gid);
   }
-  // The folder itself last: its owner is what tells the next start that all of it was given.
+  // The folder itself last: its owner tells the next start that this step is complete.
   await chown(folder, owner.uid, owner.gid);
 }

@@ -1,9 +1,9 @@
 export const superuser = 'chartwire';
 export const port = 5432;
 
-/** What our server is reported on its command line; the files of the cluster stay as initdb wrote them. */
+/** Settings passed on the command line; the cluster's configuration files stay as initdb wrote them. */
 export const server_settings: Record<string, string> = {
-  // Only the unix socket, in a folder that only the server's user may enter.
+  // Only a unix socket, in a folder that only the server's user can enter.
   listen_addresses: '',
   port: String(port),
   unix_socket_permissions: '0700',

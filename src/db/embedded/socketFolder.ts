@@ -7,10 +7,10 @@ import { codeOf, type Folders } from './folders.ts';
 import { reachableByAll, type ServerAccount } from './serverAccount.ts';
 import { port } from './settings.ts';
 
-/** A socket's path ends at 103 bytes on macOS and at 107 on Linux; longer ones are cut off or refused. */
+/** The limit for socket paths is 103 bytes on macOS and 107 on Linux. */
 const path_bytes_max = 103;
 
-/** The cluster's own folder where its path is short enough, else a private one among the temporary files. */
+/** The cluster's own folder if its path is short enough, else a private folder in the temporary directory. */
 export async function socketFolder(folders: Folders, account: ServerAccount): Promise<string> {
   if (fits(folders.cluster)) return folders.cluster;
   const key = createHash('sha256').update(folders.data_dir).digest('hex').slice(0, 16);
@@ -22,7 +22,7 @@ export async function socketFolder(folders: Folders, account: ServerAccount): Pr
     }
   }
   throw new StartFailure(
-    `The path of ${folders.data_dir} is too long for a socket, and so is that of the temporary folder: set DATA_DIR or TMPDIR to a shorter one.`,
+    `The path of ${folders.data_dir} is too long for a socket, and so is the path of the temporary folder. Set DATA_DIR or TMPDIR to a shorter path.`,
   );
 }
 
@@ -30,7 +30,7 @@ function fits(folder: string): boolean {
   return Buffer.byteLength(join(folder, `.s.PGSQL.${port}`)) <= path_bytes_max;
 }
 
-/** Anybody may make a folder of this name in /tmp, to listen in our place: one that is not the server's is refused. */
+/** Another user could create this folder in /tmp to impersonate the server, so its owner is checked. */
 async function openPrivately(folder: string, account: ServerAccount): Promise<void> {
   await mkdir(folder, { mode: 0o700 }).catch((error) => {
     if (codeOf(error) !== 'EEXIST') throw error;
@@ -38,7 +38,7 @@ async function openPrivately(folder: string, account: ServerAccount): Promise<vo
   const found = await lstat(folder);
   const ours = found.uid === account.uid || found.uid === process.getuid?.();
   if (!found.isDirectory() || !ours) {
-    throw new StartFailure(`${folder} belongs to another user: remove it, or set TMPDIR to a folder of your own.`);
+    throw new StartFailure(`${folder} belongs to another user. Remove it, or set TMPDIR to your own folder.`);
   }
   await chmod(folder, 0o700);
   if (account.switched) await chown(folder, account.uid, account.gid);

@@ -10,14 +10,14 @@ import { port, superuser } from './settings.ts';
 import { socketFolder } from './socketFolder.ts';
 
 export type EmbeddedServer = {
-  /** The folder of the unix socket; the driver takes it as `host`. */
+  /** The folder of the unix socket, used as `host` by the driver. */
   host: string;
   port: number;
   user: string;
   password: string;
-  /** True when the server was already running: left by a killed process, or started by another one. */
+  /** True if the server was already running, left by a killed process or started by another one. */
   adopted: boolean;
-  /** False when the server has ended, by whatever hand. */
+  /** False if the server has exited for any reason. */
   running(): Promise<boolean>;
   stop(): Promise<void>;
 };
@@ -25,14 +25,14 @@ export type EmbeddedServer = {
 export type EmbeddedOptions = {
   data_dir: string;
   log?: (line: string) => void;
-  /** Server settings on top of ours. Tests turn fsync off with it; the service passes none. */
+  /** Additional server settings. Used by tests to turn fsync off. */
   settings?: Record<string, string>;
 };
 
 const ready_timeout_ms = 30_000;
 const poll_ms = 40;
 
-/** Runs the PostgreSQL of the npm packages on `<data_dir>/postgres`, or joins the one that already runs there. */
+/** Runs PostgreSQL from the npm packages on `<data_dir>/postgres`, or connects to the one that already runs there. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const log = options.log ?? (() => {});
   const folders = await openFolders(options.data_dir);
@@ -51,8 +51,8 @@ type Address = { host: string; port: number; user: string; password: string };
 type Ready = { host: string; adopted: boolean };
 
 /**
- * Connects, and launches a server whenever none runs. A launch may fail because somebody else was faster (two starts
- * at once) or because backends of a killed postmaster have not ended yet: both pass, so both are tried again.
+ * Connects, and starts a server if none is running. A start may fail because a concurrent start was faster, or because
+ * backends of a killed postmaster are still exiting. Both are temporary, so both are retried.
  */
 async function untilReady(folders: Folders, own: Address, launch: () => Promise<Postmaster>): Promise<Ready> {
   const deadline = Date.now() + ready_timeout_ms;
