@@ -61,8 +61,8 @@ test('announces what it writes, and where, before writing', async () => {
   expect(printed).toContain(`Writes synthetic records to ${new URL(server.url).host}`);
   expect(printed).toContain('They are not deleted.');
   expect(server.writes('Patient').length).toBeGreaterThan(0);
-  const dependency = await server.resources<fhir.Patient>('Patient');
-  const created = dependency.filter(({ id }) => !id?.startsWith('pat-'));
+  const patients = await server.resources<fhir.Patient>('Patient');
+  const created = patients.filter(({ id }) => !id?.startsWith('pat-'));
   expect(created.length).toBeGreaterThan(0);
   for (const { name } of created) expect(name?.[0]?.family).toBe('Certification-Testpatient');
 });

@@ -38,7 +38,7 @@ describe('a patient', () => {
   });
 
   test('is found by both names, ignoring case and accents, and must match all criteria', async () => {
-    const name = [{ family: 'Müllér', pages_read: ['Zoë'] }];
+    const name = [{ family: 'Müllér', given: ['Zoë'] }];
     await server.storeUnchecked({ resourceType: 'Patient', id: 'accented', name, birthDate: '1970-01-01' });
     const found = async (search: object) => (await charts.emr.searchPatients(search)).map(({ ehr_id }) => ehr_id);
     expect(await found({ first_name: 'zoë', last_name: 'MÜLLÉR' })).toStrictEqual(['accented']);
