@@ -71,6 +71,21 @@ test('there are no import cycles', () => {
   expect(cycles).toStrictEqual([]);
 });
 
+test('modules do not import each other in a circle, so imports point downward only', () => {
+  const allowed = importTable();
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (module: string, path: string[]) => {
+    if (path.includes(module)) cycles.push([...path.slice(path.indexOf(module)), module].join(' → '));
+    else if (!done.has(module)) {
+      for (const other of allowed[module] ?? []) visit(other, [...path, module]);
+      done.add(module);
+    }
+  };
+  for (const module of Object.keys(allowed)) visit(module, []);
+  expect(cycles).toStrictEqual([]);
+});
+
 test('only the command line reads the environment', () => {
   const readers = filesOf('src').filter((file) => /process\.env/.test(readFileSync(join(root, file), 'utf8')));
   expect(readers).toStrictEqual(['src/cli/run.ts']);

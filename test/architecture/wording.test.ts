@@ -25,7 +25,7 @@ const banned_phrases: [RegExp, string][] = [
   [/\bendpoint, exactly\b/i, 'Endpoint'],
   [/\bat least, in ms\b/i, 'Min. duration (ms)'],
   [/half of them within|95 of 100 within/i, 'p50, p95'],
-  [/\bmake a link\b|\bmake it\b|take the logo away/i, 'Create link, Create, Remove logo'],
+  [/\bmake a link\b|>Make it<|take the logo away/i, 'Create link, Create, Remove logo'],
   [/that you look at (it|this) is recorded/i, 'Viewing this is logged.'],
   [/your id of the clinic/i, 'Clinic ID'],
   [/nothing of that time is/i, 'No failed events in this period.'],

@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+
+const src = resolve(import.meta.dirname, '../../src');
+
+/** Tables whose file has another name than the table, because it owns more than the rows or several small tables. */
+const owners: Record<string, string> = {
+  client_secrets: 'clients/clients.ts',
+  data_keys: 'security/vault.ts',
+  delivery_attempts: 'webhooks/deliveries.ts',
+  master_keys: 'security/checkMasterKey.ts',
+  operator_tries: 'clients/signInOperator.ts',
+  role_secrets: 'db/roles.ts',
+  schema_migrations: 'db/migrate.ts',
+  webhook_endpoints: 'webhooks/endpoints.ts',
+  webhook_secrets: 'webhooks/secrets.ts',
+};
+
+/** Tables that several files still write. Move their statements into one file each, then remove the entry. */
+const written_in_several_files = ['accounts', 'link_tokens', 'operator_sessions', 'organizations', 'public_tokens'];
+
+test('all writes to a table are in the file that owns it; reads may join', () => {
+  const misplaced = [...writes()].flatMap(([table, files]) => {
+    if (written_in_several_files.includes(table)) return [];
+    const owns = (file: string) =>
+      owners[table] === undefined ? basename(file, '.ts') === camelCase(table) : owners[table] === file;
+    return [...files].filter((file) => !owns(file)).map((file) => `${table} is written in ${file}`);
+  });
+  expect(misplaced).toStrictEqual([]);
+});
+
+test('no exception is listed without need', () => {
+  const found = writes();
+  expect(Object.keys(owners).filter((table) => !found.has(table))).toStrictEqual([]);
+  expect(written_in_several_files.filter((table) => (found.get(table)?.size ?? 0) < 2)).toStrictEqual([]);
+});
+
+/** Each table with the files that insert, update or delete its rows. Tables named by a variable are not seen. */
+function writes(): Map<string, Set<string>> {
+  const tables = new Map<string, Set<string>>();
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  for (const file of files) {
+    const code = readFileSync(join(src, file), 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|(?:^|\s)\/\/.*$/gm, '');
+    for (const [, table = ''] of code.matchAll(/\b(?:INSERT INTO|DELETE FROM|UPDATE)\s+([a-z_]+)\b/g)) {
+      tables.set(table, (tables.get(table) ?? new Set()).add(file));
+    }
+  }
+  // `FOR NO KEY UPDATE SKIP LOCKED`, `DO UPDATE SET` and similar are followed by capitals and never match.
+  return tables;
+}
+
+function camelCase(table: string): string {
+  return table.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
