@@ -1,7 +1,11 @@
 import { endPauses, until } from '../journeys/journey.ts';
 import { startSandbox, type TestSandbox } from './sandbox.ts';
 
+/** Then a new one is started: charts and lists that only grow would reach the page sizes that tests read. */
+const files_max = 15;
+
 let started: Promise<TestSandbox> | undefined;
+let files = 0;
 
 /**
  * The small sandbox that the test files of one worker share, for tests that only read or that work on records of their
@@ -9,6 +13,12 @@ let started: Promise<TestSandbox> | undefined;
  * Nothing closes it: the worker process ends with the run, and its databases go with the server.
  */
 export async function sharedSandbox(): Promise<TestSandbox> {
+  if (files === files_max) {
+    await (await started)?.close();
+    started = undefined;
+    files = 0;
+  }
+  files += 1;
   started ??= startSandbox({ small: true });
   const fixture = await started;
   await reset(fixture);
