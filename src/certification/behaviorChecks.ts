@@ -131,11 +131,11 @@ export const behaviorChecks: readonly Check[] = [
 function describeError(error: unknown): string {
   const chain: unknown[] = [];
   for (
-    let onCall = error;
-    onCall !== undefined && chain.length < 20;
-    onCall = onCall instanceof Error ? onCall.cause : undefined
+    let current = error;
+    current !== undefined && chain.length < 20;
+    current = current instanceof Error ? current.cause : undefined
   ) {
-    chain.push(onCall);
+    chain.push(current);
   }
   return chain.map((one) => `${JSON.stringify(one)}${inspect(one, { depth: 10, showHidden: true })}`).join('\n');
 }

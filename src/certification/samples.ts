@@ -241,9 +241,9 @@ async function visitType(env: Environment): Promise<string> {
 
 /** Ten months ahead and one hour apart, where no real appointments are expected. */
 async function nextTime(env: Environment): Promise<string> {
-  const { onCall } = await env.memoize('times', async () => ({ onCall: Date.now() + 300 * 24 * 3_600_000 }));
+  const { start_ms } = await env.memoize('times', async () => ({ start_ms: Date.now() + 300 * 24 * 3_600_000 }));
   const count = env.counters.appointments++;
-  const day = new Date(onCall + Math.floor(count / 8) * 24 * 3_600_000).toISOString().slice(0, 10);
+  const day = new Date(start_ms + Math.floor(count / 8) * 24 * 3_600_000).toISOString().slice(0, 10);
   return `${day}T${String(9 + (count % 8)).padStart(2, '0')}:00:00`;
 }
 
