@@ -81,7 +81,7 @@ describe('framing Link', () => {
   test('is limited by a policy with only the registered origins', async () => {
     const response = await fetch(frameUrl(await linkToken()));
     const policy = response.headers.get('content-security-policy') ?? '';
-    expect(policy.split('; ')).toContain(`frame-ancestors ${registered.origin}`);
+    expect(policy.split(';').map((directive) => directive.trim())).toContain(`frame-ancestors ${registered.origin}`);
     expect(policy).not.toContain('x.example');
     expect(policy).not.toContain('unsafe');
     expect(await response.text()).not.toMatch(/<script(?![^>]* src=)|<style| on\w+=| style=/);

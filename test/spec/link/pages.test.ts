@@ -138,10 +138,10 @@ test(row('DEC-103'), async () => {
     await window.page.context().close();
   }
   expect(messages).toStrictEqual({
-    credentials: expect.stringMatching(/did not accept this user name and password/),
-    locked: expect.stringMatching(/has locked this account/),
-    down: expect.stringMatching(/cannot be reached right now/),
-    code: expect.stringMatching(/code is wrong or too old/),
+    credentials: expect.stringMatching(/Incorrect username or password/),
+    locked: expect.stringMatching(/locked this account/),
+    down: expect.stringMatching(/Cannot reach Larkspur right now/),
+    code: expect.stringMatching(/Incorrect or expired code/),
   });
   // Plain language: sentences without error codes, status codes or URLs.
   for (const text of Object.values(messages)) expect(text).not.toMatch(/_|\b[45]\d\d\b|http/);

@@ -1,13 +1,12 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { expectApiError, startProduction } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
 import { answering, type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
-import type { TestSandbox } from '../../harness/sandbox.ts';
-import { sharedSandbox } from '../../harness/sharedSandbox.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { until } from '../../journeys/journey.ts';
 import { completeCall } from '../support/completedJobs.ts';
 import { register, registerUrl, removeWebhook, untilReceived, untilStatus } from './receivers.ts';
@@ -15,8 +14,9 @@ import { stubDns } from './stubDns.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
-  fixture = await sharedSandbox();
+  fixture = await startSandbox({ small: true, env: { OUTBOUND_ALLOW: 'allowed.example,10.1.2.3:8443' } });
 });
+afterAll(() => fixture.close());
 
 const ask = (api: Api, webhook_url: string) =>
   api.call('POST', '/v1/webhook', { body: { webhook_url }, headers: { access_token: null } });
