@@ -1,14 +1,15 @@
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
-import type { TestSandbox } from '../../harness/sandbox.ts';
-import { sharedSandbox } from '../../harness/sharedSandbox.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { fetchLive } from '../support/fetchLive.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
-  fixture = await sharedSandbox();
+  // Its own: jobs left by other files would use up the faults that count EMR calls.
+  fixture = await startSandbox({ small: true });
 });
+afterAll(() => fixture.close());
 
 const providerOf = async (ehr_id: string): Promise<ApiResponse['body']> => {
   const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
