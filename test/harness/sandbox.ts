@@ -151,7 +151,7 @@ async function createInstallation(options: Options) {
   if (!stored) throw new Error('The template has no files.');
   await owner`DROP TABLE harness_template`;
   // The template may be old by now; a scheduled sync would run during the test.
-  await owner`UPDATE organizations SET next_sync_at = now() + interval '15 minutes'`;
+  await owner`UPDATE organizations SET next_sync_at = now() + interval '1 day'`;
   const larkspur = `${database.name}_larkspur`;
   await onServer((sql) => sql`CREATE DATABASE ${sql(larkspur)} TEMPLATE ${sql(stored.larkspur)} STRATEGY file_copy`);
   const data_dir = await newFolder();
