@@ -3,6 +3,11 @@ import type { FastifyReply } from 'fastify';
 import { type ApiResponse, EmrError, errorResponse } from '../errors.ts';
 import type { Fault, FaultKind } from './faults.ts';
 
+/** Whether the fault responds instead of the operation. */
+export function preventsOperation(fault: Fault): boolean {
+  return responses[fault.kind] !== undefined;
+}
+
 /** Applies faults that act before the operation. Returns true if the response is sent and the operation must not run. */
 export async function applyFaultBefore(fault: Fault, reply: FastifyReply): Promise<boolean> {
   // Unreferenced, so that a long delay does not keep a closing process alive.

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { type ApiResponse, EmrError, toErrorResponse } from '../errors.ts';
 import { requireSession, type Session } from '../signin/sessions.ts';
-import { applyFaultAfter, applyFaultBefore } from './faultResponses.ts';
+import { applyFaultAfter, applyFaultBefore, preventsOperation } from './faultResponses.ts';
 import { consumeFault } from './faults.ts';
 import type { Call, Operation } from './operation.ts';
 import { performWrite } from './performWrite.ts';
@@ -55,10 +55,9 @@ async function handleCall(
     throw new EmrError('BAD_REQUEST', invalid);
   }
   const fault = await consumeFault(context.sql, operation, call.body);
-  if (fault && (await applyFaultBefore(fault, reply))) {
-    if (received) await addLedgerEntry(context.sql, received, false);
-    return reply;
-  }
+  // Before the response: a client that has received it may read the ledger at once.
+  if (fault && received && preventsOperation(fault)) await addLedgerEntry(context.sql, received, false);
+  if (fault && (await applyFaultBefore(fault, reply))) return reply;
   const response = await toResponse(context, operation.name, async () => {
     if (operation.writes && received) {
       return { status: 201, body: await performWrite(operation, call, received, fault) };
