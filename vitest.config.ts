@@ -5,12 +5,12 @@ export default defineConfig({
     include: ['test/**/*.test.ts', 'src/**/*.test.ts'],
     globalSetup: ['test/harness/global.ts'],
     pool: 'forks',
-    // One more than the cores of a small machine: much of the time is spent waiting for leases to end and pages to load.
+    // One more than the cores of a small machine: tests spend much of their time waiting for leases and pages.
     maxWorkers: 3,
-    // Loading the product anew for each of 230 files took longer than the tests of most; no file leaves anything behind in it.
+    // Loading the product again for each file took longer than most files' tests. No file leaves module state behind.
     isolate: false,
-    // No test is about time: these end what hangs, on a machine with other work too. They stand here, because a file that
-    // is loaded once for many tests can change them only for the first (and `expect.poll` would give up after 1 s).
+    // These limits only end tests that hang, so they are generous enough for a busy machine. They are set here because a
+    // module that is loaded once for many files can change them only for the first.
     testTimeout: 180_000,
     hookTimeout: 180_000,
     teardownTimeout: 60_000,

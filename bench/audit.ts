@@ -2,12 +2,12 @@ import { sealAudit } from '../src/audit/sealAudit.ts';
 import { verifyAudit } from '../src/audit/verifyAudit.ts';
 import type { Audit, Context } from '../src/context.ts';
 import { compare } from './compare.ts';
-import { type Asked, measureRate } from './measureRate.ts';
+import { measureRate, type Request } from './measureRate.ts';
 import { startApi } from './startApi.ts';
 
 /**
- * What the audit trail costs: requests with their records against the same requests without, in one process. Then how
- * fast records are chained and verified, in thousands a second.
+ * Measures the cost of the audit log: the rate of requests with and without audit records, in one process, and how
+ * many records are chained and verified per second.
  */
 async function main(): Promise<void> {
   const { service, headers, example, close } = await startApi();
@@ -15,7 +15,7 @@ async function main(): Promise<void> {
     const { base_url: base, ctx } = service;
     const { pharmacy_ehr_id: _pharmacy, ...fields } = example;
     let turn = 0;
-    // Each for another patient: writes of one patient wait for each other by design.
+    // A different patient each time: writes for one patient run one after the other.
     const body = () => JSON.stringify({ ...fields, patient_mrn: `BENCH${turn++ % 200}`, reason: 'bench' });
     const read = { base, method: 'GET', headers } as const;
     await compareRecorded(ctx, 'a page of 100 patients', { ...read, path: '/v1/patients' });
@@ -28,7 +28,7 @@ async function main(): Promise<void> {
   }
 }
 
-async function compareRecorded(ctx: Context, what: string, asked: Asked): Promise<void> {
+async function compareRecorded(ctx: Context, name: string, request: Request): Promise<void> {
   const recorded = { ...ctx.audit };
   const silent: Audit = {
     record: async () => {},
@@ -37,10 +37,10 @@ async function compareRecorded(ctx: Context, what: string, asked: Asked): Promis
   };
   const rateWith = (audit: Audit) => () => {
     Object.assign(ctx.audit, audit);
-    return measureRate(asked);
+    return measureRate(request);
   };
-  const without = { called: 'the rate without', measure: rateWith(silent) };
-  await compare(`${what}, recorded`, rateWith(recorded), without);
+  const baseline = { name: 'the rate without the audit log', measure: rateWith(silent) };
+  await compare(`${name}, audited`, rateWith(recorded), baseline);
   Object.assign(ctx.audit, recorded);
 }
 
@@ -48,7 +48,8 @@ async function chain(ctx: Context): Promise<void> {
   const time = async (work: () => Promise<number>) => {
     const start = performance.now();
     const count = await work();
-    return `${(count / (performance.now() - start)).toFixed(1)} thousand a second (${count} records)`;
+    const per_second = Math.round(count / ((performance.now() - start) / 1000));
+    return `${per_second} records per second (${count} records)`;
   };
   process.stdout.write(`chained: ${await time(() => sealAudit(ctx))}\n`);
   process.stdout.write(`verified: ${await time(async () => (await verifyAudit(ctx)).checked)}\n`);

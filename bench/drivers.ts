@@ -7,17 +7,17 @@ import { startEmbedded } from '../src/db/embedded/start.ts';
 import { compare } from './compare.ts';
 
 /**
- * Compares single statements over the pool, over pipelined connections and, if the path of its package is given, over
- * postgres.js, which we used before: `node dist/bench/drivers.js /path/to/node_modules/postgres/src/index.js`.
+ * Compares single statements on the pool, on pipelined connections and, if the path to its package is given, with
+ * postgres.js, the previous driver: `node dist/bench/drivers.js /path/to/node_modules/postgres/src/index.js`.
  */
 const statements = 800;
-const at_once = 32;
+const concurrency = 32;
 const connections = 10;
 const rounds = 7;
 
-type Work = (n: number) => PromiseLike<unknown>;
+type Task = (n: number) => PromiseLike<unknown>;
 
-async function main(other: string | undefined): Promise<void> {
+async function main(postgres_js_path: string | undefined): Promise<void> {
   const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-bench-'));
   const server = await startEmbedded({ data_dir });
   const { host, port, user, password } = server;
@@ -28,13 +28,13 @@ async function main(other: string | undefined): Promise<void> {
     await pool.unsafe(`CREATE TABLE bench_rows (id int PRIMARY KEY, doc json);
       INSERT INTO bench_rows SELECT n, json_build_object('id', n, 'text', repeat('x', 400)) FROM generate_series(1, 5000) n;
       CREATE TABLE bench_writes (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text)`);
-    await compareWork('pipelined', works(pipelined), 'the rate of the pool', works(pool));
-    if (other === undefined) return;
-    const { default: postgres } = await import(pathToFileURL(other).href);
-    const before = postgres({ ...address, max: connections });
-    await compareWork('pool', works(pool), 'the rate of postgres.js', works(before));
-    await compareWork('pipelined', works(pipelined), 'the rate of postgres.js', works(before));
-    await before.end();
+    await compareTasks('pipelined', tasks(pipelined), 'the rate of the pool', tasks(pool));
+    if (postgres_js_path === undefined) return;
+    const { default: postgres } = await import(pathToFileURL(postgres_js_path).href);
+    const postgres_js = postgres({ ...address, max: connections });
+    await compareTasks('pool', tasks(pool), 'the rate of postgres.js', tasks(postgres_js));
+    await compareTasks('pipelined', tasks(pipelined), 'the rate of postgres.js', tasks(postgres_js));
+    await postgres_js.end();
   } finally {
     await Promise.all([pool.end(), pipelined.end()]);
     await server.stop();
@@ -42,7 +42,7 @@ async function main(other: string | undefined): Promise<void> {
   }
 }
 
-function works(sql: Sql): Record<string, Work> {
+function tasks(sql: Sql): Record<string, Task> {
   return {
     'one row': (n) => sql`SELECT id, doc::text FROM bench_rows WHERE id = ${(n % 5_000) + 1}`,
     'a page of 100': (n) =>
@@ -51,25 +51,25 @@ function works(sql: Sql): Record<string, Work> {
   };
 }
 
-async function compareWork(
-  called: string,
-  ours: Record<string, Work>,
-  others: string,
-  theirs: Record<string, Work>,
+async function compareTasks(
+  driver: string,
+  measured: Record<string, Task>,
+  baseline_name: string,
+  baseline: Record<string, Task>,
 ): Promise<void> {
-  for (const [what, work] of Object.entries(ours)) {
-    const their = theirs[what] ?? work;
-    await compare(`${what}, ${called}`, () => rate(work), { called: others, measure: () => rate(their) }, rounds);
+  for (const [name, task] of Object.entries(measured)) {
+    const other = baseline[name] ?? task;
+    await compare(`${name}, ${driver}`, () => rate(task), { name: baseline_name, measure: () => rate(other) }, rounds);
   }
 }
 
-/** Statements per second with `at_once` under way. */
-async function rate(work: Work): Promise<number> {
+/** Statements per second, with `concurrency` of them in progress at a time. */
+async function rate(task: Task): Promise<number> {
   let left = statements;
   const start = performance.now();
   await Promise.all(
-    Array.from({ length: at_once }, async () => {
-      for (let n = left--; n > 0; n = left--) await work(n);
+    Array.from({ length: concurrency }, async () => {
+      for (let n = left--; n > 0; n = left--) await task(n);
     }),
   );
   return statements / ((performance.now() - start) / 1000);

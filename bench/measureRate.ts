@@ -1,7 +1,7 @@
 import { Pool } from 'undici';
 
-/** A request to be made over and over; `body` makes a new one each time. */
-export type Asked = {
+/** A request to repeat. `body` is called for each one. */
+export type Request = {
   base: string;
   path: string;
   method: 'GET' | 'POST';
@@ -10,19 +10,19 @@ export type Asked = {
 };
 
 const requests = 1_500;
-const at_once = 32;
+const concurrency = 32;
 
-/** Requests per second with `at_once` under way. */
-export async function measureRate({ base, path, method, headers, body }: Asked): Promise<number> {
-  const pool = new Pool(base, { connections: at_once });
+/** Requests per second, with `concurrency` of them in progress at a time. */
+export async function measureRate({ base, path, method, headers, body }: Request): Promise<number> {
+  const pool = new Pool(base, { connections: concurrency });
   let left = requests;
   const start = performance.now();
   await Promise.all(
-    Array.from({ length: at_once }, async () => {
+    Array.from({ length: concurrency }, async () => {
       while (left-- > 0) {
-        const answer = await pool.request({ path, method, headers, body: body?.() ?? null });
-        await answer.body.dump();
-        if (answer.statusCode !== 200) throw new Error(`${path} answered ${answer.statusCode}.`);
+        const response = await pool.request({ path, method, headers, body: body?.() ?? null });
+        await response.body.dump();
+        if (response.statusCode !== 200) throw new Error(`${path} returned ${response.statusCode}.`);
       }
     }),
   );

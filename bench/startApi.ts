@@ -5,11 +5,11 @@ import { type Config, loadConfig } from '../src/config.ts';
 import { type Service, startService } from '../src/main.ts';
 import type { Sandbox } from '../src/sandbox/seedSandbox.ts';
 
-/** An API process alone on a practice that a whole product has laid: a worker would compete for the cores. */
+/** Starts an API process without a worker, which would compete for the cores, on a seeded sandbox. */
 export async function startApi(): Promise<{
   config: Config;
   service: Service;
-  /** What every request to the sandbox's account carries. */
+  /** The credentials of the sandbox's account. */
   headers: Record<string, string>;
   example: Sandbox['example'];
   close(): Promise<void>;
@@ -17,10 +17,10 @@ export async function startApi(): Promise<{
   const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-bench-'));
   const limits = { RATE_LIMIT: '1000000', RATE_BURST: '1000000', LOG_LEVEL: 'silent' };
   const config = loadConfig({ ...limits, DATA_DIR: data_dir, PORT: '0', LARKSPUR_PORT: '0' });
-  const whole = await startService(config, { role: 'all', print: () => {} });
-  await whole.close();
-  if (!whole.sandbox) throw new Error('The bench needs the sandbox.');
-  const { client_id, client_secret, access_token, example } = whole.sandbox;
+  const seeding = await startService(config, { role: 'all', print: () => {} });
+  await seeding.close();
+  if (!seeding.sandbox) throw new Error('The benchmarks need sandbox mode.');
+  const { client_id, client_secret, access_token, example } = seeding.sandbox;
   const service = await startService(config, { role: 'api', print: () => {} });
   return {
     config,

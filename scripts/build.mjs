@@ -39,10 +39,15 @@ const configuration = [
 ];
 const asset = /\.(sql|css|svg|html)$/;
 
+/** Whether dist/ was built from these sources. A release may contain dist/ without them. */
+export function isUpToDate() {
+  if (!existsSync(join(root, 'src'))) return existsSync(stamp_file);
+  const { stamp, outputs } = plan();
+  return isBuilt(stamp, outputs);
+}
+
 export async function build() {
-  const sources = source_folders.flatMap(filesBelow).filter((path) => isCode(path) || asset.test(path));
-  const outputs = [...sources.filter((path) => !isDashboard(path)).flatMap(outputsOf), `${dashboard}/main.js`];
-  const stamp = hashOf([...configuration, ...sources]);
+  const { sources, outputs, stamp } = plan();
   if (isBuilt(stamp, outputs)) return;
   process.stdout.write('Building …\n');
   // Removed first, so that an interrupted build is repeated.
@@ -65,6 +70,12 @@ if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
     ensureInstalled();
     await build();
   });
+}
+
+function plan() {
+  const sources = source_folders.flatMap(filesBelow).filter((path) => isCode(path) || asset.test(path));
+  const outputs = [...sources.filter((path) => !isDashboard(path)).flatMap(outputsOf), `${dashboard}/main.js`];
+  return { sources, outputs, stamp: hashOf([...configuration, ...sources]) };
 }
 
 /** All files in a folder, as paths relative to the repository. */

@@ -2,8 +2,9 @@ import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { dashboardEndpoints } from '../src/dashboard/endpoints.ts';
+import { failures } from '../src/failures.ts';
 import type { Endpoint } from '../src/http/endpoint.ts';
-import { job_filters, review_outcomes } from '../src/model/dashboard/jobWords.ts';
+import { job_filters, review_outcomes } from '../src/model/dashboard/jobFilters.ts';
 import { ranges } from '../src/model/dashboard/ranges.ts';
 import { operator_roles } from '../src/model/dashboard/roles.ts';
 import { weekdays } from '../src/model/weekdays.ts';
@@ -19,7 +20,7 @@ type Schema = {
   properties?: Record<string, Schema>;
   patternProperties?: Record<string, Schema>;
   required?: string[];
-  null_resets?: true;
+  null_clears?: true;
 };
 
 /**
@@ -55,11 +56,17 @@ export async function dashboardApi(): Promise<string> {
 const constants = {
   operator_roles,
   job_types: job_labels,
+  failures: Object.fromEntries(Object.entries(failures).map(([code, each]) => [code, describeFailure(each)])),
   job_filters,
   review_outcomes,
   weekdays,
-  ranges: Object.fromEntries(Object.entries(ranges).map(([range, { words }]) => [range, words])),
+  ranges: Object.fromEntries(Object.entries(ranges).map(([range, { label }]) => [range, label])),
 };
+
+/** The dashboard shows plain text. */
+function describeFailure({ label, remedy }: { label: string; remedy: string }) {
+  return { label, remedy: remedy.replaceAll('`', '') };
+}
 
 function declaredEndpoints(): readonly Endpoint[] {
   const unused = () => {
@@ -83,8 +90,8 @@ function printEndpoint({ params, query, body, response }: Endpoint, print: (sche
 }
 
 function printSchema(schema: Schema, print: (schema: Schema) => string): string {
-  const { null_resets, ...plain } = schema;
-  if (null_resets) return `${print(plain)} | null`;
+  const { null_clears, ...plain } = schema;
+  if (null_clears) return `${print(plain)} | null`;
   if (schema.const !== undefined) return printValue(schema.const);
   if (schema.enum) return schema.enum.map(printValue).join(' | ');
   if (schema.anyOf) return schema.anyOf.map(print).join(' | ');

@@ -8,6 +8,7 @@ import { dashboardApi } from './dashboardApi.ts';
 import { emrsPage } from './pages/emrs.ts';
 import { errorsPage } from './pages/errors.ts';
 import { eventsPage } from './pages/events.ts';
+import { failuresPage } from './pages/failures.ts';
 import { schemaPage } from './pages/schema.ts';
 import { envExample, settingsPage } from './pages/settings.ts';
 
@@ -19,6 +20,7 @@ const files: Record<string, string> = {
   'docs/reference/settings.md': settingsPage(),
   'docs/reference/errors.md': errorsPage(document),
   'docs/reference/events.md': eventsPage(document),
+  'docs/reference/failures.md': failuresPage(document),
   'docs/reference/emrs.md': emrsPage(),
   'docs/reference/schema.md': await schemaPage(),
   'docs/reference/conformance.md': conformancePage(root),

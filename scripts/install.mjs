@@ -1,7 +1,10 @@
-/** Installs the packages of the lockfile if they are missing. Uses no packages itself. */
+/**
+ * Installs the packages of the lockfile if they are missing. Uses no packages itself. Development packages are needed to
+ * build and to test, but not to run what is built.
+ */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -10,18 +13,24 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 /** An error with a message for the user. It is printed without a stack trace. */
 export class ScriptError extends Error {}
 
-export function ensureInstalled() {
+export function ensureInstalled({ development = true } = {}) {
   requireNode();
-  if (inSync()) return;
+  if (inSync(development)) return;
+  // npm would empty the link's target, which another checkout may use.
+  if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) {
+    throw new ScriptError(
+      'node_modules is a symbolic link and does not match package-lock.json. Remove it and run again.',
+    );
+  }
   process.stdout.write('Installing packages (npm ci) …\n');
-  const args = ['ci', '--include=dev', '--no-audit', '--no-fund'];
+  const args = ['ci', development ? '--include=dev' : '--omit=dev', '--no-audit', '--no-fund'];
   // Uses the npm that runs this script: PATH may contain another one, or none.
   const npm = process.env.npm_execpath;
   const [command, ...before] = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
   const { status, error } = spawnSync(command, [...before, ...args], { cwd: root, stdio: 'inherit' });
   if (error) throw new ScriptError(`Cannot run npm to install the packages: ${error.message}.`);
   if (status !== 0) throw new ScriptError('Installing the packages failed. See the npm errors above.');
-  writeFileSync(stamp_file, lockHash());
+  if (development) writeFileSync(stamp_file, lockHash());
 }
 
 /** Runs a script's main function. A ScriptError prints its message and sets exit code 1. */
@@ -43,12 +52,13 @@ function requireNode() {
   throw new ScriptError(`Chartwire needs Node 20.19 or later. This is Node ${process.versions.node}.`);
 }
 
-function inSync() {
+function inSync(development) {
   if (existsSync(stamp_file) && readFileSync(stamp_file, 'utf8') === lockHash()) return true;
   // After a manual `npm ci`, compare with npm's own record of what it installed, which it writes last.
-  if (!matchesHiddenLockfile()) return false;
+  if (!matchesHiddenLockfile(development)) return false;
   try {
-    writeFileSync(stamp_file, lockHash());
+    // The stamp says that all packages are there, development packages included.
+    if (development) writeFileSync(stamp_file, lockHash());
   } catch {
     // A read-only folder: compare again at the next start.
   }
@@ -61,26 +71,29 @@ function lockHash() {
   return createHash('sha256').update(`${process.platform}-${process.arch}\n`).update(lock).digest('hex');
 }
 
-function matchesHiddenLockfile() {
+function matchesHiddenLockfile(development) {
   const hidden_lockfile = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(hidden_lockfile)) return false;
   const wanted = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;
   const present = JSON.parse(readFileSync(hidden_lockfile, 'utf8')).packages;
-  return Object.entries(wanted).every(([path, { version, integrity, optional, os, cpu, libc, link }]) => {
-    if (!path.startsWith('node_modules/') || link) return true;
-    const found = present[path];
-    if (found) return found.version === version && found.integrity === integrity;
-    const other_platform =
-      excludes(os, process.platform) || excludes(cpu, process.arch) || excludes(libc, libcOfSystem());
-    return Boolean(optional) && other_platform;
-  });
+  return Object.entries(wanted).every(
+    ([path, { version, integrity, dev, devOptional, optional, os, cpu, libc, link }]) => {
+      if (!path.startsWith('node_modules/') || link) return true;
+      if (!development && (dev || devOptional) && !present[path]) return true;
+      const found = present[path];
+      if (found) return found.version === version && found.integrity === integrity;
+      const other_platform =
+        excludes(os, process.platform) || excludes(cpu, process.arch) || excludes(libc, systemLibc());
+      return Boolean(optional) && other_platform;
+    },
+  );
 }
 
 function excludes(names, own) {
   return Array.isArray(names) && !names.includes(own);
 }
 
-function libcOfSystem() {
+function systemLibc() {
   // Otherwise the report resolves the names of all network addresses, which can take seconds.
   process.report.excludeNetwork = true;
   return process.report.getReport().header.glibcVersionRuntime ? 'glibc' : 'musl';

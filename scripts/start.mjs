@@ -1,12 +1,16 @@
-/** `npm start`: installs the packages and builds if necessary, then runs the service in this process. */
+/**
+ * `npm start`: installs the packages and builds if necessary, then runs the service in this process. If it is built,
+ * `npm ci --omit=dev` is enough.
+ */
 import { readFileSync } from 'node:fs';
-import { build } from './build.mjs';
+import { build, isUpToDate } from './build.mjs';
 import { ensureInstalled, runScript } from './install.mjs';
 
 await runScript(async () => {
   stopWithNpm();
-  ensureInstalled();
-  await build();
+  const built = isUpToDate();
+  ensureInstalled({ development: !built });
+  if (!built) await build();
   const { run } = await import('../dist/src/cli/chartwire.js');
   await run(['serve', ...process.argv.slice(2)]);
 });

@@ -1,37 +1,58 @@
-/** Where a PostgreSQL database is. `host` may be the folder of a unix socket. */
+import { isIPv4 } from 'node:net';
+
+/** The address of a PostgreSQL database. `host` may be the folder of a Unix socket. */
 export type DatabaseAddress = {
   host: string;
   port: number;
   user: string;
   password: string;
   database: string;
-  ssl: false | 'require' | 'prefer' | 'verify-full';
+  /** `verify`: TLS with a certificate that is valid for the host. */
+  ssl: false | 'verify';
+  /** A file with the certificate authorities to trust instead of those of Node. */
+  ssl_root_cert?: string;
 };
 
-const ssl = {
-  disable: false,
-  allow: 'prefer',
-  prefer: 'prefer',
-  require: 'require',
-  'verify-full': 'verify-full',
-} as const;
+/**
+ * `require` and `verify-ca` also verify the host, which libpq does not: encryption without it stops nobody who can read
+ * the traffic from answering it. `allow` and `prefer` are missing, because they fall back to plain text.
+ */
+const ssl_modes = { disable: false, require: 'verify', 'verify-ca': 'verify', 'verify-full': 'verify' } as const;
 
-/** Reads a postgres:// URL; `?host=/folder` names a unix socket, `?sslmode=` is that of libpq. */
+/**
+ * Parses a postgres:// URL. `?host=/folder` is a Unix socket. Without `?sslmode=`, databases on other machines are
+ * connected to with verified TLS, and those on this machine without TLS.
+ */
 export function parseAddress(text: string): DatabaseAddress {
   const url = new URL(text);
   const database = decodeURIComponent(url.pathname.slice(1));
   if (!database) throw new AddressError('must name a database, as in postgres://user:password@host:5432/name');
-  const sslmode = url.searchParams.get('sslmode') ?? 'disable';
-  if (!(sslmode in ssl)) throw new AddressError('has an unknown sslmode; use disable, require or verify-full');
+  const host = url.searchParams.get('host') ?? (url.hostname.replace(/^\[(.*)\]$/, '$1') || 'localhost');
+  const ssl_root_cert = url.searchParams.get('sslrootcert');
   return {
-    host: url.searchParams.get('host') ?? (url.hostname || 'localhost'),
+    host,
     port: Number(url.searchParams.get('port') ?? (url.port || 5432)),
     user: decodeURIComponent(url.username),
     password: decodeURIComponent(url.password),
     database,
-    ssl: ssl[sslmode as keyof typeof ssl],
+    ssl: sslOf(url.searchParams.get('sslmode') ?? (isLocal(host) ? 'disable' : 'verify-full')),
+    ...(ssl_root_cert ? { ssl_root_cert } : {}),
   };
 }
 
 /** The message completes a sentence that starts with the name of a setting. */
 export class AddressError extends Error {}
+
+function sslOf(mode: string): DatabaseAddress['ssl'] {
+  if (isMode(mode)) return ssl_modes[mode];
+  throw new AddressError('must have an sslmode of disable, require or verify-full');
+}
+
+function isMode(mode: string): mode is keyof typeof ssl_modes {
+  return Object.hasOwn(ssl_modes, mode);
+}
+
+/** A Unix socket or a loopback address. */
+function isLocal(host: string): boolean {
+  return host.startsWith('/') || host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+}

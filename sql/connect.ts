@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { DatabaseAddress } from './address.ts';
 import { ConnectionError, translateError } from './errors.ts';
@@ -6,13 +7,13 @@ import { createQuery, type Naming, type Prepared, type Query, type Row, type Row
 import { type oid, type Parse, parsersFor } from './values.ts';
 
 export type ConnectOptions = {
-  /** Connections of the pool. */
+  /** Size of the pool. */
   max: number;
   /** Connections for single statements, in addition to the pool. Without them single statements use the pool. */
   pipelined?: number;
   connect_timeout_ms?: number;
   application_name?: string;
-  /** Settings of the session, as in SET. */
+  /** Session settings, as for SET. */
   settings?: Record<string, string>;
   parsers?: Partial<Record<keyof typeof oid, Parse>>;
   naming?: Naming;
@@ -22,11 +23,11 @@ export type ConnectOptions = {
 export type Tx = Query;
 
 export interface Sql extends Query {
-  /** Single statements on the pool: for those that may be slow or wait for locks, and would hold up a pipeline. */
+  /** Runs single statements on the pool: for those that may be slow or wait for locks and would block a pipeline. */
   readonly pooled: Query;
   /** Runs `work` in a transaction. A failed statement fails the transaction even if `work` catches the error. */
   begin<T>(work: (tx: Tx) => T | PromiseLike<T>): Promise<T>;
-  /** `start` begins the transaction instead of BEGIN, and may set what is local to it. */
+  /** `start` replaces BEGIN and may also set local settings. */
   begin<T>(start: string, work: (tx: Tx) => T | PromiseLike<T>): Promise<T>;
   /** Waits for running work, then closes all connections; after the timeout it closes them regardless. */
   end(options?: { timeout_ms: number }): Promise<void>;
@@ -106,26 +107,6 @@ export function connect(address: DatabaseAddress, options: ConnectOptions): Sql 
   });
 }
 
-/**
- * Decides what `sslmode=prefer` means for this server, which node-postgres cannot do: encrypted if the server supports
- * it. Other addresses are returned as they are.
- */
-export async function resolveSsl(address: DatabaseAddress): Promise<DatabaseAddress> {
-  if (address.ssl !== 'prefer') return address;
-  const client = new pg.Client(clientConfig(address, {}));
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    return { ...address, ssl: 'require' };
-  } catch (error) {
-    // Whatever else is wrong with the server shows when it is used.
-    const unsupported = /does not support SSL/.test((error as Error).message);
-    return { ...address, ssl: unsupported ? false : 'require' };
-  } finally {
-    await client.end().catch(() => {});
-  }
-}
-
 export function clientConfig(
   address: DatabaseAddress,
   options: Omit<ConnectOptions, 'max' | 'pipelined' | 'naming'>,
@@ -137,17 +118,22 @@ export function clientConfig(
     user,
     password,
     database,
-    ssl: address.ssl === false ? false : { rejectUnauthorized: address.ssl === 'verify-full' },
+    ssl: address.ssl === false ? false : verifiedTls(address),
     application_name: options.application_name,
     options: Object.entries({ TimeZone: 'UTC', ...options.settings })
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' '),
     connectionTimeoutMillis: options.connect_timeout_ms ?? connect_timeout_ms,
-    // A peer that vanished without closing its socket is noticed.
+    // Detects a peer that disappeared without closing its socket.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: parsersFor(options.parsers),
   };
+}
+
+/** `host` is what the certificate is checked against: for an IP address, node-postgres would leave it out. */
+function verifiedTls({ host, ssl_root_cert }: DatabaseAddress): pg.ClientConfig['ssl'] {
+  return { rejectUnauthorized: true, host, ...(ssl_root_cert ? { ca: readFileSync(ssl_root_cert, 'utf8') } : {}) };
 }
 
 type Pool = {
@@ -157,7 +143,7 @@ type Pool = {
 };
 
 function openPool(config: pg.ClientConfig, max: number): Pool {
-  // Not given to the pool: its timeout would also end the wait for a free connection.
+  // The pool does not get the config: its connect timeout would also limit the wait for a free connection.
   class Client extends pg.Client {
     constructor() {
       super(config);
@@ -165,13 +151,13 @@ function openPool(config: pg.ClientConfig, max: number): Pool {
   }
   const pool = new pg.Pool({
     max,
-    // A pool of one is a session: locks and settings made in it must outlast a pause.
+    // A pool of one is used as a session, whose locks and settings must survive idle time.
     idleTimeoutMillis: max === 1 ? 0 : idle_timeout_ms,
     Client,
   });
   const clients = new Set<pg.Client>();
   const waiting = new Set<(error: Error) => void>();
-  // Without these listeners a lost connection ends the process. Whoever uses the connection gets the error.
+  // Without these listeners, a lost connection would end the process. The error reaches the user of the connection.
   pool.on('error', () => {});
   pool.on('connect', (client) => {
     clients.add(client);
@@ -192,7 +178,7 @@ function openPool(config: pg.ClientConfig, max: number): Pool {
       }),
     end: async () => {
       const ended = pool.end();
-      // The pool forgets whoever waits for a connection while it ends.
+      // When the pool ends, it never answers pending requests for a connection.
       for (const reject of waiting) reject(new ConnectionError('CONNECTION_ENDED'));
       waiting.clear();
       await ended;
@@ -212,7 +198,7 @@ export function send(client: pg.ClientBase, statement: Prepared): Promise<pg.Que
   });
 }
 
-/** Runs statements one after the other; none after it is closed. `close` rejects if any of them failed. */
+/** Runs statements one after the other, and none after `close`, which rejects if any of them failed. */
 function serialize(run: Run): { run: Run; close(): Promise<void> } {
   let closed = false;
   let failure: { error: unknown } | undefined;
@@ -250,7 +236,7 @@ function isFromServer(error: unknown): boolean {
   return error instanceof pg.DatabaseError && !/^(08|57P0)/.test(error.code ?? '');
 }
 
-/** A migration changed a table under a prepared statement, or a proxy forgot it. Nothing was done: it can be sent again. */
+/** A migration invalidated a prepared statement, or a proxy lost it. Nothing was executed, so it can be sent again. */
 function isStalePlan(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
   return error.code === '26000' || (error.code === '0A000' && error.routine === 'RevalidateCachedQuery');

@@ -4,16 +4,16 @@ import { clientConfig } from './connect.ts';
 import { ConnectionError, translateError } from './errors.ts';
 import { reconnectPause } from './pipelines.ts';
 
-/** `payload` is undefined when notifications may have been missed: after the first connection and after every later one. */
+/** `payload` is undefined if notifications may have been missed: after every connection, including the first. */
 export type OnNotification = (payload: string | undefined) => void;
 
 export type Listener = {
-  /** Resolves when the channel is listened to; rejects if the first connection fails. */
+  /** Resolves when LISTEN has succeeded; rejects if the first connection fails. */
   listen(channel: string, onNotification: OnNotification): Promise<void>;
   end(): Promise<void>;
 };
 
-/** Listens on a connection of its own, which is opened again whenever it is lost. */
+/** Opens a dedicated connection for LISTEN and reopens it whenever it is lost. */
 export function openListener(address: DatabaseAddress, application_name: string): Listener {
   const channels = new Map<string, OnNotification[]>();
   const config = clientConfig(address, { application_name });
@@ -56,7 +56,7 @@ export function openListener(address: DatabaseAddress, application_name: string)
       const present = channels.get(channel);
       channels.set(channel, [...(present ?? []), onNotification]);
       try {
-        // While a lost connection waits to be opened again, that listens to this channel too.
+        // If the connection is about to be reopened, the new one subscribes to this channel as well.
         if (timer === undefined) client ??= open();
         const opened = await client;
         if (opened && !present) await subscribe(opened, channel);

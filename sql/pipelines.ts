@@ -6,16 +6,16 @@ import type { Prepared, Row } from './statement.ts';
 export type Pipeline = { send(statement: Prepared): Promise<pg.QueryResult<Row>>; close(): void };
 
 export type Pipelines = {
-  /** The least busy connection; undefined if all are held up by a slow statement, or if there are none. */
+  /** The least busy connection; undefined if all are blocked by a slow statement, or if there are none. */
   pick(): Promise<Pipeline | undefined>;
   end(): Promise<void>;
   destroy(): void;
 };
 
-/** A statement that takes longer holds up those behind it: until it is done, its connection gets no others. */
+/** A statement that takes longer blocks those behind it, so its connection gets no others until it is done. */
 const slow_ms = 20;
 
-/** How long to wait after a failed attempt to connect before the next one, in milliseconds. It does not grow. */
+/** The pause between attempts to connect, in milliseconds. It does not increase. */
 export const reconnectPause = () => 100 + Math.random() * 200;
 
 export function openPipelines(config: pg.ClientConfig, count: number): Pipelines {
@@ -24,7 +24,7 @@ export function openPipelines(config: pg.ClientConfig, count: number): Pipelines
   return {
     pick: async () => {
       if (ended) throw new ConnectionError('CONNECTION_ENDED');
-      const free = slots.filter((slot) => !slot.isHeldUp()).sort((a, b) => a.load() - b.load());
+      const free = slots.filter((slot) => !slot.isBlocked()).sort((a, b) => a.load() - b.load());
       return (free.find((slot) => slot.refusal() === undefined) ?? free[0])?.connected();
     },
     end: async () => {
@@ -37,10 +37,10 @@ export function openPipelines(config: pg.ClientConfig, count: number): Pipelines
   };
 }
 
-/** One connection of the set, opened when it is first needed and again after it was lost. */
+/** One connection, opened when it is first needed and reopened after it is lost. */
 function openSlot(config: pg.ClientConfig) {
-  // In the order in which they were sent.
-  const under_way = new Set<{ since: number }>();
+  // In the order they were sent.
+  const in_progress = new Set<{ since: number }>();
   let waiting = 0;
   let client: pg.Client | undefined;
   let opening: Promise<Pipeline> | undefined;
@@ -57,7 +57,7 @@ function openSlot(config: pg.ClientConfig) {
       client = undefined;
       opening = undefined;
     };
-    // A lost connection emits an error, which ends the process if nobody listens. Its statements are rejected as well.
+    // Without a listener, the error event of a lost connection would end the process. Its statements are rejected anyway.
     opened.on('error', forget);
     opened.on('end', forget);
     try {
@@ -68,7 +68,7 @@ function openSlot(config: pg.ClientConfig) {
       throw refused.error;
     }
     refused = undefined;
-    const send = (statement: Prepared) => track(under_way, opened, statement);
+    const send = (statement: Prepared) => track(in_progress, opened, statement);
     const close = () => {
       forget();
       opened.end().catch(() => {});
@@ -78,9 +78,9 @@ function openSlot(config: pg.ClientConfig) {
 
   return {
     refusal,
-    load: () => under_way.size + waiting,
-    isHeldUp: () => {
-      const [oldest] = under_way;
+    load: () => in_progress.size + waiting,
+    isBlocked: () => {
+      const [oldest] = in_progress;
       return oldest !== undefined && performance.now() - oldest.since > slow_ms;
     },
     connected: async () => {
@@ -106,12 +106,12 @@ function openSlot(config: pg.ClientConfig) {
   };
 }
 
-function track(under_way: Set<object>, client: pg.Client, statement: Prepared): Promise<pg.QueryResult<Row>> {
+function track(in_progress: Set<object>, client: pg.Client, statement: Prepared): Promise<pg.QueryResult<Row>> {
   const entry = { since: performance.now() };
-  under_way.add(entry);
+  in_progress.add(entry);
   return new Promise((resolve, reject) => {
     client.query<Row>(statement, (error, result) => {
-      under_way.delete(entry);
+      in_progress.delete(entry);
       if (error) reject(translateError(error));
       else resolve(result);
     });

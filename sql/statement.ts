@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { Json, type Parameter, toParameter, toRecord } from './values.ts';
 
-/** A row whose caller has not said what is in it. */
+/** A row whose columns the caller did not declare. */
 export type Row = Record<string, unknown>;
 
 /** The rows of a result; `count` is the number of rows returned, or changed by a statement that returns none. */
 export type Rows<T extends readonly object[]> = T & { readonly count: number };
 
-/** A statement as it is sent. Statements with a name are prepared once per connection. */
+/** A statement ready to send. Statements with a name are prepared once per connection. */
 export type Prepared = { text: string; values: unknown[]; name?: string };
 
 /** Sends a statement and resolves with its rows. */
 export type Run = (statement: Prepared) => Promise<Rows<Row[]>>;
 
-/** Part of a statement. It can be nested into another one and is never sent by itself. */
+/** Part of a statement, to be nested in another one. */
 export type Fragment = Pick<Statement<Row[]>, 'write'>;
 
 export type Value = Parameter | Identifier | Fragment | readonly Fragment[];
@@ -31,7 +31,7 @@ export interface Query {
   json(value: unknown): Json;
   /** Rows for json_populate_recordset, which takes any number of them in one parameter. */
   records(rows: readonly object[]): Json;
-  /** Text that is sent as it is, unprepared. Without values it may contain several statements. */
+  /** Sends text unchanged and unprepared. Without values it may contain several statements. */
   unsafe<T extends readonly object[] = Row[]>(text: string, values?: readonly Parameter[]): Promise<Rows<T>>;
 }
 
@@ -66,7 +66,7 @@ export function createQuery(run: Run, naming: Naming = as_is): Query {
   const json = (value: unknown) => new Json(value);
   const records = (rows: readonly object[]) =>
     new Json(rows.map((row) => toRecord(Object.entries(row).map(([name, value]) => [naming.toColumn(name), value]))));
-  // The overloads of `query` return what their arguments ask for.
+  // The cast restores the overloads of `Query`.
   return Object.assign(query, { values: valuesOf, set: setOf, json, records, unsafe }) as unknown as Query;
 }
 
@@ -79,7 +79,7 @@ export class Identifier {
 
 type Writer = (values: unknown[]) => string;
 
-/** A statement that is sent when it is first awaited, or a fragment when it is nested into another. */
+/** A statement that is sent when it is first awaited, or a fragment when it is nested in another. */
 export class Statement<T extends readonly object[]> implements Promise<Rows<T>> {
   readonly [Symbol.toStringTag] = 'Statement';
   readonly #run: Run;
@@ -93,7 +93,7 @@ export class Statement<T extends readonly object[]> implements Promise<Rows<T>> 
     this.#values = values;
   }
 
-  /** The text of this part; its values are added to `values`, which numbers the parameters. */
+  /** Returns the text of this part and adds its values to `values`; their positions are the parameter numbers. */
   write(values: unknown[]): string {
     let text = this.#strings[0] ?? '';
     for (let n = 1; n < this.#strings.length; n++) {
@@ -123,10 +123,10 @@ export class Statement<T extends readonly object[]> implements Promise<Rows<T>> 
     const values: unknown[] = [];
     const text = this.write(values);
     try {
-      // The caller names the columns it selects; PostgreSQL has no types to check them against.
+      // Unchecked: the caller declares the columns it selects.
       return (await this.#run({ text, values, ...nameOf(text) })) as unknown as Rows<T>;
     } catch (error) {
-      // The driver creates errors where it reads the socket; the stack should lead to the caller.
+      // The driver creates errors while reading the socket, so their stack would not contain the caller.
       if (error instanceof Error) Error.captureStackTrace(error);
       throw error;
     }
@@ -145,7 +145,7 @@ function isFragment(value: unknown): value is Fragment {
 }
 
 const names = new Map<string, string>();
-/** Every prepared statement costs memory in each connection. Ours are a few hundred; more would be a text that varies. */
+/** Prepared statements use memory on every connection. There are a few hundred; far more would mean that a text varies. */
 const names_max = 2_000;
 
 /** The name of a prepared statement: a hash of its text, which never contains values. */

@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** What may be sent as a parameter. */
+/** Values that can be sent as parameters. */
 export type Parameter =
   | string
   | number
@@ -12,7 +12,7 @@ export type Parameter =
   | Json
   | readonly (Parameter | undefined)[];
 
-/** A value for a json or jsonb column. A bare string or array would be read as text or as a PostgreSQL array. */
+/** A value for a json or jsonb column. A bare string or array would be sent as text or as a PostgreSQL array. */
 export class Json {
   /** Null is sent as NULL, not as the JSON value. */
   readonly text: string | null;
@@ -23,7 +23,7 @@ export class Json {
 }
 
 /**
- * Converts a value to one that node-postgres sends as it is. `undefined` is an error, because the driver would send
+ * Converts a value to one that node-postgres sends unchanged. `undefined` is an error, because the driver would send
  * NULL; a Date is sent in UTC, because the driver would send local time.
  */
 export function toParameter(value: unknown, where: string): unknown {
@@ -36,7 +36,7 @@ export function toParameter(value: unknown, where: string): unknown {
   throw new TypeError(`A parameter is an object; use sql.json() after: ${where.trimEnd().slice(-60)}`);
 }
 
-/** A row as JSON from which PostgreSQL reads every column as it would read the text of its type. */
+/** A row as JSON in which every column has the text format of its type. */
 export function toRecord(columns: readonly (readonly [name: string, value: unknown])[]): Record<string, unknown> {
   const record: Record<string, unknown> = {};
   for (const [name, value] of columns) {
@@ -49,7 +49,7 @@ export function toRecord(columns: readonly (readonly [name: string, value: unkno
 export type Parse = (text: string) => unknown;
 export type Parsers = ReadonlyMap<number, Parse>;
 
-/** Object ids of PostgreSQL's types: that of a value, and that of an array of such values. */
+/** PostgreSQL type ids: of the type, and of its array type. */
 export const oid = {
   bool: [16, 1000],
   bytea: [17, 1001],
@@ -76,8 +76,8 @@ const asText: Parse = (text) => text;
 const asDate: Parse = (text) => new Date(text);
 
 /**
- * How values are read. Integers are numbers: ids of jobs stay below 2^53 for 285 years at a million jobs a second.
- * Types that are not listed, among them numeric and interval, stay text.
+ * Parsers by type. Integers are numbers: job ids stay below 2^53 for 285 years at a million jobs per second. All other
+ * types, including numeric and interval, stay text.
  */
 const standard: Partial<Record<keyof typeof oid, Parse>> = {
   bool: (text) => text === 't',
@@ -95,7 +95,7 @@ const standard: Partial<Record<keyof typeof oid, Parse>> = {
   timestamptz: asDate,
 };
 
-/** The parsers of a connection, for the types and for their arrays. */
+/** The parsers for types and their arrays. */
 export function parsersFor(own: Partial<Record<keyof typeof oid, Parse>> = {}): pg.CustomTypesConfig {
   const chosen: Record<string, Parse | undefined> = { ...standard, ...own };
   const parsers = new Map<number, Parse>();
@@ -104,7 +104,7 @@ export function parsersFor(own: Partial<Record<keyof typeof oid, Parse>> = {}): 
     parsers.set(single, parse);
     parsers.set(array, (text) => readArray(text, parse));
   }
-  // The driver asks for every column of every result; only the text format is ever used.
+  // Only the text format is used, so the format argument is ignored.
   return { getTypeParser: ((id: number) => parsers.get(id) ?? asText) as pg.CustomTypesConfig['getTypeParser'] };
 }
 

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { StartFailure } from './errors.ts';
 
@@ -17,12 +18,18 @@ export const settings = {
   BASE_URL: {
     description: 'Public URL of the service, as clients and browsers see it.',
     example: 'https://chartwire.example.org',
-    default: 'http://HOST:PORT',
+    default: 'http://HOST:PORT; in production https is required, unless both are on this machine',
     parse: (value, env) => {
-      if (value) return address('BASE_URL', value, ['http:', 'https:']).replace(/\/+$/, '');
       const host = env.HOST?.trim() || '127.0.0.1';
       const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
-      return `http://${shown}:${env.PORT?.trim() || 4000}`;
+      const base_url = value
+        ? address('BASE_URL', value, ['http:', 'https:']).replace(/\/+$/, '')
+        : `http://${shown.includes(':') ? `[${shown}]` : shown}:${env.PORT?.trim() || 4000}`;
+      const plain_text = base_url.startsWith('http:') && !(isLoopback(new URL(base_url).hostname) && isLoopback(host));
+      if (!plain_text || sandbox(env.SANDBOX?.trim(), env)) return base_url;
+      throw new StartFailure(
+        'BASE_URL must be the https:// address of a reverse proxy when the sandbox is off: requests contain credentials and health data. See docs/guides/reverse-proxy.md.',
+      );
     },
   } satisfies Setting<string>,
   DATA_DIR: {
@@ -32,11 +39,20 @@ export const settings = {
     parse: (value) => resolve(value || './data'),
   } satisfies Setting<string>,
   DATABASE_URL: {
-    description: 'Connection URL of a PostgreSQL 15 or newer. If unset, an embedded PostgreSQL in DATA_DIR is used.',
+    description:
+      'Connection URL of a PostgreSQL server, version 15 or newer. If unset, an embedded PostgreSQL in DATA_DIR is used. On other machines, TLS with a valid certificate is required: ?sslrootcert=/path names the file of a private authority, ?sslmode=disable turns TLS off.',
     example: 'postgres://chartwire:secret@db.example.org:5432/chartwire',
     default: 'embedded',
     parse: (value) => (value ? postgresAddress('DATABASE_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
+  ALLOW_NOBODY: {
+    description:
+      'on: root may run the embedded database as the user "nobody" if the user chartwire-db cannot be created. Any process of "nobody" can then read and change the database. The option --allow-nobody does the same.',
+    example: 'on',
+    default: 'on in the sandbox, with a warning; otherwise off',
+    parse: (value, env) =>
+      value ? oneOf('ALLOW_NOBODY', value, ['on', 'off']) === 'on' : sandbox(env.SANDBOX?.trim(), env),
+  } satisfies Setting<boolean>,
   DATABASE_POOL: number('Database connections per process, shared by requests and jobs.', 10, 2, 200),
   MASTER_KEY: {
     description:
@@ -73,13 +89,41 @@ export const settings = {
     'Email address of the owner account created at the first start (not in the sandbox).',
     'owner@localhost',
   ),
-  OUTBOUND_ALLOW: {
+  OUTBOUND_ALLOW_EMR: {
     description:
-      'Hosts that may be called even if they resolve to private addresses, such as an EMR in your own network: comma-separated host names or addresses, with an optional port.',
+      'EMRs that may be called even if they resolve to private addresses or use http, such as an EMR in your own network: comma-separated host names or addresses, with an optional port.',
     example: 'emr.internal,10.1.2.3:8443',
+    default: 'none',
+    parse: (value, env) => list(value || env.OUTBOUND_ALLOW),
+  } satisfies Setting<string[]>,
+  OUTBOUND_ALLOW_WEBHOOKS: {
+    description:
+      'The same for webhook endpoints. Every client can then send its events to these hosts, so list only receivers, never an EMR or an internal service.',
+    example: 'hooks.internal:8443',
     default: 'none',
     parse: (value) => list(value),
   } satisfies Setting<string[]>,
+  OUTBOUND_ALLOW: {
+    description: 'Deprecated: used for OUTBOUND_ALLOW_EMR if that is not set. It no longer applies to webhooks.',
+    example: 'emr.internal',
+    default: 'none',
+    parse: (value) => list(value),
+  } satisfies Setting<string[]>,
+  AUDIT_ANCHOR_FILE: {
+    description:
+      'File to which the end of the audit log is appended once a minute, in addition to DATA_DIR/audit.anchor. Put it where the service cannot change it (chattr +a, a WORM volume): removed audit records are then found even if the whole machine was changed.',
+    example: '/var/log/chartwire/audit.anchors',
+    default: 'none',
+    parse: (value) => (value ? resolve(value) : undefined),
+  } satisfies Setting<string | undefined>,
+  AUDIT_ANCHOR_URL: {
+    description:
+      'URL of your own to which the end of the audit log is sent once a minute (POST, JSON). Store the lines: chartwire audit verify --anchor-file reads them.',
+    example: 'https://log.example.org/chartwire',
+    default: 'none',
+    parse: (value) => (value ? privateAddress('AUDIT_ANCHOR_URL', value) : undefined),
+  } satisfies Setting<string | undefined>,
+  AUDIT_VERIFY_HOURS: number('Hours between verifications of the whole audit log.', 24, 1, 8_760),
   LOG_LEVEL: {
     description: 'Log level: fatal, error, warn, info, debug, trace or silent.',
     example: 'info',
@@ -89,10 +133,60 @@ export const settings = {
   } satisfies Setting<string>,
   RATE_LIMIT: number('Average requests per second allowed per client, per API process.', 100, 1, 1_000_000),
   RATE_BURST: number('Burst of requests allowed per client, per API process.', 200, 1, 1_000_000),
-  WORKER_JOBS: number('Jobs a worker process runs in parallel.', 16, 1, 500),
-  WORKER_DELIVERIES: number('Webhook deliveries a worker process makes in parallel.', 32, 1, 500),
+  ADDRESS_RATE_LIMIT: number(
+    'Average requests per second without valid credentials allowed per remote address, per API process.',
+    50,
+    1,
+    1_000_000,
+  ),
+  ADDRESS_RATE_BURST: number(
+    'Burst of requests without valid credentials allowed per remote address, per API process.',
+    500,
+    50,
+    1_000_000,
+  ),
+  TRUSTED_PROXIES: {
+    description:
+      'Reverse proxies whose X-Forwarded-For header names the remote address: comma-separated addresses or networks. Without it, everyone behind a proxy shares one ADDRESS_RATE_LIMIT.',
+    example: '127.0.0.1,10.0.0.0/8',
+    default: 'none',
+    parse: (value, _env, name) => networks(name, list(value)),
+  } satisfies Setting<string[]>,
+  UPLOADS_PARALLEL: number(
+    'Documents in memory at the same time per process: uploads, and separately jobs that send them. A small heap allows fewer.',
+    8,
+    1,
+    100,
+  ),
+  PDF_JAVASCRIPT: {
+    description: 'on: also accepts PDF documents that contain JavaScript, and protected ones that cannot be checked.',
+    example: 'off',
+    default: 'off',
+    parse: (value, _env, name) => oneOf(name, value || 'off', ['on', 'off']) === 'on',
+  } satisfies Setting<boolean>,
+  WORKER_JOBS: number('Jobs a worker process runs in parallel. One client gets at most half of them.', 32, 1, 500),
+  WORKER_DELIVERIES: number(
+    'Webhook deliveries a worker process makes in parallel. One client gets at most half of them.',
+    64,
+    1,
+    500,
+  ),
+  WEBHOOK_ENDPOINTS: number('Webhook endpoints a client can have.', 20, 1, 10_000),
   LEASE_SECONDS: number('Seconds without a heartbeat after which another worker takes over the work.', 15, 2, 600),
-  REQUESTS_DAYS: number('Days to keep the request log. The audit trail is kept forever.', 7, 1, 365),
+  EVENT_DAYS: number('Days to keep events with their payloads and delivery attempts.', 30, 1, 30),
+  JOB_INPUT_DAYS: number(
+    'Days to keep the request and the timeline of a finished job. Its type, state and times are kept.',
+    90,
+    1,
+    3650,
+  ),
+  UNLINKED_DAYS: number(
+    'Days to keep the cached records of a practice after its last account was unlinked.',
+    30,
+    1,
+    3650,
+  ),
+  REQUESTS_DAYS: number('Days to keep the request log. The audit log is kept forever.', 7, 1, 365),
   SYNC_MINUTES: number('Minutes between syncs of each organization with its EMR.', 15, 1, 10_080),
 } as const satisfies Record<string, Setting<unknown>>;
 
@@ -148,9 +242,32 @@ function list(value: string | undefined): string[] {
     .filter((item) => item !== '');
 }
 
+function networks(name: string, values: string[]): string[] {
+  const invalid = values.find((value) => {
+    const [address = '', bits, ...rest] = value.split('/');
+    const bits_max = isIP(address) === 4 ? 32 : 128;
+    return (
+      !isIP(address) || rest.length > 0 || (bits !== undefined && !(/^\d+$/.test(bits) && Number(bits) <= bits_max))
+    );
+  });
+  if (invalid === undefined) return values;
+  throw new StartFailure(`${name} must be addresses or networks such as 10.0.0.0/8, not '${invalid}'.`);
+}
+
 function address(name: string, value: string, protocols: string[]): string {
   if (URL.canParse(value) && protocols.includes(new URL(value).protocol)) return value;
   throw new StartFailure(`${name} must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}.`);
+}
+
+/** https, or http to this machine. */
+function privateAddress(name: string, value: string): string {
+  const { protocol, hostname } = new URL(address(name, value, ['https:', 'http:']));
+  if (protocol === 'https:' || isLoopback(hostname)) return value;
+  throw new StartFailure(`${name} must use https, unless it is on this machine.`);
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || /^(127(\.\d+){3}|\[?::1\]?)$/.test(host);
 }
 
 /** The value is not repeated in the error: it contains a password. */

@@ -11,6 +11,7 @@ import type { Outbound } from './security/outbound.ts';
 import type { SigningKeys } from './security/signingKeys.ts';
 import type { SystemKeys } from './security/systemKeys.ts';
 import type { Vault } from './security/vault.ts';
+import type { FairSlots } from './worker/fairSlots.ts';
 
 /** The dependencies of every module. Created once in main.ts and passed as the first argument. */
 export type Context = {
@@ -28,11 +29,15 @@ export type Context = {
   audit: Audit;
   request_log: RequestLog;
   signing_keys: SigningKeys;
-  outbound: Outbound;
+  /** Clients for the two kinds of URLs that callers choose; OUTBOUND_ALLOW_EMR and OUTBOUND_ALLOW_WEBHOOKS differ. */
+  emr_outbound: Outbound;
+  webhook_outbound: Outbound;
   connectors: ReadonlyMap<string, Connector>;
+  /** Limits how many jobs have a document in memory. */
+  document_slots: FairSlots;
 };
 
-/** A record of the audit trail. It contains our own names and ids, never health data. */
+/** A record of the audit log. It contains our own names and ids, never health data. */
 export type AuditEntry = {
   /** Null for actions that do not belong to a client. */
   client_id: string | null;
@@ -53,7 +58,7 @@ export type AuditEntry = {
   detail?: Record<string, unknown> | undefined;
 };
 
-/** The audit trail, for writers. */
+/** The audit log, for writers. */
 export type Audit = {
   /** Resolves when the record is committed. */
   record(entry: AuditEntry): Promise<void>;

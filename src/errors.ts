@@ -5,6 +5,7 @@
 export const errors = {
   request_malformed: { status: 400, message: 'The request is not valid HTTP.' },
   body_not_json: { status: 400, message: 'Request body is not valid JSON.' },
+  body_too_complex: { status: 400, message: 'Request body exceeds {limit}.' },
   body_not_object: { status: 400, message: 'Request body must be a JSON object.' },
   missing_field: { status: 400, message: 'Missing required field: {field}' },
   no_field: { status: 400, message: 'At least one field must be provided.' },
@@ -14,6 +15,7 @@ export const errors = {
   invalid_field: { status: 400, message: '{rule}' },
   restricted_operation: { status: 400, message: '{operation} are only supported for {emr} EMR.' },
   restricted_field: { status: 400, message: "Field '{field}' is only supported for {emr} EMR." },
+  unsupported_field: { status: 400, message: "Field '{field}' is not supported by this EMR." },
   fixed_field: { status: 400, message: "Field '{field}' cannot be changed on an active patient." },
   insurance_company_missing: {
     status: 400,
@@ -47,6 +49,10 @@ export const errors = {
   emr_code_wrong: { status: 400, message: '{emr} rejected this one-time code. Try the current one.' },
   emr_locked: { status: 400, message: '{emr} has locked this user after too many failed attempts. Try again later.' },
   emr_access_refused: { status: 400, message: '{emr} rejected these credentials.' },
+  emr_user_mismatch: {
+    status: 400,
+    message: 'This account belongs to {name}. Sign in as that user, or link a new account.',
+  },
   emr_page_required: { status: 400, message: '{emr} requires sign-in on its own page. Open it in Link.' },
   emr_page_declined: { status: 400, message: 'The sign-in at {emr} was not completed.' },
   page_sign_in_unknown: {
@@ -54,6 +60,10 @@ export const errors = {
     message: 'This sign-in was started in another window or has expired. Start again in Link.',
   },
   emr_sign_in_refused: { status: 400, message: '{emr} rejected the sign-in: {reason}' },
+  webhook_endpoints_max: {
+    status: 400,
+    message: 'A client can have at most {max} webhook endpoints. Delete one that is no longer used.',
+  },
   webhook_url_refused: { status: 400, message: 'webhook_url {rule}' },
   idempotency_key_invalid: { status: 400, message: 'Idempotency-Key must be 1 to 255 printable characters.' },
   client_credentials_invalid: { status: 401, message: 'Invalid client credentials.' },
@@ -89,6 +99,18 @@ export const errors = {
   record_unnamed: { status: 404, message: '{reason}' },
   record_not_found: { status: 404, message: "{noun} with ID '{id}' not found." },
   account_revoked: { status: 409, message: 'This account has been revoked. Link it again first.' },
+  access_token_replaced: {
+    status: 409,
+    message: 'This access token has been replaced. Send the request with the current one.',
+  },
+  erasure_blocked: {
+    status: 409,
+    message: '{jobs} unfinished job(s) must finish first, so that no write is lost. Try again in a moment.',
+  },
+  first_sync_pending: {
+    status: 409,
+    message: 'The first sync has not finished reading {list}. Try again in a few seconds.',
+  },
   job_not_repeatable: { status: 409, message: '{reason}' },
   job_not_reviewable: { status: 409, message: 'This job is not waiting for review, or has already been reviewed.' },
   operator_exists: { status: 409, message: 'An operator with this email address already exists.' },
@@ -109,6 +131,11 @@ export const errors = {
   request_timeout: { status: 408, message: 'The request took too long to arrive.' },
   body_too_large: { status: 413, message: 'Request body exceeds {limit}.' },
   document_too_large: { status: 413, message: 'document exceeds the maximum size of 5 MB.' },
+  document_script_refused: {
+    status: 415,
+    message:
+      'document is a PDF with JavaScript, or one whose protection prevents the check. Print it to a new PDF and upload that.',
+  },
   document_type_unsupported: { status: 415, message: 'document must be a PDF, JPEG or PNG file.' },
   media_type_unsupported: { status: 415, message: 'Content-Type must be {expected}.' },
   headers_too_large: { status: 431, message: 'Request headers are too large.' },
@@ -116,9 +143,18 @@ export const errors = {
     status: 429,
     message: 'Too many failed sign-ins. Try again in 15 minutes.',
   },
+  live_streams_exceeded: {
+    status: 429,
+    message: 'Too many open dashboard tabs in this session. Close some of them.',
+  },
   rate_limited: { status: 429, message: 'Rate limit exceeded.' },
   internal: { status: 500, message: 'Internal error. Include the request_id when you report it.' },
   database_unavailable: { status: 503, message: 'The service cannot reach its database. Try again in a moment.' },
+  database_slow: {
+    status: 503,
+    message: 'The database took too long. Try again later, or narrow the request.',
+  },
+  uploads_busy: { status: 503, message: 'Too many uploads at once. Try again in a moment.' },
   emr_unavailable: { status: 503, message: '{emr} cannot be reached right now. Try again in a moment.' },
 } as const satisfies Record<string, { status: number; message: string }>;
 

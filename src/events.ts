@@ -1,11 +1,12 @@
 import { type Static, type TSchema, Type } from 'typebox';
+import { failure_code } from './failures.ts';
 import { nullable } from './model/fields.ts';
 
 type EventKind = {
   summary: string;
   /** Whether the envelope carries `job_id` and `access_token_reference_id`. */
-  names_job: boolean;
-  names_account: boolean;
+  has_job_id: boolean;
+  has_account_reference: boolean;
   data: TSchema;
 };
 
@@ -28,7 +29,7 @@ const action = {
 const document = { document_id: Type.String(), patient_mrn: Type.String(), folder_name: Type.String() };
 
 /** Why something failed: `code` for programs, `description` for people. */
-const reasons = Type.Array(Type.Object({ code: Type.String(), description: Type.String() }));
+const reasons = Type.Array(Type.Object({ code: failure_code, description: Type.String() }));
 
 /** What a write changed in the EMR, field by field. `note` is present only if the EMR saved a different value. */
 const audit_trail = Type.Array(
@@ -60,14 +61,14 @@ const synced = Type.Record(Type.String(), Type.Integer(), {
 export const events = {
   'telephone_encounter.created': {
     summary: 'The telephone encounter was created in the EMR, including the refill if one was requested.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({ ...encounter, refill_medication_name: Type.Optional(Type.String()) }),
   },
   'telephone_encounter.created_partial': {
     summary: 'The telephone encounter was created in the EMR, but the refill could not be added.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({
       ...encounter,
       refill_medication_name: Type.String(),
@@ -76,8 +77,8 @@ export const events = {
   },
   'telephone_encounter.failed': {
     summary: 'The telephone encounter was not created, or its outcome is unknown.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({
       telephone_encounter_id: Type.String(),
       patient_mrn: Type.String(),
@@ -87,14 +88,14 @@ export const events = {
   },
   'telephone_encounter_action.created': {
     summary: 'The action was added to the telephone encounter’s action log.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object(action),
   },
   'telephone_encounter_action.failed': {
     summary: 'The action was not added to the telephone encounter.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({
       action_id: action.action_id,
       emr_appointment_id: action.emr_appointment_id,
@@ -104,14 +105,14 @@ export const events = {
   },
   'patient.created': {
     summary: 'The patient was created in the EMR.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({ patient_id: Type.String(), mrn: Type.String() }),
   },
   'patient.failed': {
     summary: 'The patient was not created. For a duplicate, the event carries the MRN of the existing patient.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({
       patient_id: Type.String(),
       failure_reason: Type.String(),
@@ -121,38 +122,38 @@ export const events = {
   },
   'patient.updated': {
     summary: 'The patient was updated in the EMR.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({ patient_id: Type.String(), mrn: Type.String(), audit_trail }),
   },
   'patient.update_failed': {
     summary: 'The patient was not updated and keeps the previous values.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({ patient_id: Type.String(), mrn: Type.String(), failure_reason: Type.String(), reasons }),
   },
   'patient.insurance.added': {
     summary: 'The insurance was added to the patient’s chart.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object(insurance),
   },
   'patient.insurance.updated': {
     summary: 'The insurance was updated in the patient’s chart.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object(insurance),
   },
   'patient.insurance.failed': {
     summary: 'The insurance was not added or updated.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({ patient_insurance_id: Type.String(), patient_mrn: Type.String(), error: Type.String() }),
   },
   'patient.live_fetch_completed': {
     summary: 'The live fetch finished. If exactly one patient was found, its fields are also placed directly in data.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object(
       {
         success: Type.Boolean(),
@@ -182,14 +183,14 @@ export const events = {
   },
   'patient.live_fetch_failed': {
     summary: 'The live fetch failed.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({ failure_reason: Type.String(), reasons }),
   },
   'appointment.created': {
     summary: 'The appointment was booked in the EMR.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({
       appointment_id: Type.String(),
       ehr_appointment_id: Type.String(),
@@ -202,9 +203,10 @@ export const events = {
     }),
   },
   'appointment.failed': {
-    summary: 'The appointment was not booked. For a conflict, the event says what it conflicts with.',
-    names_job: true,
-    names_account: true,
+    summary:
+      'The appointment was not booked. For a conflict, the event describes the conflicting appointment or block.',
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({
       appointment_id: Type.String(),
       mrn: Type.String(),
@@ -218,26 +220,26 @@ export const events = {
   },
   'document.uploaded': {
     summary: 'The document was uploaded to the patient’s chart.',
-    names_job: false,
-    names_account: false,
+    has_job_id: false,
+    has_account_reference: false,
     data: Type.Object(document),
   },
   'document.upload_failed': {
     summary: 'The document was not uploaded.',
-    names_job: false,
-    names_account: false,
+    has_job_id: false,
+    has_account_reference: false,
     data: Type.Object({ ...document, failure_reason: Type.String() }),
   },
   'sync.completed': {
     summary: 'A sync started with POST /v1/sync finished. The event carries the number of records of each kind.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({ org_id: Type.String(), records: synced }),
   },
   'sync.failed': {
     summary: 'A sync started with POST /v1/sync failed.',
-    names_job: true,
-    names_account: true,
+    has_job_id: true,
+    has_account_reference: true,
     data: Type.Object({
       org_id: Type.String(),
       failure_reason: Type.String({ examples: ['The EMR could not be reached for an hour.'] }),
@@ -246,14 +248,14 @@ export const events = {
   },
   login_required: {
     summary: 'The link to an EMR account has expired. Run Link in update mode; waiting jobs then resume.',
-    names_job: false,
-    names_account: true,
+    has_job_id: false,
+    has_account_reference: true,
     data: Type.Object({
       access_token_reference_id: Type.String(),
       user_id: Type.String(),
       org_id: Type.String(),
       emr_name: Type.String(),
-      reason: Type.String({ examples: ['The EMR asks for a one-time code.'] }),
+      reason: Type.String({ examples: ['The EMR requires a new one-time code.'] }),
     }),
   },
 } as const satisfies Record<string, EventKind>;

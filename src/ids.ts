@@ -6,13 +6,13 @@ export function newId(): string {
   return v7().replaceAll('-', '');
 }
 
-/** A UUID in any spelling as a record id, or undefined: what is not an id can name no record. */
+/** Converts a UUID, with or without hyphens, to a record id. Undefined for any other text. */
 export function parseId(text: string): string | undefined {
   const bare = text.replaceAll('-', '').toLowerCase();
   return /^[0-9a-f]{32}$/.test(bare) ? bare : undefined;
 }
 
-/** The prefixes by which a person sees what a string is; what follows them is random. */
+/** Prefixes that identify the kind of a token. The rest is random. */
 const prefixes = {
   live_client_id: 'ci_live_',
   live_client_secret: 'cs_live_',
@@ -31,17 +31,17 @@ const prefixes = {
 
 export type TokenKind = keyof typeof prefixes;
 
-/** A new token of 256 random bits, safe in a header and in a URL. */
+/** A new token with 256 random bits, usable in headers and URLs. */
 export function newToken(kind: TokenKind): string {
   return prefixes[kind] + randomBytes(32).toString('base64url');
 }
 
-/** A new public identifier of a kind: shorter than a token, for it opens nothing by itself. */
+/** A new public identifier. Shorter than a token, because it gives no access. */
 export function newReference(kind: TokenKind): string {
   return prefixes[kind] + randomBytes(12).toString('hex');
 }
 
-/** A webhook secret in the form of Standard Webhooks: the text, its prefix included, is what customers keep. */
+/** A webhook secret in the format of Standard Webhooks. The prefix is part of the secret. */
 export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }

@@ -3,6 +3,7 @@ import { startLarkspur } from '../larkspur/start.ts';
 import { endpoints } from './api/endpoints.ts';
 import { openAudit } from './audit/openAudit.ts';
 import { openRequestLog } from './audit/openRequestLog.ts';
+import { recordRotation } from './audit/recordRotation.ts';
 import { createFirstOwner } from './clients/createOperator.ts';
 import type { Config } from './config.ts';
 import { connectors } from './connectors/index.ts';
@@ -21,6 +22,7 @@ import { StartFailure } from './errors.ts';
 import { servePages } from './http/pages/servePages.ts';
 import { buildServer } from './http/server.ts';
 import { addSystemRoutes, type Health } from './http/systemRoutes.ts';
+import { documentsMax } from './jobs/uploads.ts';
 import { link_endpoints } from './linkpage/endpoints.ts';
 import { serveLink } from './linkpage/serveLink.ts';
 import { openLog } from './log.ts';
@@ -31,9 +33,11 @@ import { banner, ownerNotice } from './sandbox/banner.ts';
 import { type Clinic, openClinic } from './sandbox/openClinic.ts';
 import { type Sandbox, seedSandbox, waitForFirstSync } from './sandbox/seedSandbox.ts';
 import { tryItValues } from './sandbox/tryItValues.ts';
+import { emrRules, webhookRules } from './security/addresses.ts';
 import { openKeys } from './security/openKeys.ts';
 import { createOutbound } from './security/outbound.ts';
 import { version } from './version.ts';
+import { fairSlots } from './worker/fairSlots.ts';
 import { startWorkers, type Workers } from './workers.ts';
 
 /** Which part of the service a process runs. Any number of processes can share one database. */
@@ -107,14 +111,19 @@ async function openContext(
   const db = openDatabase(server.roles, config.database_pool);
   closers.push(db.close);
   await db.checkRoles();
-  const keys = await openKeys(config, db.system, print);
-  const outbound = createOutbound({ sandbox: config.sandbox, allow: config.outbound_allow });
-  closers.push(outbound.close);
+  const keys = await openKeys(config, db.system, { print, record: recordRotation });
+  const emr_outbound = createOutbound(emrRules(config));
+  const webhook_outbound = createOutbound(webhookRules(config));
+  closers.push(emr_outbound.close, webhook_outbound.close);
+  if (config.outbound_allow.length > 0) {
+    log.warn('OUTBOUND_ALLOW is deprecated and applies to EMRs only: set OUTBOUND_ALLOW_EMR, OUTBOUND_ALLOW_WEBHOOKS');
+  }
   const lookups = openLookups();
   const notifications = openNotifications(db, (error) => log.warn({ err: error }, 'notification not sent'));
   await notifications.listen('chartwire_access', (payload) => {
     lookups.clear();
-    if (payload !== 'keys') return;
+    // Undefined: a notification may have been missed.
+    if (payload !== 'keys' && payload !== undefined) return;
     keys.key_ring.reload().catch((error) => log.error({ err: error }, 'key file not read'));
   });
   const metrics = openMetrics();
@@ -136,8 +145,10 @@ async function openContext(
     ...keys,
     audit,
     request_log,
-    outbound,
+    emr_outbound,
+    webhook_outbound,
     connectors: own,
+    document_slots: fairSlots({ total: documentsMax(config.uploads_parallel) }),
   };
 }
 

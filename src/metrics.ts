@@ -40,6 +40,22 @@ export function openMetrics() {
       help: 'Requests missing from the request log, because it could not keep up or too many were unauthenticated.',
       registers: [registry],
     }),
+    audit_intact: new Gauge({
+      name: 'chartwire_audit_intact',
+      help: '1 if the audit log passed its last check, 0 if it was tampered with: anchor (every second), chain (all of it).',
+      labelNames: ['check'],
+      registers: [registry],
+    }),
+    jobs_repaired: new Counter({
+      name: 'chartwire_jobs_repaired_total',
+      help: 'Unfinished jobs that no worker would have started, returned to their queue. Expected to stay 0.',
+      registers: [registry],
+    }),
+    oldest_transaction: new Gauge({
+      name: 'chartwire_oldest_transaction_seconds',
+      help: 'Age of the oldest open transaction in the database. PostgreSQL cannot remove dead rows newer than it.',
+      registers: [registry],
+    }),
     waiting: new Gauge({
       name: 'chartwire_waiting',
       help: 'Waiting work: queued jobs, parked jobs, pending deliveries.',

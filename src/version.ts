@@ -1,2 +1,2 @@
-/** Held equal to package.json by a test. */
+/** A test checks that it equals the version in package.json. */
 export const version = '0.1.0';

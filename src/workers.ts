@@ -1,20 +1,29 @@
 import { hostname } from 'node:os';
 import { expireAccount } from './accounts/expireAccount.ts';
 import { connectorOf } from './accounts/openAccount.ts';
+import { purgeReplacedTokens } from './accounts/replacedTokens.ts';
+import { signOutAccounts } from './accounts/signOutAccounts.ts';
+import { type AuditAnchor, openAnchor } from './audit/openAnchor.ts';
 import { purgeRequests } from './audit/requests.ts';
+import { verifyIfDue } from './audit/scheduledVerification.ts';
 import { sealAudit } from './audit/sealAudit.ts';
+import { purgeSessions } from './clients/operatorSessions.ts';
 import type { Context } from './context.ts';
-import { claimLeases, extendLeases, type LeasedTable } from './db/lease.ts';
-import { purgeExpired } from './db/purge.ts';
+import { createClaimer, extendLeases, type LeasedTable } from './db/lease.ts';
+import { purgeJobInputs, purgeUnlinkedCaches } from './erasure/retention.ts';
 import { newId } from './ids.ts';
 import { purgeExpiredKeys } from './jobs/idempotencyKeys.ts';
 import { findExpiredParkedJobs, unparkExpiredJob } from './jobs/park.ts';
 import { createLaneRunner, type JobHandler } from './jobs/run.ts';
+import { findStrandedJobs, repairStrandedJob } from './jobs/strandedJobs.ts';
+import { purgeLinkTokens } from './link/linkTokens.ts';
+import { purgePublicTokens } from './link/publicTokens.ts';
 import { purgeReceived } from './receiver/receivedRequests.ts';
 import { requestDueSyncs, sync_type } from './records/requestSync.ts';
 import { sync } from './records/sync.ts';
 import { deliver } from './webhooks/deliver.ts';
 import { purgeEvents } from './webhooks/events.ts';
+import { openCircuits } from './worker/circuits.ts';
 import { type ScheduledTask, startScheduledTasks } from './worker/scheduledTasks.ts';
 import { startWorker, type WorkSource } from './worker/worker.ts';
 import { writes } from './writes/writes.ts';
@@ -35,9 +44,10 @@ export async function startWorkers(ctx: Context): Promise<Workers> {
   const owner = `${hostname()}:${process.pid}:${newId().slice(-8)}`;
   const lease_ms = ctx.config.lease_seconds * 1000;
   const onError = (error: unknown) => ctx.log.error({ err: error }, 'worker failed; the work will be retried');
-  const runLane = createLaneRunner(handlers, expireAccount);
+  const runLane = createLaneRunner(handlers, expireAccount, openCircuits());
+  const endpoint_circuits = openCircuits();
   const sourceOf = (table: LeasedTable, run: WorkSource['run']): WorkSource => ({
-    claim: (count) => claimLeases(ctx.db.system, table, { owner, count, lease_ms }),
+    claim: createClaimer(ctx.db.system, table, { owner, lease_ms }),
     extend: (leases) => extendLeases(ctx.db.system, table, leases, lease_ms),
     run,
   });
@@ -46,42 +56,65 @@ export async function startWorkers(ctx: Context): Promise<Workers> {
     { slots: ctx.config.worker_jobs, lease_ms, onError },
   );
   const deliveries = startWorker(
-    sourceOf('deliveries', (lease, signal) => deliver(ctx, lease, signal)),
+    sourceOf('deliveries', (lease, signal) => deliver(ctx, lease, signal, { circuits: endpoint_circuits })),
     { slots: ctx.config.worker_deliveries, lease_ms, onError },
   );
   await ctx.notifications.listen('chartwire_jobs', jobs.wake);
   await ctx.notifications.listen('chartwire_deliveries', deliveries.wake);
-  const tasks = startScheduledTasks(scheduledTasks(ctx), (name, error) =>
+  const anchor = await openAnchor(ctx);
+  const tasks = startScheduledTasks(scheduledTasks(ctx, anchor), (name, error) =>
     ctx.log.error({ reason: name, err: error }, 'scheduled task failed'),
   );
   return {
     alive: () => jobs.alive() && deliveries.alive(),
     stop: async () => {
       await Promise.all([jobs.stop(grace_ms), deliveries.stop(grace_ms), tasks.stop(grace_ms)]);
+      await anchor.close();
     },
   };
 }
 
 const minute_ms = 60_000;
 
-function scheduledTasks(ctx: Context): ScheduledTask[] {
+function scheduledTasks(ctx: Context, anchor: AuditAnchor): ScheduledTask[] {
   return [
     { name: 'sync', every_ms: minute_ms / 4, run: () => requestDueSyncs(ctx) },
     { name: 'parked', every_ms: 10 * minute_ms, run: () => unparkExpiredJobs(ctx) },
-    // A record cannot be removed unnoticed once it is in the chain, so it is added soon.
-    { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx) },
+    { name: 'stranded jobs', every_ms: minute_ms, run: () => repairStrandedJobs(ctx) },
+    // A removed record is only noticed once it is in the chain, so records are added soon.
+    { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx).finally(anchor.advance) },
+    { name: 'audit_verification', every_ms: 60 * minute_ms, run: () => verifyIfDue(ctx) },
+    { name: 'sign_out', every_ms: 5_000, run: () => signOutAccounts(ctx) },
     { name: 'purge', every_ms: 60 * minute_ms, run: () => purge(ctx) },
   ];
 }
 
-async function purge({ db: { system }, config }: Context): Promise<void> {
+async function purge(ctx: Context): Promise<void> {
+  const { config } = ctx;
+  const { system } = ctx.db;
   await Promise.all([
-    purgeExpired(system),
+    purgePublicTokens(system),
+    purgeReplacedTokens(system),
+    purgeLinkTokens(system),
+    purgeSessions(system),
     purgeExpiredKeys(system),
-    purgeEvents(system),
+    purgeEvents(system, config.event_days),
+    purgeJobInputs(ctx, config.job_input_days),
+    purgeUnlinkedCaches(ctx, config.unlinked_days),
     purgeRequests(system, config.requests_days),
     purgeReceived(system),
   ]);
+}
+
+/** Returns unfinished jobs that have neither a lane nor a re-link to wait for to their lanes. */
+export async function repairStrandedJobs(ctx: Context): Promise<void> {
+  for (const { id, client_id, connector } of await findStrandedJobs(ctx.db.system)) {
+    const { parallel_max } = connectorOf(ctx, connector).limits;
+    await ctx.db.tenant(client_id, (tx) => repairStrandedJob(tx, id, parallel_max));
+    ctx.metrics.jobs_repaired.inc();
+    ctx.log.error({ job_id: id }, 'job had no lane and was returned to the queue; please report this as a bug');
+    ctx.notifications.notify('chartwire_jobs');
+  }
 }
 
 /** Returns jobs that were parked for too long to their lanes, where their next attempt fails. */

@@ -13,7 +13,7 @@ import { read, write } from '../http/operation.ts';
 import { facilities } from '../practice/organizations.ts';
 import { providers } from '../practice/providers.ts';
 import { blocks, visitStatuses, visitTypes } from '../practice/scheduling.ts';
-import { flag, localTime, minutes, text, usDate } from '../records/fields.ts';
+import { flag, localTime, minutes, text, usDate, utcOffset } from '../records/fields.ts';
 import { createRecord, getRecord, listRecords, requireActive } from '../records/recordKind.ts';
 import { optional, pageFields, pageOf, recordId, textUpTo, writeBody } from './schemas.ts';
 
@@ -46,6 +46,7 @@ export const appointmentOperations = [
       secondaryProviderId: optional(recordId),
       facilityId: recordId,
       startsAt: localTime,
+      utcOffset: optional(utcOffset),
       minutes: optional(minutes),
       visitTypeCode: recordId,
       statusCode: Type.Optional(recordId),
@@ -62,7 +63,7 @@ export const appointmentOperations = [
       await requireActive(sql, providers, input.providerId);
       if (input.secondaryProviderId) await requireActive(sql, providers, input.secondaryProviderId);
       if (input.secondaryProviderId === input.providerId) {
-        throw new EmrError('REFUSED', 'The secondary provider must differ from the provider.');
+        throw new EmrError('RULE_BROKEN', 'The secondary provider must differ from the provider.');
       }
       await requireActive(sql, facilities, input.facilityId);
       const { defaultMinutes } = await getRecord(sql, visitTypes, input.visitTypeCode);

@@ -4,7 +4,7 @@ import { findMrn, patients } from '../charts/patients.ts';
 import { EmrError } from '../errors.ts';
 import { write } from '../http/operation.ts';
 import { staff } from '../practice/staff.ts';
-import { flag } from '../records/fields.ts';
+import { flag, text } from '../records/fields.ts';
 import { getRecord, requireActive } from '../records/recordKind.ts';
 import { listOfPatient } from './charts.ts';
 import { optional, priority, recordId, requiredText, textUpTo, writeBody } from './schemas.ts';
@@ -24,14 +24,15 @@ export const documentOperations = [
       reviewedFlag: Type.Optional(flag),
       priority: Type.Optional(priority),
       assignedTo: optional(recordId),
-      templateName: optional(textUpTo(2000)),
+      templateName: optional(text),
     }),
     patientMrn: (sql, params) => findMrn(sql, params.patientId),
     write: async ({ sql, context, session, params: { patientId }, body }) => {
       await getRecord(sql, patients, patientId);
       if (body.assignedTo) await requireActive(sql, staff, body.assignedTo);
       const folderPath = parseFolderPath(body.folderPath);
-      if (folderPath === undefined) throw new EmrError('REFUSED', `'${body.folderPath}' is not a valid folder path.`);
+      if (folderPath === undefined)
+        throw new EmrError('RULE_BROKEN', `'${body.folderPath}' is not a valid folder path.`);
       const content = decode(body.contentBase64);
       const document = {
         folderPath,

@@ -33,7 +33,7 @@ export const guarantorOperations = [
       await getRecord(sql, patients, patientId, true);
       if (guarantorId !== null) await getGuarantor(sql, patientId, guarantorId);
       else if (responsiblePartyCode !== SELF) {
-        throw new EmrError('REFUSED', 'A responsible party other than the patient needs a guarantorId.');
+        throw new EmrError('RULE_BROKEN', 'A responsible party other than the patient needs a guarantorId.');
       }
       const values = { responsiblePartyCode, responsibleGuarantorId: guarantorId };
       const change = await updateRecord(sql, patients, patientId, values, context.now());
@@ -46,7 +46,7 @@ export const guarantorOperations = [
 export function addGuarantor(
   sql: Query,
   patientId: string,
-  { sexCode, ...input }: Static<typeof guarantor> & { relationshipCode: string },
+  { sexCode, ...input }: Static<typeof guarantor> & { relationshipCode?: string },
   at: Date,
 ): Promise<RecordChange> {
   const guarantorIsPatient = input.relationshipCode === SELF ? 'Y' : 'N';

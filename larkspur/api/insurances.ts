@@ -1,23 +1,27 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { addInsurance, updateInsurance } from '../charts/editInsurance.ts';
 import { requestEligibilityCheck } from '../charts/eligibility.ts';
-import { patientInsurances } from '../charts/patientInsurances.ts';
+import { type Guarantor, getGuarantor, guarantors } from '../charts/guarantors.ts';
+import { type PatientInsurance, patientInsurances } from '../charts/patientInsurances.ts';
 import { findMrn, patients } from '../charts/patients.ts';
 import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
 import { write } from '../http/operation.ts';
 import { todayAtPractice } from '../practice/practice.ts';
 import { flag } from '../records/fields.ts';
-import { getRecord, listRecords } from '../records/recordKind.ts';
+import type { RecordChange } from '../records/history.ts';
+import { getRecord, listRecords, updateRecord } from '../records/recordKind.ts';
 import { listOfPatient } from './charts.ts';
 import { addGuarantor } from './guarantors.ts';
 import { guarantorFields, insuranceFields, optional, recordId, relationshipCode, writeBody } from './schemas.ts';
 
-/** The subscriber is an existing guarantor, or a new one that the same write adds. */
-const subscriber = {
-  guarantorId: optional(recordId),
-  guarantor: optional(Type.Object({ ...guarantorFields, relationshipCode }, { additionalProperties: false })),
-};
+const subscriberPerson = Type.Object(
+  { ...guarantorFields, relationshipCode: Type.Optional(relationshipCode) },
+  { additionalProperties: false },
+);
+
+/** The subscriber is an existing guarantor, or a person whom the same write adds. */
+const subscriber = { guarantorId: optional(recordId), guarantor: optional(subscriberPerson) };
 
 export const insuranceOperations = [
   listOfPatient('list_patient_insurances', 'insurances', (sql, patientId, page) =>
@@ -51,10 +55,10 @@ export const insuranceOperations = [
     write: async ({ sql, context, params, body: { externalRef, guarantor, ...input } }) => {
       const insurance = await getRecord(sql, patientInsurances, params.insuranceId, true);
       const at = context.now();
-      const newGuarantor = guarantor ? [await addGuarantor(sql, insurance.patientId, guarantor, at)] : [];
-      const link = newGuarantor[0] ? { guarantorId: newGuarantor[0].record_id } : {};
+      const changedGuarantor = guarantor ? [await setSubscriber(sql, insurance, guarantor, at)] : [];
+      const link = changedGuarantor[0] ? { guarantorId: changedGuarantor[0].record_id } : {};
       const updated = await updateInsurance(sql, insurance, { ...input, ...link }, at);
-      return { record_id: insurance.insuranceId, changes: [updated, ...newGuarantor] };
+      return { record_id: insurance.insuranceId, changes: [updated, ...changedGuarantor] };
     },
   }),
   write({
@@ -65,11 +69,36 @@ export const insuranceOperations = [
     write: async ({ sql, context, session, params: { patientId }, body: { insuranceId = null } }) => {
       await getRecord(sql, patients, patientId);
       const check = await requestEligibilityCheck(sql, patientId, insuranceId, session.displayName, context.now());
-      if (!check) throw new EmrError('REFUSED', 'The patient has no such active insurance.');
+      if (!check) throw new EmrError('RULE_BROKEN', 'The patient has no such active insurance.');
       return { record_id: check.record_id, changes: [check] };
     },
   }),
 ];
+
+/** A person with the name of the present guarantor is that guarantor: omitted fields keep their values. */
+async function setSubscriber(
+  sql: Query,
+  { patientId, guarantorId }: PatientInsurance,
+  person: Static<typeof subscriberPerson>,
+  at: Date,
+): Promise<RecordChange> {
+  const present = guarantorId === null ? undefined : await getGuarantor(sql, patientId, guarantorId);
+  if (!present || present.guarantorIsPatient === 'Y' || !hasName(present, person)) {
+    return addGuarantor(sql, patientId, person, at);
+  }
+  const { sexCode, ...values } = person;
+  return updateRecord(sql, guarantors, present.guarantorId, { ...values, ...(sexCode && { sexCode }) }, at);
+}
+
+function hasName(guarantor: Guarantor, { firstName, lastName }: Static<typeof subscriberPerson>): boolean {
+  const same = (a: string, b: string) => comparable(a) === comparable(b);
+  return same(guarantor.firstName, firstName) && same(guarantor.lastName, lastName);
+}
+
+/** Without accents, case and repeated spaces. */
+function comparable(name: string): string {
+  return name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().replace(/\s+/g, ' ').trim();
+}
 
 async function findMrnOfInsurance(sql: Query, insuranceId: string): Promise<string | undefined> {
   const [patient] = await sql<{ mrn: string }[]>`

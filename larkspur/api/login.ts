@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { read } from '../http/operation.ts';
 import { getPractice } from '../practice/practice.ts';
 import { flag } from '../records/fields.ts';
-import { endSession } from '../signin/sessions.ts';
+import { endSession, forgetDevice } from '../signin/sessions.ts';
 import { type SignedIn, signInWithCode, signInWithDevice, signInWithPassword } from '../signin/signIn.ts';
 
 const credential = Type.String({ minLength: 1, maxLength: 200 });
@@ -51,6 +51,18 @@ export const loginOperations = [
     handle: async ({ sql, session }) => {
       await endSession(sql, session.tokenHash);
       return { status: 'SIGNED_OUT' };
+    },
+  }),
+  // Public: the device may outlive its last session. Unknown devices get the same response.
+  read({
+    name: 'forget_device',
+    method: 'POST',
+    path: '/api/login/device/forget',
+    public: true,
+    body: Type.Object({ deviceToken: credential }, { additionalProperties: false }),
+    handle: async ({ sql, body }) => {
+      await forgetDevice(sql, body.deviceToken);
+      return { status: 'FORGOTTEN' };
     },
   }),
 ];

@@ -4,15 +4,15 @@ import { requestEligibilityCheck } from '../charts/eligibility.ts';
 import { SELF } from '../charts/guarantors.ts';
 import { addPreviousAddress, getPatientDetails } from '../charts/patientDetails.ts';
 import { addPatientPharmacy } from '../charts/patientPharmacies.ts';
-import { findDuplicatePatient, findMrn, patientFilter, patients } from '../charts/patients.ts';
+import { findDuplicatePatient, findMrn, listPatients, patients } from '../charts/patients.ts';
 import { resolveDemographics } from '../charts/resolveDemographics.ts';
 import { EmrError } from '../errors.ts';
 import { type Call, read, write } from '../http/operation.ts';
 import { pharmacies } from '../practice/organizations.ts';
 import { requiredPatientFields, todayAtPractice } from '../practice/practice.ts';
-import { flag, sexCode, text, usDate } from '../records/fields.ts';
+import { flag, sexCode, TEXT_MAX, text, usDate } from '../records/fields.ts';
 import type { RecordChange } from '../records/history.ts';
-import { createRecord, getRecord, listRecords, requireActive, updateRecord } from '../records/recordKind.ts';
+import { createRecord, getRecord, requireActive, updateRecord } from '../records/recordKind.ts';
 import { addGuarantor } from './guarantors.ts';
 import {
   demographicFields,
@@ -28,8 +28,8 @@ import {
 } from './schemas.ts';
 
 const createBody = writeBody({
-  firstName: requiredText(2000),
-  lastName: requiredText(2000),
+  firstName: requiredText(TEXT_MAX),
+  lastName: requiredText(TEXT_MAX),
   birthDate: usDate,
   sexCode,
   ...demographicFields,
@@ -55,8 +55,8 @@ const createBody = writeBody({
 });
 
 const updateBody = writeBody({
-  firstName: Type.Optional(requiredText(2000)),
-  lastName: Type.Optional(requiredText(2000)),
+  firstName: Type.Optional(requiredText(TEXT_MAX)),
+  lastName: Type.Optional(requiredText(TEXT_MAX)),
   birthDate: Type.Optional(usDate),
   sexCode: Type.Optional(sexCode),
   ...demographicFields,
@@ -75,7 +75,7 @@ export const patientOperations = [
       birthDate: Type.Optional(usDate),
       phone: Type.Optional(text),
     }),
-    handle: ({ sql, query }) => listRecords(sql, patients, pageOf(query), patientFilter(sql, query)),
+    handle: ({ sql, query }) => listPatients(sql, query, pageOf(query)),
   }),
   read({
     name: 'get_patient',
@@ -132,7 +132,8 @@ async function rejectIncomplete({ sql, body }: CreateCall): Promise<void> {
   const missing = (await requiredPatientFields(sql)).filter(
     (field) => values[field] === undefined || values[field] === null || values[field] === '',
   );
-  if (missing.length > 0) throw new EmrError('REFUSED', `This practice requires: ${missing.join(', ')}.`, { missing });
+  if (missing.length > 0)
+    throw new EmrError('RULE_BROKEN', `This practice requires: ${missing.join(', ')}.`, { missing });
 }
 
 async function createChart({ sql, context, body }: CreateCall): Promise<RecordChange> {
@@ -146,7 +147,7 @@ async function createChart({ sql, context, body }: CreateCall): Promise<RecordCh
 async function addResponsibleParty({ sql, context, body }: CreateCall, patientId: string): Promise<RecordChange[]> {
   const { responsiblePartyCode = SELF, responsibleParty } = body;
   if (responsiblePartyCode === SELF) return [];
-  if (!responsibleParty) throw new EmrError('REFUSED', 'A responsible party other than the patient needs a name.');
+  if (!responsibleParty) throw new EmrError('RULE_BROKEN', 'A responsible party other than the patient needs a name.');
   const input = { ...responsibleParty, relationshipCode: responsiblePartyCode };
   const added = await addGuarantor(sql, patientId, input, context.now());
   const link = { responsibleGuarantorId: added.record_id };

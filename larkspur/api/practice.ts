@@ -2,9 +2,10 @@ import { Type } from 'typebox';
 import { type ReadOperation, read } from '../http/operation.ts';
 import { facilities, insuranceCompanies, pharmacies } from '../practice/organizations.ts';
 import { getPractice, listCodes, requiredPatientFields } from '../practice/practice.ts';
-import { providers, referringProviders } from '../practice/providers.ts';
+import { listReferringProviders, providers } from '../practice/providers.ts';
 import { visitStatuses, visitTypes } from '../practice/scheduling.ts';
 import { staff } from '../practice/staff.ts';
+import { text } from '../records/fields.ts';
 import { listRecords, pathSegment, type RecordKind } from '../records/recordKind.ts';
 import { pageFields, pageOf } from './schemas.ts';
 
@@ -22,7 +23,12 @@ export const practiceOperations = [
   list(facilities),
   list(pharmacies),
   list(insuranceCompanies),
-  list(referringProviders),
+  read({
+    name: 'list_referring_providers',
+    path: '/api/referring-providers',
+    query: Type.Object({ ...pageFields, firstName: Type.Optional(text), lastName: Type.Optional(text) }),
+    handle: ({ sql, query }) => listReferringProviders(sql, query, pageOf(query)),
+  }),
   list(visitTypes),
   list(visitStatuses),
   read({

@@ -1,7 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { relationships } from '../charts/guarantors.ts';
 import { insurancePriority, subscriberRelationships } from '../charts/patientInsurances.ts';
-import { address, flag, money, sexCode, text, usDate } from '../records/fields.ts';
+import { address, flag, money, sexCode, TEXT_MAX, text, usDate } from '../records/fields.ts';
 import type { Page } from '../records/recordKind.ts';
 
 const PAGE_SIZE_MAX = 500;
@@ -37,9 +37,9 @@ const subscriberCode = Type.Enum(Object.keys(subscriberRelationships) as (keyof 
 const partialAddress = Type.Partial(address);
 
 export const guarantorFields = {
-  firstName: requiredText(2000),
+  firstName: requiredText(TEXT_MAX),
   middleName: optional(text),
-  lastName: requiredText(2000),
+  lastName: requiredText(TEXT_MAX),
   birthDate: optional(usDate),
   sexCode: optional(sexCode),
   phone: optional(text),
@@ -49,7 +49,7 @@ export const guarantorFields = {
 export const guarantor = Type.Object(guarantorFields, { additionalProperties: false });
 
 export const insuranceFields = {
-  subscriberNumber: requiredText(2000),
+  subscriberNumber: requiredText(TEXT_MAX),
   groupNumber: optional(text),
   priority: optional(insurancePriority),
   planBegins: optional(usDate),

@@ -12,6 +12,7 @@ import { read, type WriteResult, write } from '../http/operation.ts';
 import { facilities, pharmacies } from '../practice/organizations.ts';
 import { providers } from '../practice/providers.ts';
 import { staff } from '../practice/staff.ts';
+import { text } from '../records/fields.ts';
 import { getRecord, requireActive } from '../records/recordKind.ts';
 import { optional, priority, recordId, requiredText, textUpTo, writeBody } from './schemas.ts';
 
@@ -28,7 +29,7 @@ export const telephoneEncounterOperations = [
       message: optional(textUpTo(100_000)),
       priority,
       pharmacyId: optional(recordId),
-      templateName: optional(textUpTo(2000)),
+      templateName: optional(text),
     }),
     patientMrn: (sql, params) => findMrn(sql, params.patientId),
     write: async ({ sql, context, session, params, body }) => {

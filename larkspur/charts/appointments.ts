@@ -12,6 +12,7 @@ import {
   text,
   textOrNull,
   timestamp,
+  utcOffset,
 } from '../records/fields.ts';
 import { type Page, type RowOf, recordKind } from '../records/recordKind.ts';
 import { SUBSCRIBER_SELF } from './patientInsurances.ts';
@@ -23,6 +24,7 @@ const row = Type.Object({
   secondaryProviderId: idOrNull,
   facilityId: id,
   startsAt: localTime,
+  utcOffset: Type.Union([utcOffset, Type.Null()]),
   minutes,
   statusCode: id,
   visitTypeCode: id,
@@ -101,6 +103,7 @@ export async function getAppointment(sql: Query, appointmentId: string): Promise
 export interface Slot {
   providerIds: string[];
   startsAt: string;
+  utcOffset?: string | null | undefined;
   minutes: number;
 }
 
@@ -114,7 +117,7 @@ export async function rejectDoubleBooking(sql: Query, slot: Slot): Promise<void>
   const [appointment] = await sql<{ appointmentId: string; startsAt: string; minutes: number }[]>`
     select appointment_id, starts_at, minutes from appointments
     where (provider_id = any(${slot.providerIds}) or secondary_provider_id = any(${slot.providerIds}))
-      and not status_code = any(${FREE_STATUSES}) and ${overlaps(sql, slot)}
+      and not status_code = any(${FREE_STATUSES}) and ${overlaps(sql, slot, sql`utc_offset`)}
     order by starts_at, length(appointment_id), appointment_id limit 1`;
   if (appointment) {
     const { appointmentId, startsAt, minutes } = appointment;
@@ -122,7 +125,7 @@ export async function rejectDoubleBooking(sql: Query, slot: Slot): Promise<void>
   }
   const [block] = await sql<{ reason: string; startsAt: string; minutes: number }[]>`
     select reason, starts_at, minutes from blocks
-    where provider_id = any(${slot.providerIds}) and ${overlaps(sql, slot)} order by starts_at, block_id limit 1`;
+    where provider_id = any(${slot.providerIds}) and ${overlaps(sql, slot, sql`null`)} order by starts_at, block_id limit 1`;
   if (block) throw conflict('BLOCK', `${block.reason} at ${block.startsAt} for ${block.minutes} minutes.`);
 }
 
@@ -132,7 +135,7 @@ function select(sql: Query): Fragment {
       json_build_object('lastName', last_name, 'firstName', first_name,
         'birthDate', to_char(birth_date, 'MM/DD/YYYY'), 'sexCode', sex_code,
         'phone', coalesce(cell_phone, home_phone)) as patient,
-      provider_id, secondary_provider_id, facility_id, starts_at, minutes, status_code, visit_type_code, mode, reason,
+      provider_id, secondary_provider_id, facility_id, starts_at, utc_offset, minutes, status_code, visit_type_code, mode, reason,
       complaint_type, note, progress_note, new_patient_flag, appointments.created_at,
       coalesce((
         select json_agg(json_build_object('name', company_name, 'subscriberName', ${subscriberName(sql)},
@@ -151,11 +154,20 @@ function subscriberName(sql: Query): Fragment {
     when guarantors.last_name is not null then concat(guarantors.last_name, ', ', guarantors.first_name) end`;
 }
 
-/** Appointments that only touch do not overlap. */
-function overlaps(sql: Query, { startsAt, minutes }: Slot) {
+/** Appointments that only touch do not overlap. Local times are compared first, because they are indexed. */
+function overlaps(sql: Query, { startsAt, utcOffset = null, minutes }: Slot, rowOffset: Fragment) {
+  const start = instant(sql, sql`${startsAt}::timestamp`, sql`${utcOffset}`);
   return sql`
-    starts_at < ${startsAt}::timestamp + make_interval(mins => ${minutes}::int)
-    and starts_at + make_interval(mins => minutes) > ${startsAt}::timestamp`;
+    starts_at between ${startsAt}::timestamp - interval '2 days' and ${startsAt}::timestamp + interval '2 days'
+    and ${instant(sql, sql`starts_at`, rowOffset)} < ${start} + make_interval(mins => ${minutes}::int)
+    and ${instant(sql, sql`starts_at`, rowOffset)} + make_interval(mins => minutes) > ${start}`;
+}
+
+/** An offset that the local time does not have, because the appointment was moved since, is ignored. */
+function instant(sql: Query, local: Fragment, offset: Fragment) {
+  const zone = sql`(select time_zone from practice)`;
+  const exact = sql`((${local} - ${offset}::text::interval) at time zone 'UTC')`;
+  return sql`case when ${exact} at time zone ${zone} = ${local} then ${exact} else ${local} at time zone ${zone} end`;
 }
 
 function conflict(conflictType: 'APPOINTMENT' | 'BLOCK', conflictDetails: string): EmrError {

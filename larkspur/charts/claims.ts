@@ -13,6 +13,7 @@ import {
   usDate,
   usDateOrNull,
 } from '../records/fields.ts';
+import { matchesSearch } from '../records/foldName.ts';
 import { type Page, type RowOf, recordKind } from '../records/recordKind.ts';
 
 const claimInsurance = Type.Object({
@@ -186,14 +187,13 @@ export function claimFilter(sql: Query, { modifiedSince, mrn }: ClaimFilters): F
 
 /** Finds claims in which every search term occurs in the claim number, MRN or patient name. Newest service date first. */
 export async function searchClaims(sql: Query, search: string, statusCode: string, { page, pageSize }: Page) {
-  const matches = search
-    .split(/[\s,]+/)
-    .filter((term) => term !== '')
-    .reduce(
-      (filter, term) =>
-        sql`${filter} and strpos(lower(concat_ws(' ', claim_id, mrn, patient_name)), lower(${term})) > 0`,
-      statusCode === '' ? sql`true` : sql`status_code = ${statusCode}`,
-    );
+  const ofStatus = statusCode === '' ? sql`true` : sql`status_code = ${statusCode}`;
+  const candidates = await sql<Pick<Claim, 'claimId' | 'mrn' | 'patientName'>[]>`
+    select claim_id, mrn, patient_name from claims where ${ofStatus}`;
+  const found = candidates.filter(({ claimId, mrn, patientName }) =>
+    matchesSearch(search, [claimId, mrn, patientName]),
+  );
+  const matches = sql`claim_id = any(${found.map(({ claimId }) => claimId)})`;
   const [counted] = await sql<{ total: number }[]>`select count(*)::int as total from claims where ${matches}`;
   const rows = await sql<Claim[]>`
     select * from claims where ${matches} order by service_date desc, length(claim_id) desc, claim_id desc

@@ -70,7 +70,7 @@ export async function updateInsurance(
     ...company,
     ...subscriber,
     ...(priority ? { priority } : {}),
-    ...(planBegins ? { planBegins } : {}),
+    ...(planBegins === undefined ? {} : { planBegins }),
   };
   const updated = await updateRecord(sql, patientInsurances, insurance.insuranceId, values, at);
   await updatePrimaryInsurance(sql, insurance.patientId, at);
@@ -84,7 +84,7 @@ async function companyColumns(sql: Query, { companyId, companyName }: InsuranceI
     const { name, payerId } = await getRecord(sql, insuranceCompanies, companyId);
     return { companyId, companyName: name, payerId };
   }
-  if (!companyName) throw new EmrError('REFUSED', 'An insurance needs a companyId or a companyName.');
+  if (!companyName) throw new EmrError('RULE_BROKEN', 'An insurance needs a companyId or a companyName.');
   const company = await findCompanyByName(sql, companyName);
   return {
     companyId: company?.companyId ?? null,
@@ -101,7 +101,7 @@ async function subscriberColumns(
 ) {
   if (guarantorId === null) {
     if (!isSelf(relationshipCode)) {
-      throw new EmrError('REFUSED', 'A subscriber other than the patient needs a guarantorId or a guarantor.');
+      throw new EmrError('RULE_BROKEN', 'A subscriber other than the patient needs a guarantorId or a guarantor.');
     }
     return { relationshipCode, guarantorId, guarantorIsPatient: 'Y' };
   }
@@ -137,5 +137,5 @@ async function newCompanyColumns(sql: Query, companyId: string) {
   const columns = await companyColumns(sql, { companyId });
   const { carrierId } = await getRecord(sql, insuranceCompanies, companyId);
   if (carrierId) return columns;
-  throw new EmrError('REFUSED', `The insurance company with id '${companyId}' has no carrier id.`);
+  throw new EmrError('RULE_BROKEN', `The insurance company with id '${companyId}' has no carrier id.`);
 }

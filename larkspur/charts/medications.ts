@@ -25,7 +25,9 @@ export async function getRefillableMedication(
   medicationId: string,
 ): Promise<Medication> {
   const medication = (await listMedications(sql, patientId)).find((entry) => entry.medicationId === medicationId);
-  if (!medication) throw new EmrError('REFUSED', `Medication '${medicationId}' is not on the patient's list.`);
-  if (medication.activeFlag === 'N') throw new EmrError('REFUSED', `Medication '${medicationId}' is no longer active.`);
+  if (!medication)
+    throw new EmrError('MEDICATION_NOT_FOUND', `Medication '${medicationId}' is not on the patient's list.`);
+  if (medication.activeFlag === 'N')
+    throw new EmrError('MEDICATION_NOT_FOUND', `Medication '${medicationId}' is no longer active.`);
   return medication;
 }

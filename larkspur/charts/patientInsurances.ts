@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Query } from '../database/open.ts';
-import { flag, id, idOrNull, moneyOrNull, text, textOrNull, usDate } from '../records/fields.ts';
+import { flag, id, idOrNull, moneyOrNull, text, textOrNull, usDateOrNull } from '../records/fields.ts';
 import { type RowOf, recordKind } from '../records/recordKind.ts';
 
 export const insurancePriority = Type.Enum([1, 2, 3]);
@@ -14,7 +14,7 @@ const row = Type.Object({
   payerId: textOrNull,
   subscriberNumber: text,
   groupNumber: textOrNull,
-  planBegins: usDate,
+  planBegins: usDateOrNull,
   copayment: moneyOrNull,
   relationshipCode: textOrNull,
   guarantorId: idOrNull,

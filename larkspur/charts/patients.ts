@@ -12,7 +12,8 @@ import {
   timestamp,
   usDateOrNull,
 } from '../records/fields.ts';
-import { type RowOf, recordKind } from '../records/recordKind.ts';
+import { foldName, matchesSearch } from '../records/foldName.ts';
+import { listRecords, type Page, type RowOf, recordKind } from '../records/recordKind.ts';
 
 const emergencyContact = Type.Object(
   { firstName: textOrNull, lastName: textOrNull, relation: textOrNull, phone: textOrNull },
@@ -79,28 +80,30 @@ export interface PatientFilters {
   phone?: string;
 }
 
-/** Names match by prefix, ignoring case. A phone number matches the home or cell phone by its digits. */
-export function patientFilter(sql: Query, { mrn, lastName, firstName, birthDate, phone }: PatientFilters): Fragment {
+/**
+ * Names match by prefix, compared by `foldName`. A phone number matches the home or cell phone by its digits. A blank
+ * criterion matches nobody.
+ */
+export async function listPatients(sql: Query, filters: PatientFilters, page: Page) {
+  const { mrn, lastName, firstName, birthDate, phone } = filters;
   const digits = phone?.replace(/\D/g, '');
-  return sql`
+  const blank = [mrn, lastName, firstName, birthDate, digits].some((each) => each?.trim() === '');
+  const others = sql`
+    ${blank ? sql`false and` : sql``}
     true
     ${mrn === undefined ? sql`` : sql`and mrn = ${mrn}`}
-    ${lastName === undefined ? sql`` : sql`and starts_with(lower(last_name), lower(${lastName}))`}
-    ${firstName === undefined ? sql`` : sql`and starts_with(lower(first_name), lower(${firstName}))`}
     ${birthDate === undefined ? sql`` : sql`and birth_date = ${birthDate}`}
     ${digits === undefined ? sql`` : sql`and ${digits} in (${onlyDigits(sql, 'home_phone')}, ${onlyDigits(sql, 'cell_phone')})`}`;
+  if (lastName === undefined && firstName === undefined) return listRecords(sql, patients, page, others);
+  const matches = (row: NamedPatient) => startsWith(row.lastName, lastName) && startsWith(row.firstName, firstName);
+  return listMatching(sql, others, matches, page);
 }
 
-/** Matches patients where every search term occurs in the MRN or the name. */
-export function patientSearch(sql: Query, search: string): Fragment {
-  return search
-    .split(/[\s,]+/)
-    .filter((term) => term !== '')
-    .reduce(
-      (filter, term) =>
-        sql`${filter} and strpos(lower(concat_ws(' ', mrn, first_name, middle_name, last_name)), lower(${term})) > 0`,
-      sql`true`,
-    );
+/** Lists patients where every search term occurs in the MRN or the name. */
+export function searchPatients(sql: Query, search: string, page: Page) {
+  const matches = ({ mrn, firstName, middleName, lastName }: NamedPatient) =>
+    matchesSearch(search, [mrn, firstName, middleName, lastName]);
+  return listMatching(sql, sql`true`, matches, page);
 }
 
 export async function findMrn(sql: Query, patientId: string): Promise<string | undefined> {
@@ -108,7 +111,7 @@ export async function findMrn(sql: Query, patientId: string): Promise<string | u
   return patient?.mrn;
 }
 
-/** The MRN of a patient with the same name, birth date and sex. Names ignore case, accents and spaces. */
+/** The MRN of a patient with the same name, birth date and sex. Names are compared by `foldName`. */
 export async function findDuplicatePatient(sql: Query, person: Person): Promise<string | undefined> {
   const name = normalizedName(person);
   // Of two concurrent requests for one person, the second waits here and then finds the first one's chart.
@@ -127,12 +130,21 @@ interface Person {
 }
 
 function normalizedName({ firstName, lastName }: Person): string {
-  const normalize = (name: string) =>
-    name
-      .normalize('NFKD')
-      .replace(/[\p{M}\s]/gu, '')
-      .toLowerCase();
-  return `${normalize(firstName)} ${normalize(lastName)}`;
+  return `${foldName(firstName)}\n${foldName(lastName)}`;
+}
+
+type NamedPatient = Pick<Patient, 'patientId' | 'mrn' | 'firstName' | 'middleName' | 'lastName'>;
+
+async function listMatching(sql: Query, filter: Fragment, matches: (row: NamedPatient) => boolean, page: Page) {
+  const rows = await sql<NamedPatient[]>`
+    select patient_id, mrn, first_name, middle_name, last_name from patients where ${filter}`;
+  const ids = rows.filter(matches).map(({ patientId }) => patientId);
+  return listRecords(sql, patients, page, sql`patient_id = any(${ids})`);
+}
+
+/** A prefix without letters matches nothing. */
+function startsWith(name: string, prefix: string | undefined): boolean {
+  return prefix === undefined || (foldName(prefix) !== '' && foldName(name).startsWith(foldName(prefix)));
 }
 
 function onlyDigits(sql: Query, column: string): Fragment {

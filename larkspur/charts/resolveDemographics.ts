@@ -90,11 +90,12 @@ async function resolveProvider(
     const [only, ...more] = await findReferringProvidersByName(sql, input.firstName, input.lastName);
     if (only && more.length === 0) return columns(only);
     if (unknownNames === 'store') return columns({ id: null, firstName: input.firstName, lastName: input.lastName });
-    const matches = only ? 'Several referring providers are' : 'No referring provider is';
-    throw new EmrError('REFUSED', `${matches} called '${input.firstName} ${input.lastName}'.`);
+    const name = `'${input.firstName} ${input.lastName}'`;
+    if (only) throw new EmrError('AMBIGUOUS_NAME', `Several referring providers are called ${name}.`);
+    throw new EmrError('UNKNOWN_NAME', `No referring provider is called ${name}.`);
   }
   if (input.firstName || input.lastName) {
-    throw new EmrError('REFUSED', `${role}FirstName and ${role}LastName must be sent together.`);
+    throw new EmrError('RULE_BROKEN', `${role}FirstName and ${role}LastName must be sent together.`);
   }
   return input.id === null || input.firstName === null || input.lastName === null ? columns(null) : {};
 }

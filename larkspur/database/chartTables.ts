@@ -1,7 +1,6 @@
 /**
- * Schedules, claims, orders, insurance, alerts, balances, documents and the practice's code lists. Like encounters, these
- * records name providers, staff and companies without foreign keys. `starts_at` has no time zone: it is the time on the
- * practice's clock.
+ * Schedules, claims, orders, insurance, alerts, balances, documents and the practice's code lists. As for encounters, references
+ * to providers, staff and companies have no foreign keys. `starts_at` is the practice's local time, without a zone.
  */
 export const chart_tables = `
   create table settings (setting_id text primary key, value jsonb not null);

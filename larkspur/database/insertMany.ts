@@ -1,8 +1,8 @@
 import type { Query } from './open.ts';
 
 /**
- * Inserts any number of rows in one statement and one parameter: with a parameter for each value there could be no more
- * than 65,535 of them, and every number of rows would be another statement.
+ * Inserts any number of rows with one statement and one parameter. With a parameter per value, the limit would be 65,535
+ * values, and each number of rows would be a different statement.
  */
 export async function insertMany(sql: Query, table: string, rows: object[]): Promise<void> {
   const [first] = rows;
@@ -13,7 +13,7 @@ export async function insertMany(sql: Query, table: string, rows: object[]): Pro
     select ${sql(columns)} from json_populate_recordset(null::${sql(table)}, ${sql.records(rows)})`;
 }
 
-/** Changes rows that exist, found by `key`. */
+/** Updates existing rows, identified by `key`. */
 export async function updateMany(sql: Query, table: string, key: string, rows: object[]): Promise<void> {
   const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== key);
   if (columns.length === 0) return;

@@ -1,5 +1,5 @@
 import { type DatabaseAddress as Address, parseAddress } from '../../sql/address.ts';
-import { connect, resolveSsl, type Sql } from '../../sql/connect.ts';
+import { connect, type Sql } from '../../sql/connect.ts';
 
 export type { Sql } from '../../sql/connect.ts';
 export type { Fragment, Query } from '../../sql/statement.ts';
@@ -7,15 +7,15 @@ export type { Fragment, Query } from '../../sql/statement.ts';
 export type DatabaseAddress = string | (Omit<Address, 'ssl'> & { ssl?: Address['ssl'] });
 
 /**
- * Columns are snake_case in the tables and camelCase everywhere else. Dates are MM/DD/YYYY, and times of the practice's
- * clock MM/DD/YYYY HH:MM, everywhere but in the tables.
+ * Opens the database. Columns are snake_case in tables and camelCase in code. In code, dates are MM/DD/YYYY and local
+ * times MM/DD/YYYY HH:MM.
  */
 export async function openDatabase(address: DatabaseAddress): Promise<Sql> {
   const parsed = typeof address === 'string' ? parseAddress(address) : { ssl: false as const, ...address };
-  return connect(await resolveSsl(parsed), {
+  return connect(parsed, {
     max: 10,
     application_name: 'larkspur',
-    // How PostgreSQL reads MM/DD/YYYY; it writes YYYY-MM-DD.
+    // PostgreSQL accepts MM/DD/YYYY and returns YYYY-MM-DD.
     settings: { DateStyle: 'ISO,MDY' },
     naming: { toColumn, fromColumn },
     parsers: { date: toUsDate, timestamp: toUsTime },

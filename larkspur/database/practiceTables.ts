@@ -1,15 +1,15 @@
 /**
- * The practice: staff and their sign-ins, providers, places, patients and calls, and what Larkspur records of its use.
+ * The practice (staff and their sign-ins, providers, places), patients, telephone encounters, and Larkspur's own records.
  *
- * Encounters name their provider, staff member, facility and pharmacies without foreign keys: a chart keeps what was
- * true when it was written, even after such a record has been removed from the practice.
+ * References from encounters to providers, staff, facilities and pharmacies have no foreign keys: a chart must not
+ * change when such a record is removed from the practice.
  */
 export const practice_tables = `
   create table control (
     control_token text not null,
     seeded_on date,
     charts_seeded_on date,
-    -- The day of the copies in seeded_claims, seeded_blocks and seeded_appointments.
+    -- The seed date of the copies in seeded_claims, seeded_blocks and seeded_appointments.
     copies_of date
   );
 
@@ -212,7 +212,7 @@ export const practice_tables = `
     applied boolean not null
   );
 
-  -- \`answer\` is a copy of the response, for a client that lost it.
+  -- \`answer\` is a copy of the response, for clients that did not receive it.
   create table receipts (
     operation text not null,
     external_ref text not null,
@@ -233,9 +233,9 @@ export const practice_tables = `
     value jsonb
   );
 
-  create function refuse_rewriting() returns trigger language plpgsql as
-    $$ begin raise exception '% is only ever appended to', tg_table_name; end $$;
-  create trigger actions_append_only before update on actions for each row execute function refuse_rewriting();
-  create trigger history_append_only before update on history for each row execute function refuse_rewriting();
-  create trigger ledger_append_only before update on ledger for each row execute function refuse_rewriting();
+  create function reject_update() returns trigger language plpgsql as
+    $$ begin raise exception '% is append-only', tg_table_name; end $$;
+  create trigger actions_append_only before update on actions for each row execute function reject_update();
+  create trigger history_append_only before update on history for each row execute function reject_update();
+  create trigger ledger_append_only before update on ledger for each row execute function reject_update();
 `;

@@ -55,7 +55,7 @@ async function handleCall(
     throw new EmrError('BAD_REQUEST', invalid);
   }
   const fault = await consumeFault(context.sql, operation, call.body);
-  // Before the response: a client that has received it may read the ledger at once.
+  // Before the response, because the client may read the ledger as soon as it has received it.
   if (fault && received && preventsOperation(fault)) await addLedgerEntry(context.sql, received, false);
   if (fault && (await applyFaultBefore(fault, reply))) return reply;
   const response = await toResponse(context, operation.name, async () => {

@@ -11,6 +11,7 @@ import {
   textOrNull,
   timestamp,
 } from '../records/fields.ts';
+import { foldName } from '../records/foldName.ts';
 import { type RowOf, recordKind } from '../records/recordKind.ts';
 
 const row = Type.Object({
@@ -52,10 +53,10 @@ export const insuranceCompanies = recordKind(
 
 export type InsuranceCompany = RowOf<typeof insuranceCompanies>;
 
-/** The first active company with this name, ignoring case. */
+/** The first active company with this name, compared by `foldName`. */
 export async function findCompanyByName(sql: Query, name: string): Promise<InsuranceCompany | undefined> {
-  const [company] = await sql<InsuranceCompany[]>`
+  const companies = await sql<InsuranceCompany[]>`
     select company_id, name, payer_id, carrier_id, active_flag, address, created_at from insurance_companies
-    where lower(name) = lower(${name.trim()}) and active_flag = 'Y' order by length(company_id), company_id limit 1`;
-  return company;
+    where active_flag = 'Y' order by length(company_id), company_id`;
+  return companies.find((company) => foldName(company.name) === foldName(name));
 }

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
 import { id, text } from '../records/fields.ts';
+import { foldName } from '../records/foldName.ts';
 import { recordKind } from '../records/recordKind.ts';
 
 export interface Practice {
@@ -54,14 +55,14 @@ export async function listCodes(sql: Query, list: CodeList): Promise<Code[]> {
   return sql<Code[]>`select code, name from codes where list = ${list} order by name, code`;
 }
 
-/** Resolves a code or a name, ignoring case, to its code. The error for an unknown value lists the accepted names. */
+/** Resolves a code or a name, compared by `foldName`, to its code. The error for an unknown value lists the accepted names. */
 export async function resolveCode(sql: Query, list: CodeList, value: string): Promise<string> {
   const known = await listCodes(sql, list);
-  const matches = (text: string) => text.toLowerCase() === value.trim().toLowerCase();
+  const matches = (text: string) => foldName(text) === foldName(value);
   const found = known.find(({ code }) => matches(code)) ?? known.find(({ name }) => matches(name));
   if (found) return found.code;
   const accepted = known.map(({ name }) => name);
-  throw new EmrError('REFUSED', `Unknown ${list} '${value}'. Accepted: ${accepted.join(', ')}.`, {
+  throw new EmrError('UNKNOWN_VALUE', `Unknown ${list} '${value}'. Accepted: ${accepted.join(', ')}.`, {
     field: list,
     accepted,
   });

@@ -10,7 +10,8 @@ import {
   usDate,
   usDateOrNull,
 } from '../records/fields.ts';
-import { recordKind } from '../records/recordKind.ts';
+import { foldName } from '../records/foldName.ts';
+import { listRecords, type Page, recordKind } from '../records/recordKind.ts';
 
 export type WeeklyHours = Static<typeof weeklyHours>;
 
@@ -111,15 +112,32 @@ export async function findReferringProvider(sql: Query, referringId: string): Pr
   return provider;
 }
 
-/** All active referring providers with this name, ignoring case. */
+/** All active referring providers with this name, compared by `foldName`. */
 export async function findReferringProvidersByName(
   sql: Query,
   firstName: string,
   lastName: string,
 ): Promise<NamedProvider[]> {
-  return sql<NamedProvider[]>`
+  const active = await sql<NamedProvider[]>`
     select referring_id as id, first_name, last_name from referring_providers
-    where lower(first_name) = lower(${firstName.trim()}) and lower(last_name) = lower(${lastName.trim()})
-      and active_flag = 'Y'
-    order by length(referring_id), referring_id`;
+    where active_flag = 'Y' order by length(referring_id), referring_id`;
+  return active.filter((provider) => isNamed(provider, firstName, lastName));
+}
+
+/** Lists referring providers, including inactive ones; those with this name, if one is given. */
+export async function listReferringProviders(
+  sql: Query,
+  { firstName, lastName }: { firstName?: string; lastName?: string },
+  page: Page,
+) {
+  if (firstName === undefined && lastName === undefined) return listRecords(sql, referringProviders, page);
+  const all = await sql<NamedProvider[]>`select referring_id as id, first_name, last_name from referring_providers`;
+  const ids = all.filter((provider) => isNamed(provider, firstName, lastName)).map(({ id }) => id);
+  return listRecords(sql, referringProviders, page, sql`referring_id = any(${ids})`);
+}
+
+function isNamed(provider: NamedProvider, firstName: string | undefined, lastName: string | undefined): boolean {
+  const equal = (name: string, wanted: string | undefined) =>
+    wanted === undefined || foldName(name) === foldName(wanted);
+  return equal(provider.firstName, firstName) && equal(provider.lastName, lastName);
 }

@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 
 /** Schemas that several records share. */
-export const text = Type.String({ maxLength: 2000 });
+export const TEXT_MAX = 32_000;
+export const text = Type.String({ maxLength: TEXT_MAX });
 export const textOrNull = Type.Union([text, Type.Null()]);
 export const longTextOrNull = Type.Union([Type.String({ maxLength: 100_000 }), Type.Null()]);
 export const flag = Type.Enum(['Y', 'N']);
@@ -15,6 +16,8 @@ export const usDateOrNull = Type.Union([usDate, Type.Null()]);
 export const localTime = Type.String({
   pattern: '^(0[1-9]|1[0-2])/(0[1-9]|[12][0-9]|3[01])/[0-9]{4} ([01][0-9]|2[0-3]):[0-5][0-9]$',
 });
+/** The offset of a local time, where the caller gave one. */
+export const utcOffset = Type.String({ pattern: '^[+-](0[0-9]|1[0-4]):[0-5][0-9]$' });
 export const timestamp = Type.Unsafe<Date>({});
 export const minutes = Type.Integer({ minimum: 1, maximum: 1440 });
 

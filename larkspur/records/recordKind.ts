@@ -76,7 +76,7 @@ export async function getRecord<Row extends TObject>(
 ): Promise<Static<Row>> {
   const [row] = await sql<Static<Row>[]>`
     select ${sql(columns(kind))} from ${sql(kind.table)} where ${sql(kind.id)} = ${id} ${lock ? sql`for update` : sql``}`;
-  if (!row) throw new EmrError('NOT_FOUND', `No ${kind.record} with id '${id}'.`);
+  if (!row) throw new EmrError('NOT_FOUND', `No ${kind.record} with id '${id}'.`, { record: kind.record });
   return row;
 }
 
@@ -84,7 +84,7 @@ export async function getRecord<Row extends TObject>(
 export async function requireActive(sql: Query, kind: RecordKind, id: string): Promise<void> {
   const record = await getRecord(sql, kind, id);
   if ('activeFlag' in record && record.activeFlag === 'N') {
-    throw new EmrError('REFUSED', `The ${kind.record} with id '${id}' is inactive.`);
+    throw new EmrError('INACTIVE_RECORD', `The ${kind.record} with id '${id}' is inactive.`);
   }
 }
 

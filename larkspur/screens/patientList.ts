@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { type Patient, patientSearch, patients } from '../charts/patients.ts';
+import { type Patient, searchPatients } from '../charts/patients.ts';
 import type { Context } from '../context.ts';
-import { listRecords } from '../records/recordKind.ts';
 import { type Html, html, nowrap, pageNumber, pagination, patientLink, table } from './html.ts';
 import { type Frame, page } from './page.ts';
 import { frameFor, requireUser, sendPage } from './user.ts';
@@ -13,7 +12,7 @@ export function servePatientList(app: FastifyInstance, context: Context): void {
     const user = await requireUser(context, request);
     const search = String(request.query.q ?? '').slice(0, 100);
     const paging = { page: pageNumber(request.query.page), pageSize: PAGE_SIZE };
-    const list = await listRecords(context.sql, patients, paging, patientSearch(context.sql, search));
+    const list = await searchPatients(context.sql, search, paging);
     return sendPage(reply, patientListPage(await frameFor(context, user), { search, ...list }));
   });
 }

@@ -9,6 +9,7 @@ export interface BilledClaim {
   charge: number;
   claimId: string;
   payer: string | undefined;
+  void: boolean;
 }
 
 /** Generates a claim's status and payments, with consistent amounts: charge = paid + adjusted + balance. */
@@ -74,8 +75,8 @@ const statuses = {
 
 type Status = keyof typeof statuses;
 
-function pickStatus(chance: Chance, { age, payer }: BilledClaim): Status {
-  if (chance.happens(0.02)) return 'VOI';
+function pickStatus(chance: Chance, { age, payer, void: voided }: BilledClaim): Status {
+  if (voided) return 'VOI';
   if (payer === undefined) return age < 30 ? 'PAT' : 'PAI';
   if (age < 5) return 'NEW';
   if (age < 20) return chance.pick(['SUB', 'ACC']);

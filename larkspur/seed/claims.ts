@@ -1,12 +1,13 @@
 import { adjudicate, money } from './claimPayments.ts';
 import type { Company } from './companies.ts';
-import { daysFrom, usDay } from './days.ts';
+import { daysBetween, daysFrom, usDay } from './days.ts';
 import type { SeededPatient } from './patients.ts';
 import type { Chance } from './random.ts';
-import { conditions } from './schedule.ts';
+import type { SeenVisit } from './schedule.ts';
 
-const CLAIMS = 3000;
-const DAYS_BACK = 540;
+/** Every 49th visit was billed twice: the first claim is void, the second replaces it. That makes 2,000 claims. */
+export const BILLED_VISITS = 1960;
+const VOIDED_EVERY = 49;
 
 interface Coverage {
   insuranceId: string;
@@ -20,38 +21,71 @@ interface Coverage {
 }
 
 export interface ClaimSources {
+  /** Oldest first. */
+  visits: SeenVisit[];
   patients: SeededPatient[];
   insurances: Coverage[];
   companies: Company[];
   providers: { providerId: string; displayName: string; npi: string }[];
 }
 
-/** Claims of the last 18 months, oldest first. Older claims are further along in their payment. */
+/** Claims for the visits of the last 18 months, oldest first. Older claims are further along in their payment. */
 export function claimRows(chance: Chance, now: Date, sources: ClaimSources) {
   const coverages = new Map<string, Coverage[]>();
   for (const coverage of sources.insurances.filter((insurance) => insurance.activeFlag === 'Y')) {
     coverages.set(coverage.patientId, [...(coverages.get(coverage.patientId) ?? []), coverage]);
   }
-  return Array.from({ length: CLAIMS }, (_, index) => claim(chance, now, index, sources, coverages));
+  const rows: ReturnType<typeof claim>[] = [];
+  for (const [index, visit] of sources.visits.entries()) {
+    const billed = billedVisit(chance, now, visit, sources, coverages);
+    const nextId = () => String(200001 + rows.length);
+    if (index % VOIDED_EVERY !== Math.floor(VOIDED_EVERY / 2)) {
+      rows.push(claim(chance, billed, nextId(), {}));
+      continue;
+    }
+    const voided = nextId();
+    const successor = String(Number(voided) + 1);
+    rows.push(claim(chance, billed, voided, { successor }));
+    rows.push(claim(chance, billed, successor, { voided }));
+  }
+  return rows;
 }
 
-function claim(chance: Chance, now: Date, index: number, sources: ClaimSources, coverages: Map<string, Coverage[]>) {
-  const { patients, providers, companies } = sources;
-  const age = DAYS_BACK - Math.floor((index * DAYS_BACK) / CLAIMS);
-  const patient = patients[index % 60 === 0 ? 0 : chance.below(patients.length)] ?? (patients[0] as SeededPatient);
-  const provider = providers[chance.below(providers.length)] ?? { providerId: '', displayName: '', npi: '' };
-  const own = coverages.get(patient.patientId) ?? [];
-  const claimId = String(200001 + index);
+type BilledVisit = NonNullable<ReturnType<typeof billedVisit>>;
+
+function billedVisit(
+  chance: Chance,
+  now: Date,
+  visit: SeenVisit,
+  { patients, providers, companies }: ClaimSources,
+  coverages: Map<string, Coverage[]>,
+) {
+  return {
+    now,
+    age: daysBetween(visit.startsAt, usDay(now)),
+    visit,
+    patient: patients.find(({ patientId }) => patientId === visit.patientId) ?? (patients[0] as SeededPatient),
+    provider: providers.find(({ providerId }) => providerId === visit.providerId),
+    own: coverages.get(visit.patientId) ?? [],
+    companies,
+    icdCodes: visit.diagnoses.map(({ code }) => code),
+    procedures: chance.sample(procedureCodes, 1 + chance.below(3)),
+  };
+}
+
+/** `successor` is the claim that replaces a void one, `voided` the claim that this one replaces. */
+function claim(chance: Chance, billed: BilledVisit, claimId: string, pair: { successor?: string; voided?: string }) {
+  const { now, age, visit, patient, provider, own, companies, icdCodes, procedures } = billed;
+  const { successor = null, voided = null } = pair;
   const serviceDate = usDay(now, -age);
-  const claimDate = usDay(now, Math.min(-age + 1 + chance.below(3), 0));
-  const icdCodes = chance.sample(conditions, 1 + chance.below(3)).map(([code]) => code);
-  const procedures = chance.sample(procedureCodes, 1 + chance.below(3));
+  const claimDate = usDay(now, Math.min(-age + 1 + chance.below(3) + (voided === null ? 0 : 4), 0));
   const charge = procedures.reduce((sum, [, , fee]) => sum + fee, 0);
-  const adjudicated = adjudicate(chance, { now, age, charge, claimId, payer: own[0]?.companyName });
+  const payer = own[0]?.companyName;
+  const adjudicated = adjudicate(chance, { now, age, charge, claimId, payer, void: successor !== null });
   const createdAt = daysFrom(now, -age + 1);
   return {
     claimId,
-    appointmentId: String(400001 + index),
+    appointmentId: visit.appointmentId,
     serviceDate,
     claimDate,
     ...adjudicated.columns,
@@ -59,29 +93,30 @@ function claim(chance: Chance, now: Date, index: number, sources: ClaimSources, 
     patientId: patient.patientId,
     mrn: patient.mrn,
     patientName: `${patient.lastName}, ${patient.firstName}`,
-    providerId: provider.providerId,
-    providerName: provider.displayName,
+    providerId: visit.providerId,
+    providerName: provider?.displayName ?? '',
     icdCodes,
-    billingNotes: chance.happens(0.1) ? 'Resubmitted with the corrected modifier.' : null,
+    billingNotes: voided === null ? null : 'Resubmitted with the corrected modifier.',
     insurances: own.map((coverage) => claimInsurance(patient, coverage, companies)),
     voidClaim: {
-      voidToClaimId: null,
-      voidFromClaimId: null,
-      copyToClaimId: null,
-      copyFromClaimId: index > 0 && chance.happens(0.02) ? String(200000 + index) : null,
+      voidToClaimId: successor,
+      voidFromClaimId: voided,
+      copyToClaimId: successor,
+      copyFromClaimId: voided,
     },
     submissionHistory: {
       createdBy: 'Finley Ledgerton',
       entries: adjudicated.submitted
-        ? [{ date: claimDate, method: 'Electronic', payer: own[0]?.companyName ?? 'Self pay', result: 'Accepted' }]
+        ? [{ date: claimDate, method: 'Electronic', payer: payer ?? 'Self pay', result: 'Accepted' }]
         : [],
       autoClaimData: {
         autoCreated: chance.happens(0.8) ? 'Y' : 'N',
-        batchNumber: adjudicated.submitted ? `B${5000 + Math.floor(index / 40)}` : null,
+        batchNumber: adjudicated.submitted ? `B${5000 + Math.floor((Number(claimId) - 200001) / 40)}` : null,
       },
     },
     activityLog: [
       { date: claimDate, action: 'Created', category: 'Claim', notes: null, userName: 'Finley Ledgerton' },
+      ...(successor === null ? [] : [voidedEntry(claimDate, successor)]),
       ...adjudicated.log,
     ],
     lineItems: procedures.map(([cptCode, description, fee], line) => ({
@@ -89,7 +124,7 @@ function claim(chance: Chance, now: Date, index: number, sources: ClaimSources, 
       lineNumber: line + 1,
       cptCode,
       description,
-      modifiers: chance.happens(0.15) ? ['25'] : [],
+      modifiers: voided !== null || chance.happens(0.15) ? ['25'] : [],
       units: 1,
       billedAmount: money(fee),
       allowedAmount: money(Math.round(fee * 0.7)),
@@ -99,14 +134,19 @@ function claim(chance: Chance, now: Date, index: number, sources: ClaimSources, 
       typeOfService: chance.happens(0.5) ? '1' : null,
       serviceDateStart: serviceDate,
       serviceDateEnd: serviceDate,
-      renderingNpi: provider.npi,
-      orderingNpi: chance.happens(0.2) ? provider.npi : null,
+      renderingNpi: provider?.npi ?? null,
+      orderingNpi: chance.happens(0.2) ? (provider?.npi ?? null) : null,
       referringNpi: chance.happens(0.2) ? '1888810003' : null,
     })),
     payments: adjudicated.payments,
     createdAt,
     lastModified: adjudicated.last_day === undefined ? createdAt : daysFrom(now, adjudicated.last_day),
   };
+}
+
+function voidedEntry(date: string, successor: string) {
+  const notes = `Replaced by claim ${successor}.`;
+  return { date, action: 'Voided', category: 'Claim', notes, userName: 'Finley Ledgerton' };
 }
 
 function claimInsurance(patient: SeededPatient, coverage: Coverage, companies: Company[]) {

@@ -5,7 +5,7 @@ import type { Chance } from './random.ts';
 type Entry = [name: string, strength: string, frequency: string, active?: boolean];
 
 /**
- * Some patients take two medications that share a word, and some take one whose whole name is a word of another's, to
+ * Some patients take two medications that share a word, and some take one whose full name is part of another's, to
  * test refill requests by name.
  */
 export function medicationRows(chance: Chance, now: Date) {

@@ -1,27 +1,39 @@
-import { usDay } from './days.ts';
-import type { SeededPatient } from './patients.ts';
+import { daysBetween, usDay } from './days.ts';
 import type { Chance } from './random.ts';
+import type { SeenVisit } from './schedule.ts';
 
 const ORDERS = 240;
 
-/** Lab and imaging orders of the last 180 days. Lab orders older than 21 days have results. */
-export function orderRows(chance: Chance, now: Date, patients: SeededPatient[]) {
-  return Array.from({ length: ORDERS }, (_, index) => {
-    const age = Math.floor(((ORDERS - index) * 180) / ORDERS);
+/** Lab and imaging orders from visits of the last 180 days. Lab orders older than 21 days have results. */
+export function orderRows(chance: Chance, now: Date, seen: SeenVisit[], example: string | undefined) {
+  const recent = seen.filter(({ startsAt }) => ageOf(now, startsAt) <= 180);
+  const own = recent.filter(({ patientId }) => patientId === example);
+  const visits = Array.from({ length: ORDERS }, (_, index) => {
+    // Every 40th order is for the example patient.
+    const list = index % 40 === 0 && own.length > 0 ? own : recent;
+    return list[chance.below(list.length)];
+  })
+    .filter((visit) => visit !== undefined)
+    .sort((a, b) => ageOf(now, b.startsAt) - ageOf(now, a.startsAt));
+  return visits.map(({ appointmentId, patientId, providerId, startsAt }, index) => {
+    const age = ageOf(now, startsAt);
     const [name, tests] = chance.pick(panels);
-    const patient = patients[index % 40 === 0 ? 0 : chance.below(patients.length)] ?? patients[0];
     return {
       orderId: String(150001 + index),
-      patientId: patient?.patientId ?? '',
+      patientId,
       name,
       orderDate: usDay(now, -age),
-      providerId: String(501 + chance.below(8)),
-      appointmentId: String(400001 + chance.below(3000)),
+      providerId,
+      appointmentId,
       priority: chance.happens(0.3) ? chance.pick(['STAT', 'Routine']) : null,
       assignedTo: chance.happens(0.6) ? chance.pick(['703', '704', '705']) : null,
       labResults: age > 21 && tests.length > 0 ? results(chance, now, age, tests) : null,
     };
   });
+}
+
+function ageOf(now: Date, startsAt: string): number {
+  return daysBetween(startsAt, usDay(now));
 }
 
 function results(chance: Chance, now: Date, age: number, tests: Test[]) {

@@ -1,5 +1,5 @@
 import type { WeeklyHours } from '../practice/providers.ts';
-import { usDay } from './days.ts';
+import { DAYS_BACK, usDay } from './days.ts';
 
 /** Eight providers: full time, part time, and one who works every other Saturday. */
 export function providerRows(now: Date) {
@@ -65,7 +65,7 @@ function everyOtherSaturday(now: Date, facilityId: string): Shift {
 }
 
 function shift(now: Date, facilityId: string, startTime: string, endTime: string, description: string): Shift {
-  const open = { effectiveFrom: usDay(now, -400), effectiveTo: null, recurrence: null };
+  const open = { effectiveFrom: usDay(now, -DAYS_BACK), effectiveTo: null, recurrence: null };
   return { startTime, endTime, facilityId, description, ...open, visitRules: [] };
 }
 

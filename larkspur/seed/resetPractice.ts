@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Context } from '../context.ts';
 import { seedPractice } from './seedPractice.ts';
 
-/** Deletes all data and seeds the practice again. Keeps the control token, and so the credentials derived from it. */
+/** Deletes all data and seeds the practice again. Keeps the control token and therefore the credentials derived from it. */
 export async function resetPractice(context: Context): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

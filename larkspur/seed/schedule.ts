@@ -1,28 +1,39 @@
 import type { WeeklyHours } from '../practice/providers.ts';
-import { daysFrom, usDay } from './days.ts';
+import { DAYS_BACK, daysBetween, daysFrom, usDay } from './days.ts';
 import type { SeededPatient } from './patients.ts';
 import { providerRows } from './providers.ts';
-import type { Chance } from './random.ts';
+import { type Chance, seededChance } from './random.ts';
 
 const DAYS_EACH_WAY = 91;
 const DAY_NAMES = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 
 type Shift = WeeklyHours[number]['shifts'][number];
 
-/** Appointments and blocks within the providers' hours, three months back and three ahead. Nothing overlaps. */
-export function scheduleRows(chance: Chance, now: Date, patients: SeededPatient[]) {
+/**
+ * Appointments and blocks within the providers' hours, three months back and three ahead. Nothing overlaps. Before that,
+ * back to the practice's first day, only as many visits as `billed` needs. `seen` are the visits that took place, oldest
+ * first: claims and orders refer to them.
+ */
+export function scheduleRows(now: Date, patients: SeededPatient[], billed: number) {
+  const { blocks, appointments } = currentRows(seededChance(20_260_202), now, patients);
+  const seen = appointments.filter(({ statusCode }) => statusCode === SEEN);
+  const earlier = earlierRows(seededChance(20_260_205), now, patients, billed - seen.length);
+  return { blocks, appointments: [...earlier, ...appointments], seen: [...earlier, ...seen] };
+}
+
+export type SeenVisit = ReturnType<typeof appointment>;
+
+function currentRows(chance: Chance, now: Date, patients: SeededPatient[]) {
   const blocks: object[] = [];
   const visits: Visit[] = [];
   const providers = providerRows(now);
   for (let day = -DAYS_EACH_WAY; day <= DAYS_EACH_WAY; day++) {
-    const weekday = DAY_NAMES[daysFrom(now, day).getUTCDay()];
     for (const { providerId, weeklyHours } of providers) {
       const away = chance.happens(0.02);
-      const shifts = weeklyHours.find(({ dayName }) => dayName === weekday)?.shifts ?? [];
-      for (const shift of shifts.filter((candidate) => takesPlace(candidate, now, day))) {
+      for (const shift of shiftsOn(weeklyHours, now, day)) {
         const start = minuteOf(shift.startTime);
         const end = minuteOf(shift.endTime);
-        const meeting = !away && shift.startTime === '13:00' && weekday === 'Wednesday';
+        const meeting = !away && shift.startTime === '13:00' && weekdayOf(now, day) === 'Wednesday';
         if (away || meeting) {
           blocks.push({
             blockId: String(65001 + blocks.length),
@@ -33,12 +44,50 @@ export function scheduleRows(chance: Chance, now: Date, patients: SeededPatient[
             reason: away ? 'Out of office' : 'Staff meeting',
           });
         }
-        if (!away)
-          visits.push(...shiftVisits(chance, { now, day, providerId, shift, start: start + (meeting ? 30 : 0), end }));
+        const from = start + (meeting ? 30 : 0);
+        if (!away) visits.push(...shiftVisits(chance, 0.3, { now, day, providerId, shift, start: from, end }));
       }
     }
   }
-  return { blocks, appointments: visits.map((visit, index) => appointment(chance, visit, index, patients)) };
+  // Every 150th appointment is for the example patient.
+  const appointments = visits.map((visit, index) => {
+    const statusCode = visit.day < 0 ? chance.pick(pastStatuses) : chance.pick(futureStatuses);
+    return appointment(
+      chance,
+      visit,
+      String(500001 + index),
+      statusCode,
+      patientFor(chance, visit, index % 150, patients),
+    );
+  });
+  return { blocks, appointments };
+}
+
+/** `count` visits before the period above. Every 25th is for the example patient. */
+function earlierRows(chance: Chance, now: Date, patients: SeededPatient[], count: number): SeenVisit[] {
+  const visits: Visit[] = [];
+  const providers = providerRows(now);
+  for (let day = -DAYS_BACK; day < -DAYS_EACH_WAY; day++) {
+    for (const { providerId, weeklyHours } of providers) {
+      for (const shift of shiftsOn(weeklyHours, now, day)) {
+        const [start, end] = [minuteOf(shift.startTime), minuteOf(shift.endTime)];
+        visits.push(...shiftVisits(chance, 0.04, { now, day, providerId, shift, start, end }));
+      }
+    }
+  }
+  // Evenly over the whole period.
+  const chosen = visits.filter(
+    (_, n) => Math.floor((n * count) / visits.length) !== Math.floor(((n - 1) * count) / visits.length),
+  );
+  return chosen.map((visit, index) =>
+    appointment(chance, visit, String(400001 + index), SEEN, patientFor(chance, visit, index % 25, patients)),
+  );
+}
+
+/** The example patient where `turn` is 0 and for visits before another one's birth, otherwise anybody. */
+function patientFor(chance: Chance, visit: Visit, turn: number, patients: SeededPatient[]): SeededPatient | undefined {
+  const patient = patients[turn === 0 ? 0 : chance.below(patients.length)];
+  return patient && daysBetween(patient.birthDate, usDay(visit.now, visit.day)) > 0 ? patient : patients[0];
 }
 
 interface Visit {
@@ -53,13 +102,14 @@ interface Visit {
 
 function shiftVisits(
   chance: Chance,
+  density: number,
   place: { now: Date; day: number; providerId: string; shift: Shift; start: number; end: number },
 ): Visit[] {
   const { shift, start, end, ...where } = place;
   const visits: Visit[] = [];
   for (let minute = start; minute < end; ) {
     const [visitTypeCode, minutes] = chance.pick(visitLengths);
-    if (chance.happens(0.3) && minute + minutes <= end) {
+    if (chance.happens(density) && minute + minutes <= end) {
       visits.push({ ...where, facilityId: shift.facilityId, minute, minutes, visitTypeCode });
       minute += minutes;
     } else minute += 30;
@@ -67,15 +117,18 @@ function shiftVisits(
   return visits;
 }
 
-/** Every 150th appointment is for the example patient. Optional fields are sometimes empty. */
-function appointment(chance: Chance, visit: Visit, index: number, patients: SeededPatient[]) {
-  const past = visit.day < 0;
-  const statusCode = past ? chance.pick(pastStatuses) : chance.pick(futureStatuses);
-  const seen = past && statusCode === 'CHK';
-  const patient = patients[index % 150 === 0 ? 0 : chance.below(patients.length)] ?? patients[0];
+/** Optional fields are sometimes empty. */
+function appointment(
+  chance: Chance,
+  visit: Visit,
+  appointmentId: string,
+  statusCode: string,
+  patient: SeededPatient | undefined,
+) {
+  const seen = statusCode === SEEN;
   const diagnoses = seen ? chance.sample(conditions, 1 + chance.below(2)) : [];
   return {
-    appointmentId: String(500001 + index),
+    appointmentId,
     patientId: patient?.patientId ?? '',
     providerId: visit.providerId,
     secondaryProviderId: visit.visitTypeCode === 'PRO' && visit.providerId !== '501' ? '501' : null,
@@ -98,13 +151,19 @@ function appointment(chance: Chance, visit: Visit, index: number, patients: Seed
   };
 }
 
+function shiftsOn(weeklyHours: WeeklyHours, now: Date, day: number): Shift[] {
+  const shifts = weeklyHours.find(({ dayName }) => dayName === weekdayOf(now, day))?.shifts ?? [];
+  return shifts.filter((shift) => takesPlace(shift, now, day));
+}
+
+function weekdayOf(now: Date, day: number): string | undefined {
+  return DAY_NAMES[daysFrom(now, day).getUTCDay()];
+}
+
 /** A recurring shift takes place every n weeks, counted from its start date. */
 function takesPlace({ recurrence }: Shift, now: Date, day: number): boolean {
   if (!recurrence) return true;
-  const [month, date, year] = recurrence.startDate.split('/').map(Number);
-  const first = Date.UTC(year ?? 0, (month ?? 1) - 1, date);
-  const today = Date.parse(daysFrom(now, day).toISOString().slice(0, 10));
-  const weeks = Math.round((today - first) / (7 * 86_400_000));
+  const weeks = Math.round(daysBetween(recurrence.startDate, usDay(now, day)) / 7);
   return ((weeks % recurrence.intervalAmount) + recurrence.intervalAmount) % recurrence.intervalAmount === 0;
 }
 
@@ -131,6 +190,8 @@ const visitLengths: [VisitLength, ...VisitLength[]] = [
   ['NV', 15],
   ['PRO', 45],
 ];
+/** Checked out. */
+const SEEN = 'CHK';
 const pastStatuses = ['CHK', 'CHK', 'CHK', 'CHK', 'CHK', 'CHK', 'NOS', 'CAN'] as const;
 const futureStatuses = ['PEN', 'PEN', 'CON', 'CON', 'CON', 'CAN', 'RSC'] as const;
 const reasons = [
@@ -142,7 +203,7 @@ const reasons = [
   'Rash',
 ] as const;
 
-export const conditions: [code: string, description: string][] = [
+const conditions: [code: string, description: string][] = [
   ['I10', 'Essential hypertension'],
   ['E11.9', 'Type 2 diabetes without complications'],
   ['E78.5', 'Hyperlipidemia'],

@@ -1,7 +1,7 @@
 import { areChartsSeeded, markChartsSeeded, seedCopyDate, setSeedCopyDate } from '../control/control.ts';
 import { insertMany, updateMany } from '../database/insertMany.ts';
 import type { Query } from '../database/open.ts';
-import { claimRows } from './claims.ts';
+import { BILLED_VISITS, claimRows } from './claims.ts';
 import { codeRows, visitStatusRows, visitTypeRows } from './codeLists.ts';
 import { companyRows, referringRows } from './companies.ts';
 import { coverageRows } from './coverage.ts';
@@ -39,18 +39,20 @@ export async function seedCharts(sql: Query, now: Date): Promise<void> {
   await insertMany(sql, 'balances', balanceRows(chance, patients));
   await insertMany(sql, 'alerts', alertRows(chance, now, patients));
   await insertMany(sql, 'previous_addresses', previousAddressRows(now, patients));
-  await insertMany(sql, 'orders', orderRows(chance, now, patients));
+  const schedule = scheduleRows(now, patients, BILLED_VISITS);
+  await insertMany(sql, 'orders', orderRows(chance, now, schedule.seen, patients[0]?.patientId));
   await insertMany(sql, 'folders', documents.folders);
   await insertMany(sql, 'documents', documents.documents);
-  let generated: ReturnType<typeof scheduleRows> | undefined;
-  const schedule = () => {
-    generated ??= scheduleRows(seededChance(20_260_202), now, patients);
-    return generated;
+  const billing = {
+    visits: schedule.seen,
+    patients,
+    companies,
+    insurances: coverage.insurances,
+    providers: providerRows(now),
   };
-  const billing = { patients, companies, insurances: coverage.insurances, providers: providerRows(now) };
   await insertLargeTables(sql, now, [
-    ['blocks', () => schedule().blocks],
-    ['appointments', () => schedule().appointments],
+    ['blocks', () => schedule.blocks],
+    ['appointments', () => schedule.appointments],
     ['claims', () => claimRows(seededChance(20_260_204), now, billing)],
   ]);
   await sql`

@@ -60,6 +60,10 @@ export async function isRememberedDevice(sql: Query, staffId: string, token: str
   return found.length > 0;
 }
 
+export async function forgetDevice(sql: Query, token: string): Promise<void> {
+  await sql`delete from devices where token_hash = ${hashToken(token)}`;
+}
+
 export async function forgetAllDevices(sql: Query): Promise<void> {
   await sql`delete from devices`;
 }

@@ -1,6 +1,8 @@
 import type { Connector } from '../../src/connectors/connector.ts';
+import { takesField } from '../../src/connectors/fieldSupport.ts';
+import type { FieldOperation } from '../../src/connectors/fields.ts';
 import { connectors } from '../../src/connectors/index.ts';
-import { restricted_on_active } from '../../src/writes/patients/patchPatient.ts';
+import { active_fields } from '../../src/model/patientRequest.ts';
 import { writes } from '../../src/writes/writes.ts';
 import { code, page, table } from './markdown.ts';
 
@@ -14,24 +16,26 @@ export function emrsPage(): string {
     needs.map(code).join(', '),
     ...perEmr((emr) => needs.every((name) => emr.capabilities.includes(name))),
   ]);
-  const restricted = restrictedFields().map(([request, field]) => [
+  const limited = limitedFields().map(([request, operation, field]) => [
     request,
     code(field),
-    ...perEmr((emr) => emr.restricted_fields),
+    ...emrs.map((emr) => fieldSupport(emr, operation, field)),
   ]);
-  const operations = [...new Set(emrs.flatMap((each) => each.capabilities))].sort();
+  const operations = [...new Set(emrs.flatMap((each) => each.capabilities))]
+    .filter((name) => !name.includes('.'))
+    .sort();
   const offers = operations.map((name) => [code(name), ...perEmr((emr) => emr.capabilities.includes(name))]);
   const facts = emrs.map((emr) => [emr.display_name, code(emr.name), signInOf(emr), String(emr.limits.parallel_max)]);
   return page('EMRs', [
-    'What each supported EMR can do. A request that needs something the EMR lacks is rejected immediately (`restricted_operation`, `operation_not_offered`, `restricted_field`). `GET /link/emrs` returns the same information.',
+    'What each supported EMR can do. A request that needs something the EMR lacks is rejected immediately (`restricted_operation`, `operation_not_offered`, `restricted_field`, `unsupported_field`). `GET /link/emrs` returns the same information.',
     '## Linking',
     table(['EMR', '`emr_name`', 'Sign-in fields', 'Patients in parallel, per account'], facts),
     '## Writes',
     'A write is available if the EMR has every operation it needs. FHIR R4 servers differ: for them, “yes” means that the connector supports the write, and `GET /v1/settings` of an account shows what its server supports.',
     table(['Write', 'Needs', ...columns], needs),
-    '## Restricted fields',
-    'Fields that only some EMRs support.',
-    table(['Request', 'Field', ...columns], restricted),
+    '## Fields',
+    'Fields that not every EMR supports. “By server”: `capabilities` in `GET /v1/settings` contains the field if the account’s server supports it.',
+    table(['Request', 'Field', ...columns], limited),
     '## Operations',
     'The operations that a connector can call. Syncs read the lists; a list that an EMR does not offer stays empty.',
     table(['Operation', ...columns], offers),
@@ -46,16 +50,22 @@ function signInOf({ sign_in_ways, credential_fields }: Connector): string {
     .join('; ');
 }
 
-/** The fields that each write reports as restricted when every field of its body is sent. */
-function restrictedFields(): [request: string, field: string][] {
-  const of_writes = writes.flatMap(({ type, body, restrictedFields }) => {
-    if (!body || !restrictedFields) return [];
-    const sent = Object.entries(body.properties).map(([name, schema]) => {
-      const { examples, enum: values } = schema as { examples?: unknown[]; enum?: unknown[] };
-      return [name, examples?.[0] ?? values?.at(-1) ?? ''];
-    });
-    return restrictedFields(Object.fromEntries(sent)).map((field): [string, string] => [code(type), field]);
-  });
-  const on_active = restricted_on_active.map((field): [string, string] => [`${code('patient.update')}, active`, field]);
-  return [...of_writes, ...on_active];
+/** The fields that an EMR with the operation, or one of its servers, does not support. */
+function limitedFields(): [request: string, operation: FieldOperation, field: string][] {
+  const of_writes = writes.flatMap(({ type, body, stored_by }) =>
+    body && stored_by ? Object.keys(body.properties).map((field) => [code(type), stored_by, field] as const) : [],
+  );
+  const on_active = [...active_fields].map(
+    (field) => [`${code('patient.update')}, active`, 'updatePatient', field] as const,
+  );
+  return [...of_writes, ...on_active]
+    .filter(([, operation, field]) =>
+      emrs.some((emr) => emr.capabilities.includes(operation) && fieldSupport(emr, operation, field) !== 'yes'),
+    )
+    .map(([...row]) => row);
+}
+
+function fieldSupport(emr: Connector, operation: FieldOperation, field: string): string {
+  if (!emr.capabilities.includes(operation) || !takesField(emr, emr.capabilities, operation, field)) return 'no';
+  return emr.capabilities.includes(`${operation}.${field}`) ? 'by server' : 'yes';
 }

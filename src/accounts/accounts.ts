@@ -1,8 +1,8 @@
-import type { OperationName } from '../connectors/connector.ts';
+import type { Capability } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
-import { parseId } from '../ids.ts';
+import { newReference, parseId } from '../ids.ts';
 import type { Attention } from '../model/dashboard/overview.ts';
 import { hashToken } from '../security/hash.ts';
 
@@ -17,18 +17,22 @@ export type Account = {
   reference_id: string;
   status: 'active' | 'login_required' | 'revoked';
   /** The operations its server supports, as discovered at linking; null: all operations of the connector. */
-  offers: readonly OperationName[] | null;
+  capabilities: readonly Capability[] | null;
+  /** The hash of its access token. For a caller: of the token it presented, which may be one that was replaced. */
+  token_hash: Buffer;
 };
 
-/** The account of an access token. A revoked account is treated as unknown. */
+/** The account of an access token, current or replaced. A revoked account is treated as unknown. */
 export function findAccountByToken(ctx: Context, access_token: string): Promise<Account | undefined> {
   const hash = hashToken(access_token);
   return ctx.lookups.find(`account ${hash.toString('hex')}`, async () => {
     const [row] = await ctx.db.system<Account[]>`
       SELECT accounts.id, accounts.client_id, accounts.organization_id, accounts.user_id, organizations.org_id,
-             organizations.connector, accounts.reference_id, accounts.status, accounts.offers
+             organizations.connector, accounts.reference_id, accounts.status, accounts.capabilities,
+             ${hash}::bytea AS token_hash
         FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
-       WHERE accounts.token_hash = ${hash} AND accounts.status <> 'revoked'`;
+       WHERE accounts.status <> 'revoked' AND (accounts.token_hash = ${hash} OR accounts.id =
+             (SELECT account_id FROM replaced_tokens WHERE token_hash = ${hash} AND expires_at > now()))`;
     return row;
   });
 }
@@ -36,7 +40,11 @@ export function findAccountByToken(ctx: Context, access_token: string): Promise<
 export type StoredAccount = Account & {
   emr_address: string;
   timezone: string;
+  /** The person who signed in to the EMR when the account was linked. */
+  emr_user_id: string;
   emr_user_name: string;
+  /** When the account was last unlinked. */
+  unlinked_at: Date | null;
   credentials_sealed: Buffer;
   grant_sealed: Buffer;
   token_sealed: Buffer;
@@ -46,8 +54,8 @@ export async function readAccount(tx: Tx, account_id: string): Promise<StoredAcc
   const [row] = await tx<StoredAccount[]>`
     SELECT accounts.id, accounts.client_id, accounts.organization_id, accounts.user_id, organizations.org_id,
            organizations.connector, organizations.emr_address, organizations.timezone, accounts.reference_id,
-           accounts.status, accounts.offers, accounts.emr_user_name, accounts.credentials_sealed, accounts.grant_sealed,
-           accounts.token_sealed
+           accounts.status, accounts.capabilities, accounts.emr_user_id, accounts.emr_user_name, accounts.unlinked_at,
+           accounts.credentials_sealed, accounts.grant_sealed, accounts.token_hash, accounts.token_sealed
       FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
      WHERE accounts.id = ${account_id}`;
   return row;
@@ -59,6 +67,26 @@ export async function getAccount(tx: Tx, account_id: string): Promise<StoredAcco
   const account = id && (await readAccount(tx, id));
   if (!account) throw apiError('record_not_found', { noun: 'Account', id: account_id });
   return account;
+}
+
+/**
+ * Locks an account, without blocking jobs that are being accepted for it. Linking, unlinking and parking lock this row
+ * first: before lanes and jobs, and after the organization.
+ */
+export async function lockAccount(tx: Tx, account_id: string): Promise<void> {
+  await tx`SELECT FROM accounts WHERE id = ${account_id} FOR NO KEY UPDATE`;
+}
+
+/** The account that a user of an organization has, unless it was revoked. */
+export async function findLinkedAccount(
+  tx: Tx,
+  { org_id, user_id }: { org_id: string; user_id: string },
+): Promise<Pick<StoredAccount, 'id' | 'emr_user_id' | 'emr_user_name'> | undefined> {
+  const [row] = await tx<Pick<StoredAccount, 'id' | 'emr_user_id' | 'emr_user_name'>[]>`
+    SELECT accounts.id, emr_user_id, emr_user_name
+      FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
+     WHERE org_id = ${org_id} AND user_id = ${user_id} AND status <> 'revoked'`;
+  return row;
 }
 
 /** The bindings of an account's sealed values: moved to another row or column they cannot be decrypted. */
@@ -76,4 +104,81 @@ export function listLoginRequired(db: Database, client_id: string): Promise<Atte
       FROM accounts JOIN organizations ON organizations.id = organization_id
      WHERE status = 'login_required' ORDER BY org_id, user_id`,
   );
+}
+
+/** What linking stores of an account. */
+export type LinkedAccount = {
+  credentials_sealed: Buffer;
+  grant_sealed: Buffer;
+  user: { ehr_id: string; name: string };
+  capabilities: readonly Capability[] | null;
+};
+
+export type SealedToken = { hash: Buffer; sealed: Buffer };
+
+export async function addAccount(
+  tx: Tx,
+  account: { id: string; client_id: string; organization_id: string; user_id: string; token: SealedToken },
+  linked: LinkedAccount,
+): Promise<void> {
+  const { id, client_id, organization_id, user_id, token } = account;
+  await tx`INSERT INTO accounts (id, client_id, organization_id, user_id, reference_id, token_hash, token_sealed,
+      status, credentials_sealed, grant_sealed, emr_user_id, emr_user_name, capabilities)
+    VALUES (${id}, ${client_id}, ${organization_id}, ${user_id}, ${newReference('access_token_reference_id')},
+      ${token.hash}, ${token.sealed}, 'active', ${linked.credentials_sealed}, ${linked.grant_sealed},
+      ${linked.user.ehr_id}, ${linked.user.name}, ${linked.capabilities && [...linked.capabilities]})`;
+  await announceChange(tx);
+}
+
+/** Makes a known account active with new credentials. */
+export async function relinkAccount(tx: Tx, id: string, linked: LinkedAccount): Promise<void> {
+  await tx`UPDATE accounts SET status = 'active', status_reason = NULL,
+    credentials_sealed = ${linked.credentials_sealed}, grant_sealed = ${linked.grant_sealed},
+    emr_user_id = ${linked.user.ehr_id}, emr_user_name = ${linked.user.name},
+    capabilities = ${linked.capabilities && [...linked.capabilities]}, linked_at = clock_timestamp()
+    WHERE id = ${id}`;
+  await announceChange(tx);
+}
+
+export async function replaceToken(tx: Tx, id: string, { hash, sealed }: SealedToken): Promise<void> {
+  await tx`UPDATE accounts SET token_hash = ${hash}, token_sealed = ${sealed} WHERE id = ${id}`;
+  await announceChange(tx);
+}
+
+/** Replaces a stored session, and the capabilities if given. Returns false if the session is no longer `before`. */
+export async function replaceGrant(
+  tx: Tx,
+  id: string,
+  {
+    before,
+    sealed,
+    capabilities,
+  }: { before: Buffer; sealed: Buffer; capabilities?: readonly Capability[] | undefined },
+): Promise<boolean> {
+  const found = capabilities ? tx`, capabilities = ${[...capabilities]}` : tx``;
+  const replaced = await tx`UPDATE accounts SET grant_sealed = ${sealed} ${found}
+    WHERE id = ${id} AND grant_sealed = ${before}`;
+  if (capabilities) await announceChange(tx);
+  return replaced.count > 0;
+}
+
+/** Returns false if the account is not active, or was linked again after `attempted_at`. */
+export async function markLoginRequired(tx: Tx, id: string, attempted_at: Date, reason: string): Promise<boolean> {
+  const changed = await tx`UPDATE accounts SET status = 'login_required', status_reason = ${reason}
+    WHERE id = ${id} AND status = 'active' AND linked_at < ${attempted_at}`;
+  if (changed.count > 0) await announceChange(tx);
+  return changed.count > 0;
+}
+
+/** Revokes an account and deletes its credentials, session and access token. */
+export async function markRevoked(tx: Tx, id: string): Promise<void> {
+  const nothing = Buffer.alloc(0);
+  await tx`UPDATE accounts SET status = 'revoked', status_reason = NULL, unlinked_at = clock_timestamp(),
+    credentials_sealed = ${nothing}, grant_sealed = ${nothing}, token_sealed = ${nothing} WHERE id = ${id}`;
+  await announceChange(tx);
+}
+
+/** Other processes cache accounts by access token; on commit they read them again. */
+async function announceChange(tx: Tx): Promise<void> {
+  await tx`SELECT pg_notify('chartwire_access', '')`;
 }

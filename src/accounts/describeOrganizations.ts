@@ -1,8 +1,8 @@
+import type { Capability } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { AccountRow, OrganizationRow } from '../model/dashboard/accounts.ts';
 import type { Account } from './accounts.ts';
-import { offersOf } from './offersOf.ts';
-import { connectorOf } from './openAccount.ts';
+import { capabilitiesOf, connectorOf } from './openAccount.ts';
 
 /** A sync that stopped early has read only the first kinds; the others are looked up in the syncs before it. */
 const syncs_looked_at = 10;
@@ -17,33 +17,41 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
                   'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)))
            FROM jobs AS job WHERE job.organization_id = organization.id AND job.type = 'sync'
           ORDER BY job.id DESC LIMIT 1) AS sync,
-        (SELECT coalesce(json_agg(json_build_object('kind', kind.name, 'records', kind.kept, 'at', iso(kind.at),
+        (SELECT coalesce(json_agg(json_build_object('kind', kind.name, 'records', kind.stored, 'at', iso(kind.at),
                   'job_id', kind.job_id) ORDER BY kind.n), '[]')
-           FROM (SELECT DISTINCT ON (step.name) step.name, (step.detail->>'kept')::int AS kept, step.at, step.job_id, step.n
+           FROM (SELECT DISTINCT ON (step.name) step.name, (step.detail->>'stored')::int AS stored, step.at, step.job_id, step.n
                    FROM job_steps AS step
-                  WHERE step.detail->>'kept' IS NOT NULL AND step.job_id IN (
+                  WHERE step.detail->>'stored' IS NOT NULL AND step.job_id IN (
                     SELECT job.id FROM jobs AS job WHERE job.organization_id = organization.id AND job.type = 'sync'
                      ORDER BY job.id DESC LIMIT ${syncs_looked_at})
                   ORDER BY step.name, step.n DESC) AS kind) AS kinds,
         (SELECT coalesce(json_agg(json_build_object('id', replace(account.id::text, '-', ''),
             'user_id', account.user_id, 'reference_id', account.reference_id, 'status', account.status,
             'reason', account.status_reason, 'emr_user_name', account.emr_user_name,
-            'linked_at', iso(account.linked_at), 'offers', account.offers,
+            'linked_at', iso(account.linked_at), 'discovered', account.capabilities,
             'parked_jobs', (SELECT count(*) FROM jobs WHERE jobs.account_id = account.id AND jobs.parked
               AND jobs.state = 'queued')) ORDER BY account.linked_at), '[]')
            FROM accounts AS account WHERE account.organization_id = organization.id) AS accounts
         FROM organizations AS organization ORDER BY organization.created_at, organization.id`,
   );
-  const known = [...new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities))];
+  const known = [...new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities))].filter(
+    isOperation,
+  );
   return rows.map((row) => ({
     ...row,
     emr_name: connectorOf(ctx, row.emr).display_name,
-    accounts: row.accounts.map(({ offers, ...account }) => {
-      const capabilities = [...offersOf(ctx, { connector: row.emr, offers })];
+    accounts: row.accounts.map(({ discovered, ...account }) => {
+      const all = capabilitiesOf(ctx, { connector: row.emr, capabilities: discovered });
+      const capabilities = all.filter(isOperation);
       return { ...account, capabilities, lacks: known.filter((name) => !capabilities.includes(name)) };
     }),
   }));
 }
 
-type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks'> & Pick<Account, 'offers'>;
+type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks'> & { discovered: Account['capabilities'] };
 type StoredRow = Omit<OrganizationRow, 'accounts'> & { accounts: StoredAccountRow[] };
+
+/** The other capabilities are fields of an operation: `uploadDocument.is_high_priority`. */
+function isOperation(name: Capability): boolean {
+  return !name.includes('.');
+}

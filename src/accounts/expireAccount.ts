@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import type { Job } from '../jobs/jobs.ts';
 import { parkJobs } from '../jobs/park.ts';
 import { emitEvent } from '../webhooks/emitEvent.ts';
-import { readAccount } from './accounts.ts';
+import { markLoginRequired, readAccount } from './accounts.ts';
 
 /**
  * Marks an account as `login_required`, sends the event once and parks the account's queued jobs, in one transaction.
@@ -12,10 +12,9 @@ import { readAccount } from './accounts.ts';
 export async function expireAccount(ctx: Context, job: Job, reason: string): Promise<boolean> {
   const { client_id, account_id } = job;
   const needed = await ctx.db.tenant(client_id, async (tx) => {
-    const changed = await tx`UPDATE accounts SET status = 'login_required', status_reason = ${reason}
-      WHERE id = ${account_id} AND status = 'active' AND linked_at < ${job.tried_at} RETURNING id`;
+    const changed = await markLoginRequired(tx, account_id, job.attempted_at, reason);
     const account = await readAccount(tx, account_id);
-    if (changed.length === 0 || !account) return account?.status === 'login_required';
+    if (!changed || !account) return account?.status === 'login_required';
     await emitEvent(tx, {
       client_id,
       account_id,
@@ -32,7 +31,6 @@ export async function expireAccount(ctx: Context, job: Job, reason: string): Pro
       },
     });
     await parkJobs(tx, account_id);
-    await tx`SELECT pg_notify('chartwire_access', '')`;
     return true;
   });
   ctx.lookups.clear();

@@ -2,11 +2,12 @@ import type { Credentials, SignIn } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
-import { newId, newReference, newToken } from '../ids.ts';
+import { newId, newToken } from '../ids.ts';
 import { unparkJobs } from '../jobs/park.ts';
 import { hashToken } from '../security/hash.ts';
-import { bindings } from './accounts.ts';
+import { addAccount, bindings, relinkAccount, replaceToken } from './accounts.ts';
 import { connectorOf } from './openAccount.ts';
+import { addOrganization } from './organizations.ts';
 
 export type NewLink = {
   client_id: string;
@@ -14,13 +15,16 @@ export type NewLink = {
   org_id: string;
   connector: string;
   emr_address: string;
+  /** The account to link again, in update mode. */
+  account_id: string | null;
   credentials: Credentials;
   signed_in: Extract<SignIn, { outcome: 'signed_in' }>;
 };
 
 /**
  * Stores an account after a successful sign-in, and its organization with the first account. Linking again keeps the
- * account and its access token, replaces the credentials and resumes parked jobs.
+ * account and its access token, replaces the credentials and resumes parked jobs. It requires the same EMR user, or
+ * later writes would be signed by somebody else. A revoked account is linked like a new one.
  */
 export async function linkAccount(
   ctx: Context,
@@ -28,51 +32,50 @@ export async function linkAccount(
   link: NewLink,
 ): Promise<{ account_id: string; organization_id: string }> {
   const organization_id = await ensureOrganization(tx, link);
-  const [known] = await tx<{ id: string; status: string }[]>`
-    SELECT id, status FROM accounts WHERE organization_id = ${organization_id} AND user_id = ${link.user_id} FOR UPDATE`;
+  const [known] = await tx<KnownAccount[]>`
+    SELECT id, status, emr_user_id, emr_user_name FROM accounts
+     WHERE organization_id = ${organization_id} AND user_id = ${link.user_id} FOR UPDATE`;
+  if (known?.status === 'revoked') {
+    if (link.account_id !== null) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
+  } else if (known) requireSameUser(known, link.signed_in.user);
   const account_id = known?.id ?? newId();
   const owner = { client_id: link.client_id, owner_id: account_id };
   const seal = (binding: string, value: string) => ctx.vault.seal(tx, owner, binding, value);
-  const credentials = await seal(bindings.credentials(account_id), JSON.stringify(link.credentials));
-  const grant = await seal(bindings.grant(account_id), JSON.stringify(link.signed_in.grant));
-  const { user } = link.signed_in;
-  const offers = link.signed_in.capabilities ? [...link.signed_in.capabilities] : null;
-  const token = newToken('access_token');
-  const token_sealed = await seal(bindings.token(account_id), token);
+  const linked = {
+    credentials_sealed: await seal(bindings.credentials(account_id), JSON.stringify(link.credentials)),
+    grant_sealed: await seal(bindings.grant(account_id), JSON.stringify(link.signed_in.grant)),
+    user: link.signed_in.user,
+    capabilities: link.signed_in.capabilities ?? null,
+  };
+  const access_token = newToken('access_token');
+  const token = { hash: hashToken(access_token), sealed: await seal(bindings.token(account_id), access_token) };
   if (known) {
     // A revoked token stays invalid: the account gets a new one.
-    if (known.status === 'revoked') {
-      await tx`UPDATE accounts SET token_hash = ${hashToken(token)}, token_sealed = ${token_sealed}
-                WHERE id = ${account_id}`;
-    }
-    await tx`UPDATE accounts SET status = 'active', status_reason = NULL, credentials_sealed = ${credentials},
-      grant_sealed = ${grant}, emr_user_id = ${user.ehr_id}, emr_user_name = ${user.name}, offers = ${offers},
-      linked_at = clock_timestamp()
-      WHERE id = ${account_id}`;
+    if (known.status === 'revoked') await replaceToken(tx, account_id, token);
+    await relinkAccount(tx, account_id, linked);
     await unparkJobs(tx, account_id, connectorOf(ctx, link.connector).limits.parallel_max);
   } else {
-    await tx`INSERT INTO accounts (id, client_id, organization_id, user_id, reference_id, token_hash, token_sealed,
-        status, credentials_sealed, grant_sealed, emr_user_id, emr_user_name, offers)
-      VALUES (${account_id}, ${link.client_id}, ${organization_id}, ${link.user_id},
-        ${newReference('access_token_reference_id')}, ${hashToken(token)},
-        ${token_sealed}, 'active', ${credentials}, ${grant}, ${user.ehr_id}, ${user.name}, ${offers})`;
+    const { client_id, user_id } = link;
+    await addAccount(tx, { id: account_id, client_id, organization_id, user_id, token }, linked);
   }
-  await tx`SELECT pg_notify('chartwire_access', '')`;
   return { account_id, organization_id };
 }
 
+type KnownAccount = { id: string; status: string; emr_user_id: string; emr_user_name: string };
+
+/** Throws if somebody else signed in than the EMR user that the account was linked with. */
+export function requireSameUser(
+  account: Pick<KnownAccount, 'emr_user_id' | 'emr_user_name'>,
+  user: { ehr_id: string },
+): void {
+  if (user.ehr_id !== account.emr_user_id) throw apiError('emr_user_mismatch', { name: account.emr_user_name });
+}
+
 async function ensureOrganization(tx: Tx, link: NewLink): Promise<string> {
-  // One account may see less of the EMR than another: if it cannot read the time zone, the practice keeps its zone.
-  const zone = link.signed_in.timezone ?? null;
-  const [row] = await tx<{ id: string; connector: string; emr_address: string }[]>`
-    INSERT INTO organizations AS present (id, client_id, org_id, connector, emr_address, timezone)
-      VALUES (${newId()}, ${link.client_id}, ${link.org_id}, ${link.connector}, ${link.emr_address},
-              coalesce(${zone}::text, 'UTC'))
-    ON CONFLICT (client_id, org_id) DO UPDATE SET timezone = coalesce(${zone}::text, present.timezone)
-    RETURNING id, connector, emr_address`;
-  if (!row) throw new Error('An upsert returned no row.');
+  const { client_id, org_id, connector, emr_address, signed_in } = link;
+  const row = await addOrganization(tx, { client_id, org_id, connector, emr_address, timezone: signed_in.timezone });
   // Two first links of one organization may run at once; the second to finish must be to the same EMR.
-  if (row.connector !== link.connector) throw apiError('emr_name_mismatch');
-  if (row.emr_address !== link.emr_address) throw apiError('emr_domain_mismatch');
+  if (row.connector !== connector) throw apiError('emr_name_mismatch');
+  if (row.emr_address !== emr_address) throw apiError('emr_domain_mismatch');
   return row.id;
 }

@@ -1,12 +1,8 @@
-import {
-  type Connector,
-  EmrFailure,
-  type Grant,
-  type OperationName,
-  type Operations,
-} from '../connectors/connector.ts';
+import type { Capability } from '../connectors/connector.ts';
+import { type Connector, EmrFailure, type Grant, type Operations } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { bindings, readAccount, type StoredAccount } from './accounts.ts';
+import type { Tx } from '../db/database.ts';
+import { type Account, bindings, readAccount, replaceGrant, type StoredAccount } from './accounts.ts';
 
 /** An account with its credentials unsealed, ready for EMR calls. */
 export type OpenAccount = {
@@ -21,17 +17,20 @@ export type OpenAccount = {
 };
 
 /**
- * Opens a linked account with its sealed credentials. Throws `login_required` if it must be linked again, and `refused`,
- * which is final, if it was revoked.
+ * Opens the account of a job, or of a request, with its sealed credentials. Throws `login_required` if it must be linked again, and
+ * `refused`, which is final, if it was unlinked after the job was accepted: an account that was linked again since may
+ * belong to somebody else.
  */
 export async function openAccount(
   ctx: Context,
-  who: { client_id: string; account_id: string },
+  job: { id?: number; client_id: string; account_id: string },
   signal: AbortSignal,
 ): Promise<OpenAccount> {
-  const opened = await ctx.db.tenant(who.client_id, async (tx) => {
-    const account = await readAccount(tx, who.account_id);
-    if (account?.status === 'revoked') throw new EmrFailure('refused', 'The account link was revoked.');
+  const opened = await ctx.db.tenant(job.client_id, async (tx) => {
+    const account = await readAccount(tx, job.account_id);
+    if (account && job.id !== undefined && (await isUnlinked(tx, account, job.id))) {
+      throw new EmrFailure('refused', 'The account was unlinked.', { code: 'account_unlinked' });
+    }
     if (account?.status !== 'active') return undefined;
     return {
       account,
@@ -43,7 +42,7 @@ export async function openAccount(
   const { account } = opened;
   const connector = connectorOf(ctx, account.connector);
   let stored_grant = account.grant_sealed;
-  const endpoint = { address: account.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys };
+  const endpoint = { address: account.emr_address, outbound: ctx.emr_outbound, signal, keys: ctx.signing_keys };
   const access = {
     // Both were sealed by linkAccount from values of these types.
     credentials: JSON.parse(opened.credentials),
@@ -66,10 +65,27 @@ export async function openAccount(
   };
 }
 
+async function isUnlinked(tx: Tx, { status, unlinked_at }: StoredAccount, job_id: number): Promise<boolean> {
+  if (status === 'revoked' || unlinked_at === null) return status === 'revoked';
+  const [earlier] = await tx`SELECT FROM jobs JOIN accounts ON accounts.id = jobs.account_id
+    WHERE jobs.id = ${job_id} AND jobs.created_at < accounts.unlinked_at`;
+  return earlier !== undefined;
+}
+
 export function connectorOf(ctx: Pick<Context, 'connectors'>, name: string): Connector {
   const connector = ctx.connectors.get(name);
   if (!connector) throw new Error(`No connector is called ${name}.`);
   return connector;
+}
+
+/** The operations and fields available for an account: those of its connector, minus those its server lacks. */
+export function capabilitiesOf(
+  ctx: Pick<Context, 'connectors'>,
+  account: Pick<Account, 'connector' | 'capabilities'>,
+): readonly Capability[] {
+  const { capabilities } = connectorOf(ctx, account.connector);
+  const found = account.capabilities;
+  return found === null ? capabilities : capabilities.filter((name) => found.includes(name));
 }
 
 /**
@@ -81,15 +97,12 @@ async function storeGrant(
   account: StoredAccount,
   before: Buffer,
   grant: Grant,
-  offers?: readonly OperationName[],
+  capabilities?: readonly Capability[],
 ): Promise<Buffer> {
   return ctx.db.tenant(account.client_id, async (tx) => {
     const owner = { client_id: account.client_id, owner_id: account.id };
     const sealed = await ctx.vault.seal(tx, owner, bindings.grant(account.id), JSON.stringify(grant));
-    const rows = await tx`UPDATE accounts SET grant_sealed = ${sealed} ${offers ? tx`, offers = ${[...offers]}` : tx``}
-                           WHERE id = ${account.id} AND grant_sealed = ${before} RETURNING id`;
-    // Requests are checked against cached capabilities.
-    if (offers) await tx`SELECT pg_notify('chartwire_access', '')`;
-    return rows.length > 0 ? sealed : before;
+    const replaced = await replaceGrant(tx, account.id, { before, sealed, capabilities });
+    return replaced ? sealed : before;
   });
 }

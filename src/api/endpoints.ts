@@ -4,6 +4,8 @@ import linkTokenCreate from './link/token.create.ts';
 import linkTokenExchange from './link/token.exchange.ts';
 import { recordLists } from './recordLists.ts';
 import sandboxPublicTokenCreate from './sandbox/public_token.create.ts';
+import accountDelete from './v1/account.delete.ts';
+import accountRotateToken from './v1/account.rotate-token.ts';
 import appointmentsCreate from './v1/appointments.create.ts';
 import appointmentsGet from './v1/appointments.get.ts';
 import availabilityList from './v1/availability.list.ts';
@@ -32,6 +34,8 @@ export const endpoints: readonly Endpoint[] = byResource([
   linkTokenCreate,
   linkTokenExchange,
   linkEmrsList,
+  accountRotateToken,
+  accountDelete,
   sandboxPublicTokenCreate,
   telephoneEncountersCreate,
   telephoneEncountersActionsCreate,

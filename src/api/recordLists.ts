@@ -1,7 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { patientsOf } from '../events.ts';
 import { type Endpoint, endpoint, JsonText } from '../http/endpoint.ts';
-import { pagination, paging, success } from '../model/fields.ts';
+import { pagination, paging, success, sync_state } from '../model/fields.ts';
 import { type Kind, record_kinds } from '../model/records/kinds.ts';
 import { pathOf, type RecordList } from '../model/records/recordKind.ts';
 import { readList, readPage } from '../records/readRecords.ts';
@@ -28,8 +28,10 @@ function listEndpoint(kind: Kind, list: RecordList): Endpoint {
     case 'all':
       return endpoint({
         ...declared,
-        response: Type.Object({ success, [kind.name]: records }),
-        handle: async ({ ctx, account }) => new JsonText(await readList(ctx.db, account, kind)),
+        ...(Object.keys(kind.filters).length > 0 && { query: Type.Object(optionals(schemasOf(kind))) }),
+        response: Type.Object({ success, [kind.name]: records, sync: sync_state }),
+        handle: async ({ ctx, account, query }) =>
+          new JsonText(await readList(ctx.db, account, kind, { filters: query ?? {} })),
       });
     case 'one_patient': {
       const { patient_mrn, ...optional } = schemasOf(kind);
@@ -37,7 +39,7 @@ function listEndpoint(kind: Kind, list: RecordList): Endpoint {
       return endpoint({
         ...declared,
         query: Type.Object({ patient_mrn, ...optionals(optional) }),
-        response: Type.Object({ success, [kind.name]: records }),
+        response: Type.Object({ success, [kind.name]: records, sync: sync_state }),
         handle: async ({ ctx, account, query, auditPatients }) => {
           auditPatients(patientsOf(query));
           const { records_max } = list;
@@ -49,7 +51,7 @@ function listEndpoint(kind: Kind, list: RecordList): Endpoint {
       return endpoint({
         ...declared,
         query: Type.Object({ ...optionals(schemasOf(kind)), ...paging(100, list.page_size_max) }),
-        response: Type.Object({ success, [kind.name]: records, pagination }),
+        response: Type.Object({ success, [kind.name]: records, pagination, sync: sync_state }),
         handle: async ({ ctx, account, query: { page, page_size, ...filters }, auditPatients }) => {
           const { body, mrns } = await readPage(ctx.db, account, kind, filters, { page, page_size });
           auditPatients([...mrns, ...patientsOf(filters)]);

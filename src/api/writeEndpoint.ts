@@ -3,6 +3,7 @@ import type { OperationName } from '../connectors/connector.ts';
 import { patientsOf } from '../events.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../http/endpoint.ts';
 import { acceptOnce } from '../http/idempotency.ts';
+import { reader } from '../http/validate.ts';
 import type { Group } from '../model/groups.ts';
 import { requestWrite } from '../writes/requestWrite.ts';
 import type { Write } from '../writes/write.ts';
@@ -19,13 +20,15 @@ export function writeEndpoint<Body extends TObject, Lookups, Needs extends Opera
 ): Endpoint {
   const schema: TObject = write.body;
   const path_fields: readonly string[] = write.path ?? [];
+  const path = Type.Pick(schema, [...path_fields]) as TObject;
+  const readPath = reader(path, 'body');
   const sample = Object.entries(write.sample);
   return endpoint({
     ...options,
     surface: 'api',
     auth: 'account',
     body: Type.Omit(schema, [...path_fields]) as TObject,
-    ...(path_fields.length > 0 ? { params: Type.Pick(schema, [...path_fields]) as TObject } : {}),
+    ...(path_fields.length > 0 ? { params: path } : {}),
     example: {
       body: Object.fromEntries(sample.filter(([name]) => !path_fields.includes(name))),
       params: Object.fromEntries(sample.filter(([name]) => path_fields.includes(name))),
@@ -33,17 +36,19 @@ export function writeEndpoint<Body extends TObject, Lookups, Needs extends Opera
     },
     ...(write.file_field === undefined ? {} : { file_field: write.file_field }),
     handle: ({ ctx, account, body, params, file, idempotency, auditPatients, auditSubject, auditStatement }) => {
-      // Path and body were validated by the two parts of the write's own schema.
-      const request = { ...params, ...body } as Static<Body>;
+      // Path and body are validated by the two parts of the write's own schema.
+      const request = { ...readPath(params ?? {}), ...body } as Static<Body>;
       auditPatients(patientsOf(request));
       return acceptOnce(
         ctx,
         account.client_id,
         idempotency,
         () => requestWrite(ctx, { account, write, body: request, file, idempotency, audit: auditStatement }),
-        (accepted) => {
-          auditSubject({ subject: accepted.id, job_id: accepted.job_id });
-          return write.acceptedResponse(accepted);
+        ({ id: operation_id, job_id, input }) => {
+          // Stored by requestWrite from a value of this type.
+          const id = write.recordId?.(input as Static<Body> & Lookups) ?? operation_id;
+          auditSubject({ subject: id, job_id });
+          return write.acceptedResponse({ id, job_id });
         },
       );
     },

@@ -7,7 +7,7 @@ export type Head = { position: number; chain: Buffer };
 /** The head is missing or was changed without the key: the chain cannot be continued from it. */
 export class HeadBroken extends Error {
   constructor(what: string) {
-    super(`The head of the audit trail ${what}. Verify the trail.`);
+    super(`The head of the audit log ${what}. Verify it.`);
     this.name = 'HeadBroken';
   }
 }

@@ -51,6 +51,25 @@ export function readUnsealed(sql: Query, after: string, limit: number): Promise<
     WHERE position IS NULL AND id > ${after} ORDER BY id LIMIT ${limit}`;
 }
 
+/** The links at these positions. */
+export function findLinks(
+  sql: Query,
+  positions: readonly number[],
+): Promise<{ position: number; chain: Buffer | null }[]> {
+  return sql<{ position: number; chain: Buffer | null }[]>`
+    SELECT position, chain FROM audit_records WHERE position = ANY (${positions}::bigint[])`;
+}
+
+/** When the actor last did this. */
+export async function lastRecordAt(
+  sql: Query,
+  { action, actor }: Pick<AuditRow, 'action' | 'actor'>,
+): Promise<Date | undefined> {
+  const [row] = await sql<{ at: Date }[]>`
+    SELECT at FROM audit_records WHERE action = ${action} AND actor = ${actor} ORDER BY id DESC LIMIT 1`;
+  return row?.at;
+}
+
 /** The position of the last sealed record; used as the total in progress reports. */
 export async function lastPosition(sql: Query): Promise<number> {
   const [row] = await sql<{ last: number | null }[]>`SELECT max(position) AS last FROM audit_records`;

@@ -3,7 +3,7 @@ import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
 import { findRecords } from './auditRecords.ts';
 import { openStamp } from './stamp.ts';
 
-/** A page of the audit trail, newest first. */
+/** A page of the audit log, newest first. */
 export async function listAudit(
   ctx: Pick<Context, 'db' | 'system_keys'>,
   { client_id, patient_mrn, page_size = 50, ...search }: AuditSearch,

@@ -7,7 +7,7 @@ import { groupCommit } from './groupCommit.ts';
 import { type AuditRow, openStamp } from './stamp.ts';
 
 /**
- * Opens the audit trail. Records are inserted unchained: chaining inside each transaction serialized them and cut the
+ * Opens the audit log. Records are inserted unchained: chaining inside each transaction serialized them and cut the
  * rate of accepted writes to a third. A sealer links them a second later (sealAudit.ts).
  */
 export async function openAudit(db: Database, keys: SystemKeys): Promise<Audit & { close(): Promise<void> }> {

@@ -55,10 +55,10 @@ export async function listRequests(
 export async function purgeRequests(system: Sql, days: number, batch = 10_000): Promise<number> {
   let total = 0;
   for (let deleted = batch; deleted === batch; total += deleted) {
-    const gone = await system.pooled`
+    const rows = await system.pooled`
       DELETE FROM requests WHERE id IN (
         SELECT id FROM requests WHERE at < now() - make_interval(days => ${days}) ORDER BY id LIMIT ${batch})`;
-    deleted = gone.count;
+    deleted = rows.count;
   }
   return total;
 }

@@ -25,7 +25,7 @@ export type Stamp = {
   stamp(entry: AuditEntry): AuditRow;
   /** Whether a record is unchanged since it was created. */
   isGenuine(row: AuditRow): boolean;
-  /** The mark that stands for a client's patient in records. */
+  /** The mark that identifies a client's patient in records. */
   mark(client_id: string, mrn: string): string;
 };
 
@@ -91,13 +91,13 @@ function openMarks(key: Buffer): (client_id: string, mrn: string) => string {
     const of_client = known.get(client_id) ?? new Map<string, string>();
     const found = of_client.get(mrn);
     if (found !== undefined) return found;
-    const made = createHmac('sha256', key).update(`${client_id}|${mrn}`).digest().readBigInt64BE(0).toString();
+    const mark = createHmac('sha256', key).update(`${client_id}|${mrn}`).digest().readBigInt64BE(0).toString();
     if (count >= marks_max) {
       known = new Map();
       count = 0;
     }
-    known.set(client_id, of_client.set(mrn, made));
+    known.set(client_id, of_client.set(mrn, mark));
     count += 1;
-    return made;
+    return mark;
   };
 }

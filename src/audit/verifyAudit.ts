@@ -1,22 +1,29 @@
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
 import type { AuditFault, AuditProgress, AuditVerdict } from '../model/dashboard/audit.ts';
+import { type Anchor, type AnchorFile, localAnchorFile, readAnchors } from './anchors.ts';
 import { type Head, HeadBroken, linkOf, readHead } from './auditHead.ts';
-import { lastPosition, readChain, readUnsealed } from './auditRecords.ts';
+import { findLinks, lastPosition, readChain, readUnsealed } from './auditRecords.ts';
 import { openStamp } from './stamp.ts';
+
+export type VerifyOptions = {
+  /** From `collectAnchors`. Without them a log that was replaced as a whole is not noticed. */
+  anchors?: AnchorFile;
+  onProgress?: (progress: AuditProgress) => void;
+  batch?: number;
+};
 
 /** Faults reported: one cause can affect many records, and the first ones show where it starts. */
 const faults_max = 100;
 
 /**
  * Walks the whole trail, recomputes every record's MAC and link, and reports what does not match: a changed field, a
- * missing, moved or forged record, a truncated end. Reads in batches, each on its own, so that a trail of any length
+ * missing, moved or forged record, a truncated end, a log that no longer contains its anchors. Reads in batches, each on its own, so that a trail of any length
  * needs little memory and no long transaction.
  */
 export async function verifyAudit(
   ctx: Pick<Context, 'db' | 'system_keys'>,
-  onProgress: (progress: AuditProgress) => void = () => {},
-  batch = 2_000,
+  { anchors, onProgress = () => {}, batch = 2_000 }: VerifyOptions = {},
 ): Promise<AuditVerdict> {
   const { system } = ctx.db;
   const { isGenuine } = openStamp(ctx.system_keys);
@@ -47,7 +54,7 @@ export async function verifyAudit(
   }
   if (before.position < end) fault('missing', before.position + 1, null);
   else if (head && !before.chain.equals(head.chain)) fault('not_linked', head.position, null);
-  if (await reachesBeyond(ctx, key)) fault('beyond_head', end + 1, null);
+  if (await hasRecordsBeyondHead(ctx, key)) fault('beyond_head', end + 1, null);
 
   for (let after = '0'.repeat(32); ; ) {
     const rows = await readUnsealed(system.pooled, after, batch);
@@ -56,11 +63,47 @@ export async function verifyAudit(
     after = rows.at(-1)?.id ?? after;
     if (rows.length < batch) break;
   }
+  if (anchors?.changed) fault('anchor_changed', null, null);
+  for await (const { position, what } of anchorFaults(system, anchors?.anchors ?? [], end, batch)) {
+    fault(what, position, null);
+  }
   return { ok: found === 0, checked, unsealed, faults };
 }
 
+/** The anchors of DATA_DIR, of AUDIT_ANCHOR_FILE and of further files. Read them before the log, which grows meanwhile. */
+export async function collectAnchors(
+  { config, system_keys }: Pick<Context, 'config' | 'system_keys'>,
+  files: readonly string[] = [],
+): Promise<AnchorFile> {
+  const key = system_keys.key('audit.chain');
+  const all = [localAnchorFile(config.data_dir), config.audit_anchor_file, ...files];
+  const found = await Promise.all(all.filter((file) => file !== undefined).map((file) => readAnchors(file, key)));
+  return { anchors: found.flatMap(({ anchors }) => anchors), changed: found.some(({ changed }) => changed) };
+}
+
+/** Anchors that the log does not contain. */
+async function* anchorFaults(
+  system: Sql,
+  anchors: readonly Anchor[],
+  end: number,
+  batch: number,
+): AsyncGenerator<Pick<AuditFault, 'position' | 'what'>> {
+  for (let start = 0; start < anchors.length; start += batch) {
+    const some = anchors.slice(start, start + batch).filter(({ position }) => position > 0);
+    const links = await findLinks(
+      system.pooled,
+      some.map(({ position }) => position),
+    );
+    const chains = new Map(links.map(({ position, chain }) => [position, chain]));
+    for (const { position, chain } of some) {
+      if (position > end) yield { position, what: 'rolled_back' };
+      else if (!chains.get(position)?.equals(chain)) yield { position, what: 'anchor_mismatch' };
+    }
+  }
+}
+
 /** Whether sealed records exist beyond the head. One snapshot, because the sealer changes both together. */
-async function reachesBeyond(ctx: Pick<Context, 'db'>, key: Buffer): Promise<boolean> {
+async function hasRecordsBeyondHead(ctx: Pick<Context, 'db'>, key: Buffer): Promise<boolean> {
   return ctx.db.system.begin('BEGIN ISOLATION LEVEL REPEATABLE READ', async (tx) => {
     const head = await intactHead(tx, key);
     return head !== undefined && (await lastPosition(tx)) > head.position;

@@ -10,12 +10,14 @@ export type BusyTime = {
   free_at: number;
   facility_id: string | null;
   visit_type: string | null;
+  /** Whether the appointment counts for the limits of the requested role. */
+  counted: boolean;
 };
 
 /** A provider's busy times by start. None lasts longer than `longest_min`, buffer included. */
 export type BusyTimes = { sorted: readonly BusyTime[]; longest_min: number };
 
-/** Busy times by provider. Cancelled appointments are left out. */
+/** Busy times by provider, whichever role the provider has. Cancelled appointments are left out. */
 export function busyTimesByProvider({ appointments, blocks, options }: AvailabilityInput): Map<string, BusyTimes> {
   const lists = new Map<string, BusyTime[]>();
   const add = (provider_id: string | null, busy: BusyTime) => {
@@ -26,18 +28,19 @@ export function busyTimesByProvider({ appointments, blocks, options }: Availabil
   };
   for (const appointment of appointments) {
     if (appointment.cancelled) continue;
-    const { visit_type, facility_ehr_id } = appointment;
+    const { visit_type, facility_ehr_id, provider_ehr_id: primary, secondary_provider_ehr_id: secondary } = appointment;
     const buffer_min = options.visit_type === 'all' || options.visit_type === visit_type ? options.buffer_min : 0;
-    add(options.provider_type === 'secondary' ? appointment.secondary_provider_ehr_id : appointment.provider_ehr_id, {
-      kind: 'appointment',
-      facility_id: facility_ehr_id,
-      visit_type,
-      ...minutesOf(appointment, buffer_min),
-    });
+    const busy = { kind: 'appointment', facility_id: facility_ehr_id, visit_type } as const;
+    const minutes = minutesOf(appointment, buffer_min);
+    const counted = options.provider_type === 'secondary' ? secondary : primary;
+    for (const provider_id of new Set([primary, secondary])) {
+      add(provider_id, { ...busy, ...minutes, counted: provider_id === counted });
+    }
   }
   for (const block of blocks) {
     const { provider_ehr_id, facility_ehr_id } = block;
-    add(provider_ehr_id, { kind: 'block', facility_id: facility_ehr_id, visit_type: null, ...minutesOf(block, 0) });
+    const busy = { kind: 'block', facility_id: facility_ehr_id, visit_type: null, counted: false } as const;
+    add(provider_ehr_id, { ...busy, ...minutesOf(block, 0) });
   }
   return new Map([...lists].map(([provider_id, list]) => [provider_id, sort(list)]));
 }
@@ -72,7 +75,7 @@ function minutesOf({ starts_at, minutes }: { starts_at: Instant; minutes: number
 }
 
 /** Throws if the time cannot be parsed: without its appointment, the range would be offered twice. */
-function millisecondsOf(at: Instant): number {
+export function millisecondsOf(at: Instant): number {
   const ms = typeof at === 'number' ? at : /(?:Z|[+-]\d\d:?\d\d)$/.test(at) ? Date.parse(at) : Number.NaN;
   if (!Number.isFinite(ms)) throw new RangeError(`Not an instant: ${at}`);
   return ms;

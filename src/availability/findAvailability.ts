@@ -1,7 +1,7 @@
 import { formatDay, parseDay, weekdayOf } from '../time/days.ts';
 import { openZone, type Zone } from '../time/zones.ts';
-import { type BusyTime, type BusyTimes, busyTimesByProvider, busyTimesIn } from './busyTimes.ts';
-import { type Explained, explainBusyTime, type FreePiece, findFreeTime } from './freeTime.ts';
+import { type BusyTime, type BusyTimes, busyTimesByProvider, busyTimesIn, millisecondsOf } from './busyTimes.ts';
+import { type ExplainedRange, explainBusyTime, type FreePiece, findFreeTime } from './freeTime.ts';
 import { type FacilityShifts, hasHours, parseWeek } from './hours.ts';
 import type { Range } from './ranges.ts';
 import type { Availability, AvailabilityInput, Explanation, FreeRange, Options, ProviderInput } from './types.ts';
@@ -11,8 +11,8 @@ type Week = Map<number, FacilityShifts[]>;
 type Day = { day: number; date: string; weekday: number; range: Range };
 
 /**
- * When providers are free. Pure: no clock, no I/O. Works in whole minutes: working time is rounded inward and busy time
- * outward, so that no free second is taken. Sorted by day, provider (in the order of the input), start, facility and
+ * Finds when providers are free. Pure: no clock, no I/O. Works in whole minutes: working time is rounded inward and busy
+ * time outward, so that no offered minute is partly busy. Sorted by day, provider (in the order of the input), start, facility and
  * rule. docs/decisions/0005-availability.md explains the rules.
  */
 export function findAvailability(input: AvailabilityInput): Availability {
@@ -27,7 +27,7 @@ export function findAvailability(input: AvailabilityInput): Availability {
   for (let number = first; number <= last; number++) {
     const day = dayOf(number, zone);
     for (const provider of providers) {
-      const found = findOnDay(day, weeks.get(provider), busy.get(provider.ehr_id), options, zone);
+      const found = findOnDay(day, weeks.get(provider), busy.get(provider.ehr_id), input, zone);
       for (const [piece, facility] of found.free) {
         availability.push(freeRangeOf(piece, facility, provider, day, input.facilities, zone));
       }
@@ -62,17 +62,25 @@ function dayOf(day: number, zone: Zone): Day {
   return { day, date: formatDay(day), weekday: weekdayOf(day), range };
 }
 
-function findOnDay(day: Day, week: Week | undefined, all_busy: BusyTimes | undefined, options: Options, zone: Zone) {
+function findOnDay(
+  day: Day,
+  week: Week | undefined,
+  all_busy: BusyTimes | undefined,
+  input: AvailabilityInput,
+  zone: Zone,
+) {
+  const { options } = input;
+  const past = pastOf(input);
   const free: [FreePiece, FacilityShifts][] = [];
-  const explained: [Explained, FacilityShifts | undefined][] = [];
+  const explained: [ExplainedRange, FacilityShifts | undefined][] = [];
   if (!week && options.explain) explained.push([{ range: day.range, reason: 'no_hours' }, undefined]);
   const facilities = week?.get(day.weekday) ?? [];
   const busy = all_busy && facilities.length > 0 ? busyTimesIn(all_busy, day.range) : [];
   const full = isFull(day, busy, options);
   for (const facility of facilities) {
     const time = workingTimeOn(facility, day.day, zone, { with_rules: options.calculation_method === 'slots' });
-    const excluded = excludeFacility(facility, time, full, options);
-    const { pieces, exclusions } = excluded ?? findFreeTime(time, busyAt(facility, busy, options), options);
+    const excluded = excludeFacility(facility, time, full, input);
+    const { pieces, exclusions } = excluded ?? findFreeTime(time, busyAt(facility, busy, options), past, options);
     for (const piece of pieces) free.push([piece, facility]);
     if (!options.explain) continue;
     const ranges = pieces.map((piece) => piece.range);
@@ -89,16 +97,27 @@ function isFull({ range }: Day, busy: BusyTime[], options: Options): boolean {
   const { daily_appointment_limit, daily_limit_type } = options;
   if (daily_appointment_limit === undefined || daily_limit_type === undefined) return false;
   const counted = busy.filter(
-    ({ kind, start, visit_type }) =>
-      kind === 'appointment' && start >= range[0] && (daily_limit_type === 'all' || daily_limit_type === visit_type),
+    ({ counted, start, visit_type }) =>
+      counted && start >= range[0] && (daily_limit_type === 'all' || daily_limit_type === visit_type),
   );
   return counted.length >= daily_appointment_limit;
 }
 
-function excludeFacility({ facility_id }: FacilityShifts, time: WorkingTime, full: boolean, { location_ids }: Options) {
+/** The current minute counts as past. */
+function pastOf({ not_before }: AvailabilityInput): Range[] {
+  return not_before === undefined ? [] : [[Number.NEGATIVE_INFINITY, Math.ceil(millisecondsOf(not_before) / 60_000)]];
+}
+
+function excludeFacility(
+  { facility_id }: FacilityShifts,
+  time: WorkingTime,
+  full: boolean,
+  { inactive_facilities, options: { location_ids } }: AvailabilityInput,
+) {
   const elsewhere = location_ids && (facility_id === null || !location_ids.includes(facility_id));
-  if (!elsewhere && !full) return undefined;
-  const reason = elsewhere ? 'location' : 'daily_limit';
+  const inactive = facility_id !== null && inactive_facilities?.has(facility_id);
+  if (!elsewhere && !inactive && !full) return undefined;
+  const reason = elsewhere ? 'location' : inactive ? 'inactive_location' : 'daily_limit';
   return { pieces: [], exclusions: time.working.map((range): Exclusion => [reason, range]) };
 }
 
@@ -140,7 +159,7 @@ function durationString(minutes: number): string {
 }
 
 function explanationOf(
-  { range, reason }: Explained,
+  { range, reason }: ExplainedRange,
   facility: FacilityShifts | undefined,
   provider: ProviderInput,
   day: Day,

@@ -4,30 +4,33 @@ import { type Options, type Reason, reasons } from './types.ts';
 import type { Exclusion, WorkingTime } from './workingTime.ts';
 
 export type FreePiece = { range: Range; visit_type: string; visits_left: number | null; visits_max: number | null };
-export type Explained = { range: Range; reason: Reason };
+export type ExplainedRange = { range: Range; reason: Reason };
 
 /** The free part of a facility's working time, given the busy times that count there, and why the rest is not free. */
 export function findFreeTime(
   time: WorkingTime,
   busy: BusyTime[],
+  past: Range[],
   options: Options,
 ): { pieces: FreePiece[]; exclusions: Exclusion[] } {
-  return options.calculation_method === 'slots' ? freeByRule(time, busy, options) : freeGaps(time, busy, options);
+  const find = options.calculation_method === 'slots' ? freeByRule : freeGaps;
+  return find(time, busy, past, options);
 }
 
 /** Every minute of the facility's shifts that is not free, with the first reason that applies. */
-export function explainBusyTime(time: WorkingTime, free: Range[], exclusions: Exclusion[]): Explained[] {
+export function explainBusyTime(time: WorkingTime, free: Range[], exclusions: Exclusion[]): ExplainedRange[] {
   const off = union(time.off.map(([, range]) => range));
   return [
     ...explain(subtract(time.working, union(free)), exclusions),
     ...explain(subtract(off, time.working), time.off),
-    ...time.invalid.map((range): Explained => ({ range, reason: 'invalid_shift' })),
+    ...time.invalid.map((range): ExplainedRange => ({ range, reason: 'invalid_shift' })),
   ];
 }
 
-function freeGaps(time: WorkingTime, busy: BusyTime[], options: Options) {
+function freeGaps(time: WorkingTime, busy: BusyTime[], past: Range[], options: Options) {
   const exact = options.calculation_method === 'equal_slots';
-  const free = subtract(time.working, union(busy.map(({ start, free_at }) => [start, free_at])));
+  const taken = busy.map(({ start, free_at }): Range => [start, free_at]);
+  const free = subtract(time.working, union([...past, ...taken]));
   const pieces = piecesOf(free, options, exact).map((range) => ({
     range,
     visit_type: options.visit_type,
@@ -36,17 +39,17 @@ function freeGaps(time: WorkingTime, busy: BusyTime[], options: Options) {
   }));
   if (!options.explain) return { pieces, exclusions: [] };
   const rest = time.working.map((range): Exclusion => ['too_short', range]);
-  return { pieces, exclusions: [...exclusionsOf(busy), ...rest] };
+  return { pieces, exclusions: [...exclusionsOf(busy, past), ...rest] };
 }
 
 /**
  * An appointment of the rule's own visit type that starts inside the rule uses up one of its visits, not its time: a
  * rule may allow three visits in the same half hour. Any other busy time takes time from it.
  */
-function freeByRule(time: WorkingTime, busy: BusyTime[], options: Options) {
+function freeByRule(time: WorkingTime, busy: BusyTime[], past: Range[], options: Options) {
   const pieces: FreePiece[] = [];
-  const exclusions: Exclusion[] = exclusionsOf(busy);
-  for (const { rule, whole, worked } of time.rules) {
+  const exclusions: Exclusion[] = exclusionsOf(busy, past);
+  for (const { rule, range, worked } of time.rules) {
     const { visit_type, visits_max } = rule;
     if (options.visit_type !== 'all' && options.visit_type !== visit_type) {
       exclusions.push(['visit_type', worked]);
@@ -54,11 +57,7 @@ function freeByRule(time: WorkingTime, busy: BusyTime[], options: Options) {
     }
     const counted = new Set(
       busy.filter(
-        (each) =>
-          each.kind === 'appointment' &&
-          each.visit_type === visit_type &&
-          each.start >= whole[0] &&
-          each.start < whole[1],
+        (each) => each.counted && each.visit_type === visit_type && each.start >= range[0] && each.start < range[1],
       ),
     );
     const visits_left = visits_max - counted.size;
@@ -67,8 +66,8 @@ function freeByRule(time: WorkingTime, busy: BusyTime[], options: Options) {
       continue;
     }
     const taken = busy.map((each): Range => [counted.has(each) ? each.buffer_start : each.start, each.free_at]);
-    for (const range of piecesOf(subtract(union([worked]), union(taken)), options, false)) {
-      pieces.push({ range, visit_type, visits_left, visits_max });
+    for (const piece of piecesOf(subtract(union([worked]), union([...past, ...taken])), options, false)) {
+      pieces.push({ range: piece, visit_type, visits_left, visits_max });
     }
   }
   for (const range of time.working) exclusions.push(['no_rule', range]);
@@ -79,19 +78,20 @@ function piecesOf(free: Range[], { max_slot_duration }: Options, exact: boolean)
   return max_slot_duration === undefined ? free : cut(free, max_slot_duration, exact);
 }
 
-function exclusionsOf(busy: BusyTime[]): Exclusion[] {
-  return busy.flatMap(({ kind, start, end, buffer_start, free_at }): Exclusion[] => [
+function exclusionsOf(busy: BusyTime[], past: Range[]): Exclusion[] {
+  const busy_times = busy.flatMap(({ kind, start, end, buffer_start, free_at }): Exclusion[] => [
     [kind, [start, end]],
     ['buffer', [buffer_start, free_at]],
   ]);
+  return [...past.map((range): Exclusion => ['past', range]), ...busy_times];
 }
 
-function explain(ranges: Range[], exclusions: Exclusion[]): Explained[] {
+function explain(ranges: Range[], exclusions: Exclusion[]): ExplainedRange[] {
   let rest = ranges;
   return reasons.flatMap((reason) => {
     const excluded = union(exclusions.filter(([each]) => each === reason).map(([, range]) => range));
     const found = intersect(rest, excluded);
     rest = subtract(rest, excluded);
-    return found.map((range): Explained => ({ range, reason }));
+    return found.map((range): ExplainedRange => ({ range, reason }));
   });
 }

@@ -61,7 +61,7 @@ function parseShift(shift: HoursShift, weekday: number): Shift {
   };
 }
 
-/** Whole minutes inside the two times, so that every available second is worked. */
+/** Whole minutes between the two times, rounded inward. */
 function parseTimes(start: string, end: string): { start: number; end: number; ordered: boolean } | undefined {
   const from = secondsOf(start);
   const to = secondsOf(end);
@@ -85,6 +85,7 @@ function secondsOf(time: string): number | undefined {
  * - n months: the first such weekday on or after `rec_start_date` is, say, the second Tuesday of its month. The shift
  *   recurs on the second Tuesday of every n-th month. A fifth Tuesday is skipped in months with four. (The same day of
  *   the month would fall on the shift's weekday only about twice a year.)
+ * - n years: the same as 12 n months.
  */
 function parseRecurrence(
   recurrence: NonNullable<HoursShift['recurrence']>,
@@ -95,16 +96,19 @@ function parseRecurrence(
   const every = recurrence.recur_interval_amount;
   if (first === undefined || last === undefined || !Number.isInteger(every) || every < 1) return undefined;
   const within = (day: number) => day >= first && day <= last;
-  switch ((recurrence.recur_interval_type || 'weeks').toLowerCase().replace(/s$/, '')) {
+  const unit = (recurrence.recur_interval_type || 'weeks').toLowerCase().replace(/s$/, '');
+  switch (unit) {
     case 'day':
       return (day) => within(day) && (day - first) % every === 0;
     case 'week':
       return (day) => within(day) && (weekOf(day) - weekOf(first)) % every === 0;
-    case 'month': {
+    case 'month':
+    case 'year': {
+      const months = unit === 'year' ? 12 * every : every;
       const anchor = monthOf(first + ((weekday - weekdayOf(first) + 7) % 7));
       return (day) => {
         const { month, nth } = monthOf(day);
-        return within(day) && nth === anchor.nth && (month - anchor.month) % every === 0;
+        return within(day) && nth === anchor.nth && (month - anchor.month) % months === 0;
       };
     }
     default:

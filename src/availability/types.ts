@@ -42,6 +42,7 @@ export type Options = {
   daily_limit_type?: string | undefined;
   max_slot_duration?: number | undefined;
   facility_scoped_scheduling: boolean;
+  /** The role whose appointments count: for the daily limit and the visits of a rule. Both roles take time. */
   provider_type: 'primary' | 'secondary';
   /** The hours of providers without a single shift; if absent, they have no availability. */
   fallback_hours?: Hours | undefined;
@@ -65,6 +66,10 @@ export type AvailabilityInput = {
   facilities: ReadonlyMap<string, string>;
   appointments: readonly Appointment[];
   blocks: readonly Block[];
+  /** Time before this instant is not offered. Absent: the whole range is offered. */
+  not_before?: Instant | undefined;
+  /** EMR ids of the facilities that take no appointments. */
+  inactive_facilities?: ReadonlySet<string> | undefined;
   options: Options;
 };
 
@@ -88,14 +93,16 @@ export type FreeRange = {
 /** Why working time is not free. If several reasons apply to a minute, the first of this list is reported. */
 export const reasons = [
   'location', // the shift is at none of the requested locations
+  'inactive_location', // the location takes no appointments
   'daily_limit', // the day already has as many appointments as the request allows
+  'past', // the time has passed
   'appointment',
   'block',
   'buffer',
   'quota_full', // slots: no visit left in the rule
   'visit_type', // slots: the rule is for another visit type
   'no_rule', // slots: no rule covers this part of the shift
-  'too_short', // equal_slots: the rest, shorter than a slot
+  'too_short', // equal_slots: the remainder, shorter than a slot
   'outside_dates', // before set_start_date or after set_end_date
   'recurrence', // not a day of the recurrence
   'invalid_shift', // the shift ends before it starts, or cannot be parsed

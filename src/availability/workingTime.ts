@@ -10,7 +10,7 @@ export type Exclusion = readonly [reason: Reason, range: Range];
 export type WorkingTime = {
   working: Range[];
   /** `worked` is the part of the rule that lies in its shift. */
-  rules: { rule: Rule; whole: Range; worked: Range }[];
+  rules: { rule: Rule; range: Range; worked: Range }[];
   /** Shifts that are not worked on this day. */
   off: Exclusion[];
   /** Shifts whose times are invalid; such a range may end before it starts. */
@@ -27,14 +27,14 @@ export function workingTimeOn(
   const rangeOf = (start: number, end: number): Range => [zone.instantOf(day, start), zone.instantOf(day, end)];
   for (const shift of facility.shifts) {
     const range = rangeOf(shift.start, shift.end);
-    const reason = whyOff(shift, day);
+    const reason = offReason(shift, day);
     if (shift.fault === 'times') time.invalid.push(range);
     else if (reason) time.off.push([reason, range]);
     else {
       time.working.push(range);
       for (const rule of options.with_rules ? shift.rules : []) {
-        const whole = rangeOf(rule.start, rule.end);
-        time.rules.push({ rule, whole, worked: [Math.max(range[0], whole[0]), Math.min(range[1], whole[1])] });
+        const [start, end] = rangeOf(rule.start, rule.end);
+        time.rules.push({ rule, range: [start, end], worked: [Math.max(range[0], start), Math.min(range[1], end)] });
       }
     }
   }
@@ -42,7 +42,7 @@ export function workingTimeOn(
   return time;
 }
 
-function whyOff(shift: Shift, day: number): Reason | undefined {
+function offReason(shift: Shift, day: number): Reason | undefined {
   if (shift.fault) return 'invalid_shift';
   if (day < shift.first_day || day > shift.last_day) return 'outside_dates';
   return shift.recursOn(day) ? undefined : 'recurrence';

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
-import { EmrFailure } from '../connectors/connector.ts';
+import { EmrFailure, kind_codes } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
+import { type FailureCode, failures } from '../failures.ts';
 import { OutboundFailure } from '../security/outbound.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Call, Environment, Interceptor, ListName } from './environment.ts';
@@ -125,7 +126,29 @@ export const behaviorChecks: readonly Check[] = [
       }
     },
   },
+  {
+    id: 'errors.codes',
+    expectation: 'every failure has a code of the failure catalogue that fits its kind',
+    run: async (env) => {
+      for (const failure of env.failures) {
+        if (!(failure instanceof EmrFailure)) continue;
+        const { code, kind } = failure;
+        if (!Object.hasOwn(failures, code)) fail(`the code ${code} is not in the failure catalogue`);
+        const final = kind === 'refused' || kind === 'not_found';
+        if (final ? service_codes.has(code) : code !== kind_codes[kind]) fail(`the code ${code} does not fit ${kind}`);
+      }
+    },
+  },
 ];
+
+/** Codes that only the service itself uses, or that mean that the failure is not final. */
+const service_codes = new Set<FailureCode>([
+  'unavailable',
+  'outcome_unknown',
+  'login_required',
+  'account_unlinked',
+  'internal',
+]);
 
 /** Everything that could be logged of an error: its fields, its stack, and those of its causes. */
 function describeError(error: unknown): string {
@@ -182,14 +205,14 @@ function holdCall(of: (call: Call) => boolean) {
 const stop_ms_max = 5000;
 
 /** An abort ends a call in milliseconds. A connector that ignores it waits for its own timeout. */
-async function endsSoon(work: Promise<unknown>, what: string): Promise<void> {
+async function endsSoon(work: Promise<unknown>, name: string): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error('late')), stop_ms_max);
   });
   await Promise.race([work, late]).catch((error: unknown) => {
     if (error instanceof Error && error.message === 'late')
-      fail(`${what} was still running after ${stop_ms_max / 1000} s`);
+      fail(`${name} was still running after ${stop_ms_max / 1000} s`);
     throw error;
   });
   clearTimeout(timer);

@@ -3,6 +3,7 @@ import { behaviorChecks } from './behaviorChecks.ts';
 import type { Check } from './check.ts';
 import { declarationChecks } from './declarationChecks.ts';
 import { type CertificationTarget, createEnvironment } from './environment.ts';
+import { fieldChecks } from './fieldChecks.ts';
 import { listChecks } from './listChecks.ts';
 import { CheckFailed, CheckSkipped, errorName } from './outcomes.ts';
 import { readChecks } from './readChecks.ts';
@@ -17,6 +18,7 @@ const checks: readonly Check[] = [
   ...listChecks,
   ...readChecks,
   ...writeChecks,
+  ...fieldChecks,
   ...behaviorChecks,
 ];
 
@@ -31,16 +33,23 @@ export type CheckResult = {
 /** The longest check reads a list of 10,000 rows twice. A connector that hangs longer fails. */
 const check_ms_max = 180_000;
 
-/** Runs every check against a connector, one after the other. */
-export async function certify(target: CertificationTarget): Promise<CheckResult[]> {
+/** Runs the checks against a connector, one after the other. `only` selects one check, or a group such as `sign_in`. */
+export async function certify(target: CertificationTarget, only?: string): Promise<CheckResult[]> {
   const env = createEnvironment(target);
   const results: CheckResult[] = [];
-  for (const check of checks) {
+  for (const check of only === undefined ? checks : selectChecks(only)) {
     const started_ms = Date.now();
     const result = await runWithLimit(check.run(env));
     results.push({ check, ...result, took_ms: Date.now() - started_ms });
   }
   return results;
+}
+
+/** The other checks use the account that this one signs in. */
+const sign_in = 'sign_in.success';
+
+function selectChecks(only: string): readonly Check[] {
+  return checks.filter(({ id }) => id === sign_in || id === only || id.startsWith(`${only}.`));
 }
 
 async function runWithLimit(work: Promise<void>): Promise<Pick<CheckResult, 'outcome' | 'reason'>> {

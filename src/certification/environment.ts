@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type {
+  Capability,
   Connector,
   Credentials,
   EmrEndpoint,
@@ -51,7 +52,7 @@ export type Environment = CertificationTarget & {
   session(): Promise<SignedIn>;
   open(options?: OpenOptions): Promise<OpenedAccount>;
   /** What this account supports. */
-  capabilities(): Promise<readonly OperationName[]>;
+  capabilities(): Promise<readonly Capability[]>;
   /** All rows of a list, read once. */
   rows<Name extends ListName>(name: Name): Promise<RowOf<Name>[]>;
   /** How many calls `rows` needed. */

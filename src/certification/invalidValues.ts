@@ -47,5 +47,5 @@ function isDay(text: string): boolean {
 
 function isLocalTime(text: string): boolean {
   const [day = '', clock = ''] = text.split('T');
-  return isDay(day) && /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/.test(clock);
+  return isDay(day) && /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d([+-]\d\d:\d\d)?$/.test(clock);
 }

@@ -78,8 +78,8 @@ export const listChecks: readonly Check[] = names.flatMap((name): Check[] => [
     run: async (env) => {
       const calls = await env.callCount(name);
       if (calls === 0) skip('the list needs no request');
-      for (const [what, make] of Object.entries(unusable_responses))
-        await expectListFailure(env, name, Math.min(1, calls - 1), what, make);
+      for (const [situation, make] of Object.entries(unusable_responses))
+        await expectListFailure(env, name, Math.min(1, calls - 1), situation, make);
       await expectListFailure(
         env,
         name,
@@ -109,11 +109,13 @@ async function expectListFailure(
   env: Environment,
   name: ListName,
   index: number,
-  what: string,
+  situation: string,
   make: () => OutboundResponse,
 ) {
   const { emr } = await env.open({ intercept: onCall(index, respondWith(make)) });
-  await expectFailure(env, `${what} in response ${index + 1}`, () => collect(listOf(emr, name)()), ['unavailable']);
+  await expectFailure(env, `${situation} in response ${index + 1}`, () => collect(listOf(emr, name)()), [
+    'unavailable',
+  ]);
 }
 
 async function pagesOf(env: Environment, name: ListName): Promise<{ ehr_id: string }[][]> {

@@ -25,7 +25,8 @@ export async function prepareWrite(
   if (!emr[name]) skipUnsupported(name);
   const sample = samples[name];
   const input = await sample.input(env);
-  const untouched = await env.open();
+  // Reads are not intercepted.
+  const direct = await env.open();
   // The input belongs to this write: both come from the entry of the same name.
   const write = emr[name] as unknown as PreparedWrite['write'];
   const count = sample.count as
@@ -37,8 +38,6 @@ export async function prepareWrite(
     marker: env.marker(),
     calls,
     count: async (written) =>
-      count && sample.shown_by && untouched.emr[sample.shown_by]
-        ? count(untouched.emr, input, written, env)
-        : undefined,
+      count && sample.shown_by && direct.emr[sample.shown_by] ? count(direct.emr, input, written, env) : undefined,
   };
 }

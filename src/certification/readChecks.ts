@@ -1,6 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { OperationName, Operations, PatientSearch } from '../connectors/connector.ts';
+import { activity } from '../model/fields.ts';
 import { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../model/liveChart.ts';
 import { AppointmentSource } from '../model/records/appointments.ts';
 import { PatientSource } from '../model/records/patients.ts';
@@ -27,6 +28,7 @@ const missing_id = 'no-such-record-0';
 const rows = (row: TSchema) => Type.Array(row);
 const medication = Type.Object({ ehr_id: Type.String({ minLength: 1 }), name: Type.String(), active: Type.Boolean() });
 const pharmacy = Type.Object({ ehr_id: Type.String({ minLength: 1 }), is_primary: Type.Enum(['0', '1']) });
+const doctor = Type.Object({ ehr_id: Type.String({ minLength: 1 }), last_name: Type.String(), status: activity });
 const money = Type.Object({ patient_balance: Type.Number(), account_balance: Type.Number() });
 
 /** A read of one patient's chart. */
@@ -66,9 +68,20 @@ export const reads: Record<ReadName, Read> = {
     request: async (emr, env) => emr.searchPatients?.({ mrn: (await env.anyPatient()).mrn }),
     requestMissing: async (emr) => emr.searchPatients?.({ mrn: missing_id }),
   },
+  findReferringProviders: {
+    schema: rows(doctor),
+    request: async (emr, env) => {
+      const [first] = await env.rows('listReferringProviders');
+      return first ? emr.findReferringProviders?.(first) : skip('the EMR has no referring providers');
+    },
+    requestMissing: async (emr) => emr.findReferringProviders?.({ first_name: 'No', last_name: 'Such-Record' }),
+  },
   listMedications: chartRead('listMedications', rows(medication)),
   listPatientPharmacies: chartRead('listPatientPharmacies', rows(pharmacy)),
-  listEncounters: chartRead('listEncounters', rows(LiveEncounter)),
+  listEncounters: chartRead(
+    'listEncounters',
+    rows(Type.Object({ ...LiveEncounter.properties, cancelled: Type.Boolean() })),
+  ),
   listGuarantors: chartRead('listGuarantors', rows(LiveGuarantor)),
   getBalances: chartRead('getBalances', money),
   getAlerts: chartRead('getAlerts', LiveAlerts),
@@ -109,9 +122,10 @@ export const readChecks: readonly Check[] = [
       expectation: 'an unreachable, overloaded or malfunctioning EMR is unavailable, and its Retry-After is passed on',
       run: async (env) => {
         const outages = { unreachable, 'a lost connection': dropConnection };
-        for (const [what, intercept] of Object.entries(outages)) await expectUnavailable(env, name, what, intercept);
-        for (const [what, make] of Object.entries(unusable_responses))
-          await expectUnavailable(env, name, what, respondWith(make));
+        for (const [situation, intercept] of Object.entries(outages))
+          await expectUnavailable(env, name, situation, intercept);
+        for (const [situation, make] of Object.entries(unusable_responses))
+          await expectUnavailable(env, name, situation, respondWith(make));
         const { retry_after_ms } = await expectUnavailable(env, name, 'too many requests (429)', tooManyRequests);
         if (retry_after_ms !== 7000) fail('Retry-After was not passed on');
       },
@@ -119,7 +133,7 @@ export const readChecks: readonly Check[] = [
   ]),
   {
     id: 'searchPatients.criteria',
-    expectation: 'a patient is found by MRN, name, date of birth and phone',
+    expectation: 'a patient is found by MRN, name, date of birth and phone, and nobody by a blank one',
     run: async (env) => {
       const { emr } = await openWith(env, 'searchPatients');
       const { mrn } = await env.anyPatient();
@@ -139,11 +153,20 @@ export const readChecks: readonly Check[] = [
         const others = found.filter((one) => search.dob !== undefined && one.dob !== search.dob);
         if (others.length > 0) fail(`a search by ${what} returns other patients`);
       }
+      for (const blank of [
+        { mrn: ' ' },
+        { first_name: ' ', last_name },
+        { first_name, last_name: '' },
+        { phone: '' },
+      ]) {
+        const found = (await emr.searchPatients?.(blank)) ?? [];
+        if (found.length > 0) fail(`a blank criterion (${Object.keys(blank).join(', ')}) matches patients`);
+      }
     },
   },
   {
     id: 'findPatient.exact',
-    expectation: 'an MRN finds exactly its patient, and a part of an MRN finds nobody',
+    expectation: 'an MRN finds exactly its patient, and a part of an MRN finds no patient',
     run: async (env) => {
       const { emr } = await openWith(env, 'findPatient');
       const { ehr_id, mrn } = await env.anyPatient();
@@ -164,9 +187,9 @@ async function openWith(
   return opened.emr[name] ? opened : skipUnsupported(name);
 }
 
-async function expectUnavailable(env: Environment, name: ReadName, what: string, intercept: Interceptor) {
+async function expectUnavailable(env: Environment, name: ReadName, situation: string, intercept: Interceptor) {
   const { emr } = await openWith(env, name, { intercept });
-  return expectFailure(env, what, () => reads[name].request(emr, env), ['unavailable']);
+  return expectFailure(env, situation, () => reads[name].request(emr, env), ['unavailable']);
 }
 
 function rejectOtherThanNotFound(error: unknown): undefined {

@@ -1,5 +1,6 @@
 import type { EmrWrite, OperationName, Operations, Written } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
+import { withOffset } from '../time/zones.ts';
 import type { Environment } from './environment.ts';
 import { skip, skipUnsupported } from './outcomes.ts';
 
@@ -78,6 +79,7 @@ export const samples: { [Name in WriteName]: Sample<Name> } = {
       visit_type: await visitType(env),
       starts_at: await nextTime(env),
       minutes: 20,
+      default_minutes: 30,
       reason: 'Certification',
       note: null,
       new_patient: false,
@@ -85,9 +87,10 @@ export const samples: { [Name in WriteName]: Sample<Name> } = {
     }),
     shown_by: 'getAppointment',
     count: async (emr, { starts_at, patient_ehr_id }, { ehr_id }) => {
-      if (!emr.listAppointments) return (await emr.getAppointment?.(ehr_id))?.starts === starts_at ? 1 : 0;
+      const isAt = (starts: string | undefined) => starts?.slice(0, 16) === starts_at.slice(0, 16);
+      if (!emr.listAppointments) return isAt((await emr.getAppointment?.(ehr_id))?.starts) ? 1 : 0;
       const all = await collect(emr.listAppointments());
-      const same = all.filter((one) => one.starts === starts_at && one.patient_ehr_id === patient_ehr_id);
+      const same = all.filter((one) => isAt(one.starts) && one.patient_ehr_id === patient_ehr_id);
       return new Set(same.map((one) => one.ehr_id)).size;
     },
   },
@@ -244,7 +247,8 @@ async function nextTime(env: Environment): Promise<string> {
   const { start_ms } = await env.memoize('times', async () => ({ start_ms: Date.now() + 300 * 24 * 3_600_000 }));
   const count = env.counters.appointments++;
   const day = new Date(start_ms + Math.floor(count / 8) * 24 * 3_600_000).toISOString().slice(0, 10);
-  return `${day}T${String(9 + (count % 8)).padStart(2, '0')}:00:00`;
+  const { timezone = 'UTC' } = await env.session();
+  return withOffset(`${day}T${String(9 + (count % 8)).padStart(2, '0')}:00:00`, timezone);
 }
 
 /** A record that another write refers to. */

@@ -31,9 +31,9 @@ export const signInChecks: readonly Check[] = [
     id: 'sign_in.unusable_response',
     expectation: 'an unusable response is unavailable or refused, not a wrong password',
     run: async (env) => {
-      for (const [what, make] of Object.entries(unusable_responses)) {
+      for (const [situation, make] of Object.entries(unusable_responses)) {
         const { endpoint } = env.endpoint({ intercept: respondWith(make) });
-        await expectFailure(env, what, () => signIn(env, endpoint), ['unavailable', 'refused']);
+        await expectFailure(env, situation, () => signIn(env, endpoint), ['unavailable', 'refused']);
       }
     },
   },

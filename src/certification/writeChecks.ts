@@ -1,5 +1,7 @@
 import { EmrFailure } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
+import type { Saved } from '../connectors/patientWrites.ts';
+import { instantOf, openZone } from '../time/zones.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Environment, Interceptor } from './environment.ts';
 import {
@@ -15,7 +17,7 @@ import {
 import { listOf, throughOf } from './listChecks.ts';
 import { fail, skip } from './outcomes.ts';
 import { type PreparedWrite, prepareWrite } from './prepareWrite.ts';
-import { samples, type WriteName } from './samples.ts';
+import { samples, testPatient, type WriteName } from './samples.ts';
 
 // Object.keys loses the type of the keys.
 const names = Object.keys(samples) as WriteName[];
@@ -40,7 +42,8 @@ export const writeChecks: readonly Check[] = [
   },
   {
     id: 'createAppointment.conflict',
-    expectation: 'with prevent_double_booking, only one of several bookings of the same time succeeds',
+    expectation:
+      'with prevent_double_booking, only one of several bookings of the same time succeeds; the others are slot_taken',
     run: async (env) => {
       const first = await prepareWrite(env, 'createAppointment');
       const input = { ...(await samples.createAppointment.input(env)), prevent_double_booking: true };
@@ -50,11 +53,80 @@ export const writeChecks: readonly Check[] = [
       if (booked > 1) fail(`${booked} of 3 concurrent bookings succeeded`);
       if (booked === 0) await env.track(first.write.send(input, env.marker()));
       const late = () => first.write.send(input, env.marker());
-      const { details } = await expectFailure(env, 'a booked time', late, ['refused']);
+      const { code, details } = await expectFailure(env, 'a booked time', late, ['refused']);
+      if (code !== 'slot_taken') fail(`the failure code is ${code}, not slot_taken`);
       if (details?.conflict_type !== 'appointment') fail('conflict_type is not appointment');
     },
   },
+  {
+    id: 'createAppointment.default_duration',
+    expectation: 'an appointment without a duration gets the length of its visit type, or the given default',
+    run: async (env) => {
+      const { write, marker } = await prepareWrite(env, 'createAppointment');
+      const input = { ...(await samples.createAppointment.input(env)), minutes: null, default_minutes: 25 };
+      const { ehr_id } = await env.track(write.send(input, marker));
+      const { emr } = await env.open();
+      const booked = (await emr.getAppointment?.(ehr_id)) ?? skip('the EMR does not show single appointments');
+      const types = emr.listVisitTypes ? await env.rows('listVisitTypes') : [];
+      const expected = types.find(({ code }) => code === input.visit_type)?.minutes ?? input.default_minutes;
+      if (booked.minutes !== expected) fail(`the appointment has ${booked.minutes} minutes, expected ${expected}`);
+    },
+  },
+  {
+    id: 'createAppointment.repeated_hour',
+    expectation: 'an appointment in the second pass of a repeated hour keeps its instant',
+    run: async (env) => {
+      const { timezone = 'UTC' } = await env.session();
+      const starts_at = repeatedTime(timezone) ?? skip('the clocks of the time zone never go back');
+      const { write, marker } = await prepareWrite(env, 'createAppointment');
+      const { ehr_id } = await env.track(
+        write.send({ ...(await samples.createAppointment.input(env)), starts_at }, marker),
+      );
+      const { emr } = await env.open();
+      const booked = (await emr.getAppointment?.(ehr_id)) ?? skip('the EMR does not show single appointments');
+      if (instantOf(booked.starts, timezone) !== Date.parse(starts_at)) fail('the appointment is at another instant');
+    },
+  },
+  {
+    id: 'updatePatientInsurance.same_subscriber',
+    expectation: 'a subscriber with the name of the present one keeps the record and the fields that were not sent',
+    run: async (env) => {
+      const { write } = await prepareWrite(env, 'updatePatientInsurance');
+      const { insurance_ehr_id } = await samples.updatePatientInsurance.input(env);
+      const person = { first_name: `Cert ${env.uniqueTag()}`, last_name: 'Subscriber' };
+      const update = (more: object) =>
+        env.track(
+          write.send(
+            { insurance_ehr_id, relationship: '02', subscriber: { ...person, ...more } },
+            env.marker(),
+          ) as Promise<Saved>,
+        );
+      const { emr } = await env.open();
+      const guarantor = async () => {
+        const all = (await emr.listPatientInsurances?.((await testPatient(env)).ehr_id)) ?? [];
+        return all.find(({ emr_insurance_id }) => emr_insurance_id === insurance_ehr_id)?.guarantor_id;
+      };
+      await update({ dob: '1971-03-02', phone: '518-555-0146' });
+      const before = await guarantor();
+      const { changes } = await update({ phone: '518-555-0147' });
+      if ((await guarantor()) !== before) fail('the subscriber became another record');
+      const [change, ...others] = changes.filter(({ property }) => property.startsWith('subscriber_demographics'));
+      if (others.length > 0) fail('fields that were not sent have changed');
+      if (change?.before !== '518-555-0146') fail('the previous value is not reported');
+    },
+  },
 ];
+
+/** The middle of the next repeated hour that is ten months or more ahead, in its second pass. */
+function repeatedTime(timezone: string): string | undefined {
+  const zone = openZone(timezone);
+  const first_min = Math.floor(Date.now() / 3_600_000) * 60 + 300 * 24 * 60;
+  for (let hour = 1; hour < 366 * 24; hour++) {
+    const minute = first_min + hour * 60;
+    if (zone.offsetAt(minute) < zone.offsetAt(minute - 60)) return zone.iso(minute + 30);
+  }
+  return undefined;
+}
 
 function checksOf(name: WriteName): Check[] {
   return [
@@ -123,8 +195,8 @@ function checksOf(name: WriteName): Check[] {
       id: `${name}.unusable_response`,
       expectation: 'an unusable response to a sent request is unknown_outcome; 429 is unavailable',
       run: async (env) => {
-        for (const [what, make] of Object.entries(unusable_responses))
-          await expectUnknownOutcome(env, name, what, respondWith(make));
+        for (const [situation, make] of Object.entries(unusable_responses))
+          await expectUnknownOutcome(env, name, situation, respondWith(make));
         await expectUnknownOutcome(env, name, 'a lost connection', dropConnection);
         const { write, input, marker } = await prepareWrite(env, name, onCall(0, tooManyRequests, isWrite));
         const failure = await expectFailure(env, 'too many requests (429)', () => write.send(input, marker), [
@@ -169,11 +241,11 @@ async function recoverLostResponse(
 async function expectUnknownOutcome(
   env: Environment,
   name: WriteName,
-  what: string,
+  situation: string,
   intercept: Interceptor,
 ): Promise<void> {
   const prepared = await prepareWrite(env, name, onCall(0, intercept, isWrite));
-  await expectFailure(env, what, () => prepared.write.send(prepared.input, prepared.marker), ['unknown_outcome']);
+  await expectFailure(env, situation, () => prepared.write.send(prepared.input, prepared.marker), ['unknown_outcome']);
   await expectAbsent(env, name, prepared);
 }
 

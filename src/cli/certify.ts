@@ -5,6 +5,7 @@ import type { Config } from '../config.ts';
 import type { Connector, Credentials } from '../connectors/connector.ts';
 import { connectors } from '../connectors/index.ts';
 import { StartFailure } from '../errors.ts';
+import { emrRules, syntaxRefusal } from '../security/addresses.ts';
 import { createOutbound } from '../security/outbound.ts';
 
 type Values = {
@@ -13,6 +14,7 @@ type Values = {
   'one-time-code'?: string | undefined;
   'patient-mrn'?: string | undefined;
   'write-synthetic-records'?: boolean | undefined;
+  only?: string | undefined;
 };
 
 /**
@@ -23,9 +25,9 @@ export async function certifyCommand(config: Config, name: string | undefined, v
   const { connector, address, credentials } = await readValues(name, values);
   const writes = values['write-synthetic-records'] ?? false;
   process.stdout.write(announcement(new URL(address).host, writes, values['patient-mrn']));
-  const outbound = createOutbound({ sandbox: config.sandbox, allow: config.outbound_allow });
+  const outbound = createOutbound(emrRules(config));
   try {
-    const results = await certify({
+    const target = {
       connector,
       address,
       credentials,
@@ -33,7 +35,8 @@ export async function certifyCommand(config: Config, name: string | undefined, v
       outbound,
       writes,
       patient_mrn: values['patient-mrn'],
-    });
+    };
+    const results = await certify(target, values.only);
     process.stdout.write(`\n${formatReport(connector.display_name, results)}`);
     if (results.some(({ outcome }) => outcome === 'failed')) process.exitCode = 1;
   } finally {
@@ -57,9 +60,9 @@ async function readValues(
     throw new StartFailure(`Name a connector: ${[...connectors.keys()].join(', ')}. See: chartwire help`);
   }
   const { address, 'credentials-file': file } = values;
-  if (address === undefined || !URL.canParse(address)) {
-    throw new StartFailure('--address must be the URL of the EMR, starting with https://.');
-  }
+  if (address === undefined) throw new StartFailure('--address must be the URL of the EMR, starting with https://.');
+  const refused = syntaxRefusal(address);
+  if (refused !== undefined) throw new StartFailure(`--address ${refused}`);
   if (file === undefined) throw new StartFailure('--credentials-file must be a JSON file with the credentials.');
   return { connector, address, credentials: await readCredentials(file) };
 }

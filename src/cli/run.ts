@@ -3,8 +3,10 @@ import { loadConfig } from '../config.ts';
 import { StartFailure } from '../errors.ts';
 import { roles } from '../main.ts';
 import { version } from '../version.ts';
+import { reanchorAuditCommand, verifyAuditCommand } from './audit.ts';
 import { certifyCommand } from './certify.ts';
 import { createClientCommand } from './createClient.ts';
+import { eraseCommand } from './erase.ts';
 import { resetOperatorCommand } from './resetOperator.ts';
 import { rotateKeysCommand } from './rotateKeys.ts';
 import { serve } from './serve.ts';
@@ -12,14 +14,22 @@ import { serve } from './serve.ts';
 const usage = `chartwire ${version}
 
   chartwire serve [--role all|api|worker]     run the service (default: all)
+                    [--allow-nobody]          accept that root runs the embedded database as "nobody"
   chartwire clients create --name NAME        create a client; its secret is shown once
                     [--mode live|test] [--callback-url URL]... [--frame-origin ORIGIN]...
                     [--logo FILE] [--colour '#rrggbb']
   chartwire operators reset --email EMAIL     reset the password of an operator
   chartwire connectors certify NAME --address URL --credentials-file FILE
-                    [--write-synthetic-records] [--patient-mrn MRN] [--one-time-code CODE]
-                                              test a connector against a live EMR and print a score card;
+                    [--write-synthetic-records] [--patient-mrn MRN] [--one-time-code CODE] [--only CHECK]
+                                              test a connector against a live EMR and print a report;
                                               read-only by default
+  chartwire erase client   --client CLIENT_ID [--yes]
+  chartwire erase practice --client CLIENT_ID --org ORG_ID [--yes]
+  chartwire erase patient  --client CLIENT_ID --org ORG_ID --patient ID_OR_MRN [--yes]
+                                              delete everything stored; without --yes only count it
+  chartwire audit verify [--anchor-file FILE]...
+                                              verify the audit log, also against further files of anchors
+  chartwire audit reanchor                    accept the audit log as it is, after a restore from a backup
   chartwire keys rotate                       create new signing keys for EMRs that use the published key set
   chartwire help                              show this help
 
@@ -40,14 +50,18 @@ export async function run(argv: string[]): Promise<void> {
 async function dispatch(argv: string[]): Promise<void> {
   const { values, positionals } = parse(argv);
   const command = positionals.join(' ');
+  const config = () => loadConfig({ ...process.env, ...(values['allow-nobody'] ? { ALLOW_NOBODY: 'on' } : {}) });
   if (values.help || command === 'help' || argv.length === 0) process.stdout.write(usage);
   else if (values.version) process.stdout.write(`${version}\n`);
-  else if (command === 'serve') await serve(loadConfig(process.env), roleOf(values.role));
-  else if (command === 'clients create') await createClientCommand(loadConfig(process.env), values);
-  else if (command === 'operators reset') await resetOperatorCommand(loadConfig(process.env), values.email);
-  else if (command === 'keys rotate') await rotateKeysCommand(loadConfig(process.env));
+  else if (command === 'serve') await serve(config(), roleOf(values.role));
+  else if (command === 'clients create') await createClientCommand(config(), values);
+  else if (command === 'operators reset') await resetOperatorCommand(config(), values.email);
+  else if (command === 'keys rotate') await rotateKeysCommand(config());
+  else if (command === 'audit verify') await verifyAuditCommand(config(), values['anchor-file'] ?? []);
+  else if (command === 'audit reanchor') await reanchorAuditCommand(config());
+  else if (command.startsWith('erase')) await eraseCommand(config(), positionals[1], values);
   else if (command.startsWith('connectors certify')) {
-    await certifyCommand(loadConfig(process.env), positionals[2], values);
+    await certifyCommand(config(), positionals[2], values);
   } else throw new StartFailure(`Unknown command '${command}'. See: chartwire help`);
 }
 
@@ -57,6 +71,8 @@ function parse(argv: string[]) {
       args: argv,
       allowPositionals: true,
       options: {
+        'allow-nobody': { type: 'boolean' },
+        'anchor-file': { type: 'string', multiple: true },
         role: { type: 'string', default: 'all' },
         email: { type: 'string' },
         name: { type: 'string' },
@@ -70,6 +86,11 @@ function parse(argv: string[]) {
         'one-time-code': { type: 'string' },
         'patient-mrn': { type: 'string' },
         'write-synthetic-records': { type: 'boolean' },
+        client: { type: 'string' },
+        org: { type: 'string' },
+        patient: { type: 'string' },
+        yes: { type: 'boolean' },
+        only: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'v' },
       },

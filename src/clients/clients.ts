@@ -67,7 +67,7 @@ export async function listClients(ctx: Context): Promise<{ client_id: string; na
 export async function createClient(
   db: Database,
   client: NewClient,
-  record: (tx: Tx, made: { id: string; client_id: string }) => Promise<void> = async () => {},
+  record: (tx: Tx, created: { id: string; client_id: string }) => Promise<void> = async () => {},
 ): Promise<{ id: string; client_id: string; client_secret: string }> {
   const id = newId();
   const public_id = newReference(client.mode === 'live' ? 'live_client_id' : 'test_client_id');
@@ -94,10 +94,21 @@ export async function addSecret(tx: Tx, client_id: string, mode: 'live' | 'test'
 
 /** Revokes a secret. Returns false if there is no such active secret. */
 export async function revokeSecret(tx: Tx, client_id: string, id: string): Promise<boolean> {
-  const ended = await tx`
+  const revoked = await tx`
     UPDATE client_secrets SET revoked_at = now() WHERE id = ${id} AND client_id = ${client_id} AND revoked_at IS NULL`;
   await tx`SELECT pg_notify('chartwire_access', '')`;
-  return ended.count > 0;
+  return revoked.count > 0;
+}
+
+/** Revokes all secrets of a client. */
+export async function revokeSecrets(tx: Tx, client_id: string): Promise<void> {
+  await tx`UPDATE client_secrets SET revoked_at = now() WHERE client_id = ${client_id} AND revoked_at IS NULL`;
+  await tx`SELECT pg_notify('chartwire_access', '')`;
+}
+
+/** Remembers that the inputs of all jobs that finished up to this time have been deleted. */
+export async function setInputsDeletedThrough(tx: Tx, client_id: string, through: string): Promise<void> {
+  await tx`UPDATE clients SET inputs_deleted_through = ${through}::text::timestamptz WHERE id = ${client_id}`;
 }
 
 export async function readClientSettings(tx: Tx, client_id: string): Promise<ClientSettings> {

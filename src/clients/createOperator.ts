@@ -67,7 +67,7 @@ export async function changePassword(
 export async function createFirstOwner(ctx: Context): Promise<{ email: string; password: string } | undefined> {
   if (await hasOperators(ctx)) return undefined;
   const email = ctx.config.owner_email;
-  const made = await createOperator(ctx, { email, name: 'Owner', role: 'owner' }, (tx, subject) =>
+  const owner = await createOperator(ctx, { email, name: 'Owner', role: 'owner' }, (tx, subject) =>
     ctx.audit.recordInTransaction(tx, {
       client_id: null,
       actor_kind: 'system',
@@ -77,7 +77,7 @@ export async function createFirstOwner(ctx: Context): Promise<{ email: string; p
       subject,
     }),
   );
-  return made && { email, password: made.password };
+  return owner && { email, password: owner.password };
 }
 
 /** Creates the sandbox's owner, or resets its password to the one in sandbox.json. */

@@ -44,6 +44,11 @@ export async function endSession(ctx: Pick<Context, 'db'>, token: string): Promi
 
 /** Ends an operator's sessions after a password or role change; `except` is the session that made the change. */
 export async function endSessionsOf(sql: Sql | Tx, operator_id: string, except?: string): Promise<void> {
-  const kept = hashToken(except ?? '');
-  await sql`DELETE FROM operator_sessions WHERE operator_id = ${operator_id} AND token_hash <> ${kept}`;
+  const except_hash = hashToken(except ?? '');
+  await sql`DELETE FROM operator_sessions WHERE operator_id = ${operator_id} AND token_hash <> ${except_hash}`;
+}
+
+/** Deletes expired sessions after a day. */
+export async function purgeSessions({ pooled: sql }: Sql): Promise<void> {
+  await sql`DELETE FROM operator_sessions WHERE created_at < now() - interval '1 day'`;
 }

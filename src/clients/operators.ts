@@ -81,9 +81,9 @@ export async function setPassword(
   id: string,
   { hash, temporary }: { hash: string; temporary: boolean },
 ): Promise<boolean> {
-  const kept = await sql`
+  const updated = await sql`
     UPDATE operators SET password_hash = ${hash}, password_temporary = ${temporary} WHERE id = ${id}`;
-  return kept.count > 0;
+  return updated.count > 0;
 }
 
 /** Stores the sealed TOTP secret; null removes it. */

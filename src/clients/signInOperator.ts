@@ -49,13 +49,13 @@ async function countCheck(ctx: Context, address: string): Promise<number | undef
   const hash = hashToken(address);
   return ctx.db.system.begin(async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(hashtextextended(${hash.toString('hex')}, 20))`;
-    await tx`DELETE FROM operator_tries WHERE at < now() - make_interval(mins => ${password_checks.minutes})`;
-    const [tries] = await tx<{ n: number; wait_s: number | null }[]>`
+    await tx`DELETE FROM sign_in_attempts WHERE at < now() - make_interval(mins => ${password_checks.minutes})`;
+    const [recent] = await tx<{ n: number; wait_s: number | null }[]>`
       SELECT count(*) AS n,
              ceil(extract(epoch FROM min(at) + make_interval(mins => ${password_checks.minutes}) - now()))::int AS wait_s
-        FROM operator_tries WHERE email_hash = ${hash}`;
-    if ((tries?.n ?? 0) >= password_checks.max) return Math.max(1, tries?.wait_s ?? 60);
-    await tx`INSERT INTO operator_tries (email_hash) VALUES (${hash})`;
+        FROM sign_in_attempts WHERE email_hash = ${hash}`;
+    if ((recent?.n ?? 0) >= password_checks.max) return Math.max(1, recent?.wait_s ?? 60);
+    await tx`INSERT INTO sign_in_attempts (email_hash) VALUES (${hash})`;
     return undefined;
   });
 }

@@ -3,15 +3,17 @@ import { EmrFailure, type EmrFailureKind } from './connector.ts';
 
 /** The failure for a call that got no response. `kind_if_sent` applies when the request may have reached the EMR. */
 export function noResponse(emr: string, error: OutboundFailure, kind_if_sent: EmrFailureKind): EmrFailure {
-  const { kind, message } = failures[error.kind];
-  return new EmrFailure(kind ?? (error.sent ? kind_if_sent : 'unavailable'), message(emr), { cause: error });
+  if (error.kind === 'refused_address') {
+    const message = 'The address of the EMR is not allowed.';
+    return new EmrFailure('refused', message, { code: 'emr_address_refused', cause: error });
+  }
+  return new EmrFailure(error.sent ? kind_if_sent : 'unavailable', messages[error.kind](emr), { cause: error });
 }
 
-const failures: Record<OutboundFailure['kind'], { message: (emr: string) => string; kind?: EmrFailureKind }> = {
-  refused_address: { message: () => 'The address of the EMR is not allowed.', kind: 'refused' },
-  unreachable: { message: (emr) => `${emr} cannot be reached.` },
-  timeout: { message: (emr) => `${emr} did not respond in time.` },
-  broken: { message: (emr) => `The connection to ${inSentence(emr)} was lost.` },
+const messages: Record<Exclude<OutboundFailure['kind'], 'refused_address'>, (emr: string) => string> = {
+  unreachable: (emr) => `${emr} cannot be reached.`,
+  timeout: (emr) => `${emr} did not respond in time.`,
+  broken: (emr) => `The connection to ${inSentence(emr)} was lost.`,
 };
 
 /** The failure for an EMR that is overloaded. It may say how long to wait. */

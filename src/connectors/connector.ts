@@ -5,7 +5,18 @@ import type { PatientSource } from '../model/records/patients.ts';
 import type { CodeLists } from '../model/settings.ts';
 import type { Outbound } from '../security/outbound.ts';
 import type { SigningKeys } from '../security/signingKeys.ts';
-import type { InsuranceUpdate, NewInsurance, NewPatient, PatientUpdate, Payer, Saved } from './patientWrites.ts';
+import type { FieldCapability, FieldOperation } from './fields.ts';
+import type {
+  InsuranceUpdate,
+  NewAppointment,
+  NewInsurance,
+  NewPatient,
+  PatientUpdate,
+  Payer,
+  Saved,
+} from './patientWrites.ts';
+
+export { EmrFailure, type EmrFailureKind, kind_codes } from './emrFailure.ts';
 
 /** One EMR instance at one address. `keys` are our signing keys, for EMRs that identify us by public key. */
 export type EmrEndpoint = {
@@ -61,11 +72,12 @@ export type SignIn =
   | {
       outcome: 'signed_in';
       grant: Grant;
+      /** Who signed in. An account belongs to one EMR user: `ehr_id` is the same for the same person only. */
       user: { ehr_id: string; name: string };
       /** The time zone of the EMR instance. Absent if unknown: the previously stored zone is kept, or UTC. */
       timezone?: string | undefined;
       /** What this server supports, for EMRs whose servers differ. Absent: everything the connector implements. */
-      capabilities?: readonly OperationName[];
+      capabilities?: readonly Capability[];
     }
   | { outcome: 'code_required' }
   /** `access`: the rejected credential is neither a user name nor a password (an OAuth client, a token). */
@@ -105,7 +117,9 @@ export type EmrMedication = {
 };
 /** A pharmacy on a patient's list. */
 export type EmrPatientPharmacy = { ehr_id: string } & Omit<LivePharmacy, 'pharmacy_id'>;
-/** Search criteria. All given criteria must match. */
+/** `cancelled`: the visit did not take place and will not: cancelled, missed or moved. */
+export type EmrEncounter = LiveEncounter & { cancelled: boolean };
+/** Search criteria. All given criteria must match. Names match by prefix, without regard to case and accents. */
 export type PatientSearch = {
   dob?: string | undefined;
   first_name?: string | undefined;
@@ -113,6 +127,15 @@ export type PatientSearch = {
   phone?: string | undefined;
   mrn?: string | undefined;
 };
+
+/** Names and numbers in EMRs are shorter. A longer one may not fit into a URL. */
+const criterion_max = 500;
+
+/** Whether a search finds nobody, whatever the EMR: a blank criterion would otherwise match every patient. */
+export function findsNobody(search: PatientSearch): boolean {
+  const criteria = Object.values(search).filter((value) => value !== undefined);
+  return criteria.length === 0 || criteria.some((value) => value.trim() === '' || value.length > criterion_max);
+}
 export type Written = { ehr_id: string };
 
 /**
@@ -134,6 +157,8 @@ export type Listing<Source> = {
 /** One operation per record kind: `listPharmacies: Listing<PharmacySource>`. */
 export type ListOperations = { [K in Kind as K['operation']]: Listing<SourceOf<K>> };
 
+type ReferringProviderSource = SourceOf<Extract<Kind, { operation: 'listReferringProviders' }>>;
+
 /** Every operation an EMR may support. A connector implements a subset. */
 export type Operations = ListOperations & {
   getCodeLists: () => Promise<CodeLists>;
@@ -142,7 +167,9 @@ export type Operations = ListOperations & {
   listMedications: (patient_ehr_id: string) => Promise<EmrMedication[]>;
   listPatientPharmacies: (patient_ehr_id: string) => Promise<EmrPatientPharmacy[]>;
   searchPatients: (search: PatientSearch) => Promise<PatientSource[]>;
-  listEncounters: (patient_ehr_id: string) => Promise<LiveEncounter[]>;
+  /** All referring providers with exactly this name, compared by `fold` (model/fold.ts). */
+  findReferringProviders: (name: { first_name: string; last_name: string }) => Promise<ReferringProviderSource[]>;
+  listEncounters: (patient_ehr_id: string) => Promise<EmrEncounter[]>;
   listGuarantors: (patient_ehr_id: string) => Promise<LiveGuarantor[]>;
   getBalances: (patient_ehr_id: string) => Promise<{ patient_balance: number; account_balance: number }>;
   getAlerts: (patient_ehr_id: string) => Promise<LiveAlerts>;
@@ -164,23 +191,7 @@ export type Operations = ListOperations & {
     Written
   >;
   addTelephoneAction: EmrWrite<{ encounter_ehr_id: string; text: string; high_priority: boolean }, Written>;
-  createAppointment: EmrWrite<
-    {
-      patient_ehr_id: string;
-      provider_ehr_id: string;
-      secondary_provider_ehr_id: string | null;
-      location_ehr_id: string;
-      visit_type: string;
-      /** Local time at the EMR instance: `2026-03-08T09:30:00`. */
-      starts_at: string;
-      minutes: number | null;
-      reason: string | null;
-      note: string | null;
-      new_patient: boolean;
-      prevent_double_booking: boolean;
-    },
-    Written
-  >;
+  createAppointment: EmrWrite<NewAppointment, Written>;
   uploadDocument: EmrWrite<
     {
       patient_ehr_id: string;
@@ -210,6 +221,7 @@ export type Operations = ListOperations & {
   addRefill: EmrWrite<{ encounter_ehr_id: string; medication_ehr_id: string; pharmacy_ehr_id: string | null }, Written>;
 };
 export type OperationName = keyof Operations;
+export type Capability = OperationName | FieldCapability;
 
 export type Connector = {
   name: string;
@@ -225,8 +237,11 @@ export type Connector = {
   resend_code?: boolean;
   /** `parallel_max`: how many lanes of one account may use the EMR at the same time. */
   limits: { parallel_max: number };
-  /** Whether the EMR has the fields that the interface restricts to some EMRs. */
-  restricted_fields: boolean;
+  /**
+   * The interface fields that the EMR has no place for, by operation. A request with one of them is rejected; all other
+   * fields must be written. The operations reject them too, by name.
+   */
+  unsupported_fields: { readonly [Name in FieldOperation]?: readonly string[] };
   /**
    * Rules for the EMR's address beyond the outbound guard. Returns the rest of a sentence, or undefined if it is valid.
    */
@@ -241,46 +256,22 @@ export type Connector = {
     page_grant?: Grant,
   ) => Promise<SignIn>;
   /**
+   * Ends what a sign-in granted (session, device, tokens) when an account is unlinked. Returns whether the EMR offers
+   * that; throws EmrFailure if it failed. A grant that has expired already counts as ended.
+   */
+  signOut?: (endpoint: EmrEndpoint, access: Pick<Access, 'credentials' | 'grant'>) => Promise<boolean>;
+  /**
    * Reads again what the server of a linked account supports, for EMRs whose servers differ. Returns undefined if
    * nothing changed. Runs at the start of every sync.
    */
   refreshCapabilities?: (
     endpoint: EmrEndpoint,
     access: Access,
-  ) => Promise<{ grant: Grant; capabilities: readonly OperationName[] } | undefined>;
+  ) => Promise<{ grant: Grant; capabilities: readonly Capability[] } | undefined>;
   /**
-   * The operations the connector implements. Known without signing in, so that unsupported requests fail immediately.
+   * The operations the connector implements, and the fields that not all of its servers can store. Known without signing
+   * in, so that unsupported requests fail immediately.
    */
-  capabilities: readonly OperationName[];
+  capabilities: readonly Capability[];
   open: (endpoint: EmrEndpoint, access: Access) => Partial<Operations>;
 };
-
-/**
- * How an EMR call can fail. The kind decides what happens next: `login_required` parks the account's jobs, `refused`
- * and `not_found` are final, `unavailable` is retried, `unknown_outcome` (the write may have arrived) is looked up in
- * the EMR before it is retried.
- */
-export type EmrFailureKind = 'login_required' | 'refused' | 'not_found' | 'unavailable' | 'unknown_outcome';
-
-/** `message` is shown to people. It never contains a raw body, a URL, a credential or a stack trace. */
-export class EmrFailure extends Error {
-  readonly kind: EmrFailureKind;
-  readonly retry_after_ms: number | undefined;
-  /** For an unknown outcome: the EMR confirmed the write but does not return the record. It is never sent again. */
-  readonly accepted: boolean;
-  /** Details for the event (`conflict_type`, `duplicate_patient_mrn`). */
-  readonly details: Record<string, unknown> | undefined;
-
-  constructor(
-    kind: EmrFailureKind,
-    message: string,
-    options: { retry_after_ms?: number; accepted?: boolean; details?: Record<string, unknown>; cause?: unknown } = {},
-  ) {
-    super(message, { cause: options.cause });
-    this.details = options.details;
-    this.name = 'EmrFailure';
-    this.kind = kind;
-    this.accepted = options.accepted ?? false;
-    this.retry_after_ms = options.retry_after_ms;
-  }
-}

@@ -1,39 +1,40 @@
+import { fold } from '../model/fold.ts';
 import type { SubscriberRelationship } from '../model/insuranceRequest.ts';
 import type { ResponsibleParty } from '../model/patientRequest.ts';
 
-/** The input of patient and insurance writes, common to all connectors. */
+/** The input of the writes to a patient's chart, common to all connectors. */
 
 export type EmrSex = 'male' | 'female' | 'unknown';
 
 /** A doctor on a chart: the EMR's record, or just a name. */
 export type EmrDoctor = { ehr_id: string } | { first_name: string; last_name: string };
 
-/** Demographics of a new or existing patient. Undefined fields are left unchanged. */
+/** Demographics of a new or existing patient. Undefined fields are left unchanged; null clears a field. */
 export type Demographics = {
   first_name?: string | undefined;
   last_name?: string | undefined;
-  middle_name?: string | undefined;
+  middle_name?: string | null | undefined;
   dob?: string | undefined;
   sex?: EmrSex | undefined;
-  phone?: string | undefined;
-  cell_phone?: string | undefined;
-  email?: string | undefined;
-  no_email_reason?: string | undefined;
-  address_street?: string | undefined;
-  address_line2?: string | undefined;
-  address_city?: string | undefined;
-  address_state?: string | undefined;
-  address_zip?: string | undefined;
-  language?: string | undefined;
-  race?: string | undefined;
-  ethnicity?: string | undefined;
-  self_pay?: boolean | undefined;
-  release_of_info?: boolean | undefined;
-  rx_history_consent?: boolean | undefined;
-  referring?: EmrDoctor | undefined;
-  pcp?: EmrDoctor | undefined;
-  rendering_provider_ehr_id?: string | undefined;
-  default_facility_ehr_id?: string | undefined;
+  phone?: string | null | undefined;
+  cell_phone?: string | null | undefined;
+  email?: string | null | undefined;
+  no_email_reason?: string | null | undefined;
+  address_street?: string | null | undefined;
+  address_line2?: string | null | undefined;
+  address_city?: string | null | undefined;
+  address_state?: string | null | undefined;
+  address_zip?: string | null | undefined;
+  language?: string | null | undefined;
+  race?: string | null | undefined;
+  ethnicity?: string | null | undefined;
+  self_pay?: boolean | null | undefined;
+  release_of_info?: boolean | null | undefined;
+  rx_history_consent?: boolean | null | undefined;
+  referring?: EmrDoctor | null | undefined;
+  pcp?: EmrDoctor | null | undefined;
+  rendering_provider_ehr_id?: string | null | undefined;
+  default_facility_ehr_id?: string | null | undefined;
   emergency_contact?:
     | {
         first_name: string | null;
@@ -41,6 +42,7 @@ export type Demographics = {
         relation: string | null;
         phone: string | null;
       }
+    | null
     | undefined;
 };
 
@@ -77,24 +79,56 @@ export type PatientUpdate = Demographics & {
   save_previous_address: boolean;
 };
 
-/** A subscriber other than the patient. */
+export type NewAppointment = {
+  patient_ehr_id: string;
+  provider_ehr_id: string;
+  secondary_provider_ehr_id: string | null;
+  location_ehr_id: string;
+  visit_type: string;
+  /** Local time at the EMR instance with its offset, `2026-03-08T09:30:00-04:00`. The EMR must keep the instant. */
+  starts_at: string;
+  /** null: the length of the visit type in the EMR, or `default_minutes` if it has none. */
+  minutes: number | null;
+  default_minutes: number;
+  reason: string | null;
+  note: string | null;
+  new_patient: boolean;
+  prevent_double_booking: boolean;
+};
+
+/** A subscriber other than the patient. Undefined fields are left unchanged, null clears them. */
 export type Subscriber = {
   first_name: string;
   last_name: string;
-  street: string | null;
-  city: string | null;
-  state: string | null;
-  zip: string | null;
-  sex: EmrSex | null;
-  dob: string | null;
-  phone: string | null;
+  street?: string | null | undefined;
+  city?: string | null | undefined;
+  state?: string | null | undefined;
+  zip?: string | null | undefined;
+  sex?: EmrSex | null | undefined;
+  dob?: string | null | undefined;
+  phone?: string | null | undefined;
 };
 
+/** Whether a sent name is that of a known person. */
+export function isSamePerson(
+  sent: { first_name: string; last_name: string },
+  known: { first_name: string | null; last_name: string | null },
+): boolean {
+  const same = (a: string, b: string | null) => fold(a).trim() === fold(b ?? '').trim();
+  return same(sent.first_name, known.first_name) && same(sent.last_name, known.last_name);
+}
+
+/** Undefined fields are left unchanged; null clears a field. */
 export type InsuranceFields = {
-  group_id?: string | undefined;
-  plan_begin_date?: string | undefined;
-  copayment?: number | undefined;
-  relationship?: SubscriberRelationship | undefined;
+  group_id?: string | null | undefined;
+  plan_begin_date?: string | null | undefined;
+  copayment?: number | null | undefined;
+  /** null: unknown, and the subscriber is the patient. */
+  relationship?: SubscriberRelationship | null | undefined;
+  /**
+   * A new insurance always gets a new record for its subscriber. An update changes the record of the present subscriber
+   * if that person has the same name, and otherwise adds one.
+   */
   subscriber?: Subscriber | undefined;
 };
 export type NewInsurance = InsuranceFields & {

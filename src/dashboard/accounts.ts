@@ -2,14 +2,15 @@ import { Type } from 'typebox';
 import { getAccount } from '../accounts/accounts.ts';
 import { describeOrganizations } from '../accounts/describeOrganizations.ts';
 import { revealToken } from '../accounts/revealToken.ts';
-import { revokeAccount } from '../accounts/revokeAccount.ts';
+import { rotateToken } from '../accounts/rotateToken.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
 import { createRelinkToken } from '../link/createRelinkToken.ts';
-import { link_token_minutes } from '../link/linkTokens.ts';
-import { emr_row, type MadeLink, made_link, new_link, organization_row } from '../model/dashboard/accounts.ts';
+import { link_minutes } from '../link/linkTokens.ts';
+import { revokeAccount } from '../link/revokeAccount.ts';
+import { type CreatedLink, created_link, emr_row, new_link, organization_row } from '../model/dashboard/accounts.ts';
 import { success } from '../model/fields.ts';
 import { requestSync } from '../records/requestSync.ts';
 
@@ -40,7 +41,7 @@ export const accountsLink = endpoint({
   summary: 'Create a link for a new account',
   params: Type.Object({ client_id: Type.String() }),
   body: new_link,
-  response: Type.Object({ success, link: made_link }),
+  response: Type.Object({ success, link: created_link }),
   handle: async ({ ctx, client, body, inTransaction }) =>
     inTransaction(async (tx) => {
       const token = await createLinkToken(ctx, tx, client, body, 'dashboard');
@@ -57,7 +58,7 @@ export const accountsRelink = endpoint({
   summary: 'Create a link that re-links an account',
   params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
   body: Type.Pick(new_link, ['language']),
-  response: Type.Object({ success, link: made_link }),
+  response: Type.Object({ success, link: created_link }),
   errors: ['record_not_found'],
   handle: async ({ ctx, params, body, inTransaction }) =>
     inTransaction(async (tx) => {
@@ -83,6 +84,28 @@ export const accountsReveal = endpoint({
     success: true,
     access_token: await revealToken(ctx, client.id, params.account_id),
   }),
+});
+
+export const accountsRotate = endpoint({
+  id: 'dashboard.accounts.rotate',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/rotate-token',
+  auth: 'operator_in_client',
+  role: 'operator',
+  summary: 'Replace the access token of an account; the old one stays valid for 24 hours',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success, access_token: Type.String() }),
+  errors: ['record_not_found', 'account_revoked'],
+  handle: async ({ ctx, params, inTransaction }) => {
+    const response = await inTransaction(async (tx) => ({
+      success: true,
+      access_token: await rotateToken(ctx, tx, params.account_id),
+    }));
+    ctx.lookups.clear();
+    return response;
+  },
 });
 
 export const accountsSync = endpoint({
@@ -117,7 +140,7 @@ export const accountsRevoke = endpoint({
   path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/revoke',
   auth: 'operator_in_client',
   role: 'operator',
-  summary: 'Revoke an account and its access token; waiting jobs fail',
+  summary: 'Unlink an account; its access token is revoked and waiting jobs fail',
   params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
   body: Type.Object({}),
   response: Type.Object({ success, waiting_jobs: Type.Integer() }),
@@ -134,8 +157,8 @@ export const accountsRevoke = endpoint({
 });
 
 /** Links are sent to clinics, so they use the service's public address (BASE_URL). */
-function describeLink(ctx: Context, link_token: string): MadeLink {
-  const minutes = link_token_minutes;
+function describeLink(ctx: Context, link_token: string): CreatedLink {
+  const minutes = link_minutes.dashboard;
   return {
     url: `${ctx.config.base_url}/link?token=${link_token}`,
     minutes,

@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { exportAudit } from '../audit/exportAudit.ts';
 import { listAudit } from '../audit/listAudit.ts';
-import { verifyAudit } from '../audit/verifyAudit.ts';
+import { collectAnchors, verifyAudit } from '../audit/verifyAudit.ts';
 import type { Context } from '../context.ts';
 import { endpoint, WithHeaders } from '../http/endpoint.ts';
 import {
@@ -88,7 +88,7 @@ export const auditVerify = endpoint({
   path: '/dashboard/api/audit/verify',
   auth: 'operator',
   role: 'read_only',
-  summary: 'Verify the audit trail',
+  summary: 'Verify the audit log',
   body: Type.Object({}),
   response: audit_verify_line,
   handle: async ({ ctx }) => {
@@ -98,7 +98,8 @@ export const auditVerify = endpoint({
       if (stream.destroyed) throw new Error('The caller has disconnected.');
       stream.write(`${JSON.stringify(line)}\n`);
     };
-    verifyAudit(ctx, write)
+    collectAnchors(ctx)
+      .then((anchors) => verifyAudit(ctx, { anchors, onProgress: write }))
       .then((verdict) => write({ verdict }))
       .then(() => stream.end())
       .catch((error: unknown) => {

@@ -3,7 +3,6 @@ import { apiError } from '../errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { encryption, retention } from '../model/dashboard/encryption.ts';
 import { success } from '../model/fields.ts';
-import { event_days_max } from '../webhooks/events.ts';
 
 export const encryptionGet = endpoint({
   id: 'dashboard.encryption.get',
@@ -52,12 +51,18 @@ export const retentionGet = endpoint({
   handle: async ({ ctx: { config } }) => ({
     success: true,
     retention: [
-      { what: 'Events, payloads and delivery attempts', days: event_days_max, setting: null },
+      { what: 'Events, payloads and delivery attempts', days: config.event_days, setting: 'EVENT_DAYS' },
+      { what: 'Requests and timelines of finished jobs', days: config.job_input_days, setting: 'JOB_INPUT_DAYS' },
+      {
+        what: 'Cached records of a practice without linked accounts',
+        days: config.unlinked_days,
+        setting: 'UNLINKED_DAYS',
+      },
       { what: 'Request log', days: config.requests_days, setting: 'REQUESTS_DAYS' },
       { what: 'Idempotency keys', days: 1, setting: null },
       { what: 'Uploaded documents, after their job has finished', days: 0, setting: null },
-      { what: 'Jobs and their timelines', days: null, setting: null },
-      { what: 'Audit trail', days: null, setting: null },
+      { what: 'Jobs (type, state and times)', days: null, setting: null },
+      { what: 'Audit log', days: null, setting: null },
     ],
   }),
 });

@@ -5,6 +5,7 @@ import {
   accountsRelink,
   accountsReveal,
   accountsRevoke,
+  accountsRotate,
   accountsSync,
 } from './accounts.ts';
 import { auditExport, auditExportSearch, auditList, auditSearch, auditVerify } from './audit.ts';
@@ -17,6 +18,7 @@ import {
   clientsUpdate,
 } from './clients.ts';
 import { encryptionGet, encryptionRotate, retentionGet } from './encryption.ts';
+import { clientsErase, organizationsErase, patientsErase } from './erasure.ts';
 import {
   eventsGet,
   eventsList,
@@ -59,7 +61,7 @@ import {
   webhooksEnable,
   webhooksList,
   webhooksRotate,
-  webhooksTry,
+  webhooksTest,
   webhooksUpdate,
 } from './webhooks.ts';
 
@@ -84,8 +86,10 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     accountsLink,
     accountsRelink,
     accountsReveal,
+    accountsRotate,
     accountsSync,
     accountsRevoke,
+    organizationsErase,
     // Jobs
     jobsList,
     jobsSearch,
@@ -106,7 +110,7 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     webhooksDisable,
     webhooksEnable,
     webhooksDelete,
-    webhooksTry,
+    webhooksTest,
     receiverGet,
     receiverCreate,
     receiverUpdate,
@@ -120,6 +124,7 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     recordsGet,
     ...recordSearches,
     patientsJobs,
+    patientsErase,
     providersGet,
     providersUpdate,
     locationsUpdate,
@@ -142,6 +147,7 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     clientsUpdate,
     clientsKeysCreate,
     clientsKeysDelete,
+    clientsErase,
     operatorsList,
     operatorsCreate,
     operatorsUpdate,

@@ -3,7 +3,7 @@ import { apiError } from '../errors.ts';
 import { event_types, events } from '../events.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../ids.ts';
-import { event_row, event_whole, failed_count, resent_batch } from '../model/dashboard/events.ts';
+import { event_details, event_row, failed_count, resent_batch } from '../model/dashboard/events.ts';
 import { event_type_row } from '../model/dashboard/webhooks.ts';
 import { date_time, id, nullable, success, text } from '../model/fields.ts';
 import { browseEvents } from '../webhooks/browseEvents.ts';
@@ -61,7 +61,7 @@ export const eventsGet = endpoint({
   auth: 'operator_in_client',
   summary: 'Retrieve an event with its payload, deliveries and attempts',
   params: Type.Object({ client_id: Type.String(), id: Type.String() }),
-  response: Type.Object({ success, event: event_whole }),
+  response: Type.Object({ success, event: event_details }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params, auditPatients }) => {
     const event_id = parseId(params.id);
@@ -140,6 +140,6 @@ export const failedEventsResend = endpoint({
 
 function readId(field: string, value: string | undefined): string | undefined {
   const parsed = value === undefined ? undefined : parseId(value);
-  if (value !== undefined && !parsed) throw apiError('invalid_field', { rule: `${field} must be an id` }, { field });
+  if (value !== undefined && !parsed) throw apiError('invalid_field', { rule: `${field} must be an ID` }, { field });
   return parsed;
 }

@@ -7,15 +7,15 @@ import { describeJob } from '../jobs/describeJob.ts';
 import { reviewJob } from '../jobs/jobs.ts';
 import { type JobFilters, listJobs } from '../jobs/listJobs.ts';
 import { readRerunCandidate } from '../jobs/rerunCandidate.ts';
+import { review_outcomes } from '../model/dashboard/jobFilters.ts';
 import {
+  type JobDetails,
   type JobEvent,
   type JobStep,
-  type JobWhole,
+  job_details,
   job_filter_fields,
   job_row,
-  job_whole,
 } from '../model/dashboard/jobs.ts';
-import { review_outcomes } from '../model/dashboard/jobWords.ts';
 import { nullable, success, text } from '../model/fields.ts';
 import { patients } from '../model/records/patients.ts';
 import { readRecord } from '../records/readRecords.ts';
@@ -72,7 +72,7 @@ export const jobsGet = endpoint({
   auth: 'operator_in_client',
   summary: 'Retrieve a job with its request, timeline and event',
   params: Type.Object({ client_id: Type.String(), job_id: Type.String() }),
-  response: Type.Object({ success, job: job_whole }),
+  response: Type.Object({ success, job: job_details }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params, auditPatients }) => {
     const job_id = readJobId(params.job_id);
@@ -85,7 +85,7 @@ export const jobsGet = endpoint({
     auditPatients([described.patient_mrn]);
     const { connector, event_id, ...rest } = described;
     const event = event_id === null ? undefined : await describeEvent(ctx.db, client.id, event_id);
-    const job: JobWhole = {
+    const job: JobDetails = {
       ...rest,
       emr: connectorOf(ctx, connector).display_name,
       changes: auditTrail(savedFields(outcomesOf(rest.steps))),
@@ -170,7 +170,7 @@ function readFilters(filters: JobFilters): JobFilters {
   const { account_id } = filters;
   if (account_id === undefined) return filters;
   const id = parseId(account_id);
-  if (!id) throw apiError('invalid_field', { rule: 'account_id is not an id' }, { field: 'account_id' });
+  if (!id) throw apiError('invalid_field', { rule: 'account_id must be an ID' }, { field: 'account_id' });
   return { ...filters, account_id: id };
 }
 

@@ -2,6 +2,7 @@ import { PassThrough, type Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { findSession } from '../clients/operatorSessions.ts';
 import type { Context } from '../context.ts';
+import { apiError } from '../errors.ts';
 import { readSessionCookie } from '../http/authenticateOperator.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../http/endpoint.ts';
 
@@ -10,19 +11,31 @@ type LiveTopic = (typeof live_topics)[number];
 
 /** Tells open dashboard pages which topic has changed; they fetch the data themselves. */
 export type Live = {
-  /** Opens a stream of server-sent events. It ends when `isAllowed`, called every 25 s, returns false. */
-  open(isAllowed: () => Promise<boolean>): Readable;
+  /**
+   * Opens a stream of server-sent events for a session. It ends when `isAllowed`, called every 25 s, returns false.
+   * Returns undefined if the session has too many.
+   */
+  open(session: string, isAllowed: () => Promise<boolean>): Readable | undefined;
   close(): void;
 };
+
+/** One per open tab. */
+const streams_per_session_max = 20;
+
+/** A page that reads nothing for so long is gone, or means harm. About 2,000 changes. */
+const unread_bytes_max = 65_536;
 
 /** Proxies close a stream that is silent for a minute. The session is checked at the same interval. */
 const heartbeat_ms = 25_000;
 
 /** Listens to the notifications between processes, so that a page sees changes made by any process. */
-export async function openLive(ctx: Context): Promise<Live> {
-  const streams = new Set<PassThrough>();
+export async function openLive(ctx: Pick<Context, 'notifications'>): Promise<Live> {
+  const streams = new Map<PassThrough, string>();
   const announce = (topic: LiveTopic) => {
-    for (const stream of streams) stream.write(`event: changed\ndata: ${topic}\n\n`);
+    for (const stream of streams.keys()) {
+      if (stream.readableLength + stream.writableLength > unread_bytes_max) stream.destroy();
+      else stream.write(`event: changed\ndata: ${topic}\n\n`);
+    }
   };
   await ctx.notifications.listen('chartwire_live', (payload) => {
     for (const topic of live_topics) if (payload === undefined || payload === topic) announce(topic);
@@ -31,9 +44,10 @@ export async function openLive(ctx: Context): Promise<Live> {
   await ctx.notifications.listen('chartwire_deliveries', () => announce('events'));
   await ctx.notifications.listen('chartwire_access', () => announce('accounts'));
   return {
-    open: (isAllowed) => {
+    open: (session, isAllowed) => {
+      if ([...streams.values()].filter((each) => each === session).length >= streams_per_session_max) return undefined;
       const stream = new PassThrough();
-      streams.add(stream);
+      streams.set(stream, session);
       const heartbeat = setInterval(async () => {
         if (await isAllowed().catch(() => false)) stream.write(': heartbeat\n\n');
         else stream.end('event: over\ndata: session\n\n');
@@ -46,7 +60,7 @@ export async function openLive(ctx: Context): Promise<Live> {
       return stream;
     },
     close: () => {
-      for (const stream of streams) stream.end();
+      for (const stream of streams.keys()) stream.end();
     },
   };
 }
@@ -64,9 +78,12 @@ export const liveGet = (live: Live): Endpoint =>
     audited: false,
     summary: 'Stream change notifications',
     response: Type.String(),
+    errors: ['live_streams_exceeded'],
     handle: async ({ ctx, headers }) => {
-      const token = readSessionCookie(headers) ?? '';
-      const stream = live.open(async () => (await findSession(ctx, token, { active: false })) !== undefined);
+      const token = readSessionCookie(ctx, headers) ?? '';
+      const isAllowed = async () => (await findSession(ctx, token, { active: false })) !== undefined;
+      const stream = live.open(token, isAllowed);
+      if (!stream) throw apiError('live_streams_exceeded', undefined, { retry_after_s: 60 });
       return new WithHeaders(stream, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
     },
   });

@@ -4,7 +4,7 @@ import { patientsOf } from '../events.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../ids.ts';
 import { type ReceiverState, received_request, received_row, receiver } from '../model/dashboard/receiver.ts';
-import { id, nullable, resettable, success } from '../model/fields.ts';
+import { clearable, id, nullable, success } from '../model/fields.ts';
 import { openReceiver, receiverRefusal } from '../receiver/openReceiver.ts';
 import { clearRequests, listRequests, readRequest } from '../receiver/receivedRequests.ts';
 import { findReceiver, type Receiver, setResponse } from '../receiver/receivers.ts';
@@ -35,7 +35,7 @@ export const receiverCreate = endpoint({
   params: Type.Object({ client_id: Type.String() }),
   body: Type.Object({}),
   response: Type.Object({ success, receiver }),
-  errors: ['webhook_url_refused'],
+  errors: ['webhook_url_refused', 'webhook_endpoints_max'],
   handle: async ({ ctx, client, auditSubject, inTransaction }) => {
     const response = await inTransaction(async (tx) => {
       const opened = await openReceiver(ctx, tx, client.id);
@@ -56,9 +56,9 @@ export const receiverUpdate = endpoint({
   summary: 'Set how the built-in receiver responds; without a status it closes the connection',
   params: Type.Object({ client_id: Type.String() }),
   body: Type.Object({
-    status: resettable(Type.Integer({ minimum: 200, maximum: 599 })),
+    status: clearable(Type.Integer({ minimum: 200, maximum: 599 })),
     delay_ms: Type.Integer({ minimum: 0, maximum: 20_000 }),
-    times: resettable(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+    times: clearable(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   }),
   response: Type.Object({ success }),
   errors: ['record_not_found'],

@@ -3,8 +3,8 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../http/endpoint.ts';
-import { webhook_row, webhook_secret, webhook_tried } from '../model/dashboard/webhooks.ts';
-import { resettable, success } from '../model/fields.ts';
+import { webhook_row, webhook_secret, webhook_test_result } from '../model/dashboard/webhooks.ts';
+import { clearable, success } from '../model/fields.ts';
 import { WebhookRequest } from '../model/webhook.ts';
 import { addEndpoint } from '../webhooks/addEndpoint.ts';
 import { describeEndpoints } from '../webhooks/describeEndpoints.ts';
@@ -12,7 +12,7 @@ import { disableEndpoint } from '../webhooks/disableEndpoint.ts';
 import { enableEndpoint, lockEndpoint, setEventTypes } from '../webhooks/endpoints.ts';
 import { removeEndpoint } from '../webhooks/removeEndpoint.ts';
 import { rotateSecret } from '../webhooks/rotateSecret.ts';
-import { tryEndpoint } from '../webhooks/tryEndpoint.ts';
+import { testEndpoint } from '../webhooks/testEndpoint.ts';
 
 export const webhooksList = endpoint({
   id: 'dashboard.webhooks.list',
@@ -37,7 +37,7 @@ export const webhooksCreate = endpoint({
   params: Type.Object({ client_id: Type.String() }),
   body: WebhookRequest,
   response: Type.Object({ success, ...webhook_secret.properties }),
-  errors: ['webhook_url_refused'],
+  errors: ['webhook_url_refused', 'webhook_endpoints_max'],
   handle: async ({ ctx, client, body, auditSubject, inTransaction }) => {
     const response = await inTransaction(async (tx) => {
       const requested = { url: body.webhook_url, event_types: body.event_types };
@@ -55,7 +55,7 @@ export const webhooksUpdate = changeWebhook({
   method: 'PATCH',
   path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
   summary: 'Set the event types of a webhook endpoint',
-  body: Type.Object({ event_types: resettable(WebhookRequest.properties.event_types) }),
+  body: Type.Object({ event_types: clearable(WebhookRequest.properties.event_types) }),
   response: Type.Object({ success }),
   change: async (_ctx, tx, { webhook_id, body }) =>
     (await setEventTypes(tx, webhook_id, body.event_types ?? null)) ? {} : undefined,
@@ -108,7 +108,7 @@ export const webhooksDelete = changeWebhook({
   change: async (_ctx, tx, { webhook_id }) => ((await removeEndpoint(tx, webhook_id)) ? {} : undefined),
 });
 
-export const webhooksTry = endpoint({
+export const webhooksTest = endpoint({
   id: 'dashboard.webhooks.try',
   surface: 'dashboard',
   method: 'POST',
@@ -117,12 +117,12 @@ export const webhooksTry = endpoint({
   summary: 'Send a signed test event to a webhook endpoint',
   params: Type.Object({ client_id: Type.String(), id: Type.String() }),
   body: Type.Object({}),
-  response: Type.Object({ success, ...webhook_tried.properties }),
+  response: Type.Object({ success, ...webhook_test_result.properties }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params: { id: webhook_id } }) => {
-    const tried = await tryEndpoint(ctx, client.id, webhook_id);
-    if (!tried) throw apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
-    return { success: true, ...tried };
+    const result = await testEndpoint(ctx, client.id, webhook_id);
+    if (!result) throw apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
+    return { success: true, ...result };
   },
 });
 

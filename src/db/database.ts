@@ -4,6 +4,7 @@ import { type ConnectOptions, connect as connectSql, type Sql, type Tx } from '.
 import { type OnNotification, openListener } from '../../sql/listen.ts';
 import type { Fragment, Query } from '../../sql/statement.ts';
 
+import { openFairQueue } from './fairQueue.ts';
 import { checkRole, type RoleAddresses, service_role, system_role } from './roles.ts';
 
 export type { DatabaseAddress } from '../../sql/address.ts';
@@ -40,9 +41,25 @@ export type Database = {
 /** Few: statements on one connection do not wait for each other's results, and PostgreSQL runs one at a time on each. */
 const pipelined = { service: 3, system: 2 };
 
+/**
+ * How long a statement may run, lock waits included, before the server cancels it. The service role answers requests and
+ * stores sync pages of 1,000 rows; the system role also purges, counts queues and exports the audit log. Migrations run
+ * as the owner and are not limited.
+ */
+const statement_timeout = { service: '60s', system: '5min' };
+
 export function openDatabase(addresses: RoleAddresses, pool: number): Database {
-  const service = connect(addresses.service, { max: pool, pipelined: pipelined.service });
-  const system = connect(addresses.system, { max: Math.max(2, Math.ceil(pool / 3)), pipelined: pipelined.system });
+  const service = connect(addresses.service, {
+    max: pool,
+    pipelined: pipelined.service,
+    settings: { statement_timeout: statement_timeout.service },
+  });
+  const system = connect(addresses.system, {
+    max: Math.max(2, Math.ceil(pool / 3)),
+    pipelined: pipelined.system,
+    settings: { statement_timeout: statement_timeout.system },
+  });
+  const turns = openFairQueue(pool);
   const listener = openListener(addresses.system, application_name);
   const reading =
     (sql: Query) =>
@@ -55,14 +72,17 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
       // The caller names the columns it selected; PostgreSQL gives no types to check them against.
       return rows as unknown as Row[];
     };
+  const search = reading(service.pooled);
   return {
     service,
     system,
     // One round trip for both statements.
     tenant: (client_id, work) =>
-      service.begin(`BEGIN; SELECT set_config('chartwire.client_id', ${pg.escapeLiteral(client_id)}, true)`, work),
+      turns.run(client_id, () =>
+        service.begin(`BEGIN; SELECT set_config('chartwire.client_id', ${pg.escapeLiteral(client_id)}, true)`, work),
+      ),
     read: reading(service),
-    search: reading(service.pooled),
+    search: (client_id, query) => turns.run(client_id, () => search(client_id, query)),
     checkRoles: async () => {
       await checkRole(service, service_role);
       await checkRole(system, system_role);

@@ -1,14 +1,9 @@
-import type { Fragment, Query, Sql } from './database.ts';
+import type { Sql } from './database.ts';
 
 /**
- * Tables whose rows are work, and the column by which rows take turns: an account's lanes, an endpoint's deliveries.
- * Each such table has id, client_id, ready_at (null: nothing to do), locked_until, owner and fence.
+ * Tables whose rows are work: the lanes of jobs, the deliveries of events. Each has id, client_id, ready_at (null:
+ * nothing to do), locked_until, owner and fence, and a function in the database that claims its rows fairly.
  */
-const leased: Record<LeasedTable, { group: string; parallel_max: (sql: Query) => Fragment }> = {
-  lanes: { group: 'account_id', parallel_max: (sql) => sql`parallel_max` },
-  // Four at once to one receiver: enough for a burst, too few for one that hangs to occupy every slot of a worker.
-  deliveries: { group: 'endpoint_id', parallel_max: (sql) => sql`4` },
-};
 export type LeasedTable = 'lanes' | 'deliveries';
 
 /** A row that this process owns until its lease ends. The next owner gets a higher fence. */
@@ -22,54 +17,58 @@ export class LeaseLost extends Error {
   }
 }
 
-/** One claim at a time in the whole installation, so that parallel_max applies across processes (about 1 ms each). */
-const claim_lock = { lanes: 7_240_002, deliveries: 7_240_003 } as const;
-
 /**
- * Claims up to `count` ready rows. Groups take turns: a row's rank is its place in its own group plus the number of rows
- * the group has running, so that one waiting row of a quiet account comes before the second of a busy one. The distinct
- * groups are found by jumping through the index: ten thousand waiting lanes of one account cost one jump.
+ * Claims up to `count` ready rows: clients take turns, then the accounts or endpoints of each. A client whose work hangs
+ * never gets more slots than it leaves free. See migration 0008.
  */
 export async function claimLeases(
   system: Sql,
   name: LeasedTable,
   claim: { owner: string; count: number; lease_ms: number },
 ): Promise<Lease[]> {
-  return system.begin(async (tx) => {
-    await tx`SELECT pg_advisory_xact_lock(${claim_lock[name]})`;
-    const table = tx(name);
-    const group = tx(leased[name].group);
-    return tx<Lease[]>`
-      WITH RECURSIVE turns AS (
-        (SELECT ${group} AS member FROM ${table} WHERE ready_at IS NOT NULL ORDER BY ${group} LIMIT 1)
-        UNION ALL
-        SELECT (SELECT ${group} FROM ${table} WHERE ready_at IS NOT NULL AND ${group} > turns.member
-                ORDER BY ${group} LIMIT 1)
-          FROM turns WHERE turns.member IS NOT NULL
-      ), busy AS (
-        SELECT ${group} AS member, count(*) AS n FROM ${table} WHERE locked_until > clock_timestamp() GROUP BY 1
-      ), ranked AS (
-        SELECT waiting.id, waiting.ready_at, waiting.parallel_max,
-               coalesce(busy.n, 0) + row_number() OVER (PARTITION BY turns.member ORDER BY waiting.ready_at) AS rank
-          FROM turns LEFT JOIN busy USING (member)
-          CROSS JOIN LATERAL (
-            SELECT id, ready_at, ${leased[name].parallel_max(tx)} AS parallel_max FROM ${table}
-             WHERE ${group} = turns.member AND ready_at <= clock_timestamp()
-               AND (locked_until IS NULL OR locked_until <= clock_timestamp())
-             ORDER BY ready_at LIMIT ${claim.count}
-          ) AS waiting
-      ), chosen AS (
-        SELECT row.id FROM ${table} AS row JOIN ranked USING (id)
-         WHERE ranked.rank <= ranked.parallel_max
-         ORDER BY ranked.rank, ranked.ready_at LIMIT ${claim.count}
-         FOR UPDATE OF row SKIP LOCKED
-      )
-      UPDATE ${table} AS row
-         SET locked_until = clock_timestamp() + ${claim.lease_ms}::float8 * interval '1 millisecond',
-             owner = ${claim.owner}, fence = row.fence + 1
-        FROM chosen WHERE row.id = chosen.id
-      RETURNING row.id, row.client_id, row.fence`;
-  });
+  return (await claimSince(system, name, claim, undefined)).leases;
+}
+
+/** A full scan for ready rows is made this often at most, and at most a twentieth of the time. */
+const full_scan = { every_ms: 1_000, share: 1 / 20 };
+
+/** Like `claimLeases`, for a worker that claims again and again: most claims skip the rows that are known to be done. */
+export function createClaimer(
+  system: Sql,
+  name: LeasedTable,
+  worker: { owner: string; lease_ms: number },
+): (count: number) => Promise<Lease[]> {
+  let since: Date | undefined;
+  let next_scan_ms = 0;
+  return async (count) => {
+    const started_ms = performance.now();
+    const scan = started_ms >= next_scan_ms;
+    const { leases, oldest } = await claimSince(system, name, { ...worker, count }, scan ? undefined : since);
+    since = oldest;
+    if (scan) {
+      const duration_ms = performance.now() - started_ms;
+      next_scan_ms = started_ms + Math.max(full_scan.every_ms, duration_ms / full_scan.share);
+    }
+    return leases;
+  };
+}
+
+/** `since`: rows that became ready earlier are not looked at. `oldest` is the value for the next claim. */
+async function claimSince(
+  system: Sql,
+  name: LeasedTable,
+  { owner, count, lease_ms }: { owner: string; count: number; lease_ms: number },
+  since: Date | undefined,
+): Promise<{ leases: Lease[]; oldest: Date | undefined }> {
+  const sql = system.pooled;
+  const rows = await sql<(Lease | { id: null; oldest: Date })[]>`
+    SELECT id, client_id, fence, oldest FROM ${sql(`claim_${name}`)}(${owner}, ${count},
+      ${lease_ms}::float8 * interval '1 millisecond', coalesce(${since ?? null}::timestamptz, '-infinity'))`;
+  const leases = rows.flatMap((row) =>
+    row.id === null ? [] : [{ id: row.id, client_id: row.client_id, fence: row.fence }],
+  );
+  const last = rows.find((row) => row.id === null);
+  return { leases, oldest: last?.id === null ? last.oldest : undefined };
 }
 
 /** Extends the leases that are still ours and returns their ids. */

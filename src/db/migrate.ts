@@ -55,23 +55,37 @@ function refuseUnknown(done: ReadonlySet<string>, names: readonly string[]): voi
   );
 }
 
+const certificate_codes = /CERT|SIGNATURE|UNABLE_TO_GET_ISSUER/;
+
 /** The reason why a database cannot be used, in one sentence. */
 export function databaseFailure(name: string, address: DatabaseAddress, error: unknown): StartFailure {
   if (error instanceof StartFailure) return error;
   const where = address.host.startsWith('/') ? 'its socket' : `${address.host}:${address.port}`;
   const code = (error as { code?: string }).code ?? '';
+  const message = error instanceof Error ? (error.message.split('\n')[0] ?? '') : '';
+  if (code === 'TLS_UNSUPPORTED') {
+    const remedy = 'Turn TLS on there, or add sslmode=disable to the URL if the network between is trusted';
+    return new StartFailure(`${name} cannot be used: ${where} does not offer TLS. ${remedy}.`, { cause: error });
+  }
+  if (certificate_codes.test(code)) {
+    const remedy = 'Connect by the name in its certificate, and name the file of its authority with sslrootcert=/path';
+    return new StartFailure(
+      `${name} cannot be used: the certificate of ${where} cannot be verified (${code}). ${remedy}.`,
+      { cause: error },
+    );
+  }
   const reasons: Record<string, string> = {
-    ECONNREFUSED: `nothing answers at ${where}`,
+    ECONNREFUSED: `no server is listening at ${where}`,
     ENOTFOUND: `the host ${address.host} is unknown`,
     EAI_AGAIN: `the host ${address.host} cannot be looked up`,
-    ETIMEDOUT: `${where} does not answer`,
-    CONNECT_TIMEOUT: `${where} does not answer`,
+    ETIMEDOUT: `${where} did not respond`,
+    CONNECT_TIMEOUT: `${where} did not respond`,
     ENOENT: `there is no socket in ${address.host}`,
     '28P01': `the server refuses the password of user ${address.user}`,
     '28000': `the server refuses the user ${address.user}`,
     '3D000': `the database ${address.database} does not exist`,
     '42501': `the user ${address.user} may not create roles or tables there`,
   };
-  const reason = reasons[code] ?? (error instanceof Error ? error.message.split('\n')[0] : 'it cannot be reached');
+  const reason = reasons[code] ?? (message || 'it cannot be reached');
   return new StartFailure(`${name} cannot be used: ${reason}.`, { cause: error });
 }

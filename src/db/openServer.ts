@@ -1,4 +1,3 @@
-import { resolveSsl } from '../../sql/connect.ts';
 import type { Config } from '../config.ts';
 import { parseDatabaseUrl } from './address.ts';
 import { connect, type DatabaseAddress } from './database.ts';
@@ -34,11 +33,11 @@ export async function openServer(config: Config, log: (line: string) => void): P
 type Started = Pick<DatabaseServer, 'owner' | 'release'>;
 
 async function external(url: string): Promise<Started> {
-  return { owner: await resolveSsl(parseDatabaseUrl('DATABASE_URL', url)), release: async () => {} };
+  return { owner: parseDatabaseUrl('DATABASE_URL', url), release: async () => {} };
 }
 
 async function embedded(config: Config, log: (line: string) => void): Promise<Started> {
-  const start = () => startEmbedded({ data_dir: config.data_dir, log });
+  const start = () => startEmbedded({ data_dir: config.data_dir, log, allow_nobody: config.allow_nobody });
   const server = await start();
   const watch = keepRunning(server, start, log);
   const { host, port, user, password } = server;

@@ -1,13 +1,15 @@
+import { failures, send_again_texts } from '../failures.ts';
 import type { Document } from '../openapi/document.ts';
 import { codeBlock, jsonBlock } from './codeBlock.ts';
 import { fieldsOf, fieldTable, table, tableRow } from './fieldTable.ts';
-import { type Html, html } from './html.ts';
+import { breakable, type Html, html, prose } from './html.ts';
 import { verification } from './verification.ts';
 
 /** Guides around the endpoint sections, in the order of the table of contents. */
 export const guides = [
   { id: 'start', title: 'Getting started' },
   { id: 'errors', title: 'Errors' },
+  { id: 'failures', title: 'Failure codes' },
   { id: 'retries', title: 'Idempotency' },
   { id: 'webhooks', title: 'Webhooks' },
   { id: 'events', title: 'Events' },
@@ -59,10 +61,26 @@ ${jsonBlock('Error', bodyOf(example))}
 then resume.</p>${jsonBlock('login_required', bodyOf(expired))}
 <p>Requests over the rate limit return 429 with <code>retry-after</code>. The headers <code>ratelimit-limit</code>,
 <code>ratelimit-remaining</code> and <code>ratelimit-reset</code> are sent with every response.</p></section>
+${failureGuide()}
 <section id="retries" class="guide"><h2>Idempotency</h2>
 <p>Send an <code>Idempotency-Key</code> with a POST or PATCH request to retry it safely, for example after a timeout. Within
 24 hours, a request with the same key returns the first response (with <code>idempotency-replayed: true</code>) and has no
 further effect. The same key with a different body returns 422.</p></section>`;
+}
+
+function failureGuide(): Html {
+  const rows = Object.entries(failures).map(([code, { cause, remedy, send_again }]) =>
+    tableRow([html`<code>${breakable(code)}</code>`, prose(cause), prose(`${remedy} ${sendAgain(send_again)}`)], 0),
+  );
+  return html`<section id="failures" class="guide"><h2>Failure codes</h2>
+<p>A failure code says why a write that was accepted, or a sync, failed later. It is in <code>error.code</code> of
+<a href="#jobs.get"><code>GET /v1/jobs/{job_id}</code></a> and in <code>reasons[].code</code> of failure events. Codes are
+stable; new ones may be added, so treat an unknown code like <code>emr_refused</code>.</p>
+${table('fields', 'Failure codes', ['Code', 'Cause', 'Remedy'], rows)}</section>`;
+}
+
+function sendAgain(when: keyof typeof send_again_texts): string {
+  return `Send again: ${send_again_texts[when]}.`;
 }
 
 export function eventGuide(document: Document): Html {

@@ -5,7 +5,8 @@ import type { Operator } from '../clients/operators.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { lookUpLink } from '../link/linkTokens.ts';
-import { authenticateOperator } from './authenticateOperator.ts';
+import { hashToken } from '../security/hash.ts';
+import { authenticateOperator, readSessionCookie } from './authenticateOperator.ts';
 import type { Endpoint, OpenLink } from './endpoint.ts';
 
 /** The authenticated caller of a request. */
@@ -16,7 +17,7 @@ export type Caller = {
   operator: Operator | undefined;
 };
 
-const anonymous: Caller = { client: undefined, account: undefined, link: undefined, operator: undefined };
+export const anonymous: Caller = { client: undefined, account: undefined, link: undefined, operator: undefined };
 
 /** Identifies the caller by its headers. An access token must be valid even where none is required. */
 export async function authenticate(
@@ -46,6 +47,19 @@ export async function authenticate(
   const account = await findAccountByToken(ctx, token);
   if (account?.client_id !== client.id) throw apiError('access_token_invalid');
   return { ...anonymous, client, account };
+}
+
+/** A hash of what identifies the caller, to recognize it later without keeping a secret. */
+export function credentialOf(
+  ctx: Context,
+  { auth }: Pick<Endpoint, 'auth'>,
+  headers: IncomingHttpHeaders,
+): string | undefined {
+  const operator = auth === 'operator' || auth === 'operator_in_client';
+  const names = auth === 'link' ? ['link_token'] : ['client_id', 'client_secret', 'access_token'];
+  const values = operator ? [readSessionCookie(ctx, headers)] : names.map((name) => header(headers, name));
+  if (values[0] === undefined) return undefined;
+  return hashToken(JSON.stringify(values)).toString('base64');
 }
 
 const link_errors = { expired: 'link_expired', used: 'link_used', exhausted: 'link_exhausted' } as const;

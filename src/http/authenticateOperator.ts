@@ -16,7 +16,7 @@ export async function authenticateOperator(
   endpoint: Endpoint,
   headers: IncomingHttpHeaders,
 ): Promise<Operator> {
-  const token = readSessionCookie(headers);
+  const token = readSessionCookie(ctx, headers);
   if (token === undefined) throw apiError('operator_session_over');
   // Checked before the session is read: a request from another site must not extend it.
   if (endpoint.method !== 'GET') {
@@ -33,7 +33,7 @@ export async function authenticateOperator(
   return operator;
 }
 
-/** Separate from authentication, so that the audit trail records a denied request under the operator's name. */
+/** Separate from authentication, so that the audit log records a denied request under the operator's name. */
 export function requireRole(endpoint: Endpoint, { role }: Operator): void {
   const required = endpoint.role ?? (endpoint.method === 'GET' ? 'read_only' : 'operator');
   if (operator_roles.indexOf(role) < operator_roles.indexOf(required)) {
@@ -41,18 +41,24 @@ export function requireRole(endpoint: Endpoint, { role }: Operator): void {
   }
 }
 
-const cookie_name = 'chartwire_session';
-
-export function readSessionCookie(headers: IncomingHttpHeaders): string | undefined {
-  const pair = (headers.cookie ?? '').split(/; */).find((each) => each.startsWith(`${cookie_name}=`));
-  return pair?.slice(cookie_name.length + 1) || undefined;
+export function readSessionCookie(ctx: Pick<Context, 'config'>, headers: IncomingHttpHeaders): string | undefined {
+  const { name } = cookieFor(ctx);
+  const pair = (headers.cookie ?? '').split(/; */).find((each) => each.startsWith(`${name}=`));
+  return pair?.slice(name.length + 1) || undefined;
 }
 
 /** An empty token deletes the cookie. */
 export function sessionCookie(ctx: Pick<Context, 'config'>, token: string): string {
-  const secure = ctx.config.base_url.startsWith('https:') ? '; Secure' : '';
+  const { name, attributes } = cookieFor(ctx);
   const age = token === '' ? '; Max-Age=0' : '';
-  return `${cookie_name}=${token}; Path=/dashboard; HttpOnly; SameSite=Strict${secure}${age}`;
+  return `${name}=${token}; ${attributes}; HttpOnly; SameSite=Strict${age}`;
+}
+
+/** `__Host-` keeps other hosts of the same domain from setting the cookie. It requires https and the path `/`. */
+function cookieFor({ config }: Pick<Context, 'config'>): { name: string; attributes: string } {
+  return config.base_url.startsWith('https:')
+    ? { name: '__Host-chartwire_session', attributes: 'Path=/; Secure' }
+    : { name: 'chartwire_session', attributes: 'Path=/dashboard' };
 }
 
 /** Derived from the session token, which no script can read. */

@@ -15,8 +15,8 @@ import type { Group } from '../model/groups.ts';
 
 /**
  * The interface an endpoint belongs to; its policy is in server.ts. `api` is the public API: it is documented, and its
- * requests are logged. `link_page` and `dashboard` serve our own pages and are not documented; `dashboard` responses
- * are never cached or logged.
+ * requests are logged. `link_page` and `dashboard` serve our own pages and are not documented; `dashboard` requests are
+ * not logged.
  */
 export type Surface = 'api' | 'link_page' | 'dashboard';
 
@@ -26,6 +26,19 @@ export type Surface = 'api' | 'link_page' | 'dashboard';
  * `{client_id}`.
  */
 export type Auth = 'none' | 'client' | 'account' | 'link' | 'operator' | 'operator_in_client';
+
+/**
+ * The size of a JSON body by authentication. A stranger's is small, because it is read from anyone; the forms of Link
+ * contain up to four credentials of 8,000 characters.
+ */
+export const body_bytes_max: Record<Auth, number> = {
+  none: 16_384,
+  link: 131_072,
+  client: 1_048_576,
+  account: 1_048_576,
+  operator: 1_048_576,
+  operator_in_client: 1_048_576,
+};
 
 /** A valid link token and what it was created for. */
 export type OpenLink = { token: string; purpose: LinkPurpose };
@@ -113,12 +126,14 @@ export type EndpointOptions<
   description?: string;
   /** Also responds while the account needs to be re-linked, so that a client can find out what happened. */
   while_expired?: boolean;
-  /** False only if no health data is shown and nothing is changed. All other requests are in the audit trail. */
+  /** False only if no health data is shown and nothing is changed. All other requests are in the audit log. */
   audited?: boolean;
   /** The minimum role of an operator. Default: `read_only` for GET, `operator` for other methods. */
   role?: OperatorRole;
   /** Called by the page on its own, so it does not extend the operator's session. */
   background?: true;
+  /** What a request without authentication takes from its address's allowance, in ordinary requests. Default: 1. */
+  address_cost?: number;
   /** The operation that the account's EMR must support, and its name in the error message. */
   needs?: { operation: OperationName; label: string };
   /** Available in sandbox mode only. */

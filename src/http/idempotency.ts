@@ -14,10 +14,20 @@ export function readIdempotencyKey(
   if (key === undefined || scope_id === undefined) return undefined;
   if (typeof key !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(key)) throw apiError('idempotency_key_invalid');
   const hash = (text: string) => createHash('sha256').update(text).digest();
-  return { scope_id, key_hash: hash(key), request_hash: hash(JSON.stringify(request)) };
+  return { scope_id, key_hash: hash(key), request_hash: hash(canonicalJson(request)) };
 }
 
-type Accepted = { id: string; job_id: number };
+/** The same text for equal values, whatever the order of their keys. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, each: unknown) =>
+    typeof each === 'object' && each !== null && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : each,
+  );
+}
+
+/** `input` is what the operation stores: from it a replay finds the id that the client was given. */
+type Accepted = { id: string; job_id: number; input?: unknown };
 
 /**
  * Accepts a request that stores its key together with its job (`accept` returns undefined if the key is in use), or
@@ -58,7 +68,7 @@ async function findAccepted(
 ): Promise<Accepted | undefined> {
   const row = await ctx.db.tenant(client_id, (tx) => readKey(tx, idempotency));
   if (!row?.operation_id || row.job_id === null) return undefined;
-  return { id: row.operation_id, job_id: row.job_id };
+  return { id: row.operation_id, job_id: row.job_id, input: row.input };
 }
 
 /**
@@ -77,8 +87,8 @@ export async function runOnce(
     const binding = `idempotency:${idempotency.key_hash.toString('hex')}`;
     const claim = await claimKey(tx, client_id, idempotency);
     if (!claim.claimed) {
-      if (!claim.answer_sealed) throw apiError('idempotency_key_running');
-      return new Replayed(JSON.parse(await ctx.vault.unseal(tx, claim.answer_sealed, binding)));
+      if (!claim.response_sealed) throw apiError('idempotency_key_running');
+      return new Replayed(JSON.parse(await ctx.vault.unseal(tx, claim.response_sealed, binding)));
     }
     await tx`SELECT set_config('lock_timeout', '0', true)`;
     const response = await work(tx);
@@ -88,14 +98,14 @@ export async function runOnce(
   });
 }
 
-type Claim = { claimed: true } | { claimed: false; answer_sealed: Buffer | null };
+type Claim = { claimed: true } | { claimed: false; response_sealed: Buffer | null };
 
 async function claimKey(tx: Tx, client_id: string, idempotency: IdempotencyKey): Promise<Claim> {
   // A second attempt succeeds if the key had expired: `readKey` has then deleted it.
   for (const _attempt of [1, 2]) {
     if (await insertKey(tx, client_id, idempotency)) return { claimed: true };
     const row = await readKey(tx, idempotency);
-    if (row) return { claimed: false, answer_sealed: row.answer_sealed };
+    if (row) return { claimed: false, response_sealed: row.response_sealed };
   }
-  return { claimed: false, answer_sealed: null };
+  return { claimed: false, response_sealed: null };
 }

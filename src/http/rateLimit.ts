@@ -1,21 +1,41 @@
-/** Whether a request is allowed, and how many requests the client has left. */
+/** Whether a request is allowed, and how many requests the caller has left. */
 export type Allowance = { allowed: boolean; limit: number; remaining: number; reset_s: number };
 
+export type RateLimiter = {
+  (key: string, cost?: number): Allowance;
+  /** Returns what a request cost. */
+  refund(key: string, cost?: number): void;
+};
+
+/** More callers than one process serves; bounds the memory that requests from invented addresses can take. */
+const buckets_max = 50_000;
+
 /**
- * A token bucket per client that refills at `per_second` up to `burst`. It is kept in memory: each API process grants
+ * A token bucket per caller that refills at `per_second` up to `burst`. It is kept in memory: each API process grants
  * the whole rate, because a shared counter would cost a round trip per request.
  */
-export function rateLimiter(per_second: number, burst: number, now: () => number = () => performance.now()) {
+export function rateLimiter(
+  per_second: number,
+  burst: number,
+  now: () => number = () => performance.now(),
+): RateLimiter {
+  // In the order of their last use.
   const buckets = new Map<string, { tokens: number; at: number }>();
-  return (client_id: string): Allowance => {
-    const at = now();
-    const bucket = buckets.get(client_id) ?? { tokens: burst, at };
+  const fill = (key: string, at: number) => {
+    const bucket = buckets.get(key) ?? { tokens: burst, at };
     bucket.tokens = Math.min(burst, bucket.tokens + ((at - bucket.at) / 1000) * per_second);
     bucket.at = at;
-    buckets.set(client_id, bucket);
-    const allowed = bucket.tokens >= 1;
-    if (allowed) bucket.tokens -= 1;
-    const missing = allowed ? burst - bucket.tokens : 1 - bucket.tokens;
+    buckets.delete(key);
+    buckets.set(key, bucket);
+    const [oldest] = buckets.keys();
+    if (buckets.size > buckets_max && oldest !== undefined) buckets.delete(oldest);
+    return bucket;
+  };
+  const take = (key: string, cost = 1): Allowance => {
+    const bucket = fill(key, now());
+    const allowed = bucket.tokens >= cost;
+    if (allowed) bucket.tokens -= cost;
+    const missing = allowed ? burst - bucket.tokens : cost - bucket.tokens;
     return {
       allowed,
       limit: per_second,
@@ -23,4 +43,9 @@ export function rateLimiter(per_second: number, burst: number, now: () => number
       reset_s: Math.max(1, Math.ceil(missing / per_second)),
     };
   };
+  const refund = (key: string, cost = 1) => {
+    const bucket = buckets.get(key);
+    if (bucket) bucket.tokens = Math.min(burst, bucket.tokens + cost);
+  };
+  return Object.assign(take, { refund });
 }

@@ -1,28 +1,38 @@
 import type { FastifyRequest } from 'fastify';
 import { apiError } from '../errors.ts';
 import { document_bytes_max } from '../model/document.ts';
+import { text_max } from '../model/fields.ts';
+import { fairSlots, SlotsBusy } from '../worker/fairSlots.ts';
 
 /** The declared file name and type are ignored: callers can set them to anything. */
 export type UploadedFile = { content: Buffer };
 
 export type Form = { fields: Record<string, unknown>; file: UploadedFile | undefined };
 
-/** Forms in memory at the same time. Others wait, so that 100 parallel uploads take 8 × 5 MB instead of 500 MB. */
-const forms_max = 8;
+/** Forms of one client that may wait for their turn. Their bodies are not read meanwhile. */
+const waiting_max = 32;
+/** Shorter than the 30 s that a request may take to arrive, so that the sender gets an explanation. */
+const wait_ms_max = 10_000;
 
-/** Limits how many forms are handled at once. A form counts until its response is sent: its file is in memory that long. */
-export function formLimiter(max = forms_max) {
-  let free = max;
-  const waiting: (() => void)[] = [];
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
+export type FormLimiter = <T>(client_id: string, request: FastifyRequest, work: () => Promise<T>) => Promise<T>;
+
+/**
+ * Limits how many forms are handled at once, divided among clients. A form counts until its response is sent: its file
+ * is in memory that long.
+ */
+export function formLimiter(total: number): FormLimiter {
+  const slots = fairSlots({ total, waiting_max, wait_ms_max });
+  return async (client_id, request, work) => {
+    const gone = new AbortController();
+    const onClose = () => gone.abort(apiError('request_timeout'));
+    request.raw.once('close', onClose);
     try {
-      return await work();
+      return await slots.run(client_id, work, gone.signal);
+    } catch (error) {
+      if (error instanceof SlotsBusy) throw apiError('uploads_busy', undefined, { retry_after_s: 2, cause: error });
+      throw error;
     } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else free += 1;
+      request.raw.off('close', onClose);
     }
   };
 }
@@ -33,7 +43,7 @@ export async function readForm(request: FastifyRequest, file_field: string): Pro
   const fields: Record<string, unknown> = Object.create(null);
   let file: UploadedFile | undefined;
   try {
-    const limits = { fileSize: document_bytes_max, files: 1, fields: 30, fieldSize: 65_536, fieldNameSize: 200 };
+    const limits = { fileSize: document_bytes_max, files: 1, fields: 30, fieldSize: 4 * text_max, fieldNameSize: 200 };
     for await (const part of request.parts({ limits })) {
       if (part.type === 'field') {
         // A repeated field becomes an array, which the schema rejects, as with repeated query parameters.

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import type { Endpoint } from './endpoint.ts';
+import { body_bytes_max, type Endpoint } from './endpoint.ts';
 
 /** Errors of Fastify and Node that the caller caused, by code. */
 const caller_errors: Record<string, (endpoint: Endpoint | undefined) => ApiError> = {
@@ -12,7 +12,7 @@ const caller_errors: Record<string, (endpoint: Endpoint | undefined) => ApiError
     const expected = endpoint?.file_field === undefined ? 'application/json' : 'multipart/form-data';
     return apiError('media_type_unsupported', { expected });
   },
-  FST_ERR_CTP_BODY_TOO_LARGE: () => apiError('body_too_large', { limit: '1 MB' }),
+  FST_ERR_CTP_BODY_TOO_LARGE: (endpoint) => apiError('body_too_large', { limit: bodyLimitOf(endpoint) }),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => apiError('body_not_json'),
   FST_ERR_BAD_URL: () => apiError('invalid_field', { rule: 'The request URL is not valid.' }),
   FST_ERR_MAX_PARAM_LENGTH: () => apiError('invalid_field', { rule: 'The request URL is too long.' }),
@@ -33,6 +33,11 @@ export function sendError(ctx: Context, error: unknown, request: FastifyRequest,
   return reply.send(bodyOf(api_error, request.id));
 }
 
+function bodyLimitOf(endpoint: Endpoint | undefined): string {
+  const bytes = body_bytes_max[endpoint?.auth ?? 'none'];
+  return bytes >= 1_048_576 ? `${bytes / 1_048_576} MB` : `${bytes / 1024} KB`;
+}
+
 export function apiErrorOf(error: unknown, request: FastifyRequest): ApiError {
   return asApiError(error, request.routeOptions.config.endpoint, request.headers['idempotency-key'] !== undefined);
 }
@@ -48,7 +53,7 @@ export function sendParseError(error: { code?: string }, socket: Socket): void {
   const body = JSON.stringify(bodyOf(api_error, id));
   socket.end(
     `HTTP/1.1 ${api_error.status} ${STATUS_CODES[api_error.status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${id}\r\nconnection: close\r\n\r\n${body}`,
+      `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${id}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n${body}`,
   );
 }
 
@@ -75,11 +80,15 @@ function asApiError(error: unknown, endpoint: Endpoint | undefined, keyed: boole
   if (callerError) return callerError(endpoint);
   // Another request with the same key held its lock for five seconds (jobs/enqueue.ts, idempotency.ts).
   if (code === '55P03' && keyed) return apiError('idempotency_key_running', undefined, { retry_after_s: 1 });
-  if (isDatabaseGone(code)) return apiError('database_unavailable', undefined, { retry_after_s: 1 });
+  if (code === query_canceled) return apiError('database_slow', undefined, { retry_after_s: 5 });
+  if (isDatabaseUnavailable(code)) return apiError('database_unavailable', undefined, { retry_after_s: 1 });
   return apiError('internal');
 }
 
-/** Connection trouble of postgres.js and the classes 08 (connection), 57P (shutdown), 53 (no resources) and a lock not got. */
-function isDatabaseGone(code: string): boolean {
+/** SQLSTATE of a statement that exceeded `statement_timeout`. */
+const query_canceled = '57014';
+
+/** Connection errors of the driver; SQLSTATE classes 08 (connection), 57P (shutdown), 53 (resources); lock timeouts. */
+function isDatabaseUnavailable(code: string): boolean {
   return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|08|57P0|53|55P03|3D000|55000)/.test(code);
 }

@@ -3,33 +3,42 @@ import multipart from '@fastify/multipart';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { TObject } from 'typebox';
 import type { Context, LoggedRequest } from '../context.ts';
-import { apiError } from '../errors.ts';
+import { ApiError, apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { authenticate, type Caller } from './authenticate.ts';
+import { documentsMax } from '../jobs/uploads.ts';
+import { JsonTooComplex, parseJson } from '../security/json.ts';
+import { type AddressLimit, type AddressLimiting, openAddressLimit } from './addressLimit.ts';
+import { anonymous, authenticate, type Caller, credentialOf } from './authenticate.ts';
 import { requireRole } from './authenticateOperator.ts';
 import { endConnectionsOnClose } from './closeConnections.ts';
-import { type Endpoint, JsonText, Replayed, type Surface, WithHeaders } from './endpoint.ts';
+import { body_bytes_max, type Endpoint, JsonText, Replayed, type Surface, WithHeaders } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
-import { rateLimiter } from './rateLimit.ts';
-import { type Form, formLimiter, readForm } from './readForm.ts';
+import { type Allowance, type RateLimiter, rateLimiter } from './rateLimit.ts';
+import { type Form, type FormLimiter, formLimiter, readForm } from './readForm.ts';
 import { openRequestAudit, recordResponse } from './requestAudit.ts';
 import { apiErrorOf, sendError, sendParseError } from './sendError.ts';
-import { readQuery, rejectUnstorable, validator } from './validate.ts';
+import { reader, rejectUnstorable } from './validate.ts';
 
-const body_bytes_max = 1_048_576;
+/** One year, the minimum for browsers' preload lists. Not for subdomains, which may belong to others. */
+const hsts = 'max-age=31536000';
 
-const policies: Record<Surface, { cache_control?: string; logged: boolean }> = {
+const policies: Record<Surface, { logged: boolean }> = {
   api: { logged: true },
   link_page: { logged: true },
-  // Responses contain health data or secrets, and the page's own requests would flood the request log.
-  dashboard: { cache_control: 'no-store', logged: false },
+  // The page's own requests would flood the request log.
+  dashboard: { logged: false },
 };
+
+/** The deepest body of the API has 7 levels. */
+const body_limits = { depth_max: 32, values_max: 20_000 };
 
 /** Serves the declared endpoints: authentication, rate limits, validation, idempotency, audit and error responses. */
 export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): FastifyInstance {
   const server = Fastify({
     logger: false,
-    bodyLimit: body_bytes_max,
+    bodyLimit: body_bytes_max.none,
+    // The remote address is the one that the nearest proxy in the list reports.
+    trustProxy: ctx.config.trusted_proxies.length > 0 ? ctx.config.trusted_proxies : false,
     genReqId: newId,
     exposeHeadRoutes: false,
     // Ends slow requests; a body of 1 MB takes far less.
@@ -40,8 +49,21 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
     clientErrorHandler: sendParseError,
   });
   endConnectionsOnClose(server);
+  const address_limit = openAddressLimit(ctx.config.address_rate_limit, ctx.config.address_rate_burst);
+  server.decorate('address_limit', address_limit);
+  const https = ctx.config.base_url.startsWith('https:');
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
+    if (https) reply.header('strict-transport-security', hsts);
+    const { address_limiting = 'every_request', endpoint } = request.routeOptions.config;
+    if (address_limiting === 'every_request') await address_limit.count(request, endpoint?.address_cost ?? 1);
+  });
+  server.addHook('onSend', async (_request, reply, payload) => {
+    // Most responses contain health data or tokens. Those that may be cached say so (page files, public keys).
+    if (!reply.hasHeader('cache-control') && !reply.raw.hasHeader('cache-control')) {
+      reply.header('cache-control', 'no-store');
+    }
+    return payload;
   });
   server.addHook('onResponse', async (request, reply) => {
     const endpoint = request.routeOptions.config.endpoint?.id ?? 'unknown';
@@ -64,20 +86,31 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
     const error = apiError('route_not_found', { method: request.method, path: path.slice(0, 200) });
     return sendError(ctx, error, request, reply);
   });
-  parseJson(server);
+  acceptJson(server);
   server.register(multipart);
 
   const limit = rateLimiter(ctx.config.rate_limit, ctx.config.rate_burst);
-  const limitForms = formLimiter();
+  const limitForms = formLimiter(documentsMax(ctx.config.uploads_parallel));
   for (const endpoint of endpoints) {
-    addRoute(ctx, server, endpoint, limit, limitForms);
+    addRoute(ctx, server, endpoint, { limit, limitForms, address_limit });
   }
   return server;
 }
 
+type Limits = {
+  limit: RateLimiter;
+  limitForms: FormLimiter;
+  address_limit: AddressLimit;
+};
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     endpoint?: Endpoint;
+    address_limiting?: AddressLimiting;
+  }
+  interface FastifyInstance {
+    /** For routes that are not declared endpoints and authenticate by themselves. */
+    address_limit: AddressLimit;
   }
   interface FastifyRequest {
     caller?: Caller;
@@ -86,42 +119,56 @@ declare module 'fastify' {
   }
 }
 
-function parseJson(server: FastifyInstance): void {
+function acceptJson(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => {
-    const source = String(text);
-    if (source.trim() === '') return done(null, undefined);
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, content, done) => {
+    const bytes = Buffer.from(content);
+    if (bytes.every(isWhiteSpace)) return done(null, undefined);
     try {
-      const body: unknown = JSON.parse(source);
+      const body = parseJson(bytes, body_limits);
       // Only an escape sequence can produce such a character, so other bodies skip the check.
-      if (/\\u(0000|d[89a-f])/i.test(source)) rejectUnstorable(body);
+      if (/\\u(0000|d[89a-f])/i.test(bytes.toString('latin1'))) rejectUnstorable(body);
       done(null, body);
     } catch (error) {
-      done(error instanceof SyntaxError ? apiError('body_not_json') : (error as Error));
+      done(bodyError(error));
     }
   });
+}
+
+function isWhiteSpace(byte: number): boolean {
+  return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
+}
+
+function bodyError(error: unknown): Error {
+  if (error instanceof ApiError) return error;
+  if (!(error instanceof JsonTooComplex)) return apiError('body_not_json');
+  const { depth_max, values_max } = body_limits;
+  const limit = error.limit === 'depth_max' ? `${depth_max} levels of nesting` : `${values_max} values`;
+  return apiError('body_too_complex', { limit });
 }
 
 function addRoute(
   ctx: Context,
   server: FastifyInstance,
   endpoint: Endpoint,
-  limit: ReturnType<typeof rateLimiter>,
-  limitForms: ReturnType<typeof formLimiter>,
+  { limit, limitForms, address_limit }: Limits,
 ): void {
-  const { cache_control } = policies[endpoint.surface];
-  const checkBody = endpoint.body && validator(endpoint.body, 'body');
+  const readBody = endpoint.body && reader(endpoint.body, 'body');
   const no_query = { type: 'object', properties: {} } as TObject;
-  const query_schema = endpoint.query ?? no_query;
-  const checkQuery = validator(query_schema, 'query');
+  const readQuery = reader(endpoint.query ?? no_query, 'query');
   server.route({
     method: endpoint.method,
     url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-    config: { endpoint },
+    config: { endpoint, address_limiting: endpoint.auth === 'none' ? 'every_request' : 'failures' },
+    bodyLimit: body_bytes_max[endpoint.auth],
     // Runs before the body is read: an unauthenticated request costs a lookup, not a parse.
     onRequest: async (request, reply) => {
-      if (cache_control) reply.header('cache-control', cache_control);
-      const caller = await authenticate(ctx, endpoint, request);
+      const caller =
+        endpoint.auth === 'none'
+          ? anonymous
+          : await address_limit.authenticate(request, credentialOf(ctx, endpoint, request.headers), () =>
+              authenticate(ctx, endpoint, request),
+            );
       request.caller = caller;
       const audit = openRequestAudit(ctx, request, caller);
       if (audit) request.audit = audit;
@@ -132,14 +179,15 @@ function addRoute(
       if (expired && endpoint.auth === 'account' && !endpoint.while_expired) throw apiError('login_required');
       const { needs } = endpoint;
       // Null means everything the connector supports. A list it does not support at all is empty, not an error.
-      if (needs && caller.account?.offers?.includes(needs.operation) === false) {
+      if (needs && caller.account?.capabilities?.includes(needs.operation) === false) {
         throw apiError('operation_not_offered', { operation: needs.label });
       }
     },
     handler: async (request, reply) => {
       const { file_field } = endpoint;
       if (file_field === undefined) return respond(request, reply, undefined);
-      return limitForms(async () => respond(request, reply, await readForm(request, file_field)));
+      const client_id = request.caller?.client?.id ?? '';
+      return limitForms(client_id, request, async () => respond(request, reply, await readForm(request, file_field)));
     },
   });
 
@@ -147,10 +195,8 @@ function addRoute(
     const raw_query = request.query as Record<string, unknown>;
     rejectUnstorable(raw_query);
     rejectUnstorable(request.params);
-    const query = readQuery(query_schema, raw_query);
-    checkQuery(query);
-    const body = checkBody ? bodyOf(request, form) : undefined;
-    if (body) checkBody?.(body);
+    const query = readQuery(raw_query);
+    const body = readBody?.(bodyOf(request, form));
     const { client, account, link, operator } = request.caller ?? {};
     const mutates = endpoint.method === 'POST' || endpoint.method === 'PATCH';
     const idempotency =
@@ -200,8 +246,10 @@ function bodyOf(request: FastifyRequest, form: Form | undefined): Record<string,
   return body as Record<string, unknown>;
 }
 
-function isLogged({ routeOptions }: FastifyRequest): boolean {
+/** A request over its address's limit is not logged: the flood would fill the log. */
+function isLogged({ routeOptions, code, caller }: FastifyRequest): boolean {
   const { endpoint } = routeOptions.config;
+  if (code === 'rate_limited' && !caller) return false;
   return endpoint !== undefined && policies[endpoint.surface].logged;
 }
 
@@ -221,7 +269,7 @@ function loggedRequest(
   };
 }
 
-function applyRateLimit(reply: FastifyReply, allowance: ReturnType<ReturnType<typeof rateLimiter>>): void {
+function applyRateLimit(reply: FastifyReply, allowance: Allowance): void {
   reply.header('ratelimit-limit', allowance.limit);
   reply.header('ratelimit-remaining', allowance.remaining);
   reply.header('ratelimit-reset', allowance.reset_s);

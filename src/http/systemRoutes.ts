@@ -11,26 +11,44 @@ export type Health = { started: () => boolean; workers: () => boolean };
  * (Prometheus text, the OpenAPI document, a JWK set).
  */
 export function addSystemRoutes(ctx: Context, server: FastifyInstance, openapi_document: object, health: Health): void {
-  server.get('/healthz', async () => ({ status: 'ok' }));
-  server.get('/readyz', async (_request, reply) => {
+  // A probe that were limited would have a healthy process restarted. Both cost no more than an error response.
+  const exempt = { config: { address_limiting: 'exempt' } } as const;
+  const checkDatabase = shared(() => databaseChecks(ctx));
+  server.get('/healthz', exempt, async () => ({ status: 'ok' }));
+  server.get('/readyz', exempt, async (_request, reply) => {
     const checks = {
       started: health.started(),
-      ...(await databaseChecks(ctx)),
+      ...(await checkDatabase()),
       workers: health.workers(),
     };
     const ready = Object.values(checks).every(Boolean);
     return reply.status(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', checks });
   });
-  server.get('/metrics', async (_request, reply) => {
+  const readMetrics = shared(async () => {
     // Without the database, the metrics of the process itself are still reported, but not those of the queues.
     await measureQueues(ctx).catch(() => forgetQueues(ctx));
-    return reply.type(ctx.metrics.registry.contentType).send(await ctx.metrics.registry.metrics());
+    return ctx.metrics.registry.metrics();
   });
-  server.get('/openapi.json', async () => openapi_document);
+  server.get('/metrics', async (_request, reply) =>
+    reply.type(ctx.metrics.registry.contentType).send(await readMetrics()),
+  );
+  const document = JSON.stringify(openapi_document);
+  server.get('/openapi.json', async (_request, reply) => reply.type('application/json; charset=utf-8').send(document));
   // EMRs fetch it to verify our signatures.
   server.get('/.well-known/jwks.json', async (_request, reply) =>
     reply.header('cache-control', 'public, max-age=3600').send(await ctx.signing_keys.published()),
   );
+}
+
+/** Requests that arrive while the same work is in progress wait for its result. */
+function shared<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
 }
 
 async function databaseChecks(ctx: Context): Promise<{ database: boolean; migrations: boolean }> {
@@ -53,4 +71,5 @@ async function measureQueues(ctx: Context): Promise<void> {
   ctx.metrics.waiting.set({ queue: 'deliveries' }, depth.deliveries);
   ctx.metrics.lag.set({ queue: 'jobs' }, depth.job_lag);
   ctx.metrics.lag.set({ queue: 'deliveries' }, depth.delivery_lag);
+  ctx.metrics.oldest_transaction.set(depth.oldest_transaction);
 }

@@ -1,23 +1,29 @@
 import { type TObject, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type ApiError, apiError } from '../errors.ts';
-import type { Messages } from '../model/fields.ts';
+import { type Messages, trimText } from '../model/fields.ts';
 
 type Part = 'body' | 'query';
 type Problem = ReturnType<ReturnType<typeof Compile>['Errors']>[number];
 
 /**
- * Compiles a schema into a check that throws the first error in the documented order: missing fields (in the schema's
- * order), unknown fields (all at once), then invalid fields (in the schema's order).
+ * Compiles a schema into a reader of a request's body or query. It returns the values in the form in which they are
+ * stored: text is trimmed, dates are without time, and what is blank is absent, or null where null clears the field. It
+ * throws the first error in the documented order: missing fields (in the schema's order), unknown fields (all at once),
+ * then invalid fields (in the schema's order).
  */
-export function validator(schema: TObject, part: Part): (value: Record<string, unknown>) => void {
+export function reader(schema: TObject, part: Part): (sent: Record<string, unknown>) => Record<string, unknown> {
   // Unknown fields are rejected. Nested objects declare that themselves.
   const strict = Type.Object(schema.properties, { ...schema, additionalProperties: false });
   const check = Compile(strict);
   const required = new Set(schema.required ?? []);
   const order = Object.keys(schema.properties);
-  return (value) => {
-    const missing = order.find((name) => required.has(name) && isBlank(value[name]));
+  const isMissing = (name: string, value: Record<string, unknown>) =>
+    (required.has(name) || (Object.hasOwn(value, name) && fieldOf(schema, name)?.needs_value === true)) &&
+    isBlank(value[name]);
+  return (sent) => {
+    const value = normalizeFields(schema, sent, part);
+    const missing = order.find((name) => isMissing(name, value));
     if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
     const unknown = Object.keys(value).filter((name) => !Object.hasOwn(schema.properties, name));
     if (unknown.length > 0) {
@@ -25,23 +31,10 @@ export function validator(schema: TObject, part: Part): (value: Record<string, u
         ? apiError('unexpected_fields', { fields: unknown.join(', ') }, only(unknown))
         : apiError('unexpected_query', { names: unknown.join(', ') }, only(unknown));
     }
-    const checked = withoutResets(schema, value);
-    if (check.Check(checked)) return;
+    const checked = withoutCleared(schema, value);
+    if (check.Check(checked)) return value;
     throw errorOf(schema, firstInOrder(order, check.Errors(checked)));
   };
-}
-
-/** Converts query strings to the types in the schema. A string that cannot be converted stays and fails the check. */
-export function readQuery(schema: TObject, raw: Record<string, unknown>): Record<string, unknown> {
-  // Built from entries, not by assignment, so that the check sees a parameter called __proto__.
-  return Object.fromEntries(
-    Object.entries(raw).map(([name, value]) => {
-      const type = (schema.properties[name] as { type?: string } | undefined)?.type;
-      if (type === 'integer' && typeof value === 'string' && /^-?\d{1,15}$/.test(value)) return [name, Number(value)];
-      if (type === 'boolean' && (value === 'true' || value === 'false')) return [name, value === 'true'];
-      return [name, value];
-    }),
-  );
 }
 
 /** Rejects characters that PostgreSQL cannot store (NUL) or UTF-8 cannot encode (lone surrogates). */
@@ -67,16 +60,98 @@ export function invalid(field: string, rule: string): ApiError {
   return apiError('invalid_field', { rule }, { field });
 }
 
-/** A required field that is null or empty counts as missing. */
+/** A schema with the keywords of our own (model/fields.ts). */
+type Node = {
+  type?: string;
+  format?: string;
+  pattern?: string;
+  minLength?: number;
+  enum?: readonly unknown[];
+  anyOf?: readonly Node[];
+  items?: Node;
+  properties?: Record<string, Node>;
+  verbatim?: boolean;
+  blank_is_absent?: boolean;
+  null_clears?: boolean;
+  needs_value?: boolean;
+};
+
+function fieldOf({ properties = {} }: Node, name: string): Node | undefined {
+  return Object.hasOwn(properties, name) ? properties[name] : undefined;
+}
+
+function normalizeFields(schema: Node, sent: object, part: Part): Record<string, unknown> {
+  // Built from entries, not by assignment, so that the check sees a field called __proto__.
+  return Object.fromEntries(
+    Object.entries(sent).flatMap(([name, each]): [string, unknown][] => {
+      const field = fieldOf(schema, name);
+      const value = normalize(field, each, part);
+      if (!field || value !== '') return [[name, value]];
+      if (field.null_clears || field.anyOf?.some(({ type }) => type === 'null')) return [[name, null]];
+      return isDropped(field, part) ? [] : [[name, value]];
+    }),
+  );
+}
+
+function normalize(schema: Node | undefined, value: unknown, part: Part): unknown {
+  if (schema?.anyOf) return normalize(branchFor(schema.anyOf, value), value, part);
+  if (schema && typeof value === 'string') return normalizeText(schema, value, part);
+  if (schema?.items && Array.isArray(value)) return value.map((each) => normalize(schema.items, each, part));
+  if (schema?.properties && isObject(value)) return normalizeFields(schema, value, part);
+  return value;
+}
+
+/** Also converts query strings to the schema's type. A string that cannot be converted stays and fails the check. */
+function normalizeText(schema: Node, sent: string, part: Part): unknown {
+  if (schema.verbatim) return sent;
+  const value = trimText(sent);
+  if (schema.format === 'date') return timestamp.test(value) ? value.slice(0, 10) : value;
+  if (part === 'body') return value;
+  if (schema.type === 'integer' && /^-?\d{1,15}$/.test(value)) return Number(value);
+  if (schema.type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
+  return value;
+}
+
+/** Where a date is expected, the calendar date of a timestamp is used as written. In a query, `+` arrives as a space. */
+const timestamp = /^\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?([Zz]|[+\- ][01]\d(:?[0-5]\d)?)?$/;
+
+/**
+ * Blank free text counts as not sent. Text that must have a form (a flag, a date, a phone number) stays and fails the
+ * check, and so does a blank filter in a query, which must not return every record.
+ */
+function isDropped(field: Node, part: Part): boolean {
+  if (field.verbatim || field.needs_value || part === 'query' || !isText(field)) return false;
+  const has_form = field.enum ?? field.pattern ?? field.format ?? field.minLength;
+  return field.blank_is_absent === true || has_form === undefined;
+}
+
+function isText({ type, enum: values, anyOf }: Node): boolean {
+  return type === 'string' || Boolean(values?.some((each) => typeof each === 'string') || anyOf?.some(isText));
+}
+
+function branchFor(branches: readonly Node[], value: unknown): Node | undefined {
+  if (typeof value === 'string') return branches.find(isText);
+  return branches.find((branch) => (Array.isArray(value) ? branch.items : isObject(value) && branch.properties));
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A required field that is null or blank counts as missing. */
 function isBlank(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
-/** Where the schema allows it (`null_resets`), null resets a field and is not checked as a value. */
-function withoutResets(schema: TObject, value: Record<string, unknown>): Record<string, unknown> {
-  if (!Object.values(value).includes(null)) return value;
-  const resets = (name: string) => (schema.properties[name] as { null_resets?: boolean } | undefined)?.null_resets;
-  return Object.fromEntries(Object.entries(value).filter(([name, each]) => each !== null || !resets(name)));
+/** Where the schema allows it (`null_clears`), null clears a field and is not checked as a value. */
+function withoutCleared(schema: Node, value: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, each]): [string, unknown][] => {
+      const field = fieldOf(schema, name);
+      if (each === null && field?.null_clears) return [];
+      return [[name, field?.properties && isObject(each) ? withoutCleared(field, each) : each]];
+    }),
+  );
 }
 
 function only(names: string[]) {

@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.ts';
-import type { JobWhole } from '../model/dashboard/jobs.ts';
+import type { JobDetails } from '../model/dashboard/jobs.ts';
 
-type JobDescription = Omit<JobWhole, 'emr' | 'changes' | 'event' | 'event_gone' | 'not_again'> & {
+type JobDescription = Omit<JobDetails, 'emr' | 'changes' | 'event' | 'event_gone' | 'not_again'> & {
   connector: string;
   event_id: string | null;
 };
@@ -48,7 +48,7 @@ export async function describeJob(
   return job;
 }
 
-/** A job as the client API returns it, with the MRNs of its patients for the audit trail. */
+/** A job as the client API returns it, with the MRNs of its patients for the audit log. */
 export function readJob(db: Database, client_id: string, account_id: string, job_id: number) {
   return db.read<{ body: string; mrns: string[] }>(
     client_id,

@@ -11,7 +11,13 @@ export const key_wait = '5s';
 const lifetime = '24 hours';
 
 /** The request that used a key first. `operation_id` and `job_id` are null if it queued no job. */
-export type KeyRow = { operation_id: string | null; job_id: number | null; answer_sealed: Buffer | null };
+export type KeyRow = {
+  operation_id: string | null;
+  job_id: number | null;
+  /** The input of the operation. */
+  input: unknown;
+  response_sealed: Buffer | null;
+};
 
 /** Inserts the key of a write for the tenant in the CTE `tenant`; returns no row if the key is in use. */
 export function insertOperationKey(sql: Query, key: IdempotencyKey, operation_id: string): Fragment {
@@ -30,8 +36,8 @@ export async function insertKey(tx: Tx, client_id: string, key: IdempotencyKey):
   return inserted.length > 0;
 }
 
-export async function storeKeyResponse(tx: Tx, key: IdempotencyKey, answer_sealed: Buffer): Promise<void> {
-  await tx`UPDATE idempotency_keys SET answer_sealed = ${answer_sealed}
+export async function storeKeyResponse(tx: Tx, key: IdempotencyKey, response_sealed: Buffer): Promise<void> {
+  await tx`UPDATE idempotency_keys SET response_sealed = ${response_sealed}
     WHERE scope_id = ${key.scope_id} AND key_hash = ${key.key_hash}`;
 }
 
@@ -42,8 +48,9 @@ export async function storeKeyResponse(tx: Tx, key: IdempotencyKey, answer_seale
 export async function readKey(tx: Tx, key: IdempotencyKey): Promise<KeyRow | undefined> {
   const { scope_id, key_hash } = key;
   const [row] = await tx<(KeyRow & { request_hash: Buffer; expired: boolean })[]>`
-    SELECT request_hash, answer_sealed, operation_id, created_at < now() - ${lifetime}::interval AS expired,
-           (SELECT min(jobs.id) FROM jobs WHERE jobs.operation_id = idempotency_keys.operation_id) AS job_id
+    SELECT request_hash, response_sealed, operation_id, created_at < now() - ${lifetime}::interval AS expired,
+           (SELECT min(jobs.id) FROM jobs WHERE jobs.operation_id = idempotency_keys.operation_id) AS job_id,
+           (SELECT input FROM operations WHERE operations.id = idempotency_keys.operation_id) AS input
       FROM idempotency_keys WHERE scope_id = ${scope_id} AND key_hash = ${key_hash}`;
   if (row?.expired) {
     await tx`DELETE FROM idempotency_keys WHERE scope_id = ${scope_id} AND key_hash = ${key_hash}

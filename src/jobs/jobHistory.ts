@@ -21,7 +21,7 @@ export async function readJobHistory(db: Database, client_id: string, range: Ran
 function merge(periods: readonly Period[]): Omit<HistoryBin, 'at'> {
   const sum = (state: 'succeeded' | 'partial' | 'failed' | 'needs_review') =>
     periods.reduce((total, period) => total + period[state], 0);
-  const durations = periods.flatMap((period) => period.taken).sort(([a], [b]) => a - b);
+  const durations = periods.flatMap((period) => period.durations).sort(([a], [b]) => a - b);
   return {
     succeeded: sum('succeeded'),
     partial: sum('partial'),
@@ -33,7 +33,7 @@ function merge(periods: readonly Period[]): Omit<HistoryBin, 'at'> {
 }
 
 /** In seconds, rounded to two significant digits. */
-function percentile(durations: Period['taken'], fraction: number): number | null {
+function percentile(durations: Period['durations'], fraction: number): number | null {
   const wanted = durations.reduce((total, [, jobs]) => total + jobs, 0) * fraction;
   let counted = 0;
   for (const [power, jobs] of durations) {

@@ -1,13 +1,13 @@
 import type { Database, Fragment, Query, Tx } from '../db/database.ts';
 
-/** The jobs that finished in one period. `taken` is a histogram: how many took about `duration_base ** power` seconds. */
+/** The jobs that finished in one period. `durations` is a histogram: how many took about `duration_base ** power` seconds. */
 export type Period = {
   at: Date;
   succeeded: number;
   partial: number;
   failed: number;
   needs_review: number;
-  taken: [power: number, jobs: number][];
+  durations: [power: number, jobs: number][];
 };
 
 /** Neighboring buckets differ by 10 %, so a percentile read from them is accurate to 5 %. */
@@ -30,7 +30,7 @@ export async function readPeriods(db: Database, client_id: string): Promise<Peri
   return db.tenant(client_id, async (tx) => {
     const stored_until = await storeFinishedPeriods(tx, client_id);
     const stored = await tx<Period[]>`
-      SELECT at, succeeded, partial, failed, needs_review, taken FROM job_periods ORDER BY at`;
+      SELECT at, succeeded, partial, failed, needs_review, durations FROM job_periods ORDER BY at`;
     const current = await tx<Period[]>`${summarize(tx, tx`${stored_until}::timestamptz`, tx`now()`, period_s)}`;
     return [...stored, ...current];
   });
@@ -46,7 +46,7 @@ async function storeFinishedPeriods(tx: Tx, client_id: string): Promise<Date> {
   if (!span) throw new Error('A query without FROM returned no row.');
   if (span.since < span.until) {
     // A concurrent request may have stored the same periods.
-    await tx`INSERT INTO job_periods (client_id, at, succeeded, partial, failed, needs_review, taken)
+    await tx`INSERT INTO job_periods (client_id, at, succeeded, partial, failed, needs_review, durations)
       SELECT ${client_id}, period.*
         FROM (${summarize(tx, tx`${span.since}::timestamptz`, tx`${span.until}::timestamptz`, period_s)}) AS period
       ON CONFLICT DO NOTHING`;
@@ -63,7 +63,7 @@ function summarize(sql: Query, since: Fragment, until: Fragment, width_s: number
            coalesce(sum(n) FILTER (WHERE state = 'partial'), 0)::int AS partial,
            coalesce(sum(n) FILTER (WHERE state = 'failed'), 0)::int AS failed,
            coalesce(sum(n) FILTER (WHERE state = 'needs_review'), 0)::int AS needs_review,
-           coalesce(json_agg(json_build_array(power, n)) FILTER (WHERE n IS NOT NULL), '[]') AS taken
+           coalesce(json_agg(json_build_array(power, n)) FILTER (WHERE n IS NOT NULL), '[]') AS durations
       FROM generate_series(date_bin(${width}, ${since}, 'epoch'), ${until} - interval '1 microsecond', ${width}) AS at
       LEFT JOIN (
         SELECT date_bin(${width}, finished_at, 'epoch') AS at, state, count(*) AS n,

@@ -27,13 +27,13 @@ export type Steps = {
     input: Input,
     store?: { with_intent?: Data; with_outcome?: Data },
   ): Promise<Output>;
-  /** The data stored with a step's intent, unless the EMR rejected the step: what it was, or may have been, sent. */
+  /** The data stored with a step's intent: what was, or may have been, sent. Undefined if the EMR rejected the step. */
   intentData(name: string): Data | undefined;
   /** Adds an entry to the job's timeline. */
   note(name: string, detail?: Data): Promise<void>;
   /** The outcomes so far, by step name. */
   outcomes: ReadonlyMap<string, Data>;
-  /** Whether some write was sent without learning whether it arrived. */
+  /** Whether the outcome of a write is unknown. */
   hasUnknownOutcome(): boolean;
 };
 
@@ -41,13 +41,13 @@ export type Steps = {
 const not_applied = 'not_applied';
 
 type StepKind = 'note' | 'intent' | 'outcome';
-type StepRow = { name: string; kind: StepKind; detail: Data | null; kept: Data | null; cleared: boolean };
-type NewStep = { name: string; kind: StepKind; detail?: Data | undefined; kept?: Data | undefined };
+type StepRow = { name: string; kind: StepKind; detail: Data | null; data: Data | null; cleared: boolean };
+type NewStep = { name: string; kind: StepKind; detail?: Data | undefined; data?: Data | undefined };
 
 /**
  * Loads the steps of all jobs of the operation: what an earlier job may have written under the operation's marker must
- * not be written again. If a reviewer found a step not done, an EMR that can be searched is searched all the same, and
- * one that cannot is sent the write once more.
+ * not be written again. If a reviewer found a step not done, an EMR that can be searched is still searched first;
+ * otherwise the write is sent once more.
  */
 export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<Steps> {
   const history = readHistory(await readSteps(db, job));
@@ -88,7 +88,7 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
         if (found) return storeOutcome(name, { ...found, ...with_outcome });
         if (accepted.has(name) && !cleared.has(name)) throw acceptedButMissing();
       }
-      await record({ name, kind: 'intent', detail: { marker }, kept: with_intent });
+      await record({ name, kind: 'intent', detail: { marker }, data: with_intent });
       open.add(name);
       cleared.delete(name);
       accepted.delete(name);
@@ -98,7 +98,7 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
       } catch (error) {
         if (!(error instanceof EmrFailure)) throw error;
         if (error.kind !== 'unknown_outcome') {
-          await record({ name, kind: 'outcome', detail: { [not_applied]: error.kind } });
+          await record({ name, kind: 'outcome', detail: { [not_applied]: error.code } });
           open.delete(name);
           intent_data.delete(name);
         } else if (error.accepted) {
@@ -112,16 +112,22 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
 }
 
 /** Inserts an entry in the job's timeline. The caller checks the lease in the same transaction. */
-export async function insertStep(tx: Tx, job: Job, { name, kind, detail, kept }: NewStep): Promise<void> {
-  await tx`INSERT INTO job_steps (job_id, client_id, attempt, name, kind, detail, kept)
+export async function insertStep(tx: Tx, job: Job, { name, kind, detail, data }: NewStep): Promise<void> {
+  await tx`INSERT INTO job_steps (job_id, client_id, attempt, name, kind, detail, data)
     VALUES (${job.id}, ${job.client_id}, ${job.attempts}, ${name}, ${kind},
       ${detail === undefined ? null : JSON.stringify(detail)}::text::json,
-      ${kept === undefined ? null : JSON.stringify(kept)}::text::json)`;
+      ${data === undefined ? null : JSON.stringify(data)}::text::json)`;
+}
+
+/** Deletes the timelines of these operations' jobs. */
+export async function deleteSteps(tx: Tx, operation_ids: readonly string[]): Promise<void> {
+  await tx`DELETE FROM job_steps WHERE job_id IN (
+    SELECT id FROM jobs WHERE operation_id = ANY (${[...operation_ids]}::uuid[]))`;
 }
 
 /** Records on the intent that the EMR accepted the write although its outcome is unknown. */
 async function markAccepted(tx: Tx, job: Job, name: string, marker: string): Promise<void> {
-  await tx`UPDATE job_steps SET detail = ${JSON.stringify({ marker, taken: true })}::text::json
+  await tx`UPDATE job_steps SET detail = ${JSON.stringify({ marker, accepted: true })}::text::json
     WHERE job_id = ${job.id} AND attempt = ${job.attempts} AND name = ${name} AND kind = 'intent'`;
 }
 
@@ -129,7 +135,7 @@ function readSteps(db: Database, job: Job): Promise<StepRow[]> {
   return db.read<StepRow>(
     job.client_id,
     (sql) => sql`
-      SELECT step.name, step.kind, step.detail, step.kept, coalesce(run.review_outcome = 'not_done', false) AS cleared
+      SELECT step.name, step.kind, step.detail, step.data, coalesce(run.review_outcome = 'not_done', false) AS cleared
         FROM jobs AS run JOIN job_steps AS step ON step.job_id = run.id
        WHERE run.operation_id = ${job.operation_id} AND step.kind <> 'note' ORDER BY step.n`,
   );
@@ -144,14 +150,14 @@ function readHistory(rows: StepRow[]) {
   const accepted = new Set<string>();
   const outcomes = new Map<string, Data>();
   const intent_data = new Map<string, Data>();
-  for (const { name, kind, detail, kept, cleared: found_not_done } of rows) {
+  for (const { name, kind, detail, data, cleared: found_not_done } of rows) {
     if (kind === 'intent') {
       open.add(name);
       if (found_not_done) cleared.add(name);
       else cleared.delete(name);
-      if (detail !== null && 'taken' in detail) accepted.add(name);
+      if (detail !== null && 'accepted' in detail) accepted.add(name);
       else accepted.delete(name);
-      if (kept !== null) intent_data.set(name, kept);
+      if (data !== null) intent_data.set(name, data);
     } else if (detail === null || not_applied in detail) {
       open.delete(name);
       intent_data.delete(name);

@@ -1,7 +1,8 @@
 import type { Fragment, Query, Tx } from '../db/database.ts';
 import type { Lease } from '../db/lease.ts';
 import { apiError } from '../errors.ts';
-import type { ReviewOutcome } from '../model/dashboard/jobWords.ts';
+import type { FailureCode } from '../failures.ts';
+import type { ReviewOutcome } from '../model/dashboard/jobFilters.ts';
 import { advanceLane, checkLease, deleteLane, releaseLane } from './lanes.ts';
 import type { FinalState } from './states.ts';
 
@@ -20,13 +21,14 @@ export type Job<Input = unknown> = {
   retrying_s: number | null;
   parked_s: number | null;
   waited_s: number;
+  emr_address: string;
   /** When this attempt started, by the database's clock. */
-  tried_at: Date;
+  attempted_at: Date;
   input: Input;
 };
 
 /** Why a job failed, as stored in its `error` column. */
-export type JobFailure = { code: string; message: string; details?: Record<string, unknown> };
+export type JobFailure = { code: FailureCode; message: string; details?: Record<string, unknown> };
 
 /** Inserts a job for the CTE `operation`: in the earlier lane if that exists, otherwise in its own. */
 export function insertJob(
@@ -50,18 +52,22 @@ export function insertJob(
       RETURNING id, client_id, lane`;
 }
 
-/** Starts the job at the head of the lane. If there is none, deletes the lane and returns undefined. */
+/**
+ * Starts the job at the head of the lane. If there is none, deletes the lane and returns undefined. The head is locked
+ * as it is chosen: a job that is being parked at this moment is waited for and then skipped.
+ */
 export async function startNextJob(tx: Tx, lease: Lease): Promise<Job | undefined> {
   const lane = await checkLease(tx, lease);
   const [job] = await tx<Job[]>`
     UPDATE jobs SET state = 'running', attempts = attempts + 1, started_at = coalesce(started_at, now())
      WHERE id = (SELECT id FROM jobs WHERE organization_id = ${lane.organization_id} AND lane = ${lane.key}
-                  AND state IN ('queued', 'running') AND NOT parked ORDER BY id LIMIT 1)
+                  AND state IN ('queued', 'running') AND NOT parked ORDER BY id LIMIT 1 FOR UPDATE)
     RETURNING id, client_id, organization_id, account_id, operation_id, type, lane, attempts, retries,
       extract(epoch FROM now() - retry_since)::float8 AS retrying_s,
       extract(epoch FROM now() - parked_since)::float8 AS parked_s,
-      extract(epoch FROM now() - created_at)::float8 AS waited_s, now() AS tried_at,
-      (SELECT input FROM operations WHERE operations.id = operation_id) AS input`;
+      extract(epoch FROM now() - created_at)::float8 AS waited_s, now() AS attempted_at,
+      (SELECT input FROM operations WHERE operations.id = operation_id) AS input,
+      (SELECT emr_address FROM organizations WHERE organizations.id = jobs.organization_id) AS emr_address`;
   if (!job) await deleteLane(tx, lease.id);
   return job;
 }
@@ -79,6 +85,14 @@ export async function releaseJob(tx: Tx, lease: Lease, job: Job): Promise<void> 
   await checkLease(tx, lease);
   await tx`UPDATE jobs SET state = 'queued' WHERE id = ${job.id}`;
   await releaseLane(tx, lease.id, 0);
+}
+
+/** Undoes the start of a job whose EMR hangs. The lane waits for the pause; the attempt does not count. */
+export async function deferJob(tx: Tx, lease: Lease, job: Job, pause_ms: number): Promise<void> {
+  await checkLease(tx, lease);
+  await tx`UPDATE jobs SET state = 'queued', attempts = attempts - 1,
+             started_at = CASE WHEN attempts > 1 THEN started_at END WHERE id = ${job.id}`;
+  await releaseLane(tx, lease.id, pause_ms);
 }
 
 /** Ends the job and passes the lane on to the next one. */
@@ -138,4 +152,11 @@ export async function reviewJob(
   if (reviewed) return reviewed.patient_mrn;
   const [existing] = await tx`SELECT FROM jobs WHERE id = ${job_id}`;
   throw existing ? apiError('job_not_reviewable') : apiError('record_not_found', { noun: 'Job', id: String(job_id) });
+}
+
+/** Deletes the texts and details of the errors of these operations' jobs: they may quote health data. The code stays. */
+export async function clearErrors(tx: Tx, operation_ids: readonly string[]): Promise<void> {
+  await tx`UPDATE jobs SET error = json_build_object('code', error ->> 'code', 'message', 'Deleted.'), review_note =
+             CASE WHEN review_note IS NOT NULL THEN 'Deleted.' END
+            WHERE operation_id = ANY (${[...operation_ids]}::uuid[]) AND (error IS NOT NULL OR review_note IS NOT NULL)`;
 }

@@ -7,7 +7,7 @@ import { type Lease, LeaseLost } from '../db/lease.ts';
  */
 export type LaneKey = { organization_id: string; key: string };
 
-/** Locks the lane, or throws LeaseLost if this worker no longer holds it. Everything a worker commits passes here. */
+/** Locks the lane, or throws LeaseLost if this worker no longer holds it. Called before everything a worker commits. */
 export async function checkLease(tx: Tx, lease: Lease): Promise<LaneKey> {
   const [lane] = await tx<LaneKey[]>`
     SELECT organization_id, key FROM lanes
@@ -73,7 +73,7 @@ export async function restoreLanes(tx: Tx, job_ids: number[], parallel_max: numb
   return lanes.map((lane) => lane.id);
 }
 
-/** Like `advanceLane` for many lanes, skipping those a worker holds. A lane that keeps its head keeps its pause. */
+/** Like `advanceLane` for many lanes, skipping those a worker holds. If the first job of a lane stays the same, so does its pause. */
 export async function advanceIdleLanes(tx: Tx, lane_ids: string[]): Promise<void> {
   await tx`
     WITH head AS (

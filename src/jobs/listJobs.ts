@@ -1,6 +1,6 @@
 import type { Database, Fragment, Query } from '../db/database.ts';
+import type { JobFilter } from '../model/dashboard/jobFilters.ts';
 import type { JobRow } from '../model/dashboard/jobs.ts';
-import type { JobFilter } from '../model/dashboard/jobWords.ts';
 
 export type JobFilters = {
   type?: string | undefined;

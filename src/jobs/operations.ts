@@ -1,4 +1,4 @@
-import type { Fragment, Query } from '../db/database.ts';
+import type { Fragment, Query, Tx } from '../db/database.ts';
 
 /** What a client requested. Its id is returned to the client and is part of the marker that the EMR stores. */
 export type Operation = { id: string; type: string; input: unknown };
@@ -22,4 +22,12 @@ export function updateOperation(sql: Query, operation: Pick<Operation, 'id' | 'i
   return sql`
     UPDATE operations SET input = ${JSON.stringify(operation.input)}::text::json WHERE id = ${operation.id}
     RETURNING id, client_id`;
+}
+
+/** Deletes the inputs of these operations, where that has not been done yet. Returns the ids of those. */
+export async function clearInputs(tx: Tx, ids: readonly string[]): Promise<string[]> {
+  const cleared = await tx<{ id: string }[]>`
+    UPDATE operations SET input = '{}', input_deleted_at = now()
+     WHERE id = ANY (${[...ids]}::uuid[]) AND input_deleted_at IS NULL RETURNING id`;
+  return cleared.map(({ id }) => id);
 }

@@ -1,5 +1,5 @@
 import type { Tx } from '../db/database.ts';
-import type { ReviewOutcome } from '../model/dashboard/jobWords.ts';
+import type { ReviewOutcome } from '../model/dashboard/jobFilters.ts';
 import type { Job } from './jobs.ts';
 import type { JobState } from './states.ts';
 
@@ -18,6 +18,8 @@ export type RerunCandidate = Pick<
   /** A later job of the same operation. */
   newer_job_id: number | null;
   uploaded: boolean;
+  /** Whether its request was deleted after the retention period. */
+  input_deleted: boolean;
   /** Whether a later operation of the same type for the same patient has succeeded or may still succeed. */
   superseded: boolean;
 };
@@ -37,6 +39,7 @@ export async function readRerunCandidate(
                AND mrn = operation.patient_mrn ORDER BY id LIMIT 1) AS patient_id,
            (SELECT max(newer.id) FROM jobs AS newer
              WHERE newer.operation_id = job.operation_id AND newer.id > job.id) AS newer_job_id,
+           operation.input_deleted_at IS NOT NULL AS input_deleted,
            EXISTS (SELECT FROM uploads WHERE operation_id = job.operation_id) AS uploaded,
            EXISTS (SELECT FROM operations AS later JOIN jobs AS run ON run.operation_id = later.id
              WHERE later.client_id = job.client_id AND later.patient_mrn = operation.patient_mrn

@@ -5,9 +5,10 @@ import { type Lease, LeaseLost } from '../db/lease.ts';
 import { type EventOf, patientsOf } from '../events.ts';
 import { emitEvent } from '../webhooks/emitEvent.ts';
 import { backoffMs, retry } from '../worker/backoff.ts';
+import { type Circuits, hung_after_ms, openCircuits } from '../worker/circuits.ts';
 import { stop_reasons } from '../worker/worker.ts';
 import { insertStep, loadSteps, NeedsReview, type Steps } from './jobSteps.ts';
-import { finishJob, type Job, type JobFailure, releaseJob, retryJob, startNextJob } from './jobs.ts';
+import { deferJob, finishJob, type Job, type JobFailure, releaseJob, retryJob, startNextJob } from './jobs.ts';
 import { checkLease } from './lanes.ts';
 import { parked_days_max, parkRunningJob } from './park.ts';
 import type { FinalState } from './states.ts';
@@ -45,24 +46,52 @@ export type RunLane = (ctx: Context, lease: Lease, signal: AbortSignal) => Promi
 type ExpireAccount = (ctx: Context, job: Job, reason: string) => Promise<boolean>;
 
 /** Creates the function that runs the next job of a claimed lane. */
-export function createLaneRunner(handlers: ReadonlyMap<string, JobHandler>, expireAccount: ExpireAccount): RunLane {
+export function createLaneRunner(
+  handlers: ReadonlyMap<string, JobHandler>,
+  expireAccount: ExpireAccount,
+  circuits: Circuits = openCircuits(),
+): RunLane {
   return async (ctx, lease, signal) => {
     const job = await ctx.db.tenant(lease.client_id, (tx) => startNextJob(tx, lease));
     if (!job) return;
+    // Per client, although clients may share an EMR: none can have another one's jobs deferred.
+    const circuit = `${job.client_id} ${job.emr_address}`;
+    const pause_ms = circuits.admit(circuit);
+    if (pause_ms > 0) return ctx.db.tenant(lease.client_id, (tx) => deferJob(tx, lease, job, pause_ms));
     ctx.notifications.notify('chartwire_live', 'jobs');
     const handler = handlers.get(job.type);
     if (!handler) throw new Error(`There is no handler for jobs of type ${job.type}.`);
     const steps = await loadSteps(ctx.db, lease, job);
     const run: JobRun = { job, steps, signal, checkLease: (tx) => checkLease(tx, lease) };
+    const report = reportOnce(circuits, circuit);
     try {
-      await runJob(ctx, lease, run, handler, expireAccount);
+      await runJob(ctx, lease, run, handler, expireAccount, report);
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
       ctx.log.warn({ job_id: job.id, job_type: job.type }, 'lease lost before the job finished; result discarded');
     } finally {
+      report('unknown');
       ctx.notifications.notify('chartwire_live', 'jobs');
     }
   };
+}
+
+type Report = (result: Parameters<Circuits['report']>[1]) => void;
+
+/** Reports the first result it is given. */
+function reportOnce(circuits: Circuits, circuit: string): Report {
+  let reported = false;
+  return (result) => {
+    if (!reported) circuits.report(circuit, result);
+    reported = true;
+  };
+}
+
+/** What a failed attempt tells about the EMR. */
+function healthOf(error: unknown, duration_ms: number): Parameters<Report>[0] {
+  if (!(error instanceof EmrFailure)) return 'unknown';
+  if (error.kind !== 'unavailable' && error.kind !== 'unknown_outcome') return 'responded';
+  return duration_ms >= hung_after_ms ? 'hung' : 'unknown';
 }
 
 /**
@@ -75,14 +104,19 @@ async function runJob(
   run: JobRun,
   handler: JobHandler,
   expireAccount: ExpireAccount,
+  report: Report,
 ): Promise<void> {
   const { job, signal } = run;
+  const started_ms = performance.now();
   try {
     await run.steps.note('started');
-    await finish(ctx, lease, run, await handler.run(ctx, run));
+    const result = await handler.run(ctx, run);
+    report('responded');
+    await finish(ctx, lease, run, result);
   } catch (error) {
     if (error instanceof LeaseLost || signal.reason === stop_reasons.lease_lost) throw new LeaseLost();
     if (signal.reason !== stop_reasons.shutdown) {
+      report(healthOf(error, performance.now() - started_ms));
       return handleFailure(ctx, lease, run, handler, expireAccount, error);
     }
     await ctx.db.tenant(job.client_id, (tx) => releaseJob(tx, lease, job));
@@ -141,9 +175,11 @@ async function handleFailure(
 ): Promise<void> {
   const { job, steps } = run;
   const fail = (failure: JobFailure) => {
-    const result = handler.onFailure(ctx, run, failure);
-    // If a write may have arrived, "failed" would invite the client to send it again: a person has to check first.
-    return finish(ctx, lease, run, steps.hasUnknownOutcome() ? { ...result, state: 'needs_review' } : result);
+    if (!steps.hasUnknownOutcome()) return finish(ctx, lease, run, handler.onFailure(ctx, run, failure));
+    // A write may have arrived. "failed", or the code of why it could not be looked up, would invite the client to send
+    // it again: a person has to check first.
+    const result = handler.onFailure(ctx, run, { ...failure, code: 'outcome_unknown' });
+    return finish(ctx, lease, run, { ...result, state: 'needs_review' });
   };
 
   if (error instanceof NeedsReview) return fail({ code: 'outcome_unknown', message: error.message });
@@ -175,7 +211,7 @@ async function handleFailure(
 /** Internal error messages are not shown: they may quote data. */
 function describeFailure(error: unknown): JobFailure {
   if (error instanceof EmrFailure) {
-    return { code: error.kind, message: error.message, ...(error.details && { details: error.details }) };
+    return { code: error.code, message: error.message, ...(error.details && { details: error.details }) };
   }
-  return { code: 'internal', message: 'Something went wrong on our side.' };
+  return { code: 'internal', message: 'Internal error.' };
 }

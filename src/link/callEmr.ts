@@ -6,7 +6,7 @@ import type { LinkPurpose } from './linkTokens.ts';
 /** The EMR of a link, with a timeout suitable for a waiting person. */
 export function emrEndpoint(ctx: Context, purpose: LinkPurpose): EmrEndpoint {
   const signal = AbortSignal.timeout(30_000);
-  return { address: purpose.emr_address, outbound: ctx.outbound, signal, keys: ctx.signing_keys };
+  return { address: purpose.emr_address, outbound: ctx.emr_outbound, signal, keys: ctx.signing_keys };
 }
 
 /** Calls the EMR and maps its failures to API errors. */

@@ -1,5 +1,13 @@
 import type { Connector, CredentialField, Credentials, SignInWay } from '../connectors/connector.ts';
 import { apiError } from '../errors.ts';
+import { trimText } from '../model/fields.ts';
+
+/** Trims what was submitted, except secrets: a blank may be part of a password. */
+export function trimCredentials(connector: Connector, given: Credentials): Credentials {
+  const secrets = new Set(connector.credential_fields.filter(({ secret }) => secret).map(({ name }) => name));
+  const trimmed = Object.entries(given).map(([name, value]) => [name, secrets.has(name) ? value : trimText(value)]);
+  return Object.fromEntries(trimmed);
+}
 
 /** Requires exactly the fields of the chosen sign-in method. */
 export function checkCredentials(connector: Connector, credentials: Credentials): void {
@@ -10,7 +18,7 @@ export function checkCredentials(connector: Connector, credentials: Credentials)
   if (unknown.length > 0) {
     throw apiError('unexpected_fields', { fields: unknown.map((name) => `credentials.${name}`).join(', ') });
   }
-  const missing = fields.find(({ name, optional }) => !optional && !credentials[name])?.name;
+  const missing = fields.find(({ name, optional }) => !optional && !credentials[name]?.trim())?.name;
   if (missing) throw missingField(missing);
 }
 

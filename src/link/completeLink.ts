@@ -1,12 +1,14 @@
-import { linkAccount } from '../accounts/linkAccount.ts';
+import { findLinkedAccount } from '../accounts/accounts.ts';
+import { linkAccount, requireSameUser } from '../accounts/linkAccount.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
+import { signOut } from '../accounts/signOutAccounts.ts';
 import type { Connector, Credentials, Grant, SignIn } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { requestSync } from '../records/requestSync.ts';
 import { callEmr, emrEndpoint } from './callEmr.ts';
-import { checkCredentials, mergeCredentials } from './checkCredentials.ts';
+import { checkCredentials, mergeCredentials, trimCredentials } from './checkCredentials.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
 import { consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
@@ -37,7 +39,7 @@ export async function signInForLink(
     return { purpose, stored: await storedCredentials(ctx, tx, purpose), paged };
   });
   const connector = connectorOf(ctx, purpose.connector);
-  const merged = mergeCredentials(stored, given.credentials);
+  const merged = mergeCredentials(stored, trimCredentials(connector, given.credentials));
   const on_page = connector.sign_in_ways?.find(({ name }) => name === merged.way)?.on_page ?? false;
   if (on_page && !paged) throw apiError('emr_page_required', { emr: connector.display_name });
   // The grant from the EMR's page belongs to the credentials used there, whatever was typed since.
@@ -46,7 +48,9 @@ export async function signInForLink(
   await countSignInAttempt(ctx, client_id, link_token);
   const page_grant = on_page ? paged?.grant : undefined;
   const input = { credentials, one_time_code: given.one_time_code, page_grant };
-  return { purpose, credentials, signed_in: await signIn(ctx, connector, purpose, input) };
+  const signed_in = await signIn(ctx, connector, purpose, input);
+  await checkUser(ctx, purpose, { credentials, grant: signed_in.grant }, signed_in.user);
+  return { purpose, credentials, signed_in };
 }
 
 /** Stores the account, marks the link token as used and queues the first sync, in one transaction. */
@@ -73,6 +77,25 @@ export async function completeLink(
     detail: { org_id: purpose.org_id, emr_name: purpose.connector, update: purpose.account_id !== null },
   });
   return addPublicToken(tx, purpose.client_id, account_id);
+}
+
+/** `linkAccount` checks this again under a lock. Here the session of the wrong user can be ended: nothing will use it. */
+async function checkUser(
+  ctx: Context,
+  purpose: LinkPurpose,
+  access: { credentials: Credentials; grant: Grant },
+  user: { ehr_id: string },
+): Promise<void> {
+  const account = await ctx.db.tenant(purpose.client_id, (tx) => findLinkedAccount(tx, purpose));
+  if (!account) return;
+  try {
+    requireSameUser(account, user);
+  } catch (error) {
+    await signOut(ctx, purpose, access).catch((cause: unknown) =>
+      ctx.log.warn({ err: cause }, 'the session of a rejected sign-in could not be ended'),
+    );
+    throw error;
+  }
 }
 
 async function signIn(

@@ -3,9 +3,9 @@ import type { Client } from '../clients/clients.ts';
 import type { Connector } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { type ApiError, apiError } from '../errors.ts';
 import type { LinkTokenRequest } from '../model/link.ts';
-import { checkUrl } from '../security/addresses.ts';
+import { checkUrl, emrRules, syntaxRefusal } from '../security/addresses.ts';
 import { addLinkToken, type LinkPurpose } from './linkTokens.ts';
 
 type Organization = { connector: string; emr_address: string };
@@ -16,7 +16,7 @@ export async function createLinkToken(
   tx: Tx,
   client: Client,
   request: LinkTokenRequest,
-  made_in: LinkPurpose['made_in'] = 'api',
+  created_in: LinkPurpose['created_in'] = 'api',
 ): Promise<string> {
   if (looksPersonal(request.user_id)) throw apiError('personal_user_id', undefined, { field: 'user_id' });
   const account_id = request.access_token === undefined ? null : await updatedAccount(ctx, client, request);
@@ -34,15 +34,18 @@ export async function createLinkToken(
     account_id,
     callback_url: request.callback_url ?? null,
     language: request.language ?? null,
-    made_in,
+    created_in,
   });
 }
 
-/** Recognizes email addresses and phone numbers (seven to fifteen digits with punctuation). */
+/**
+ * Recognizes email addresses, and phone numbers by their format: seven to fifteen digits with `+`, spaces, dashes or
+ * brackets, or the form 202.555.0143. Plain digits are a common form of ids.
+ */
 function looksPersonal(user_id: string): boolean {
-  if (/\S@\S+\.\S/.test(user_id)) return true;
+  if (/\S@\S+\.\S/.test(user_id) || /^(1\.)?\d{3}\.\d{3}\.\d{4}$/.test(user_id)) return true;
   const digits = user_id.replace(/\D/g, '').length;
-  return /^\+?[\d\s().-]+$/.test(user_id) && digits >= 7 && digits <= 15 && /^\+|[\s().-]|^\d{10,11}$/.test(user_id);
+  return digits >= 7 && digits <= 15 && /^[+\d\s()[\].\p{Pd}]+$/u.test(user_id) && /[+\s()[\]\p{Pd}]/u.test(user_id);
 }
 
 async function updatedAccount(ctx: Context, client: Client, request: LinkTokenRequest): Promise<string> {
@@ -57,11 +60,13 @@ function existing(ctx: Context, organization: Organization, request: LinkTokenRe
   if (request.emr_name !== undefined && connectorNamed(ctx, request.emr_name).name !== organization.connector) {
     throw apiError('emr_name_mismatch', undefined, { field: 'emr_name' });
   }
-  if (
-    request.emr_instance_domain !== undefined &&
-    addressOf(request.emr_instance_domain) !== organization.emr_address
-  ) {
-    throw apiError('emr_domain_mismatch', undefined, { field: 'emr_instance_domain' });
+  if (request.emr_instance_domain !== undefined) {
+    const text = withScheme(request.emr_instance_domain);
+    const rule = syntaxRefusal(text);
+    if (rule !== undefined) throw invalidDomain(rule);
+    if (normalized(new URL(text)) !== organization.emr_address) {
+      throw apiError('emr_domain_mismatch', undefined, { field: 'emr_instance_domain' });
+    }
   }
   return organization;
 }
@@ -72,11 +77,11 @@ function fresh(ctx: Context, request: LinkTokenRequest): Organization {
   if (!request.emr_instance_domain) {
     throw apiError('missing_field', { field: 'emr_instance_domain' }, { field: 'emr_instance_domain' });
   }
-  const address = addressOf(request.emr_instance_domain);
-  const checked = checkUrl(address, { sandbox: ctx.config.sandbox, allow: ctx.config.outbound_allow });
-  const rule = checked instanceof URL ? connector.refuseAddress(checked) : checked.refused;
-  if (rule !== undefined) throw apiError('emr_domain_invalid', { rule }, { field: 'emr_instance_domain' });
-  return { connector: connector.name, emr_address: address };
+  const checked = checkUrl(withScheme(request.emr_instance_domain), emrRules(ctx.config));
+  if ('refused' in checked) throw invalidDomain(checked.refused);
+  const rule = connector.refuseAddress(checked);
+  if (rule !== undefined) throw invalidDomain(rule);
+  return { connector: connector.name, emr_address: normalized(checked) };
 }
 
 function connectorNamed(ctx: Context, emr_name: string): Connector {
@@ -86,8 +91,16 @@ function connectorNamed(ctx: Context, emr_name: string): Connector {
   throw apiError('emr_name_unknown', { emr_name, supported }, { field: 'emr_name' });
 }
 
-/** The normalized address: https if no scheme is given, without trailing slashes. */
-function addressOf(domain: string): string {
-  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(domain) ? domain : `https://${domain}`;
-  return (URL.canParse(text) ? new URL(text).href : text).replace(/\/+$/, '');
+function invalidDomain(rule: string): ApiError {
+  return apiError('emr_domain_invalid', { rule }, { field: 'emr_instance_domain' });
+}
+
+/** Otherwise as typed: the checks must see what the URL parser would silently change. */
+function withScheme(domain: string): string {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(domain) ? domain : `https://${domain}`;
+}
+
+/** As stored: without trailing slashes. */
+function normalized(url: URL): string {
+  return url.href.replace(/\/+$/, '');
 }

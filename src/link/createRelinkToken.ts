@@ -16,6 +16,6 @@ export function createRelinkToken(tx: Tx, account: StoredAccount, language: 'en'
     account_id: account.status === 'revoked' ? null : account.id,
     callback_url: null,
     language: language ?? null,
-    made_in: 'dashboard',
+    created_in: 'dashboard',
   });
 }

@@ -24,13 +24,18 @@ export async function finishPageSignIn(ctx: Context, query: string, window: stri
   }
 }
 
-async function exchange(ctx: Context, link_token_hash: Buffer, { credentials, kept }: PageSignInState, returned: URL) {
+async function exchange(
+  ctx: Context,
+  link_token_hash: Buffer,
+  { credentials, pending }: PageSignInState,
+  returned: URL,
+) {
   const link = await lookUpLinkByHash(ctx, link_token_hash);
   const connector = link && connectorOf(ctx, link.purpose.connector);
   const page_sign_in = connector?.page_sign_in;
   if (link?.state !== 'open' || !page_sign_in) throw apiError('page_sign_in_unknown');
   const outcome = await callEmr(connector, () =>
-    page_sign_in.finish(emrEndpoint(ctx, link.purpose), credentials, kept, returned),
+    page_sign_in.finish(emrEndpoint(ctx, link.purpose), credentials, pending, returned),
   );
   if (outcome.outcome === 'signed_in') return outcome.grant;
   const emr = connector.display_name;

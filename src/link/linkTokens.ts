@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Sql, Tx } from '../db/database.ts';
 import { newToken } from '../ids.ts';
 import { hashToken } from '../security/hash.ts';
 
@@ -14,30 +14,31 @@ export type LinkPurpose = {
   callback_url: string | null;
   language: string | null;
   /** A link created in the dashboard does not hand a public token to the application. */
-  made_in: 'api' | 'dashboard';
+  created_in: 'api' | 'dashboard';
 };
 
 /** `exhausted`: too many failed sign-ins. */
 export type LinkState = 'open' | 'expired' | 'used' | 'exhausted';
 
-export const link_token_minutes = 30;
+/** A link from the dashboard is sent to a clinic by email; an application opens its own link at once. */
+export const link_minutes: Record<LinkPurpose['created_in'], number> = { api: 30, dashboard: 7 * 24 * 60 };
 /** A link takes two sign-ins (without and with the code). This many allow for mistakes but not for guessing. */
 export const sign_ins_max = 20;
 
 export async function addLinkToken(tx: Tx, purpose: LinkPurpose): Promise<string> {
   const token = newToken('link_token');
   await tx`INSERT INTO link_tokens (token_hash, client_id, user_id, org_id, connector, emr_address, account_id,
-      callback_url, language, made_in, expires_at)
+      callback_url, language, created_in, expires_at)
     VALUES (${hashToken(token)}, ${purpose.client_id}, ${purpose.user_id}, ${purpose.org_id}, ${purpose.connector},
-      ${purpose.emr_address}, ${purpose.account_id}, ${purpose.callback_url}, ${purpose.language}, ${purpose.made_in},
-      now() + make_interval(mins => ${link_token_minutes}))`;
+      ${purpose.emr_address}, ${purpose.account_id}, ${purpose.callback_url}, ${purpose.language}, ${purpose.created_in},
+      now() + make_interval(mins => ${link_minutes[purpose.created_in]}))`;
   return token;
 }
 
 /** The purpose of a valid link token. Reading does not use it up, so that a wrong password can be corrected. */
 export async function findLinkToken(tx: Tx, token: string): Promise<LinkPurpose | undefined> {
   const [row] = await tx<LinkPurpose[]>`
-    SELECT client_id, user_id, org_id, connector, emr_address, account_id, callback_url, language, made_in
+    SELECT client_id, user_id, org_id, connector, emr_address, account_id, callback_url, language, created_in
       FROM link_tokens WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now()`;
   return row;
 }
@@ -57,8 +58,8 @@ export async function lookUpLinkByHash(ctx: Context, token_hash: Buffer): Promis
   const [row] = await ctx.db.read<LinkPurpose & { state: LinkState }>(
     known.client_id,
     (sql) => sql`
-      SELECT client_id, user_id, org_id, connector, emr_address, account_id, callback_url, language, made_in,
-             CASE WHEN used_at IS NOT NULL AND tries > ${sign_ins_max} THEN 'exhausted'
+      SELECT client_id, user_id, org_id, connector, emr_address, account_id, callback_url, language, created_in,
+             CASE WHEN used_at IS NOT NULL AND attempts > ${sign_ins_max} THEN 'exhausted'
                   WHEN used_at IS NOT NULL THEN 'used'
                   WHEN expires_at <= now() THEN 'expired'
                   ELSE 'open' END AS state
@@ -71,11 +72,11 @@ export async function lookUpLinkByHash(ctx: Context, token_hash: Buffer): Promis
 
 /** Counts a sign-in before the attempt, so that concurrent ones are counted too. Exceeding the limit uses the token up. */
 export async function countSignIn(tx: Tx, token: string): Promise<'counted' | 'exhausted' | 'gone'> {
-  const [row] = await tx<{ tries: number }[]>`
-    UPDATE link_tokens SET tries = tries + 1, used_at = CASE WHEN tries >= ${sign_ins_max} THEN now() END
-     WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now() RETURNING tries`;
+  const [row] = await tx<{ attempts: number }[]>`
+    UPDATE link_tokens SET attempts = attempts + 1, used_at = CASE WHEN attempts >= ${sign_ins_max} THEN now() END
+     WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now() RETURNING attempts`;
   if (!row) return 'gone';
-  return row.tries > sign_ins_max ? 'exhausted' : 'counted';
+  return row.attempts > sign_ins_max ? 'exhausted' : 'counted';
 }
 
 /** Marks the token as used. Of several concurrent attempts exactly one succeeds. */
@@ -83,4 +84,21 @@ export async function consumeLinkToken(tx: Tx, token: string): Promise<boolean> 
   const used = await tx`UPDATE link_tokens SET used_at = now()
     WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now() RETURNING 1`;
   return used.length > 0;
+}
+
+/** Uses up the open links of an account. */
+export async function invalidateLinkTokens(tx: Tx, account: { org_id: string; user_id: string }): Promise<void> {
+  await tx`UPDATE link_tokens SET used_at = now()
+    WHERE org_id = ${account.org_id} AND user_id = ${account.user_id} AND used_at IS NULL`;
+}
+
+/** Uses up all open links of an organization, or of the client. */
+export async function invalidateLinks(tx: Tx, org_id: string | undefined): Promise<void> {
+  await tx`UPDATE link_tokens SET used_at = now()
+    WHERE used_at IS NULL ${org_id === undefined ? tx`` : tx`AND org_id = ${org_id}`}`;
+}
+
+/** Deletes tokens a day after they expired. */
+export async function purgeLinkTokens({ pooled: sql }: Sql): Promise<void> {
+  await sql`DELETE FROM link_tokens WHERE expires_at < now() - interval '1 day'`;
 }

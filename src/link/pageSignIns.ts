@@ -5,7 +5,7 @@ import { hashToken } from '../security/hash.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 
 /** State stored while a person is on the EMR's own page. */
-export type PageSignInState = { credentials: Credentials; kept: Grant };
+export type PageSignInState = { credentials: Credentials; pending: Grant };
 
 /** Enough time to find a password, but not to leave the window open over lunch. */
 const page_minutes = 15;
@@ -19,12 +19,12 @@ export async function addPageSignIn(
 ): Promise<void> {
   const { client_id } = link.purpose;
   const hash = hashToken(link.token);
-  const sealed = await ctx.vault.seal(tx, ownerOf(client_id), bindings.kept(hash), JSON.stringify(page));
+  const sealed = await ctx.vault.seal(tx, ownerOf(client_id), bindings.pending(hash), JSON.stringify(page));
   await tx`
-    INSERT INTO page_sign_ins (link_token_hash, client_id, state_hash, window_hash, kept_sealed)
+    INSERT INTO page_sign_ins (link_token_hash, client_id, state_hash, window_hash, pending_sealed)
     VALUES (${hash}, ${client_id}, ${hashToken(state)}, ${hashToken(window)}, ${sealed})
     ON CONFLICT (link_token_hash) DO UPDATE SET state_hash = excluded.state_hash, window_hash = excluded.window_hash,
-      kept_sealed = excluded.kept_sealed, grant_sealed = NULL, failure = NULL, returned_at = NULL, created_at = now()`;
+      pending_sealed = excluded.pending_sealed, grant_sealed = NULL, failure = NULL, returned_at = NULL, created_at = now()`;
 }
 
 /** Claims a sign-in for completion, in the window that started it. Of several attempts exactly one succeeds. */
@@ -37,14 +37,14 @@ export async function claimPageSignIn(
     SELECT client_id FROM page_sign_ins WHERE state_hash = ${hashToken(state)}`;
   if (!known) return undefined;
   return ctx.db.tenant(known.client_id, async (tx) => {
-    const [row] = await tx<{ link_token_hash: Buffer; kept_sealed: Buffer }[]>`
+    const [row] = await tx<{ link_token_hash: Buffer; pending_sealed: Buffer }[]>`
       UPDATE page_sign_ins SET returned_at = now()
        WHERE state_hash = ${hashToken(state)} AND window_hash = ${hashToken(window)} AND returned_at IS NULL
          AND created_at > now() - make_interval(mins => ${page_minutes})
-      RETURNING link_token_hash, kept_sealed`;
+      RETURNING link_token_hash, pending_sealed`;
     if (!row) return undefined;
     const { link_token_hash } = row;
-    const text = await ctx.vault.unseal(tx, row.kept_sealed, bindings.kept(link_token_hash));
+    const text = await ctx.vault.unseal(tx, row.pending_sealed, bindings.pending(link_token_hash));
     // Sealed by addPageSignIn from a value of this type.
     return { ...known, link_token_hash, page: JSON.parse(text) };
   });
@@ -88,11 +88,11 @@ export async function readPageGrant(
   link_token: string,
 ): Promise<{ credentials: Credentials; grant: Grant } | undefined> {
   const hash = hashToken(link_token);
-  const [row] = await tx<{ kept_sealed: Buffer; grant_sealed: Buffer }[]>`
-    SELECT kept_sealed, grant_sealed FROM page_sign_ins
+  const [row] = await tx<{ pending_sealed: Buffer; grant_sealed: Buffer }[]>`
+    SELECT pending_sealed, grant_sealed FROM page_sign_ins
      WHERE link_token_hash = ${hash} AND grant_sealed IS NOT NULL`;
   if (!row) return undefined;
-  const page = await ctx.vault.unseal(tx, row.kept_sealed, bindings.kept(hash));
+  const page = await ctx.vault.unseal(tx, row.pending_sealed, bindings.pending(hash));
   const grant = await ctx.vault.unseal(tx, row.grant_sealed, bindings.grant(hash));
   // Both were sealed here from values of these types.
   return { credentials: JSON.parse(page).credentials, grant: JSON.parse(grant) };
@@ -108,6 +108,6 @@ function ownerOf(client_id: string) {
 }
 
 const bindings = {
-  kept: (link_token_hash: Buffer) => `page_kept:${link_token_hash.toString('hex')}`,
+  pending: (link_token_hash: Buffer) => `page_pending:${link_token_hash.toString('hex')}`,
   grant: (link_token_hash: Buffer) => `page_grant:${link_token_hash.toString('hex')}`,
 };

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Sql, Tx } from '../db/database.ts';
 import { newToken } from '../ids.ts';
 import { hashToken } from '../security/hash.ts';
 
@@ -16,4 +16,13 @@ export async function consumePublicToken(tx: Tx, token: string): Promise<string 
   const [row] = await tx<{ account_id: string }[]>`UPDATE public_tokens SET used_at = now()
     WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now() RETURNING account_id`;
   return row?.account_id;
+}
+
+export async function invalidatePublicTokens(tx: Tx, account_id: string): Promise<void> {
+  await tx`UPDATE public_tokens SET used_at = now() WHERE account_id = ${account_id} AND used_at IS NULL`;
+}
+
+/** Deletes tokens a day after they expired. */
+export async function purgePublicTokens({ pooled: sql }: Sql): Promise<void> {
+  await sql`DELETE FROM public_tokens WHERE expires_at < now() - interval '1 day'`;
 }

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { newToken } from '../ids.ts';
 import { callEmr, emrEndpoint } from './callEmr.ts';
-import { checkCredentials, mergeCredentials } from './checkCredentials.ts';
+import { checkCredentials, mergeCredentials, trimCredentials } from './checkCredentials.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 import { addPageSignIn } from './pageSignIns.ts';
@@ -27,7 +27,7 @@ export async function startPageSignIn(
   const { purpose } = link;
   const connector = connectorOf(ctx, purpose.connector);
   const stored = await ctx.db.tenant(purpose.client_id, (tx) => storedCredentials(ctx, tx, purpose));
-  const credentials = mergeCredentials(stored, given);
+  const credentials = mergeCredentials(stored, trimCredentials(connector, given));
   checkCredentials(connector, credentials);
   const way = connector.sign_in_ways?.find(({ name }) => name === credentials.way);
   const { page_sign_in } = connector;
@@ -38,10 +38,10 @@ export async function startPageSignIn(
   await countSignInAttempt(ctx, purpose.client_id, link.token);
   const [state, window] = [newToken('page_state'), newToken('page_window')];
   const back = { return_address: returnAddress(ctx), state };
-  const { url, pending: kept } = await callEmr(connector, () =>
+  const { url, pending } = await callEmr(connector, () =>
     page_sign_in.start(emrEndpoint(ctx, purpose), credentials, back),
   );
-  const page = { credentials, kept };
+  const page = { credentials, pending };
   await ctx.db.tenant(purpose.client_id, (tx) => addPageSignIn(ctx, tx, link, { state, window, page }));
   return { url, window };
 }

@@ -8,7 +8,7 @@ import type { LinkPurpose } from './linkTokens.ts';
 export async function storedCredentials(ctx: Context, tx: Tx, purpose: LinkPurpose): Promise<Credentials> {
   if (purpose.account_id === null) return {};
   const account = await readAccount(tx, purpose.account_id);
-  if (!account) return {};
+  if (!account || account.status === 'revoked') return {};
   // Sealed by linkAccount from a value of this type.
   return JSON.parse(await ctx.vault.unseal(tx, account.credentials_sealed, bindings.credentials(account.id)));
 }

@@ -7,9 +7,9 @@ import { finishPageSignIn } from '../link/finishPageSignIn.ts';
 import type { LinkPurpose } from '../link/linkTokens.ts';
 import { readPageState } from '../link/pageSignIns.ts';
 import { startPageSignIn } from '../link/startPageSignIn.ts';
-import { credential_max, nullable, success, text } from '../model/fields.ts';
+import { credential_max, nullable, secret, success } from '../model/fields.ts';
 
-const credentials = Type.Record(Type.String(), text({ maxLength: credential_max }));
+const credentials = Type.Record(Type.String(), secret({ maxLength: credential_max }));
 
 /** The Link page's own API. It is not part of the public API and may change with the page. */
 export const link_endpoints: readonly Endpoint[] = [
@@ -73,7 +73,7 @@ export const link_endpoints: readonly Endpoint[] = [
     path: '/link/v1/sign-in',
     auth: 'link',
     summary: 'Sign in to the EMR and link the account',
-    body: Type.Object({ credentials, one_time_code: Type.Optional(text({ maxLength: 20 })) }),
+    body: Type.Object({ credentials, one_time_code: Type.Optional(secret({ maxLength: 20 })) }),
     response: Type.Object({
       success,
       /** Null for a link created in the dashboard, because no application exchanges it. */
@@ -87,7 +87,7 @@ export const link_endpoints: readonly Endpoint[] = [
       const token = await ctx.db.tenant(client.id, (tx) => completeLink(ctx, tx, link.token, signed_in));
       ctx.lookups.clear();
       ctx.notifications.notify('chartwire_jobs');
-      const public_token = link.purpose.made_in === 'dashboard' ? null : token;
+      const public_token = link.purpose.created_in === 'dashboard' ? null : token;
       return { success: true, public_token, return_to: returnUrl(link.purpose, public_token) };
     },
   }),
@@ -119,7 +119,7 @@ export const link_endpoints: readonly Endpoint[] = [
     path: '/link/v1/oauth/finish',
     auth: 'none',
     summary: 'Finish a sign-in on the EMR’s own page',
-    body: Type.Object({ query: Type.String({ maxLength: 8000 }), window: text() }),
+    body: Type.Object({ query: secret({ maxLength: 8000 }), window: secret() }),
     response: Type.Object({ success }),
     handle: async ({ ctx, body }) => {
       await finishPageSignIn(ctx, body.query, body.window);

@@ -4,10 +4,12 @@ import { flag, text } from './fields.ts';
 /** The time is `datetime`, or `date` and `time` in the time zone of the EMR instance. */
 export const AppointmentRequest = Type.Object({
   mrn: text({ description: 'Medical Record Number of the patient' }),
-  location: text({ description: 'The location’s EMR id, from GET /v1/locations (ehr_id)' }),
-  provider: text({ description: 'The provider’s EMR id, from GET /v1/providers (ehr_id)', examples: ['501'] }),
+  location: text({ description: 'The location’s EMR ID, from GET /v1/locations (ehr_id)' }),
+  provider: text({ description: 'The provider’s EMR ID, from GET /v1/providers (ehr_id)', examples: ['501'] }),
   type: text({ description: 'Visit-type code of the EMR', examples: ['OV'] }),
-  datetime: Type.Optional(text({ description: 'ISO 8601 with offset', examples: ['2031-03-03T10:00:00-05:00'] })),
+  datetime: Type.Optional(
+    text({ description: 'ISO 8601 date-time with offset', examples: ['2031-03-03T10:00:00-05:00'] }),
+  ),
   date: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD, together with time' })),
   time: Type.Optional(
     text({
@@ -16,14 +18,14 @@ export const AppointmentRequest = Type.Object({
       description: 'h:mm am, together with date',
     }),
   ),
-  secondary_provider: Type.Optional(text({ description: 'EMR id of a second provider' })),
+  secondary_provider: Type.Optional(text({ description: 'EMR ID of a second provider' })),
   note: Type.Optional(text()),
   reason: Type.Optional(text({ examples: ['Follow-up'] })),
   duration: Type.Optional(
     text({
       pattern: '^[1-9]\\d{0,3}$',
       messages: { pattern: '{name} must be minutes, written in digits' },
-      description: 'Minutes, as digits. Default: the EMR’s default for the visit type',
+      description: 'Minutes, in digits. Default: the length of the visit type, else the practice’s default, else 30',
     }),
   ),
   new_patient: Type.Optional(flag('Whether this is the patient’s first visit')),

@@ -1,24 +1,27 @@
 import { type Static, Type } from 'typebox';
-import { nullable, success, text } from './fields.ts';
+import { nullable, success, sync_state, text } from './fields.ts';
 
 const defaultsToFalse = (description: string) => Type.Optional(Type.Boolean({ description, default: false }));
 
 export const AvailabilityQuery = Type.Object({
-  start_date: Type.String({ format: 'date', description: 'First day, YYYY-MM-DD, in the zone of the EMR instance' }),
-  end_date: Type.String({ format: 'date', description: 'Last day, included; at most 92 days later' }),
-  provider_ids: Type.Optional(text({ minLength: 1, description: 'EMR ids, separated by commas', examples: ['501'] })),
-  location_ids: Type.Optional(text({ minLength: 1, description: 'EMR ids, separated by commas' })),
+  start_date: Type.String({
+    format: 'date',
+    description: 'First day, YYYY-MM-DD, in the time zone of the EMR instance',
+  }),
+  end_date: Type.String({ format: 'date', description: 'Last day, inclusive; at most 92 days later' }),
+  provider_ids: Type.Optional(text({ minLength: 1, description: 'EMR IDs, separated by commas', examples: ['501'] })),
+  location_ids: Type.Optional(text({ minLength: 1, description: 'EMR IDs, separated by commas' })),
   provider_type: Type.Optional(Type.Enum(['primary', 'secondary'], { default: 'primary' })),
   visit_type: Type.Optional(text({ minLength: 1, default: 'all' })),
   buffer: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 59, default: 0, description: 'Minutes that stay free after an appointment' }),
+    Type.Integer({ minimum: 0, maximum: 59, default: 0, description: 'Minutes to keep free after each appointment' }),
   ),
   calculation_method: Type.Optional(Type.Enum(['gaps', 'slots', 'equal_slots'], { default: 'gaps' })),
   daily_appointment_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
   daily_limit_type: Type.Optional(text({ minLength: 1, description: 'Visit type that the limit counts, or `all`' })),
-  fallback_to_default_hours: defaultsToFalse('Use the default hours for providers that have none'),
+  fallback_to_default_hours: defaultsToFalse('Use the default hours for providers without hours'),
   max_slot_duration: Type.Optional(Type.Integer({ minimum: 1, maximum: 1440, description: 'Minutes' })),
-  facility_scoped_scheduling: defaultsToFalse('Only appointments at the facility of a shift make it busy'),
+  facility_scoped_scheduling: defaultsToFalse('Only count appointments at the shift’s own facility'),
   explain: Type.Optional(
     Type.Boolean({ description: 'Also return why working time is not free', default: false, examples: [true] }),
   ),
@@ -47,7 +50,7 @@ export const AvailabilityResponse = Type.Object({
     ),
     explanations: Type.Optional(
       Type.Array(Type.Object({}, { additionalProperties: true }), {
-        description: 'Only with `explain`: working time that is not free, and why',
+        description: 'With `explain` only: working time that is not free, and why',
         examples: [
           [
             {
@@ -64,5 +67,6 @@ export const AvailabilityResponse = Type.Object({
     ),
   }),
   timezone: Type.String(),
+  sync: sync_state,
 });
 export type AvailabilityResponse = Static<typeof AvailabilityResponse>;

@@ -92,7 +92,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
 
   // Visits
   emr_encounter_id: ['30041'],
-  emr_appointment_id: ['402022'],
+  emr_appointment_id: ['400022'],
   ehr_appointment_id: ['600000'],
   appointment_type: ['OV'],
   visit_statuses: [[{ code: 'CON', description: 'Confirmed' }]],
@@ -156,9 +156,9 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   // Outcomes
   message: ['Queued. A webhook event follows on completion.'],
   failure_reason: ["Patient with MRN 'LK100001' not found."],
-  refill_failure_reason: ['The EMR did not accept the refill.'],
-  error: [{ code: 'refused', message: 'The EMR did not accept this.' }, 'The EMR did not accept this.'],
-  reasons: [[{ code: 'not_found', description: "Patient with MRN 'LK100001' not found." }]],
+  refill_failure_reason: ['The EMR rejected the refill.'],
+  error: [{ code: 'emr_refused', message: 'The EMR rejected the request.' }, 'The EMR rejected the request.'],
+  reasons: [[{ code: 'patient_not_found', description: "Patient with MRN 'LK100001' not found." }]],
   audit_trail: [
     [{ field_label: 'Home phone', before: '315-555-0107', after: '315-555-0108', property: 'phone' }],
     [{ field_label: 'Member ID', before: null, after: 'TST100001', property: 'member_id' }],

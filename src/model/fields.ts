@@ -1,17 +1,46 @@
-import { type Static, type TSchema, type TSchemaOptions, Type } from 'typebox';
+import {
+  type Static,
+  type TObject,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+  type TSchemaOptions,
+  type TUnsafe,
+  Type,
+} from 'typebox';
 
 /** The maximum length of strings that declare none. */
-const text_max = 2000;
+export const text_max = 32_000;
+/** The maximum length of a client's own ids. They are indexed, and an index entry is limited to 2,700 bytes. */
+const own_id_max = 500;
 /** A token from an EMR may contain a signed statement of several thousand characters. */
 export const credential_max = 8000;
 
 /**
- * A string. `messages` replaces the standard message of a rule where the interface prescribes another one; `{name}`
- * stands for the path of the field in the body.
+ * A string. It is trimmed before it is checked (http/validate.ts). A blank optional one counts as not sent, unless it
+ * must have a form or a minimum length. `messages` replaces the standard message of a rule where the interface
+ * prescribes another one; `{name}` stands for the path of the field in the body.
  */
 export function text(options: TSchemaOptions & { minLength?: number; maxLength?: number; messages?: Messages } = {}) {
   return Type.String({ maxLength: text_max, ...options });
 }
+
+/** A password, token or code, which is not trimmed: blanks may be part of it. */
+export function secret(options: Parameters<typeof text>[0] = {}) {
+  return text({ ...options, verbatim: true });
+}
+
+/** An id that the client chose, for one of its users or organizations. */
+export function ownId(description: string) {
+  return text({ maxLength: own_id_max, description });
+}
+
+export const email = text({
+  pattern: '^[^\\s@]+@[^\\s@.]+(\\.[^\\s@.]+)+$',
+  messages: { pattern: '{name} must be an email address with a domain, such as name@example.org' },
+  blank_is_absent: true,
+});
+
 export type Messages = Partial<Record<'minLength' | 'maxLength' | 'pattern' | 'anyOf', string>>;
 
 /** A flag that is sent as the string `true` or `false`. */
@@ -19,10 +48,43 @@ export function flag(description: string) {
   return Type.Enum(['true', 'false'], { description });
 }
 
-/** A field that null resets to the EMR's value. */
-export function resettable<Schema extends TSchema>(schema: Schema) {
-  return Type.Optional(Type.Unsafe<Static<Schema> | null>({ ...schema, null_resets: true }));
+/** An optional field that null or "" clears. */
+export function clearable<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional(Type.Unsafe<Static<Schema> | null>({ ...schema, null_clears: true }));
 }
+
+/** A field that may be left out but, if it is sent, must have a value. */
+export function unclearable<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional(Type.Unsafe<Static<Schema>>({ ...schema, needs_value: true }));
+}
+
+/** The fields of a record in a request that changes it. All may be left out; null or "" clears the optional ones. */
+export function changesOf<Properties extends TProperties>(record: TObject<Properties>): ChangedProperties<Properties> {
+  const fields = Object.entries(record.properties).map(([name, schema]) => [
+    name,
+    Type.IsOptional(schema) ? clearable(schema) : unclearable(schema),
+  ]);
+  // Object.fromEntries forgets the names.
+  return Object.fromEntries(fields) as ChangedProperties<Properties>;
+}
+type ChangedProperties<Properties extends TProperties> = {
+  [Name in keyof Properties]: TOptional<
+    TUnsafe<Properties[Name] extends TOptional ? Static<Properties[Name]> | null : Static<Properties[Name]>>
+  >;
+};
+
+/**
+ * Removes whitespace, control characters and invisible characters (such as a zero-width space) from both ends. A loop:
+ * a regular expression for the end of a text takes quadratic time on long runs of blanks.
+ */
+export function trimText(text: string): string {
+  const trimmed = text.trim();
+  let [start, end] = [0, trimmed.length];
+  while (start < end && invisible.test(trimmed.charAt(start))) start += 1;
+  while (end > start && invisible.test(trimmed.charAt(end - 1))) end -= 1;
+  return trimmed.slice(start, end);
+}
+const invisible = /[\s\p{Cf}\p{Cc}]/u;
 
 export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
@@ -39,6 +101,17 @@ export const id = Type.String({ pattern: '^[0-9a-f]{32}$', description: 'UUID wi
 export const date_time = Type.String({ format: 'date-time' });
 export const success = Type.Literal(true);
 export const activity = Type.Enum(['active', 'inactive']);
+
+/** In the response of a list while the first sync has not read it to its end. */
+export const sync_state = Type.Optional(
+  Type.Object(
+    { state: Type.Literal('pending') },
+    {
+      description: 'Present until the first sync has read the list to its end; the list is incomplete until then',
+      not_in_examples: true,
+    },
+  ),
+);
 
 export const pagination = Type.Object({
   page: Type.Integer(),

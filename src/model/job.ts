@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { failure_code } from '../failures.ts';
 import { date_time, nullable } from './fields.ts';
 
 export const Job = Type.Object({
@@ -11,7 +12,7 @@ export const Job = Type.Object({
   created_at: date_time,
   started_at: nullable(date_time),
   finished_at: nullable(date_time),
-  error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], { examples: [null] }),
+  error: Type.Union([Type.Object({ code: failure_code, message: Type.String() }), Type.Null()], { examples: [null] }),
   event_id: nullable(Type.String()),
   timeline: Type.Array(
     Type.Object({

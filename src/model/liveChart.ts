@@ -88,14 +88,14 @@ export const LiveInsurance = Type.Object({
 });
 export type LiveInsurance = Static<typeof LiveInsurance>;
 
-/** A patient must match all given criteria. */
+/** Only the criteria of `search_by` are used. */
 export const PatientFetchRequest = Type.Object({
   search_by: Type.Enum(['dob', 'name', 'phone', 'mrn'], { examples: ['mrn'] }),
   dob: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
-  first_name: Type.Optional(text({ minLength: 1 })),
-  last_name: Type.Optional(text({ minLength: 1 })),
+  first_name: Type.Optional(text()),
+  last_name: Type.Optional(text()),
   phone: Type.Optional(us_phone),
-  mrn: Type.Optional(text({ minLength: 1, examples: ['LK100001'] })),
+  mrn: Type.Optional(text({ examples: ['LK100001'] })),
   include: Type.Optional(
     Type.Union([text(), Type.Array(text(), { maxItems: 10 })], {
       messages: { anyOf: 'include must be a comma-separated string or an array of strings' },

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { flag, text } from './fields.ts';
+import { changesOf, clearable, email, flag, text } from './fields.ts';
 import { us_phone, us_state, us_zip } from './usPlaces.ts';
 
 /** Values of `responsible_party`: who pays for the patient. */
@@ -34,7 +34,7 @@ const date = (description: string) => Type.String({ format: 'date', description 
 const contact = {
   phone: Type.Optional(us_phone),
   cell_phone: Type.Optional(us_phone),
-  email: Type.Optional(text()),
+  email: Type.Optional(email),
   address_street: Type.Optional(text({ description: 'Line 1' })),
   address_line2: Type.Optional(text({ description: 'Apartment, suite, unit' })),
   address_city: Type.Optional(text()),
@@ -52,7 +52,7 @@ const doctors = {
   pcp_first_name: Type.Optional(text({ description: 'Together with the last name' })),
   pcp_last_name: Type.Optional(text({ description: 'Together with the first name' })),
   referred_to_provider_id: Type.Optional(
-    text({ description: 'EMR id of a provider, from GET /v1/providers (ehr_id)' }),
+    text({ description: 'EMR ID of a provider, from GET /v1/providers (ehr_id)' }),
   ),
 };
 
@@ -64,14 +64,14 @@ export const PatientRequest = Type.Object({
   sex: Type.Enum(['male', 'female', 'unknown']),
   middle_name: Type.Optional(text()),
   ...contact,
-  no_email_reason: Type.Optional(text({ description: 'Why there is no email, if the EMR requires one' })),
+  no_email_reason: Type.Optional(text({ description: 'Why there is no email address, for EMRs that require one' })),
   insurance_name: Type.Optional(text()),
   insurance_provider_id: Type.Optional(text({ description: 'From GET /v1/insurance-providers (id)' })),
   insurance_subscriber_number: Type.Optional(text()),
   insurance_sequence: Type.Optional(Type.Enum(['primary', 'secondary', 'tertiary'])),
   secondary_insurance_name: Type.Optional(text()),
   secondary_insurance_subscriber_number: Type.Optional(text()),
-  check_eligibility: Type.Optional(flag('Whether the EMR checks the insurance after creation')),
+  check_eligibility: Type.Optional(flag('Whether to request an eligibility check after creation')),
   responsible_party: Type.Optional(Type.Enum([...responsible_parties], { default: 'self' })),
   responsible_party_first_name: Type.Optional(text()),
   responsible_party_last_name: Type.Optional(text()),
@@ -89,15 +89,15 @@ export const PatientRequest = Type.Object({
   ethnicity: Type.Optional(text({ description: 'Code or name of an ethnicity in GET /v1/settings' })),
   release_of_info: Type.Optional(Type.Boolean({ default: true })),
   rx_history_consent: Type.Optional(Type.Boolean({ default: true })),
-  self_pay: Type.Optional(Type.Boolean({ description: 'Default: true if no insurance is given, else false' })),
-  default_facility_id: Type.Optional(text({ description: 'EMR id of a location, from GET /v1/locations (ehr_id)' })),
+  self_pay: Type.Optional(Type.Boolean({ description: 'Default: true if no insurance is sent, otherwise false' })),
+  default_facility_id: Type.Optional(text({ description: 'EMR ID of a location, from GET /v1/locations (ehr_id)' })),
 });
 export type PatientRequest = Static<typeof PatientRequest>;
 
 /** Which of the fields can be changed depends on the state of the patient. */
 export const PatientChanges = Type.Object({
-  ...Type.Partial(PatientRequest).properties,
-  save_previous_address: Type.Optional(
+  ...changesOf(PatientRequest),
+  save_previous_address: clearable(
     Type.Boolean({ default: true, description: 'Whether the EMR keeps the current address as history' }),
   ),
 });

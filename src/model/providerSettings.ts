@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { resettable, text } from './fields.ts';
+import { clearable, text, unclearable } from './fields.ts';
 import { weekdays } from './weekdays.ts';
 
 const strict = { additionalProperties: false } as const;
@@ -20,12 +20,20 @@ const Recurrence = Type.Object(
   {
     rec_start_date: date,
     rec_end_date: Type.Optional(date),
-    recur_interval_type: Type.Optional(Type.Enum(['days', 'weeks', 'months'], { default: 'weeks' })),
+    recur_interval_type: Type.Optional(
+      text({ description: '`days`, `weeks`, `months` or `years`. Default: the unit in the description, else `weeks`' }),
+    ),
     recur_interval_amount: Type.Integer({ minimum: 1, maximum: 1000 }),
-    recur_interval_description: Type.Optional(text()),
+    recur_interval_description: Type.Optional(
+      text({ description: 'Names the unit, such as `months` or `Every 2 months`, if no type is sent' }),
+    ),
   },
   strict,
 );
+
+/** Units of a recurrence, as they are stored. */
+export const recurrence_units = ['days', 'weeks', 'months', 'years'] as const;
+export type RecurrenceUnit = (typeof recurrence_units)[number];
 
 const VisitTypeRule = Type.Object(
   {
@@ -42,7 +50,7 @@ const ShiftRequest = Type.Object(
   {
     start: time,
     end: time,
-    facility_id: Type.Optional(text({ description: 'EMR id of one of the organization’s locations' })),
+    facility_id: Type.Optional(text({ description: 'EMR ID of one of the organization’s locations' })),
     facility_name: Type.Optional(text({ description: 'Ignored: filled in by the service' })),
     set_start_date: Type.Optional(date),
     set_end_date: Type.Optional(date),
@@ -65,13 +73,13 @@ export type HoursRequest = Static<typeof HoursRequest>;
 
 /** `hours` replaces the whole week; null restores the EMR's hours. */
 export const ProviderSettingsRequest = Type.Object({
-  status: Type.Optional(text({ description: '`active` or `inactive`, in any case', examples: ['active'] })),
-  hide_in_availability: Type.Optional(
+  status: unclearable(text({ description: '`active` or `inactive`, case-insensitive', examples: ['active'] })),
+  hide_in_availability: unclearable(
     Type.Union([Type.Enum(['true', 'false']), Type.Boolean()], {
       messages: { anyOf: 'hide_in_availability must be one of: true, false' },
       examples: ['false'],
     }),
   ),
-  hours: resettable(HoursRequest),
+  hours: clearable(HoursRequest),
 });
 export type ProviderSettingsRequest = Static<typeof ProviderSettingsRequest>;

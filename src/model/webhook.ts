@@ -5,8 +5,8 @@ import { date_time, nullable, success, text } from './fields.ts';
 const EventType = Type.Enum([...event_types]);
 
 export const WebhookRequest = Type.Object({
-  webhook_url: text({ description: 'HTTPS address that events are sent to' }),
-  event_types: Type.Optional(Type.Array(EventType, { minItems: 1, maxItems: 100, description: 'Default: every type' })),
+  webhook_url: text({ description: 'HTTPS URL that receives the events' }),
+  event_types: Type.Optional(Type.Array(EventType, { minItems: 1, maxItems: 100, description: 'Default: all types' })),
 });
 
 export const WebhookCreated = Type.Object({
@@ -20,7 +20,7 @@ export const WebhookCreated = Type.Object({
 
 export const WebhookList = Type.Object({
   success,
-  webhook_url: nullable(Type.String({ description: 'Of the oldest enabled endpoint' })),
+  webhook_url: nullable(Type.String({ description: 'That of the oldest enabled endpoint' })),
   webhook_urls: Type.Array(
     Type.Object({
       id: Type.String({ examples: ['wh_0f1e2d3c4b5a69788796a5b4'] }),
@@ -29,7 +29,7 @@ export const WebhookList = Type.Object({
       event_types: nullable(Type.Array(Type.String(), { examples: [['telephone_encounter.created']] })),
     }),
   ),
-  webhook_secret_key: nullable(Type.String({ description: 'Of the oldest enabled endpoint' })),
+  webhook_secret_key: nullable(Type.String({ description: 'That of the oldest enabled endpoint' })),
 });
 
 export const delivery_status = Type.Enum(['success', 'failed', 'pending']);

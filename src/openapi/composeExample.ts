@@ -15,6 +15,8 @@ type Node = {
   minimum?: number;
   format?: string;
   examples?: unknown[];
+  /** An optional field of a rare state. */
+  not_in_examples?: boolean;
 };
 
 /** Placeholder for a string without an example. A test fails if it appears in the document. */
@@ -62,7 +64,7 @@ function exampleOfUnion(branches: Node[], name: string, part: Part): unknown {
 }
 
 function exampleOfObject(node: Node, part: Part): Record<string, unknown> {
-  const fields = Object.entries(node.properties ?? {});
+  const fields = Object.entries(node.properties ?? {}).filter(([, field]) => !field.not_in_examples);
   const required = new Set(node.required ?? []);
   const shown = fields.filter(([name, field]) => part === 'response' || required.has(name) || field.examples);
   // An update with only optional fields must still change one.

@@ -6,14 +6,14 @@ import type { EventCall } from './document.ts';
 
 /** The schema of an event as it is sent. */
 export function envelopeOf(type: EventType): TObject {
-  const { names_job, names_account, data } = events[type];
+  const { has_job_id, has_account_reference, data } = events[type];
   return Type.Object({
     id: Type.String({ description: 'The same for every delivery attempt' }),
     object: Type.Literal('event'),
     created: Type.String({ format: 'date-time' }),
     type: Type.Literal(type),
-    ...(names_job ? { job_id: Type.String({ description: 'The job_id of the request, as a string' }) } : {}),
-    ...(names_account ? { access_token_reference_id: Type.String() } : {}),
+    ...(has_job_id ? { job_id: Type.String({ description: 'The job_id of the request, as a string' }) } : {}),
+    ...(has_account_reference ? { access_token_reference_id: Type.String() } : {}),
     data,
   });
 }

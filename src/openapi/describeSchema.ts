@@ -1,8 +1,15 @@
 import type { TSchema } from 'typebox';
 import type { Schema } from './document.ts';
 
-/** Schema keywords of our own, used by the validator only. */
-const private_keywords = new Set(['messages', 'null_resets']);
+/** Schema keywords of our own, used by the validator and for examples only. */
+const private_keywords = new Set([
+  'messages',
+  'verbatim',
+  'blank_is_absent',
+  'null_clears',
+  'needs_value',
+  'not_in_examples',
+]);
 
 /** Reduces a schema to standard JSON Schema. */
 export function describeSchema(schema: TSchema): Schema {
@@ -21,7 +28,7 @@ function clean(node: unknown): unknown {
   const cleaned = Object.fromEntries(
     keywords.map(([keyword, value]) => [keyword, keyword === 'properties' ? cleanProperties(value) : clean(value)]),
   );
-  return 'null_resets' in node && node.null_resets === true ? { anyOf: [cleaned, { type: 'null' }] } : cleaned;
+  return 'null_clears' in node && node.null_clears === true ? { anyOf: [cleaned, { type: 'null' }] } : cleaned;
 }
 
 /** The keys of `properties` are field names, not keywords: a field may be called `messages`. */

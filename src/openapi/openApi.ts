@@ -41,7 +41,8 @@ export function openApi(endpoints: readonly Endpoint[], info: { version: string;
 /** The errors an endpoint can return: its own, and those that follow from its authentication, body and query. */
 export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   const codes: ErrorCode[] = [];
-  if (endpoint.body) codes.push('body_not_json', 'body_not_object', 'unexpected_fields', 'body_too_large');
+  if (endpoint.body)
+    codes.push('body_not_json', 'body_not_object', 'unexpected_fields', 'body_too_complex', 'body_too_large');
   if (endpoint.body) codes.push('media_type_unsupported');
   if (endpoint.body || endpoint.query) codes.push('missing_field', 'invalid_field');
   if (endpoint.needs) codes.push('operation_not_offered');
@@ -52,6 +53,7 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   if (endpoint.auth !== 'none') codes.push('client_credentials_invalid', 'access_token_invalid', 'rate_limited');
   if (endpoint.auth === 'account') codes.push('access_token_missing');
   if (endpoint.auth === 'account' && !endpoint.while_expired) codes.push('login_required');
-  codes.push('internal', 'database_unavailable');
+  if (endpoint.file_field) codes.push('uploads_busy');
+  codes.push('internal', 'database_unavailable', 'database_slow');
   return [...new Set(codes)];
 }

@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { newToken } from '../ids.ts';
-import { checkUrl } from '../security/addresses.ts';
+import { checkUrl, webhookRules } from '../security/addresses.ts';
 import { addEndpoint } from '../webhooks/addEndpoint.ts';
 import { moveEndpoint } from '../webhooks/endpoints.ts';
 import { findReceiver, insertReceiver, lockReceiver, type Receiver } from './receivers.ts';
@@ -33,10 +33,7 @@ export async function openReceiver(
 
 /** Why deliveries cannot reach a receiver at the address of this service, or null if they can. */
 export function receiverRefusal({ config }: Pick<Context, 'config'>): string | null {
-  const checked = checkUrl(`${config.base_url}${receiver_path}key`, {
-    sandbox: config.sandbox,
-    allow: config.outbound_allow,
-  });
+  const checked = checkUrl(`${config.base_url}${receiver_path}key`, webhookRules(config));
   return 'refused' in checked ? `The address of this service (BASE_URL) ${checked.refused}` : null;
 }
 

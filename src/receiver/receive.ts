@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from '../context.ts';
+import { parseJson } from '../security/json.ts';
 import { verifyWebhook } from '../security/signatures.ts';
 import { readLiveSecrets } from '../webhooks/secrets.ts';
 import { addRequest } from './receivedRequests.ts';
-import { takeResponse } from './receivers.ts';
+import { consumeResponse } from './receivers.ts';
 
 export type ReceivedMessage = { method: string; headers: IncomingHttpHeaders; body: Buffer };
 
@@ -14,9 +15,9 @@ export async function receive(
   { method, headers, body }: ReceivedMessage,
 ): Promise<{ status: number | null; delay_ms: number } | undefined> {
   const response = await ctx.db.tenant(client_id, async (tx) => {
-    const taken = await takeResponse(tx);
-    if (!taken) return undefined;
-    const { endpoint_id, ...settings } = taken;
+    const receiver = await consumeResponse(tx);
+    if (!receiver) return undefined;
+    const { endpoint_id, ...settings } = receiver;
     const secrets = await readLiveSecrets(ctx.vault, tx, endpoint_id);
     const text = storable(body.toString('utf8'));
     await addRequest(tx, {
@@ -49,10 +50,13 @@ function headerOf(headers: IncomingHttpHeaders, name: string): string | null {
   return value === undefined ? null : storable(String(value)).slice(0, shown_max);
 }
 
+/** Bodies are ours or a tester's. Events of live charts have up to 1,000 records. */
+const body_limits = { depth_max: 32, values_max: 200_000 };
+
 /** Null if the body is not an event. */
 function typeOf(text: string): string | null {
   try {
-    const body: unknown = JSON.parse(text);
+    const body = parseJson(Buffer.from(text), body_limits);
     const type = typeof body === 'object' && body !== null && 'type' in body ? body.type : undefined;
     return typeof type === 'string' ? storable(type).slice(0, shown_max).toWellFormed() : null;
   } catch {

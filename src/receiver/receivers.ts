@@ -47,7 +47,7 @@ export async function setResponse(tx: Tx, { status, delay_ms, times }: ReceiverR
 }
 
 /** Returns how to respond to this request and counts it. The row lock serializes concurrent requests. */
-export async function takeResponse(
+export async function consumeResponse(
   tx: Tx,
 ): Promise<{ endpoint_id: string; status: number | null; delay_ms: number } | undefined> {
   const [receiver] = await tx<{ endpoint_id: string; status: number | null; delay_ms: number; times: number | null }[]>`

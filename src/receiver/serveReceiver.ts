@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
+import { hashToken } from '../security/hash.ts';
 import { receiver_path } from './openReceiver.ts';
 import { receive } from './receive.ts';
 import { findOwner } from './receivers.ts';
@@ -24,12 +25,17 @@ export function serveReceiver(ctx: Context, server: FastifyInstance): void {
     scope.route<{ Params: { key: string } }>({
       method: ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'],
       url: `${receiver_path}:key`,
+      config: { address_limiting: 'failures' },
       // Before the body is read: a request with an unknown key costs only a lookup.
       onRequest: async (request) => {
-        const client_id = await findOwner(ctx.db.system, request.params.key);
-        // The message does not repeat the path, because the key in it is a secret.
-        if (!client_id) throw apiError('route_not_found', { method: request.method, path: receiver_path });
-        request.receiver_of = client_id;
+        const { key } = request.params;
+        const credential = hashToken(key).toString('base64');
+        request.receiver_of = await server.address_limit.authenticate(request, credential, async () => {
+          const client_id = await findOwner(ctx.db.system, key);
+          // The message does not repeat the path, because the key in it is a secret.
+          if (!client_id) throw apiError('route_not_found', { method: request.method, path: receiver_path });
+          return client_id;
+        });
       },
       handler: (request, reply) => respond(ctx, request, reply, closing.signal),
     });

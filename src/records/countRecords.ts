@@ -2,7 +2,7 @@ import type { Database, Fragment } from '../db/database.ts';
 import { type DashboardKind, dashboard_kinds } from '../model/dashboard/recordKinds.ts';
 import type { Scope } from './readRecords.ts';
 
-/** A kind that none of the last syncs read is one that the EMR does not list. */
+/** A kind that none of these syncs has read is not supported by the EMR. */
 const syncs_checked = 20;
 
 export type RecordCount = { kind: DashboardKind['name']; total: number; synced_at: string | null };

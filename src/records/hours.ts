@@ -1,11 +1,18 @@
+import { storeDefaultHours } from '../accounts/organizations.ts';
 import type { Hours } from '../availability/types.ts';
 import type { Database, Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { ApiError, apiError } from '../errors.ts';
 import type { DefaultHours } from '../model/dashboard/records.ts';
-import type { HoursRequest, ShiftRequest } from '../model/providerSettings.ts';
+import {
+  type HoursRequest,
+  type RecurrenceUnit,
+  recurrence_units,
+  type ShiftRequest,
+} from '../model/providerSettings.ts';
 import type { Provider } from '../model/records/providers.ts';
 import { weekdays } from '../model/weekdays.ts';
 import { parseDay } from '../time/days.ts';
+import { referenceError } from './firstSync.ts';
 import { locationNames } from './locations.ts';
 import type { Scope } from './readRecords.ts';
 
@@ -16,20 +23,39 @@ export const standard_hours: DefaultHours['hours'] & Hours = weekdays
   .slice(0, 5)
   .map((day) => ({ day, shifts: [{ start: 'T09:00:00', end: 'T17:00:00' }] }));
 
-/** The hours that apply to an organization's providers without any, and whether the organization has set them. */
+/** The hours that apply to an organization's providers without any, whether it has set them, and its default duration. */
 export async function readDefaultHours(db: Database, scope: Scope): Promise<DefaultHours> {
-  const [row] = await db.read<{ hours: DefaultHours['hours'] | null }>(
+  const [row] = await db.read<{ hours: DefaultHours['hours'] | null; appointment_minutes: number | null }>(
     scope.client_id,
-    (sql) => sql`SELECT default_hours AS hours FROM organizations WHERE id = ${scope.organization_id}`,
+    (sql) => sql`SELECT default_hours AS hours, default_appointment_minutes AS appointment_minutes
+      FROM organizations WHERE id = ${scope.organization_id}`,
   );
-  return { hours: row?.hours ?? standard_hours, set: row?.hours != null };
+  return {
+    hours: row?.hours ?? standard_hours,
+    set: row?.hours != null,
+    appointment_minutes: row?.appointment_minutes ?? null,
+  };
 }
 
 /** Null restores the standard hours. */
 export async function setDefaultHours(tx: Tx, scope: Scope, hours: HoursRequest | null): Promise<void> {
-  const parsed = hours && parseHours(hours, await locationNames(tx, scope));
-  await tx`UPDATE organizations SET default_hours = ${parsed && JSON.stringify(parsed)}::text::json
-            WHERE id = ${scope.organization_id}`;
+  const parsed = hours && (await checkHours(tx, scope, hours, await locationNames(tx, scope)));
+  await storeDefaultHours(tx, scope.organization_id, parsed);
+}
+
+/** Parses hours. An unknown facility may be one that the first sync has not read yet. */
+export async function checkHours(
+  tx: Tx,
+  scope: Scope,
+  hours: HoursRequest,
+  facilities: ReadonlyMap<string, string>,
+): Promise<ProviderHours> {
+  try {
+    return parseHours(hours, facilities);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'location_not_found') throw error;
+    throw await referenceError(tx, scope, ['locations'], error);
+  }
 }
 
 /** Checks a week of hours in a request and converts it to the form in which the API returns it. */
@@ -56,15 +82,18 @@ function parseShift(
   checkDates(path, shift.set_start_date, shift.set_end_date, 'set_start_date', 'set_end_date');
   if (recur) checkDates(path, recur.rec_start_date, recur.rec_end_date, 'rec_start_date', 'rec_end_date');
   for (const [n, rule] of (visit_type_rules ?? []).entries()) {
-    if (rule.end_time <= rule.start_time)
-      throw invalid(`${path}.visit_type_rules[${n}].end_time must be after start_time`);
+    const rule_path = `${path}.visit_type_rules[${n}]`;
+    if (rule.end_time <= rule.start_time) throw invalid(`${rule_path}.end_time must be after start_time`);
+    if (`T${rule.start_time}` < shift.start || `T${rule.end_time}` > shift.end) {
+      throw invalid(`${rule_path} must be within its shift`);
+    }
   }
   return {
     ...rest,
     ...(recur && {
       recurrence: {
         ...recur,
-        recur_interval_type: recur.recur_interval_type ?? 'weeks',
+        recur_interval_type: recurrenceUnit(path, recur),
         recur_interval_description: recur.recur_interval_description ?? '',
       },
     }),
@@ -72,6 +101,24 @@ function parseShift(
       visit_type_rules: visit_type_rules.map((rule) => ({ ...rule, visit_type_desc: rule.visit_type_desc ?? '' })),
     }),
   };
+}
+
+const unit_words: Record<RecurrenceUnit, RegExp> = {
+  days: /^(days?|daily)$/,
+  weeks: /^(weeks?|weekly)$/,
+  months: /^(months?|monthly)$/,
+  years: /^(years?|yearly|annually)$/,
+};
+
+/** The unit that the type names, else the description, else weeks. */
+function recurrenceUnit(path: string, recur: NonNullable<ShiftRequest['recurrence']>): RecurrenceUnit {
+  const { recur_interval_type: type, recur_interval_description: description = '' } = recur;
+  if (type === undefined && description === '') return 'weeks';
+  const words = (type ?? description).toLowerCase().match(/\p{L}+/gu) ?? [];
+  const [unit, ...others] = recurrence_units.filter((each) => words.some((word) => unit_words[each].test(word)));
+  if (unit && others.length === 0) return unit;
+  const field = type === undefined ? 'recur_interval_description' : 'recur_interval_type';
+  throw invalid(`${path}.${field} must name one of: ${recurrence_units.join(', ')}`);
 }
 
 function checkDates(

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Database, Tx } from '../db/database.ts';
 import { type Patient, type PatientSource, type PatientStatus, patientColumns } from '../model/records/patients.ts';
 import type { Scope } from './readRecords.ts';
 import { seenBySync } from './storeRecords.ts';
@@ -28,6 +28,11 @@ export async function insertPending(
   await tx`INSERT INTO patients ${tx.values(row)}`;
 }
 
+/** Deletes patients whose creation failed, by the operations that were to create them. */
+export async function deleteFailedPatients(tx: Tx, operation_ids: readonly string[]): Promise<void> {
+  await tx`DELETE FROM patients WHERE id = ANY (${[...operation_ids]}::uuid[]) AND status = 'failed'`;
+}
+
 /** Locks a patient. Every change locks the patient before any lane, so that changes cannot deadlock. */
 export async function lockPatient(tx: Tx, organization_id: string, id: string): Promise<PatientRow | undefined> {
   const [row] = await tx<PatientRow[]>`SELECT id, doc, open_updates FROM patients
@@ -39,6 +44,27 @@ export async function readPatient(tx: Tx, organization_id: string, id: string): 
   const [row] = await tx<PatientRow[]>`SELECT id, doc, open_updates FROM patients
     WHERE organization_id = ${organization_id} AND id = ${id}`;
   return row;
+}
+
+/** Our ids of patients by EMR id, as far as they are stored. */
+export async function patientIds(
+  db: Database,
+  scope: Scope,
+  ehr_ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await db.read<{ id: string; ehr_id: string }>(
+    scope.client_id,
+    (sql) => sql`SELECT id, ehr_id FROM patients
+      WHERE organization_id = ${scope.organization_id} AND ehr_id = ANY (${[...ehr_ids]})`,
+  );
+  return new Map(rows.map(({ id, ehr_id }) => [ehr_id, id]));
+}
+
+/** Replaces what is stored of a patient with what the EMR returns after a write of ours. */
+export async function storeChart(tx: Tx, scope: Scope, source: PatientSource): Promise<void> {
+  const [row] = await tx<PatientRow[]>`SELECT id, doc, open_updates FROM patients
+    WHERE organization_id = ${scope.organization_id} AND ehr_id = ${source.ehr_id} FOR UPDATE`;
+  if (row) await savePatient(tx, scope, row, { ...source, status: row.doc.status });
 }
 
 /** Changes a locked patient. The next sync compares it again; a running sync does not remove it. */

@@ -1,14 +1,14 @@
+import { syncSoon } from '../accounts/organizations.ts';
 import type { Database, Fragment, Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import type { EditedProvider } from '../model/dashboard/records.ts';
 import type { ProviderSettingsRequest } from '../model/providerSettings.ts';
 import type { Provider, ProviderSource } from '../model/records/providers.ts';
 import type { RecordRow, StoredColumns } from '../model/records/recordKind.ts';
-import { parseHours } from './hours.ts';
+import { checkHours } from './hours.ts';
 import { locationNames, parseStatus } from './locations.ts';
 import type { Scope } from './readRecords.ts';
-import { syncSoon } from './requestSync.ts';
-import { requireFullSync } from './syncReadings.ts';
+import { requireFullSync } from './syncPasses.ts';
 
 /** Settings that belong to the service. Null means that the EMR's value applies. */
 type ProviderSettings = {
@@ -19,7 +19,7 @@ type ProviderSettings = {
 
 const no_settings: ProviderSettings = { status_set: null, hide_in_availability: false, hours_set: null };
 
-/** Rows of providers take the names of their facilities from the locations. */
+/** Provider rows copy the names of their facilities from the locations. */
 export async function providerRows(tx: Tx, scope: Scope) {
   const facilities = await locationNames(tx, scope);
   return (listed: ProviderSource, id: string, stored: StoredColumns | undefined): RecordRow => {
@@ -75,7 +75,7 @@ export async function updateProviderSettings(
   const settings: ProviderSettings = {
     status_set: status === undefined ? provider.status_set : parseStatus(status),
     hide_in_availability: hide === undefined ? provider.hide_in_availability : String(hide) === 'true',
-    hours_set: hours === undefined ? provider.hours_set : hours && parseHours(hours, facilities),
+    hours_set: hours === undefined ? provider.hours_set : hours && (await checkHours(tx, scope, hours, facilities)),
   };
   const doc = providerDocument(provider.source, provider.id, settings, facilities);
   await saveProviderSettings(tx, provider.id, settings, doc);

@@ -1,48 +1,64 @@
 import { findAvailability } from '../availability/findAvailability.ts';
 import type { Appointment, AvailabilityInput, Block, Hours, ProviderInput } from '../availability/types.ts';
 import type { Database } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { type ApiError, apiError } from '../errors.ts';
 import type { AvailabilityQuery } from '../model/availability.ts';
+import { type KindName, schedule_kinds } from '../model/records/kinds.ts';
 import { daysBetween } from '../time/days.ts';
+import { errorUnlessPending, pendingKinds } from './firstSync.ts';
 import { standard_hours } from './hours.ts';
 import type { Scope } from './readRecords.ts';
 
 const days_max = 92;
-/** Appointments and blocks that began this many days before the first may last into it. */
+/** Appointments and blocks that start up to this many days before the first day are read, because they may last into it. */
 const margin_days = 2;
 
 type StoredSchedule = {
   timezone: string;
   default_hours: Hours | null;
   providers: (ProviderInput & { available: boolean })[] | null;
-  facilities: { ehr_id: string; name: string }[] | null;
+  facilities: { ehr_id: string; name: string; active: boolean }[] | null;
   appointments: Appointment[] | null;
   blocks: Block[] | null;
+  /** Kinds whose first sync has not finished. */
+  pending: KindName[];
 };
 
-/** When the providers of an organization are free, according to their stored hours and schedule. */
+/**
+ * When the providers of an organization are free, according to their stored hours and schedule. Nothing is offered before
+ * the first sync has read all of it: a time may be taken.
+ */
 export async function readAvailability(db: Database, scope: Scope, query: AvailabilityQuery) {
   checkQuery(query);
   const stored = await readSchedule(db, scope, query);
-  const facilities = new Map((stored.facilities ?? []).map(({ ehr_id, name }) => [ehr_id, name]));
+  const locations = stored.facilities ?? [];
+  const facilities = new Map(locations.map(({ ehr_id, name }) => [ehr_id, name]));
   const providers = stored.providers ?? [];
+  const { pending } = stored;
+  const unknown = (kind: KindName, error: ApiError) => errorUnlessPending(pending, [kind], error);
   const provider_ids = splitIds(query.provider_ids);
   const location_ids = splitIds(query.location_ids);
   for (const id of provider_ids ?? []) {
     if (!providers.some((each) => each.ehr_id === id))
-      throw apiError('provider_not_found', { id }, { field: 'provider_ids' });
+      throw unknown('providers', apiError('provider_not_found', { id }, { field: 'provider_ids' }));
   }
   for (const id of location_ids ?? []) {
-    if (!facilities.has(id)) throw apiError('location_not_found', { id }, { field: 'location_ids' });
+    if (!facilities.has(id)) {
+      throw unknown('locations', apiError('location_not_found', { id }, { field: 'location_ids' }));
+    }
   }
   const input: AvailabilityInput = {
     start_date: query.start_date,
     end_date: query.end_date,
     timezone: stored.timezone,
-    providers: providers.filter((each) => each.available && (provider_ids?.includes(each.ehr_id) ?? true)),
+    providers: providers.filter(
+      (each) => pending.length === 0 && each.available && (provider_ids?.includes(each.ehr_id) ?? true),
+    ),
     facilities,
     appointments: stored.appointments ?? [],
     blocks: stored.blocks ?? [],
+    not_before: Date.now(),
+    inactive_facilities: new Set(locations.filter(({ active }) => !active).map(({ ehr_id }) => ehr_id)),
     options: {
       visit_type: query.visit_type ?? 'all',
       buffer_min: query.buffer ?? 0,
@@ -57,7 +73,12 @@ export async function readAvailability(db: Database, scope: Scope, query: Availa
       explain: query.explain ?? false,
     },
   };
-  return { success: true, results: findAvailability(input), timezone: stored.timezone };
+  return {
+    success: true,
+    results: findAvailability(input),
+    timezone: stored.timezone,
+    ...(pending.length > 0 && { sync: { state: 'pending' } }),
+  };
 }
 
 function checkQuery(query: AvailabilityQuery): void {
@@ -82,12 +103,15 @@ async function readSchedule(
     const within = sql`client_id = ${client_id} AND organization_id = ${organization_id}
       AND starts_at >= ${start_date}::text::date - ${margin_days}::int
       AND starts_at < ${end_date}::text::date + ${margin_days}::int`;
+    const kinds = schedule_kinds.map(({ name }) => name);
     return sql`SELECT organizations.timezone, organizations.default_hours,
+      ${pendingKinds(sql, organization_id, kinds)} AS pending,
       (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name', 'hours', doc -> 'hours',
                 'timezone', doc -> 'timezone', 'available', doc ->> 'status' = 'active' AND NOT hide_in_availability)
                 ORDER BY id)
          FROM providers WHERE providers.organization_id = organizations.id) AS providers,
-      (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name'))
+      (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name',
+                'active', doc ->> 'status' = 'active'))
          FROM locations WHERE locations.organization_id = organizations.id) AS facilities,
       (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
                 'secondary_provider_ehr_id', secondary_provider_ehr_id, 'facility_ehr_id', facility_ehr_id,

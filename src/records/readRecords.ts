@@ -1,14 +1,15 @@
 import type { Database, Fragment, Query } from '../db/database.ts';
 import { apiError } from '../errors.ts';
-import { fold } from '../model/fold.ts';
+import { needleOf } from '../model/fold.ts';
 import type { Filter, RecordKind } from '../model/records/recordKind.ts';
+import { isFirstSyncPending } from './firstSync.ts';
 
 export type Scope = { client_id: string; organization_id: string };
 export type Paging = { page?: number | undefined; page_size?: number | undefined };
 /** Values of the kind's filters by name, validated against their schemas. */
 export type Filters = Readonly<Record<string, unknown>>;
 
-/** Response JSON as PostgreSQL assembled it, and the MRNs of the patients in it for the audit trail. */
+/** Response JSON as PostgreSQL assembled it, and the MRNs of the patients in it for the audit log. */
 export type RecordsJson = { body: string; mrns: string[] };
 
 /** All records of a kind that match, in one response. */
@@ -22,7 +23,7 @@ export async function readList(
   const [row] = await db.read<{ body: string }>(
     scope.client_id,
     (sql) => sql`
-      SELECT json_build_object('success', true, ${kind.name}::text, coalesce(json_agg(found.doc), '[]'))::text AS body
+      SELECT ${responseJson(sql, scope, [kind], sql`${kind.name}::text, coalesce(json_agg(found.doc), '[]')`)} AS body
         FROM (SELECT doc FROM ${sql(kind.name)} WHERE ${matching(sql, scope, conditionsOf(sql, scope, kind, filters))}
                ORDER BY ${orderOf(sql, kind)} ${records_max === undefined ? sql`` : sql`LIMIT ${records_max}`}) AS found`,
   );
@@ -54,11 +55,15 @@ export async function readPage(
                WHERE organization_id = ${scope.organization_id} AND kind = ${kind.name}`;
     const { mrn_column: mrn } = kind;
     return sql`
-      SELECT json_build_object('success', true,
-        ${kind.name}::text, found.docs,
-        'pagination', json_build_object('page', ${page}::int, 'current_page', ${page}::int,
-          'page_size', ${page_size}::int, 'total_count', total.n,
-          'total_pages', ceil(total.n::numeric / ${page_size}::int)))::text AS body, found.mrns
+      SELECT ${responseJson(
+        sql,
+        scope,
+        [kind],
+        sql`${kind.name}::text, found.docs,
+          'pagination', json_build_object('page', ${page}::int, 'current_page', ${page}::int,
+            'page_size', ${page_size}::int, 'total_count', total.n,
+            'total_pages', ceil(total.n::numeric / ${page_size}::int))`,
+      )} AS body, found.mrns
         FROM (${total}) AS total, (
           -- One look-up by primary key per document: as a join, a table without statistics was scanned 100 times.
           SELECT coalesce(json_agg((SELECT doc FROM ${table} AS wide WHERE wide.id = narrow.id)), '[]') AS docs,
@@ -68,6 +73,21 @@ export async function readPage(
         ) AS found`;
   });
   return row ?? { body: '', mrns: [] };
+}
+
+/** A response as JSON text. It says so if the first sync of one of its kinds has not finished. */
+export function responseJson(
+  sql: Query,
+  { organization_id }: Scope,
+  kinds: readonly Pick<RecordKind, 'name'>[],
+  fields: Fragment,
+): Fragment {
+  const pending = kinds
+    .map(({ name }) => isFirstSyncPending(sql, organization_id, name))
+    .reduce((any, each) => sql`${any} OR ${each}`);
+  return sql`CASE WHEN ${pending}
+    THEN json_build_object('success', true, ${fields}, 'sync', json_build_object('state', 'pending'))
+    ELSE json_build_object('success', true, ${fields}) END::text`;
 }
 
 /** One record about a patient, and that patient's MRN. */
@@ -87,7 +107,7 @@ export async function readRecord(
   return row;
 }
 
-/** Without this check, reversed days would return an empty list, as if there were no records. */
+/** Without this check, a reversed date range would return an empty list. */
 function checkDays({ start_date, end_date }: Filters): void {
   if (start_date === undefined || end_date === undefined || String(start_date) <= String(end_date)) return;
   throw apiError('invalid_field', { rule: 'end_date must not be before start_date' }, { field: 'end_date' });
@@ -101,9 +121,9 @@ function matching(sql: Query, scope: Scope, conditions: readonly Fragment[]): Fr
 }
 
 function conditionsOf(sql: Query, scope: Scope, kind: RecordKind, filters: Filters): Fragment[] {
-  return Object.entries(kind.filters).flatMap(([name, { columns, match }]) => {
+  return Object.entries(kind.filters).flatMap(([name, { columns, match, any: every }]) => {
     const value = filters[name];
-    if (typeof value !== 'string' && typeof value !== 'boolean') return [];
+    if ((typeof value !== 'string' && typeof value !== 'boolean') || value === every) return [];
     const any = columns.map((column) => compare(sql, match, sql`${sql(column)}`, value, scope));
     return [any.reduce((left, right) => sql`(${left} OR ${right})`)];
   });
@@ -121,7 +141,7 @@ function compare(
     case 'equals':
       return sql`${column} = ${value}`;
     case 'contains':
-      return sql`${column} LIKE ${`%${fold(String(value)).replace(/[\\%_]/g, '\\$&')}%`}`;
+      return sql`${column} LIKE ${containsPattern(String(value))}`;
     case 'from_day':
       return sql`${column} >= ${value}::text::date`;
     case 'to_day':
@@ -131,6 +151,12 @@ function compare(
     case 'to_local_day':
       return sql`${column} < (${value}::text::date + 1)::timestamp AT TIME ZONE ${timezone()}`;
   }
+}
+
+/** Null, which matches nothing, if nothing of the name is left to search for. */
+function containsPattern(name: string): string | null {
+  const needle = needleOf(name);
+  return needle === null ? null : `%${needle.replace(/[\\%_]/g, '\\$&')}%`;
 }
 
 function orderOf(sql: Query, kind: RecordKind): Fragment {

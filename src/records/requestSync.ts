@@ -1,4 +1,5 @@
 import { connectorOf } from '../accounts/openAccount.ts';
+import { claimDueForSync } from '../accounts/organizations.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
@@ -43,15 +44,11 @@ export async function requestSync(
 }
 
 /**
- * Queues a sync of every organization that is due. Setting the next time claims the row, so that only one process gets
- * it. Organizations without a usable account, or with a sync still queued, are skipped this time.
+ * Queues a sync of every organization that is due. Organizations without a usable account, or with a sync still queued,
+ * are skipped this time.
  */
 export async function requestDueSyncs(ctx: Context): Promise<number> {
-  const due = await ctx.db.system.pooled<{ id: string; client_id: string; org_id: string; connector: string }[]>`
-    UPDATE organizations SET next_sync_at = now() + make_interval(mins => ${ctx.config.sync_minutes})
-     WHERE id IN (SELECT id FROM organizations WHERE next_sync_at <= now()
-                   ORDER BY next_sync_at LIMIT 100 FOR UPDATE SKIP LOCKED)
-    RETURNING id, client_id, org_id, connector`;
+  const due = await claimDueForSync(ctx.db.system, ctx.config.sync_minutes);
   let queued = 0;
   for (const organization of due) {
     queued += await ctx.db.tenant(organization.client_id, async (tx) => {
@@ -66,9 +63,4 @@ export async function requestDueSyncs(ctx: Context): Promise<number> {
   }
   if (queued > 0) ctx.notifications.notify('chartwire_jobs');
   return queued;
-}
-
-/** Makes an organization's next sync due now. */
-export async function syncSoon(tx: Tx, organization_id: string): Promise<void> {
-  await tx`UPDATE organizations SET next_sync_at = now() WHERE id = ${organization_id}`;
 }

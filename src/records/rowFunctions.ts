@@ -20,9 +20,9 @@ const row_functions: RowFunctions = {
   schedule_blocks: scheduleBlockRows,
 };
 
-/** Makes the rows of a kind: by its declaration, or with values from other tables. */
+/** Returns the function that creates the rows of a kind: its declaration's, or one that copies values from other tables. */
 export async function rowFunctionOf(tx: Tx, kind: Kind, scope: Scope): Promise<RecordKind['row']> {
-  // Only the kind's own records reach the function; TypeScript loses that connection between key and value.
+  // The function only gets records of its own kind, which TypeScript cannot infer.
   const prepare = row_functions[kind.name] as ((tx: Tx, scope: Scope) => Promise<RecordKind['row']>) | undefined;
   return prepare ? prepare(tx, scope) : kind.row;
 }

@@ -7,7 +7,7 @@ import type { RecordsJson, Scope } from './readRecords.ts';
 
 type ProviderNames = ReadonlyMap<string, { name: string; npi: string | null }>;
 
-/** Rows of appointments take the names of their providers and the offset of the organization's time zone. */
+/** Appointment rows copy the names of their providers and use the offset of the organization's time zone. */
 export async function appointmentRows(tx: Tx, scope: Scope) {
   const timezone = await timezoneOf(tx, scope);
   const providers = await providerNames(tx, scope);
@@ -55,6 +55,12 @@ export async function readAppointment(db: Database, scope: Scope, id: string): P
   return rows[0];
 }
 
+/** An offset that the local time does not have, because the EMR moved the appointment without it, is ignored. */
+function startOf(starts: string, timezone: string): string {
+  const exact = withOffset(starts, timezone);
+  return exact.slice(0, 16) === starts.slice(0, 16) ? exact : withOffset(starts.slice(0, 19), timezone);
+}
+
 async function timezoneOf(tx: Tx, scope: Scope): Promise<string> {
   const [row] = await tx<{ timezone: string }[]>`
     SELECT timezone FROM organizations WHERE id = ${scope.organization_id}`;
@@ -82,7 +88,7 @@ function appointmentDocument(
   return {
     id,
     ehr_appointment_id: ehr_id,
-    datetime: withOffset(starts, timezone),
+    datetime: startOf(starts, timezone),
     duration: minutes,
     location: facility_ehr_id,
     ...rest,

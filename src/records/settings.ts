@@ -1,13 +1,10 @@
-import type { Database, Tx } from '../db/database.ts';
-import type { CodeLists } from '../model/settings.ts';
-import type { Scope } from './readRecords.ts';
+import type { Database } from '../db/database.ts';
+import { visitStatuses } from '../model/records/visitStatuses.ts';
+import { visitTypes } from '../model/records/visitTypes.ts';
+import { type CodeLists, standard_minutes } from '../model/settings.ts';
+import { responseJson, type Scope } from './readRecords.ts';
 
-/** Stores the values that the EMR instance accepts, as of this sync. */
-export async function saveCodeLists(tx: Tx, organization_id: string, lists: CodeLists): Promise<void> {
-  await tx`UPDATE organizations SET code_lists = ${JSON.stringify(lists)}::text::jsonb WHERE id = ${organization_id}`;
-}
-
-/** The settings of an account's organization as response JSON. Before the first sync its lists are empty. */
+/** The settings of an account's organization as response JSON. Before the first sync its lists are empty, and the response says so. */
 export async function readSettings(
   db: Database,
   account: Scope & { reference_id: string; connector: string; capabilities: readonly string[] },
@@ -18,17 +15,23 @@ export async function readSettings(
       WHERE client_id = ${client_id} AND organization_id = ${organization_id})`;
     const list = (name: keyof CodeLists) => sql`coalesce(code_lists -> ${name}, '[]')`;
     return sql`
-      SELECT json_build_object('success', true, 'data', json_build_object(
+      SELECT ${responseJson(
+        sql,
+        account,
+        [visitTypes, visitStatuses],
+        sql`'data', json_build_object(
         'access_token_reference_id', ${reference_id}::text,
         'emr_name', ${connector}::text,
         'timezone', timezone,
+        'default_appointment_minutes', coalesce(default_appointment_minutes, ${standard_minutes}::int),
         'capabilities', to_json(${[...capabilities]}::text[]),
         'visit_types', ${codes('visit_types')},
         'visit_statuses', ${codes('visit_statuses')},
         'languages', ${list('languages')},
         'races', ${list('races')},
         'ethnicities', ${list('ethnicities')},
-        'required_patient_fields', ${list('required_patient_fields')}))::text AS body
+        'required_patient_fields', ${list('required_patient_fields')})`,
+      )} AS body
         FROM organizations WHERE id = ${organization_id}`;
   });
   return rows[0]?.body ?? '';

@@ -7,16 +7,22 @@ import { inactiveProviders } from './providers.ts';
 import type { Scope } from './readRecords.ts';
 import { sync_lane } from './requestSync.ts';
 import { rowFunctionOf } from './rowFunctions.ts';
-import type { SyncScope } from './syncReadings.ts';
+import type { SyncScope } from './syncPasses.ts';
 
 type SourceRecord = { ehr_id: string; provider_ehr_id?: string };
 
 /**
  * Stores one page of a sync: inserts new records, replaces changed ones and marks unchanged ones as seen. Whether a
  * record changed is decided by a hash of its row without timestamps. A record that a write of ours stored after the rows
- * were read is left as it is: the two rows have different ids.
+ * were read is left as it is: the two rows have different ids. Rows of erased patients are left out.
  */
-export async function storePage(tx: Tx, kind: Kind, scope: SyncScope, page: readonly SourceRecord[]): Promise<void> {
+export async function storePage(
+  tx: Tx,
+  kind: Kind,
+  scope: SyncScope,
+  page: readonly SourceRecord[],
+  isErased: (row: Record<string, unknown>) => boolean = () => false,
+): Promise<void> {
   const skipped = kind.active_providers_only ? await inactiveProviders(tx, scope) : [];
   const sources = page.filter(({ provider_ehr_id = '' }) => !skipped.includes(provider_ehr_id));
   if (sources.length === 0) return;
@@ -33,6 +39,7 @@ export async function storePage(tx: Tx, kind: Kind, scope: SyncScope, page: read
     const stored = by_ehr_id.get(source.ehr_id);
     const id = stored?.id ?? newId();
     const row = rowOf(source, id, stored);
+    if (isErased({ ...row, ehr_id: source.ehr_id })) continue;
     const source_hash = hashRow(row);
     if (stored?.source_hash.equals(source_hash)) unchanged.push(stored.id);
     else changed.set(source.ehr_id, { ...row, ...scopeColumns(scope), id, ehr_id: source.ehr_id, source_hash });
@@ -104,7 +111,13 @@ export async function removeUnseen(tx: Tx, kind: Kind, scope: SyncScope): Promis
   return removed.length;
 }
 
-/** How many records are stored that the EMR has too. */
+/** Deletes all records of a kind. */
+export async function deleteRecords(tx: Tx, kind: Kind, organization_id: string): Promise<number> {
+  const { count } = await tx`DELETE FROM ${tx(kind.name)} WHERE organization_id = ${organization_id}`;
+  return count;
+}
+
+/** The number of stored records that exist in the EMR. */
 export async function countStored(tx: Tx, kind: Kind, organization_id: string): Promise<number> {
   const [row] = await tx<{ total: number }[]>`SELECT count(*)::int AS total FROM ${tx(kind.name)}
     WHERE organization_id = ${organization_id} AND ehr_id IS NOT NULL`;

@@ -1,13 +1,14 @@
 import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
+import { markSynced, setCodeLists } from '../accounts/organizations.ts';
 import { EmrFailure, type Operations } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import type { JobHandler, JobRun } from '../jobs/run.ts';
 import { type Kind, sync_order } from '../model/records/kinds.ts';
+import { findErased } from './erasedPatients.ts';
 import type { SyncInput } from './requestSync.ts';
-import { saveCodeLists } from './settings.ts';
 import { countStored, removeUnseen, storePage } from './storeRecords.ts';
-import { finishPass, saveProgress, startPass } from './syncReadings.ts';
+import { finishPass, refusePass, saveProgress, startPass } from './syncPasses.ts';
 
 /** Reads every kind of record from the EMR. Each page is stored at once, so that a large practice needs little memory. */
 export const sync: JobHandler = {
@@ -18,7 +19,7 @@ export const sync: JobHandler = {
     if (lists) {
       await ctx.db.tenant(job.client_id, async (tx) => {
         // The organization is locked before the lane, as linking does; the other order could deadlock.
-        await saveCodeLists(tx, job.organization_id, lists);
+        await setCodeLists(tx, job.organization_id, lists);
         await run.checkLease(tx);
       });
     }
@@ -32,12 +33,13 @@ export const sync: JobHandler = {
         // A list that this account may not read does not stop the others. Nothing is removed from it.
         if (!(error instanceof EmrFailure && ['refused', 'not_found'].includes(error.kind))) throw error;
         refused ??= error;
+        await endRefusedPass(ctx, run, kind);
         await run.steps.note(kind.name, { refused: error.message });
       }
     }
     if (refused && Object.keys(records).length === 0) throw refused;
     await ctx.db.tenant(job.client_id, async (tx) => {
-      await tx`UPDATE organizations SET synced_at = now() WHERE id = ${job.organization_id}`;
+      await markSynced(tx, job.organization_id);
       await run.checkLease(tx);
     });
     const { announce, org_id } = job.input as SyncInput;
@@ -56,6 +58,14 @@ export const sync: JobHandler = {
   },
 };
 
+async function endRefusedPass(ctx: Context, { job, checkLease }: JobRun, kind: Kind): Promise<void> {
+  const { client_id, organization_id } = job;
+  await ctx.db.tenant(client_id, async (tx) => {
+    await checkLease(tx);
+    await refusePass(tx, { client_id, organization_id, run: job.id }, kind.name);
+  });
+}
+
 /** Opens the account with what its server can do today. If the server does not tell, the known capabilities apply. */
 async function openWithCurrentCapabilities(ctx: Context, { job, signal, steps }: JobRun): Promise<OpenAccount> {
   const opened = await openAccount(ctx, job, signal);
@@ -66,7 +76,7 @@ async function openWithCurrentCapabilities(ctx: Context, { job, signal, steps }:
     await steps.note('capabilities', { refused: error.message });
   }
   const reopened = await openAccount(ctx, job, signal);
-  const [before, now] = [opened.account.offers ?? [], reopened.account.offers ?? []];
+  const [before, now] = [opened.account.capabilities ?? [], reopened.account.capabilities ?? []];
   const gained = now.filter((name) => !before.includes(name));
   const lost = before.filter((name) => !now.includes(name));
   if (gained.length + lost.length > 0) await steps.note('capabilities', { gained, lost });
@@ -99,19 +109,19 @@ async function syncKind(
     let stored = 0;
     for await (const page of list({ since: pass.since, from: pass.from })) {
       await whileLeased(async (tx) => {
-        await storePage(tx, kind, scope, page);
+        await storePage(tx, kind, scope, page, await findErased(ctx, tx, kind, scope));
         if (page.through !== undefined) await saveProgress(tx, scope, kind.name, page.through);
       });
       const before = stored;
       stored += page.length;
       const noted = Math.floor(stored / noted_every) > Math.floor(before / noted_every);
-      if (noted) await run.steps.note(kind.name, { kept: stored });
+      if (noted) await run.steps.note(kind.name, { stored });
     }
     const removed = await whileLeased(async (tx) => {
       await finishPass(tx, scope, kind.name);
       return pass.full ? removeUnseen(tx, kind, scope) : 0;
     });
-    await run.steps.note(kind.name, { kept: stored, removed });
+    await run.steps.note(kind.name, { stored, removed });
   }
   return whileLeased((tx) => countStored(tx, kind, organization_id));
 }

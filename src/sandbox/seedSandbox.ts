@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
 import { bindings, findAccountByToken, readAccount } from '../accounts/accounts.ts';
+import { setEmrAddress } from '../accounts/organizations.ts';
 import { addSecret, authenticateClient, type Client, createClient } from '../clients/clients.ts';
 import { ensureSandboxOwner, newPassword } from '../clients/createOperator.ts';
 import type { AuditEntry, Context } from '../context.ts';
@@ -138,12 +139,12 @@ function auditEntry(client_id: string, action: string, subject: string): AuditEn
 async function ensureAccount(ctx: Context, client: Client, larkspur: LarkspurFacts) {
   const find = () =>
     ctx.db.tenant(client.id, async (tx) => {
-      await tx`UPDATE organizations SET emr_address = ${larkspur.url} WHERE org_id = ${names.org_id}`;
+      await setEmrAddress(tx, names.org_id, larkspur.url);
       const [row] = await tx<{ id: string }[]>`SELECT accounts.id FROM accounts
         JOIN organizations ON organizations.id = organization_id
         WHERE org_id = ${names.org_id} AND user_id = ${names.user_id}`;
       const account = row && (await readAccount(tx, row.id));
-      if (!account) return undefined;
+      if (!account || account.status === 'revoked') return undefined;
       const access_token = await ctx.vault.unseal(tx, account.token_sealed, bindings.token(account.id));
       return { access_token, reference_id: account.reference_id };
     });

@@ -1,12 +1,22 @@
 import { isIP, isIPv6 } from 'node:net';
+import type { Config } from '../config.ts';
 import { type AddressKind, classifyAddress } from './classifyAddress.ts';
 
 export type UrlRules = {
   /** Allows http to this machine. */
   sandbox: boolean;
-  /** OUTBOUND_ALLOW: names or addresses, with or without a port, that may be private and may use http. */
+  /** OUTBOUND_ALLOW_EMR or OUTBOUND_ALLOW_WEBHOOKS: names or addresses, with or without a port, that may be private and may use http. */
   allow: readonly string[];
 };
+
+/** The rules for the two kinds of addresses that callers choose. */
+export function emrRules(config: Pick<Config, 'sandbox' | 'outbound_allow_emr'>): UrlRules {
+  return { sandbox: config.sandbox, allow: config.outbound_allow_emr };
+}
+
+export function webhookRules(config: Pick<Config, 'sandbox' | 'outbound_allow_webhooks'>): UrlRules {
+  return { sandbox: config.sandbox, allow: config.outbound_allow_webhooks };
+}
 
 /** Which addresses a request may connect to: any (allow-listed host), this machine only (sandbox), or public ones only. */
 export type Reach = 'anywhere' | 'this_machine' | 'public';
@@ -18,15 +28,29 @@ export const private_address = 'points to a private or local address.';
  * `refused` completes a sentence that starts with the field name.
  */
 export function checkUrl(text: string, rules: UrlRules): URL | { refused: string } {
-  if (text.length > url_length_max) return { refused: `must be at most ${url_length_max} characters long.` };
-  // The URL parser silently drops tabs and line breaks: we would store something other than what was sent.
-  if (/[\s\p{Cc}]/u.test(text) || !URL.canParse(text)) {
-    return { refused: 'must be a full address, such as https://example.org/path.' };
+  const refused = syntaxRefusal(text) ?? refusalOf(new URL(text), rules);
+  return refused === undefined ? new URL(text) : { refused };
+}
+
+/**
+ * Why an address as typed is not a plain URL, if so. The URL parser drops tabs and line breaks, turns backslashes into
+ * slashes, decodes percent signs and maps Unicode characters to others: the address would name another host than the
+ * one that a person reads.
+ */
+export function syntaxRefusal(text: string): string | undefined {
+  if (text.length > url_length_max) return `must be at most ${url_length_max} characters long.`;
+  // Also https:host and https:///host, which the parser completes.
+  const incomplete = /^https?:(?!\/\/[^/])/i.test(text);
+  if (/[\s\p{Cc}\p{Cf}\\]/u.test(text) || incomplete || !URL.canParse(text)) {
+    return 'must be a full address, such as https://example.org/path.';
   }
-  if (text.includes('#')) return { refused: 'must not have a fragment (#).' };
-  const url = new URL(text);
-  const refused = refusalOf(url, rules);
-  return refused === undefined ? url : { refused };
+  if (text.includes('#')) return 'must not have a fragment (#).';
+  const [, authority = ''] = /^[^:]+:\/\/([^/?]*)/.exec(text) ?? [];
+  if (authority.includes('@')) return 'must not contain a user name or password.';
+  if (!/^[a-z0-9.:_[\]-]*$/i.test(authority)) {
+    return 'must name its host in plain ASCII; write an international name in its xn-- form.';
+  }
+  return undefined;
 }
 
 /** Why a URL may not be requested, if so: its scheme, credentials in it, or its host. */

@@ -4,10 +4,11 @@ import type { MasterKey, MasterKeys } from './masterKeys.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
 import { findForeignSigningKey } from './signingKeys.ts';
 import { findForeignMasterKey } from './vault.ts';
+import { isForeignKeyViolation } from './wrapKey.ts';
 
 /**
  * Fails the start if the master key cannot decrypt the secrets in the database, before anything is sealed with it.
- * Owns the table `master_keys`: for each key ever used, a constant sealed with it. The first start writes the first row;
+ * Owns the table `master_keys`: for each key in use, a constant sealed with it. The first start writes the first row;
  * a new key is accepted only together with a known one. `sql` must see the data keys of all clients and the signing keys.
  */
 export async function checkMasterKey(sql: Sql, master: MasterKeys): Promise<void> {
@@ -24,6 +25,20 @@ export async function checkMasterKey(sql: Sql, master: MasterKeys): Promise<void
   throw new StartFailure(
     `Some secrets are still under the master key ${foreign}. Set MASTER_KEY_PREVIOUS to that key until all are re-wrapped.`,
   );
+}
+
+/**
+ * Forgets a key that wraps nothing anymore. From then on no process can wrap with it, because wrapped keys reference
+ * this table. False if something is still wrapped by it.
+ */
+export async function retireMasterKey(system: Sql, id: string): Promise<boolean> {
+  try {
+    await system.pooled`DELETE FROM master_keys WHERE id = ${id}`;
+    return true;
+  } catch (error) {
+    if (isForeignKeyViolation(error)) return false;
+    throw error;
+  }
 }
 
 type CheckRow = { id: string; check_value: Buffer };
@@ -53,7 +68,7 @@ function bindingOf(key: MasterKey): string {
 
 function wrongKey(cause?: unknown): StartFailure {
   return new StartFailure(
-    'MASTER_KEY is not the key this database was set up with. Set the right one, or set MASTER_KEY_PREVIOUS to it while rotating.',
+    'MASTER_KEY is not the key this database was set up with. Set the correct key, or set MASTER_KEY_PREVIOUS to it during a rotation.',
     { cause },
   );
 }

@@ -11,6 +11,8 @@ export type OutboundRequest = {
   signal?: AbortSignal | undefined;
   /** A longer response is cut off here and its connection closed. */
   response_bytes_max: number;
+  /** The same for status 400 and above. Default: `response_bytes_max`. */
+  error_bytes_max?: number | undefined;
 };
 
 export type OutboundResponse = {
@@ -27,7 +29,7 @@ export type OutboundResponse = {
  * handed to a connection. That moment separates "nothing was sent" from "may have arrived", which a write must know.
  */
 export function exchange(via: Dispatcher, url: URL, request: OutboundRequest): Promise<OutboundResponse> {
-  const { method, timeout_ms, signal, response_bytes_max } = request;
+  const { method, timeout_ms, signal, response_bytes_max, error_bytes_max = response_bytes_max } = request;
   return new Promise((resolve, reject) => {
     let sent = false;
     let done = false;
@@ -72,7 +74,8 @@ export function exchange(via: Dispatcher, url: URL, request: OutboundRequest): P
           if (status >= 200) head = { status, headers: joined(fields) };
         },
         onResponseData: (current, chunk) => {
-          const part = chunk.subarray(0, response_bytes_max - received_bytes);
+          const bytes_max = (head?.status ?? 0) >= 400 ? error_bytes_max : response_bytes_max;
+          const part = chunk.subarray(0, bytes_max - received_bytes);
           received_bytes += part.length;
           chunks.push(part);
           if (part.length === chunk.length) return;

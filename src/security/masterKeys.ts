@@ -34,7 +34,8 @@ export async function loadMasterKeys(
     return { ...pair(settings.master_key, settings.master_key_previous), source: 'settings', generated: false };
   }
   const { key, generated } = await keyOfFolder(data_dir, log);
-  const before = settings.master_key_previous ?? (await readKey(join(data_dir, previous_file), log));
+  // The file first: it is the key that the newest rotation replaced.
+  const before = (await readKey(join(data_dir, previous_file), log)) ?? settings.master_key_previous;
   return { ...pair(key, before), source: 'file', generated };
 }
 
@@ -42,11 +43,18 @@ export async function loadMasterKeys(
  * Replaces the key file with a new key and keeps the previous key in a second file. Both are on disk before anything is
  * wrapped with the new key, so a start after a crash at any point finds the keys it needs.
  */
-export async function replaceKeyFile(data_dir: string, before: MasterKey): Promise<MasterKeys> {
-  const key = randomBytes(32);
-  await replaceFile(data_dir, previous_file, before.key);
-  await replaceFile(data_dir, key_file, key);
-  return pair(key, before.key);
+export async function replaceKeyFile(
+  data_dir: string,
+  { current, previous }: Required<MasterKeys>,
+  onPreviousWritten: () => void = () => {},
+): Promise<void> {
+  await replaceFile(data_dir, previous_file, previous.key);
+  onPreviousWritten();
+  await replaceFile(data_dir, key_file, current.key);
+}
+
+export function newMasterKey(): MasterKey {
+  return identified(randomBytes(32));
 }
 
 export async function removePreviousKeyFile(data_dir: string): Promise<void> {
@@ -66,8 +74,8 @@ export function identified(key: Buffer): MasterKey {
 
 async function keyOfFolder(data_dir: string, log: Settings['log']): Promise<{ key: Buffer; generated: boolean }> {
   const file = join(data_dir, key_file);
-  const kept = await readKey(file, log);
-  if (kept) return { key: kept, generated: false };
+  const existing = await readKey(file, log);
+  if (existing) return { key: existing, generated: false };
   const generated = await writeKey(data_dir, file);
   const key = await readKey(file, log);
   if (key) return { key, generated };

@@ -58,16 +58,16 @@ const connect_timeout_ms = 10_000;
 function guardedLookup(origin: URL, rules: UrlRules, lookup: Lookup): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname)
-      .then((answers) => {
-        const [first] = answers;
+      .then((addresses) => {
+        const [first] = addresses;
         if (!first) throw Object.assign(new Error('no address'), { code: 'ENOTFOUND' });
         const reach = reachOf(origin, rules);
-        if (!answers.every(({ address }) => isWithin(reach, address))) {
+        if (!addresses.every(({ address }) => isWithin(reach, address))) {
           throw new OutboundFailure('refused_address', `${origin.host} ${private_address}`);
         }
-        return () => (options.all ? callback(null, answers) : callback(null, first.address, first.family));
+        return () => (options.all ? callback(null, addresses) : callback(null, first.address, first.family));
       })
       .catch((error: NodeJS.ErrnoException) => () => callback(error, []))
-      .then((answer) => answer());
+      .then((respond) => respond());
   };
 }

@@ -73,12 +73,12 @@ type KeyRow = { kid: string; alg: SigningAlgorithm; private_sealed: Buffer; mast
 
 /** If several processes need the first keys at once, one creates them. */
 async function ensureKeys(system: Sql, master: MasterKeys): Promise<void> {
-  const [known] = await system`SELECT FROM signing_keys LIMIT 1`;
-  if (known) return;
+  const [existing] = await system`SELECT FROM signing_keys LIMIT 1`;
+  if (existing) return;
   await system.begin(async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(hashtextextended('chartwire.signing_keys', 0))`;
-    const [made] = await tx`SELECT FROM signing_keys LIMIT 1`;
-    if (!made) await addKeys(tx, master, 0);
+    const [created] = await tx`SELECT FROM signing_keys LIMIT 1`;
+    if (!created) await addKeys(tx, master, 0);
   });
 }
 

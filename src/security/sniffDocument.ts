@@ -1,72 +1,130 @@
 import { crc32 } from 'node:zlib';
+import { carriesActiveContent, endsAsZip } from './activeContent.ts';
 
 export type DocumentType = 'application/pdf' | 'image/jpeg' | 'image/png';
 
 /**
  * Detects a document's type from its content alone: magic bytes, structure and end marker. Names and declared types are
- * ignored. A file that is truncated, or continues after its end (and could be read as another format), has no type.
+ * ignored. Cameras, phones and printers add data that viewers skip: second images, trailers, padding. It is accepted
+ * unless it contains something that another program would run or unpack, so that the file could pass as two formats.
+ * A truncated file has no type.
  */
 export function sniffDocument(content: Buffer): DocumentType | undefined {
-  if (isPng(content)) return 'image/png';
-  if (isJpeg(content)) return 'image/jpeg';
-  return isPdf(content) ? 'application/pdf' : undefined;
+  const found = readPng(content) ?? readJpeg(content) ?? readPdf(content);
+  if (!found || endsAsZip(content) || found.skipped.some(carriesActiveContent)) return undefined;
+  return found.type;
 }
+
+/** `skipped`: the parts of the file that a viewer of this type does not draw. */
+type Found = { type: DocumentType; skipped: Buffer[] };
 
 const png_signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-/** Chunks from IHDR to IEND with valid checksums, at least one with image data, and nothing after. */
-function isPng(content: Buffer): boolean {
-  if (!content.subarray(0, 8).equals(png_signature)) return false;
+/** Chunks from IHDR to IEND with valid checksums, at least one with image data. */
+function readPng(content: Buffer): Found | undefined {
+  if (!content.subarray(0, 8).equals(png_signature)) return undefined;
+  const skipped: Buffer[] = [];
   let at = 8;
   let has_data = false;
   while (at + 12 <= content.length) {
     const length = content.readUInt32BE(at);
     const type = content.toString('latin1', at + 4, at + 8);
     const end = at + 12 + length;
-    if (end > content.length || (at === 8 && (type !== 'IHDR' || length !== 13))) return false;
-    if (crc32(content.subarray(at + 4, end - 4)) !== content.readUInt32BE(end - 4)) return false;
+    if (end > content.length || (at === 8 && (type !== 'IHDR' || length !== 13))) return undefined;
+    if (crc32(content.subarray(at + 4, end - 4)) !== content.readUInt32BE(end - 4)) return undefined;
+    if (type === 'IEND') {
+      if (!has_data || length !== 0) return undefined;
+      return { type: 'image/png', skipped: [...skipped, content.subarray(end)] };
+    }
+    // fdAT holds the further frames of an animation.
     if (type === 'IDAT') has_data = true;
-    if (type === 'IEND') return has_data && length === 0 && end === content.length;
+    else if (type !== 'fdAT') skipped.push(content.subarray(at + 8, end - 4));
     at = end;
   }
-  return false;
+  return undefined;
 }
 
+/** One image, and whatever follows it: further images (MPF, as phones write them) and trailers. */
+function readJpeg(content: Buffer): Found | undefined {
+  const first = readImage(content, 0);
+  if (!first) return undefined;
+  const skipped = first.metadata;
+  let at = first.end;
+  for (;;) {
+    const next = content.indexOf(jpeg_start, at);
+    const further = next === -1 ? undefined : readImage(content, next);
+    // Bytes that look like a start inside a trailer are part of the trailer.
+    if (next === -1 || !further) return { type: 'image/jpeg', skipped: [...skipped, content.subarray(at)] };
+    skipped.push(content.subarray(at, next), ...further.metadata);
+    at = further.end;
+  }
+}
+
+const jpeg_start = Buffer.from([0xff, 0xd8, 0xff]);
 const start_of_scan = 0xda;
 const end_of_image = 0xd9;
 
-/** Segments up to the image data, including a frame, and the end marker as the last two bytes. */
-function isJpeg(content: Buffer): boolean {
-  if (content.length < 4 || content.readUInt16BE(0) !== 0xffd8) return false;
-  if (content.readUInt16BE(content.length - 2) !== 0xff00 + end_of_image) return false;
-  let at = 2;
+/** Reads segments and image data from the start marker to the end marker; an image has a frame and a scan. */
+function readImage(content: Buffer, start: number): { end: number; metadata: Buffer[] } | undefined {
+  if (!content.subarray(start, start + 3).equals(jpeg_start)) return undefined;
+  const metadata: Buffer[] = [];
+  let at = start + 2;
   let has_frame = false;
-  while (at + 4 <= content.length) {
-    if (content[at] !== 0xff) return false;
+  let has_scan = false;
+  while (at + 2 <= content.length) {
+    if (content[at] !== 0xff) return undefined;
     const marker = content[at + 1] ?? 0;
     // Fill bytes may precede a marker.
     if (marker === 0xff) {
       at += 1;
       continue;
     }
-    if (marker < 0xc0 || marker === end_of_image) return false;
-    if (marker === start_of_scan) return has_frame && endsOnce(content, at);
+    if (marker === end_of_image) return has_scan ? { end: at + 2, metadata } : undefined;
+    if (marker < 0xc0 || at + 4 > content.length) return undefined;
+    const end = at + 2 + content.readUInt16BE(at + 2);
+    if (end < at + 4 || end > content.length) return undefined;
     // 0xc0 to 0xcf are frames, except for the tables c4 and cc and the reserved c8.
     if (marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)) has_frame = true;
-    at += 2 + content.readUInt16BE(at + 2);
+    // e0 to ef are application data, fe is a comment.
+    if (marker >= 0xe0) metadata.push(content.subarray(at + 4, end));
+    at = end;
+    if (marker !== start_of_scan) continue;
+    if (!has_frame) return undefined;
+    has_scan = true;
+    at = endOfScan(content, at);
   }
-  return false;
+  return undefined;
 }
 
-/** In image data 0xff is always followed by 0, a restart or another segment, so the end marker occurs only at the end. */
-function endsOnce(content: Buffer, from: number): boolean {
-  return content.indexOf(Buffer.from([0xff, end_of_image]), from) === content.length - 2;
+/** In image data, 0xff is followed by 0 or a restart marker (d0 to d7). Anything else is the next marker. */
+function endOfScan(content: Buffer, from: number): number {
+  for (let at = content.indexOf(0xff, from); at !== -1; at = content.indexOf(0xff, at + 1)) {
+    const next = content[at + 1] ?? 0;
+    if (next !== 0 && (next < 0xd0 || next > 0xd7)) return at;
+  }
+  return content.length;
 }
 
-/** The header at offset 0, a cross-reference table or stream, and nothing but white space after the end. */
-function isPdf(content: Buffer): boolean {
-  if (!/^%PDF-[12]\.\d/.test(content.toString('latin1', 0, 9))) return false;
-  const tail = content.toString('latin1', Math.max(0, content.length - 1024));
-  if (!/startxref\s+\d+\s+%%EOF\s*$/.test(tail)) return false;
-  return content.includes('trailer') || content.includes('/XRef');
+/** What mail gateways and print spoolers add around a PDF: white space, NUL, control-Z, print job commands. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are bytes of a file, not text
+const pdf_header = /^(?:\xef\xbb\xbf)?((?:[\s\0\x1a]|\x1b%-12345X|@PJL[^\n]*\n)*)%PDF-[12]\.\d/;
+/** Viewers look for the header, and for the end of the file, within this distance. */
+const pdf_slack_bytes = 1024;
+
+/** The header, a cross-reference table or stream, and the end marker, with little but padding around. */
+function readPdf(content: Buffer): Found | undefined {
+  const header = pdf_header.exec(content.toString('latin1', 0, pdf_slack_bytes));
+  const end = content.lastIndexOf('%%EOF');
+  if (!header || end === -1 || !(content.includes('trailer') || content.includes('/XRef'))) return undefined;
+  if (!/startxref\s+\d+\s+$/.test(content.toString('latin1', Math.max(0, end - 100), end))) return undefined;
+  const trailer = content.subarray(end + 5);
+  if (withoutPadding(trailer).length > pdf_slack_bytes) return undefined;
+  return { type: 'application/pdf', skipped: [Buffer.from(header[1] ?? '', 'latin1'), trailer] };
+}
+
+function withoutPadding(bytes: Buffer): Buffer {
+  const padding = new Set([0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x1a, 0x20]);
+  let end = bytes.length;
+  while (end > 0 && padding.has(bytes[end - 1] ?? -1)) end--;
+  return bytes.subarray(0, end);
 }

@@ -5,7 +5,7 @@ import { sealWith, unsealWith } from './seal.ts';
 import { unwrapKey, type WrappedKey, wrapKey } from './wrapKey.ts';
 
 /** What a key is used for. A value made for one purpose is not valid for another. */
-export type SystemPurpose = 'audit.records' | 'audit.chain' | 'audit.patients' | 'operators';
+export type SystemPurpose = 'audit.records' | 'audit.chain' | 'audit.patients' | 'operators' | 'erasure';
 
 /** Keys for data that belongs to no tenant. */
 export type SystemKeys = {
@@ -23,9 +23,9 @@ export async function openSystemKeys(system: Sql, master: MasterKeys): Promise<S
   const key = (purpose: SystemPurpose): Buffer => {
     const known = derived.get(purpose);
     if (known) return known;
-    const made = Buffer.from(hkdfSync('sha256', root, '', `chartwire ${purpose}`, 32));
-    derived.set(purpose, made);
-    return made;
+    const derived_key = Buffer.from(hkdfSync('sha256', root, '', `chartwire ${purpose}`, 32));
+    derived.set(purpose, derived_key);
+    return derived_key;
   };
   return {
     key,
@@ -59,7 +59,7 @@ async function ensureRow(system: Sql, master: MasterKeys): Promise<WrappedKey> {
   const { master_key_id, wrapped } = wrapKey(master, randomBytes(32), binding);
   await system`INSERT INTO system_keys (name, master_key_id, wrapped) VALUES (${name}, ${master_key_id}, ${wrapped})
     ON CONFLICT DO NOTHING`;
-  const [made] = await find();
-  if (!made) throw new Error('The system key is missing after it was stored.');
-  return made;
+  const [stored] = await find();
+  if (!stored) throw new Error('The system key is missing after it was stored.');
+  return stored;
 }

@@ -4,7 +4,7 @@ import { newId } from '../ids.ts';
 import type { MasterKeys } from './masterKeys.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
 import { rewrapSystemKeys } from './systemKeys.ts';
-import { MasterKeyMissing, unwrapKey, wrapKey } from './wrapKey.ts';
+import { isForeignKeyViolation, MasterKeyMissing, unwrapKey, wrapKey } from './wrapKey.ts';
 
 /** The owner of a secret: a linked account or a webhook endpoint. Each has one data key. */
 export type Owner = { client_id: string; owner_id: string };
@@ -15,29 +15,52 @@ export type Vault = {
   /** Unseals the result of `seal` for the same binding. */
   unseal(tx: Tx, sealed: Buffer, binding: string): Promise<string>;
   /**
+   * Deletes the owner's data key. What is sealed with it, backups included, cannot be unsealed any more. Processes that
+   * have used the key keep it in memory until they evict it or end.
+   */
+  shred(tx: Tx, owner: Owner): Promise<void>;
+  /**
    * Re-wraps every data key and system key that is still under the previous master key, online. Returns how many.
    */
   rewrap(system: Sql, batch?: number): Promise<number>;
 };
 
-/** Owns the table `data_keys`. A sealed value consists of a format byte, the id of its data key (16 bytes) and the output of `sealWith`. */
-export function openVault(master: MasterKeys, options: { cached_keys_max?: number } = {}): Vault {
-  const cache = keyCache(options.cached_keys_max ?? 10_000);
+type VaultOptions = {
+  cached_keys_max?: number;
+  /** Reads the master keys again: called when a key is wrapped by one that is not known here. */
+  reload?: () => Promise<void>;
+};
 
-  function opened(row: DataKey): Buffer {
+/** Owns the table `data_keys`. A sealed value consists of a format byte, the id of its data key (16 bytes) and the output of `sealWith`. */
+export function openVault(master: MasterKeys, options: VaultOptions = {}): Vault {
+  const { cached_keys_max = 10_000, reload = async () => {} } = options;
+  const cache = keyCache(cached_keys_max);
+
+  async function opened(row: DataKey): Promise<Buffer> {
     const cached = cache.get(row.id);
     if (cached) return cached;
+    if (row.master_key_id !== master.current.id && row.master_key_id !== master.previous?.id) await reload();
     const key = unwrapKey(master, row, bindingOf(row));
     cache.set(row.id, key);
     return key;
+  }
+
+  async function newKey(tx: Tx, owner: Owner): Promise<DataKey> {
+    try {
+      return await createKey(tx, owner, master);
+    } catch (error) {
+      // This process missed a rotation. The transaction has failed; the next one will use the new key.
+      if (isForeignKeyViolation(error)) await reload();
+      throw error;
+    }
   }
 
   return {
     // Reads the row every time instead of caching the owner's key: a key created in a transaction that was rolled back
     // has no row, and values sealed with it would be lost when this process ends.
     seal: async (tx, owner, binding, text) => {
-      const row = (await findKey(tx, owner)) ?? (await makeKey(tx, owner, master));
-      const sealed = sealWith(opened(row), Buffer.from(text, 'utf8'), binding);
+      const row = (await findKey(tx, owner)) ?? (await newKey(tx, owner));
+      const sealed = sealWith(await opened(row), Buffer.from(text, 'utf8'), binding);
       return Buffer.concat([Buffer.of(format), Buffer.from(row.id, 'hex'), sealed]);
     },
     // A cached key bypasses the tenant policy on data_keys, but not the one on the row with the sealed value.
@@ -46,8 +69,11 @@ export function openVault(master: MasterKeys, options: { cached_keys_max?: numbe
         throw new SealFailure('A sealed value has a format that this version does not support.');
       }
       const id = sealed.subarray(1, header_bytes).toString('hex');
-      const key = cache.get(id) ?? opened(await readKey(tx, id));
+      const key = cache.get(id) ?? (await opened(await readKey(tx, id)));
       return unsealWith(key, sealed.subarray(header_bytes), binding).toString('utf8');
+    },
+    shred: async (tx, owner) => {
+      await tx`DELETE FROM data_keys WHERE owner_id = ${owner.owner_id} AND client_id = ${owner.client_id}`;
     },
     rewrap: async (system, batch = 200) => {
       let total = await rewrapSystemKeys(system, master);
@@ -82,12 +108,12 @@ async function findKey(tx: Tx, owner: Owner): Promise<DataKey | undefined> {
 }
 
 /** If two transactions both find no key, the second waits here for the first and reads its key. */
-async function makeKey(tx: Tx, owner: Owner, master: MasterKeys): Promise<DataKey> {
-  const made = plainIds({ id: newId(), ...owner, master_key_id: '', wrapped: Buffer.alloc(0) });
-  const { master_key_id, wrapped } = wrapKey(master, randomBytes(32), bindingOf(made));
+async function createKey(tx: Tx, owner: Owner, master: MasterKeys): Promise<DataKey> {
+  const key = plainIds({ id: newId(), ...owner, master_key_id: '', wrapped: Buffer.alloc(0) });
+  const { master_key_id, wrapped } = wrapKey(master, randomBytes(32), bindingOf(key));
   await tx`
     INSERT INTO data_keys (id, client_id, owner_id, master_key_id, wrapped)
-    VALUES (${made.id}, ${owner.client_id}, ${owner.owner_id}, ${master_key_id}, ${wrapped})
+    VALUES (${key.id}, ${owner.client_id}, ${owner.owner_id}, ${master_key_id}, ${wrapped})
     ON CONFLICT (owner_id) DO NOTHING`;
   const row = await findKey(tx, owner);
   if (row) return row;

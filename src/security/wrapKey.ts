@@ -17,6 +17,11 @@ export class MasterKeyMissing extends SealFailure {
   }
 }
 
+/** Something refers to a master key that is not known to the database, or not anymore. */
+export function isForeignKeyViolation(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '23503';
+}
+
 /** Wraps a key with the current master key; the binding names its row. */
 export function wrapKey({ current }: MasterKeys, key: Buffer, binding: string): WrappedKey {
   return { master_key_id: current.id, wrapped: sealWith(current.key, key, binding) };

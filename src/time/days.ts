@@ -1,6 +1,6 @@
 import { Temporal } from 'temporal-polyfill';
 
-/** Days are numbers, counted from 1970-01-01, wherever they are calculated with. */
+/** In calculations, a day is a number, counted from 1970-01-01. */
 export const day_min = 24 * 60;
 export const day_ms = day_min * 60_000;
 

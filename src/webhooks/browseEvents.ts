@@ -5,7 +5,7 @@ import { instantOf } from './instantOf.ts';
 
 export type EventSearch = {
   event_type?: string | undefined;
-  /** `none`: no endpoint subscribed to it. */
+  /** `none`: no endpoint was subscribed to it. */
   delivery_status?: DeliveryStatus | 'none' | undefined;
   job_id?: number | undefined;
   account_id?: string | undefined;

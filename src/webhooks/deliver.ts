@@ -1,13 +1,14 @@
 import type { Context } from '../context.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
+import { type Circuits, hung_after_ms } from '../worker/circuits.ts';
 import { stop_reasons } from '../worker/worker.ts';
-import { type Delivery, readDelivery, releaseDelivery } from './deliveries.ts';
+import { type Delivery, deferDelivery, readDelivery, releaseDelivery } from './deliveries.ts';
 import { failDisabled, recordOutcome } from './recordOutcome.ts';
 import { readLiveSecrets } from './secrets.ts';
 import { type Outcome, sendWebhook } from './sendWebhook.ts';
 
-type DeliveryContext = Pick<Context, 'db' | 'notifications' | 'vault' | 'outbound' | 'log' | 'metrics'>;
-type Options = { timeout_ms?: number; random?: () => number };
+type DeliveryContext = Pick<Context, 'db' | 'notifications' | 'vault' | 'webhook_outbound' | 'log' | 'metrics'>;
+type Options = { timeout_ms?: number; random?: () => number; circuits?: Circuits };
 
 /** Makes one attempt at a claimed delivery and stores the result. */
 export async function deliver(
@@ -24,9 +25,12 @@ export async function deliver(
       ctx.log.info(fields, 'webhook not sent: endpoint disabled');
       return;
     }
+    const pause_ms = options.circuits?.admit(delivery.endpoint_id) ?? 0;
+    if (pause_ms > 0) return await ctx.db.tenant(lease.client_id, (tx) => deferDelivery(tx, lease, pause_ms));
     const { url, event_id: id, body } = delivery;
     const webhook = { url, id, body, secrets, attempt: delivery.attempts + 1 };
     const outcome = await sendWebhook(ctx, webhook, { signal, timeout_ms: options.timeout_ms });
+    options.circuits?.report(delivery.endpoint_id, healthOf(outcome));
     if (outcome === undefined) {
       if (signal.reason !== stop_reasons.shutdown) throw new LeaseLost();
       return await ctx.db.tenant(lease.client_id, (tx) => releaseDelivery(tx, lease));
@@ -41,6 +45,13 @@ export async function deliver(
     if (!(error instanceof LeaseLost)) throw error;
     ctx.log.warn({ delivery: lease.id }, 'lease lost during a delivery; result discarded');
   }
+}
+
+/** What an attempt tells about the receiver. */
+function healthOf(outcome: Outcome | undefined): Parameters<Circuits['report']>[1] {
+  if (outcome === undefined) return 'unknown';
+  if (outcome.success || outcome.status_code !== null) return 'responded';
+  return outcome.duration_ms >= hung_after_ms ? 'hung' : 'unknown';
 }
 
 function load(ctx: DeliveryContext, lease: Lease): Promise<{ delivery: Delivery; secrets: string[] }> {

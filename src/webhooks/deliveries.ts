@@ -8,7 +8,7 @@ export type Delivery = {
   event_id: string;
   endpoint_id: string;
   attempts: number;
-  ladder_from: number;
+  schedule_from: number;
   event_type: string;
   body: string;
   url: string;
@@ -38,7 +38,7 @@ export async function addDeliveries(
 export async function readDelivery(tx: Tx, lease: Lease): Promise<Delivery> {
   const [delivery] = await tx<Delivery[]>`
     SELECT delivery.id, delivery.client_id, delivery.event_id, delivery.endpoint_id, delivery.attempts,
-           delivery.ladder_from, event.type AS event_type, event.body, endpoint.url,
+           delivery.schedule_from, event.type AS event_type, event.body, endpoint.url,
            endpoint.status = 'enabled' AS enabled
       FROM deliveries AS delivery
       JOIN events AS event ON event.id = delivery.event_id
@@ -86,7 +86,14 @@ export async function retryDelivery(tx: Tx, lease: Lease, pause_ms: number, atte
       ready_at = clock_timestamp() + ${pause_ms}::float8 * interval '1 millisecond' WHERE id = ${lease.id}`;
 }
 
-/** Gives the claim back during shutdown, so that another worker can take it at once. */
+/** Postpones a delivery to a receiver that hangs. No attempt is counted. */
+export async function deferDelivery(tx: Tx, lease: Lease, pause_ms: number): Promise<void> {
+  await lockDelivery(tx, lease);
+  await tx`UPDATE deliveries SET locked_until = NULL, owner = NULL,
+    ready_at = clock_timestamp() + ${pause_ms}::float8 * interval '1 millisecond' WHERE id = ${lease.id}`;
+}
+
+/** Releases the claim during shutdown, so that another worker can claim it immediately. */
 export async function releaseDelivery(tx: Tx, lease: Lease): Promise<void> {
   await lockDelivery(tx, lease);
   await tx`UPDATE deliveries SET locked_until = NULL, owner = NULL WHERE id = ${lease.id}`;
@@ -115,7 +122,7 @@ export async function failWaiting(tx: Tx, endpoint_id: string): Promise<void> {
 /** Restarts the retry schedule of an event's finished deliveries to these endpoints. Attempt numbers continue. */
 export async function restartDeliveries(tx: Tx, event_id: string, endpoint_ids: readonly string[]): Promise<number> {
   const restarted = await tx`
-    UPDATE deliveries SET status = 'pending', ladder_from = attempts, ready_at = clock_timestamp(), finished_at = NULL
+    UPDATE deliveries SET status = 'pending', schedule_from = attempts, ready_at = clock_timestamp(), finished_at = NULL
      WHERE event_id = ${event_id} AND endpoint_id = ANY (${[...endpoint_ids]}) AND status <> 'pending'`;
   return restarted.count;
 }
@@ -123,7 +130,7 @@ export async function restartDeliveries(tx: Tx, event_id: string, endpoint_ids: 
 /** Restarts the failed deliveries of these events to enabled, subscribed endpoints. Returns the events restarted. */
 export async function restartFailed(tx: Tx, event_ids: readonly string[]): Promise<string[]> {
   const rows = await tx<{ event_id: string }[]>`
-    UPDATE deliveries AS delivery SET status = 'pending', ladder_from = attempts, ready_at = clock_timestamp(),
+    UPDATE deliveries AS delivery SET status = 'pending', schedule_from = attempts, ready_at = clock_timestamp(),
            finished_at = NULL
       FROM events AS event, webhook_endpoints AS endpoint
      WHERE delivery.event_id = ANY (${[...event_ids]}::uuid[]) AND delivery.status = 'failed'

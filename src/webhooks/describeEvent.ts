@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts';
-import type { EventWhole } from '../model/dashboard/events.ts';
+import type { EventDetails } from '../model/dashboard/events.ts';
 import { eventColumns, eventSources } from './browseEvents.ts';
 
 /** One event with its body, deliveries and attempts. `mrns` are the patients it concerns. */
@@ -7,8 +7,8 @@ export async function describeEvent(
   db: Database,
   client_id: string,
   id: string,
-): Promise<(EventWhole & { mrns: string[] }) | undefined> {
-  const [row] = await db.read<EventWhole & { mrns: string[] }>(
+): Promise<(EventDetails & { mrns: string[] }) | undefined> {
+  const [row] = await db.read<EventDetails & { mrns: string[] }>(
     client_id,
     (sql) => sql`
       SELECT ${eventColumns(sql)}, event.body, event.mrns,

@@ -47,8 +47,8 @@ function envelope(id: string, origin: Origin, { job_id, event }: EventOccurrence
     object: 'event',
     created: origin.created,
     type: event.type,
-    job_id: kind.names_job && job_id !== null ? String(job_id) : undefined,
-    access_token_reference_id: kind.names_account ? origin.reference_id : undefined,
+    job_id: kind.has_job_id && job_id !== null ? String(job_id) : undefined,
+    access_token_reference_id: kind.has_account_reference ? origin.reference_id : undefined,
     data: event.data,
   });
 }

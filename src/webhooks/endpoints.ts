@@ -18,9 +18,14 @@ export async function listEndpoints(tx: Tx): Promise<Endpoint[]> {
     SELECT id, url, status, disabled_reason, event_types, created_at FROM webhook_endpoints ORDER BY created_at, id`;
 }
 
-/** Serializes registrations of one URL: two concurrent ones would otherwise both insert it. */
-export async function lockUrl(tx: Tx, client_id: string, url: string): Promise<void> {
-  await tx`SELECT pg_advisory_xact_lock(hashtextextended(${`webhook ${client_id} ${url}`}, 0))`;
+/** Serializes a client's registrations: two concurrent ones could insert the same URL, or exceed the limit. */
+export async function lockRegistration(tx: Tx, client_id: string): Promise<void> {
+  await tx`SELECT pg_advisory_xact_lock(hashtextextended(${`webhook ${client_id}`}, 0))`;
+}
+
+export async function countEndpoints(tx: Tx): Promise<number> {
+  const [row] = await tx<{ n: number }[]>`SELECT count(*) AS n FROM webhook_endpoints`;
+  return row?.n ?? 0;
 }
 
 /** Enables the endpoint registered for a URL and sets its event types. Undefined if there is none. */

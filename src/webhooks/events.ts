@@ -4,7 +4,7 @@ import { instantOf } from './instantOf.ts';
 
 export type DeliveryStatus = 'pending' | 'success' | 'failed';
 
-/** Events can be read and resent for this long; then they are deleted with their deliveries. */
+/** Events can be read and resent for at most this long. EVENT_DAYS says when they are deleted with their deliveries. */
 export const event_days_max = 30;
 
 export type EventFilters = {
@@ -107,14 +107,14 @@ export async function updateDeliveryStatus(tx: Tx, ids: readonly string[]): Prom
 }
 
 /** Deletes expired events of all tenants with their deliveries, one batch per transaction. */
-export async function purgeEvents(system: Sql, batch = 1_000): Promise<number> {
+export async function purgeEvents(system: Sql, days: number, batch = 1_000): Promise<number> {
   let total = 0;
   for (let deleted = batch; deleted === batch; total += deleted) {
-    const gone = await system.pooled`
+    const rows = await system.pooled`
       DELETE FROM events WHERE id IN (
-        SELECT id FROM events WHERE created_at < now() - make_interval(days => ${event_days_max})
+        SELECT id FROM events WHERE created_at < now() - make_interval(days => ${days})
          ORDER BY created_at LIMIT ${batch})`;
-    deleted = gone.count;
+    deleted = rows.count;
   }
   return total;
 }

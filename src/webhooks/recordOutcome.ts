@@ -7,7 +7,7 @@ import { lockEvents, updateDeliveryStatus } from './events.ts';
 import { nextAttemptDelay } from './retrySchedule.ts';
 import type { Outcome } from './sendWebhook.ts';
 
-/** The result of an attempt: delivered, to be retried, or failed for good. */
+/** The result of an attempt: delivered, to be retried, or failed permanently. */
 export type Verdict = 'success' | 'retry' | 'failed';
 
 /** An endpoint is disabled after every attempt has failed for this long. */
@@ -24,12 +24,14 @@ export async function recordOutcome(
   outcome: Outcome,
   random?: () => number,
 ): Promise<Verdict> {
-  const usable = outcome.success ? await stayHealthy(tx, delivery) : await countFailure(tx, delivery, outcome);
+  const usable = outcome.success ? await clearFailure(tx, delivery) : await countFailure(tx, delivery, outcome);
   await lockEvents(tx, [delivery.event_id]);
   await lockDelivery(tx, lease);
   const number = delivery.attempts + 1;
   await addAttempt(tx, lease, { ...outcome, number });
-  const pause_ms = usable ? nextAttemptDelay(number - delivery.ladder_from, outcome.retry_after_s, random) : undefined;
+  const pause_ms = usable
+    ? nextAttemptDelay(number - delivery.schedule_from, outcome.retry_after_s, random)
+    : undefined;
   const verdict = outcome.success ? 'success' : pause_ms === undefined ? 'failed' : 'retry';
   if (verdict === 'retry') await retryDelivery(tx, lease, pause_ms ?? 0, number);
   else await finishDelivery(tx, lease, verdict, number);
@@ -45,7 +47,7 @@ export async function failDisabled(tx: Tx, lease: Lease, delivery: Delivery): Pr
   await updateDeliveryStatus(tx, [delivery.event_id]);
 }
 
-async function stayHealthy(tx: Tx, delivery: Delivery): Promise<boolean> {
+async function clearFailure(tx: Tx, delivery: Delivery): Promise<boolean> {
   await clearFailures(tx, delivery.endpoint_id);
   return true;
 }

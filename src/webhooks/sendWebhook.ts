@@ -28,7 +28,7 @@ export const response_bytes_max = 65_536;
 
 /** Sends a signed webhook once. Undefined if our side aborted it: then the outcome is unknown and not counted. */
 export async function sendWebhook(
-  ctx: Pick<Context, 'outbound'>,
+  ctx: Pick<Context, 'webhook_outbound'>,
   { url, id, body, attempt, secrets }: Webhook,
   limits: { signal: AbortSignal; timeout_ms?: number | undefined },
 ): Promise<Outcome | undefined> {
@@ -41,7 +41,7 @@ export async function sendWebhook(
       status,
       headers,
       body: response_body,
-    } = await ctx.outbound.fetch(url, {
+    } = await ctx.webhook_outbound.fetch(url, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',

@@ -1,6 +1,6 @@
 import { waitAtMost } from './waitAtMost.ts';
 
-/** Work that is repeated at an interval. Every process runs it, so each task must be safe to run concurrently. */
+/** Work that is repeated at an interval, in every worker process. Each task must be safe to run concurrently. */
 export type ScheduledTask = { name: string; every_ms: number; run: () => Promise<unknown> };
 
 export type ScheduledTasks = {

@@ -1,12 +1,18 @@
 import type { Static, TObject } from 'typebox';
 import { openAccount } from '../accounts/openAccount.ts';
 import type { OperationName, Operations } from '../connectors/connector.ts';
-import { EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Job } from '../jobs/jobs.ts';
 import type { JobResult, JobRun } from '../jobs/run.ts';
 import { deleteUpload, readUpload } from '../jobs/uploads.ts';
-import type { RegisteredWrite, Write, WriteDeclaration, WriteHandler, WriteResult } from './write.ts';
+import {
+  notOffered,
+  type RegisteredWrite,
+  type Write,
+  type WriteDeclaration,
+  type WriteHandler,
+  type WriteResult,
+} from './write.ts';
 
 type Erased = Pick<RegisteredWrite, 'job_handler' | 'rerun_rules'>;
 
@@ -57,16 +63,46 @@ async function runWrite<Input, Needs extends OperationName>(
 ): Promise<JobResult> {
   const { client_id, organization_id, operation_id, input } = job;
   const { operations, account } = await openAccount(ctx, job, run.signal);
-  const { event, store } = await write.run({
-    id: operation_id,
-    input,
-    scope: { client_id, organization_id },
-    emr_user: { name: account.emr_user_name, timezone: account.timezone },
-    file: write.file_field === undefined ? undefined : await readUpload(ctx.db, client_id, operation_id),
-    emr: requireOperations(operations, write.needs),
-    steps: run.steps,
-  });
+  const runWith = (file: Buffer | undefined) =>
+    write.run({
+      id: operation_id,
+      input,
+      scope: { client_id, organization_id },
+      db: ctx.db,
+      emr_user: { name: account.emr_user_name, timezone: account.timezone },
+      file,
+      emr: requireOperations(operations, write.needs),
+      steps: run.steps,
+      ourIds: (tables, ehr_ids) => findIds(ctx, job, tables, ehr_ids),
+    });
+  const { event, store } =
+    write.file_field === undefined
+      ? await runWith(undefined)
+      : await ctx.document_slots.run(
+          client_id,
+          async () => runWith(await readUpload(ctx.db, client_id, operation_id)),
+          run.signal,
+        );
   return { state: 'succeeded', error: null, event, apply: applyResult(ctx, run, job, write, true, store) };
+}
+
+async function findIds(
+  { db }: Context,
+  { client_id, organization_id }: Pick<Job, 'client_id' | 'organization_id'>,
+  tables: readonly string[],
+  ehr_ids: readonly string[],
+): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const table of ehr_ids.length > 0 ? tables.toReversed() : []) {
+    const rows = await db.read<{ ehr_id: string; id: string }>(
+      client_id,
+      (sql) => sql`SELECT ehr_id, replace(id::text, '-', '') AS id FROM ${sql(table)}
+        WHERE organization_id = ${organization_id} AND ehr_id = ANY (${[...ehr_ids]})`,
+    );
+    // The first table wins.
+    for (const { ehr_id, id } of rows) found.set(ehr_id, id);
+  }
+  return found;
 }
 
 /** A file is deleted when its job ends: either the EMR has it, or it will not be used again. */
@@ -90,6 +126,6 @@ function requireOperations<Needs extends OperationName>(
   needs: readonly Needs[],
 ): Partial<Operations> & Pick<Operations, Needs> {
   const missing = needs.find((name) => operations[name] === undefined);
-  if (missing) throw new EmrFailure('refused', `This EMR does not offer ${missing}.`);
+  if (missing) throw notOffered(missing);
   return operations as Partial<Operations> & Pick<Operations, Needs>;
 }

@@ -1,8 +1,9 @@
 import type { Static, TObject } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
-import { offersOf } from '../accounts/offersOf.ts';
-import { connectorOf } from '../accounts/openAccount.ts';
+import { capabilitiesOf, connectorOf } from '../accounts/openAccount.ts';
 import type { Connector, OperationName } from '../connectors/connector.ts';
+import { takesField } from '../connectors/fieldSupport.ts';
+import type { FieldOperation } from '../connectors/fields.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
@@ -20,16 +21,16 @@ export type WriteRequest<Body extends TObject, Lookups, Needs extends OperationN
 };
 
 /**
- * Accepts a write: checks its references, then stores everything in one transaction. Returns the ids of the operation
- * and its job, or undefined if the idempotency key is in use.
+ * Accepts a write: checks its references, then stores everything in one transaction. Returns the ids of the record and
+ * the job, or undefined if the idempotency key is in use.
  */
 export async function requestWrite<Body extends TObject, Lookups, Needs extends OperationName>(
   ctx: Context,
   { account, write, body, file, idempotency, audit }: WriteRequest<Body, Lookups, Needs>,
-): Promise<{ id: string; job_id: number } | undefined> {
+): Promise<{ id: string; job_id: number; input: Static<Body> & Lookups } | undefined> {
   const connector = connectorOf(ctx, account.connector);
   requireOffered(ctx, account, write);
-  rejectRestrictedFields(ctx, connector, write.restrictedFields?.(body) ?? []);
+  rejectFields(ctx, account, write.stored_by, write.sentFields?.(body) ?? sentFields(write.body, body), write);
   const { lane, lookups } = await write.check({ ctx, account, body, file });
   const id = newId();
   const input = Object.assign({}, body, lookups);
@@ -50,7 +51,7 @@ export async function requestWrite<Body extends TObject, Lookups, Needs extends 
   if (job_id === undefined) return undefined;
   audit?.committed();
   ctx.notifications.notify('chartwire_jobs');
-  return { id, job_id };
+  return { id, job_id, input };
 }
 
 export function newJob(
@@ -83,23 +84,49 @@ export function requireOffered(
   if (write.restricted && write.needs.some((name) => !connector.capabilities.includes(name))) {
     throw apiError('restricted_operation', { operation: write.plural_label, emr: emrsOffering(ctx, write.needs) });
   }
-  const offers = offersOf(ctx, account);
-  if (write.needs.every((name) => offers.includes(name))) return;
+  const capabilities = capabilitiesOf(ctx, account);
+  if (write.needs.every((name) => capabilities.includes(name))) return;
   throw apiError('operation_not_offered', { operation: write.plural_label.toLowerCase() });
 }
 
-/** Rejects fields that the EMR does not have instead of dropping them silently. */
-export function rejectRestrictedFields(ctx: Context, connector: Connector, fields: readonly string[]): void {
-  const [field] = fields;
-  if (connector.restricted_fields || field === undefined) return;
-  const able = [...ctx.connectors.values()].filter((each) => each.restricted_fields);
+/**
+ * Rejects the first field that the EMR cannot store, instead of failing later or dropping it. If the interface restricts
+ * the field to some EMR products, the error names them, unless it is only this one server that lacks the field.
+ */
+export function rejectFields(
+  ctx: Context,
+  account: Account,
+  operation: FieldOperation | undefined,
+  fields: readonly string[],
+  { restricted_fields = [] }: { restricted_fields?: readonly string[] },
+): void {
+  if (operation === undefined) return;
+  const connector = connectorOf(ctx, account.connector);
+  const capabilities = capabilitiesOf(ctx, account);
+  const field = fields.find((each) => !takesField(connector, capabilities, operation, each));
+  if (field === undefined) return;
+  const able = [...ctx.connectors.values()].filter((each) => takesField(each, each.capabilities, operation, field));
+  if (!restricted_fields.includes(field) || able.includes(connector)) {
+    throw apiError('unsupported_field', { field }, { field });
+  }
   throw apiError('restricted_field', { field, emr: namesOf(able) }, { field });
 }
 
-/** Only the products for which the interface defines restricted writes: single servers of others may offer them too. */
+/** The fields of a body that ask for something. `false` and `self` are what happens without the field. */
+export function sentFields(schema: TObject, body: Record<string, unknown>): string[] {
+  return Object.entries(schema.properties).flatMap(([name, property]) => {
+    const { enum: values, default: usual }: { enum?: unknown; default?: unknown } = property;
+    const value = body[name];
+    const empty = value === undefined || value === null || value === '';
+    const usual_flag = value === 'false' && Array.isArray(values);
+    return empty || usual_flag || (typeof value === 'string' && value === usual) ? [] : [name];
+  });
+}
+
 function emrsOffering(ctx: Context, needs: readonly OperationName[]): string {
-  const able = [...ctx.connectors.values()].filter((each) => needs.every((name) => each.capabilities.includes(name)));
-  return namesOf(able.filter((each) => each.restricted_fields));
+  return namesOf(
+    [...ctx.connectors.values()].filter((each) => needs.every((name) => each.capabilities.includes(name))),
+  );
 }
 
 function namesOf(connectors: Connector[]): string {

@@ -38,6 +38,7 @@ export async function findRerunBlocker(tx: Tx, job: RerunCandidate): Promise<str
   return (
     blockedByState(job) ??
     blockedByAccount(job) ??
+    (job.input_deleted ? 'Its request was deleted after the retention period. Send a new request.' : undefined) ??
     (write?.file_field !== undefined && !job.uploaded
       ? 'The file was removed when the job finished. Send the document again.'
       : undefined) ??

@@ -1,8 +1,9 @@
 import type { Static, TObject } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
-import type { OperationName, Operations } from '../connectors/connector.ts';
+import { EmrFailure, type OperationName, type Operations } from '../connectors/connector.ts';
+import type { FieldOperation } from '../connectors/fields.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Database, Tx } from '../db/database.ts';
 import type { EventOf } from '../events.ts';
 import type { Steps } from '../jobs/jobSteps.ts';
 import type { Job, JobFailure } from '../jobs/jobs.ts';
@@ -16,13 +17,17 @@ export type WriteRun<Input, Needs extends OperationName> = {
   id: string;
   input: Input;
   scope: { client_id: string; organization_id: string };
+  /** For reading stored records. */
+  db: Database;
   /** The EMR user whose account is used, and the time zone of the EMR instance. */
   emr_user: { name: string; timezone: string };
-  /** The operations in `needs`, and those of the others that this EMR offers. */
+  /** The operations in `needs`, and all others that this EMR supports. */
   emr: Pick<Operations, Needs> & Partial<Operations>;
   /** The file that was sent with the request. */
   file: Buffer | undefined;
   steps: Steps;
+  /** Our ids of records by their EMR ids. EMR ids that are not in the tables are left out. */
+  ourIds: (tables: readonly string[], ehr_ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 };
 
 /** The event of a successful write. `store` runs in the transaction that ends the job. */
@@ -84,8 +89,12 @@ export type WriteDeclaration<Body extends TObject, Lookups, Needs extends Operat
   sample: Static<Body>;
   /** The interface defines the write for some EMR products only; other EMRs get an error that names those products. */
   restricted: boolean;
-  /** Those of the sent fields that the interface defines for some EMR products only. */
-  restrictedFields?: (body: Static<Body>) => readonly string[];
+  /** The EMR operation that stores the fields of the body. A field that it does not support is rejected. */
+  stored_by: FieldOperation;
+  /** The fields that the interface defines for some EMR products only. */
+  restricted_fields?: readonly string[];
+  /** The fields of a body that ask for something, if that is not evident from the schema. */
+  sentFields?: (body: Static<Body>) => readonly string[];
   /** Resolves the request's references. Throws the API error, or returns the lane and what to store with the request. */
   check: (request: {
     ctx: Context;
@@ -95,11 +104,13 @@ export type WriteDeclaration<Body extends TObject, Lookups, Needs extends Operat
   }) => Promise<{ lane: Lane; lookups: Lookups }>;
   /** Stores the pending record in the transaction that accepts the request. */
   onAccepted?: (accepted: { tx: Tx; account: Account; id: string; input: Static<Body> & Lookups }) => Promise<void>;
+  /** The id that the client gets, if it is not the operation's: that of an existing record. */
+  recordId?: (input: Static<Body> & Lookups) => string;
   acceptedResponse: (ids: { id: string; job_id: number }) => Record<string, unknown>;
 };
 
 /**
- * What the queue and the reference pages need to know of any write. The type of its input is erased: a job's input is
+ * What the queue and the reference pages need to know about a write. The type of its input is erased: a job's input is
  * read from the database by the write that stored it.
  */
 export type RegisteredWrite = {
@@ -109,14 +120,22 @@ export type RegisteredWrite = {
   file_field?: string;
   overwrites?: boolean;
   body?: TObject;
-  /** Method syntax lets writes with different bodies share this type. */
-  restrictedFields?(body: Record<string, unknown>): readonly string[];
+  stored_by?: FieldOperation;
+  restricted_fields?: readonly string[];
   job_handler: JobHandler;
   rerun_rules: RerunRules<unknown> | undefined;
 };
 
 export type Write<Body extends TObject, Lookups, Needs extends OperationName> = WriteDeclaration<Body, Lookups, Needs> &
   Pick<RegisteredWrite, 'job_handler' | 'rerun_rules'>;
+
+export function patientNotFound(mrn: string): EmrFailure {
+  return new EmrFailure('not_found', `Patient with MRN '${mrn}' not found.`, { code: 'patient_not_found' });
+}
+
+export function notOffered(operation: OperationName): EmrFailure {
+  return new EmrFailure('refused', `This EMR does not offer ${operation}.`, { code: 'not_supported' });
+}
 
 /** Why a write failed, in the form that most events use. */
 export function failureFields({ code, message }: JobFailure) {

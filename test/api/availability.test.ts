@@ -1,13 +1,15 @@
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AvailabilityResponse } from '../../src/model/availability.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import type { TestSandbox } from '../harness/sandbox.ts';
+import { sharedSandbox } from '../harness/sharedSandbox.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await sharedSandbox();
 });
-afterAll(() => world.close());
+// Other files use the same provider: restores the hours of the EMR.
+afterAll(() => patch({ hours: null }));
 
 /** A Monday too far ahead for seeded appointments. */
 const monday = (() => {
@@ -18,13 +20,13 @@ const monday = (() => {
 const on = (date: string) => ({ start_date: date, end_date: date });
 
 const getAvailability = (query: Record<string, string>) =>
-  world.api.call('GET', `/v1/availability?${new URLSearchParams(query)}`);
+  fixture.api.call('GET', `/v1/availability?${new URLSearchParams(query)}`);
 const freeRanges = async (query: Record<string, string> = {}) => {
   const { status, body } = await getAvailability({ ...on(monday), provider_ids: '501', ...query });
   expect(status).toBe(200);
   return body.results.availability;
 };
-const patch = (body: unknown) => world.api.call('PATCH', '/v1/providers/ehr/501', { body });
+const patch = (body: unknown) => fixture.api.call('PATCH', '/v1/providers/ehr/501', { body });
 const nine_to_twelve = {
   hours: [{ day: 'Monday', shifts: [{ start: 'T09:00:00', end: 'T12:00:00', facility_id: '11' }] }],
 };
@@ -62,7 +64,7 @@ describe('availability', () => {
   });
 
   test('leaves out the time of a booked appointment, and explains it', async () => {
-    const { patient_mrn: mrn } = world.sandbox.example;
+    const { patient_mrn: mrn } = fixture.sandbox.example;
     const body = {
       mrn,
       location: '11',
@@ -71,10 +73,10 @@ describe('availability', () => {
       datetime: `${monday}T10:00:00-04:00`,
       duration: '30',
     };
-    const booked = await world.api.call('POST', '/v1/appointments', { body });
-    await world.api.untilEvent(booked.body.job_id);
-    const sync = await world.api.call('POST', '/v1/sync', { body: {} });
-    await world.api.untilEvent(sync.body.job_id);
+    const booked = await fixture.api.call('POST', '/v1/appointments', { body });
+    await fixture.api.untilEvent(booked.body.job_id);
+    const sync = await fixture.api.call('POST', '/v1/sync', { body: {} });
+    await fixture.api.untilEvent(sync.body.job_id);
     const hours = (each: { range_start: string; range_end: string }) => [
       each.range_start.slice(11, 16),
       each.range_end.slice(11, 16),

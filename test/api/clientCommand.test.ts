@@ -1,20 +1,20 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { createClientCommand } from '../../src/cli/createClient.ts';
 import { rotateKeysCommand } from '../../src/cli/rotateKeys.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import type { TestSandbox } from '../harness/sandbox.ts';
+import { sharedSandbox } from '../harness/sharedSandbox.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await sharedSandbox();
 });
-afterAll(() => world.close());
 
-const create = (values: Parameters<typeof createClientCommand>[1]) => createClientCommand(world.ctx.config, values);
+const create = (values: Parameters<typeof createClientCommand>[1]) => createClientCommand(fixture.ctx.config, values);
 
 test('creates a client with origins, callback URLs, logo and color', async () => {
-  const logo = join(world.env.DATA_DIR ?? '', 'logo.svg');
+  const logo = join(fixture.env.DATA_DIR ?? '', 'logo.svg');
   await writeFile(logo, '<svg xmlns="http://www.w3.org/2000/svg"/>');
   const print = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   await create({
@@ -26,7 +26,7 @@ test('creates a client with origins, callback URLs, logo and color', async () =>
   });
   const printed = print.mock.calls.join('');
   print.mockRestore();
-  const [row] = await world.owner`SELECT * FROM clients WHERE name = 'Branded'`;
+  const [row] = await fixture.owner`SELECT * FROM clients WHERE name = 'Branded'`;
   expect(row).toMatchObject({
     mode: 'test',
     callback_urls: ['https://app.example.org/back?x=1'],
@@ -36,15 +36,15 @@ test('creates a client with origins, callback URLs, logo and color', async () =>
   });
   expect(printed).toContain(row?.public_id);
   const records =
-    await world.owner`SELECT action, actor_kind, actor FROM audit_records WHERE client_id = ${String(row?.id)}`;
+    await fixture.owner`SELECT action, actor_kind, actor FROM audit_records WHERE client_id = ${String(row?.id)}`;
   expect([...records]).toStrictEqual([{ action: 'client.create', actor_kind: 'system', actor: 'command line' }]);
 });
 
 test('creates and publishes new signing keys', async () => {
-  const published = async () => (await world.api.call('GET', '/.well-known/jwks.json')).body.keys.length;
+  const published = async () => (await fixture.api.call('GET', '/.well-known/jwks.json')).body.keys.length;
   const before = await published();
   const print = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-  await rotateKeysCommand(world.ctx.config);
+  await rotateKeysCommand(fixture.ctx.config);
   const printed = print.mock.calls.join('');
   print.mockRestore();
   expect(printed).toMatch(/used in 24 hours/);
@@ -63,5 +63,5 @@ test.each([
   [{ name: 'X', logo: 'nowhere.png' }, /cannot read the file/],
 ])('an invalid option prints one sentence and creates no client: %o', async (values, sentence) => {
   await expect(create(values)).rejects.toThrow(sentence);
-  expect(await world.owner`SELECT FROM clients WHERE name = 'X'`).toHaveLength(0);
+  expect(await fixture.owner`SELECT FROM clients WHERE name = 'X'`).toHaveLength(0);
 });

@@ -24,19 +24,19 @@ test('the response to a running request closes its connection, so that closing d
   const { port } = server.server.address() as { port: number };
   // A caller that keeps the connection alive: neither it nor the server's 72 s may delay closing.
   const caller = connect(port, '127.0.0.1');
-  let answer = '';
+  let response = '';
   caller.on('data', (chunk) => {
-    answer += chunk;
+    response += chunk;
   });
   caller.write('GET /slow HTTP/1.1\r\nhost: here\r\n\r\n');
   await waiting;
-  const ended = once(caller, 'close');
+  const closed_by_server = once(caller, 'close');
   const closed = server.close();
   // The server no longer listens: closing has started, and idle connections are closed.
   await expect.poll(() => server.server.listening).toBe(false);
   letGo();
-  await Promise.all([closed, ended]);
-  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
-  expect(answer).toMatch(/^connection: close\r$/m);
-  expect(answer).toMatch(/done$/);
+  await Promise.all([closed, closed_by_server]);
+  expect(response).toMatch(/^HTTP\/1\.1 200 /);
+  expect(response).toMatch(/^connection: close\r$/m);
+  expect(response).toMatch(/done$/);
 });

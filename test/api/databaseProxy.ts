@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import { freePort } from '../harness/sandbox.ts';
 
-/** A way to PostgreSQL that can be cut and corrected, as a network is. */
+/** A TCP proxy to PostgreSQL that simulates network failures. */
 export type DatabaseProxy = {
   port: number;
   cut(): Promise<void>;
-  mend(): Promise<void>;
-  /** Breaks the connections there are, and lets new ones through. Callers see an error before the end. */
+  restore(): Promise<void>;
+  /** Resets open connections and accepts new ones. Clients get an error rather than an orderly end. */
   reset(): void;
 };
 
@@ -19,18 +19,18 @@ export async function startDatabaseProxy(): Promise<DatabaseProxy> {
   let server: Server | undefined;
   const port = await freePort();
   const open = async () => {
-    server = createServer((near) => {
-      const far = connect(join(host, `.s.PGSQL.${database_port}`));
-      for (const [one, two] of [
-        [near, far],
-        [far, near],
+    server = createServer((client) => {
+      const upstream = connect(join(host, `.s.PGSQL.${database_port}`));
+      for (const [from, to] of [
+        [client, upstream],
+        [upstream, client],
       ] as const) {
-        sockets.add(one);
-        one.pipe(two);
-        one.on('error', () => two.destroy());
-        one.on('close', () => {
-          sockets.delete(one);
-          two.destroy();
+        sockets.add(from);
+        from.pipe(to);
+        from.on('error', () => to.destroy());
+        from.on('close', () => {
+          sockets.delete(from);
+          to.destroy();
         });
       }
     }).listen(port, '127.0.0.1');
@@ -45,7 +45,7 @@ export async function startDatabaseProxy(): Promise<DatabaseProxy> {
       for (const socket of sockets) socket.destroy();
       await closed;
     },
-    mend: open,
+    restore: open,
     reset: () => {
       for (const socket of sockets) if (socket.remotePort !== undefined) socket.resetAndDestroy();
     },

@@ -14,7 +14,7 @@ import { examplesOf } from '../../src/openapi/describeOperation.ts';
 import { openApi } from '../../src/openapi/openApi.ts';
 import { signWebhook } from '../../src/security/signatures.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { until } from '../journeys/journey.ts';
+import { until } from '../journeys/support.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
 
 describe('the sandbox’s credentials', () => {
@@ -22,10 +22,10 @@ describe('the sandbox’s credentials', () => {
 
   test.each([
     ['the page on this machine', '127.0.0.1', page],
-    ['the same by its name', '127.0.0.1', { ...page, host: 'localhost:4000' }],
-    ['the same over IPv6', '::1', { ...page, host: '[::1]:4000' }],
+    ['the page by its host name', '127.0.0.1', { ...page, host: 'localhost:4000' }],
+    ['the page over IPv6', '::1', { ...page, host: '[::1]:4000' }],
     ['an IPv4 peer on an IPv6 socket', '::ffff:127.0.0.1', page],
-    ['a request that names its origin', '127.0.0.1', { ...page, origin: 'http://127.0.0.1:4000' }],
+    ['a request with an Origin header', '127.0.0.1', { ...page, origin: 'http://127.0.0.1:4000' }],
   ])('are sent to %s', (_who, peer, headers) => {
     expect(isOwnPage(peer, headers)).toBe(true);
   });
@@ -33,16 +33,16 @@ describe('the sandbox’s credentials', () => {
   test.each([
     ['another machine', '192.168.1.20', page],
     ['another machine over IPv6', '2001:db8::1', page],
-    ['a peer nobody knows', undefined, page],
-    ['a name that was made to point here', '127.0.0.1', { ...page, host: 'rebound.example.org:4000' }],
-    ['a name that only begins like this machine', '127.0.0.1', { ...page, host: '127.0.0.1.example.org' }],
+    ['an unknown peer', undefined, page],
+    ['a rebound DNS name', '127.0.0.1', { ...page, host: 'rebound.example.org:4000' }],
+    ['a host name that starts with the address', '127.0.0.1', { ...page, host: '127.0.0.1.example.org' }],
     ['a request without a host', '127.0.0.1', { 'sec-fetch-site': 'same-origin' }],
     ['a script of another site', '127.0.0.1', { ...page, 'sec-fetch-site': 'cross-site' }],
     ['a script of another port', '127.0.0.1', { ...page, 'sec-fetch-site': 'same-site' }],
     ['another origin', '127.0.0.1', { ...page, origin: 'https://elsewhere.example.org' }],
-    ['an origin that hides itself', '127.0.0.1', { ...page, origin: 'null' }],
-    ['a tab opened on the address itself', '127.0.0.1', { ...page, 'sec-fetch-site': 'none' }],
-    ['what is no browser', '127.0.0.1', { host: '127.0.0.1:4000' }],
+    ['an opaque origin', '127.0.0.1', { ...page, origin: 'null' }],
+    ['a top-level navigation', '127.0.0.1', { ...page, 'sec-fetch-site': 'none' }],
+    ['a client that is not a browser', '127.0.0.1', { host: '127.0.0.1:4000' }],
     ['a proxy’s client', '127.0.0.1', { ...page, 'x-forwarded-for': '203.0.113.9' }],
     ['a standard proxy’s client', '127.0.0.1', { ...page, forwarded: 'for=203.0.113.9' }],
   ])('are not sent to %s', (_who, peer, headers) => {
@@ -51,19 +51,19 @@ describe('the sandbox’s credentials', () => {
 });
 
 describe('/docs/sandbox.json', () => {
-  let world: TestSandbox;
+  let fixture: TestSandbox;
   beforeAll(async () => {
-    world = await startSandbox();
+    fixture = await startSandbox({ small: true });
   });
-  afterAll(() => world.close());
+  afterAll(() => fixture.close());
 
   test('returns the values for the forms, uncached', async () => {
-    const { status, headers, body } = await get(world.sandbox.base_url, { 'sec-fetch-site': 'same-origin' });
+    const { status, headers, body } = await get(fixture.sandbox.base_url, { 'sec-fetch-site': 'same-origin' });
     expect(status).toBe(200);
     expect(headers['cache-control']).toBe('no-store');
     expect(headers['cross-origin-resource-policy']).toBe('same-origin');
     expect(headers['access-control-allow-origin']).toBeUndefined();
-    const { client_id, client_secret, access_token } = world.sandbox;
+    const { client_id, client_secret, access_token } = fixture.sandbox;
     expect(body).toMatchObject({
       client_id,
       client_secret,
@@ -71,19 +71,19 @@ describe('/docs/sandbox.json', () => {
       one_time_code: expect.stringMatching(/^\d{6}$/),
     });
     expect(body.appointment_id).toMatch(/^[0-9a-f]{32}$/);
-    expect(JSON.stringify(body)).not.toContain(world.sandbox.larkspur.control_token);
-    expect(JSON.stringify(body)).not.toContain(world.sandbox.dashboard.password);
+    expect(JSON.stringify(body)).not.toContain(fixture.sandbox.larkspur.control_token);
+    expect(JSON.stringify(body)).not.toContain(fixture.sandbox.dashboard.password);
   });
 
   test('includes a job that can be retrieved, even if the latest event has none', async () => {
-    await sendDocument(world);
+    await sendDocument(fixture);
     await until('the document’s event', async () => {
-      const { body } = await world.api.call('GET', '/v1/webhook-events');
+      const { body } = await fixture.api.call('GET', '/v1/webhook-events');
       return body.webhook_events[0]?.type === 'document.uploaded';
     });
-    const { body } = await get(world.sandbox.base_url, { 'sec-fetch-site': 'same-origin' });
-    expect((await world.api.call('GET', `/v1/jobs/${body.job_id}`)).body.type).toBe('document.upload');
-    const listed = await world.api.call('GET', `/v1/webhook-events?job_id=${body.job_id}`);
+    const { body } = await get(fixture.sandbox.base_url, { 'sec-fetch-site': 'same-origin' });
+    expect((await fixture.api.call('GET', `/v1/jobs/${body.job_id}`)).body.type).toBe('document.upload');
+    const listed = await fixture.api.call('GET', `/v1/webhook-events?job_id=${body.job_id}`);
     expect(listed.body.webhook_events).toHaveLength(1);
   });
 
@@ -93,15 +93,15 @@ describe('/docs/sandbox.json', () => {
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-origin', host: 'x.example.org' },
     ]) {
-      const { status, body } = await get(world.sandbox.base_url, headers);
+      const { status, body } = await get(fixture.sandbox.base_url, headers);
       expect([status, body.code]).toStrictEqual([403, 'sandbox_values_refused']);
-      expect(JSON.stringify(body)).not.toContain(world.sandbox.client_secret);
+      expect(JSON.stringify(body)).not.toContain(fixture.sandbox.client_secret);
     }
   });
 
   test('does not exist outside sandbox mode, and the page does not request it', async () => {
-    const MASTER_KEY = (await readFile(join(world.env.DATA_DIR ?? '', 'master.key'), 'utf8')).trim();
-    const config = loadConfig({ ...world.env, SANDBOX: 'off', MASTER_KEY });
+    const MASTER_KEY = (await readFile(join(fixture.env.DATA_DIR ?? '', 'master.key'), 'utf8')).trim();
+    const config = loadConfig({ ...fixture.env, SANDBOX: 'off', MASTER_KEY });
     const service = await startService(config, { role: 'api', print: () => {} });
     try {
       const { status, body } = await get(service.base_url, { 'sec-fetch-site': 'same-origin' });
@@ -122,22 +122,22 @@ describe('/docs/sandbox.json', () => {
       const operation = document.paths[endpoint.path]?.[endpoint.method.toLowerCase()];
       const { params, body } = examplesOf(endpoint);
       for (const [name, source] of Object.entries(operation?.['x-found-in'] ?? {})) {
-        const [place = '', pointer = ''] = source.split('#');
-        const found = await world.api.call('GET', place.replace('GET ', ''));
+        const [origin = '', pointer = ''] = source.split('#');
+        const found = await fixture.api.call('GET', origin.replace('GET ', ''));
         params[name] = pointer
           .split('/')
           .slice(1)
           .reduce((at, part) => at?.[part], found.body);
       }
-      const accepted = await world.api.call(endpoint.method, urlPath(endpoint.path, params, {}), { body });
+      const accepted = await fixture.api.call(endpoint.method, urlPath(endpoint.path, params, {}), { body });
       expect([accepted.status, accepted.body.message]).toStrictEqual([200, expect.any(String)]);
-      const event = await world.api.untilEvent(accepted.body.job_id);
+      const event = await fixture.api.untilEvent(accepted.body.job_id);
       expect(event.type, JSON.stringify(event.data)).toBe(endpoint.events?.[0]);
     },
   );
 
   test('examples refer to records of the sandbox', () => {
-    for (const [name, value] of Object.entries(world.sandbox.example))
+    for (const [name, value] of Object.entries(fixture.sandbox.example))
       expect([name, examples[name]?.[0]]).toStrictEqual([name, value]);
   });
 });
@@ -159,16 +159,16 @@ test('the sample code verifies an event', async () => {
 function get(base_url: string, headers: Record<string, string>) {
   return new Promise<{ status: number; headers: Record<string, unknown>; body: Record<string, unknown> }>(
     (resolve, reject) => {
-      const asked = request(`${base_url}/docs/sandbox.json`, { headers }, (answer) => {
+      const sent = request(`${base_url}/docs/sandbox.json`, { headers }, (response) => {
         let text = '';
-        answer.on('data', (chunk) => {
+        response.on('data', (chunk) => {
           text += chunk;
         });
-        answer.on('end', () =>
-          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: JSON.parse(text) }),
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: JSON.parse(text) }),
         );
       });
-      asked.on('error', reject).end();
+      sent.on('error', reject).end();
     },
   );
 }

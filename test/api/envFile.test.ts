@@ -8,30 +8,30 @@ import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 /** A copy of the program with its own package.json, because this repository may have a .env file. */
 let program: string;
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
+  fixture = await startSandbox({ small: true });
   const root = fileURLToPath(new URL('../..', import.meta.url));
-  const place = join(world.env.DATA_DIR ?? '', 'installed');
-  for (const folder of ['src', 'sql', 'larkspur']) {
-    await cp(join(root, 'dist', folder), join(place, 'dist', folder), { recursive: true });
+  const folder = join(fixture.env.DATA_DIR ?? '', 'installed');
+  for (const part of ['src', 'sql', 'larkspur']) {
+    await cp(join(root, 'dist', part), join(folder, 'dist', part), { recursive: true });
   }
-  await copyFile(join(root, 'package.json'), join(place, 'package.json'));
-  await symlink(join(root, 'node_modules'), join(place, 'node_modules'));
-  const lines = Object.entries(world.env).map(([name, value]) => `${name}=${value}`);
-  await writeFile(join(place, '.env'), `${lines.join('\n')}\n`);
-  program = join(place, 'dist/src/cli/chartwire.js');
+  await copyFile(join(root, 'package.json'), join(folder, 'package.json'));
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+  const lines = Object.entries(fixture.env).map(([name, value]) => `${name}=${value}`);
+  await writeFile(join(folder, '.env'), `${lines.join('\n')}\n`);
+  program = join(folder, 'dist/src/cli/chartwire.js');
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 test('a command uses .env, and environment variables take precedence', {
   timeout: 180_000,
 }, async () => {
   const args = ['clients', 'create', '--name', 'Named in a file', '--mode', 'live'];
-  const made = await chartwire(args, {});
-  expect(made.stderr).toBe('');
-  const [row] = await world.owner`SELECT public_id FROM clients WHERE name = 'Named in a file'`;
-  expect(made.stdout).toContain(row?.public_id ?? 'a client in this database');
+  const created = await chartwire(args, {});
+  expect(created.stderr).toBe('');
+  const [row] = await fixture.owner`SELECT public_id FROM clients WHERE name = 'Named in a file'`;
+  expect(created.stdout).toContain(row?.public_id ?? 'a client in this database');
   const refused = { code: 1, stderr: expect.stringMatching(/^DATABASE_URL must be a URL/) };
   await expect(chartwire(args, { DATABASE_URL: 'nowhere' })).rejects.toMatchObject(refused);
 });
@@ -40,6 +40,6 @@ function chartwire(args: string[], env: Record<string, string>): Promise<{ stdou
   const { PATH = '', CHARTWIRE_TEST_ROOT = '' } = process.env;
   return promisify(execFile)(process.execPath, [program, ...args], {
     env: { PATH, CHARTWIRE_TEST_ROOT, ...env },
-    cwd: world.env.DATA_DIR,
+    cwd: fixture.env.DATA_DIR,
   });
 }

@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { apiOf, expectRefusal, raw } from './support.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { TestSandbox } from '../harness/sandbox.ts';
+import { sharedSandbox } from '../harness/sharedSandbox.ts';
+import { apiOf, expectApiError, raw } from './support.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await sharedSandbox();
 });
-afterAll(() => world.close());
 
 const request_id = /^[0-9a-f]{32}$/;
 
 describe('every response', () => {
   test.each([
     ['a read', 'GET', '/v1/providers', undefined, 200],
-    ['a refused query', 'GET', '/v1/patients?page=0', undefined, 400],
+    ['a rejected query', 'GET', '/v1/patients?page=0', undefined, 400],
     ['malformed JSON', 'POST', '/v1/sync', '{', 400],
     ['a route that does not exist', 'GET', '/v1/nowhere', undefined, 404],
     ['a record that does not exist', 'GET', '/v1/jobs/999999', undefined, 404],
@@ -22,16 +22,16 @@ describe('every response', () => {
     ['metrics', 'GET', '/metrics', undefined, 200],
     ['the reference', 'GET', '/docs', undefined, 200],
   ])('has x-request-id: %s', async (_case, method, path, body, status) => {
-    const answer = await world.api.call(method, path, body === undefined ? {} : { body });
-    expect(answer.status).toBe(status);
-    expect(answer.headers.get('x-request-id')).toMatch(request_id);
+    const response = await fixture.api.call(method, path, body === undefined ? {} : { body });
+    expect(response.status).toBe(status);
+    expect(response.headers.get('x-request-id')).toMatch(request_id);
   });
 
   test('has its own request id, even if the caller sends one', async () => {
     const ids = await Promise.all(
       Array.from({ length: 5 }, async () => {
-        const answer = await world.api.call('GET', '/healthz', { headers: { 'x-request-id': 'mine' } });
-        return answer.headers.get('x-request-id');
+        const response = await fixture.api.call('GET', '/healthz', { headers: { 'x-request-id': 'mine' } });
+        return response.headers.get('x-request-id');
       }),
     );
     expect(new Set(ids).size).toBe(5);
@@ -39,36 +39,67 @@ describe('every response', () => {
   });
 });
 
+describe('caching', () => {
+  test.each([
+    ['a read', 'GET', '/v1/patients', 200],
+    ['a secret', 'GET', '/v1/webhook', 200],
+    ['a rejected query', 'GET', '/v1/patients?page=0', 400],
+    ['a record that does not exist', 'GET', '/v1/jobs/999999', 404],
+    ['a route that does not exist', 'GET', '/v1/nowhere', 404],
+    ['an unknown link token', 'GET', '/link/v1/session', 404],
+    ['the EMRs', 'GET', '/link/emrs', 200],
+    ['the session', 'GET', '/dashboard/api/session', 200],
+    ['metrics', 'GET', '/metrics', 200],
+    ['a malformed body', 'POST', '/v1/sync', 400],
+    ['an unknown receiver', 'POST', '/receiver/unknown', 404],
+    ['the Link page', 'GET', '/link?token=unknown', 404],
+  ])('is forbidden by default: %s', async (_case, method, path, status) => {
+    const response = await fixture.api.call(method, path, method === 'POST' ? { body: '{' } : {});
+    expect([response.status, response.headers.get('cache-control')]).toStrictEqual([status, 'no-store']);
+  });
+
+  test('is forbidden for errors before routing', async () => {
+    const headers = { filler: 'x'.repeat(40_000) };
+    const response = await raw(fixture.sandbox.base_url, { method: 'GET', path: '/v1/patients', headers });
+    expect([response.status, response.headers['cache-control']]).toStrictEqual([431, 'no-store']);
+  });
+
+  test('is allowed for public keys', async () => {
+    const { headers } = await fixture.api.call('GET', '/.well-known/jwks.json');
+    expect(headers.get('cache-control')).toBe('public, max-age=3600');
+  });
+});
+
 describe('an error', () => {
   test('for an unknown route names method and path without the query, for every caller', async () => {
-    const answer = await world.api.call('GET', '/v1/nowhere?patient=Jane', { headers: { client_id: null } });
-    expectRefusal(answer, 404, 'No such endpoint: GET /v1/nowhere');
+    const response = await fixture.api.call('GET', '/v1/nowhere?patient=Jane', { headers: { client_id: null } });
+    expectApiError(response, 404, 'No such endpoint: GET /v1/nowhere');
   });
 
   test('names the invalid field', async () => {
-    expectRefusal(await world.api.call('GET', '/v1/patients?page=0'), 400, 'page must be at least 1', 'page');
-    expectRefusal(await world.api.callIn({ caller: 5 }), 400, 'caller must be a string', 'caller');
+    expectApiError(await fixture.api.call('GET', '/v1/patients?page=0'), 400, 'page must be at least 1', 'page');
+    expectApiError(await fixture.api.callIn({ caller: 5 }), 400, 'caller must be a string', 'caller');
   });
 
   test.each([
-    ['an address that cannot be decoded', { path: '/v1/jobs/%ZZ' }, 400],
-    ['an address with half a character', { path: '/v1/jobs/%E0%A4%A' }, 400],
-    ['headers beyond what is read', { path: '/healthz', headers: { filler: 'x'.repeat(40_000) } }, 431],
+    ['a URL that cannot be decoded', { path: '/v1/jobs/%ZZ' }, 400],
+    ['a URL with half a character', { path: '/v1/jobs/%E0%A4%A' }, 400],
+    ['oversized headers', { path: '/healthz', headers: { filler: 'x'.repeat(40_000) } }, 431],
   ])('has the same format if the request fails before routing: %s', async (_case, sent, status) => {
-    const answer = await raw(world.sandbox.base_url, { method: 'GET', ...sent });
-    expect(answer.status).toBe(status);
-    expect(JSON.parse(answer.text)).toStrictEqual({
+    const response = await raw(fixture.sandbox.base_url, { method: 'GET', ...sent });
+    expect(response.status).toBe(status);
+    expect(JSON.parse(response.text)).toStrictEqual({
       success: false,
       message: expect.any(String),
       code: expect.stringMatching(/^[a-z_]+$/),
-      request_id: answer.headers['x-request-id'],
+      request_id: response.headers['x-request-id'],
     });
-    expect(answer.headers['x-request-id']).toMatch(request_id);
+    expect(response.headers['x-request-id']).toMatch(request_id);
   });
 
   test('has the same format for a request that is not HTTP', async () => {
     const { createConnection } = await import('node:net');
-    const { port, hostname } = new URL(world.sandbox.base_url);
+    const { port, hostname } = new URL(fixture.sandbox.base_url);
     const text = await new Promise<string>((resolve, reject) => {
       let received = '';
       const socket = createConnection(Number(port), hostname, () => socket.write('NONSENSE\r\n\r\n'));
@@ -86,10 +117,10 @@ describe('an error', () => {
 
 describe('an account that needs to be re-linked', () => {
   test('gets 403 with exactly the three fields of login_required, except from endpoints that report what happened', async () => {
-    const access_token = await world.api.link({ user_id: 'expiring', staff: 3 });
-    await world.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = 'expiring'`;
-    await world.owner`SELECT pg_notify('chartwire_access', '')`;
-    const api = apiOf(world, { access_token });
+    const access_token = await fixture.api.link({ user_id: 'expiring', staff: 3 });
+    await fixture.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = 'expiring'`;
+    await fixture.owner`SELECT pg_notify('chartwire_access', '')`;
+    const api = apiOf(fixture, { access_token });
     // Without a notification, a process caches an account for 30 s.
     await expect.poll(async () => (await api.call('GET', '/v1/providers')).status, { timeout: 20_000 }).toBe(403);
     for (const [method, path] of [
@@ -98,18 +129,18 @@ describe('an account that needs to be re-linked', () => {
       ['POST', '/v1/telephone-encounters'],
       ['POST', '/v1/sync'],
     ] as const) {
-      const answer = await api.call(method, path);
-      expect(answer.status).toBe(403);
-      expect(answer.body).toStrictEqual({
+      const response = await api.call(method, path);
+      expect(response.status).toBe(403);
+      expect(response.body).toStrictEqual({
         success: false,
         error: 'login_required',
         message: expect.stringMatching(/expired/),
       });
-      expect(answer.headers.get('x-request-id')).toMatch(request_id);
+      expect(response.headers.get('x-request-id')).toMatch(request_id);
     }
     for (const path of ['/v1/webhook-events', '/v1/webhook', '/link/emrs']) {
       expect((await api.call('GET', path)).status).toBe(200);
     }
-    expectRefusal(await api.call('GET', '/v1/jobs/999999'), 404, "Job with ID '999999' not found.", 'job_id');
+    expectApiError(await api.call('GET', '/v1/jobs/999999'), 404, "Job with ID '999999' not found.", 'job_id');
   });
 });

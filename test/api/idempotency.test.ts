@@ -1,41 +1,41 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Answer } from '../harness/api.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { ApiResponse } from '../harness/api.ts';
+import type { TestSandbox } from '../harness/sandbox.ts';
+import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { holdKey } from './holdKey.ts';
-import { apiOf, expectRefusal, newClient } from './support.ts';
+import { apiOf, expectApiError, newClient } from './support.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await sharedSandbox();
   // Opens the database connections: otherwise the first of many concurrent requests ends before the second starts.
-  await Promise.all(Array.from({ length: 20 }, () => world.api.call('GET', '/v1/webhook')));
+  await Promise.all(Array.from({ length: 20 }, () => fixture.api.call('GET', '/v1/webhook')));
 });
-afterAll(() => world.close());
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
 const sync = (key: string, headers: Record<string, string | null> = {}) =>
-  world.api.call('POST', '/v1/sync', { body: {}, headers: { ...keyed(key), ...headers } });
-const jobs = async () => Number((await world.owner`SELECT count(*) AS n FROM jobs`)[0]?.n);
+  fixture.api.call('POST', '/v1/sync', { body: {}, headers: { ...keyed(key), ...headers } });
+const jobs = async () => Number((await fixture.owner`SELECT count(*) AS n FROM jobs`)[0]?.n);
 const age = (hours: number) =>
-  world.owner`UPDATE idempotency_keys SET created_at = created_at - make_interval(hours => ${hours})`;
+  fixture.owner`UPDATE idempotency_keys SET created_at = created_at - make_interval(hours => ${hours})`;
 
 describe('the same key with the same request', () => {
   test('replays the response and queues one job', async () => {
     const key = randomUUID();
     const before = await jobs();
-    const first = await world.api.callIn({ reason: 'Once' }, keyed(key));
+    const first = await fixture.api.callIn({ reason: 'Once' }, keyed(key));
     expect([first.status, first.headers.get('idempotency-replayed')]).toStrictEqual([200, null]);
     for (let n = 0; n < 3; n += 1) {
-      const again = await world.api.callIn({ reason: 'Once' }, keyed(key));
-      expect(again.status).toBe(200);
-      expect(again.body).toStrictEqual(first.body);
-      expect(again.headers.get('idempotency-replayed')).toBe('true');
+      const replay = await fixture.api.callIn({ reason: 'Once' }, keyed(key));
+      expect(replay.status).toBe(200);
+      expect(replay.body).toStrictEqual(first.body);
+      expect(replay.headers.get('idempotency-replayed')).toBe('true');
     }
     expect(await jobs()).toBe(before + 1);
-    await world.api.untilEvent(first.body.job_id);
-    expect((await world.api.callIn({ reason: 'Once' }, keyed(key))).body).toStrictEqual(first.body);
-    const marked = (await world.api.ledger()).filter((entry) =>
+    await fixture.api.untilEvent(first.body.job_id);
+    expect((await fixture.api.callIn({ reason: 'Once' }, keyed(key))).body).toStrictEqual(first.body);
+    const marked = (await fixture.api.ledger()).filter((entry) =>
       entry.marker.startsWith(first.body.telephone_encounter_id),
     );
     expect(marked).toHaveLength(1);
@@ -43,14 +43,14 @@ describe('the same key with the same request', () => {
 
   test('replays the response even if a referenced record is gone', async () => {
     const key = randomUUID();
-    const first = await world.api.callIn({}, keyed(key));
-    await world.owner`UPDATE providers SET ehr_id = 'gone' WHERE ehr_id = ${world.sandbox.example.provider_id}`;
+    const first = await fixture.api.callIn({}, keyed(key));
+    await fixture.owner`UPDATE providers SET ehr_id = 'gone' WHERE ehr_id = ${fixture.sandbox.example.provider_id}`;
     try {
-      expect((await world.api.callIn()).status).toBe(404);
-      const again = await world.api.callIn({}, keyed(key));
-      expect([again.status, again.body]).toStrictEqual([200, first.body]);
+      expect((await fixture.api.callIn()).status).toBe(404);
+      const replay = await fixture.api.callIn({}, keyed(key));
+      expect([replay.status, replay.body]).toStrictEqual([200, first.body]);
     } finally {
-      await world.owner`UPDATE providers SET ehr_id = ${world.sandbox.example.provider_id} WHERE ehr_id = 'gone'`;
+      await fixture.owner`UPDATE providers SET ehr_id = ${fixture.sandbox.example.provider_id} WHERE ehr_id = 'gone'`;
     }
   });
 
@@ -58,7 +58,7 @@ describe('the same key with the same request', () => {
     const key = randomUUID();
     const before = await jobs();
     const responses = await Promise.all(
-      Array.from({ length: 30 }, () => world.api.callIn({ reason: 'At once' }, keyed(key))),
+      Array.from({ length: 30 }, () => fixture.api.callIn({ reason: 'At once' }, keyed(key))),
     );
     expect(responses.map(({ status }) => status)).toStrictEqual(Array(30).fill(200));
     expect(new Set(responses.map(({ body }) => JSON.stringify(body))).size).toBe(1);
@@ -69,25 +69,25 @@ describe('the same key with the same request', () => {
   test('sent 30 times concurrently registers one webhook', async () => {
     const key = randomUUID();
     const body = { webhook_url: `http://127.0.0.1:9/${key}` };
-    const post = () => world.api.call('POST', '/v1/webhook', { body, headers: keyed(key) });
+    const post = () => fixture.api.call('POST', '/v1/webhook', { body, headers: keyed(key) });
     const responses = await Promise.all(Array.from({ length: 30 }, post));
     expect(responses.map(({ status }) => status)).toStrictEqual(Array(30).fill(200));
     expect(new Set(responses.map(({ body }) => JSON.stringify(body))).size).toBe(1);
-    const rows = await world.owner`SELECT id FROM webhook_endpoints WHERE url = ${body.webhook_url}`;
+    const rows = await fixture.owner`SELECT id FROM webhook_endpoints WHERE url = ${body.webhook_url}`;
     expect(rows).toHaveLength(1);
   });
 
   test('also works for a sync', async () => {
     const key = randomUUID();
     const first = await sync(key);
-    const again = await sync(key);
-    expect(again.body).toStrictEqual(first.body);
-    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    const replay = await sync(key);
+    expect(replay.body).toStrictEqual(first.body);
+    expect(replay.headers.get('idempotency-replayed')).toBe('true');
   });
 
   test('returns the same secret, which is stored encrypted', async () => {
     const no_token = { access_token: null };
-    const link = { body: { user_id: 'keyed', org_id: world.sandbox.org_id } };
+    const link = { body: { user_id: 'keyed', org_id: fixture.sandbox.org_id } };
     const hook = { body: { webhook_url: 'http://127.0.0.1:9/keyed' } };
     const rotation = { body: {} };
     for (const [path, sent, secretOf] of [
@@ -96,17 +96,17 @@ describe('the same key with the same request', () => {
       ['/v1/webhook/rotate-secret', rotation, (body: Record<string, string>) => body.webhook_secret],
     ] as const) {
       const headers = { ...no_token, ...keyed(randomUUID()) };
-      const first = await world.api.call('POST', path, { ...sent, headers });
-      const again = await world.api.call('POST', path, { ...sent, headers });
+      const first = await fixture.api.call('POST', path, { ...sent, headers });
+      const replay = await fixture.api.call('POST', path, { ...sent, headers });
       expect(first.status).toBe(200);
-      expect(again.body).toStrictEqual(first.body);
-      expect(again.headers.get('idempotency-replayed')).toBe('true');
+      expect(replay.body).toStrictEqual(first.body);
+      expect(replay.headers.get('idempotency-replayed')).toBe('true');
       const secret = secretOf(first.body) ?? '';
       expect(secret.length).toBeGreaterThan(30);
-      const [row] = await world.owner<{ answer_sealed: Buffer }[]>`
-        SELECT answer_sealed FROM idempotency_keys WHERE answer_sealed IS NOT NULL ORDER BY created_at DESC LIMIT 1`;
-      expect(row?.answer_sealed.includes(secret)).toBe(false);
-      expect(row?.answer_sealed.includes('success')).toBe(false);
+      const [row] = await fixture.owner<{ response_sealed: Buffer }[]>`
+        SELECT response_sealed FROM idempotency_keys WHERE response_sealed IS NOT NULL ORDER BY created_at DESC LIMIT 1`;
+      expect(row?.response_sealed.includes(secret)).toBe(false);
+      expect(row?.response_sealed.includes('success')).toBe(false);
     }
   });
 });
@@ -115,18 +115,18 @@ describe('the same key with a different request', () => {
   test('is rejected with 422 if a field, the endpoint or the path differs', async () => {
     const message = 'This Idempotency-Key was already used with a different request. Use a new key for each request.';
     const key = randomUUID();
-    expect((await world.api.callIn({ reason: 'One' }, keyed(key))).status).toBe(200);
-    expectRefusal(await world.api.callIn({ reason: 'Two' }, keyed(key)), 422, message);
-    expectRefusal(await world.api.callIn({}, keyed(key)), 422, message);
-    expectRefusal(await sync(key), 422, message);
+    expect((await fixture.api.callIn({ reason: 'One' }, keyed(key))).status).toBe(200);
+    expectApiError(await fixture.api.callIn({ reason: 'Two' }, keyed(key)), 422, message);
+    expectApiError(await fixture.api.callIn({}, keyed(key)), 422, message);
+    expectApiError(await sync(key), 422, message);
     const hook = { body: { webhook_url: 'http://127.0.0.1:9/other' }, headers: keyed(key) };
-    expectRefusal(await world.api.call('POST', '/v1/webhook', hook), 422, message);
+    expectApiError(await fixture.api.call('POST', '/v1/webhook', hook), 422, message);
     const rotation = { body: {}, headers: keyed(randomUUID()) };
-    expect((await world.api.call('POST', '/v1/webhook', { ...hook, headers: {} })).status).toBe(200);
-    const [oldest] = (await world.api.call('GET', '/v1/webhook')).body.webhook_urls;
-    const newest = (await world.api.call('GET', '/v1/webhook')).body.webhook_urls.at(-1);
-    expect((await world.api.call('POST', `/v1/webhook/${newest.id}/rotate-secret`, rotation)).status).toBe(200);
-    expectRefusal(await world.api.call('POST', `/v1/webhook/${oldest.id}x/rotate-secret`, rotation), 422, message);
+    expect((await fixture.api.call('POST', '/v1/webhook', { ...hook, headers: {} })).status).toBe(200);
+    const [oldest] = (await fixture.api.call('GET', '/v1/webhook')).body.webhook_urls;
+    const newest = (await fixture.api.call('GET', '/v1/webhook')).body.webhook_urls.at(-1);
+    expect((await fixture.api.call('POST', `/v1/webhook/${newest.id}/rotate-secret`, rotation)).status).toBe(200);
+    expectApiError(await fixture.api.call('POST', `/v1/webhook/${oldest.id}x/rotate-secret`, rotation), 422, message);
   });
 });
 
@@ -140,7 +140,7 @@ describe('a key', () => {
     ['with a tab', 'a\tb'],
   ])('%s is rejected with 400', async (_case, key) => {
     for (const path of ['/v1/sync', '/v1/webhook/rotate-secret']) {
-      expectRefusal(await world.api.call('POST', path, { body: {}, headers: keyed(key) }), 400, rule);
+      expectApiError(await fixture.api.call('POST', path, { body: {}, headers: keyed(key) }), 400, rule);
     }
   });
 
@@ -154,19 +154,21 @@ describe('a key', () => {
 
   test('is scoped to the access token: two accounts can use the same key', async () => {
     const key = randomUUID();
-    const colleague = apiOf(world, { access_token: await world.api.link({ user_id: 'colleague', staff: 4 }) });
-    const mine = await world.api.callIn({}, keyed(key));
-    const theirs = await colleague.callIn({ reason: 'Mine' }, keyed(key));
-    expect([mine.status, theirs.status]).toStrictEqual([200, 200]);
-    expect(theirs.headers.get('idempotency-replayed')).toBeNull();
-    expect(theirs.body.job_id).not.toBe(mine.body.job_id);
+    const colleague = apiOf(fixture, {
+      access_token: await fixture.api.link({ user_id: 'colleague-with-equal-key', staff: 4 }),
+    });
+    const own = await fixture.api.callIn({}, keyed(key));
+    const other = await colleague.callIn({ reason: 'Mine' }, keyed(key));
+    expect([own.status, other.status]).toStrictEqual([200, 200]);
+    expect(other.headers.get('idempotency-replayed')).toBeNull();
+    expect(other.body.job_id).not.toBe(own.body.job_id);
   });
 
   test('is scoped to the client if no access token is sent', async () => {
     const key = randomUUID();
-    const other = await newClient(world);
+    const other = await newClient(fixture);
     const registered = await Promise.all(
-      [world.api, other.api].map((api) =>
+      [fixture.api, other.api].map((api) =>
         api.call('POST', '/v1/webhook', {
           body: { webhook_url: 'http://127.0.0.1:9/same' },
           headers: { ...keyed(key), access_token: null },
@@ -179,22 +181,22 @@ describe('a key', () => {
 
   test('can be used again after a rejected request', async () => {
     const key = randomUUID();
-    expect((await world.api.callIn({ provider_id: 'nobody' }, keyed(key))).status).toBe(404);
-    expect((await world.api.callIn({ reason: 'x'.repeat(51) }, keyed(key))).status).toBe(400);
-    const accepted = await world.api.callIn({}, keyed(key));
+    expect((await fixture.api.callIn({ provider_id: 'nobody' }, keyed(key))).status).toBe(404);
+    expect((await fixture.api.callIn({ reason: 'x'.repeat(51) }, keyed(key))).status).toBe(400);
+    const accepted = await fixture.api.callIn({}, keyed(key));
     expect([accepted.status, accepted.headers.get('idempotency-replayed')]).toStrictEqual([200, null]);
     const hook = randomUUID();
     const post = (webhook_url: string) =>
-      world.api.call('POST', '/v1/webhook', { body: { webhook_url }, headers: keyed(hook) });
+      fixture.api.call('POST', '/v1/webhook', { body: { webhook_url }, headers: keyed(hook) });
     expect((await post('http://10.0.0.1/')).status).toBe(400);
     expect((await post('http://127.0.0.1:9/fixed')).status).toBe(200);
   });
 
   test('expires after 24 hours: the next request is a new one', async () => {
     const [write, list, hook] = [randomUUID(), randomUUID(), randomUUID()];
-    const rotate = () => world.api.call('POST', '/v1/webhook/rotate-secret', { body: {}, headers: keyed(hook) });
-    await world.api.call('POST', '/v1/webhook', { body: { webhook_url: 'http://127.0.0.1:9/aged' } });
-    const send = [() => world.api.callIn({}, keyed(write)), () => sync(list), rotate];
+    const rotate = () => fixture.api.call('POST', '/v1/webhook/rotate-secret', { body: {}, headers: keyed(hook) });
+    await fixture.api.call('POST', '/v1/webhook', { body: { webhook_url: 'http://127.0.0.1:9/aged' } });
+    const send = [() => fixture.api.callIn({}, keyed(write)), () => sync(list), rotate];
     const first = [];
     for (const each of send) first.push(await each());
     await age(23);
@@ -209,21 +211,22 @@ describe('a key', () => {
 
   test('whose first request is still running gets 409 after 5 seconds', async () => {
     const key = randomUUID();
-    const running = await holdKey(world, key);
-    const timed = async (request: Promise<Answer>) => {
+    const running = await holdKey(fixture, key);
+    const timed = async (request: Promise<ApiResponse>) => {
       const started = Date.now();
       return { response: await request, waited_ms: Date.now() - started };
     };
     const hook = { body: { webhook_url: 'http://127.0.0.1:9/concurrent' }, headers: keyed(key) };
     const before = await jobs();
     const waiting = async () =>
-      (await world.owner`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-        .length;
+      (
+        await fixture.owner`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+      ).length;
     const requests = [];
     for (const request of [
-      () => world.api.callIn({}, keyed(key)),
+      () => fixture.api.callIn({}, keyed(key)),
       () => sync(key),
-      () => world.api.call('POST', '/v1/webhook', hook),
+      () => fixture.api.call('POST', '/v1/webhook', hook),
     ]) {
       requests.push(timed(request()));
       await expect.poll(waiting, { interval: 10 }).toBe(requests.length);
@@ -232,11 +235,11 @@ describe('a key', () => {
     await running.release();
     for (const { response, waited_ms } of rejected) {
       const message = 'A request with this Idempotency-Key is still running. Try again in a moment.';
-      expectRefusal(response, 409, message);
+      expectApiError(response, 409, message);
       expect(response.headers.get('retry-after')).toBe('1');
       expect(waited_ms).toBeGreaterThan(4500);
     }
     expect(await jobs()).toBe(before);
-    expect((await world.api.callIn({}, keyed(key))).status).toBe(200);
+    expect((await fixture.api.callIn({}, keyed(key))).status).toBe(200);
   });
 });

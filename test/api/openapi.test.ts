@@ -7,7 +7,7 @@ import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import { errors } from '../../src/errors.ts';
 import { type EventType, event_types } from '../../src/events.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
-import { readQuery, validator } from '../../src/http/validate.ts';
+import { reader } from '../../src/http/validate.ts';
 import { link_endpoints } from '../../src/linkpage/endpoints.ts';
 import { unnamed_text } from '../../src/openapi/composeExample.ts';
 import { envelopeOf } from '../../src/openapi/describeEvent.ts';
@@ -39,15 +39,15 @@ describe('every operation', () => {
     if (endpoint.query) {
       // Query values arrive as strings.
       const sent = Object.fromEntries(Object.entries(shown('query')).map(([name, value]) => [name, String(value)]));
-      validator(endpoint.query, 'query')(readQuery(endpoint.query, sent));
+      reader(endpoint.query, 'query')(sent);
     }
-    if (endpoint.body) validator(endpoint.body, 'body')(bodyOf(operation) as Record<string, unknown>);
+    if (endpoint.body) reader(endpoint.body, 'body')(bodyOf(operation) as Record<string, unknown>);
   });
 
   test.each(named)('%s has an example response that matches its schema', (_id, endpoint, operation) => {
-    const answer = operation.responses['200']?.content?.['application/json']?.example;
-    expect(answer).toMatchObject({ success: true });
-    expect(faults(endpoint.response as TObject, answer)).toStrictEqual([]);
+    const response = operation.responses['200']?.content?.['application/json']?.example;
+    expect(response).toMatchObject({ success: true });
+    expect(faults(endpoint.response as TObject, response)).toStrictEqual([]);
   });
 
   test.each(named)('%s lists its errors with example bodies', (_id, endpoint, operation) => {

@@ -7,19 +7,19 @@ import { errorsOf } from '../../src/openapi/openApi.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { startDatabaseProxy } from './databaseProxy.ts';
-import { apiOf, expectRefusal } from './support.ts';
+import { apiOf, expectApiError } from './support.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await startSandbox({ small: true });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-const strange = { client_id: null, client_secret: null, access_token: null };
-const get = (path: string) => world.api.call('GET', path, { headers: strange });
+const no_credentials = { client_id: null, client_secret: null, access_token: null };
+const get = (path: string) => fixture.api.call('GET', path, { headers: no_credentials });
 
 describe('health', () => {
-  test('/healthz answers for the process, /readyz for all it needs', async () => {
+  test('/healthz reports the process, /readyz also its dependencies', async () => {
     expect((await get('/healthz')).body).toStrictEqual({ status: 'ok' });
     const ready = await get('/readyz');
     expect([ready.status, ready.body]).toStrictEqual([
@@ -28,58 +28,58 @@ describe('health', () => {
     ]);
   });
 
-  test('a migration that is missing is reported', async () => {
-    await world.owner`UPDATE schema_migrations SET name = 'hidden ' || name`;
+  test('/readyz reports a missing migration', async () => {
+    await fixture.owner`UPDATE schema_migrations SET name = 'hidden ' || name`;
     try {
-      const answer = await get('/readyz');
-      expect([answer.status, answer.body.checks.migrations]).toStrictEqual([503, false]);
+      const response = await get('/readyz');
+      expect([response.status, response.body.checks.migrations]).toStrictEqual([503, false]);
     } finally {
-      await world.owner`UPDATE schema_migrations SET name = replace(name, 'hidden ', '')`;
+      await fixture.owner`UPDATE schema_migrations SET name = replace(name, 'hidden ', '')`;
     }
     expect((await get('/readyz')).status).toBe(200);
   });
 
-  test('without its database the process lives, says that it is not ready, and recovers within 10 seconds', async () => {
+  test('without its database the process is alive but not ready, and recovers within 10 seconds', async () => {
     const proxy = await startDatabaseProxy();
-    const url = new URL(world.env.DATABASE_URL ?? '');
+    const url = new URL(fixture.env.DATABASE_URL ?? '');
     url.search = '';
     url.port = `${proxy.port}`;
     url.hostname = '127.0.0.1';
-    const config = loadConfig({ ...world.env, PORT: '0', DATABASE_URL: url.href });
+    const config = loadConfig({ ...fixture.env, PORT: '0', DATABASE_URL: url.href });
     const service = await startService(config, { role: 'api', print: () => {} });
-    const { access_token } = world.sandbox;
-    const api = apiOf({ ...world, sandbox: { ...world.sandbox, base_url: service.base_url } }, { access_token });
+    const { access_token } = fixture.sandbox;
+    const api = apiOf({ ...fixture, sandbox: { ...fixture.sandbox, base_url: service.base_url } }, { access_token });
     try {
       expect((await api.call('GET', '/readyz')).status).toBe(200);
       expect((await api.call('GET', '/v1/providers')).status).toBe(200);
       await proxy.cut();
-      const answer = await api.call('GET', '/readyz');
-      expect([answer.status, answer.body.status]).toStrictEqual([503, 'not ready']);
-      expect(answer.body.checks).toMatchObject({ database: false });
+      const response = await api.call('GET', '/readyz');
+      expect([response.status, response.body.status]).toStrictEqual([503, 'not ready']);
+      expect(response.body.checks).toMatchObject({ database: false });
       expect((await api.call('GET', '/healthz')).status).toBe(200);
-      // What is measured in the process is needed most when the database is gone.
+      // Metrics of the process stay available without the database.
       const metrics = await api.call('GET', '/metrics');
       expect([metrics.status, metrics.body]).toStrictEqual([
         200,
         expect.stringContaining('chartwire_http_request_seconds'),
       ]);
       expect(metrics.body).not.toMatch(/chartwire_waiting\{/);
-      const refused = 'The service cannot reach its database. Try again in a moment.';
+      const message = 'The service cannot reach its database. Try again in a moment.';
       for (const request of [
         () => api.call('GET', '/v1/providers'),
         () => api.callIn({}, { 'idempotency-key': 'while-down' }),
         () => api.call('GET', '/v1/webhook'),
-        () => api.call('GET', '/v1/providers', { headers: { access_token: 'never-seen' } }),
+        () => api.call('GET', '/v1/providers', { headers: { access_token: 'unknown-token' } }),
       ]) {
-        const answer = await request();
-        expectRefusal(answer, 503, refused);
-        expect(answer.headers.get('retry-after')).toBe('1');
+        const response = await request();
+        expectApiError(response, 503, message);
+        expect(response.headers.get('retry-after')).toBe('1');
       }
-      await proxy.mend();
-      const began = Date.now();
+      await proxy.restore();
+      const restored_at = Date.now();
       await expect.poll(async () => (await api.call('GET', '/readyz')).status).toBe(200);
       await expect.poll(async () => (await api.call('GET', '/v1/providers')).status).toBe(200);
-      expect(Date.now() - began).toBeLessThan(10_000);
+      expect(Date.now() - restored_at).toBeLessThan(10_000);
     } finally {
       await service.close();
       await proxy.cut();
@@ -88,15 +88,15 @@ describe('health', () => {
 });
 
 describe('/metrics', () => {
-  test('has requests, jobs, deliveries and queues, and nothing of a patient', async () => {
+  test('contains requests, jobs, deliveries and queues, and no patient data', async () => {
     const receiver = await startReceiver();
-    const { patient_mrn } = world.sandbox.example;
-    await world.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
-    const accepted = await world.api.callIn({ caller: 'Planted Caller', message: 'Planted message' });
-    await world.api.untilEvent(accepted.body.job_id);
+    const { patient_mrn } = fixture.sandbox.example;
+    await fixture.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
+    const accepted = await fixture.api.callIn({ caller: 'Marked Caller', message: 'Marked message' });
+    await fixture.api.untilEvent(accepted.body.job_id);
     await expect.poll(() => receiver.received.length).toBe(1);
-    await world.api.call('GET', `/v1/patients?mrn=${patient_mrn}&last_name=PlantedName`);
-    await world.api.call('GET', '/v1/nowhere/PlantedPath');
+    await fixture.api.call('GET', `/v1/patients?mrn=${patient_mrn}&last_name=MarkedName`);
+    await fixture.api.call('GET', '/v1/nowhere/MarkedPath');
     await expect.poll(async () => (await get('/metrics')).body).toContain('chartwire_delivery_seconds_count{');
     const { body, headers } = await get('/metrics');
     expect(headers.get('content-type')).toMatch(/^text\/plain/);
@@ -110,15 +110,15 @@ describe('/metrics', () => {
     for (const queue of ['jobs', 'deliveries']) {
       expect(body).toMatch(new RegExp(`chartwire_waiting_oldest_seconds\\{queue="${queue}"\\} \\d`));
     }
-    for (const planted of ['Planted', patient_mrn, world.sandbox.client_id, world.sandbox.access_token]) {
-      expect(body).not.toContain(planted);
+    for (const text of ['Marked', patient_mrn, fixture.sandbox.client_id, fixture.sandbox.access_token]) {
+      expect(body).not.toContain(text);
     }
     await receiver.close();
   });
 });
 
 describe('the reference', () => {
-  test('/openapi.json has every endpoint, its headers, its parameters and each of its errors', async () => {
+  test('/openapi.json has every endpoint with its headers, parameters and errors', async () => {
     const { status, body } = await get('/openapi.json');
     expect(status).toBe(200);
     expect(body.openapi).toBe('3.1.0');
@@ -136,8 +136,8 @@ describe('the reference', () => {
       expect(parameters.filter((each) => each.in === 'path').map((each) => each.name)).toStrictEqual(in_path);
       const query = Object.keys(endpoint.query?.properties ?? {});
       expect(parameters.filter((each) => each.in === 'query').map((each) => each.name)).toStrictEqual(query);
-      const keyed = parameters.some((each) => each.name === 'Idempotency-Key');
-      expect(keyed).toBe(endpoint.method === 'POST' || endpoint.method === 'PATCH');
+      const takes_key = parameters.some((each) => each.name === 'Idempotency-Key');
+      expect(takes_key).toBe(endpoint.method === 'POST' || endpoint.method === 'PATCH');
       expect(Object.keys(operation.security[0]).length).toBe(
         { none: 0, client: 2, account: 3, link: 0, operator: 0, operator_in_client: 0 }[endpoint.auth],
       );
@@ -151,15 +151,15 @@ describe('the reference', () => {
     expect(JSON.stringify(body)).not.toContain('undefined');
   });
 
-  test('/docs is one page with every endpoint, with nothing written into it that runs and nothing from elsewhere', async () => {
-    const answer = await get('/docs');
-    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
-    const policy = answer.headers.get('content-security-policy') ?? '';
+  test('/docs is one page with every endpoint, without inline scripts or external resources', async () => {
+    const response = await get('/docs');
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const policy = response.headers.get('content-security-policy') ?? '';
     for (const rule of ["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'"]) {
       expect(policy).toContain(rule);
     }
     expect(policy).not.toContain('unsafe');
-    const page: string = answer.body;
+    const page: string = response.body;
     for (const endpoint of endpoints) expect(page).toContain(`id="${endpoint.id}"`);
     expect(page.match(/<script[^>]*>/g)).toStrictEqual(['<script type="module" src="/docs/docs.js">']);
     expect(page).not.toMatch(/<iframe|<style|\son\w+="|style="|javascript:/i);

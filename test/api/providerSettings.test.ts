@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
+  fixture = await startSandbox({ small: true });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-const patch = (body: unknown, ehr_id = '501') => world.api.call('PATCH', `/v1/providers/ehr/${ehr_id}`, { body });
+const patch = (body: unknown, ehr_id = '501') => fixture.api.call('PATCH', `/v1/providers/ehr/${ehr_id}`, { body });
 const provider = async (ehr_id = '501') => {
-  const { body } = await world.api.call('GET', '/v1/providers');
+  const { body } = await fixture.api.call('GET', '/v1/providers');
   return body.providers.find((each: { ehr_id: string }) => each.ehr_id === ehr_id);
 };
 const synced = async () => {
-  const { body } = await world.api.call('POST', '/v1/sync', { body: {} });
-  expect((await world.api.untilEvent(body.job_id)).event_type).toBe('sync.completed');
+  const { body } = await fixture.api.call('POST', '/v1/sync', { body: {} });
+  expect((await fixture.api.untilEvent(body.job_id)).event_type).toBe('sync.completed');
 };
 const week = (shift: Record<string, unknown>) => ({
   hours: [{ day: 'Monday', shifts: [{ start: 'T09:00:00', end: 'T12:00:00', ...shift }] }],
@@ -29,12 +29,12 @@ describe('a provider’s settings', () => {
     await synced();
     expect(await provider()).toMatchObject({ status: 'inactive', hide_in_availability: true });
     const by_id = { body: { status: 'active', hide_in_availability: false } };
-    expect((await world.api.call('PATCH', `/v1/providers/${before.id}`, by_id)).status).toBe(200);
+    expect((await fixture.api.call('PATCH', `/v1/providers/${before.id}`, by_id)).status).toBe(200);
     expect(await provider()).toStrictEqual(before);
   });
 
   test('hours can be written back as they were read', async () => {
-    const { body } = await world.api.call('GET', '/v1/providers');
+    const { body } = await fixture.api.call('GET', '/v1/providers');
     for (const { ehr_id, hours } of body.providers) {
       expect((await patch({ hours }, ehr_id)).body).toMatchObject({ success: true });
       expect((await provider(ehr_id)).hours).toStrictEqual(hours);
@@ -132,7 +132,7 @@ describe('a provider’s settings', () => {
   test('of an unknown provider are 404, by either id', async () => {
     expect((await patch({ status: 'active' }, '999')).body.message).toBe("Provider with EMR ID '999' not found.");
     const id = 'f'.repeat(32);
-    const response = await world.api.call('PATCH', `/v1/providers/${id}`, { body: { status: 'active' } });
+    const response = await fixture.api.call('PATCH', `/v1/providers/${id}`, { body: { status: 'active' } });
     expect(response.status).toBe(404);
     expect(response.body.message).toBe(`Provider with ID '${id}' not found.`);
   });
@@ -140,9 +140,9 @@ describe('a provider’s settings', () => {
 
 describe('a location’s status', () => {
   test('can be set in any letter case, and survives a sync', async () => {
-    const list = async () => (await world.api.call('GET', '/v1/locations')).body.locations;
+    const list = async () => (await fixture.api.call('GET', '/v1/locations')).body.locations;
     const [first] = await list();
-    const response = await world.api.call('PATCH', `/v1/locations/${first.id}`, { body: { status: 'Inactive' } });
+    const response = await fixture.api.call('PATCH', `/v1/locations/${first.id}`, { body: { status: 'Inactive' } });
     expect(response.body).toStrictEqual({ success: true, message: expect.any(String), location_id: first.id });
     await synced();
     expect((await list())[0]).toMatchObject({ ...first, status: 'inactive' });
@@ -150,8 +150,8 @@ describe('a location’s status', () => {
 
   test('rejects an invalid status; an unknown location is 404', async () => {
     const path = `/v1/locations/${'e'.repeat(32)}`;
-    expect((await world.api.call('PATCH', path, { body: {} })).body.message).toBe('Missing required field: status');
-    expect((await world.api.call('PATCH', path, { body: { status: 'shut' } })).status).toBe(400);
-    expect((await world.api.call('PATCH', path, { body: { status: 'active' } })).status).toBe(404);
+    expect((await fixture.api.call('PATCH', path, { body: {} })).body.message).toBe('Missing required field: status');
+    expect((await fixture.api.call('PATCH', path, { body: { status: 'shut' } })).status).toBe(400);
+    expect((await fixture.api.call('PATCH', path, { body: { status: 'active' } })).status).toBe(404);
   });
 });

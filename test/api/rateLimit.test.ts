@@ -1,38 +1,49 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { apiError } from '../../src/errors.ts';
+import { addressKey, openAddressLimit } from '../../src/http/addressLimit.ts';
 import { rateLimiter } from '../../src/http/rateLimit.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { expectRefusal, newClient } from './support.ts';
+import { expectApiError, newClient } from './support.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox({ env: { RATE_LIMIT: '5', RATE_BURST: '10' } });
+  fixture = await startSandbox({
+    small: true,
+    env: {
+      RATE_LIMIT: '5',
+      RATE_BURST: '10',
+      ADDRESS_RATE_LIMIT: '1',
+      ADDRESS_RATE_BURST: '50',
+      TRUSTED_PROXIES: '127.0.0.1',
+    },
+  });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 test('allows a burst, then returns 429 with retry-after', async () => {
-  const client = await newClient(world);
-  const ask = () => client.api.call('GET', '/link/emrs', { headers: { access_token: null } });
-  const answers = await Promise.all(Array.from({ length: 60 }, ask));
-  const refused = answers.filter((answer) => answer.status === 429);
-  const allowed = answers.filter((answer) => answer.status === 200);
+  const client = await newClient(fixture);
+  const send = () => client.api.call('GET', '/link/emrs', { headers: { access_token: null } });
+  const responses = await Promise.all(Array.from({ length: 60 }, send));
+  const refused = responses.filter((response) => response.status === 429);
+  const allowed = responses.filter((response) => response.status === 200);
   // Five tokens per second refill: a slow machine lets some more requests through, but not all within ten seconds.
   expect(allowed.length).toBeGreaterThanOrEqual(10);
   expect(allowed.length).toBeLessThan(60);
-  for (const answer of refused) {
-    expectRefusal(answer, 429, 'Rate limit exceeded.');
-    expect(answer.headers.get('retry-after')).toBe('1');
-    expect(answer.headers.get('ratelimit-remaining')).toBe('0');
+  for (const response of refused) {
+    expectApiError(response, 429, 'Rate limit exceeded.');
+    expect(response.headers.get('retry-after')).toBe('1');
+    expect(response.headers.get('ratelimit-remaining')).toBe('0');
   }
-  for (const answer of allowed) {
-    expect(answer.headers.get('ratelimit-limit')).toBe('5');
-    expect(Number(answer.headers.get('ratelimit-remaining'))).toBeLessThan(10);
-    expect(Number(answer.headers.get('ratelimit-reset'))).toBeGreaterThanOrEqual(1);
+  for (const response of allowed) {
+    expect(response.headers.get('ratelimit-limit')).toBe('5');
+    expect(Number(response.headers.get('ratelimit-remaining'))).toBeLessThan(10);
+    expect(Number(response.headers.get('ratelimit-reset'))).toBeGreaterThanOrEqual(1);
   }
-  expect(allowed.some((answer) => answer.headers.get('ratelimit-remaining') === '9')).toBe(true);
-  const other = await newClient(world);
+  expect(allowed.some((response) => response.headers.get('ratelimit-remaining') === '9')).toBe(true);
+  const other = await newClient(fixture);
   expect((await other.api.call('GET', '/link/emrs', { headers: { access_token: null } })).status).toBe(200);
-  expect((await world.api.call('GET', '/healthz')).status).toBe(200);
-  await expect.poll(async () => (await ask()).status, { interval: 100 }).toBe(200);
+  expect((await fixture.api.call('GET', '/healthz')).status).toBe(200);
+  await expect.poll(async () => (await send()).status, { interval: 100 }).toBe(200);
 });
 
 test('rejects the eleventh request of a burst of ten, and allows one more after 200 ms', () => {
@@ -48,4 +59,124 @@ test('rejects the eleventh request of a burst of ten, and allows one more after 
   expect(limit('a')).toMatchObject({ allowed: false, remaining: 0, reset_s: 1 });
   now = 3_600_000;
   expect(Array.from({ length: 12 }, () => limit('a').allowed)).toStrictEqual([...Array(10).fill(true), false, false]);
+});
+
+describe('requests without valid credentials are limited by address', () => {
+  let addresses = 0;
+  const anonymous = { client_id: null, client_secret: null, access_token: null };
+  const statuses = async (
+    count: number,
+    address: string,
+    send: (headers: Record<string, string | null>) => Promise<{ status: number }>,
+  ) => {
+    const headers = { ...anonymous, 'x-forwarded-for': address };
+    const responses = await Promise.all(Array.from({ length: count }, () => send(headers)));
+    return responses.map(({ status }) => status);
+  };
+  // One token per second refills: a slow machine lets some more requests through, but not all within 100 seconds.
+  const expectLimited = (received: number[]) => {
+    const limited = received.filter((status) => status === 429).length;
+    expect(limited).toBeGreaterThan(0);
+    expect(limited).toBeLessThanOrEqual(received.length - 2);
+  };
+
+  test.each([
+    ['the metrics', 'GET', '/metrics'],
+    ['the OpenAPI document', 'GET', '/openapi.json'],
+    ['a page', 'GET', '/dashboard'],
+    ['a file of a page', 'GET', '/link/v1/link.js'],
+    ['the Link page', 'GET', '/link?token=unknown'],
+    ['a path that does not exist', 'GET', '/nothing'],
+    ['an endpoint without authentication', 'GET', '/dashboard/api/session'],
+    ['the API without credentials', 'GET', '/v1/patients'],
+    ['the dashboard without a session', 'GET', '/dashboard/api/clients'],
+    ['Link without a valid token', 'GET', '/link/v1/session'],
+    ['an unknown receiver', 'POST', '/receiver/unknown'],
+  ])('%s', async (_name, method, path) => {
+    const address = `192.0.2.${++addresses}`;
+    expectLimited(await statuses(80, address, (headers) => fixture.api.call(method, path, { headers })));
+    const other = await statuses(1, '198.51.100.1', (headers) => fixture.api.call(method, path, { headers }));
+    expect(other).not.toContain(429);
+  });
+
+  test('a password check counts as 25 requests', async () => {
+    const sign_in = { body: { email: 'nobody@example.test', password: 'x' } };
+    const origin = fixture.sandbox.base_url;
+    const received = await statuses(20, '203.0.113.1', (headers) =>
+      fixture.api.call('POST', '/dashboard/api/session', { ...sign_in, headers: { ...headers, origin } }),
+    );
+    expect(received.filter((status) => status !== 429)).toHaveLength(2);
+  });
+
+  test('health checks are not limited', async () => {
+    for (const path of ['/healthz', '/readyz']) {
+      const received = await statuses(100, '203.0.113.2', (headers) => fixture.api.call('GET', path, { headers }));
+      expect(new Set(received)).toStrictEqual(new Set([200]));
+    }
+  });
+
+  test('a caller that was valid before is served at an address that is over its limit', async () => {
+    const address = '203.0.113.3';
+    const call = () => fixture.api.call('GET', '/v1/providers', { headers: { 'x-forwarded-for': address } });
+    expect((await call()).status).toBe(200);
+    expectLimited(await statuses(80, address, (headers) => fixture.api.call('GET', '/v1/patients', { headers })));
+    expect((await call()).status).toBe(200);
+    const unknown = { 'x-forwarded-for': address, client_secret: 'guess' };
+    expectApiError(await fixture.api.call('GET', '/v1/providers', { headers: unknown }), 429, 'Rate limit exceeded.');
+  });
+
+  test('the log of requests does not fill with rejected ones', async () => {
+    const address = '203.0.113.4';
+    await statuses(80, address, (headers) => fixture.api.call('GET', '/v1/orders', { headers }));
+    await fixture.api.call('GET', '/v1/claims');
+    await expect.poll(() => fixture.owner`SELECT FROM requests WHERE endpoint = 'claims.list'`).toHaveLength(1);
+    const logged = await fixture.owner`SELECT code FROM requests WHERE endpoint = 'orders.list'`;
+    expect(logged.length).toBeGreaterThan(0);
+    expect(new Set(logged.map(({ code }) => code))).toStrictEqual(new Set(['client_credentials_invalid']));
+  });
+});
+
+describe('an address limit', () => {
+  const request = { ip: '192.0.2.1' };
+  const valid = async () => 'caller';
+  const invalid = async () => {
+    throw apiError('client_credentials_invalid');
+  };
+
+  test('does not count requests that authenticate', async () => {
+    const { authenticate } = openAddressLimit(1, 50);
+    for (let n = 0; n < 200; n++) expect(await authenticate(request, `credential ${n}`, valid)).toBe('caller');
+  });
+
+  test('counts parallel failures before they are known', async () => {
+    const { authenticate } = openAddressLimit(1, 50);
+    let lookups = 0;
+    const failing = () => {
+      lookups += 1;
+      return invalid();
+    };
+    await Promise.allSettled(Array.from({ length: 500 }, (_, n) => authenticate(request, `guess ${n}`, failing)));
+    expect(lookups).toBe(50);
+  });
+
+  test('does not count our own failures', async () => {
+    const { authenticate } = openAddressLimit(1, 50);
+    for (let n = 0; n < 200; n++) {
+      await expect(authenticate(request, 'a', () => Promise.reject(new Error('no database')))).rejects.toThrow(
+        'no data',
+      );
+    }
+  });
+
+  test.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0db8:0001:0002::1', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+  ])('treats %s as %s', (address, key) => {
+    expect(addressKey(address)).toBe(key);
+  });
 });

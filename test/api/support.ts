@@ -9,16 +9,19 @@ import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { roleAddresses } from '../../src/db/roles.ts';
 import { type Service, startService } from '../../src/main.ts';
-import { type Answer, type Api, type ApiResponse, openApi } from '../harness/api.ts';
+import { type Api, type ApiResponse, openApi } from '../harness/api.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 
-type World = Pick<TestSandbox, 'env' | 'sandbox'>;
+type Fixture = Pick<TestSandbox, 'env' | 'sandbox'>;
 export type OtherClient = { id: string; client_id: string; client_secret: string; api: Api };
 
-/** The doors of a running product's database, for one piece of work. */
-export async function withDatabase<T>(world: Pick<TestSandbox, 'env'>, work: (db: Database) => Promise<T>): Promise<T> {
-  const db = openDatabase(roleAddresses(parseDatabaseUrl('DATABASE_URL', world.env.DATABASE_URL ?? '')), 2);
+/** Opens the database of a running product for the duration of `work`. */
+export async function withDatabase<T>(
+  fixture: Pick<TestSandbox, 'env'>,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  const db = openDatabase(roleAddresses(parseDatabaseUrl('DATABASE_URL', fixture.env.DATABASE_URL ?? '')), 2);
   try {
     return await work(db);
   } finally {
@@ -27,14 +30,17 @@ export async function withDatabase<T>(world: Pick<TestSandbox, 'env'>, work: (db
 }
 
 /** A second client of the same installation; `api` calls as it, without an access token. */
-export async function newClient(world: World, options: { callback_urls?: string[] } = {}): Promise<OtherClient> {
-  const made = await withDatabase(world, (db) => createClient(db, { name: 'Other', mode: 'test', ...options }));
-  return { ...made, api: apiOf(world, made) };
+export async function newClient(fixture: Fixture, options: { callback_urls?: string[] } = {}): Promise<OtherClient> {
+  const created = await withDatabase(fixture, (db) => createClient(db, { name: 'Other', mode: 'test', ...options }));
+  return { ...created, api: apiOf(fixture, created) };
 }
 
 /** The API as another client calls it, or as this one does with another access token. */
-export function apiOf(world: World, who: { client_id?: string; client_secret?: string; access_token?: string }): Api {
-  return openApi({ ...world.sandbox, access_token: '', ...who });
+export function apiOf(
+  fixture: Fixture,
+  who: { client_id?: string; client_secret?: string; access_token?: string },
+): Api {
+  return openApi({ ...fixture.sandbox, access_token: '', ...who });
 }
 
 /** Checks status, message and field of an error response, and that it has no other fields. */
@@ -50,32 +56,29 @@ export function expectApiError(response: ApiResponse, status: number, message: s
   expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/);
 }
 
-/** The former name, for test folders that are not renamed yet. */
-export const expectRefusal = expectApiError;
-
-/** Answers that PostgreSQL words are sent as they are: here they are held to what the reference promises. */
-export function expectSchema(id: string, answer: Answer): void {
+/** Checks a response against its schema: the service sends the text that PostgreSQL assembled without checking it. */
+export function expectSchema(id: string, response: ApiResponse): void {
   const endpoint = endpoints.find((candidate) => candidate.id === id);
   if (!endpoint) throw new Error(`There is no endpoint ${id}.`);
-  const problems = Compile(endpoint.response).Errors(answer.body);
+  const problems = Compile(endpoint.response).Errors(response.body);
   expect(problems, JSON.stringify(problems[0])).toStrictEqual([]);
-  expect(answer.status).toBe(200);
-  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
 }
 
-export type RawAnswer = { status: number; headers: IncomingHttpHeaders; text: string };
+export type RawResponse = { status: number; headers: IncomingHttpHeaders; text: string };
 
-/** An HTTP request as it is written, with nothing added that fetch would add or refuse. */
+/** Sends an HTTP request without the headers that fetch adds and the checks that it makes. */
 export function raw(
   base_url: string,
   options: { method: string; path: string; headers?: Record<string, string>; body?: string | Buffer | Buffer[] },
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const { hostname, port } = new URL(base_url);
   return new Promise((resolve, reject) => {
     const { method, path, headers = {}, body } = options;
-    let answered = false;
+    let responded = false;
     const sent = request({ hostname, port, method, path, headers, agent: false }, (response) => {
-      answered = true;
+      responded = true;
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('end', () => {
@@ -83,16 +86,16 @@ export function raw(
         resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
       });
     });
-    // An answer may come before a large body is sent to its end, and the connection then closes under it.
+    // The response may arrive before a large body is sent completely; the connection then closes.
     sent.on('error', (error) => {
-      if (!answered) reject(error);
+      if (!responded) reject(error);
     });
     if (Array.isArray(body)) for (const chunk of body) sent.write(chunk);
     sent.end(Array.isArray(body) ? undefined : body);
   });
 }
 
-/** The service as it runs with real patients: no sandbox, a master key of its own, nothing seeded but one client. */
+/** Starts the service in production mode, with its own master key and one client. */
 export async function startProduction(
   env: Record<string, string> = {},
 ): Promise<{ service: Service; api: Api; client: { id: string }; close(): Promise<void> }> {
@@ -109,8 +112,8 @@ export async function startProduction(
   const service = await startService(config, { role: 'all', print: () => {} });
   const client = await createClient(service.ctx.db, { name: 'Live', mode: 'live' });
   const { client_id, client_secret } = client;
-  // Only who calls and where is read of it: a production service has no practice to speak of.
-  const access = { base_url: service.base_url, client_id, client_secret, access_token: '' } as World['sandbox'];
+  // Callers only read the URL and the credentials; a production service has no example records.
+  const access = { base_url: service.base_url, client_id, client_secret, access_token: '' } as Fixture['sandbox'];
   return {
     service,
     client,

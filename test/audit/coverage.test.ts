@@ -5,34 +5,34 @@ import type { Endpoint } from '../../src/http/endpoint.ts';
 import { link_endpoints } from '../../src/linkpage/endpoints.ts';
 import { examplesOf } from '../../src/openapi/describeOperation.ts';
 import { tryItValues } from '../../src/sandbox/tryItValues.ts';
-import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
-import type { Answer } from '../harness/api.ts';
+import type { ApiResponse } from '../harness/api.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { type LinkSteps, linkSteps } from '../linking/linkSteps.ts';
 import { operationsOf } from '../spec/support/publishedOperations.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let steps: LinkSteps;
 let operator: TestOperator;
 const covered = new Set<string>();
 
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  steps = linkSteps(world);
-  operator = await openOperator(world);
+  fixture = await startSandbox({ small: true });
+  steps = linkSteps(fixture);
+  operator = await openOperator(fixture);
   const hook = { body: { webhook_url: 'http://127.0.0.1:9/hook' }, headers: { access_token: null } };
-  await world.api.call('POST', '/v1/webhook', hook);
-  const { body } = await world.api.callIn();
-  await world.api.untilEvent(body.job_id);
+  await fixture.api.call('POST', '/v1/webhook', hook);
+  const { body } = await fixture.api.callIn();
+  await fixture.api.untilEvent(body.job_id);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-// Of the two that need what only a running service has, the declarations are all that is looked at.
+// Only the declarations are used, so the dependencies of a running service are stubs.
 const dashboard = dashboardEndpoints({ live: { open: () => never(), close: () => {} }, clinic: () => undefined });
 const all = [...endpoints, ...link_endpoints, ...dashboard];
 
-/** Neither health data nor a change: everything else leaves a record. A new route does, unless it is added here too. */
+/** Endpoints that show no health data and change nothing. Every other endpoint is audited. */
 const exempt = [
   'dashboard.accounts.list',
   'dashboard.availability.list',
@@ -70,7 +70,7 @@ const exempt = [
   'visit-statuses.list',
   'visit-types.list',
 ];
-/** Open to everybody, so there is nobody to record; a sign-in is recorded by whoever was signed in. */
+/** Without authentication there is no caller to record; a sign-in is recorded with the operator. */
 const open = ['link.page-sign-in.finish', 'dashboard.session.create', 'dashboard.session.get'];
 
 test('exactly these endpoints are exempt', () => {
@@ -79,123 +79,133 @@ test('exactly these endpoints are exempt', () => {
   expect(all.filter((each) => each.auth === 'none').map((each) => each.id)).toStrictEqual(open);
 });
 
-/** The one record of a request, with the outcome that was answered; none for an exempt endpoint. */
-async function expectRecord(endpoint: Endpoint, answer: Answer): Promise<void> {
-  const request_id = answer.headers.get('x-request-id');
-  const rows = await world.owner<{ action: string; outcome: string }[]>`
+/** Checks that a request has one record with its status, or none if the endpoint is exempt. */
+async function expectRecord(endpoint: Endpoint, response: ApiResponse): Promise<void> {
+  const request_id = response.headers.get('x-request-id');
+  const rows = await fixture.owner<{ action: string; outcome: string }[]>`
     SELECT action, outcome FROM audit_records WHERE request_id = ${request_id}`;
-  const expected = exempt.includes(endpoint.id) ? [] : [{ action: endpoint.id, outcome: String(answer.status) }];
-  expect([...rows], `${endpoint.id} ${JSON.stringify(answer.body)?.slice(0, 300)}`).toStrictEqual(expected);
+  const expected = exempt.includes(endpoint.id) ? [] : [{ action: endpoint.id, outcome: String(response.status) }];
+  expect([...rows], `${endpoint.id} ${JSON.stringify(response.body)?.slice(0, 300)}`).toStrictEqual(expected);
 }
 
-describe('what is accepted or shown', () => {
+describe('a successful request', () => {
   test.each(endpoints.map((each) => [each.id, each] as const))('%s leaves one record', async (_id, endpoint) => {
-    const answer = await send(endpoint);
-    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-    await expectRecord(endpoint, answer);
+    const response = await send(endpoint);
+    expect(response.status, JSON.stringify(response.body)).toBe(200);
+    await expectRecord(endpoint, response);
     covered.add(endpoint.id);
   });
 
-  const for_people = link_endpoints.filter((each) => each.auth === 'link').map((each) => [each.id, each] as const);
-  test.each(for_people)('%s leaves one record', async (_id, endpoint) => {
-    const person = world.sandbox.larkspur.staff[5];
+  const link_page_endpoints = link_endpoints
+    .filter((each) => each.auth === 'link')
+    .map((each) => [each.id, each] as const);
+  test.each(link_page_endpoints)('%s leaves one record', async (_id, endpoint) => {
+    const person = fixture.sandbox.larkspur.staff[5];
     const headers = { link_token: await steps.linkToken() };
     const credentials = { username: person?.username, password: person?.password };
-    const code = 'one_time_code' in (endpoint.body?.properties ?? {}) ? { one_time_code: world.api.code(5) } : {};
+    const code = 'one_time_code' in (endpoint.body?.properties ?? {}) ? { one_time_code: fixture.api.code(5) } : {};
     const body = endpoint.body && { body: { credentials, ...code } };
-    const answer = await world.api.call(endpoint.method, endpoint.path, { headers, ...body });
-    // Larkspur has no page of its own to sign in on.
+    const response = await fixture.api.call(endpoint.method, endpoint.path, { headers, ...body });
+    // Larkspur has no sign-in page.
     const expected = endpoint.id === 'link.page-sign-in.create' ? 400 : 200;
-    expect(answer.status, JSON.stringify(answer.body)).toBe(expected);
-    await expectRecord(endpoint, answer);
+    expect(response.status, JSON.stringify(response.body)).toBe(expected);
+    await expectRecord(endpoint, response);
     covered.add(endpoint.id);
   });
 });
 
-describe('what is refused to a known caller', () => {
-  test.each(endpoints.map((each) => [each.id, each] as const))('%s leaves one record too', async (_id, endpoint) => {
+describe('a rejected request of an authenticated caller', () => {
+  test.each(endpoints.map((each) => [each.id, each] as const))('%s leaves one record', async (_id, endpoint) => {
     const path = endpoint.path.replaceAll(/\{\w+\}/g, 'unknown');
     const body = endpoint.body && { body: { nonsense: true } };
-    const answer = await world.api.call(endpoint.method, `${path}?nonsense=1`, body);
-    expect(answer.status).toBeGreaterThanOrEqual(400);
-    await expectRecord(endpoint, answer);
+    const response = await fixture.api.call(endpoint.method, `${path}?nonsense=1`, body);
+    expect(response.status).toBeGreaterThanOrEqual(400);
+    await expectRecord(endpoint, response);
   });
 });
 
-describe('what an operator does', () => {
-  // Signing out comes last.
-  const theirs = dashboard.filter((each) => each.auth !== 'none').sort((a, b) => order(a) - order(b));
-  test.each(theirs.map((each) => [each.id, each] as const))('%s leaves one record', async (_id, endpoint) => {
-    const known: Record<string, string> = { client_id: world.sandbox.client_id };
-    const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name) => known[name] ?? '0'.repeat(32));
-    const answer = await askAsOperator(endpoint, path);
-    expect(answer.status, JSON.stringify(answer.body)).not.toBe(401);
-    await expectRecord(endpoint, answer);
-    covered.add(endpoint.id);
-  });
-});
-
-test('promise 25: every route that shows or changes something leaves a record', async () => {
-  const published = await operationsOf(world.api, '/');
-  const declared = new Set(endpoints.map((each) => `${each.method} ${each.path}`));
-  expect(published.filter(({ method, path }) => !declared.has(`${method} ${path}`))).toStrictEqual([]);
-  const owed = all.filter((each) => each.auth !== 'none');
-  const missing = owed.filter((each) => !covered.has(each.id)).map((each) => each.id);
-  expect(missing).toStrictEqual([]);
-  const share = Math.round(((owed.length - missing.length) / owed.length) * 100);
-  process.stdout.write(
-    `promise 25: audit coverage ${share} % of ${owed.length} routes, ${exempt.length} of them exempt by name\n`,
+describe('an operator request', () => {
+  // Sorted so that signing out is last.
+  const operator_endpoints = dashboard.filter((each) => each.auth !== 'none').sort((a, b) => order(a) - order(b));
+  test.each(operator_endpoints.map((each) => [each.id, each] as const))(
+    '%s leaves one record',
+    async (_id, endpoint) => {
+      const known: Record<string, string> = { client_id: fixture.sandbox.client_id };
+      const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name) => known[name] ?? '0'.repeat(32));
+      const response = await sendAsOperator(endpoint, path);
+      expect(response.status, JSON.stringify(response.body)).not.toBe(401);
+      await expectRecord(endpoint, response);
+      covered.add(endpoint.id);
+    },
   );
 });
 
-/** Sends a request as the reference shows it, with what differs between installations looked up. */
-async function send(endpoint: Endpoint): Promise<Answer> {
-  if (endpoint.file_field) return sendDocument(world);
+test('promise 25: every endpoint that shows or changes data leaves a record', async () => {
+  const published = await operationsOf(fixture.api, '/');
+  const declared = new Set(endpoints.map((each) => `${each.method} ${each.path}`));
+  expect(published.filter(({ method, path }) => !declared.has(`${method} ${path}`))).toStrictEqual([]);
+  const audited = all.filter((each) => each.auth !== 'none');
+  const missing = audited.filter((each) => !covered.has(each.id)).map((each) => each.id);
+  expect(missing).toStrictEqual([]);
+  const share = Math.round(((audited.length - missing.length) / audited.length) * 100);
+  process.stdout.write(
+    `promise 25: audit coverage ${share} % of ${audited.length} routes, ${exempt.length} of them exempt by name\n`,
+  );
+});
+
+/** Sends the example request of the reference, with ids of this installation. */
+async function send(endpoint: Endpoint): Promise<ApiResponse> {
+  if (endpoint.file_field) return sendDocument(fixture);
   if (endpoint.id === 'link.token.create') {
-    const { example: _example, larkspur } = world.sandbox;
+    const { example: _example, larkspur } = fixture.sandbox;
     const body = { user_id: 'someone', org_id: 'somewhere', emr_name: 'larkspur', emr_instance_domain: larkspur.url };
-    return world.api.call('POST', endpoint.path, { body, headers: { access_token: null } });
+    return fixture.api.call('POST', endpoint.path, { body, headers: { access_token: null } });
   }
   if (endpoint.id === 'sandbox.public_token.create') return steps.signIn(await steps.linkToken(), 6);
   if (endpoint.id === 'link.token.exchange') {
     return steps.exchange((await steps.signIn(await steps.linkToken(), 7)).body.public_token);
   }
+  if (endpoint.id.startsWith('account.')) {
+    const access_token = await fixture.api.link({ user_id: endpoint.id, staff: 3 });
+    const body = endpoint.body && { body: {} };
+    return fixture.api.call(endpoint.method, endpoint.path, { headers: { access_token }, ...body });
+  }
   const { params, query, body } = examplesOf(endpoint);
   const required: readonly string[] = endpoint.query?.required ?? [];
-  const asked = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (required.includes(name)) asked.set(name, String(value));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (required.includes(name)) search.set(name, String(value));
   for (const [name, source] of Object.entries(endpoint.found_in ?? {})) {
-    if (endpoint.params?.properties && name in endpoint.params.properties) params[name] = await found(source);
+    if (endpoint.params?.properties && name in endpoint.params.properties) params[name] = await lookUp(source);
   }
   const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(params[name])));
-  // A webhook can be registered only where something may be called.
-  const said = body && 'webhook_url' in body ? { ...body, webhook_url: 'http://127.0.0.1:9/other' } : body;
-  return world.api.call(endpoint.method, `${path}?${asked}`, said === undefined ? {} : { body: said });
+  // The URL of the example is not reachable from tests.
+  const sent_body = body && 'webhook_url' in body ? { ...body, webhook_url: 'http://127.0.0.1:9/other' } : body;
+  return fixture.api.call(endpoint.method, `${path}?${search}`, sent_body === undefined ? {} : { body: sent_body });
 }
 
-async function found(source: string): Promise<unknown> {
-  const [place = '', pointer = ''] = source.split('#');
+async function lookUp(source: string): Promise<unknown> {
+  const [origin = '', pointer = ''] = source.split('#');
   const body =
-    place === 'sandbox'
-      ? await tryItValues(world.ctx, world.sandbox)
-      : (await world.api.call('GET', place.replace('GET ', ''))).body;
+    origin === 'sandbox'
+      ? await tryItValues(fixture.ctx, fixture.sandbox)
+      : (await fixture.api.call('GET', origin.replace('GET ', ''))).body;
   return pointer
     .split('/')
     .slice(1)
     .reduce((at, part) => at?.[part], body);
 }
 
-/** By hand, for some answers are streams: of them the beginning is enough. */
-async function askAsOperator({ method, body }: Endpoint, path: string): Promise<Answer> {
-  const headers = { cookie: operator.cookie, 'x-csrf-token': operator.csrf_token, origin: world.sandbox.base_url };
+/** Some responses are streams, of which only the headers are read. */
+async function sendAsOperator({ method, body }: Endpoint, path: string): Promise<ApiResponse> {
+  const headers = { cookie: operator.cookie, 'x-csrf-token': operator.csrf_token, origin: fixture.sandbox.base_url };
   const sent = body && { body: '{}', headers: { ...headers, 'content-type': 'application/json' } };
-  const answer = await fetch(world.sandbox.base_url + path, { method, headers, ...sent });
-  await answer.body?.cancel();
-  return { status: answer.status, headers: answer.headers, body: undefined };
+  const response = await fetch(fixture.sandbox.base_url + path, { method, headers, ...sent });
+  await response.body?.cancel();
+  return { status: response.status, headers: response.headers, body: undefined };
 }
 
 const order = (endpoint: Endpoint) => Number(endpoint.id === 'dashboard.session.delete');
 
 function never(): never {
-  throw new Error('Nothing is asked of this declaration.');
+  throw new Error('Not called in this test.');
 }

@@ -7,18 +7,18 @@ import type { AuditRecord } from '../../src/model/dashboard/audit.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let operator: TestOperator;
 let mrn: string;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  operator = await openOperator(world);
-  const { body } = await world.api.call('GET', '/v1/patients?page_size=3');
+  fixture = await startSandbox({ small: true });
+  operator = await openOperator(fixture);
+  const { body } = await fixture.api.call('GET', '/v1/patients?page_size=3');
   mrn = body.patients[1].mrn;
-  for (let n = 0; n < 5; n++) await world.api.call('GET', `/v1/patients?mrn=${mrn}`);
-  await world.api.call('GET', '/v1/orders?patient_mrn=OTHER');
+  for (let n = 0; n < 5; n++) await fixture.api.call('GET', `/v1/patients?mrn=${mrn}`);
+  await fixture.api.call('GET', '/v1/orders?patient_mrn=OTHER');
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const list = async (query = ''): Promise<AuditRecord[]> => {
   const { status, body } = await operator.get(`audit?${query}`);
@@ -32,57 +32,57 @@ const search = async (filters: Record<string, unknown>): Promise<AuditRecord[]> 
 };
 
 describe('the list', () => {
-  test('shows who did what, newest first, as its schema says', async () => {
-    const answer = await operator.get('audit?page_size=200');
-    expect(Compile(auditList.response).Errors(answer.body)).toStrictEqual([]);
-    const ids = answer.body.rows.map((each: AuditRecord) => each.id);
+  test('returns records that match the schema, newest first', async () => {
+    const response = await operator.get('audit?page_size=200');
+    expect(Compile(auditList.response).Errors(response.body)).toStrictEqual([]);
+    const ids = response.body.rows.map((each: AuditRecord) => each.id);
     expect(ids).toStrictEqual([...ids].sort().reverse());
-    const orders = answer.body.rows.find((each: AuditRecord) => each.action === 'orders.list');
+    const orders = response.body.rows.find((each: AuditRecord) => each.action === 'orders.list');
     expect(orders).toMatchObject({
-      client_id: world.sandbox.client_id,
+      client_id: fixture.sandbox.client_id,
       client_name: 'Sandbox',
-      account: world.sandbox.access_token_reference_id,
+      account: fixture.sandbox.access_token_reference_id,
       actor_kind: 'client',
       outcome: '200',
       patients: 1,
     });
   });
 
-  test('is read page by page, and every record once', async () => {
-    const whole = await list(`page_size=200&client_id=${world.sandbox.client_id}`);
-    const seen: string[] = [];
+  test('is paginated without gaps or duplicates', async () => {
+    const complete = await list(`page_size=200&client_id=${fixture.sandbox.client_id}`);
+    const paged_ids: string[] = [];
     for (let next: string | null = ''; next !== null; ) {
       const before = next === '' ? '' : `&before=${next}`;
-      const { body } = await operator.get(`audit?page_size=4&client_id=${world.sandbox.client_id}${before}`);
-      seen.push(...body.rows.map((each: AuditRecord) => each.id));
+      const { body } = await operator.get(`audit?page_size=4&client_id=${fixture.sandbox.client_id}${before}`);
+      paged_ids.push(...body.rows.map((each: AuditRecord) => each.id));
       next = body.next;
     }
-    expect(seen).toStrictEqual(whole.map((each) => each.id));
+    expect(paged_ids).toStrictEqual(complete.map((each) => each.id));
   });
 
-  test('is narrowed by actor, action, client and time', async () => {
-    const signed = await list('action=operator.sign_in');
-    expect(signed.map((each) => each.actor)).toStrictEqual([world.sandbox.dashboard.email]);
-    const own = await list(`actor=${encodeURIComponent(world.sandbox.dashboard.email)}&page_size=200`);
+  test('is filtered by actor, action, client and time', async () => {
+    const sign_ins = await list('action=operator.sign_in');
+    expect(sign_ins.map((each) => each.actor)).toStrictEqual([fixture.sandbox.dashboard.email]);
+    const own = await list(`actor=${encodeURIComponent(fixture.sandbox.dashboard.email)}&page_size=200`);
     expect(new Set(own.map((each) => each.actor_kind))).toStrictEqual(new Set(['operator']));
     expect(await list('client_id=ci_test_nobody')).toStrictEqual([]);
-    expect(await list(`client_id=${world.sandbox.client_id}&actor_kind=operator`)).toStrictEqual([]);
-    const at = signed[0]?.at ?? '';
+    expect(await list(`client_id=${fixture.sandbox.client_id}&actor_kind=operator`)).toStrictEqual([]);
+    const at = sign_ins[0]?.at ?? '';
     const later = new Date(Date.parse(at) + 1).toISOString();
     expect((await list(`action=operator.sign_in&from=${at}&to=${later}`)).length).toBe(1);
     expect(await list(`action=operator.sign_in&from=${later}`)).toStrictEqual([]);
     expect(await list(`action=operator.sign_in&to=${at}`)).toStrictEqual([]);
   });
 
-  test('takes no MRN in its address', async () => {
+  test('rejects an MRN in its URL', async () => {
     const { status, body } = await operator.get(`audit?patient_mrn=${mrn}`);
     expect([status, body.message]).toStrictEqual([400, 'Unexpected query parameters: patient_mrn']);
   });
 });
 
 describe('the search by patient', () => {
-  test('finds exactly the records that concern the patient, of one client or of all', async () => {
-    for (const filters of [{ patient_mrn: mrn }, { patient_mrn: mrn, client_id: world.sandbox.client_id }]) {
+  test('finds exactly the records of the patient, for one client or all', async () => {
+    for (const filters of [{ patient_mrn: mrn }, { patient_mrn: mrn, client_id: fixture.sandbox.client_id }]) {
       const found = await search(filters);
       expect(found.map((each) => [each.action, each.patients])).toStrictEqual([
         ...Array(5).fill(['patients.list', 1]),
@@ -95,27 +95,33 @@ describe('the search by patient', () => {
   });
 });
 
-describe('the file', () => {
-  test('holds what the list shows, one record a line', async () => {
-    const answer = await operator.get('audit.csv?action=patients.list');
-    expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8');
-    expect(answer.headers.get('content-disposition')).toContain('attachment');
-    const lines = answer.body.trim().split('\r\n');
+describe('the CSV export', () => {
+  test('has one line per record of the list', async () => {
+    const response = await operator.get('audit.csv?action=patients.list');
+    expect(response.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    expect(response.headers.get('content-disposition')).toContain('attachment');
+    const lines = response.body.trim().split('\r\n');
     expect(lines).toHaveLength(7);
     expect(lines[0]).toMatch(/^"at","client_id","client_name","actor_kind"/);
-    expect(lines[1]).toContain(`"${world.sandbox.client_id}","Sandbox","client"`);
+    expect(lines[1]).toContain(`"${fixture.sandbox.client_id}","Sandbox","client"`);
     const of_patient = await operator.post('audit/search.csv', { patient_mrn: 'OTHER' });
     expect(of_patient.body.trim().split('\r\n')).toHaveLength(2);
   });
 
-  test('is safe to open in a spreadsheet, and is read in parts', async () => {
+  test('escapes spreadsheet formulas and is streamed in parts', async () => {
     const hostile = ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', 'with "quotes", commas\nand lines'];
     for (const actor of hostile) {
-      await world.ctx.audit.record({ client_id: null, actor_kind: 'system', actor, action: 'test.csv', outcome: 'x' });
+      await fixture.ctx.audit.record({
+        client_id: null,
+        actor_kind: 'system',
+        actor,
+        action: 'test.csv',
+        outcome: 'x',
+      });
     }
     let text = '';
     let parts = 0;
-    for await (const part of exportAudit(world.ctx, { action: 'test.csv' }, 2)) {
+    for await (const part of exportAudit(fixture.ctx, { action: 'test.csv' }, 2)) {
       text += part;
       parts += 1;
     }
@@ -126,11 +132,11 @@ describe('the file', () => {
 });
 
 describe('the verification', () => {
-  test('tells how far it is, and at last that all is whole, or what is not', async () => {
-    await sealAudit(world.ctx);
+  test('reports its progress, then success or the faults', async () => {
+    await sealAudit(fixture.ctx);
     const verify = async () => {
-      const { base_url } = world.sandbox;
-      const answer = await fetch(`${base_url}/dashboard/api/audit/verify`, {
+      const { base_url } = fixture.sandbox;
+      const response = await fetch(`${base_url}/dashboard/api/audit/verify`, {
         method: 'POST',
         headers: {
           cookie: operator.cookie,
@@ -140,8 +146,8 @@ describe('the verification', () => {
         },
         body: '{}',
       });
-      expect(answer.headers.get('content-type')).toBe('application/x-ndjson');
-      const lines = (await answer.text())
+      expect(response.headers.get('content-type')).toBe('application/x-ndjson');
+      const lines = (await response.text())
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line));
@@ -149,7 +155,7 @@ describe('the verification', () => {
       return lines.at(-1).verdict;
     };
     expect(await verify()).toMatchObject({ ok: true, faults: [] });
-    await world.owner`UPDATE audit_records SET outcome = '404' WHERE position = 2`;
+    await fixture.owner`UPDATE audit_records SET outcome = '404' WHERE position = 2`;
     const verdict = await verify();
     expect(verdict).toMatchObject({ ok: false, faults: [{ position: 2, what: 'changed' }] });
   });

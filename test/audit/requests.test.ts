@@ -9,31 +9,31 @@ import type { RequestRow } from '../../src/model/dashboard/requests.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let operator: TestOperator;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  operator = await openOperator(world);
+  fixture = await startSandbox({ small: true });
+  operator = await openOperator(fixture);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-/** The log does not hold up answers, so it may be a moment behind them. */
+/** The log is written after the response, so it may lag behind. */
 const list = async (query: string, count: number): Promise<RequestRow[]> => {
   const rows = async () => (await operator.get(`requests?${query}`)).body.rows;
   await expect.poll(rows).toHaveLength(count);
   return rows();
 };
 
-test('a request is found by its id, with who asked, what for, and how it was answered', async () => {
-  const answer = await world.api.call('GET', '/v1/patients?mrn=LK100001');
-  const id = answer.headers.get('x-request-id');
+test('a request is found by its id, with caller, endpoint and status', async () => {
+  const response = await fixture.api.call('GET', '/v1/patients?mrn=LK100001');
+  const id = response.headers.get('x-request-id');
   const [row] = await list(`id=${id}`, 1);
   expect(row).toStrictEqual({
     id,
     at: expect.any(String),
-    client_id: world.sandbox.client_id,
+    client_id: fixture.sandbox.client_id,
     client_name: 'Sandbox',
-    account: world.sandbox.access_token_reference_id,
+    account: fixture.sandbox.access_token_reference_id,
     endpoint: 'patients.list',
     method: 'GET',
     status: 200,
@@ -44,69 +44,69 @@ test('a request is found by its id, with who asked, what for, and how it was ans
   expect(Compile(requestsList.response).Errors(body)).toStrictEqual([]);
 });
 
-test('failures are found by their status, with the code of the error, also those of strangers', async () => {
-  const unknown = await world.api.call('GET', '/v1/jobs/999999');
-  const stranger = await world.api.call('GET', '/v1/staff', { headers: { client_secret: 'wrong' } });
+test('failed requests are found by status, with their error codes, including unauthenticated ones', async () => {
+  const unknown = await fixture.api.call('GET', '/v1/jobs/999999');
+  const unauthenticated = await fixture.api.call('GET', '/v1/staff', { headers: { client_secret: 'wrong' } });
   const failed = await list('status=failed', 2);
   expect(failed.map(({ id, status, code, client_id }) => [id, status, code, client_id])).toStrictEqual([
-    [stranger.headers.get('x-request-id'), 401, 'client_credentials_invalid', null],
-    [unknown.headers.get('x-request-id'), 404, 'record_not_found', world.sandbox.client_id],
+    [unauthenticated.headers.get('x-request-id'), 401, 'client_credentials_invalid', null],
+    [unknown.headers.get('x-request-id'), 404, 'record_not_found', fixture.sandbox.client_id],
   ]);
   expect(await list('status=4xx&endpoint=jobs.get', 1)).toMatchObject([{ status: 404 }]);
   await list('status=5xx', 0);
-  await list(`status=failed&client_id=${world.sandbox.client_id}`, 1);
+  await list(`status=failed&client_id=${fixture.sandbox.client_id}`, 1);
   await list('duration_ms_min=600000', 0);
 });
 
-test('pages follow one another without a gap', async () => {
-  for (let n = 0; n < 5; n++) await world.api.call('GET', '/v1/visit-types');
-  const whole = await list('endpoint=visit-types.list', 5);
+test('is paginated without gaps', async () => {
+  for (let n = 0; n < 5; n++) await fixture.api.call('GET', '/v1/visit-types');
+  const all = await list('endpoint=visit-types.list', 5);
   const first = await operator.get('requests?endpoint=visit-types.list&page_size=3');
   const second = await operator.get(`requests?endpoint=visit-types.list&page_size=3&before=${first.body.next}`);
-  expect([...first.body.rows, ...second.body.rows]).toStrictEqual(whole);
+  expect([...first.body.rows, ...second.body.rows]).toStrictEqual(all);
   expect(second.body.next).toBeNull();
 });
 
-test('holds no address, no body, nothing of a patient', async () => {
-  await world.api.callIn({ reason: 'PLANTED-REASON', caller: 'PLANTED-CALLER' });
-  await world.api.call('GET', '/v1/patients?last_name=PLANTED-NAME&mrn=LK100001');
+test('contains no URL, body or patient data', async () => {
+  await fixture.api.callIn({ reason: 'PLANTED-REASON', caller: 'PLANTED-CALLER' });
+  await fixture.api.call('GET', '/v1/patients?last_name=PLANTED-NAME&mrn=LK100001');
   await list('endpoint=telephone-encounters.create', 1);
-  const [text] = await world.owner<{ whole: string }[]>`
-    SELECT string_agg(row_to_json(requests)::text, '') AS whole FROM requests`;
-  expect(text?.whole).not.toMatch(/PLANTED|LK1000|\/v1\//);
+  const [text] = await fixture.owner<{ content: string }[]>`
+    SELECT string_agg(row_to_json(requests)::text, '') AS content FROM requests`;
+  expect(text?.content).not.toMatch(/PLANTED|LK1000|\/v1\//);
 });
 
-test('goes after its days', async () => {
-  const answer = await world.api.call('GET', '/v1/staff');
-  const id = answer.headers.get('x-request-id') ?? '';
+test('is purged after the retention period', async () => {
+  const response = await fixture.api.call('GET', '/v1/staff');
+  const id = response.headers.get('x-request-id') ?? '';
   await list(`id=${id}`, 1);
-  await world.owner`UPDATE requests SET at = now() - interval '8 days' WHERE id = ${id}`;
-  expect(await purgeRequests(world.ctx.db.system, world.ctx.config.requests_days)).toBe(1);
+  await fixture.owner`UPDATE requests SET at = now() - interval '8 days' WHERE id = ${id}`;
+  expect(await purgeRequests(fixture.ctx.db.system, fixture.ctx.config.requests_days)).toBe(1);
   await list(`id=${id}`, 0);
 });
 
-test('strangers fill it no faster than 20 a second, and what is left out is counted', async () => {
+test('unauthenticated requests are limited to 20 per second, and omitted ones are counted', async () => {
   const metrics = openMetrics();
   let second = 0;
-  const log = openRequestLog({ db: world.ctx.db, metrics }, () => second * 1000);
-  const stranger = { client_id: null, account_id: null, method: 'GET', status: 401, duration_ms: 1, code: null };
+  const log = openRequestLog({ db: fixture.ctx.db, metrics }, () => second * 1000);
+  const unauthenticated = { client_id: null, account_id: null, method: 'GET', status: 401, duration_ms: 1, code: null };
   for (second = 1; second <= 2; second++) {
-    for (let n = 0; n < 50; n++) log.add({ ...stranger, id: newId(), endpoint: 'test.strangers' });
+    for (let n = 0; n < 50; n++) log.add({ ...unauthenticated, id: newId(), endpoint: 'test.unauthenticated' });
   }
   await log.close();
-  await list('endpoint=test.strangers', 40);
+  await list('endpoint=test.unauthenticated', 40);
   const { values } = await metrics.requests_unlogged.get();
   expect(values[0]?.value).toBe(60);
 });
 
-test('without its table requests are answered all the same, and the loss is counted', async () => {
-  await world.owner`REVOKE INSERT ON requests FROM chartwire_system`;
-  const lost = async () => (await world.ctx.metrics.requests_unlogged.get()).values[0]?.value ?? 0;
-  const before = await lost();
+test('requests succeed even if the log cannot be written, and omitted ones are counted', async () => {
+  await fixture.owner`REVOKE INSERT ON requests FROM chartwire_system`;
+  const omitted = async () => (await fixture.ctx.metrics.requests_unlogged.get()).values[0]?.value ?? 0;
+  const before = await omitted();
   try {
-    expect((await world.api.call('GET', '/v1/staff')).status).toBe(200);
-    await expect.poll(lost).toBe(before + 1);
+    expect((await fixture.api.call('GET', '/v1/staff')).status).toBe(200);
+    await expect.poll(omitted).toBe(before + 1);
   } finally {
-    await world.owner`GRANT INSERT ON requests TO chartwire_system`;
+    await fixture.owner`GRANT INSERT ON requests TO chartwire_system`;
   }
 });

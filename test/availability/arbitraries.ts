@@ -41,16 +41,14 @@ const time = fc.oneof(
 );
 
 /** Start and end are in order nine times out of ten. */
-const times = fc
-  .tuple(time, time, fc.nat(9))
-  .map(([a, b, luck]): [string, string] => (luck > 0 && b < a ? [b, a] : [a, b]));
+const times = fc.tuple(time, time, fc.nat(9)).map(([a, b, n]): [string, string] => (n > 0 && b < a ? [b, a] : [a, b]));
 
-const rule = fc.record({ times, total_visits: fc.nat(3), visit_type_id: oneOf(...visit_types) }).map((made) => ({
-  start_time: made.times[0],
-  end_time: made.times[1],
-  total_visits: made.total_visits,
-  visit_type_id: made.visit_type_id,
-  visit_type_desc: made.visit_type_id,
+const rule = fc.record({ times, total_visits: fc.nat(3), visit_type_id: oneOf(...visit_types) }).map((generated) => ({
+  start_time: generated.times[0],
+  end_time: generated.times[1],
+  total_visits: generated.total_visits,
+  visit_type_id: generated.visit_type_id,
+  visit_type_desc: generated.visit_type_id,
 }));
 
 const dated = (day: string, before: number, after: number) =>
@@ -63,7 +61,7 @@ const recurrence = (day: string) =>
     {
       rec_start_date: dated(day, 75, 2),
       rec_end_date: onceIn(4, dated(day, 1, 3)),
-      recur_interval_type: oneOf('days', 'weeks', 'months', 'days', 'weeks', 'months', 'Month', '', 'years'),
+      recur_interval_type: oneOf('days', 'weeks', 'months', 'days', 'weeks', 'months', 'Month', '', 'years', 'decades'),
       recur_interval_amount: oneOf(1, 2, 3, 4, 1, 2, 3, 7, 0),
       recur_interval_description: fc.constant(''),
     },
@@ -81,8 +79,8 @@ const shift = (day: string): fc.Arbitrary<HoursShift> =>
       visit_type_rules: fc.array(rule, { maxLength: 3 }),
     })
     .map(({ times: [start, end], ...rest }) => {
-      const given = Object.entries(rest).filter(([, value]) => value !== undefined);
-      return { start: `T${start}`, end: `T${end}`, ...Object.fromEntries(given) };
+      const defined = Object.entries(rest).filter(([, value]) => value !== undefined);
+      return { start: `T${start}`, end: `T${end}`, ...Object.fromEntries(defined) };
     });
 
 /** Shifts on the days around `day`. */
@@ -124,7 +122,7 @@ const appointment = (midnight_ms: number): fc.Arbitrary<Appointment> =>
       fc.record({
         secondary_provider_ehr_id: fc.option(oneOf(...providers)),
         visit_type: fc.option(oneOf(...visit_types), { freq: 9 }),
-        cancelled: fc.nat(9).map((luck) => luck === 0),
+        cancelled: fc.nat(9).map((n) => n === 0),
       }),
     )
     .map(([taken, more]) => ({ ...taken, ...more }));
@@ -174,6 +172,14 @@ export const schedules: fc.Arbitrary<AvailabilityInput> = fc
       facilities: fc.constant(new Map([['A', 'Facility A']])),
       appointments: fc.array(appointment(midnight_ms), { maxLength: 12, size: 'max' }),
       blocks: fc.array(entry(midnight_ms) as fc.Arbitrary<Block>, { maxLength: 3 }),
+      not_before: onceIn(
+        4,
+        fc.integer({ min: -60, max: 2_000 }).map((minutes) => midnight_ms + minutes * 60_000 + 20_000),
+      ),
+      inactive_facilities: onceIn(
+        8,
+        fc.subarray(facilities).map((ids) => new Set(ids)),
+      ),
       options: options(start_date),
     });
   });

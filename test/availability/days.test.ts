@@ -41,15 +41,43 @@ examples('daily limit: a day with that many appointments of that type is full', 
 
 examples('providers and facilities', [
   [
-    'secondary: appointments only make their secondary provider busy',
+    'an appointment makes the provider busy in either role',
     {
       appointments: [
         visit('09:00', 60),
         visit('10:00', 60, { provider_ehr_id: 'P2', secondary_provider_ehr_id: 'P1' }),
       ],
-      options: { provider_type: 'secondary' },
     },
-    ['06-01 09:00–10:00', '06-01 11:00–12:00'],
+    ['06-01 11:00–12:00'],
+    ['06-01 09:00–11:00 appointment'],
+  ],
+  [
+    'secondary: only appointments as the secondary provider count for the daily limit',
+    {
+      end_date: '2026-06-02',
+      appointments: [
+        visit('09:00', 60),
+        visit('10:00', 60),
+        visit('11:00', 30, { provider_ehr_id: 'P2', secondary_provider_ehr_id: 'P1' }),
+      ],
+      options: { provider_type: 'secondary', daily_appointment_limit: 2, daily_limit_type: 'all' },
+    },
+    ['06-01 11:30–12:00', '06-02 09:00–12:00'],
+  ],
+  [
+    'time that has passed is not offered, and the current minute counts as past',
+    { end_date: '2026-06-02', not_before: '2026-06-01T10:30:20-04:00', shifts: [shift('09:00', '12:00')] },
+    ['06-01 10:31–12:00', '06-02 09:00–12:00'],
+    ['06-01 09:00–10:31 past'],
+  ],
+  [
+    'inactive locations are not offered',
+    {
+      shifts: [shift('09:00', '10:00', { facility_id: 'A' }), shift('10:00', '11:00', { facility_id: 'B' })],
+      inactive_facilities: new Set(['A']),
+    },
+    ['06-01 10:00–11:00 B'],
+    ['06-01 09:00–10:00 inactive_location'],
   ],
   [
     'an appointment at another facility takes time',
@@ -149,7 +177,10 @@ const every = (recur_interval_amount: number, recur_interval_type: string, rec_s
     recurrence: { rec_start_date, recur_interval_type, recur_interval_amount, recur_interval_description: '', ...more },
   });
 
-const mondays = (given: { shifts: HoursShift[] }) => ({ hours: [{ day: 'Monday', ...given }], end_date: '2026-08-31' });
+const mondays = (fields: { shifts: HoursShift[] }) => ({
+  hours: [{ day: 'Monday', ...fields }],
+  end_date: '2026-08-31',
+});
 
 test.each([
   ['every day from the start date', { ...every(1, 'days', '2026-06-03'), end_date: '2026-06-05' }, '06-03 06-04 06-05'],
@@ -180,10 +211,12 @@ test.each([
   ['every fifth Monday, in months that have one', mondays(every(1, 'months', '2026-03-30')), '06-29 08-31'],
   ['an interval without a type is in weeks', mondays(every(4, '', '2026-06-01')), '06-01 06-29 07-27 08-24'],
   ['an interval of 0 never recurs', mondays(every(0, 'weeks', '2026-06-01')), ''],
-  ['an interval of an unknown type never recurs', mondays(every(1, 'years', '2026-06-01')), ''],
-])('recurrence: %s', (_title, given, dates) => {
+  ['every year on the first Monday of June', mondays(every(1, 'years', '2024-06-03')), '06-01'],
+  ['every second year, from a year ago', mondays(every(2, 'years', '2025-06-02')), ''],
+  ['an interval of an unknown type never recurs', mondays(every(1, 'decades', '2026-06-01')), ''],
+])('recurrence: %s', (_title, fields, dates) => {
   expect(
-    availabilityFor(given)
+    availabilityFor(fields)
       .availability.map((range) => range.date.slice(5))
       .join(' '),
   ).toBe(dates);

@@ -12,28 +12,32 @@ export type Case = {
   hours?: AvailabilityInput['providers'][number]['hours'];
   appointments?: Appointment[];
   blocks?: Block[];
+  not_before?: AvailabilityInput['not_before'];
+  inactive_facilities?: AvailabilityInput['inactive_facilities'];
   options?: Partial<Options>;
 };
 
 const week = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
-export function availabilityFor(given: Case) {
-  const start_date = given.start_date ?? '2026-06-01';
+export function availabilityFor(input: Case) {
+  const start_date = input.start_date ?? '2026-06-01';
   return findAvailability({
     start_date,
-    end_date: given.end_date ?? start_date,
-    timezone: given.timezone ?? 'America/New_York',
+    end_date: input.end_date ?? start_date,
+    timezone: input.timezone ?? 'America/New_York',
     providers: [
       {
         ehr_id: 'P1',
         name: 'Dr Grey',
-        hours: given.hours ?? week.map((day) => ({ day, shifts: given.shifts ?? [shift('09:00', '12:00')] })),
+        hours: input.hours ?? week.map((day) => ({ day, shifts: input.shifts ?? [shift('09:00', '12:00')] })),
         timezone: 'America/Los_Angeles',
       },
     ],
     facilities: new Map([['A', 'North Clinic']]),
-    appointments: given.appointments ?? [],
-    blocks: given.blocks ?? [],
+    appointments: input.appointments ?? [],
+    blocks: input.blocks ?? [],
+    not_before: input.not_before,
+    inactive_facilities: input.inactive_facilities,
     options: {
       visit_type: 'all',
       buffer_min: 0,
@@ -41,26 +45,26 @@ export function availabilityFor(given: Case) {
       facility_scoped_scheduling: false,
       provider_type: 'primary',
       explain: true,
-      ...given.options,
+      ...input.options,
     },
   });
 }
 
-export type Example = [title: string, given: Case, free: string[], explanations?: string[]];
+export type Example = [title: string, input: Case, free: string[], explanations?: string[]];
 
 /** A table of inputs, the free time found for them, and why the rest is not free. */
 export function examples(title: string, list: Example[]) {
   describe(title, () => {
-    test.each(list)('%s', (_title, given, free, explanations) => {
-      expect(freeTime(given)).toStrictEqual(free);
-      if (explanations) expect(explained(given)).toStrictEqual(explanations);
+    test.each(list)('%s', (_title, input, free, explanations) => {
+      expect(freeTime(input)).toStrictEqual(free);
+      if (explanations) expect(explained(input)).toStrictEqual(explanations);
     });
   });
 }
 
 /** `06-01 09:00–12:00` in local time, then the facility and the visits, if any. */
-function freeTime(given: Case): string[] {
-  return availabilityFor(given).availability.map((range) => {
+function freeTime(input: Case): string[] {
+  return availabilityFor(input).availability.map((range) => {
     const visits =
       range.max_visits === null ? '' : ` ${range.visit_type} ${range.available_appointments}/${range.max_visits}`;
     return `${range.date.slice(5)} ${span(range)}${range.facility_id ? ` ${range.facility_id}` : ''}${visits}`;
@@ -68,8 +72,8 @@ function freeTime(given: Case): string[] {
 }
 
 /** `06-01 10:00–10:30 appointment` */
-function explained(given: Case): string[] {
-  const { explanations = [] } = availabilityFor(given);
+function explained(input: Case): string[] {
+  const { explanations = [] } = availabilityFor(input);
   return explanations.map((each) => `${each.date.slice(5)} ${span(each)} ${each.reason}`);
 }
 

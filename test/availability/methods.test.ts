@@ -42,8 +42,8 @@ test.each([
   ['an appointment without a time', { appointments: [visit('09:00', 30, { starts_at: Number.NaN })] }],
   ['an appointment of unknown length', { appointments: [visit('09:00', Number.NaN)] }],
   ['a zone that does not exist', { timezone: 'Mars/Olympus' }],
-] as [string, Case][])('rejects %s', (_title, given) => {
-  expect(() => availabilityFor(given)).toThrow(RangeError);
+] as [string, Case][])('rejects %s', (_title, input) => {
+  expect(() => availabilityFor(input)).toThrow(RangeError);
 });
 
 examples('gaps: the maximal free ranges inside shifts', [

@@ -12,7 +12,7 @@ const timeout_ms = Math.max(120_000, runs * 60);
 test(`${runs} generated schedules (seed ${seed}) have the availability that a minute-by-minute oracle finds`, {
   timeout: timeout_ms,
 }, () => {
-  const seen = new Set<string>();
+  const reasons_found = new Set<string>();
   let with_free_time = 0;
   fc.assert(
     fc.property(schedules, (input) => {
@@ -20,14 +20,14 @@ test(`${runs} generated schedules (seed ${seed}) have the availability that a mi
       const expected = oracleAvailability(input);
       expect(inOrder(availability.map(comparable))).toStrictEqual(inOrder(expected.free));
       expect(inOrder(explanations)).toStrictEqual(inOrder(expected.explanations));
-      for (const { reason } of explanations) seen.add(reason);
+      for (const { reason } of explanations) reasons_found.add(reason);
       if (availability.length > 0) with_free_time++;
     }),
     { numRuns: runs, seed },
   );
   // The generated schedules must be worth comparing: many have free time, and every reason occurs.
   expect(with_free_time).toBeGreaterThan(runs * 0.4);
-  expect([...seen].sort()).toStrictEqual([...reasons].sort());
+  expect([...reasons_found].sort()).toStrictEqual([...reasons].sort());
 });
 
 test('the order of providers, appointments and blocks and the providers’ own time zones do not matter', () => {

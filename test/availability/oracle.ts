@@ -21,7 +21,9 @@ type FacilityDay = {
   shifts: ShiftToday[];
   appointments: Appointment[];
   blocks: Block[];
-  excluded: 'location' | 'daily_limit' | undefined;
+  /** Those in the role that the limits count. */
+  counted: Appointment[];
+  excluded: 'location' | 'inactive_location' | 'daily_limit' | undefined;
   rules: RuleToday[];
 };
 type RuleToday = { visit_type: string; visits_max: number; inside: boolean[]; on: boolean[]; visits: Appointment[] };
@@ -63,11 +65,15 @@ function addDay(
   if (!hours) return addExplanation(null, startOfDay(timezone, date), next_day, 'no_hours');
 
   const shifts = hours.filter((day) => day.day === weekdayName(date)).flatMap((day) => day.shifts);
-  const mine = input.appointments.filter((each) => !each.cancelled && countsFor(each, input) === provider.ehr_id);
-  const counted = mine.filter(
+  const own_appointments = input.appointments.filter(
+    (each) =>
+      !each.cancelled && [each.provider_ehr_id, each.secondary_provider_ehr_id].some((id) => id === provider.ehr_id),
+  );
+  const counted = own_appointments.filter((each) => countsFor(each, input) === provider.ehr_id);
+  const limited = counted.filter(
     (each) => options.daily_limit_type === 'all' || options.daily_limit_type === each.visit_type,
   );
-  const today = counted.filter((each) => minutes.some((minute) => startsIn(each, minute)));
+  const today = limited.filter((each) => minutes.some((minute) => startsIn(each, minute)));
   const full = options.daily_appointment_limit !== undefined && today.length >= options.daily_appointment_limit;
 
   for (const facility of new Set(shifts.map((shift) => shift.facility_id ?? null))) {
@@ -79,6 +85,7 @@ function addDay(
     }
     const counts = (each: Appointment | Block) =>
       !options.facility_scoped_scheduling || [facility, null].includes(each.facility_ehr_id) || facility === null;
+    const inactive = facility !== null && input.inactive_facilities?.has(facility);
     const away = options.location_ids !== undefined && !options.location_ids.some((id) => id === facility);
     const day: FacilityDay = {
       input,
@@ -87,9 +94,10 @@ function addDay(
       shifts: here
         .filter((shift) => shift.start < shift.end)
         .map((shift) => ({ shift, on: between(minutes, date, shift.start, shift.end), why_not: whyNot(shift, date) })),
-      appointments: mine.filter(counts),
+      appointments: own_appointments.filter(counts),
       blocks: input.blocks.filter((block) => block.provider_ehr_id === provider.ehr_id && counts(block)),
-      excluded: away ? 'location' : full ? 'daily_limit' : undefined,
+      counted,
+      excluded: away ? 'location' : inactive ? 'inactive_location' : full ? 'daily_limit' : undefined,
       rules: [],
     };
     day.rules = rulesToday(day);
@@ -149,12 +157,13 @@ function cutOpen(
   return runs.filter((run) => options.calculation_method !== 'equal_slots' || run.length === longest);
 }
 
-function rulesToday({ shifts, minutes, date, appointments }: FacilityDay): RuleToday[] {
+function rulesToday({ shifts, minutes, date, appointments, counted }: FacilityDay): RuleToday[] {
   return shifts.flatMap(({ shift, on, why_not }) =>
     (why_not ? [] : (shift.visit_type_rules ?? [])).map((rule) => {
       const inside = between(minutes, date, `T${rule.start_time}`, `T${rule.end_time}`);
       const visits = appointments.filter(
         (each) =>
+          counted.includes(each) &&
           each.visit_type === rule.visit_type_id &&
           minutes.some((minute, index) => inside[index] && startsIn(each, minute)),
       );
@@ -169,10 +178,15 @@ function works({ shifts }: FacilityDay, index: number): boolean {
 
 function isFree(day: FacilityDay, minute: Minute, appointments: Appointment[]): boolean {
   return (
+    !isPast(day, minute) &&
     !appointments.some((each) => takes(each, minute)) &&
     !day.blocks.some((each) => takes(each, minute)) &&
     !day.appointments.some((each) => keepsFree(each, minute, day.input))
   );
+}
+
+function isPast({ input: { not_before } }: FacilityDay, { ms }: Minute): boolean {
+  return not_before !== undefined && ms < new Date(not_before).getTime();
 }
 
 /** Why a minute is not free; undefined if it is in no shift. */
@@ -183,6 +197,7 @@ function reasonAt(day: FacilityDay, minute: Minute, index: number): string | und
     return ['outside_dates', 'recurrence', 'invalid_shift'].find((why) => whys.includes(why));
   }
   if (excluded) return excluded;
+  if (isPast(day, minute)) return 'past';
   if (appointments.some((each) => takes(each, minute))) return 'appointment';
   if (blocks.some((each) => takes(each, minute))) return 'block';
   if (appointments.some((each) => keepsFree(each, minute, input))) return 'buffer';
@@ -194,18 +209,18 @@ function reasonAt(day: FacilityDay, minute: Minute, index: number): string | und
 
 /** Which minutes are after the clock first showed `start` and before it first showed the minute of `end`. */
 function between(minutes: Minute[], date: string, start: string, end: string): boolean[] {
-  let [started, ended] = [false, false];
+  let [started, finished] = [false, false];
   return minutes.map(({ local }) => {
     started ||= `${local}:00` >= `${date} ${start.slice(1)}`;
-    ended ||= local >= `${date} ${end.slice(1, 6)}`;
-    return started && !ended;
+    finished ||= local >= `${date} ${end.slice(1, 6)}`;
+    return started && !finished;
   });
 }
 
 function whyNot(shift: HoursShift, date: string): string | undefined {
   const rec = shift.recurrence;
   const type = rec?.recur_interval_type || 'weeks';
-  if (rec && (rec.recur_interval_amount < 1 || !/^(day|week|month)s?$/i.test(type))) return 'invalid_shift';
+  if (rec && (rec.recur_interval_amount < 1 || !/^(day|week|month|year)s?$/i.test(type))) return 'invalid_shift';
   if (shift.set_start_date && date < shift.set_start_date.slice(0, 10)) return 'outside_dates';
   if (shift.set_end_date && date > shift.set_end_date.slice(0, 10)) return 'outside_dates';
   if (!rec) return undefined;
@@ -231,7 +246,7 @@ function seriesHas(date: string, start: string, type: string, every: number): bo
   while (weekdayName(first) !== weekdayName(date)) first = plusDays(first, 1);
   let months = 0;
   for (let at = first.slice(0, 7); at < date.slice(0, 7); months++) at = plusDays(`${at}-28`, 4).slice(0, 7);
-  return months % every === 0 && nthInMonth(first) === nthInMonth(date);
+  return months % (type.startsWith('year') ? 12 * every : every) === 0 && nthInMonth(first) === nthInMonth(date);
 }
 
 /** 1 for the first Tuesday of its month. */
@@ -256,8 +271,8 @@ function takes(entry: Appointment | Block, minute: Minute): boolean {
 
 function keepsFree(each: Appointment, minute: Minute, { options }: AvailabilityInput): boolean {
   const end = new Date(each.starts_at).getTime() + Math.max(0, each.minutes) * minute_ms;
-  const wanted = [each.visit_type, 'all'].includes(options.visit_type);
-  return wanted && meets(end, end + options.buffer_min * minute_ms, minute);
+  const matches = [each.visit_type, 'all'].includes(options.visit_type);
+  return matches && meets(end, end + options.buffer_min * minute_ms, minute);
 }
 
 function meets(from: number, to: number, { ms }: Minute): boolean {

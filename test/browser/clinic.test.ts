@@ -1,14 +1,14 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accessibilityFaults, openBrowser } from '../harness/browser.ts';
+import { accessibilityViolations, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
-let world: TestSandbox;
+let product: TestSandbox;
 let browser: Browser;
 let page: Page;
 const externalRequests: string[] = [];
 beforeAll(async () => {
-  [world, browser] = await Promise.all([startSandbox(), openBrowser()]);
+  [product, browser] = await Promise.all([startSandbox(), openBrowser()]);
   page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
   page.on('request', (request) => {
     if (new URL(request.url()).hostname !== '127.0.0.1') externalRequests.push(request.url());
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await browser.close();
-  await world.close();
+  await product.close();
 });
 
 async function type(text: string, key: string): Promise<void> {
@@ -26,8 +26,8 @@ async function type(text: string, key: string): Promise<void> {
 
 /** Signs in with the keyboard only. */
 async function signIn(code: string): Promise<void> {
-  const [person] = world.sandbox.larkspur.staff;
-  await page.goto(world.sandbox.larkspur.url);
+  const [person] = product.sandbox.larkspur.staff;
+  await page.goto(product.sandbox.larkspur.url);
   await page.locator('input[autocomplete="username"]').focus();
   await type(person?.username ?? '', 'Tab');
   await type(person?.password ?? '', 'Enter');
@@ -39,15 +39,15 @@ describe('clinic staff', () => {
   test('see an error for a wrong code and can try again, with the keyboard only', async () => {
     await signIn('000000');
     await expect.poll(() => page.locator('[role="alert"]').innerText()).toMatch(/code/i);
-    expect(await accessibilityFaults(page)).toStrictEqual([]);
+    expect(await accessibilityViolations(page)).toStrictEqual([]);
     await page.locator('input[autocomplete="one-time-code"]').focus();
-    await type(world.api.code(), 'Enter');
+    await type(product.api.code(), 'Enter');
     await page.waitForURL('**/patients');
-    expect(await accessibilityFaults(page)).toStrictEqual([]);
+    expect(await accessibilityViolations(page)).toStrictEqual([]);
   });
 
   test('see a telephone encounter that an application created, in the patient’s chart', async () => {
-    const { api, sandbox } = world;
+    const { api, sandbox } = product;
     const { body } = await api.callIn({
       caller: 'Testa Caller',
       message: 'Needs a refill before the weekend.',
@@ -73,7 +73,7 @@ describe('clinic staff', () => {
     ]) {
       expect(chart).toContain(part);
     }
-    expect(await accessibilityFaults(page)).toStrictEqual([]);
+    expect(await accessibilityViolations(page)).toStrictEqual([]);
   });
 });
 

@@ -11,14 +11,14 @@ describe('dashboard', () => {
   test('signs an operator in and rejects a wrong password', async () => {
     const context = await fixture.browser.newContext();
     const page = await context.newPage();
-    await page.goto(fixture.world.sandbox.dashboard.url);
+    await page.goto(fixture.product.sandbox.dashboard.url);
     await expectAccessible(page);
-    await page.getByLabel('Email').fill(fixture.world.sandbox.dashboard.email);
+    await page.getByLabel('Email').fill(fixture.product.sandbox.dashboard.email);
     await page.locator('input[name="password"]').fill('not this one');
     await page.keyboard.press('Enter');
     await expect.poll(() => page.getByRole('alert').innerText()).toContain('Incorrect email or password');
     await expectAccessible(page);
-    await page.locator('input[name="password"]').fill(fixture.world.sandbox.dashboard.password);
+    await page.locator('input[name="password"]').fill(fixture.product.sandbox.dashboard.password);
     await page.keyboard.press('Enter');
     await page.getByRole('navigation', { name: 'Pages' }).waitFor();
     await page.reload();
@@ -35,9 +35,9 @@ describe('dashboard', () => {
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Sync now' }).click();
     await expect
-      .poll(async () => (await fixture.world.owner`SELECT FROM jobs WHERE type = 'sync'`).length)
+      .poll(async () => (await fixture.product.owner`SELECT FROM jobs WHERE type = 'sync'`).length)
       .toBeGreaterThan(1);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 });

@@ -22,14 +22,14 @@ const readLink = (page: Page) => dialog(page).locator('code').innerText();
 async function signInAtClinic(address: string, staff: number): Promise<void> {
   const window = await openLinkWindow(fixture.browser, address);
   const frame = window.page.mainFrame();
-  const person = fixture.world.sandbox.larkspur.staff[staff];
+  const person = fixture.product.sandbox.larkspur.staff[staff];
   await focused(frame, 'username');
   await window.type(person?.username ?? '', 'Tab');
   await window.type(person?.password ?? '');
   await focused(frame, 'code');
-  await window.type(fixture.world.api.code(staff));
+  await window.type(fixture.product.api.code(staff));
   await window.page.waitForSelector('.badge.good');
-  await window.page.context().close();
+  await window.page.close();
 }
 
 /** Reveals the access token and closes the dialog. */
@@ -47,13 +47,13 @@ async function revealToken(page: Page, user_id: string): Promise<string> {
 
 describe('accounts page', () => {
   test('creates a link; after the clinic signs in, the account appears and its token works', async () => {
-    const { world } = fixture;
+    const { product } = fixture;
     const page = await fixture.open('/{client}/accounts');
     await page.getByRole('button', { name: 'Create link' }).click();
     await expectAccessible(page);
     // Only a new organization needs its EMR.
     await dialog(page).getByLabel('EMR address').waitFor();
-    await dialog(page).getByLabel('Organization').fill(world.sandbox.org_id);
+    await dialog(page).getByLabel('Organization').fill(product.sandbox.org_id);
     await dialog(page).getByLabel('EMR address').waitFor({ state: 'detached' });
     await dialog(page).getByLabel('User').fill('someone@example.org');
     await dialog(page).getByRole('button', { name: 'Create', exact: true }).click();
@@ -62,8 +62,8 @@ describe('accounts page', () => {
     await dialog(page).getByLabel('User').fill('new-window-user');
     await dialog(page).getByRole('button', { name: 'Create', exact: true }).click();
     const address = await readLink(page);
-    expect(address).toMatch(new RegExp(`^${world.sandbox.base_url}/link\\?token=lt_`));
-    expect(await dialog(page).innerText()).toContain('30 minutes');
+    expect(address).toMatch(new RegExp(`^${product.sandbox.base_url}/link\\?token=lt_`));
+    expect(await dialog(page).innerText()).toContain('7 days');
     const mail = await dialog(page).getByRole('link', { name: 'Send by email' }).getAttribute('href');
     expect(decodeURIComponent(mail ?? '')).toContain(address);
     await expectAccessible(page);
@@ -74,39 +74,39 @@ describe('accounts page', () => {
     await row(page, 'new-window-user').getByText('Active').waitFor();
 
     const access_token = await revealToken(page, 'new-window-user');
-    expect((await world.api.call('GET', '/v1/providers', { headers: { access_token } })).status).toBe(200);
+    expect((await product.api.call('GET', '/v1/providers', { headers: { access_token } })).status).toBe(200);
     expect(page.url()).not.toMatch(/lt_|token/);
     // The browser logs every error response, here the one above.
     expect(fixture.consoleErrors(page).filter((each) => !each.includes('status of 400'))).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('links the first account of a new organization', async () => {
-    const { world } = fixture;
+    const { product } = fixture;
     const page = await fixture.open('/{client}/accounts');
     await page.getByRole('button', { name: 'Create link' }).click();
     await dialog(page).getByLabel('Organization').fill('second-clinic');
     await dialog(page).getByLabel('User').fill('first-of-second');
-    await dialog(page).getByLabel('EMR address').fill(world.sandbox.larkspur.url);
+    await dialog(page).getByLabel('EMR address').fill(product.sandbox.larkspur.url);
     await dialog(page).getByLabel('Language').selectOption('Spanish');
     await dialog(page).getByRole('button', { name: 'Create', exact: true }).click();
     const address = await readLink(page);
     const window = await openLinkWindow(fixture.browser, address);
     await window.page.waitForSelector('html[lang="es"]');
-    await window.page.context().close();
+    await window.page.close();
     await signInAtClinic(address, 2);
     await dialog(page).getByText('first-of-second is linked.').waitFor();
     await dialog(page).getByRole('button', { name: 'Done' }).click();
     await page.getByRole('heading', { name: 'second-clinic' }).waitFor();
     await expectAccessible(page);
-    await page.context().close();
+    await page.close();
   });
 
   test('starts a sync and shows the result by record type', async () => {
     const page = await fixture.open('/{client}/accounts');
-    const practice = page.getByRole('region', { name: fixture.world.sandbox.org_id, exact: true });
+    const practice = page.getByRole('region', { name: fixture.product.sandbox.org_id, exact: true });
     const synced = async () =>
-      (await fixture.world.owner`SELECT max(id) AS id FROM jobs WHERE type = 'sync'`)[0]?.id as number;
+      (await fixture.product.owner`SELECT max(id) AS id FROM jobs WHERE type = 'sync'`)[0]?.id as number;
     const before = await synced();
     await row(page, 'sandbox-user').getByRole('button', { name: 'Sync now' }).click();
     await expect.poll(synced).toBeGreaterThan(before);
@@ -118,12 +118,12 @@ describe('accounts page', () => {
     await practice.getByText('Succeeded').waitFor();
     await expectAccessible(page);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('shows why an account needs re-linking and re-links it with the same token', async () => {
-    const { world } = fixture;
-    const { access_token, api } = await expireAccount(world, 'expired-user', 3);
+    const { product } = fixture;
+    const { access_token, api } = await expireAccount(product, 'expired-user', 3);
     const page = await fixture.open('/{client}/accounts');
     await row(page, 'expired-user').getByText('Needs re-linking').waitFor();
     expect(await row(page, 'expired-user').innerText()).toContain('Larkspur requires a new one-time code.');
@@ -140,9 +140,9 @@ describe('accounts page', () => {
     await window.page.waitForSelector('button[type="submit"]:focus');
     await window.page.keyboard.press('Enter');
     await focused(window.page.mainFrame(), 'code');
-    await window.type(world.api.code(3));
+    await window.type(product.api.code(3));
     await window.page.waitForSelector('.badge.good');
-    await window.page.context().close();
+    await window.page.close();
 
     await dialog(page).getByText('expired-user is linked.').waitFor();
     await dialog(page).getByRole('button', { name: 'Done' }).click();
@@ -150,33 +150,33 @@ describe('accounts page', () => {
     expect(await revealToken(page, 'expired-user')).toBe(access_token);
     await expect.poll(async () => (await api.call('GET', '/v1/providers')).status).toBe(200);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
-  test('explains the consequences, then revokes an account', async () => {
-    const { world } = fixture;
-    const access_token = await world.api.link({ user_id: 'to-be-revoked', staff: 4 });
+  test('explains the consequences, then unlinks an account', async () => {
+    const { product } = fixture;
+    const access_token = await product.api.link({ user_id: 'to-be-revoked', staff: 4 });
     const page = await fixture.open('/{client}/accounts');
-    await row(page, 'to-be-revoked').getByRole('button', { name: 'Revoke' }).click();
+    await row(page, 'to-be-revoked').getByRole('button', { name: 'Unlink' }).click();
     expect(await dialog(page).innerText()).toMatch(/stops working immediately.*fail, and each sends its event/s);
     await expectAccessible(page);
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
-    expect((await world.api.call('GET', '/v1/staff', { headers: { access_token } })).status).toBe(200);
-    await row(page, 'to-be-revoked').getByRole('button', { name: 'Revoke' }).click();
-    await dialog(page).getByRole('button', { name: 'Revoke' }).click();
+    expect((await product.api.call('GET', '/v1/staff', { headers: { access_token } })).status).toBe(200);
+    await row(page, 'to-be-revoked').getByRole('button', { name: 'Unlink' }).click();
+    await dialog(page).getByRole('button', { name: 'Unlink' }).click();
     await row(page, 'to-be-revoked').getByText('Revoked', { exact: true }).waitFor();
     expect(await row(page, 'to-be-revoked').getByRole('button').allInnerTexts()).toStrictEqual(['Re-link']);
-    expect((await world.api.call('GET', '/v1/staff', { headers: { access_token } })).status).toBe(401);
+    expect((await product.api.call('GET', '/v1/staff', { headers: { access_token } })).status).toBe(401);
     await expectAccessible(page);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('shows no actions to a read-only operator', async () => {
-    const { email, password } = await newOperator(fixture.world, 'read_only');
+    const { email, password } = await newOperator(fixture.product, 'read_only');
     const context = await fixture.browser.newContext();
     const page = await context.newPage();
-    await page.goto(`${fixture.world.sandbox.dashboard.url}/clients/${fixture.world.sandbox.client_id}/accounts`);
+    await page.goto(`${fixture.product.sandbox.dashboard.url}/clients/${fixture.product.sandbox.client_id}/accounts`);
     await signIn(page, { email, password });
     await row(page, 'sandbox-user').waitFor();
     expect(await page.getByRole('main').getByRole('button').count()).toBe(0);

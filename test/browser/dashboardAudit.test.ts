@@ -6,7 +6,7 @@ let fixture: DashboardFixture;
 let mrn = '';
 beforeAll(async () => {
   fixture = await startDashboard();
-  const { api, sandbox } = fixture.world;
+  const { api, sandbox } = fixture.product;
   mrn = sandbox.example.patient_mrn;
   const { body } = await api.callIn();
   await api.untilEvent(body.job_id);
@@ -38,7 +38,7 @@ describe('audit log page', () => {
     expect(urls.filter((url) => url.includes(mrn))).toStrictEqual([]);
     expect(page.url()).not.toContain(mrn);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('reads filters from the URL and detects a changed record', async () => {
@@ -46,16 +46,16 @@ describe('audit log page', () => {
     await page.getByRole('cell', { name: 'operator.sign_in' }).first().waitFor();
     expect(await page.getByRole('cell', { name: 'telephone-encounters.create' }).count()).toBe(0);
     await expect
-      .poll(async () => (await fixture.world.owner`SELECT FROM audit_records WHERE position = 2`).length)
+      .poll(async () => (await fixture.product.owner`SELECT FROM audit_records WHERE position = 2`).length)
       .toBe(1);
     await page.getByRole('button', { name: 'Verify integrity' }).click();
     await page.getByText('unchanged, in order and complete').waitFor();
     await expectAccessible(page);
-    await fixture.world.owner`UPDATE audit_records SET outcome = 'nothing happened' WHERE position = 2`;
+    await fixture.product.owner`UPDATE audit_records SET outcome = 'nothing happened' WHERE position = 2`;
     await page.getByRole('button', { name: 'Verify integrity' }).click();
     await page.getByText('Record 2 was changed').waitFor();
     await expectAccessible(page);
-    await page.context().close();
+    await page.close();
   });
 });
 
@@ -67,5 +67,5 @@ test('the requests page lists API requests and filters them by status', async ()
   await expect.poll(() => page.getByRole('cell', { name: 'GET patients.list' }).count()).toBe(0);
   expect(page.url()).toContain('status=4xx');
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.context().close();
+  await page.close();
 });

@@ -1,6 +1,6 @@
 import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endedCall, lostCall } from '../dashboard/badEndings.ts';
+import { finishedCall, lostCall } from '../dashboard/finishedCalls.ts';
 import { freePort } from '../harness/sandbox.ts';
 import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
 
@@ -16,7 +16,7 @@ const unreachable = (route: Route) => route.abort('connectionrefused');
 
 describe('dashboard page', () => {
   test('shows an error in place of a page that cannot be loaded, and keeps the menu', async () => {
-    const page = await fixture.open('/{client}/jobs');
+    const page = await fixture.open('/{client}/jobs', {});
     await page.getByRole('cell', { name: 'Sync' }).first().waitFor();
     // After an update, the files of the old version no longer exist.
     await page.route('**/dashboard/files/chunks/*', (route) => route.fulfill({ status: 404 }));
@@ -25,18 +25,18 @@ describe('dashboard page', () => {
     await expectAccessible(page);
     await page.getByRole('link', { name: 'Jobs' }).click();
     await page.getByRole('cell', { name: 'Sync' }).first().waitFor();
-    await page.context().close();
+    await page.close();
   });
 
   test('shows changes from while its live stream was disconnected', async () => {
-    const context = (await fixture.open()).context();
+    const context = (await fixture.open('', {})).context();
     const page = await context.newPage();
     // A proxy in front of a stopped service.
     await page.route('**/dashboard/api/live', (route) => route.fulfill({ status: 502 }));
-    await page.goto(`${fixture.world.sandbox.dashboard.url}/clients/${fixture.world.sandbox.client_id}/jobs`);
+    await page.goto(`${fixture.product.sandbox.dashboard.url}/clients/${fixture.product.sandbox.client_id}/jobs`);
     await page.getByText('Disconnected').waitFor();
     await page.getByRole('cell', { name: 'Sync' }).first().waitFor();
-    const { job_id } = await endedCall(fixture.world);
+    const { job_id } = await finishedCall(fixture.product);
     await page.unroute('**/dashboard/api/live');
     await page.getByRole('link', { name: String(job_id), exact: true }).waitFor();
     await page.getByText('Disconnected').waitFor({ state: 'detached' });
@@ -44,9 +44,9 @@ describe('dashboard page', () => {
   });
 
   test('keeps input and shows an error if the service is unreachable', async () => {
-    const { job_id } = await lostCall(fixture.world);
-    await fixture.world.api.control('DELETE', '/control/faults');
-    const page = await fixture.open(`/{client}/jobs/${job_id}`);
+    const { job_id } = await lostCall(fixture.product);
+    await fixture.product.api.control('DELETE', '/control/faults');
+    const page = await fixture.open(`/{client}/jobs/${job_id}`, {});
     await button(page, 'Resolve').click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Note').fill('Looked into the chart: it is there.');
@@ -60,11 +60,11 @@ describe('dashboard page', () => {
     await page.unroute('**/dashboard/api/**');
     await dialog.getByRole('button', { name: 'Resolve' }).click();
     await page.getByText('Resolved: ').first().waitFor();
-    await page.context().close();
+    await page.close();
   });
 
   test('marks previous results as busy until the new ones arrive', async () => {
-    const page = await fixture.open('/{client}/jobs');
+    const page = await fixture.open('/{client}/jobs', {});
     const list = page.locator('.result').filter({ has: page.getByRole('table', { name: 'Jobs' }) });
     await list.waitFor();
     let respond = () => {};
@@ -80,12 +80,12 @@ describe('dashboard page', () => {
     await expect.poll(() => list.getAttribute('aria-busy')).toBe('true');
     respond();
     await page.getByText('No matching jobs.').waitFor();
-    await page.context().close();
+    await page.close();
   });
 
   test('updates a finished job whose event is being resent', async () => {
-    const { job_id } = await endedCall(fixture.world);
-    const page = await fixture.open(`/{client}/jobs/${job_id}`);
+    const { job_id } = await finishedCall(fixture.product);
+    const page = await fixture.open(`/{client}/jobs/${job_id}`, {});
     await page.getByText('telephone_encounter.created').waitFor();
     await page.getByRole('link', { name: 'Events & webhooks' }).click();
     await page.getByRole('tab', { name: 'Built-in receiver' }).click();
@@ -101,44 +101,44 @@ describe('dashboard page', () => {
     await page.getByRole('link', { name: `Job ${job_id}` }).click();
     await page.getByText('Pending').waitFor();
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 });
 
 describe('session', () => {
-  const seen = (sql = fixture.world.owner) => sql<{ ago_s: number }[]>`
+  const lastActivity = (sql = fixture.product.owner) => sql<{ ago_s: number }[]>`
     SELECT extract(epoch FROM now() - max(seen_at))::int AS ago_s FROM operator_sessions`;
-  const idle = (minutes: number, sql = fixture.world.owner) =>
+  const idle = (minutes: number, sql = fixture.product.owner) =>
     sql`UPDATE operator_sessions SET seen_at = now() - make_interval(mins => ${minutes})`;
 
   test('is extended by typing', async () => {
-    const page = await fixture.open('/{client}/jobs');
+    const page = await fixture.open('/{client}/jobs', {});
     await page.getByRole('cell', { name: 'Sync' }).first().waitFor();
     await idle(14);
     await page.getByLabel('Patient MRN').pressSequentially('L');
-    await expect.poll(async () => (await seen())[0]?.ago_s).toBeLessThan(60);
-    await page.context().close();
+    await expect.poll(async () => (await lastActivity())[0]?.ago_s).toBeLessThan(60);
+    await page.close();
   });
 
   test('is not extended by automatic retries of a failed request', async () => {
-    const page = await fixture.open('/{client}/jobs/999999');
+    const page = await fixture.open('/{client}/jobs/999999', {});
     await page.getByText('not found').waitFor();
     await idle(14);
     const again = page.waitForResponse((response) => response.url().endsWith('/jobs/999999'));
-    await endedCall(fixture.world);
+    await finishedCall(fixture.product);
     await again;
-    expect((await seen())[0]?.ago_s).toBeGreaterThan(13 * 60);
+    expect((await lastActivity())[0]?.ago_s).toBeGreaterThan(13 * 60);
     await idle(0);
-    await page.context().close();
+    await page.close();
   });
 
   test('is picked up from another window with the next attempt', async () => {
-    const page = await fixture.open('/{client}/jobs');
+    const page = await fixture.open('/{client}/jobs', {});
     await page.getByRole('cell', { name: 'Sync' }).first().waitFor();
     const other = await page.context().newPage();
     await page.context().clearCookies();
-    await other.goto(fixture.world.sandbox.dashboard.url);
-    await signIn(other, fixture.world.sandbox.dashboard);
+    await other.goto(fixture.product.sandbox.dashboard.url);
+    await signIn(other, fixture.product.sandbox.dashboard);
     await other.getByRole('navigation', { name: 'Pages' }).waitFor();
     await page.getByLabel('Patient MRN').fill('LK100199');
     const session = page.waitForResponse(
@@ -148,28 +148,28 @@ describe('session', () => {
     await session;
     await page.getByRole('alert').getByRole('button', { name: 'Retry' }).click();
     await page.getByText('No matching jobs.').waitFor();
-    await page.context().close();
+    await page.close();
   });
 
   test('reports a failed sign-out', async () => {
-    const page = await fixture.open('/{client}/jobs');
+    const page = await fixture.open('/{client}/jobs', {});
     await page.route('**/dashboard/api/session', unreachable);
     await page.getByRole('button', { name: 'Sandbox owner' }).click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
     const dialog = page.getByRole('dialog', { name: 'Sign-out failed' });
     await dialog.getByText('Cannot reach the service.').waitFor();
     await expectAccessible(page);
-    await page.context().close();
+    await page.close();
   });
 
   test('shows that it expired, and returns to the same page after signing in', async () => {
-    const page = await fixture.open('/{client}/jobs?state=failed');
+    const page = await fixture.open('/{client}/jobs?state=failed', {});
     await page.getByRole('heading', { level: 1, name: 'Jobs' }).waitFor();
     await idle(16);
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByText('Your session has expired.').waitFor();
     await expectAccessible(page);
-    await signIn(page, fixture.world.sandbox.dashboard);
+    await signIn(page, fixture.product.sandbox.dashboard);
     await page.getByRole('heading', { level: 1, name: 'Audit' }).waitFor();
     await page.getByRole('button', { name: 'Sandbox owner' }).click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
@@ -177,7 +177,7 @@ describe('session', () => {
     expect(await page.getByText('Your session has expired.').count()).toBe(0);
     // Restore the session of the other tests.
     await idle(0);
-    await page.context().close();
+    await page.close();
   });
 });
 
@@ -186,7 +186,7 @@ describe('keyboard navigation', () => {
     page.evaluate<string>('document.activeElement.id || document.activeElement.innerText');
 
   test('skips the closed menu of a narrow window, and moves into the page after a menu choice', async () => {
-    const page = await fixture.open('/{client}/jobs');
+    const page = await fixture.open('/{client}/jobs', {});
     await page.setViewportSize({ width: 320, height: 640 });
     await page.getByRole('cell', { name: 'Sync' }).first().waitFor();
     await page.getByRole('button', { name: 'Sandbox owner' }).focus();
@@ -199,37 +199,37 @@ describe('keyboard navigation', () => {
     await page.getByRole('heading', { level: 1, name: 'Audit' }).waitFor();
     await expect.poll(() => focused(page)).toBe('content');
     expect(await page.getByRole('link', { name: 'Audit' }).isVisible()).toBe(false);
-    await page.context().close();
+    await page.close();
   });
 
   test('moves to the start of the new page after following a link', async () => {
-    const page = await fixture.open('/{client}/jobs');
+    const page = await fixture.open('/{client}/jobs', {});
     await page.getByRole('table', { name: 'Jobs' }).getByRole('link').first().focus();
     await page.keyboard.press('Enter');
     await page.getByRole('table', { name: 'Timeline' }).waitFor();
     expect(await focused(page)).toBe('content');
-    await page.context().close();
+    await page.close();
   });
 });
 
 test('warns about a temporary password on every page until it is changed', async () => {
-  const { owner } = fixture.world;
+  const { owner } = fixture.product;
   await owner`UPDATE operators SET password_temporary = true`;
-  const page = await fixture.open('/{client}/jobs');
+  const page = await fixture.open('/{client}/jobs', {});
   await page.getByText('Your password is temporary.').waitFor();
   await expectAccessible(page);
   await page.getByRole('link', { name: 'Change password' }).click();
   await page.getByRole('heading', { name: 'Password' }).waitFor();
   await owner`UPDATE operators SET password_temporary = false`;
-  await page.context().close();
+  await page.close();
 });
 
 test('shows the year of a timestamp in another year', async () => {
-  const { owner } = fixture.world;
-  const { job_id } = await endedCall(fixture.world);
+  const { owner } = fixture.product;
+  const { job_id } = await finishedCall(fixture.product);
   await owner`UPDATE jobs SET created_at = '2024-03-05T12:00:00Z' WHERE id = ${job_id}`;
-  const page = await fixture.open(`/{client}/jobs/${job_id}`);
+  const page = await fixture.open(`/{client}/jobs/${job_id}`, {});
   const accepted = page.locator('time[datetime^="2024-03-05"]').first();
   await expect.poll(() => accepted.innerText()).toContain('2024');
-  await page.context().close();
+  await page.close();
 });

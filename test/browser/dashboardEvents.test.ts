@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { answering, startReceiver } from '../harness/receiver.ts';
+import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { freePort } from '../harness/sandbox.ts';
-import { until } from '../journeys/journey.ts';
+import { until } from '../journeys/support.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
@@ -12,8 +12,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture?.close());
 afterEach(async () => {
-  await fixture.world.owner`DELETE FROM webhook_endpoints`;
-  await fixture.world.owner`DELETE FROM events`;
+  await fixture.product.owner`DELETE FROM webhook_endpoints`;
+  await fixture.product.owner`DELETE FROM events`;
 });
 
 const tab = (page: Page, name: string) => page.getByRole('tab', { name }).click();
@@ -25,7 +25,7 @@ const isMarked = (page: Page) => page.evaluate('window.marked === true');
 
 async function finish(page: Page): Promise<void> {
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.context().close();
+  await page.close();
 }
 
 describe('events and the built-in receiver', () => {
@@ -46,7 +46,7 @@ describe('events and the built-in receiver', () => {
     await button(page, 'Apply').click();
     await page.getByText('500, until changed.').waitFor();
 
-    await fixture.world.api.callIn();
+    await fixture.product.api.callIn();
     const request = page.getByRole('row', { name: /telephone_encounter\.created/ }).first();
     await request.getByText('Valid signature').waitFor();
     await request.getByText('500').waitFor();
@@ -58,18 +58,18 @@ describe('events and the built-in receiver', () => {
     await event.getByRole('link').click();
     await page.getByText('The built-in receiver is configured to respond with 500.').first().waitFor();
     await page.getByText('The receiver responded with 500.').first().waitFor();
-    await page.getByText(fixture.world.sandbox.example.patient_mrn).waitFor();
+    await page.getByText(fixture.product.sandbox.example.patient_mrn).waitFor();
     await page.getByRole('link', { name: /^Job \d+$/ }).waitFor();
     await expectAccessible(page);
     // The MRN is on the page, but not in the URL.
-    expect(page.url()).not.toContain(fixture.world.sandbox.example.patient_mrn);
+    expect(page.url()).not.toContain(fixture.product.sandbox.example.patient_mrn);
     // Retries take three days. Instead, set the delivery to failed while no attempt is running.
     await until('the delivery to be idle', async () => {
-      const [idle] = await fixture.world.owner`UPDATE deliveries
+      const [idle] = await fixture.product.owner`UPDATE deliveries
         SET status = 'failed', ready_at = NULL, finished_at = now() WHERE locked_until IS NULL RETURNING id`;
       return idle;
     });
-    await fixture.world.owner`UPDATE events SET delivery_status = 'failed'`;
+    await fixture.product.owner`UPDATE events SET delivery_status = 'failed'`;
 
     await tab(page, 'Built-in receiver');
     await button(page, 'Reset to 200').click();
@@ -95,15 +95,15 @@ describe('events and the built-in receiver', () => {
   });
 
   test('shows the number of failed events and resends them', async () => {
-    const receiver = await startReceiver(answering(500));
-    const { api, owner } = fixture.world;
+    const receiver = await startReceiver(respondWith(500));
+    const { api, owner } = fixture.product;
     await api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url }, headers: { access_token: null } });
     for (let n = 0; n < 3; n++) await api.untilEvent((await api.callIn()).body.job_id);
     const page = await fixture.open('/{client}/events');
     await expect.poll(async () => (await owner`SELECT FROM delivery_attempts`).length).toBeGreaterThanOrEqual(3);
     await owner`UPDATE deliveries SET status = 'failed', ready_at = NULL, finished_at = now()`;
     await owner`UPDATE events SET delivery_status = 'failed'`;
-    receiver.answer = answering(200);
+    receiver.respond = respondWith(200);
     await button(page, 'Resend failed').click();
     await page.getByText('3 events failed in this period.').waitFor();
     await expectAccessible(page);
@@ -116,7 +116,7 @@ describe('events and the built-in receiver', () => {
   });
 
   test('keeps filters in the URL across a reload', async () => {
-    const { api } = fixture.world;
+    const { api } = fixture.product;
     await api.untilEvent((await api.callIn()).body.job_id);
     const page = await fixture.open('/{client}/events');
     await page.getByRole('row', { name: /telephone_encounter\.created/ }).waitFor();
@@ -133,7 +133,7 @@ describe('events and the built-in receiver', () => {
 
 describe('endpoints', () => {
   test('can be added, tested, edited, rotated, disabled, enabled and deleted', async () => {
-    const receiver = await startReceiver(answering(418, { 'content-type': 'text/plain' }, 'short and stout'));
+    const receiver = await startReceiver(respondWith(418, { 'content-type': 'text/plain' }, 'short and stout'));
     const page = await fixture.open('/{client}/events/endpoints');
     await page.getByText('No endpoints yet.').waitFor();
     await expectAccessible(page);

@@ -1,13 +1,16 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { accessibilityFaults, openBrowser } from '../harness/browser.ts';
+import { accessibilityViolations, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 /** The sandbox product, and a browser with the owner signed in to the dashboard. */
 export type DashboardFixture = {
-  world: TestSandbox;
+  product: TestSandbox;
   browser: Browser;
-  /** Opens a dashboard page as the owner; `{client}` is the sandbox's client. */
+  /**
+   * Opens a dashboard page as the owner; `{client}` is the sandbox's client. Given options, even empty ones, the page gets
+   * a context of its own: for tests that end the session, change cookies or close the context.
+   */
   open(path?: string, options?: BrowserContextOptions): Promise<Page>;
   /** The page's script errors and policy violations. */
   consoleErrors(page: Page): string[];
@@ -15,19 +18,24 @@ export type DashboardFixture = {
 };
 
 export async function startDashboard(options: Parameters<typeof startSandbox>[0] = {}): Promise<DashboardFixture> {
-  const [world, browser] = await Promise.all([startSandbox({ small: true, ...options }), openBrowser()]);
-  const { dashboard, client_id } = world.sandbox;
+  const [product, browser] = await Promise.all([startSandbox({ small: true, ...options }), openBrowser()]);
+  const { dashboard, client_id } = product.sandbox;
+  // Shared by all pages without options of their own: a new context loads and compiles the whole dashboard again.
+  let shared: BrowserContext | undefined;
   let signed_in: Awaited<ReturnType<BrowserContext['storageState']>> | undefined;
+  const newContext = (window_options: BrowserContextOptions = {}) =>
+    browser.newContext({
+      viewport: { width: 1280, height: 800 },
+      ...(signed_in ? { storageState: signed_in } : {}),
+      ...window_options,
+    });
   const errors_by_page = new WeakMap<Page, string[]>();
   return {
-    world,
+    product,
     browser,
-    open: async (path = '', window_options = {}) => {
-      const context = await browser.newContext({
-        viewport: { width: 1280, height: 800 },
-        ...(signed_in ? { storageState: signed_in } : {}),
-        ...window_options,
-      });
+    open: async (path = '', window_options) => {
+      const context = (window_options === undefined && shared) || (await newContext(window_options));
+      if (window_options === undefined) shared ??= context;
       const page = await context.newPage();
       const errors: string[] = [];
       errors_by_page.set(page, errors);
@@ -47,7 +55,7 @@ export async function startDashboard(options: Parameters<typeof startSandbox>[0]
     consoleErrors: (page) => errors_by_page.get(page) ?? [],
     close: async () => {
       await browser.close();
-      await world.close();
+      await product.close();
     },
   };
 }
@@ -64,7 +72,7 @@ export async function expectAccessible(page: Page): Promise<void> {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     await page.waitForSelector(`html[data-mantine-color-scheme="${colorScheme}"]`);
     // The colors change a moment after the attribute; real violations remain.
-    const faults = () => accessibilityFaults(page);
+    const faults = () => accessibilityViolations(page, colorScheme === 'light' ? 'all' : 'colors');
     await expect.poll(faults, { message: colorScheme }).toStrictEqual([]);
   }
   await page.emulateMedia({ colorScheme: 'light' });

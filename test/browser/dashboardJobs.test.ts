@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { endedCall, lostCall, refusedCall } from '../dashboard/badEndings.ts';
-import { setFault, until } from '../journeys/journey.ts';
+import { finishedCall, lostCall, rejectedCall } from '../dashboard/finishedCalls.ts';
+import { setFault, until } from '../journeys/support.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
@@ -9,7 +9,7 @@ beforeAll(async () => {
   fixture = await startDashboard();
 });
 afterAll(() => fixture?.close());
-beforeEach(() => fixture.world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.product.api.control('DELETE', '/control/faults'));
 
 const row = (page: Page, job_id: number) =>
   page.getByRole('row').filter({ has: page.getByRole('link', { name: String(job_id), exact: true }) });
@@ -17,7 +17,7 @@ const timeline = (page: Page) => page.getByRole('table', { name: 'Timeline' });
 
 async function leave(page: Page): Promise<void> {
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.context().close();
+  await page.close();
 }
 
 describe('job list', () => {
@@ -25,7 +25,7 @@ describe('job list', () => {
     const page = await fixture.open('/{client}/jobs');
     await page.getByRole('cell', { name: 'Sync' }).first().waitFor();
     await expectAccessible(page);
-    const { job_id } = await endedCall(fixture.world, { reason: 'Seen live' });
+    const { job_id } = await finishedCall(fixture.product, { reason: 'Seen live' });
     await row(page, job_id).getByText('Succeeded').waitFor();
     await page.getByRole('link', { name: String(job_id), exact: true }).click();
     await page.getByRole('heading', { level: 1, name: `Job ${job_id}` }).waitFor();
@@ -39,18 +39,20 @@ describe('job list', () => {
   });
 
   test('keeps filters in the URL, but not the MRN', async () => {
-    const { patient_mrn } = fixture.world.sandbox.example;
-    const ended = await endedCall(fixture.world);
-    const failed = await refusedCall(fixture.world, { patient_mrn: 'LK100002' });
+    const { patient_mrn } = fixture.product.sandbox.example;
+    const finished = await finishedCall(fixture.product);
+    const failed = await rejectedCall(fixture.product, { patient_mrn: 'LK100002' });
     const page = await fixture.open('/{client}/jobs');
     await page.getByRole('combobox', { name: 'Status' }).click();
     await page.getByRole('option', { name: 'Failed' }).click();
     await row(page, failed.job_id).waitFor();
-    await row(page, ended.job_id).waitFor({ state: 'detached' });
+    await row(page, finished.job_id).waitFor({ state: 'detached' });
+    await row(page, failed.job_id).getByText('Rejected by the EMR').waitFor();
+    await row(page, failed.job_id).getByText('Resolve the cause in the EMR or in the request.').waitFor();
     expect(page.url()).toContain('state=failed');
     await page.reload();
     await row(page, failed.job_id).waitFor();
-    expect(await row(page, ended.job_id).count()).toBe(0);
+    expect(await row(page, finished.job_id).count()).toBe(0);
 
     const urls: string[] = [];
     page.on('request', (request) => urls.push(request.url()));
@@ -58,7 +60,7 @@ describe('job list', () => {
     await page.getByLabel('Patient MRN').fill(patient_mrn);
     await page.keyboard.press('Enter');
     await row(page, failed.job_id).waitFor({ state: 'detached' });
-    await row(page, ended.job_id).waitFor();
+    await row(page, finished.job_id).waitFor();
     await page.getByLabel('Patient MRN').fill('LK999999');
     await page.getByRole('button', { name: 'Search' }).click();
     await page.getByText('No matching jobs.').waitFor();
@@ -70,8 +72,8 @@ describe('job list', () => {
 
 describe('job page', () => {
   test('updates while the job runs: retries, then completion', async () => {
-    await setFault(fixture.world.api, 'list_patients', 'error_500', { times: 2 });
-    const { body } = await fixture.world.api.callIn();
+    await setFault(fixture.product.api, 'list_patients', 'error_500', { times: 2 });
+    const { body } = await fixture.product.api.callIn();
     const page = await fixture.open(`/{client}/jobs/${body.job_id}`);
     await timeline(page).getByText('Larkspur responded with an error (500). Retrying in').first().waitFor();
     await timeline(page).getByText('Attempt 3 started').waitFor();
@@ -80,9 +82,11 @@ describe('job page', () => {
   });
 
   test('shows why a job was rejected and runs it again after confirmation', async () => {
-    const failed = await refusedCall(fixture.world);
+    const failed = await rejectedCall(fixture.product);
     const page = await fixture.open(`/{client}/jobs/${failed.job_id}`);
-    await page.getByText('This chart is locked.').waitFor();
+    const notice = page.getByRole('alert').filter({ hasText: 'Rejected by the EMR' });
+    await notice.getByText('This chart is locked.').waitFor();
+    await notice.getByText('Resolve the cause in the EMR or in the request.').waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Run again' }).click();
     const dialog = page.getByRole('dialog', { name: `Run job ${failed.job_id} again` });
@@ -99,7 +103,7 @@ describe('job page', () => {
   });
 
   test('resolves a job with an unknown outcome, then runs it again', async () => {
-    const lost = await lostCall(fixture.world, 'reset');
+    const lost = await lostCall(fixture.product, 'reset');
     const page = await fixture.open('/{client}/jobs?state=unresolved');
     await page.getByRole('link', { name: String(lost.job_id), exact: true }).click();
     await page.getByText('did not confirm a write').waitFor();
@@ -113,7 +117,7 @@ describe('job page', () => {
     await dialog.getByRole('button', { name: 'Resolve' }).click();
     await page.getByText('Resolved: not saved').waitFor();
     await page.getByText('The chart has no such call.').waitFor();
-    await page.getByText(fixture.world.sandbox.dashboard.email).waitFor();
+    await page.getByText(fixture.product.sandbox.dashboard.email).waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Run again' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Run again' }).click();
@@ -122,11 +126,11 @@ describe('job page', () => {
   });
 
   test('shows since when and why a job waits for re-linking', async () => {
-    const access_token = await fixture.world.api.link({ user_id: 'parked-user', staff: 2 });
-    await fixture.world.api.control('POST', '/control/sessions/expire');
-    const { body } = await fixture.world.api.callIn({ patient_mrn: 'LK100009' }, { access_token });
+    const access_token = await fixture.product.api.link({ user_id: 'parked-user', staff: 2 });
+    await fixture.product.api.control('POST', '/control/sessions/expire');
+    const { body } = await fixture.product.api.callIn({ patient_mrn: 'LK100009' }, { access_token });
     await until('the job to be parked', async () => {
-      const rows = await fixture.world.owner`SELECT FROM jobs WHERE id = ${body.job_id} AND parked`;
+      const rows = await fixture.product.owner`SELECT FROM jobs WHERE id = ${body.job_id} AND parked`;
       return rows.length > 0;
     });
     const page = await fixture.open(`/{client}/jobs/${body.job_id}`);
@@ -138,20 +142,20 @@ describe('job page', () => {
 
   test('shows no actions to a read-only operator, and an error for an unknown job', async () => {
     const { job_id } = await refusedCallOf('LK100003');
-    await fixture.world.owner`UPDATE operators SET role = 'read_only'`;
+    await fixture.product.owner`UPDATE operators SET role = 'read_only'`;
     const page = await fixture.open(`/{client}/jobs/${job_id}`);
     await page.getByText('This chart is locked.').waitFor();
     expect(await page.getByRole('button', { name: 'Run again' }).count()).toBe(0);
     await page.goto(page.url().replace(/\d+$/, '999999'));
     await page.getByRole('alert').getByText('not found').waitFor();
     await expectAccessible(page);
-    await fixture.world.owner`UPDATE operators SET role = 'owner'`;
-    await page.context().close();
+    await fixture.product.owner`UPDATE operators SET role = 'owner'`;
+    await page.close();
   });
 });
 
-/** As `refusedCall`, after re-linking the account that the previous test expired. */
+/** As `rejectedCall`, after re-linking the account that the previous test expired. */
 async function refusedCallOf(patient_mrn: string) {
-  await fixture.world.api.link({ access_token: fixture.world.sandbox.access_token });
-  return refusedCall(fixture.world, { patient_mrn });
+  await fixture.product.api.link({ access_token: fixture.product.sandbox.access_token });
+  return rejectedCall(fixture.product, { patient_mrn });
 }

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newClient } from '../api/support.ts';
-import { answering, startReceiver } from '../harness/receiver.ts';
+import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { expireAccount } from '../spec/support/expireAccount.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
@@ -24,23 +24,23 @@ describe('overview page', () => {
     await figure(page, 'Finished jobs').waitFor();
     await expectAccessible(page);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('updates queue numbers and charts live', async () => {
-    const { world } = fixture;
+    const { product } = fixture;
     const page = await fixture.open('/{client}/overview?range=1h');
     await figure(page, 'Finished jobs').getByText('in 1 hour').waitFor();
     const finished = async () =>
       Number(/([\d,]+) in 1 hour/.exec(await figure(page, 'Finished jobs').innerText())?.[1]);
     const before = await finished();
-    const { job_id } = await withJobsPaused(world, async () => {
-      const { body } = await world.api.callIn();
+    const { job_id } = await withJobsPaused(product, async () => {
+      const { body } = await product.api.callIn();
       await expect.poll(() => numbers(page).innerText()).toMatch(/Queued\s+1\s+Oldest:/);
       await expectAccessible(page);
       return body;
     });
-    await world.api.untilEvent(job_id);
+    await product.api.untilEvent(job_id);
     await expect.poll(() => numbers(page).innerText()).toMatch(/Queued\s+0\s+Queue is empty/);
     await expect.poll(finished).toBeGreaterThan(before);
     expect(await figure(page, 'Job duration').innerText()).toMatch(/p50 [\d.]+ (ms|s)/);
@@ -51,7 +51,7 @@ describe('overview page', () => {
       .waitFor();
     await expectAccessible(page);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('keeps the period in the URL', async () => {
@@ -62,19 +62,19 @@ describe('overview page', () => {
     expect(page.url()).toMatch(/range=7d$/);
     await page.reload();
     await figure(page, 'Finished jobs').getByText('in 7 days').waitFor();
-    await page.context().close();
+    await page.close();
   });
 
   test('lists accounts to re-link and failing endpoints live, with links', async () => {
-    const { world } = fixture;
+    const { product } = fixture;
     const page = await fixture.open('/{client}/overview');
     await attention(page).waitFor();
-    const receiver = await startReceiver(answering(503));
-    await world.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
-    await world.api.callIn();
+    const receiver = await startReceiver(respondWith(503));
+    await product.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
+    await product.api.callIn();
     await attention(page).getByText(receiver.url).waitFor();
     expect(await attention(page).innerText()).toMatch(/503.*Since/s);
-    await expireAccount(world, 'expired-user', 1);
+    await expireAccount(product, 'expired-user', 1);
     await attention(page).getByText('Larkspur requires a new one-time code.').waitFor();
     await expect.poll(() => numbers(page).innerText()).toMatch(/Waiting for re-linking\s+[12]\s/);
     await expectAccessible(page);
@@ -82,18 +82,18 @@ describe('overview page', () => {
     await page.getByRole('heading', { level: 1, name: 'Accounts' }).waitFor();
     await receiver.close();
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('lists all clients if there are several', async () => {
-    await newClient(fixture.world);
+    await newClient(fixture.product);
     const page = await fixture.open('/{client}/overview');
     const clients = page.getByRole('region', { name: 'All clients' }).first();
     await clients.getByRole('row').nth(2).waitFor();
     await expectAccessible(page);
     await clients.getByRole('row').nth(2).getByRole('link').click();
     await attention(page).getByText('All clear').waitFor();
-    expect(page.url()).not.toContain(fixture.world.sandbox.client_id);
-    await page.context().close();
+    expect(page.url()).not.toContain(fixture.product.sandbox.client_id);
+    await page.close();
   });
 });

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addOperator } from '../../src/clients/operators.ts';
 import { hashPassword } from '../../src/security/passwords.ts';
-import { layTenant } from '../harness/tenant.ts';
+import { createTenant } from '../harness/tenant.ts';
 import { daysAfter, patchProvider } from '../spec/providers/schedules.ts';
 import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
 
@@ -12,15 +12,17 @@ beforeAll(async () => {
 });
 afterAll(() => fixture?.close());
 
-/** The next Sunday in the clinic's time zone. No seeded provider works on Sundays. */
-const sunday = (() => {
+/** A later day of the next week in the clinic's time zone on which 503 and 508 do not work. The past is not offered. */
+const { free_day, free_date } = (() => {
   const today = new Intl.DateTimeFormat('en-CA', { timeZone: 'America/New_York' }).format(new Date());
-  return daysAfter(today, (7 - new Date(`${today}T00:00:00Z`).getUTCDay()) % 7);
+  const weekday = new Date(`${today}T00:00:00Z`).getUTCDay();
+  const free_day = weekday === 0 ? 'Saturday' : 'Sunday';
+  return { free_day, free_date: daysAfter(today, weekday === 0 ? 6 : 7 - weekday) };
 })();
 
 const offered = async (ehr_id: string, more = ''): Promise<string[]> => {
-  const path = `/v1/availability?start_date=${sunday}&end_date=${sunday}&provider_ids=${ehr_id}${more}`;
-  const { body } = await fixture.world.api.call('GET', path);
+  const path = `/v1/availability?start_date=${free_date}&end_date=${free_date}&provider_ids=${ehr_id}${more}`;
+  const { body } = await fixture.product.api.call('GET', path);
   return body.results.availability.map(
     (offer: { range_start: string; range_end: string }) =>
       `${offer.range_start.slice(11, 16)}–${offer.range_end.slice(11, 16)}`,
@@ -50,7 +52,7 @@ describe('records page', () => {
     await page.getByRole('table', { name: 'Records by type' }).waitFor();
     await expectAccessible(page);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test.each([
@@ -71,16 +73,16 @@ describe('records page', () => {
     await page.getByRole('cell', { name: cell }).first().waitFor();
     await expectAccessible(page);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('finds a patient and shows the chart without health data in a URL', async () => {
-    const { patient_mrn } = fixture.world.sandbox.example;
-    const [patient] = await fixture.world.owner<{ first_name: string; last_name: string; dob: string }[]>`
+    const { patient_mrn } = fixture.product.sandbox.example;
+    const [patient] = await fixture.product.owner<{ first_name: string; last_name: string; dob: string }[]>`
       SELECT doc ->> 'first_name' AS first_name, doc ->> 'last_name' AS last_name, dob FROM patients WHERE mrn = ${patient_mrn}`;
     if (!patient) throw new Error('The seed has no example patient.');
-    const { body } = await fixture.world.api.callIn();
-    await fixture.world.api.untilEvent(body.job_id);
+    const { body } = await fixture.product.api.callIn();
+    await fixture.product.api.untilEvent(body.job_id);
     const page = await fixture.open('/{client}/records');
     const urls: string[] = [];
     page.on('request', (request) => urls.push(request.url()));
@@ -124,7 +126,7 @@ describe('records page', () => {
     });
     expect(leaked).toStrictEqual([]);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('edits a provider’s hours by keyboard, which changes availability here and in the API', async () => {
@@ -138,15 +140,15 @@ describe('records page', () => {
     await preview(page).getByRole('listitem').first().waitFor();
     await page.getByText('From the EMR').waitFor();
     expect(await preview(page).getByText('10:00–11:30').count()).toBe(0);
-    await typeRange(page, 'Sunday', '1000AM', '0930AM');
+    await typeRange(page, free_day, '1000AM', '0930AM');
     await page.getByText('Unsaved changes').waitFor();
     await page.getByRole('button', { name: 'Save hours' }).focus();
     await page.keyboard.press('Enter');
     // The error is shown at its input, which gets the focus.
     await page.getByText('Must be after the start.').waitFor();
-    const end = section(page, 'Sunday').getByLabel('Sunday, range 1, to');
+    const end = section(page, free_day).getByLabel(`${free_day}, range 1, to`);
     expect(await end.getAttribute('aria-invalid')).toBe('true');
-    await expect.poll(() => focused(page)).toBe('Sunday, range 1, to');
+    await expect.poll(() => focused(page)).toBe(`${free_day}, range 1, to`);
     await expectAccessible(page);
     await page.keyboard.type('1130AM');
     await page.getByRole('button', { name: 'Save hours' }).focus();
@@ -155,17 +157,17 @@ describe('records page', () => {
     await page.getByText('Set in Chartwire. The EMR’s hours are not used.').waitFor();
     expect(await offered('503')).toStrictEqual(['10:00–11:30']);
     // The other days' quotas and locations are unchanged.
-    const { body } = await fixture.world.api.call('GET', '/v1/providers');
-    const [emr] = await fixture.world.owner<{ hours: unknown[] }[]>`
+    const { body } = await fixture.product.api.call('GET', '/v1/providers');
+    const [emr] = await fixture.product.owner<{ hours: unknown[] }[]>`
       SELECT source -> 'hours' AS hours FROM providers WHERE ehr_id = '503'`;
-    const kept = body.providers.find((each: { ehr_id: string }) => each.ehr_id === '503').hours;
-    expect(withoutNames(kept.slice(0, -1))).toStrictEqual(withoutNames(emr?.hours));
+    const stored = body.providers.find((each: { ehr_id: string }) => each.ehr_id === '503').hours;
+    expect(withoutNames(stored.slice(0, -1))).toStrictEqual(withoutNames(emr?.hours));
     await page.getByRole('button', { name: 'Use the EMR’s hours' }).click();
     await page.getByText('From the EMR').waitFor();
     await expect.poll(() => offered('503')).toStrictEqual([]);
     await page.getByText('Not working').last().waitFor();
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('sets recurrences and quotas, and shows server errors at their inputs', async () => {
@@ -175,29 +177,29 @@ describe('records page', () => {
       .first()
       .click();
     await page.getByRole('link', { name: 'Noor Fixturely, MD' }).click();
-    await typeRange(page, 'Sunday', '0800AM', '1200PM');
-    await page.getByLabel('Sunday, range 1, location').selectOption('11');
-    await page.getByRole('button', { name: 'Sunday, range 1, details' }).click();
-    await page.getByLabel('Sunday, range 1, repeats').selectOption('weeks');
-    await page.getByLabel('Sunday, range 1, interval').fill('2');
-    await page.getByLabel('Sunday, range 1, starting on').fill(sunday);
-    await page.getByLabel('Sunday, range 1, ending on').fill(daysAfter(sunday, -1));
-    await page.getByRole('button', { name: 'Sunday, range 1, add quota' }).click();
-    await page.getByLabel('Sunday, range 1, quota 1, visits').fill('3');
+    await typeRange(page, free_day, '0800AM', '1200PM');
+    await page.getByLabel(`${free_day}, range 1, location`).selectOption('11');
+    await page.getByRole('button', { name: `${free_day}, range 1, details` }).click();
+    await page.getByLabel(`${free_day}, range 1, repeats`).selectOption('weeks');
+    await page.getByLabel(`${free_day}, range 1, interval`).fill('2');
+    await page.getByLabel(`${free_day}, range 1, starting on`).fill(free_date);
+    await page.getByLabel(`${free_day}, range 1, ending on`).fill(daysAfter(free_date, -1));
+    await page.getByRole('button', { name: `${free_day}, range 1, add quota` }).click();
+    await page.getByLabel(`${free_day}, range 1, quota 1, visits`).fill('3');
     await page.getByRole('button', { name: 'Save hours' }).click();
     await page.getByText('Must not be before rec_start_date.').waitFor();
-    expect(await page.getByLabel('Sunday, range 1, ending on').getAttribute('aria-invalid')).toBe('true');
+    expect(await page.getByLabel(`${free_day}, range 1, ending on`).getAttribute('aria-invalid')).toBe('true');
     await expectAccessible(page);
-    await page.getByLabel('Sunday, range 1, ending on').fill('');
+    await page.getByLabel(`${free_day}, range 1, ending on`).fill('');
     await page.getByRole('button', { name: 'Save hours' }).click();
     await page.getByText('Saved', { exact: true }).waitFor();
     expect(await offered('504')).toStrictEqual(['08:00–12:00']);
-    const [row] = await fixture.world.owner<{ hours: { day: string; shifts: unknown[] }[] }[]>`
+    const [row] = await fixture.product.owner<{ hours: { day: string; shifts: unknown[] }[] }[]>`
       SELECT hours_set AS hours FROM providers WHERE ehr_id = '504'`;
     expect(row?.hours.at(-1)?.shifts[0]).toMatchObject({
       start: 'T08:00:00',
       facility_id: '11',
-      recurrence: { rec_start_date: sunday, recur_interval_type: 'weeks', recur_interval_amount: 2 },
+      recurrence: { rec_start_date: free_date, recur_interval_type: 'weeks', recur_interval_amount: 2 },
       visit_type_rules: [{ start_time: '08:00:00', end_time: '12:00:00', total_visits: 3 }],
     });
     await page.getByLabel('Hide in availability').click();
@@ -209,17 +211,17 @@ describe('records page', () => {
     await page.getByText('This provider is inactive and has no availability.').waitFor();
     await page.getByText('In the EMR: active').waitFor();
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('edits the organization’s default hours, which changes availability', async () => {
-    await patchProvider(fixture.world, '508', { hours: [] });
+    await patchProvider(fixture.product, '508', { hours: [] });
     const page = await fixture.open('/{client}/records');
     await page.getByRole('link', { name: 'Default hours' }).click();
     await page.getByText('Standard: Monday to Friday, 09:00 to 17:00').waitFor();
     await preview(page).getByRole('listitem').first().waitFor();
     await expectAccessible(page);
-    await typeRange(page, 'Sunday', '0700AM', '0815AM');
+    await typeRange(page, free_day, '0700AM', '0815AM');
     await page.getByRole('button', { name: 'Save hours' }).click();
     await preview(page).getByText('07:00–08:15').waitFor();
     const with_defaults = '&fallback_to_default_hours=true';
@@ -228,9 +230,9 @@ describe('records page', () => {
     await page.getByText('Standard: Monday to Friday, 09:00 to 17:00').waitFor();
     await expect.poll(() => preview(page).getByText('07:00–08:15').count()).toBe(0);
     expect(await offered('508', with_defaults)).toStrictEqual([]);
-    await patchProvider(fixture.world, '508', { hours: null });
+    await patchProvider(fixture.product, '508', { hours: null });
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('deactivates and activates a location', async () => {
@@ -239,20 +241,20 @@ describe('records page', () => {
       .getByRole('link', { name: /^Locations/ })
       .first()
       .click();
-    const status = async () => (await fixture.world.api.call('GET', '/v1/locations')).body.locations[0].status;
+    const status = async () => (await fixture.product.api.call('GET', '/v1/locations')).body.locations[0].status;
     await page.getByRole('button', { name: 'Deactivate Larkspur Main Street', exact: true }).click();
     await page.getByRole('button', { name: 'Activate Larkspur Main Street', exact: true }).waitFor();
     expect(await status()).toBe('inactive');
     await page.getByRole('button', { name: 'Activate Larkspur Main Street', exact: true }).click();
     await expect.poll(status).toBe('active');
-    await page.context().close();
+    await page.close();
   });
 
   test('switches between organizations through the URL', async () => {
-    const [client] = await fixture.world.owner<{ id: string }[]>`
-      SELECT id FROM clients WHERE public_id = ${fixture.world.sandbox.client_id}`;
+    const [client] = await fixture.product.owner<{ id: string }[]>`
+      SELECT id FROM clients WHERE public_id = ${fixture.product.sandbox.client_id}`;
     if (!client) throw new Error('The sandbox has no client.');
-    const other = await layTenant(fixture.world.owner, { client_id: client.id, org_id: 'second-practice' });
+    const other = await createTenant(fixture.product.owner, { client_id: client.id, org_id: 'second-practice' });
     const page = await fixture.open('/{client}/records');
     await page.getByRole('cell', { name: 'Patients' }).waitFor();
     await page.getByLabel('Organization').selectOption({ label: 'second-practice · Larkspur' });
@@ -264,13 +266,13 @@ describe('records page', () => {
       .click();
     await page.getByText('No records yet.').waitFor();
     await expectAccessible(page);
-    await fixture.world.owner`DELETE FROM organizations WHERE id = ${other.organization_id}`;
-    await page.context().close();
+    await fixture.product.owner`DELETE FROM organizations WHERE id = ${other.organization_id}`;
+    await page.close();
   });
 
   test('shows hours and locations to a read-only operator without actions', async () => {
     const credentials = { email: 'looks@example.org', password: 'only looks at things' };
-    await addOperator(fixture.world.ctx.db.system, {
+    await addOperator(fixture.product.ctx.db.system, {
       email: credentials.email,
       name: 'Looker',
       role: 'read_only',
@@ -279,7 +281,7 @@ describe('records page', () => {
     });
     const context = await fixture.browser.newContext();
     const page = await context.newPage();
-    await page.goto(`${fixture.world.sandbox.dashboard.url}/clients/${fixture.world.sandbox.client_id}/records`);
+    await page.goto(`${fixture.product.sandbox.dashboard.url}/clients/${fixture.product.sandbox.client_id}/records`);
     await signIn(page, credentials);
     await page
       .getByRole('link', { name: /^Locations/ })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../journeys/journey.ts';
+import { until } from '../journeys/support.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
@@ -8,11 +8,11 @@ beforeAll(async () => {
 });
 afterAll(() => fixture?.close());
 
-const faults = async () => (await fixture.world.api.control('GET', '/control/faults')).body.faults;
+const faults = async () => (await fixture.product.api.control('GET', '/control/faults')).body.faults;
 
 /** One step of a sign-in to Larkspur. */
 async function signIn(path: string, body: object): Promise<Record<string, unknown>> {
-  const response = await fetch(fixture.world.sandbox.larkspur.url + path, {
+  const response = await fetch(fixture.product.sandbox.larkspur.url + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -26,7 +26,7 @@ test('sends a first write and links to its job', async () => {
   await page.getByRole('link', { name: /^View job \d+$/ }).click();
   await page.getByText('Completed', { exact: true }).waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.context().close();
+  await page.close();
 });
 
 test('switches faults on, applies them and clears them', async () => {
@@ -39,15 +39,15 @@ test('switches faults on, applies them and clears them', async () => {
   await page.getByRole('switch', { name: 'Writes rejected' }).check();
   await page.getByText('Writes rejected (once)').waitFor();
   await expectAccessible(page);
-  const { body } = await fixture.world.api.callIn();
-  expect((await fixture.world.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.failed');
+  const { body } = await fixture.product.api.callIn();
+  expect((await fixture.product.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.failed');
   await page.getByRole('switch', { name: 'Writes rejected', checked: false }).waitFor({ state: 'attached' });
   expect(await page.getByRole('switch', { name: 'Refills rejected' }).isChecked()).toBe(true);
   await page.getByRole('button', { name: 'Clear all faults' }).click();
   await page.getByRole('switch', { name: 'Refills rejected', checked: false }).waitFor({ state: 'attached' });
   expect(await faults()).toStrictEqual([]);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.context().close();
+  await page.close();
 });
 
 test('shows working one-time codes, and locks and unlocks a user', async () => {
@@ -58,15 +58,15 @@ test('shows working one-time codes, and locks and unlocks a user', async () => {
   await expectAccessible(page);
   await avery.getByRole('button', { name: 'Unlock' }).click();
   await avery.getByText('No', { exact: true }).waitFor();
-  const person = fixture.world.sandbox.larkspur.staff.find(({ username }) => username === 'avery');
+  const person = fixture.product.sandbox.larkspur.staff.find(({ username }) => username === 'avery');
   const { challengeId } = await signIn('/api/login', { userName: 'avery', password: person?.password });
   const code = await avery.locator('code').innerText();
   const session = await signIn('/api/login/code', { challengeId, code, rememberDevice: 'N' });
   expect(session.sessionToken).toEqual(expect.any(String));
   const clinic = page.getByRole('link', { name: 'Open clinic' });
-  expect(await clinic.getAttribute('href')).toBe(fixture.world.sandbox.larkspur.url);
+  expect(await clinic.getAttribute('href')).toBe(fixture.product.sandbox.larkspur.url);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.context().close();
+  await page.close();
 });
 
 test('expires links and resets the clinic data only after confirmation', async () => {
@@ -77,11 +77,11 @@ test('expires links and resets the clinic data only after confirmation', async (
   await expectAccessible(page);
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'hidden' });
-  expect((await fixture.world.api.ledger()).length).toBeGreaterThan(0);
+  expect((await fixture.product.api.ledger()).length).toBeGreaterThan(0);
   await page.getByRole('button', { name: 'Reset clinic data' }).click();
   await dialog.getByRole('button', { name: 'Reset' }).click();
   await dialog.waitFor({ state: 'hidden' });
-  expect(await fixture.world.api.ledger()).toStrictEqual([]);
+  expect(await fixture.product.api.ledger()).toStrictEqual([]);
   await page.getByRole('button', { name: 'Expire all links' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Expire' }).click();
   await page.getByRole('dialog').waitFor({ state: 'hidden' });
@@ -89,5 +89,5 @@ test('expires links and resets the clinic data only after confirmation', async (
   await page.getByRole('link', { name: /^View job \d+$/ }).click();
   await page.getByText('The job resumes after re-linking').waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.context().close();
+  await page.close();
 });

@@ -28,7 +28,7 @@ describe('settings page', () => {
     await page.getByLabel('Allowed origins').fill('https://app.example.org');
     await page.getByRole('button', { name: 'Save' }).click();
     await expect
-      .poll(async () => (await fixture.world.owner`SELECT frame_origins FROM clients WHERE name = 'Front desk'`)[0])
+      .poll(async () => (await fixture.product.owner`SELECT frame_origins FROM clients WHERE name = 'Front desk'`)[0])
       .toMatchObject({ frame_origins: ['https://app.example.org'] });
     await page.getByRole('button', { name: 'Create secret' }).click();
     await page.getByRole('button', { name: 'Create', exact: true }).click();
@@ -36,7 +36,7 @@ describe('settings page', () => {
     await page.keyboard.press('Escape');
     await expect.poll(() => page.getByRole('button', { name: 'Revoke' }).count()).toBe(2);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test('adds an operator, who turns on two-factor authentication and signs in with it', async () => {
@@ -48,42 +48,42 @@ describe('settings page', () => {
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('It is not shown again').waitFor();
     const password = await page.getByRole('dialog').locator('code').innerText();
-    await page.context().close();
+    await page.close();
 
     const context = await fixture.browser.newContext();
-    const theirs = await context.newPage();
-    await theirs.goto(`${fixture.world.sandbox.dashboard.url}/settings/me`);
-    await signIn(theirs, { email: 'night@example.org', password });
-    await theirs.getByText('Your password is temporary').waitFor();
-    await theirs.getByRole('button', { name: 'Set up' }).click();
-    const secret = await theirs.locator('code').innerText();
-    await expectAccessible(theirs);
+    const operator_page = await context.newPage();
+    await operator_page.goto(`${fixture.product.sandbox.dashboard.url}/settings/me`);
+    await signIn(operator_page, { email: 'night@example.org', password });
+    await operator_page.getByText('Your password is temporary').waitFor();
+    await operator_page.getByRole('button', { name: 'Set up' }).click();
+    const secret = await operator_page.locator('code').innerText();
+    await expectAccessible(operator_page);
     const code = (steps: number) =>
       new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 });
-    await theirs.getByLabel('Authenticator code').fill(code(0));
-    await theirs
+    await operator_page.getByLabel('Authenticator code').fill(code(0));
+    await operator_page
       .getByRole('region', { name: 'Two-factor authentication' })
       .getByLabel('Password', { exact: true })
       .fill(password);
-    await theirs.getByRole('button', { name: 'Turn on' }).click();
-    await theirs.getByText('On. Signing in requires a code').waitFor();
-    await expectAccessible(theirs);
-    await theirs.getByRole('button', { name: 'Night shift' }).click();
-    await theirs.getByRole('menuitem', { name: 'Sign out' }).click();
-    await signIn(theirs, { email: 'night@example.org', password });
-    const field = theirs.getByLabel('Authenticator code');
+    await operator_page.getByRole('button', { name: 'Turn on' }).click();
+    await operator_page.getByText('On. Signing in requires a code').waitFor();
+    await expectAccessible(operator_page);
+    await operator_page.getByRole('button', { name: 'Night shift' }).click();
+    await operator_page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await signIn(operator_page, { email: 'night@example.org', password });
+    const field = operator_page.getByLabel('Authenticator code');
     await field.waitFor();
-    await expectAccessible(theirs);
+    await expectAccessible(operator_page);
     await field.fill('000000');
-    await theirs.keyboard.press('Enter');
-    await expect.poll(() => theirs.getByRole('alert').innerText()).toContain('Incorrect code');
+    await operator_page.keyboard.press('Enter');
+    await expect.poll(() => operator_page.getByRole('alert').innerText()).toContain('Incorrect code');
     await field.fill(code(1));
-    await theirs.keyboard.press('Enter');
-    await theirs.getByRole('navigation', { name: 'Pages' }).waitFor();
+    await operator_page.keyboard.press('Enter');
+    await operator_page.getByRole('navigation', { name: 'Pages' }).waitFor();
     // Actions of other roles are hidden.
-    await theirs.getByRole('tab', { name: 'Operators' }).click();
-    await theirs.getByRole('cell', { name: 'night@example.org' }).waitFor();
-    expect(await theirs.getByRole('button', { name: 'Add operator' }).count()).toBe(0);
+    await operator_page.getByRole('tab', { name: 'Operators' }).click();
+    await operator_page.getByRole('cell', { name: 'night@example.org' }).waitFor();
+    expect(await operator_page.getByRole('button', { name: 'Add operator' }).count()).toBe(0);
     await context.close();
   });
 
@@ -95,8 +95,8 @@ describe('settings page', () => {
     await page.getByText('data keys re-encrypted').waitFor();
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('tab', { name: 'Retention' }).click();
-    await page.getByRole('cell', { name: 'Audit trail' }).waitFor();
+    await page.getByRole('cell', { name: 'Audit log' }).waitFor();
     await expectAccessible(page);
-    await page.context().close();
+    await page.close();
   });
 });

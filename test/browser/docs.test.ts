@@ -1,23 +1,23 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { accessibilityFaults, openBrowser } from '../harness/browser.ts';
+import { accessibilityViolations, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { until } from '../journeys/journey.ts';
+import { until } from '../journeys/support.ts';
 
 /** Uses the scripts of the last build: run `npm run build` before this file alone. */
-let world: TestSandbox;
+let product: TestSandbox;
 let browser: Browser;
 /** Console errors and requests to other hosts, on all pages of this file. */
 const console_errors: string[] = [];
 const outside: string[] = [];
 
 beforeAll(async () => {
-  [world, browser] = await Promise.all([startSandbox(), openBrowser()]);
+  [product, browser] = await Promise.all([startSandbox(), openBrowser()]);
 });
 afterAll(async () => {
   await browser.close();
-  await world.close();
+  await product.close();
 });
 
 async function open(options: Parameters<Browser['newPage']>[0] = {}): Promise<Page> {
@@ -27,9 +27,9 @@ async function open(options: Parameters<Browser['newPage']>[0] = {}): Promise<Pa
   });
   page.on('pageerror', (error) => console_errors.push(error.message));
   page.on('request', (request) => {
-    if (new URL(request.url()).origin !== world.sandbox.base_url) outside.push(request.url());
+    if (new URL(request.url()).origin !== product.sandbox.base_url) outside.push(request.url());
   });
-  await page.goto(world.sandbox.docs_url);
+  await page.goto(product.sandbox.docs_url);
   return page;
 }
 
@@ -67,7 +67,7 @@ describe('reading', () => {
       // Checking the whole page takes seconds, so the other modes check only one operation.
       const others = colorScheme === 'light' && width > 320 ? 'nothing' : '.operation:not([id="documents.create"])';
       await page.evaluate(`document.querySelectorAll('${others}').forEach((each) => each.remove())`);
-      expect(await accessibilityFaults(page)).toStrictEqual([]);
+      expect(await accessibilityViolations(page)).toStrictEqual([]);
       await page.close();
     },
     120_000,
@@ -161,7 +161,9 @@ describe('trying requests', () => {
   });
 
   test('asks for confirmation before a deletion', async () => {
-    const { body } = await world.api.call('POST', '/v1/webhook', { body: { webhook_url: 'http://127.0.0.1:9/hook' } });
+    const { body } = await product.api.call('POST', '/v1/webhook', {
+      body: { webhook_url: 'http://127.0.0.1:9/hook' },
+    });
     const article = await openForm(page, 'webhook.delete');
     await soon(() => article.locator('input[name="id"]').inputValue()).toBe(body.webhook_id);
     await article.locator('.send').click();
@@ -177,7 +179,8 @@ describe('trying requests', () => {
   });
 
   test('every form works as it is filled in', { timeout: 180_000 }, async () => {
-    const done = /^(documents\.create|link\.token|sandbox\.|webhook\.(delete|rotate)|telephone-encounters\.create)/;
+    const done =
+      /^(account\.|documents\.create|link\.token|sandbox\.|webhook\.(delete|rotate)|telephone-encounters\.create)/;
     for (const { id } of endpoints.filter((each) => !done.test(each.id))) {
       const article = await openForm(page, id);
       for (const input of await article.locator('input[data-in="path"]').all()) {
@@ -190,9 +193,11 @@ describe('trying requests', () => {
   });
 
   test('stores no secret in the URL, in storage or in a cookie', async () => {
-    const kept = await page.evaluate('JSON.stringify([location.href, localStorage, sessionStorage, document.cookie])');
-    const { client_secret, access_token } = world.sandbox;
-    for (const secret of [client_secret, access_token]) expect(kept).not.toContain(secret);
+    const browser_state = await page.evaluate(
+      'JSON.stringify([location.href, localStorage, sessionStorage, document.cookie])',
+    );
+    const { client_secret, access_token } = product.sandbox;
+    for (const secret of [client_secret, access_token]) expect(browser_state).not.toContain(secret);
     await page.reload();
     await filled(page);
   });

@@ -1,6 +1,6 @@
 import type { Frame } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accessibilityFaults } from '../harness/browser.ts';
+import { accessibilityViolations } from '../harness/browser.ts';
 import { focused, type LinkFixture, startLink, untilAlert } from './linkFixture.ts';
 
 let fixture: LinkFixture;
@@ -31,7 +31,7 @@ function contrast(one: string, other: string): number {
 
 /** Checks with axe, and that nothing scrolls sideways. */
 async function expectAccessible(frame: Frame): Promise<void> {
-  expect(await accessibilityFaults(frame)).toStrictEqual([]);
+  expect(await accessibilityViolations(frame)).toStrictEqual([]);
   const wide = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
   expect(await frame.evaluate(wide)).toBe(false);
 }
@@ -57,7 +57,7 @@ describe.each(Object.entries(views))('in %s', (_name, view) => {
     await window.type('000000');
     await untilAlert(frame, /Incorrect or expired code/);
     await expectAccessible(frame);
-    await window.type(fixture.world.api.code(1));
+    await window.type(fixture.product.api.code(1));
     await frame.waitForSelector('.badge.good');
     await expectAccessible(frame);
     await window.page.context().close();
@@ -101,7 +101,7 @@ test('fields have labels and standard autocomplete tokens', async () => {
   const window = await fixture.openHosted(await fixture.steps.linkToken());
   const frame = await window.frame();
   await focused(frame, 'username');
-  expect(await frame.getByLabel('User name', { exact: true }).getAttribute('autocomplete')).toBe('username');
+  expect(await frame.getByLabel('Username', { exact: true }).getAttribute('autocomplete')).toBe('username');
   expect(await frame.getByLabel('Password', { exact: true }).getAttribute('autocomplete')).toBe('current-password');
   await frame.getByRole('button', { name: 'Show password' }).click();
   expect(await frame.getByLabel('Password', { exact: true }).getAttribute('type')).toBe('text');
@@ -124,12 +124,12 @@ test('has no animations with reduced motion', async () => {
 });
 
 test('shows the client’s name, logo and color, with readable text on any color', async () => {
-  const { owner } = fixture.world;
+  const { owner } = fixture.product;
   const logo = `data:image/svg+xml;base64,${Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="90" height="24"><rect width="90" height="24"/></svg>').toString('base64')}`;
   for (const color of ['#ffd400', '#101010', '#7f7f7f']) {
     await owner`UPDATE clients SET logo = ${logo}, colour = ${color}`;
     await owner`SELECT pg_notify('chartwire_access', '')`;
-    fixture.world.ctx.lookups.clear();
+    fixture.product.ctx.lookups.clear();
     const window = await fixture.openHosted(await fixture.steps.linkToken());
     const frame = await window.frame();
     await focused(frame, 'username');
@@ -145,7 +145,7 @@ test('shows the client’s name, logo and color, with readable text on any color
 });
 
 test('a sent code can be requested again if the connector supports it', async () => {
-  const { ctx } = fixture.world;
+  const { ctx } = fixture.product;
   const larkspur = ctx.connectors.get('larkspur');
   if (!larkspur) throw new Error('The Larkspur connector is missing.');
   // Tests run in the product's process and can change its connectors.

@@ -26,7 +26,7 @@ describe('errors', () => {
     await focused(frame, 'code');
     expect(await frame.inputValue('input[name="code"]')).toBe('000000');
     // It is selected, so typing replaces it.
-    await window.type(fixture.world.api.code(3));
+    await window.type(fixture.product.api.code(3));
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
     const errors = (await window.calls()).filter(([, name]) => name === 'error');
@@ -64,6 +64,23 @@ describe('errors', () => {
     await window.page.context().close();
   });
 
+  test.each([
+    ['en', /This account belongs to Avery Deskwell\. Sign in as that user, or link a new account\./],
+    ['es', /Esta cuenta pertenece a Avery Deskwell\. Inicie sesión con ese usuario o vincule una cuenta nueva\./],
+  ])('another EMR user than that of the account is rejected with its name (%s)', async (language, text) => {
+    const { username, password } = fixture.person(6);
+    const { org_id, user_id } = fixture.product.sandbox;
+    const window = await fixture.open();
+    const frame = await window.start(await fixture.steps.linkToken({ org_id, user_id, language }));
+    await focused(frame, 'username');
+    await window.type(username, 'Tab');
+    await window.type(password);
+    await focused(frame, 'code');
+    await window.type(fixture.product.api.code(6));
+    await untilAlert(frame, text);
+    await window.page.context().close();
+  });
+
   test('a locked account works again after it is unlocked', async () => {
     const { username, password } = fixture.person(4);
     const window = await fixture.open();
@@ -93,18 +110,18 @@ describe('errors', () => {
     await focused(frame, 'username');
     await window.type(username, 'Tab');
     const fault = { operation: 'get_practice', kind: 'error_500', times: 1000 };
-    await fixture.world.api.control('POST', '/control/faults', fault);
+    await fixture.product.api.control('POST', '/control/faults', fault);
     await window.type(password);
     await untilAlert(frame, /Cannot reach Larkspur right now/);
     // The password was cleared and must be entered again.
     await focused(frame, 'password');
-    await fixture.world.api.control('DELETE', '/control/faults');
+    await fixture.product.api.control('DELETE', '/control/faults');
     await window.type(password);
     await focused(frame, 'code');
-    await fixture.world.api.control('POST', '/control/faults', fault);
-    await window.type(fixture.world.api.code(5));
+    await fixture.product.api.control('POST', '/control/faults', fault);
+    await window.type(fixture.product.api.code(5));
     await untilAlert(frame, /Cannot reach Larkspur right now/);
-    await fixture.world.api.control('DELETE', '/control/faults');
+    await fixture.product.api.control('DELETE', '/control/faults');
     // The code is still there.
     await frame.waitForSelector('button[type="submit"]:focus');
     await window.page.keyboard.press('Enter');
@@ -132,7 +149,7 @@ describe('errors', () => {
     const window = await fixture.open();
     const token = state === 'unknown' ? 'lt_nonsense' : await fixture.steps.linkToken({ org_id: `${state}-org` });
     if (state === 'used') expect((await fixture.steps.signIn(token, 6)).status).toBe(200);
-    await fixture.world.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = 'expired-org'`;
+    await fixture.product.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = 'expired-org'`;
     const frame = await window.start(token);
     await frame.waitForSelector('button:focus');
     expect(await frame.locator('h1').innerText()).toMatch(words);
@@ -167,12 +184,12 @@ describe('update mode', () => {
     await window.page.keyboard.press('Enter');
     await focused(frame, 'code');
     expect(await frame.locator('input').count()).toBe(1);
-    await window.type(fixture.world.api.code(7));
+    await window.type(fixture.product.api.code(7));
     await untilClosed(window);
     const [[kind, public_token] = []] = await endings(window);
     expect(kind).toBe('success');
     const access_token = (await fixture.steps.exchange(String(public_token))).body.token;
-    const response = await fixture.world.api.call('GET', '/v1/providers', { headers: { access_token } });
+    const response = await fixture.product.api.call('GET', '/v1/providers', { headers: { access_token } });
     expect(response.status).toBe(200);
     await window.page.context().close();
   });
@@ -192,7 +209,7 @@ describe('update mode', () => {
     await frame.focus('input[name="password"]');
     await window.type(password);
     await focused(frame, 'code');
-    await window.type(fixture.world.api.code(8));
+    await window.type(fixture.product.api.code(8));
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
     await window.page.context().close();

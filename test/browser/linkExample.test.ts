@@ -15,7 +15,7 @@ beforeAll(async () => {
   const port = await freePort();
   address = `http://127.0.0.1:${port}`;
   example = spawn(process.execPath, [fileURLToPath(new URL('../../examples/lightbox/server.mjs', import.meta.url))], {
-    env: { ...process.env, EXAMPLE_PORT: String(port), DATA_DIR: fixture.world.env.DATA_DIR },
+    env: { ...process.env, EXAMPLE_PORT: String(port), DATA_DIR: fixture.product.env.DATA_DIR },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   // Printed when it listens.
@@ -52,13 +52,14 @@ describe('examples/lightbox', () => {
   });
 
   test('links on the hosted page and returns to the application', async () => {
-    const { owner, ctx } = fixture.world;
+    const { owner, ctx } = fixture.product;
     await owner`UPDATE clients SET callback_urls = array_append(callback_urls, ${`${address}/callback`})`;
     ctx.lookups.clear();
     const window = await openLinkWindow(fixture.browser, address);
     await window.page.click('#hosted');
     await window.page.waitForURL(/\/link$/);
-    await fixture.signIn(window, window.page.mainFrame(), 2);
+    // The account of the first test, which belongs to this person.
+    await fixture.signIn(window, window.page.mainFrame(), 1);
     await window.page.waitForURL(/\/callback\?token=pt_/);
     expect(await window.page.innerText('body')).toMatch(/^Linked\. Providers so far: \d+/);
     await window.page.context().close();

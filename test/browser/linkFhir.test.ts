@@ -1,6 +1,6 @@
 import type { Frame, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { accessibilityFaults } from '../harness/browser.ts';
+import { accessibilityViolations } from '../harness/browser.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import type { LinkWindow } from '../harness/linkHost.ts';
 import { endings, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
@@ -11,7 +11,7 @@ beforeAll(async () => {
   [fixture, server] = await Promise.all([startLink(), startFhirServer({ data: 'small' })]);
   server.register({
     client_id: 'by-page',
-    redirect_uris: [`${fixture.world.sandbox.base_url}/link/v1/oauth/callback`],
+    redirect_uris: [`${fixture.product.sandbox.base_url}/link/v1/oauth/callback`],
   });
 });
 afterEach(() => server.reset());
@@ -61,9 +61,9 @@ describe('sign-in methods', () => {
       on_page,
       'Bearer token',
     ]);
-    expect(await accessibilityFaults(frame)).toEqual([]);
+    expect(await accessibilityViolations(frame)).toEqual([]);
     await choose(frame, 'Bearer token');
-    expect(await accessibilityFaults(frame)).toEqual([]);
+    expect(await accessibilityViolations(frame)).toEqual([]);
     await submit(frame);
     await untilAlert(frame, /Fill in all fields/);
     await frame.fill('input[name="bearer_token"]', 'wrong');
@@ -80,7 +80,7 @@ describe('sign-in methods', () => {
   });
 
   test('lets the person change the method and shows what the EMR’s administrator needs', async () => {
-    const { base_url } = fixture.world.sandbox;
+    const { base_url } = fixture.product.sandbox;
     const window = await fixture.open();
     const frame = await window.start(await tokenFor());
     await choose(frame, 'Signing key');
@@ -88,7 +88,7 @@ describe('sign-in methods', () => {
     await frame.click('button:has-text("Choose another method")');
     await choose(frame, on_page);
     expect(await frame.locator('.facts').innerText()).toContain(`${base_url}/link/v1/oauth/callback`);
-    expect(await accessibilityFaults(frame)).toEqual([]);
+    expect(await accessibilityViolations(frame)).toEqual([]);
     await window.page.context().close();
   });
 
@@ -112,7 +112,7 @@ describe('sign-in methods', () => {
 
   test('shows why a server cannot be used', async () => {
     const window = await fixture.open();
-    const frame = await window.start(await tokenFor({ emr_instance_domain: fixture.world.sandbox.base_url }));
+    const frame = await window.start(await tokenFor({ emr_instance_domain: fixture.product.sandbox.base_url }));
     await choose(frame, 'Bearer token');
     await frame.fill('input[name="bearer_token"]', 'x');
     await submit(frame);
@@ -167,7 +167,7 @@ describe('the EMR’s sign-in page', () => {
   });
 
   test('shows a wrong client secret at its field', async () => {
-    const redirect_uris = [`${fixture.world.sandbox.base_url}/link/v1/oauth/callback`];
+    const redirect_uris = [`${fixture.product.sandbox.base_url}/link/v1/oauth/callback`];
     server.register({ client_id: 'by-page-secret', client_secret: 'right', redirect_uris });
     const { window, frame } = await atPage(await tokenFor());
     await frame.fill('input[name="client_id"]', 'by-page-secret');
@@ -242,14 +242,14 @@ describe('the EMR’s sign-in page', () => {
     const { window, frame } = await atPage(await tokenFor());
     const popup = await openedPage(window, frame);
     // Another person opens the URL in another browser and signs in.
-    const stranger = await fixture.browser.newPage();
-    await stranger.goto(popup.url());
-    await allow(stranger);
-    await stranger.waitForSelector('p:has-text("was started in another window")');
-    expect(new URL(stranger.url()).search).toBe('');
-    expect(await accessibilityFaults(stranger)).toEqual([]);
+    const other_person = await fixture.browser.newPage();
+    await other_person.goto(popup.url());
+    await allow(other_person);
+    await other_person.waitForSelector('p:has-text("was started in another window")');
+    expect(new URL(other_person.url()).search).toBe('');
+    expect(await accessibilityViolations(other_person)).toEqual([]);
     expect(await endings(window)).toEqual([]);
-    await stranger.context().close();
+    await other_person.context().close();
     await window.page.context().close();
   });
 
@@ -259,7 +259,7 @@ describe('the EMR’s sign-in page', () => {
     await choose(frame, 'Iniciar sesión en la página del EMR');
     await frame.fill('input[name="client_id"]', 'by-page');
     const popup = await openedPage(window, frame);
-    await popup.goto(`${fixture.world.sandbox.base_url}/link/v1/oauth/callback?state=another&code=x`);
+    await popup.goto(`${fixture.product.sandbox.base_url}/link/v1/oauth/callback?state=another&code=x`);
     await popup.waitForSelector('p:has-text("se abrió en otra ventana")');
     await window.page.context().close();
   });
@@ -269,12 +269,12 @@ describe('the EMR’s sign-in page', () => {
     await page.goto(fixture.host.origin);
     const opening = page.waitForEvent('popup');
     await page.evaluate(`globalThis.heard = []; addEventListener('message', ({ data }) => heard.push(data));
-      globalThis.opened = open('${fixture.world.sandbox.base_url}/link/v1/oauth/window');`);
+      globalThis.opened = open('${fixture.product.sandbox.base_url}/link/v1/oauth/window');`);
     const popup = await opening;
     await popup.waitForSelector('.loading');
     await page.evaluate(`opened.postMessage({ type: 'chartwire:go', token: 'lt_x', credentials: {} }, '*')`);
     await popup.waitForLoadState();
-    expect(popup.url()).toBe(`${fixture.world.sandbox.base_url}/link/v1/oauth/window`);
+    expect(popup.url()).toBe(`${fixture.product.sandbox.base_url}/link/v1/oauth/window`);
     expect(await page.evaluate('heard')).toEqual([]);
     await page.context().close();
   });
@@ -282,17 +282,17 @@ describe('the EMR’s sign-in page', () => {
 
 /** An expired account: its access token, and a link token to re-link it. */
 async function expired(user_id: string, credentials: Record<string, string>) {
-  const { world, steps } = fixture;
+  const { product, steps } = fixture;
   const person = { user_id, org_id: user_id };
   const first = await steps.signIn(await tokenFor(person), 0, { credentials, one_time_code: undefined });
   const access_token = (await steps.exchange(first.body.public_token)).body.token;
-  await world.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = ${user_id}`;
-  await world.owner`SELECT pg_notify('chartwire_access', '')`;
+  await product.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = ${user_id}`;
+  await product.owner`SELECT pg_notify('chartwire_access', '')`;
   return { access_token, token: await tokenFor({ ...person, access_token }) };
 }
 
 test('an expired account is re-linked with one click if all credentials are saved', async () => {
-  const { world } = fixture;
+  const { product } = fixture;
   const { access_token, token } = await expired('again', { way: 'client_secret', ...server.clients.confidential });
   const window = await fixture.open();
   const frame = await window.start(token);
@@ -300,7 +300,7 @@ test('an expired account is re-linked with one click if all credentials are save
   expect(await frame.locator('.facts').innerText()).toContain(server.clients.confidential.client_id);
   await submit(frame);
   await untilClosed(window);
-  expect((await world.api.call('GET', '/v1/settings', { headers: { access_token } })).status).toBe(200);
+  expect((await product.api.call('GET', '/v1/settings', { headers: { access_token } })).status).toBe(200);
   await window.page.context().close();
 });
 
@@ -326,6 +326,6 @@ test('an account with a rejected saved token is asked only for a new token', asy
   await untilClosed(window);
   expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
   const headers = { access_token };
-  expect((await fixture.world.api.call('GET', '/v1/settings', { headers })).status).toBe(200);
+  expect((await fixture.product.api.call('GET', '/v1/settings', { headers })).status).toBe(200);
   await window.page.context().close();
 });

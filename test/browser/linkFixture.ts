@@ -2,14 +2,14 @@ import type { Browser, BrowserContextOptions, Frame } from 'playwright-core';
 import { expect } from 'vitest';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { connect, type Sql } from '../../src/db/database.ts';
-import { type LinkSteps, linkSteps } from '../api/linkSteps.ts';
 import { openBrowser } from '../harness/browser.ts';
 import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../harness/linkHost.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { type LinkSteps, linkSteps } from '../linking/linkSteps.ts';
 
 /** The sandbox product, an application that opens Link, and a browser. */
 export type LinkFixture = {
-  world: TestSandbox;
+  product: TestSandbox;
   browser: Browser;
   host: LinkHost;
   steps: LinkSteps;
@@ -28,15 +28,15 @@ export type LinkFixture = {
 };
 
 export async function startLink(): Promise<LinkFixture> {
-  const [world, browser] = await Promise.all([startSandbox({ small: true }), openBrowser()]);
-  const { sandbox, api, owner } = world;
+  const [product, browser] = await Promise.all([startSandbox({ small: true }), openBrowser()]);
+  const { sandbox, api, owner } = product;
   const host = await startLinkHost(sandbox.base_url);
-  const steps = linkSteps(world);
-  const address = parseDatabaseUrl('DATABASE_URL', world.env.DATABASE_URL ?? '');
+  const steps = linkSteps(product);
+  const address = parseDatabaseUrl('DATABASE_URL', product.env.DATABASE_URL ?? '');
   const larkspur = connect({ ...address, database: `${address.database}_larkspur` }, { max: 1 });
   const person = (staff: number) => sandbox.larkspur.staff[staff] ?? { username: '', password: '' };
   return {
-    world,
+    product,
     browser,
     host,
     steps,
@@ -64,7 +64,7 @@ export async function startLink(): Promise<LinkFixture> {
       await browser.close();
       await host.close();
       await larkspur.end({ timeout_ms: 5_000 });
-      await world.close();
+      await product.close();
     },
   };
 }

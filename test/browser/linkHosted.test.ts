@@ -12,14 +12,14 @@ afterAll(() => fixture.close());
 
 describe('hosted page', () => {
   test('links by keyboard and redirects to the registered URL with the public token', async () => {
-    const { world, host, steps } = fixture;
+    const { product, host, steps } = fixture;
     const callback_url = `${host.origin}/back?clinic=7#here`;
-    const client = await newClient(world, { callback_urls: [callback_url] });
+    const client = await newClient(product, { callback_urls: [callback_url] });
     const token = await steps.linkToken({ callback_url }, client.api);
     const window = await fixture.openHosted(token);
     const frame = await window.frame();
     await focused(frame, 'username');
-    expect(window.page.url()).toBe(`${world.sandbox.base_url}/link`);
+    expect(window.page.url()).toBe(`${product.sandbox.base_url}/link`);
     await fixture.signIn(window, frame, 1);
     await window.page.waitForURL(/\/back/);
     const url = window.page.url();
@@ -60,7 +60,7 @@ describe('hosted page', () => {
   });
 
   test('of a dashboard link returns no public token, and the access token works', async () => {
-    const { ctx, sandbox, api, owner } = fixture.world;
+    const { ctx, sandbox, api, owner } = fixture.product;
     const [client] = await owner<
       { id: string }[]
     >`SELECT id, public_id, name, mode, callback_urls FROM clients WHERE public_id = ${sandbox.client_id}`;
@@ -91,7 +91,7 @@ describe('hosted page', () => {
     ['used', /already used/],
     ['missing', /not valid/],
   ])('explains that a link is %s', async (state, words) => {
-    const { owner } = fixture.world;
+    const { owner } = fixture.product;
     const token = await fixture.steps.linkToken({ org_id: `hosted-${state}` });
     if (state === 'expired') await owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = 'hosted-expired'`;
     if (state === 'used') expect((await fixture.steps.signIn(token, 6)).status).toBe(200);
@@ -107,7 +107,7 @@ describe('hosted page', () => {
     const token = await fixture.steps.linkToken({ org_id: 'hosted-es', language: 'es' });
     const window = await fixture.openHosted(token);
     await focused(await window.frame(), 'username');
-    await fixture.world.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = 'hosted-es'`;
+    await fixture.product.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = 'hosted-es'`;
     await window.page.reload();
     await window.page.waitForSelector('.badge');
     expect(await window.page.innerText('h1')).toBe('Este enlace ha caducado');
@@ -117,11 +117,11 @@ describe('hosted page', () => {
   test('cannot be framed', async () => {
     const window = await fixture.open();
     const token = await fixture.steps.linkToken();
-    const response = await fixture.world.api.call('GET', `/link?token=${token}`);
+    const response = await fixture.product.api.call('GET', `/link?token=${token}`);
     expect(response.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     await window.page.evaluate(`{
       const frame = document.createElement('iframe');
-      frame.src = ${JSON.stringify(`${fixture.world.sandbox.base_url}/link?token=${token}`)};
+      frame.src = ${JSON.stringify(`${fixture.product.sandbox.base_url}/link?token=${token}`)};
       document.body.append(frame);
     }`);
     await expect.poll(() => window.page.frames().some((frame) => frame.url().startsWith('chrome-error:'))).toBe(true);
@@ -142,7 +142,7 @@ describe('language', () => {
     await focused(frame, 'username');
     expect(await frame.getAttribute('html', 'lang')).toBe(expected);
     const words = {
-      en: ['Connect Larkspur', 'User name', 'Password'],
+      en: ['Connect Larkspur', 'Username', 'Password'],
       es: ['Conectar Larkspur', 'Usuario', 'Contraseña'],
     };
     const [title, ...labels] = words[expected as 'en' | 'es'];
@@ -161,7 +161,7 @@ describe('language', () => {
     await window.type(fixture.person(5).password);
     await focused(frame, 'code');
     expect(await frame.innerText('h1')).toBe('Introduzca su código');
-    await window.type(fixture.world.api.code(5));
+    await window.type(fixture.product.api.code(5));
     await frame.waitForSelector('.badge.good');
     expect(await frame.innerText('main')).toMatch(/Su cuenta está vinculada con Sandbox/);
     await window.page.context().close();

@@ -35,7 +35,7 @@ describe('Link in an overlay', () => {
   });
 
   test('puts no token in a URL or referrer, sets no cookie and calls no other host', async () => {
-    const { base_url } = fixture.world.sandbox;
+    const { base_url } = fixture.product.sandbox;
     const window = await fixture.open();
     const token = await fixture.steps.linkToken();
     const frame = await window.start(token);
@@ -168,7 +168,7 @@ describe('closing Link', () => {
 
 describe('opening Link twice', () => {
   const twice: [string, string][] = [
-    ['opened, destroyed and opened, as by React’s StrictMode', 'start(token); handle.destroy(); start(token)'],
+    ['opened, destroyed and opened again, as React’s StrictMode does', 'start(token); handle.destroy(); start(token)'],
     ['without destroying the first', 'start(token); start(token)'],
     ['the first one destroyed late', 'start(token); const first = handle; start(token); first.destroy(); first.exit()'],
   ];
@@ -193,7 +193,7 @@ describe('opening Link twice', () => {
     const module = readFileSync(new URL('../../dist/sdk/link.js', import.meta.url)).toString('base64');
     const [first, second] = [await fixture.steps.linkToken(), await fixture.steps.linkToken()];
     await window.page.evaluate(`import('data:text/javascript;base64,${module}').then(async ({ openLink }) => {
-      const open = (token) => openLink({ baseUrl: ${JSON.stringify(fixture.world.sandbox.base_url)}, token });
+      const open = (token) => openLink({ baseUrl: ${JSON.stringify(fixture.product.sandbox.base_url)}, token });
       window.first = open('${first}');
       await new Promise((opened) => new MutationObserver(opened).observe(document.body, { childList: true }));
       window.second = open('${second}');

@@ -11,7 +11,7 @@ let host: Server;
 let origin = '';
 beforeAll(async () => {
   fixture = await startLink();
-  const script = await bundle(join(fixture.world.env.DATA_DIR ?? '', 'react-host'));
+  const script = await bundle(join(fixture.product.env.DATA_DIR ?? '', 'react-host'));
   host = createServer((request, response) => {
     const is_script = request.url === '/app.js';
     response.writeHead(200, { 'content-type': is_script ? 'text/javascript' : 'text/html; charset=utf-8' });
@@ -75,7 +75,7 @@ describe('useLink in React’s StrictMode', () => {
 });
 
 async function open(user_id: string) {
-  const { base_url, org_id } = fixture.world.sandbox;
+  const { base_url, org_id } = fixture.product.sandbox;
   const token = await fixture.steps.linkToken({ user_id, org_id });
   const window = await fixture.open();
   await window.page.goto(`${origin}/?service=${encodeURIComponent(base_url)}#${token}`);

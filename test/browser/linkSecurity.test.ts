@@ -39,7 +39,7 @@ function linkToken(): Promise<string> {
       account_id: null,
       callback_url: null,
       language: null,
-      made_in: 'api',
+      created_in: 'api',
     }),
   );
 }

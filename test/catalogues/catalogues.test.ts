@@ -3,8 +3,10 @@ import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { loadConfig, settings } from '../../src/config.ts';
+import { referencePage } from '../../src/docs/referencePage.ts';
 import { apiError, errors, StartFailure } from '../../src/errors.ts';
 import { event_types } from '../../src/events.ts';
+import { failures } from '../../src/failures.ts';
 import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../src/ids.ts';
 import { job_states, job_transitions } from '../../src/jobs/states.ts';
 import { errorsOf, openApi } from '../../src/openapi/openApi.ts';
@@ -16,13 +18,13 @@ const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf
   .map((name) => ({ name, text: readFileSync(join(root, 'src', name), 'utf8') }));
 
 describe('errors', () => {
-  test('every code of the catalogue is used somewhere', () => {
+  test('every code of the catalogue is used', () => {
     const others = sources.filter(({ name }) => name !== 'errors.ts').map(({ text }) => text);
     const unused = Object.keys(errors).filter((code) => !others.some((text) => text.includes(`'${code}'`)));
     expect(unused).toStrictEqual([]);
   });
 
-  test('a message has its gaps filled, and carries status, code and field', () => {
+  test('an error has its status, code and field, and a message with its values', () => {
     const error = apiError('provider_not_found', { id: '501' }, { field: 'provider_id' });
     expect(error).toMatchObject({ status: 404, code: 'provider_not_found', field: 'provider_id' });
     expect(error.message).toBe("Provider with EMR ID '501' not found.");
@@ -30,7 +32,7 @@ describe('errors', () => {
 });
 
 describe('events', () => {
-  test('every type of the catalogue is sent somewhere', () => {
+  test('every type of the catalogue is sent', () => {
     const unsent = event_types.filter(
       (type) => !sources.some(({ name, text }) => name !== 'events.ts' && text.includes(`type: '${type}'`)),
     );
@@ -38,15 +40,44 @@ describe('events', () => {
   });
 });
 
+describe('failure codes', () => {
+  const others = sources.filter(({ name }) => name !== 'failures.ts');
+
+  test('every code of the catalogue is used', () => {
+    const unused = Object.keys(failures).filter((code) => !others.some(({ text }) => text.includes(`'${code}'`)));
+    expect(unused).toStrictEqual([]);
+  });
+
+  test('every code that is thrown is in the catalogue', () => {
+    const thrown = others.flatMap(({ text }) => {
+      const failing = [...text.matchAll(/(?:new EmrFailure|\bfail)\((?:[^;]*?)\bcode: '(\w+)'/g)];
+      return failing.map(([, code]) => code ?? '');
+    });
+    expect(thrown.length).toBeGreaterThan(10);
+    expect(thrown.filter((code) => !Object.hasOwn(failures, code))).toStrictEqual([]);
+  });
+
+  test('the reference pages and the dashboard have every code', () => {
+    const page = readFileSync(join(root, 'docs/reference/failures.md'), 'utf8');
+    const docs = referencePage(openApi(endpoints, { version, base_url: 'http://x' }), false).replaceAll('<wbr>', '');
+    const dashboard = readFileSync(join(root, 'web/dashboard/service/api.gen.ts'), 'utf8');
+    for (const [code, { label, cause, remedy }] of Object.entries(failures)) {
+      expect(page).toContain(`| \`${code}\` | ${cause} | ${remedy} |`);
+      expect(docs).toContain(`<code>${code}</code></th>`);
+      expect(dashboard).toContain(`"${code}":{"label":${JSON.stringify(label)},`);
+    }
+  });
+});
+
 describe('ids', () => {
-  test('sort by their time of creation, also within one millisecond', () => {
+  test('sort by creation time, even within one millisecond', () => {
     const ids = Array.from({ length: 5000 }, newId);
     expect([...ids].sort()).toStrictEqual(ids);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.every((id) => /^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/.test(id))).toBe(true);
   });
 
-  test('are read with and without hyphens, in any case, and nothing else is', () => {
+  test('are parsed with and without hyphens in any letter case', () => {
     const id = newId();
     const hyphened = id.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5').toUpperCase();
     expect(parseId(hyphened)).toBe(id);
@@ -67,6 +98,8 @@ describe('ids', () => {
 
 describe('settings', () => {
   const production = { NODE_ENV: 'production', MASTER_KEY: 'ab'.repeat(32) };
+  const plain_text =
+    'BASE_URL must be the https:// address of a reverse proxy when the sandbox is off: requests contain credentials and health data. See docs/guides/reverse-proxy.md.';
 
   test('have the documented defaults', () => {
     expect(loadConfig({})).toMatchObject({
@@ -76,14 +109,15 @@ describe('settings', () => {
       database_url: undefined,
       sandbox: true,
       larkspur_port: 4100,
-      outbound_allow: [],
+      outbound_allow_emr: [],
+      outbound_allow_webhooks: [],
       log_level: 'info',
       rate_limit: 100,
       rate_burst: 200,
     });
   });
 
-  test('the sandbox is off in production unless it is asked for', () => {
+  test('the sandbox is off in production unless enabled', () => {
     expect(loadConfig(production).sandbox).toBe(false);
     expect(loadConfig({ ...production, SANDBOX: 'on' }).sandbox).toBe(true);
   });
@@ -106,18 +140,50 @@ describe('settings', () => {
       { NODE_ENV: 'production' },
       'MASTER_KEY must be set when the sandbox is off. Generate one with: openssl rand -hex 32',
     ],
-  ])('a wrong one is one sentence: %o', (env, sentence) => {
+    [{ NODE_ENV: 'production', MASTER_KEY: 'ab'.repeat(32), HOST: '0.0.0.0' }, plain_text],
+    [{ NODE_ENV: 'production', MASTER_KEY: 'ab'.repeat(32), BASE_URL: 'http://chartwire.example.org' }, plain_text],
+    [
+      { NODE_ENV: 'production', MASTER_KEY: 'ab'.repeat(32), HOST: '::', BASE_URL: 'http://localhost:4000' },
+      plain_text,
+    ],
+    [
+      { AUDIT_ANCHOR_URL: 'http://log.example.org/?token=secret' },
+      'AUDIT_ANCHOR_URL must use https, unless it is on this machine.',
+    ],
+  ])('an invalid value is reported in one sentence: %o', (env, sentence) => {
     expect(() => loadConfig(env)).toThrow(new StartFailure(sentence));
   });
 
-  test('.env.example names every one of them', () => {
+  test('production accepts https, and plain http only if everything stays on this machine', () => {
+    for (const env of [
+      { BASE_URL: 'https://chartwire.example.org', HOST: '0.0.0.0' },
+      { BASE_URL: 'http://127.0.0.1:4000' },
+      { HOST: '::1' },
+      {},
+    ]) {
+      expect(loadConfig({ ...production, ...env }).sandbox).toBe(false);
+    }
+    expect(loadConfig({ HOST: '0.0.0.0' }).base_url).toBe('http://localhost:4000');
+  });
+
+  test('OUTBOUND_ALLOW is a fallback for EMRs and does not apply to webhooks', () => {
+    const allowed = (env: Record<string, string>) => {
+      const { outbound_allow_emr, outbound_allow_webhooks } = loadConfig(env);
+      return [outbound_allow_emr, outbound_allow_webhooks];
+    };
+    expect(allowed({ OUTBOUND_ALLOW: 'old' })).toStrictEqual([['old'], []]);
+    expect(allowed({ OUTBOUND_ALLOW: 'old', OUTBOUND_ALLOW_EMR: 'emr' })).toStrictEqual([['emr'], []]);
+    expect(allowed({ OUTBOUND_ALLOW_WEBHOOKS: 'hook' })).toStrictEqual([[], ['hook']]);
+  });
+
+  test('.env.example lists all of them', () => {
     const example = readFileSync(join(root, '.env.example'), 'utf8');
     expect(Object.keys(settings).filter((name) => !example.includes(`#${name}=`))).toStrictEqual([]);
   });
 });
 
 describe('endpoints', () => {
-  test('have ids and paths of their own, and stand in the OpenAPI document with their errors', () => {
+  test('have unique ids and are in the OpenAPI document with their errors', () => {
     expect(new Set(endpoints.map((each) => each.id)).size).toBe(endpoints.length);
     const document = openApi(endpoints, { version, base_url: 'http://x' });
     for (const each of endpoints) {
@@ -132,7 +198,7 @@ describe('endpoints', () => {
     }
   });
 
-  test('one file of api/ each, named by its id', () => {
+  test('have one file each in src/api/v1, named by the id', () => {
     const folder = join(root, 'src/api/v1');
     const files = readdirSync(folder).map((name) => name.replace(/\.ts$/, ''));
     const ids = endpoints.map((each) => each.id).filter((id) => !/^(link|sandbox)\./.test(id));
@@ -140,7 +206,7 @@ describe('endpoints', () => {
   });
 });
 
-test('a job can reach every state, and none leads out of an end', () => {
+test('only queued and running jobs change their state', () => {
   const from = new Set<string>(job_transitions.map(([state]) => state));
   expect(job_states).toStrictEqual(['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review']);
   expect([...from]).toStrictEqual(['queued', 'running']);

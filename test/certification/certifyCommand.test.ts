@@ -78,13 +78,13 @@ test('reports a failed sign-in as one failed check and skips the rest', async ()
   const withWrongSecret = join(folder, 'wrong.json');
   await writeFile(
     withWrongSecret,
-    JSON.stringify({ way: 'client_secret', client_id: 'nobody', client_secret: 'never given out' }),
+    JSON.stringify({ way: 'client_secret', client_id: 'nobody', client_secret: 'never issued' }),
   );
   const { printed, code } = await certify({ 'credentials-file': withWrongSecret });
   expect(code).toBe(1);
   expect(printed).toMatch(/Failed\n {2}sign_in\.success: the sign-in returned refused \(access\)\n.*\nSkipped/);
   expect(printed).toMatch(/the sign-in failed: .* and \d+ more/);
-  expect(printed).not.toContain('never given out');
+  expect(printed).not.toContain('never issued');
 });
 
 test.for<[string, Values, RegExp]>([

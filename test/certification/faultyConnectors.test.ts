@@ -14,11 +14,15 @@ afterAll(() => fixture.close());
 const outbound = createOutbound({ sandbox: true, allow: [] });
 
 /** The checks that a connector fails. Each run uses another person, because failed sign-ins lock a user out. */
-async function failedChecks({ inject }: Pick<FaultyConnector, 'inject'>, index: number): Promise<string[]> {
+async function failedChecks(
+  { inject }: Pick<FaultyConnector, 'inject'>,
+  index: number,
+  only?: string,
+): Promise<string[]> {
   const { credentials, code } = fixture.person(index);
   const expire = (mode: 'session' | 'link') => async () =>
     void (await fixture.control('POST', '/sessions/expire', { mode }));
-  const results = await certify({
+  const target = {
     connector: inject(larkspur),
     address: fixture.emr.url,
     credentials,
@@ -27,7 +31,8 @@ async function failedChecks({ inject }: Pick<FaultyConnector, 'inject'>, index: 
     writes: true,
     endSession: expire('session'),
     endLink: expire('link'),
-  });
+  };
+  const results = await certify(target, only);
   return results.filter(({ outcome }) => outcome === 'failed').map(({ check }) => check.id);
 }
 
@@ -39,6 +44,8 @@ test.for(faulty_connectors.map((faulty, index) => ({ ...faulty, index: index + 1
   'detects a connector that $fault',
   { timeout: 180_000 },
   async ({ index, detected_by, ...faulty }) => {
-    expect(await failedChecks(faulty, index)).toContain(detected_by);
+    // The checks of error texts examine what the others reported.
+    const only = detected_by.startsWith('errors.') ? undefined : detected_by;
+    expect(await failedChecks(faulty, index, only)).toContain(detected_by);
   },
 );

@@ -4,7 +4,6 @@ import {
   type EmrEndpoint,
   EmrFailure,
   type EmrWrite,
-  type OperationName,
   type Operations,
   type Written,
 } from '../../src/connectors/connector.ts';
@@ -146,8 +145,57 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     detected_by: 'capabilities.match',
     inject: (original) => ({
       ...original,
-      capabilities: original.capabilities.filter((name: OperationName) => name !== 'addRefill'),
+      capabilities: original.capabilities.filter((name) => name !== 'addRefill'),
     }),
+  },
+  {
+    fault: 'drops a field that it declares as supported',
+    detected_by: 'createAppointment.fields',
+    inject: changeOperations((emr) => ({
+      createAppointment: {
+        ...emr.createAppointment,
+        send: (input, marker) => emr.createAppointment.send({ ...input, note: null }, marker),
+      },
+    })),
+  },
+  {
+    fault: 'writes a field that it declares as unsupported',
+    detected_by: 'uploadDocument.fields',
+    inject: (original) => ({ ...original, unsupported_fields: { uploadDocument: ['template_name'] } }),
+  },
+  {
+    fault: 'reads the second pass of a repeated hour as the first',
+    detected_by: 'createAppointment.repeated_hour',
+    inject: changeOperations((emr) => ({
+      getAppointment: async (ehr_id) => {
+        const found = await emr.getAppointment(ehr_id);
+        return found && { ...found, starts: found.starts.slice(0, 19) };
+      },
+    })),
+  },
+  {
+    fault: 'ignores the length of visit types',
+    detected_by: 'createAppointment.default_duration',
+    inject: changeOperations((emr) => ({
+      createAppointment: {
+        ...emr.createAppointment,
+        send: (input, marker) =>
+          emr.createAppointment.send({ ...input, minutes: input.minutes ?? input.default_minutes }, marker),
+      },
+    })),
+  },
+  {
+    fault: 'adds a new subscriber with every update of an insurance',
+    detected_by: 'updatePatientInsurance.same_subscriber',
+    inject: changeOperations((emr) => ({
+      updatePatientInsurance: {
+        ...emr.updatePatientInsurance,
+        send: async (input, marker) => {
+          const person = input.subscriber && { ...input.subscriber, last_name: `Subscriber ${marker.slice(0, 8)}` };
+          return emr.updatePatientInsurance.send({ ...input, subscriber: person }, marker);
+        },
+      },
+    })),
   },
   {
     fault: 'sends a request while opening',
@@ -238,6 +286,14 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     })),
   },
   {
+    fault: 'ignores blank criteria in searches',
+    detected_by: 'searchPatients.criteria',
+    inject: changeOperations((emr) => ({
+      searchPatients: async (search) =>
+        emr.searchPatients(Object.fromEntries(Object.entries(search).filter(([, value]) => value?.trim() !== ''))),
+    })),
+  },
+  {
     fault: 'ignores the date of birth in searches',
     detected_by: 'searchPatients.criteria',
     inject: changeOperations((emr) => ({
@@ -315,6 +371,29 @@ export const faulty_connectors: readonly FaultyConnector[] = [
         send: (input, marker) => emr.createAppointment.send({ ...input, prevent_double_booking: false }, marker),
       },
     })),
+  },
+  {
+    fault: 'reports a taken time without its cause',
+    detected_by: 'createAppointment.conflict',
+    inject: changeFailures((failure) =>
+      failure.code === 'slot_taken'
+        ? new EmrFailure(failure.kind, failure.message, { details: failure.details ?? {} })
+        : failure,
+    ),
+  },
+  {
+    fault: 'uses the EMR’s own error codes',
+    detected_by: 'errors.codes',
+    inject: changeFailures((failure) =>
+      failure.kind === 'not_found' ? Object.assign(withKind('not_found', failure), { code: 'ERR_404' }) : failure,
+    ),
+  },
+  {
+    fault: 'reports an outage as a rejection by its code',
+    detected_by: 'errors.codes',
+    inject: changeFailures((failure) =>
+      failure.kind === 'unavailable' ? Object.assign(failure, { code: 'emr_refused' }) : failure,
+    ),
   },
   {
     fault: 'drops the Retry-After',

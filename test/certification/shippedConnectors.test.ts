@@ -77,8 +77,8 @@ describe('a FHIR server', () => {
   });
 
   test.for<[string, Partial<FaultSwitches>]>([
-    ['sends no body after a create', { create_answer: 'empty' }],
-    ['sends text after a create', { create_answer: 'not_fhir', etag: 'strong' }],
+    ['sends no body after a create', { create_response: 'empty' }],
+    ['sends text after a create', { create_response: 'not_fhir', etag: 'strong' }],
     [
       'returns lists as collections without a total or pages',
       { paging: 'whole', total: false, bundle_type: 'collection' },

@@ -3,27 +3,27 @@ import { addOperator } from '../../src/clients/operators.ts';
 import { hashPassword } from '../../src/security/passwords.ts';
 import { newClient } from '../api/support.ts';
 import { openOperator } from '../harness/operator.ts';
-import { type Answer, answering, startReceiver } from '../harness/receiver.ts';
-import { until } from '../journeys/journey.ts';
-import { patience, startEventsPlace, writeUntil } from './eventsPlace.ts';
+import { type Responder, respondWith, startReceiver } from '../harness/receiver.ts';
+import { until } from '../journeys/support.ts';
+import { polling, startEventsFixture, writeUntil } from './eventsFixture.ts';
 
-let world: Awaited<ReturnType<typeof startEventsPlace>>;
+let fixture: Awaited<ReturnType<typeof startEventsFixture>>;
 beforeAll(async () => {
-  world = await startEventsPlace();
+  fixture = await startEventsFixture();
 });
-afterAll(() => world?.close());
+afterAll(() => fixture?.close());
 afterEach(async () => {
-  await world.owner`DELETE FROM webhook_endpoints`;
-  await world.owner`DELETE FROM events`;
+  await fixture.owner`DELETE FROM webhook_endpoints`;
+  await fixture.owner`DELETE FROM events`;
 });
 
-const get = (path: string) => world.operator.get(`clients/{client}/${path}`);
-const post = (path: string, body?: unknown) => world.operator.post(`clients/{client}/${path}`, body);
+const get = (path: string) => fixture.operator.get(`clients/{client}/${path}`);
+const post = (path: string, body?: unknown) => fixture.operator.post(`clients/{client}/${path}`, body);
 const listed = async (query = '') => (await get(`events?${query}`)).body.rows as { id: string; type: string }[];
 
-/** A registered webhook server; `receiver.answer` sets how it responds. */
-async function register(answer: Answer) {
-  const receiver = await startReceiver(answer);
+/** A registered webhook server; `receiver.respond` sets how it responds. */
+async function register(respond: Responder) {
+  const receiver = await startReceiver(respond);
   onTestFinished(receiver.close);
   const { body } = await post('webhooks', { webhook_url: receiver.url });
   return { receiver, webhook_id: body.webhook_id as string };
@@ -31,16 +31,16 @@ async function register(answer: Answer) {
 
 /** Creates failed events: the receiver responds with 500, and the three-day retry schedule is cut short here. */
 async function failOnce(count = 1) {
-  const { receiver, webhook_id } = await register(answering(500, {}, 'no'));
+  const { receiver, webhook_id } = await register(respondWith(500, {}, 'no'));
   const ids = [];
-  for (let n = 0; n < count; n++) ids.push(await writeUntil(world, 'pending'));
+  for (let n = 0; n < count; n++) ids.push(await writeUntil(fixture, 'pending'));
   // A running attempt would overwrite the state set here.
   await until('no try to be under way', async () => {
-    await world.owner`UPDATE deliveries SET status = 'failed', ready_at = NULL, finished_at = now()
+    await fixture.owner`UPDATE deliveries SET status = 'failed', ready_at = NULL, finished_at = now()
       WHERE locked_until IS NULL`;
-    return (await world.owner`SELECT FROM deliveries WHERE ready_at IS NOT NULL`).length === 0;
+    return (await fixture.owner`SELECT FROM deliveries WHERE ready_at IS NOT NULL`).length === 0;
   });
-  await world.owner`UPDATE events SET delivery_status = 'failed' WHERE id = ANY (${ids})`;
+  await fixture.owner`UPDATE events SET delivery_status = 'failed' WHERE id = ANY (${ids})`;
   return { receiver, webhook_id, ids };
 }
 
@@ -53,17 +53,17 @@ async function resendAll() {
 describe('the events list', () => {
   test('is paginated, newest first, and contains no patient data', async () => {
     const ids = [];
-    for (let n = 0; n < 3; n++) ids.unshift(await writeUntil(world, null));
+    for (let n = 0; n < 3; n++) ids.unshift(await writeUntil(fixture, null));
     const first = await get('events?page_size=2');
     expect(first.body.rows.map(({ id }: { id: string }) => id)).toStrictEqual(ids.slice(0, 2));
-    expect(JSON.stringify(first.body)).not.toContain(world.sandbox.example.patient_mrn);
+    expect(JSON.stringify(first.body)).not.toContain(fixture.sandbox.example.patient_mrn);
     const second = await get(`events?page_size=2&before=${first.body.next}`);
     expect(second.body).toMatchObject({ rows: [{ id: ids[2], delivery_status: null, tries: 0 }], next: null });
   });
 
   test('can be filtered by type, status, job, account and time', async () => {
-    await register(answering(200));
-    const id = await writeUntil(world, 'success');
+    await register(respondWith(200));
+    const id = await writeUntil(fixture, 'success');
     const [row] = (await get('events')).body.rows;
     const hits = [
       'event_type=telephone_encounter.created',
@@ -87,12 +87,12 @@ describe('the events list', () => {
   });
 
   test('does not include events of other clients, nor does the event endpoint', async () => {
-    const id = await writeUntil(world, null);
-    const other = await newClient(world);
-    const theirs = await world.operator.get(`clients/${other.client_id}/events`);
-    expect(theirs.body.rows).toStrictEqual([]);
-    expect((await world.operator.get(`clients/${other.client_id}/events/${id}`)).status).toBe(404);
-    const resent = await world.operator.post(`clients/${other.client_id}/events/${id}/resend`);
+    const id = await writeUntil(fixture, null);
+    const other = await newClient(fixture);
+    const other_events = await fixture.operator.get(`clients/${other.client_id}/events`);
+    expect(other_events.body.rows).toStrictEqual([]);
+    expect((await fixture.operator.get(`clients/${other.client_id}/events/${id}`)).status).toBe(404);
+    const resent = await fixture.operator.post(`clients/${other.client_id}/events/${id}/resend`);
     expect(resent.status).toBe(404);
   });
 });
@@ -100,10 +100,10 @@ describe('the events list', () => {
 describe('an event', () => {
   test('includes its payload and every attempt with status, duration and response snippet', async () => {
     const long = `first line\nsecond \u0007${'x'.repeat(1000)}`;
-    await register(answering(500, { 'content-type': 'text/plain' }, long));
-    const id = await writeUntil(world, 'pending');
+    await register(respondWith(500, { 'content-type': 'text/plain' }, long));
+    const id = await writeUntil(fixture, 'pending');
     const { event } = (await get(`events/${id}`)).body;
-    expect(JSON.parse(event.body)).toMatchObject({ id, data: { patient_mrn: world.sandbox.example.patient_mrn } });
+    expect(JSON.parse(event.body)).toMatchObject({ id, data: { patient_mrn: fixture.sandbox.example.patient_mrn } });
     const [delivery] = event.deliveries;
     expect(delivery).toMatchObject({ status: 'pending', next_try_at: expect.any(String) });
     const [first] = delivery.tries.slice(-1);
@@ -114,13 +114,15 @@ describe('an event', () => {
   });
 
   test('stores the response snippet of a success, but no binary content', async () => {
-    const said = await register(answering(200, { 'content-type': 'application/json' }, '{"error":"unknown clinic"}'));
-    const id = await writeUntil(world, 'success');
+    const registered = await register(
+      respondWith(200, { 'content-type': 'application/json' }, '{"error":"unknown clinic"}'),
+    );
+    const id = await writeUntil(fixture, 'success');
     const triesOf = async () => (await get(`events/${id}`)).body.event.deliveries[0].tries;
     expect(await triesOf()).toMatchObject([{ status_code: 200, problem: null, snippet: '{"error":"unknown clinic"}' }]);
-    said.receiver.answer = answering(200, { 'content-type': 'image/png' }, 'PNG');
+    registered.receiver.respond = respondWith(200, { 'content-type': 'image/png' }, 'PNG');
     await post(`events/${id}/resend`);
-    await vi.waitFor(async () => expect(await triesOf()).toHaveLength(2), patience);
+    await vi.waitFor(async () => expect(await triesOf()).toHaveLength(2), polling);
     expect(await triesOf()).toMatchObject([{ attempt: 2, snippet: null }, { attempt: 1 }]);
   });
 
@@ -129,14 +131,14 @@ describe('an event', () => {
     const email = 'reader@example.org';
     const password_hash = await hashPassword('a long enough password');
     const person = { email, name: 'Reader', role: 'read_only', password_hash, password_temporary: false } as const;
-    await addOperator(world.ctx.db.system, person);
-    const reader = await openOperator(world, { email, password: 'a long enough password' });
+    await addOperator(fixture.ctx.db.system, person);
+    const reader = await openOperator(fixture, { email, password: 'a long enough password' });
     expect((await reader.get(`clients/{client}/events/${ids[0]}`)).status).toBe(200);
     expect((await reader.post(`clients/{client}/events/${ids[0]}/resend`)).status).toBe(403);
     expect((await reader.post('clients/{client}/failed-events/resend', {})).status).toBe(403);
-    receiver.answer = answering(204);
+    receiver.respond = respondWith(204);
     expect((await post(`events/${ids[0]}/resend`)).body).toStrictEqual({ success: true, deliveries: 1 });
-    await vi.waitFor(async () => expect(await listed('delivery_status=success')).toHaveLength(1), patience);
+    await vi.waitFor(async () => expect(await listed('delivery_status=success')).toHaveLength(1), polling);
     expect((await post(`events/${'0'.repeat(32)}/resend`)).status).toBe(404);
   });
 });
@@ -152,39 +154,39 @@ describe('resending failed events', () => {
     await post(`webhooks/${webhook_id}/enable`);
     const since = new Date(Date.now() + 60_000).toISOString();
     expect((await get(`failed-events?since=${since}`)).body).toMatchObject({ events: 0, stuck: 0 });
-    receiver.answer = answering(200);
+    receiver.respond = respondWith(200);
     receiver.received.length = 0;
     expect((await resendAll()).body).toMatchObject({ resent: 2, next: null });
-    await vi.waitFor(async () => expect(await listed('delivery_status=success')).toHaveLength(2), patience);
+    await vi.waitFor(async () => expect(await listed('delivery_status=success')).toHaveLength(2), polling);
     expect(receiver.received.map(({ headers }) => headers['webhook-id']).sort()).toStrictEqual([...ids].sort());
   });
 
   test('does not resend to endpoints that received the event', async () => {
     const { receiver } = await failOnce();
-    const arrived = await register(answering(200));
-    await world.owner`INSERT INTO deliveries (id, client_id, event_id, endpoint_id, status, ready_at, finished_at)
+    const arrived = await register(respondWith(200));
+    await fixture.owner`INSERT INTO deliveries (id, client_id, event_id, endpoint_id, status, ready_at, finished_at)
       SELECT gen_random_uuid(), client_id, event_id, ${arrived.webhook_id}, 'success', NULL, now() FROM deliveries`;
-    receiver.answer = answering(200);
+    receiver.respond = respondWith(200);
     expect((await resendAll()).body.resent).toBe(1);
-    await vi.waitFor(async () => expect(await listed('delivery_status=success')).toHaveLength(1), patience);
+    await vi.waitFor(async () => expect(await listed('delivery_status=success')).toHaveLength(1), polling);
     expect(arrived.receiver.received).toHaveLength(0);
   });
 
   test('sends each event once when two operators do it at the same time', async () => {
     const { receiver, ids } = await failOnce(3);
-    receiver.answer = answering(200);
+    receiver.respond = respondWith(200);
     receiver.received.length = 0;
     const both = await Promise.all([resendAll(), resendAll(), resendAll()]);
     expect(both.map(({ body }) => body.resent).sort()).toStrictEqual([0, 0, 3]);
-    await vi.waitFor(async () => expect(await listed('delivery_status=success')).toHaveLength(3), patience);
+    await vi.waitFor(async () => expect(await listed('delivery_status=success')).toHaveLength(3), polling);
     expect(receiver.received).toHaveLength(ids.length);
   });
 
   test('continues where the previous batch ended', async () => {
     const { receiver } = await failOnce();
-    receiver.answer = answering(200);
+    receiver.respond = respondWith(200);
     // 149 more of the same event; a batch is 100.
-    await world.owner`
+    await fixture.owner`
       WITH copies AS (
         INSERT INTO events (id, client_id, account_id, type, body, delivery_status, created_at)
           SELECT gen_random_uuid(), client_id, account_id, type, body, 'failed', created_at
@@ -194,14 +196,14 @@ describe('resending failed events', () => {
           FROM copies, webhook_endpoints AS endpoint`;
     const { body: count } = await get(`failed-events?since=${yesterday()}`);
     expect(count.events).toBe(150);
-    const asked = { since: yesterday(), until: count.until };
-    const first = (await post('failed-events/resend', asked)).body;
+    const range = { since: yesterday(), until: count.until };
+    const first = (await post('failed-events/resend', range)).body;
     expect(first.resent).toBe(100);
-    const second = (await post('failed-events/resend', { ...asked, after: first.next })).body;
+    const second = (await post('failed-events/resend', { ...range, after: first.next })).body;
     expect(second).toMatchObject({ resent: 50, next: null });
     await vi.waitFor(
       async () => expect((await get(`failed-events?since=${yesterday()}`)).body.events).toBe(0),
-      patience,
+      polling,
     );
   });
 });

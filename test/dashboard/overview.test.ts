@@ -2,24 +2,24 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { HistoryBin } from '../../src/model/dashboard/overview.ts';
 import { newClient } from '../api/support.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
-import { answering, startReceiver } from '../harness/receiver.ts';
+import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { until } from '../journeys/journey.ts';
+import { until } from '../journeys/support.ts';
 import { expireAccount } from '../spec/support/expireAccount.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let operator: TestOperator;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  operator = await openOperator(world);
+  fixture = await startSandbox({ small: true });
+  operator = await openOperator(fixture);
 });
-afterAll(() => world?.close());
+afterAll(() => fixture?.close());
 
 const overview = async () => (await operator.get('clients/{client}/overview')).body.overview;
 const own = async () => {
   const { clients } = await overview();
-  return clients.find(({ client_id }: { client_id: string }) => client_id === world.sandbox.client_id);
+  return clients.find(({ client_id }: { client_id: string }) => client_id === fixture.sandbox.client_id);
 };
 const history = async (range: string): Promise<HistoryBin[]> =>
   (await operator.get(`clients/{client}/overview/history?range=${range}`)).body.bins;
@@ -27,10 +27,10 @@ const sum = (bins: HistoryBin[], state: 'succeeded' | 'partial' | 'failed' | 'ne
   bins.reduce((total, bin) => total + bin[state], 0);
 
 /** Inserts jobs that finished at a given age with a given duration. */
-async function layEnded(state: string, ago: string, taken_s: number, count = 1): Promise<void> {
-  await world.owner`
+async function insertFinishedJobs(state: string, ago: string, taken_s: number, count = 1): Promise<void> {
+  await fixture.owner`
     INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, lane, state, created_at, finished_at)
-    SELECT client_id, organization_id, account_id, id, 'sync', 'laid', ${state},
+    SELECT client_id, organization_id, account_id, id, 'sync', 'test', ${state},
            now() - ${ago}::interval - make_interval(secs => ${taken_s}), now() - ${ago}::interval
       FROM (SELECT * FROM operations LIMIT 1) AS operation, generate_series(1, ${count})`;
 }
@@ -38,20 +38,20 @@ async function layEnded(state: string, ago: string, taken_s: number, count = 1):
 describe('the current load', () => {
   test('is counted by state, with the age of the oldest job', async () => {
     const before = await own();
-    const accepted = await withJobsPaused(world, async () => {
-      const { body } = await world.api.callIn();
+    const accepted = await withJobsPaused(fixture, async () => {
+      const { body } = await fixture.api.callIn();
       const during = await own();
       expect(during.queued).toBe(before.queued + 1);
       expect(Date.parse(during.oldest_queued_at)).toBeGreaterThan(Date.now() - 60_000);
       return body;
     });
-    await world.api.untilEvent(accepted.job_id);
+    await fixture.api.untilEvent(accepted.job_id);
     expect(await own()).toMatchObject({ queued: 0, running: 0, oldest_queued_at: null });
   });
 
   test('includes every client of the installation', async () => {
     const before = (await overview()).clients.length;
-    await newClient(world);
+    await newClient(fixture);
     const { clients } = await overview();
     expect(clients).toHaveLength(before + 1);
     expect(clients.at(-1)).toMatchObject({ queued: 0, running: 0, parked: 0, needs_review: 0, relink: 0 });
@@ -60,21 +60,21 @@ describe('the current load', () => {
 
 describe('what needs attention', () => {
   test('includes accounts to re-link, with the reason', async () => {
-    await expireAccount(world, 'expired', 1);
+    await expireAccount(fixture, 'expired', 1);
     const { attention } = await overview();
     expect(attention.accounts).toMatchObject([
-      { user_id: 'expired', org_id: world.sandbox.org_id, reason: 'Larkspur requires a new one-time code.' },
+      { user_id: 'expired', org_id: fixture.sandbox.org_id, reason: 'Larkspur requires a new one-time code.' },
     ]);
     await until('its jobs to be parked', async () => (await own()).parked > 0);
     expect(await own()).toMatchObject({ relink: 1 });
-    await world.api.link({ user_id: 'expired', staff: 1 });
+    await fixture.api.link({ user_id: 'expired', staff: 1 });
     expect((await overview()).attention.accounts).toStrictEqual([]);
   });
 
   test('includes failing webhook endpoints, with start time and reason', async () => {
-    const receiver = await startReceiver(answering(500));
-    await world.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
-    await world.api.callIn();
+    const receiver = await startReceiver(respondWith(500));
+    await fixture.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
+    await fixture.api.callIn();
     const failing = await until('the delivery to fail', async () => (await overview()).attention.endpoints[0]);
     expect(failing).toMatchObject({ url: receiver.url, status: 'enabled', reason: expect.stringContaining('500') });
     expect(Date.parse(failing.since)).toBeGreaterThan(Date.now() - 60_000);
@@ -83,10 +83,10 @@ describe('what needs attention', () => {
 
   test('includes jobs with an unknown outcome', async () => {
     expect((await overview()).attention.reviews).toStrictEqual([]);
-    await layEnded('needs_review', '1 minute', 5);
+    await insertFinishedJobs('needs_review', '1 minute', 5);
     expect((await overview()).attention.reviews).toMatchObject([{ job_id: expect.any(Number), type: 'sync' }]);
     expect((await own()).needs_review).toBe(1);
-    await world.owner`DELETE FROM jobs WHERE lane = 'laid'`;
+    await fixture.owner`DELETE FROM jobs WHERE lane = 'test'`;
   });
 });
 
@@ -110,18 +110,18 @@ describe('the history', () => {
   test('counts jobs by state in the interval in which they finished', async () => {
     // From the tests above: the sync of a re-linked account.
     await until('all that runs to end', async () => {
-      const left = await world.owner`SELECT FROM jobs WHERE finished_at IS NULL AND NOT parked`;
+      const left = await fixture.owner`SELECT FROM jobs WHERE finished_at IS NULL AND NOT parked`;
       return left.length === 0;
     });
     const before = Object.fromEntries(
       await Promise.all(['1h', '24h', '7d'].map(async (range) => [range, await history(range)] as const)),
     );
     // Longer ranges use stored sums, which would not include rows inserted into the past.
-    await world.owner`DELETE FROM job_periods`;
-    await layEnded('failed', '30 minutes', 2, 3);
-    await layEnded('partial', '5 hours', 2, 4);
-    await layEnded('succeeded', '3 days', 2, 5);
-    await layEnded('succeeded', '8 days', 2, 50);
+    await fixture.owner`DELETE FROM job_periods`;
+    await insertFinishedJobs('failed', '30 minutes', 2, 3);
+    await insertFinishedJobs('partial', '5 hours', 2, 4);
+    await insertFinishedJobs('succeeded', '3 days', 2, 5);
+    await insertFinishedJobs('succeeded', '8 days', 2, 50);
     const added = async (range: string, state: 'succeeded' | 'partial' | 'failed') =>
       sum(await history(range), state) - sum(before[range] ?? [], state);
     expect([await added('1h', 'failed'), await added('1h', 'partial')]).toStrictEqual([3, 0]);
@@ -132,18 +132,18 @@ describe('the history', () => {
 
   test('is the same when it is read from stored sums plus recent jobs', async () => {
     const first = await history('7d');
-    const kept = await world.owner`SELECT FROM job_periods`;
-    expect(kept.length).toBeGreaterThan(300);
+    const periods = await fixture.owner`SELECT FROM job_periods`;
+    expect(periods.length).toBeGreaterThan(300);
     expect(await history('7d')).toStrictEqual(first);
-    await layEnded('failed', '1 second', 2);
+    await insertFinishedJobs('failed', '1 second', 2);
     expect(sum(await history('7d'), 'failed')).toBe(sum(first, 'failed') + 1);
     expect(sum(await history('24h'), 'failed')).toBe(sum(first, 'failed') + 1);
   });
 
   test('reports median and 95th percentile of the duration within 5 %', async () => {
-    await world.owner`DELETE FROM job_periods`;
-    await layEnded('succeeded', '2 days', 4, 90);
-    await layEnded('succeeded', '2 days', 700, 10);
+    await fixture.owner`DELETE FROM job_periods`;
+    await insertFinishedJobs('succeeded', '2 days', 4, 90);
+    await insertFinishedJobs('succeeded', '2 days', 700, 10);
     const bin = (await history('7d')).find(({ p95_s }) => (p95_s ?? 0) > 600);
     expect(bin?.succeeded).toBe(100);
     expect(Math.abs((bin?.p50_s ?? 0) / 4 - 1)).toBeLessThanOrEqual(0.06);

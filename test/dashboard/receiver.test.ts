@@ -4,25 +4,25 @@ import { loadConfig } from '../../src/config.ts';
 import { receiverRefusal } from '../../src/receiver/openReceiver.ts';
 import { kept_max, purgeReceived } from '../../src/receiver/receivedRequests.ts';
 import { newClient } from '../api/support.ts';
-import { patience, startEventsPlace, writeUntil } from './eventsPlace.ts';
+import { polling, startEventsFixture, writeUntil } from './eventsFixture.ts';
 
-let world: Awaited<ReturnType<typeof startEventsPlace>>;
+let fixture: Awaited<ReturnType<typeof startEventsFixture>>;
 beforeAll(async () => {
-  world = await startEventsPlace();
+  fixture = await startEventsFixture();
 });
-afterAll(() => world?.close());
+afterAll(() => fixture?.close());
 afterEach(async () => {
-  await world.owner`DELETE FROM webhook_endpoints`;
-  await world.owner`DELETE FROM events`;
+  await fixture.owner`DELETE FROM webhook_endpoints`;
+  await fixture.owner`DELETE FROM events`;
 });
 
-const get = (path: string) => world.operator.get(`clients/{client}/receiver${path}`);
+const get = (path: string) => fixture.operator.get(`clients/{client}/receiver${path}`);
 const received = async () => (await get('/requests')).body.rows;
-const tell = (answer: Record<string, unknown>) =>
-  world.operator.patch('clients/{client}/receiver', { delay_ms: 0, times: null, ...answer });
+const configure = (settings: Record<string, unknown>) =>
+  fixture.operator.patch('clients/{client}/receiver', { delay_ms: 0, times: null, ...settings });
 
 async function open(): Promise<{ webhook_id: string; url: string }> {
-  const { status, body } = await world.operator.post('clients/{client}/receiver');
+  const { status, body } = await fixture.operator.post('clients/{client}/receiver');
   expect(status, JSON.stringify(body)).toBe(200);
   return body.receiver;
 }
@@ -34,16 +34,16 @@ describe('the built-in receiver', () => {
     expect((await get('')).body).toStrictEqual({ success: true, receiver: null, refused: null });
     const [first, second] = await Promise.all([open(), open()]);
     expect(second).toStrictEqual(first);
-    expect(first.url).toMatch(new RegExp(`^${world.sandbox.base_url}/receiver/rc_[\\w-]{43}$`));
-    const { body } = await world.operator.get('clients/{client}/webhooks');
+    expect(first.url).toMatch(new RegExp(`^${fixture.sandbox.base_url}/receiver/rc_[\\w-]{43}$`));
+    const { body } = await fixture.operator.get('clients/{client}/webhooks');
     expect(body.webhooks).toMatchObject([{ id: first.webhook_id, url: first.url, built_in: true }]);
-    const other = await newClient(world);
-    expect((await world.operator.get(`clients/${other.client_id}/receiver`)).body.receiver).toBeNull();
+    const other = await newClient(fixture);
+    expect((await fixture.operator.get(`clients/${other.client_id}/receiver`)).body.receiver).toBeNull();
   });
 
   test('records a delivery with its headers, body and signature check', async () => {
     await open();
-    const event_id = await writeUntil(world, 'success');
+    const event_id = await writeUntil(fixture, 'success');
     const [row] = await received();
     expect(row).toMatchObject({
       ...{ event_id, event_type: 'telephone_encounter.created', verdict: 'valid', attempt: '1' },
@@ -51,18 +51,18 @@ describe('the built-in receiver', () => {
     });
     const { request } = (await get(`/requests/${row.id}`)).body;
     expect(request.headers).toMatchObject({ 'webhook-id': event_id, 'user-agent': 'Chartwire' });
-    expect(JSON.parse(request.body).data.patient_mrn).toBe(world.sandbox.example.patient_mrn);
-    const { event } = (await world.operator.get(`clients/{client}/events/${event_id}`)).body;
+    expect(JSON.parse(request.body).data.patient_mrn).toBe(fixture.sandbox.example.patient_mrn);
+    const { event } = (await fixture.operator.get(`clients/{client}/events/${event_id}`)).body;
     expect(event.deliveries[0].tries).toMatchObject([{ status_code: 200, snippet: '{"received":true}' }]);
     // Viewing the body is recorded as an access to the patient.
-    const [seen] = await world.owner`SELECT FROM audit_records WHERE action = 'dashboard.received.get'
+    const [seen] = await fixture.owner`SELECT FROM audit_records WHERE action = 'dashboard.received.get'
       AND cardinality(patients) = 1`;
     expect(seen).toBeDefined();
   });
 
   test('distinguishes valid, wrong, late and missing signatures', async () => {
     const { url, webhook_id } = await open();
-    const rotated = await world.operator.post(`clients/{client}/webhooks/${webhook_id}/rotate-secret`);
+    const rotated = await fixture.operator.post(`clients/{client}/webhooks/${webhook_id}/rotate-secret`);
     const secret: string = rotated.body.webhook_secret;
     const signed = (body: string, at_s: number) => {
       const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
@@ -107,7 +107,7 @@ describe('the built-in receiver', () => {
 describe('configured to fail', () => {
   test('it fails the configured number of times, then succeeds', async () => {
     const { url } = await open();
-    await tell({ status: 503, times: 2 });
+    await configure({ status: 503, times: 2 });
     expect((await get('')).body.receiver).toMatchObject({ status: 503, delay_ms: 0, times: 2 });
     expect((await send(url)).status).toBe(503);
     expect((await get('')).body.receiver).toMatchObject({ status: 503, times: 1 });
@@ -120,24 +120,24 @@ describe('configured to fail', () => {
 
   test('it can close the connection and respond late', async () => {
     const { url } = await open();
-    await tell({ status: null });
+    await configure({ status: null });
     await expect(send(url)).rejects.toThrow('fetch failed');
-    await tell({ status: 200, delay_ms: 300 });
+    await configure({ status: 200, delay_ms: 300 });
     const began_ms = performance.now();
     expect((await send(url)).status).toBe(200);
     // Node's timers may fire a millisecond early.
     expect(performance.now() - began_ms).toBeGreaterThanOrEqual(299);
     expect(await received()).toMatchObject([{ status: 200, delay_ms: 300 }, { status: null }]);
     for (const wrong of [{ status: 199 }, { status: 600 }, { delay_ms: 20_001 }, { times: 0 }]) {
-      expect((await tell({ status: 500, ...wrong })).status, JSON.stringify(wrong)).toBe(400);
+      expect((await configure({ status: 500, ...wrong })).status, JSON.stringify(wrong)).toBe(400);
     }
   });
 
   test('its failure is recorded as a failed attempt with its response', async () => {
     await open();
-    await tell({ status: 500 });
-    const id = await writeUntil(world, 'pending');
-    const { event } = (await world.operator.get(`clients/{client}/events/${id}`)).body;
+    await configure({ status: 500 });
+    const id = await writeUntil(fixture, 'pending');
+    const { event } = (await fixture.operator.get(`clients/{client}/events/${id}`)).body;
     expect(event.deliveries[0].tries[0]).toMatchObject({
       status_code: 500,
       snippet: 'The built-in receiver is configured to respond with 500.',
@@ -146,28 +146,28 @@ describe('configured to fail', () => {
 
   test('410 disables it like any endpoint, and creating it again enables it', async () => {
     const { webhook_id } = await open();
-    await tell({ status: 410, times: 1 });
-    await writeUntil(world, 'failed');
+    await configure({ status: 410, times: 1 });
+    await writeUntil(fixture, 'failed');
     expect((await get('')).body.receiver).toMatchObject({ webhook_id, endpoint_status: 'disabled' });
     expect(await open()).toMatchObject({ webhook_id, endpoint_status: 'enabled' });
-    await writeUntil(world, 'success');
+    await writeUntil(fixture, 'success');
   });
 });
 
 describe('received requests', () => {
   test('are kept for a day, at most 200', async () => {
     const { url } = await open();
-    await world.owner`
+    await fixture.owner`
       INSERT INTO received_requests (id, client_id, method, headers, body, body_bytes, verdict, delay_ms)
         SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, client_id, 'POST', '{}', '', 0, 'valid', 0
           FROM receivers, generate_series(1, ${kept_max + 5}) AS n`;
     await send(url);
     expect((await get(`/requests?page_size=${kept_max}`)).body.rows).toHaveLength(kept_max);
-    expect(await world.owner`SELECT FROM received_requests`).toHaveLength(kept_max);
-    await world.owner`UPDATE received_requests SET at = now() - interval '25 hours' WHERE body_bytes = 0`;
+    expect(await fixture.owner`SELECT FROM received_requests`).toHaveLength(kept_max);
+    await fixture.owner`UPDATE received_requests SET at = now() - interval '25 hours' WHERE body_bytes = 0`;
     expect(await received()).toStrictEqual([]);
-    await purgeReceived(world.ctx.db.system);
-    expect(await world.owner`SELECT FROM received_requests`).toHaveLength(0);
+    await purgeReceived(fixture.ctx.db.system);
+    expect(await fixture.owner`SELECT FROM received_requests`).toHaveLength(0);
   });
 
   test('are paginated, newest first, and can be cleared by operators', async () => {
@@ -179,7 +179,7 @@ describe('received requests', () => {
       rows: [{ event_type: 'a' }],
       next: null,
     });
-    expect((await world.operator.delete('clients/{client}/receiver/requests')).body.cleared).toBe(3);
+    expect((await fixture.operator.delete('clients/{client}/receiver/requests')).body.cleared).toBe(3);
     expect(await received()).toStrictEqual([]);
   });
 
@@ -187,9 +187,9 @@ describe('received requests', () => {
     const { url, webhook_id } = await open();
     await send(url);
     expect(
-      (await world.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers: { access_token: null } })).status,
+      (await fixture.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers: { access_token: null } })).status,
     ).toBe(200);
-    expect(await world.owner`SELECT FROM received_requests`).toHaveLength(0);
+    expect(await fixture.owner`SELECT FROM received_requests`).toHaveLength(0);
     expect((await get('')).body.receiver).toBeNull();
     expect((await send(url)).status).toBe(404);
   });
@@ -198,19 +198,19 @@ describe('received requests', () => {
     const { url } = await open();
     await send(url);
     const [row] = await received();
-    const other = await newClient(world);
-    const theirs = `clients/${other.client_id}/receiver/requests`;
-    expect((await world.operator.get(theirs)).body.rows).toStrictEqual([]);
-    expect((await world.operator.get(`${theirs}/${row.id}`)).status).toBe(404);
-    expect((await world.operator.delete(theirs)).body.cleared).toBe(0);
-    await vi.waitFor(async () => expect(await received()).toHaveLength(1), patience);
+    const other = await newClient(fixture);
+    const other_path = `clients/${other.client_id}/receiver/requests`;
+    expect((await fixture.operator.get(other_path)).body.rows).toStrictEqual([]);
+    expect((await fixture.operator.get(`${other_path}/${row.id}`)).status).toBe(404);
+    expect((await fixture.operator.delete(other_path)).body.cleared).toBe(0);
+    await vi.waitFor(async () => expect(await received()).toHaveLength(1), polling);
   });
 });
 
 test('explains why deliveries cannot reach it', () => {
   const live = { MASTER_KEY: 'ab'.repeat(32), SANDBOX: 'off' };
   const refusalAt = (BASE_URL: string) => receiverRefusal({ config: loadConfig({ ...live, BASE_URL }) });
-  expect(refusalAt('http://chartwire.example.org')).toBe('The address of this service (BASE_URL) must use https.');
+  expect(refusalAt('http://127.0.0.1:4000')).toBe('The address of this service (BASE_URL) must use https.');
   expect(refusalAt('https://127.0.0.1')).toMatch(/private or local/);
   expect(refusalAt('https://chartwire.example.org')).toBeNull();
 });

@@ -8,31 +8,31 @@ import { kind_row } from '../../src/model/dashboard/recordKinds.ts';
 import { hashPassword } from '../../src/security/passwords.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { layTenant } from '../harness/tenant.ts';
+import { createTenant } from '../harness/tenant.ts';
 import { availabilityOf, daysAfter, monday, patchProvider, shift, spans } from '../spec/providers/schedules.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let operator: TestOperator;
 let reader: TestOperator;
 /** Prefixes a path with the sandbox's organization. */
 let of: (path: string) => string;
 
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  operator = await openOperator(world);
+  fixture = await startSandbox({ small: true });
+  operator = await openOperator(fixture);
   const credentials = { email: 'reader@example.org', password: 'only looks at things' };
-  await addOperator(world.ctx.db.system, {
+  await addOperator(fixture.ctx.db.system, {
     email: credentials.email,
     name: 'Reader',
     role: 'read_only',
     password_hash: await hashPassword(credentials.password),
     password_temporary: false,
   });
-  reader = await openOperator(world, credentials);
+  reader = await openOperator(fixture, credentials);
   const { body } = await operator.get('clients/{client}/organizations');
   of = (path) => `clients/{client}/organizations/${body.organizations[0].id}/${path}`;
 });
-afterAll(() => world?.close());
+afterAll(() => fixture?.close());
 
 const search = async (kind: string, body: object = {}) =>
   (await operator.post(of(`records/${kind}/search`), body)).body;
@@ -43,7 +43,7 @@ describe('records in the dashboard', () => {
     const { body } = await operator.get('clients/{client}/organizations');
     const { id, ...organization } = body.organizations[0];
     expect(id).toMatch(/^[0-9a-f]{32}$/);
-    const { org_id } = world.sandbox;
+    const { org_id } = fixture.sandbox;
     expect(organization).toStrictEqual({ org_id, emr_name: 'Larkspur', timezone: 'America/New_York' });
   });
 
@@ -51,9 +51,9 @@ describe('records in the dashboard', () => {
     const { body } = await operator.get(of('records'));
     for (const row of body.kinds) {
       expect(Value.Check(kind_row, row), JSON.stringify(row)).toBe(true);
-      const [{ n } = { n: -1 }] = await world.owner<
+      const [{ n } = { n: -1 }] = await fixture.owner<
         { n: number }[]
-      >`SELECT count(*) AS n FROM ${world.owner(row.kind)}`;
+      >`SELECT count(*) AS n FROM ${fixture.owner(row.kind)}`;
       expect(row.total, row.kind).toBe(n);
       expect(row.synced_at, row.kind).not.toBeNull();
     }
@@ -75,7 +75,7 @@ describe('records in the dashboard', () => {
   });
 
   test('finds a patient by part of the name, MRN, date of birth and phone', async () => {
-    const mrn = world.sandbox.example.patient_mrn;
+    const mrn = fixture.sandbox.example.patient_mrn;
     const [patient] = (await search('patients', { mrn })).rows;
     expect(patient.mrn).toBe(mrn);
     const { first_name, last_name, dob, phone } = patient;
@@ -94,10 +94,10 @@ describe('records in the dashboard', () => {
   });
 
   test('returns a patient, and only the jobs of that patient', async () => {
-    const mrn = world.sandbox.example.patient_mrn;
+    const mrn = fixture.sandbox.example.patient_mrn;
     const [patient] = (await search('patients', { mrn })).rows;
-    const { body } = await world.api.callIn();
-    await world.api.untilEvent(body.job_id);
+    const { body } = await fixture.api.callIn();
+    await fixture.api.untilEvent(body.job_id);
     const shown = await operator.get(of(`records/patients/${patient.id}`));
     expect(shown.body.record).toStrictEqual(patient);
     const { jobs } = (await operator.get(of(`patients/${patient.id}/jobs`))).body;
@@ -117,8 +117,8 @@ describe('records in the dashboard', () => {
       const on_day = rows.filter((row: never) => date_of(row) === day);
       const found = await search(kind, { start_date: day, end_date: day, page_size: 200 });
       expect(found.rows, kind).toStrictEqual(on_day);
-      const columns = await world.owner<{ patient_mrn: string; n: number }[]>`
-        SELECT patient_mrn, count(*) AS n FROM ${world.owner(kind)} GROUP BY patient_mrn ORDER BY patient_mrn LIMIT 1`;
+      const columns = await fixture.owner<{ patient_mrn: string; n: number }[]>`
+        SELECT patient_mrn, count(*) AS n FROM ${fixture.owner(kind)} GROUP BY patient_mrn ORDER BY patient_mrn LIMIT 1`;
       const { patient_mrn, n } = columns[0] ?? { patient_mrn: '', n: 0 };
       expect((await search(kind, { patient_mrn })).total, kind).toBe(n);
       expect(n, kind).toBeLessThan(total);
@@ -138,7 +138,7 @@ describe('records in the dashboard', () => {
   });
 
   test('unknown records and those of another client are 404', async () => {
-    const other = await layTenant(world.owner);
+    const other = await createTenant(fixture.owner);
     for (const path of [
       of(`records/patients/${newId()}`),
       of(`records/organizations/${newId()}`),
@@ -159,7 +159,7 @@ describe('records in the dashboard', () => {
   test('sets a location’s status, as the API does', async () => {
     const [location] = await listed('locations');
     expect((await operator.patch(of(`locations/${location.id}`), { status: 'inactive' })).status).toBe(200);
-    const { body } = await world.api.call('GET', '/v1/locations');
+    const { body } = await fixture.api.call('GET', '/v1/locations');
     expect(body.locations[0]).toStrictEqual({ ...location, status: 'inactive' });
     await operator.patch(of(`locations/${location.id}`), { status: 'active' });
   });
@@ -175,10 +175,10 @@ describe('records in the dashboard', () => {
     const after = (await operator.get(path)).body;
     expect(after).toMatchObject({ set: { hours: true }, provider: { hours }, emr: before.emr });
     const sunday = daysAfter(monday, 6);
-    expect(spans(await availabilityOf(world, '504', sunday))).toStrictEqual(['10:00–12:00']);
+    expect(spans(await availabilityOf(fixture, '504', sunday))).toStrictEqual(['10:00–12:00']);
     const query = `start_date=${sunday}&end_date=${sunday}&provider_ids=504`;
     const { body: preview } = await operator.get(of(`availability?${query}`));
-    expect(preview).toStrictEqual((await world.api.call('GET', `/v1/availability?${query}`)).body);
+    expect(preview).toStrictEqual((await fixture.api.call('GET', `/v1/availability?${query}`)).body);
     expect((await operator.patch(path, { hours: null })).status).toBe(200);
     expect((await operator.get(path)).body).toStrictEqual(before);
   });
@@ -199,19 +199,19 @@ describe('records in the dashboard', () => {
 
   test('sets the organization’s default hours, which availability follows, and resets them', async () => {
     const set = async (hours: unknown) => (await operator.patch(of('default-hours'), { hours })).status;
-    await patchProvider(world, '505', { hours: [] });
+    await patchProvider(fixture, '505', { hours: [] });
     const fallback = { fallback_to_default_hours: 'true' };
     const standard = (await operator.get(of('default-hours'))).body;
     expect(standard.set).toBe(false);
     expect(standard.hours.map(({ day }: { day: string }) => day)).toHaveLength(5);
     expect(await set([{ day: 'Saturday', shifts: [shift('08:00', '10:30', { facility_id: '11' })] }])).toBe(200);
     expect((await operator.get(of('default-hours'))).body.set).toBe(true);
-    expect(spans(await availabilityOf(world, '505', daysAfter(monday, 5), fallback))).toStrictEqual(['08:00–10:30']);
-    expect(await availabilityOf(world, '505', monday, fallback)).toStrictEqual([]);
+    expect(spans(await availabilityOf(fixture, '505', daysAfter(monday, 5), fallback))).toStrictEqual(['08:00–10:30']);
+    expect(await availabilityOf(fixture, '505', monday, fallback)).toStrictEqual([]);
     expect(await set(null)).toBe(200);
     expect((await operator.get(of('default-hours'))).body).toStrictEqual(standard);
-    expect(spans(await availabilityOf(world, '505', monday, fallback))).toStrictEqual(['09:00–17:00']);
-    await patchProvider(world, '505', { hours: null });
+    expect(spans(await availabilityOf(fixture, '505', monday, fallback))).toStrictEqual(['09:00–17:00']);
+    await patchProvider(fixture, '505', { hours: null });
   });
 
   test('a read-only operator can read everything and change nothing', async () => {
@@ -233,12 +233,12 @@ describe('records in the dashboard', () => {
 
   test('the audit trail records who viewed a patient and who changed a provider', async () => {
     const trail = () =>
-      world.owner<{ action: string; subject: string | null; patients: string[]; actor: string }[]>`
+      fixture.owner<{ action: string; subject: string | null; patients: string[]; actor: string }[]>`
         SELECT action, subject, patients, actor FROM audit_records WHERE actor_kind = 'operator' ORDER BY id DESC LIMIT 1`;
-    const mrn = world.sandbox.example.patient_mrn;
+    const mrn = fixture.sandbox.example.patient_mrn;
     const [patient] = (await search('patients', { mrn })).rows;
     const [searched] = await trail();
-    expect(searched).toMatchObject({ action: 'dashboard.patients.search', actor: world.sandbox.dashboard.email });
+    expect(searched).toMatchObject({ action: 'dashboard.patients.search', actor: fixture.sandbox.dashboard.email });
     expect(searched?.patients).toHaveLength(1);
     await operator.get(of(`records/patients/${patient.id}`));
     expect((await trail())[0]).toMatchObject({ subject: patient.id, patients: searched?.patients });

@@ -2,27 +2,27 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { documents } from '../harness/documents.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { createMarker, patient, setFault } from '../journeys/journey.ts';
-import { endedCall, lostCall, refusedCall } from './badEndings.ts';
+import { createMarker, patient, setFault } from '../journeys/support.ts';
+import { finishedCall, lostCall, rejectedCall } from './finishedCalls.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let operator: TestOperator;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  operator = await openOperator(world);
+  fixture = await startSandbox({ small: true });
+  operator = await openOperator(fixture);
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const again = (job_id: number) => operator.post(`clients/{client}/jobs/${job_id}/run-again`);
 const review = (job_id: number, outcome: string) =>
   operator.post(`clients/{client}/jobs/${job_id}/review`, { outcome, note: 'Checked the chart.' });
-const whole = async (job_id: number) => (await operator.get(`clients/{client}/jobs/${job_id}`)).body.job;
+const getJob = async (job_id: number) => (await operator.get(`clients/{client}/jobs/${job_id}`)).body.job;
 const applied = async (marker: string) =>
-  (await world.api.ledger()).filter((entry) => entry.marker === marker && entry.applied);
+  (await fixture.api.ledger()).filter((entry) => entry.marker === marker && entry.applied);
 
 async function expectBlocked(job_id: number, reason: RegExp): Promise<void> {
-  expect((await whole(job_id)).not_again).toMatch(reason);
+  expect((await getJob(job_id)).not_again).toMatch(reason);
   const response = await again(job_id);
   expect(response).toMatchObject({ status: 409, body: { code: 'job_not_repeatable' } });
   expect(response.body.message).toMatch(reason);
@@ -32,37 +32,37 @@ async function expectBlocked(job_id: number, reason: RegExp): Promise<void> {
 async function runAgain(job_id: number) {
   const { status, body } = await again(job_id);
   expect(status, JSON.stringify(body)).toBe(200);
-  return { job_id: body.job_id as number, event: await world.api.untilEvent(body.job_id) };
+  return { job_id: body.job_id as number, event: await fixture.api.untilEvent(body.job_id) };
 }
 
 describe('a job that failed', () => {
   test('is run again as a new job of the same operation with its own event', async () => {
-    const failed = await refusedCall(world);
+    const failed = await rejectedCall(fixture);
     const { job_id, event } = await runAgain(failed.job_id);
     expect(event).toMatchObject({
       event_type: 'telephone_encounter.created',
       data: { telephone_encounter_id: failed.telephone_encounter_id },
     });
     expect(await applied(createMarker(failed.telephone_encounter_id))).toHaveLength(1);
-    expect(await whole(job_id)).toMatchObject({ run_again_of: failed.job_id, state: 'succeeded' });
-    const old = await whole(failed.job_id);
+    expect(await getJob(job_id)).toMatchObject({ run_again_of: failed.job_id, state: 'succeeded' });
+    const old = await getJob(failed.job_id);
     expect(old).toMatchObject({ state: 'failed', not_again: `It was run again as job ${job_id}.` });
     expect(old.runs.map((run: { job_id: number }) => run.job_id)).toStrictEqual([failed.job_id, job_id]);
     await expectBlocked(job_id, /succeeded/);
   });
 
   test('is run again once if several operators request it at the same time', async () => {
-    const { job_id } = await refusedCall(world);
+    const { job_id } = await rejectedCall(fixture);
     const responses = await Promise.all(Array.from({ length: 6 }, () => again(job_id)));
     expect(responses.map(({ status }) => status).sort()).toStrictEqual([200, 409, 409, 409, 409, 409]);
-    const runs = await world.owner<{ id: number }[]>`SELECT id FROM jobs WHERE run_again_of = ${job_id}`;
+    const runs = await fixture.owner<{ id: number }[]>`SELECT id FROM jobs WHERE run_again_of = ${job_id}`;
     expect(runs).toHaveLength(1);
-    for (const { id } of runs) await world.api.untilEvent(id);
+    for (const { id } of runs) await fixture.api.untilEvent(id);
   });
 
   test('can be run again after its second run has failed', async () => {
-    const failed = await refusedCall(world);
-    await setFault(world.api, 'create_telephone_encounter', 'refuse');
+    const failed = await rejectedCall(fixture);
+    await setFault(fixture.api, 'create_telephone_encounter', 'refuse');
     const second = await runAgain(failed.job_id);
     expect(second.event.event_type).toBe('telephone_encounter.failed');
     const third = await runAgain(second.job_id);
@@ -71,34 +71,34 @@ describe('a job that failed', () => {
   });
 
   test('runs after other queued jobs of the same patient', async () => {
-    const failed = await refusedCall(world);
-    await setFault(world.api, 'create_telephone_encounter', 'delay', { delay_ms: 700 });
-    const waiting = (await world.api.callIn()).body;
+    const failed = await rejectedCall(fixture);
+    await setFault(fixture.api, 'create_telephone_encounter', 'delay', { delay_ms: 700 });
+    const waiting = (await fixture.api.callIn()).body;
     const { body } = await again(failed.job_id);
-    await world.api.untilEvent(body.job_id);
-    const [first, second] = [await whole(waiting.job_id), await whole(body.job_id)];
+    await fixture.api.untilEvent(body.job_id);
+    const [first, second] = [await getJob(waiting.job_id), await getJob(body.job_id)];
     expect(first.finished_at <= second.started_at).toBe(true);
   });
 
   test('cannot be run again by a read-only operator', async () => {
-    const { job_id } = await refusedCall(world);
-    await world.owner`UPDATE operators SET role = 'read_only'`;
+    const { job_id } = await rejectedCall(fixture);
+    await fixture.owner`UPDATE operators SET role = 'read_only'`;
     expect((await again(job_id)).status).toBe(403);
-    await world.owner`UPDATE operators SET role = 'owner'`;
+    await fixture.owner`UPDATE operators SET role = 'owner'`;
   });
 
   test('cannot be run again before its account is re-linked', async () => {
-    const { job_id } = await refusedCall(world);
-    await world.owner`UPDATE accounts SET status = 'login_required'`;
+    const { job_id } = await rejectedCall(fixture);
+    await fixture.owner`UPDATE accounts SET status = 'login_required'`;
     await expectBlocked(job_id, /re-linked/);
-    await world.owner`UPDATE accounts SET status = 'active'`;
+    await fixture.owner`UPDATE accounts SET status = 'active'`;
   });
 });
 
 test('another run of a partial job writes only what is missing', async () => {
-  await setFault(world.api, 'add_refill', 'refill_fails', { reason: 'Not by telephone.' });
-  const partial = await endedCall(world, { refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9004' });
-  expect(await whole(partial.job_id)).toMatchObject({ state: 'partial', not_again: null });
+  await setFault(fixture.api, 'add_refill', 'refill_fails', { reason: 'Not by telephone.' });
+  const partial = await finishedCall(fixture, { refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9004' });
+  expect(await getJob(partial.job_id)).toMatchObject({ state: 'partial', not_again: null });
   const { event } = await runAgain(partial.job_id);
   expect(event.event_type).toBe('telephone_encounter.created');
   expect(await applied(createMarker(partial.telephone_encounter_id))).toHaveLength(1);
@@ -107,11 +107,11 @@ test('another run of a partial job writes only what is missing', async () => {
 
 describe('a job whose outcome is unknown', () => {
   test('cannot be run again before it is reviewed', async () => {
-    await expectBlocked((await lostCall(world)).job_id, /Check in the EMR whether it was saved/);
+    await expectBlocked((await lostCall(fixture)).job_id, /Check in the EMR whether it was saved/);
   });
 
   test('is written by its second run if the review found it not done', async () => {
-    const lost = await lostCall(world, 'reset');
+    const lost = await lostCall(fixture, 'reset');
     expect(await applied(createMarker(lost.telephone_encounter_id))).toHaveLength(0);
     expect((await review(lost.job_id, 'not_done')).status).toBe(200);
     const { event } = await runAgain(lost.job_id);
@@ -120,11 +120,11 @@ describe('a job whose outcome is unknown', () => {
   });
 
   test('is not written twice by a second run even if the review was wrong', async () => {
-    const lost = await lostCall(world);
+    const lost = await lostCall(fixture);
     await review(lost.job_id, 'not_done');
     const { event } = await runAgain(lost.job_id);
     expect(event.event_type).toBe('telephone_encounter.created');
-    const sent = (await world.api.ledger()).filter(
+    const sent = (await fixture.api.ledger()).filter(
       ({ marker }) => marker === createMarker(lost.telephone_encounter_id),
     );
     expect(sent).toHaveLength(1);
@@ -133,43 +133,45 @@ describe('a job whose outcome is unknown', () => {
 
 describe('the patient’s status', () => {
   test('is pending, then active, when the creation is run again', async () => {
-    await setFault(world.api, 'create_patient', 'refuse', { reason: 'No new patients today.' });
+    await setFault(fixture.api, 'create_patient', 'refuse', { reason: 'No new patients today.' });
     const body = { first_name: 'Nova', last_name: 'Again', dob: '2004-02-29', sex: 'female' };
-    const created = (await world.api.call('POST', '/v1/patients', { body })).body;
-    await world.api.untilEvent(created.job_id);
+    const created = (await fixture.api.call('POST', '/v1/patients', { body })).body;
+    await fixture.api.untilEvent(created.job_id);
     const { event } = await runAgain(created.job_id);
     expect(event).toMatchObject({ event_type: 'patient.created', data: { patient_id: created.patient_id } });
-    const [row] = await world.owner`SELECT status, mrn FROM patients WHERE id = ${created.patient_id}`;
+    const [row] = await fixture.owner`SELECT status, mrn FROM patients WHERE id = ${created.patient_id}`;
     expect(row).toMatchObject({ status: 'active', mrn: event.data.mrn });
     await expectBlocked(created.job_id, /run again as job/);
   });
 
   test('does not change if a PATCH has already queued the creation again', async () => {
-    await setFault(world.api, 'create_patient', 'refuse');
+    await setFault(fixture.api, 'create_patient', 'refuse');
     const body = { first_name: 'Nova', last_name: 'Patched', dob: '2004-02-29', sex: 'female' };
-    const created = (await world.api.call('POST', '/v1/patients', { body })).body;
-    await world.api.untilEvent(created.job_id);
-    const patched = await world.api.call('PATCH', `/v1/patients/${created.patient_id}`, { body: { middle_name: 'Q' } });
+    const created = (await fixture.api.call('POST', '/v1/patients', { body })).body;
+    await fixture.api.untilEvent(created.job_id);
+    const patched = await fixture.api.call('PATCH', `/v1/patients/${created.patient_id}`, {
+      body: { middle_name: 'Q' },
+    });
     await expectBlocked(created.job_id, new RegExp(`job ${patched.body.job_id}`));
-    await world.api.untilEvent(patched.body.job_id);
+    await fixture.api.untilEvent(patched.body.job_id);
   });
 
   test('follows another run of an update, which is rejected if it would undo a later change', async () => {
-    const { body } = await world.api.call('GET', `/v1/patients?mrn=${patient(31).mrn}`);
+    const { body } = await fixture.api.call('GET', `/v1/patients?mrn=${patient(31).mrn}`);
     const { id } = body.patients[0];
     const patch = async (phone: string) => {
-      const { body } = await world.api.call('PATCH', `/v1/patients/${id}`, { body: { phone } });
-      await world.api.untilEvent(body.job_id);
+      const { body } = await fixture.api.call('PATCH', `/v1/patients/${id}`, { body: { phone } });
+      await fixture.api.untilEvent(body.job_id);
       return body.job_id as number;
     };
-    await setFault(world.api, 'update_patient', 'refuse', { times: 2 });
+    await setFault(fixture.api, 'update_patient', 'refuse', { times: 2 });
     const first = await patch('518-555-0101');
     const second = await patch('518-555-0102');
     expect((await runAgain(first)).event.event_type).toBe('patient.updated');
     expect((await runAgain(second)).event.event_type).toBe('patient.updated');
-    const [row] = await world.owner`SELECT status, open_updates, phone FROM patients WHERE id = ${id}`;
+    const [row] = await fixture.owner`SELECT status, open_updates, phone FROM patients WHERE id = ${id}`;
     expect(row).toMatchObject({ status: 'active', open_updates: 0, phone: '518-555-0102' });
-    await setFault(world.api, 'update_patient', 'refuse');
+    await setFault(fixture.api, 'update_patient', 'refuse');
     const third = await patch('518-555-0103');
     await patch('518-555-0104');
     await expectBlocked(third, /would undo/);
@@ -177,17 +179,17 @@ describe('the patient’s status', () => {
 });
 
 test('a document upload cannot be run again: its file was deleted when the job finished', async () => {
-  await setFault(world.api, 'upload_document', 'refuse');
+  await setFault(fixture.api, 'upload_document', 'refuse');
   const form = new FormData();
-  form.set('patient_mrn', world.sandbox.example.patient_mrn);
+  form.set('patient_mrn', fixture.sandbox.example.patient_mrn);
   form.set('folder_name', 'Letters');
   form.set('document', new Blob([new Uint8Array(documents.pdf)]), 'letter.pdf');
-  const { client_id, client_secret, access_token, base_url } = world.sandbox;
+  const { client_id, client_secret, access_token, base_url } = fixture.sandbox;
   const headers = { client_id, client_secret, access_token };
   const sent = await fetch(`${base_url}/v1/documents`, { method: 'POST', headers, body: form });
   const { document_id } = (await sent.json()) as { document_id: string };
-  const [job] = await world.owner<{ id: number }[]>`SELECT id FROM jobs WHERE operation_id = ${document_id}`;
+  const [job] = await fixture.owner<{ id: number }[]>`SELECT id FROM jobs WHERE operation_id = ${document_id}`;
   const job_id = job?.id ?? 0;
-  await world.api.untilEvent(job_id);
+  await fixture.api.untilEvent(job_id);
   await expectBlocked(job_id, /file was removed/);
 });

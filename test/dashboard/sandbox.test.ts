@@ -2,25 +2,25 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startService } from '../../src/main.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { until } from '../journeys/journey.ts';
+import { until } from '../journeys/support.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let operator: TestOperator;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  operator = await openOperator(world);
+  fixture = await startSandbox({ small: true });
+  operator = await openOperator(fixture);
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 type Switch = { id: string; label: string; description: string; on: boolean; once: boolean };
 const state = async () => (await operator.get('sandbox')).body.sandbox;
 const find = async (id: string): Promise<Switch> => (await state()).switches.find((each: Switch) => each.id === id);
-const faults = async () => (await world.api.control('GET', '/control/faults')).body.faults;
+const faults = async () => (await fixture.api.control('GET', '/control/faults')).body.faults;
 const turn = (id: string, to: string) => operator.post(`sandbox/faults/${id}`, { to });
 
 test('responses contain neither the control token nor passwords', async () => {
-  const { larkspur } = world.sandbox;
+  const { larkspur } = fixture.sandbox;
   const reported = JSON.stringify((await operator.get('sandbox')).body);
   expect(reported).not.toContain(larkspur.control_token);
   for (const { password, totp_secret } of larkspur.staff) {
@@ -46,15 +46,15 @@ describe('a fault', () => {
   test('set to once turns off after one request', async () => {
     await turn('refuse', 'once');
     expect(await find('refuse')).toMatchObject({ on: true, once: true });
-    const { body } = await world.api.callIn();
-    expect((await world.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.failed');
+    const { body } = await fixture.api.callIn();
+    expect((await fixture.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.failed');
     expect(await find('refuse')).toMatchObject({ on: false });
   });
 
   test('turned off leaves the others on; clearing removes all, including those set by other means', async () => {
     await turn('slow', 'on');
     await turn('html', 'on');
-    await world.api.control('POST', '/control/faults', { operation: 'list_claims', kind: 'error_500', times: 1 });
+    await fixture.api.control('POST', '/control/faults', { operation: 'list_claims', kind: 'error_500', times: 1 });
     await turn('slow', 'off');
     expect(await find('html')).toMatchObject({ on: true });
     expect(await state()).toMatchObject({ other_faults: 1 });
@@ -71,17 +71,17 @@ describe('a fault', () => {
 describe('the staff', () => {
   test('are listed with their current one-time codes', async () => {
     const { staff, seconds_left } = await state();
-    expect(staff).toHaveLength(world.sandbox.larkspur.staff.length);
+    expect(staff).toHaveLength(fixture.sandbox.larkspur.staff.length);
     expect(staff[0].code).toMatch(/^\d{6}$/);
     expect(seconds_left).toBeGreaterThan(0);
     expect(seconds_left).toBeLessThanOrEqual(30);
   });
 
   test('cannot sign in while locked, and can after unlocking', async () => {
-    const person = world.sandbox.larkspur.staff[5];
+    const person = fixture.sandbox.larkspur.staff[5];
     const login = async () =>
       (
-        await fetch(`${world.sandbox.larkspur.url}/api/login`, {
+        await fetch(`${fixture.sandbox.larkspur.url}/api/login`, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
           body: JSON.stringify({ userName: person?.username, password: person?.password }),
@@ -99,12 +99,12 @@ describe('the staff', () => {
 test('the sample write creates a job that ends in the chart', async () => {
   const { status, body } = await operator.post('sandbox/first-write');
   expect(status).toBe(200);
-  expect(body.client_id).toBe(world.sandbox.client_id);
-  expect((await world.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.created');
+  expect(body.client_id).toBe(fixture.sandbox.client_id);
+  expect((await fixture.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.created');
 });
 
 test('read-only operators cannot change anything', async () => {
-  await world.owner`UPDATE operators SET role = 'read_only'`;
+  await fixture.owner`UPDATE operators SET role = 'read_only'`;
   expect((await operator.get('sandbox')).status).toBe(200);
   for (const [path, body] of [
     ['sandbox/faults/slow', { to: 'on' }],
@@ -116,29 +116,29 @@ test('read-only operators cannot change anything', async () => {
     expect((await operator.post(path, body)).status, path).toBe(403);
   }
   expect((await operator.delete('sandbox/faults')).status).toBe(403);
-  await world.owner`UPDATE operators SET role = 'owner'`;
+  await fixture.owner`UPDATE operators SET role = 'owner'`;
 });
 
 test('expired sessions are renewed; expired links need re-linking before the sample write', async () => {
   await operator.post('sandbox/sessions/expire', { mode: 'session' });
   const renewed = await operator.post('sandbox/first-write');
-  expect((await world.api.untilEvent(renewed.body.job_id)).event_type).toBe('telephone_encounter.created');
+  expect((await fixture.api.untilEvent(renewed.body.job_id)).event_type).toBe('telephone_encounter.created');
   await operator.post('sandbox/sessions/expire', { mode: 'link' });
   await operator.post('sandbox/first-write');
   await until('the account to be expired', async () => (await operator.post('sandbox/first-write')).status === 403);
-  await world.api.link({ access_token: world.sandbox.access_token });
+  await fixture.api.link({ access_token: fixture.sandbox.access_token });
 });
 
 test('a reset removes everything that was written', async () => {
-  const before = await world.api.ledger();
+  const before = await fixture.api.ledger();
   expect(before.length).toBeGreaterThan(0);
   expect((await operator.post('sandbox/reset')).status).toBe(200);
-  expect(await world.api.ledger()).toHaveLength(0);
+  expect(await fixture.api.ledger()).toHaveLength(0);
 });
 
 test('the endpoints do not exist outside sandbox mode', async () => {
-  const service = await startService({ ...world.ctx.config, sandbox: false }, { role: 'api', print: () => {} });
-  const answer = await fetch(`${service.base_url}/dashboard/api/sandbox`, { headers: { cookie: operator.cookie } });
-  expect(answer.status).toBe(404);
+  const service = await startService({ ...fixture.ctx.config, sandbox: false }, { role: 'api', print: () => {} });
+  const response = await fetch(`${service.base_url}/dashboard/api/sandbox`, { headers: { cookie: operator.cookie } });
+  expect(response.status).toBe(404);
   await service.close();
 });

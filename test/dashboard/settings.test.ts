@@ -6,23 +6,25 @@ import { apiOf } from '../api/support.ts';
 import { openOperator, signIn, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 let owner: TestOperator;
 beforeAll(async () => {
-  world = await startSandbox({ small: true });
-  owner = await openOperator(world);
+  fixture = await startSandbox({ small: true });
+  owner = await openOperator(fixture);
 });
-afterAll(() => world?.close());
+afterAll(() => fixture?.close());
 
 const credentials = { email: 'Second@Example.org', name: 'Second', role: 'operator' };
 
 describe('clients', () => {
   test('creates a client and creates and revokes its secrets, with two active at a time', async () => {
-    const made = await owner.post('clients', { name: 'Front desk', mode: 'test' });
-    expect(made.status).toBe(200);
-    const { client_id, client_secret } = made.body;
+    const created = await owner.post('clients', { name: 'Front desk', mode: 'test' });
+    expect(created.status).toBe(200);
+    const { client_id, client_secret } = created.body;
     const call = (secret: string) =>
-      apiOf(world, { client_id, client_secret: secret }).call('GET', '/link/emrs', { headers: { access_token: null } });
+      apiOf(fixture, { client_id, client_secret: secret }).call('GET', '/link/emrs', {
+        headers: { access_token: null },
+      });
     expect((await call(client_secret)).status).toBe(200);
     const second = (await owner.post(`clients/${client_id}/keys`)).body.client_secret;
     expect([(await call(client_secret)).status, (await call(second)).status]).toStrictEqual([200, 200]);
@@ -58,8 +60,8 @@ describe('clients', () => {
       logo: 'data:text/html,x',
     };
     for (const [field, value] of Object.entries(wrong)) {
-      const answer = await owner.patch('clients/{client}', { [field]: value });
-      expect(answer, field).toMatchObject({ status: 400, body: { field } });
+      const response = await owner.patch('clients/{client}', { [field]: value });
+      expect(response, field).toMatchObject({ status: 400, body: { field } });
     }
     expect((await owner.get('clients/{client}')).body.client).toStrictEqual(body.client);
   });
@@ -67,13 +69,13 @@ describe('clients', () => {
 
 describe('operators', () => {
   test('creates an operator with a one-time password, changes the role, disables and enables it', async () => {
-    const made = await owner.post('operators', credentials);
-    const { id, password } = made.body;
+    const created = await owner.post('operators', credentials);
+    const { id, password } = created.body;
     expect((await owner.post('operators', credentials)).body).toMatchObject({
       code: 'operator_exists',
       field: 'email',
     });
-    const second = await openOperator(world, { email: credentials.email, password });
+    const second = await openOperator(fixture, { email: credentials.email, password });
     expect((await second.get('session')).body.session.operator).toMatchObject({ password_temporary: true });
     expect((await second.post('operators', { ...credentials, email: 'third@example.org' })).body).toMatchObject({
       code: 'operator_role_lacking',
@@ -82,34 +84,34 @@ describe('operators', () => {
     expect((await owner.patch(`operators/${id}`, { role: 'read_only' })).status).toBe(200);
     expect((await second.get('clients')).body.code).toBe('operator_session_over');
     expect((await owner.patch(`operators/${id}`, { disabled: true })).status).toBe(200);
-    expect((await signIn(world, { email: credentials.email, password })).status).toBe(401);
+    expect((await signIn(fixture, { email: credentials.email, password })).status).toBe(401);
     expect((await owner.patch(`operators/${id}`, { disabled: false })).status).toBe(200);
     const reset = await owner.post(`operators/${id}/reset`);
-    expect((await signIn(world, { email: credentials.email, password })).status).toBe(401);
-    expect((await signIn(world, { email: credentials.email, password: reset.body.password })).status).toBe(200);
+    expect((await signIn(fixture, { email: credentials.email, password })).status).toBe(401);
+    expect((await signIn(fixture, { email: credentials.email, password: reset.body.password })).status).toBe(200);
   });
 
   test('the last owner cannot be demoted or disabled, even by two parallel requests', async () => {
     const { operators } = (await owner.get('operators')).body;
-    const first = operators.find((each: { email: string }) => each.email === world.sandbox.dashboard.email);
+    const first = operators.find((each: { email: string }) => each.email === fixture.sandbox.dashboard.email);
     expect((await owner.patch(`operators/${first.id}`, { role: 'operator' })).body.code).toBe('owner_last');
     const other = (await owner.post('operators', { email: 'co@example.org', name: 'Co', role: 'owner' })).body;
-    const co = await openOperator(world, { email: 'co@example.org', password: other.password });
-    const answers = await Promise.all([
+    const co = await openOperator(fixture, { email: 'co@example.org', password: other.password });
+    const responses = await Promise.all([
       owner.patch(`operators/${other.id}`, { disabled: true }),
       co.patch(`operators/${first.id}`, { disabled: true }),
     ]);
-    const owners = await world.owner`SELECT FROM operators WHERE role = 'owner' AND disabled_at IS NULL`;
-    expect(owners.length, JSON.stringify(answers.map(({ body }) => body))).toBe(1);
-    await world.owner`UPDATE operators SET disabled_at = NULL, role = 'owner' WHERE email = ${first.email}`;
-    owner = await openOperator(world);
+    const owners = await fixture.owner`SELECT FROM operators WHERE role = 'owner' AND disabled_at IS NULL`;
+    expect(owners.length, JSON.stringify(responses.map(({ body }) => body))).toBe(1);
+    await fixture.owner`UPDATE operators SET disabled_at = NULL, role = 'owner' WHERE email = ${first.email}`;
+    owner = await openOperator(fixture);
   });
 
   test('changing your own password requires the current one and ends all other sessions', async () => {
     const { password } = (await owner.post('operators', { ...credentials, email: 'own@example.org' })).body;
     const [here, there] = [
-      await openOperator(world, { email: 'own@example.org', password }),
-      await openOperator(world, { email: 'own@example.org', password }),
+      await openOperator(fixture, { email: 'own@example.org', password }),
+      await openOperator(fixture, { email: 'own@example.org', password }),
     ];
     const change = (present: string, new_password: string) =>
       here.post('me/password', { password: present, new_password });
@@ -118,13 +120,13 @@ describe('operators', () => {
     expect((await change(password, 'a long enough one')).status).toBe(200);
     expect((await there.get('clients')).status).toBe(401);
     expect((await here.get('clients')).status).toBe(200);
-    expect((await signIn(world, { email: 'own@example.org', password: 'a long enough one' })).status).toBe(200);
+    expect((await signIn(fixture, { email: 'own@example.org', password: 'a long enough one' })).status).toBe(200);
   });
 
   test('a second factor is enabled with a valid code, required once per sign-in, and disabled', async () => {
     const email = 'two@example.org';
     const { id, password } = (await owner.post('operators', { ...credentials, email })).body;
-    const me = await openOperator(world, { email, password });
+    const me = await openOperator(fixture, { email, password });
     const { secret, uri } = (await me.post('me/second-factor/offer')).body;
     expect(uri).toMatch(/^otpauth:\/\/totp\/Chartwire:two%40example.org\?/);
     // The next time step is accepted too, and stays valid if the current one ends during the test.
@@ -134,22 +136,22 @@ describe('operators', () => {
     expect(wrong.body.code).toBe('operator_code_wrong');
     const proof = code();
     expect((await me.post('me/second-factor', { password, secret, code: proof })).status).toBe(200);
-    expect((await signIn(world, { email, password })).body.code).toBe('operator_code_required');
-    expect((await signIn(world, { email, password, code: proof })).body.code).toBe('operator_code_wrong');
+    expect((await signIn(fixture, { email, password })).body.code).toBe('operator_code_required');
+    expect((await signIn(fixture, { email, password, code: proof })).body.code).toBe('operator_code_wrong');
     const next = code(1);
-    const tries = await Promise.all([1, 2].map(() => signIn(world, { email, password, code: next })));
-    expect(tries.map((each) => each.status).sort(), 'the same code twice at once').toStrictEqual([200, 401]);
-    const [stored] = await world.owner<{ totp_sealed: Buffer }[]>`SELECT totp_sealed FROM operators WHERE id = ${id}`;
+    const responses = await Promise.all([1, 2].map(() => signIn(fixture, { email, password, code: next })));
+    expect(responses.map((each) => each.status).sort(), 'the same code twice at once').toStrictEqual([200, 401]);
+    const [stored] = await fixture.owner<{ totp_sealed: Buffer }[]>`SELECT totp_sealed FROM operators WHERE id = ${id}`;
     expect(stored?.totp_sealed.toString('latin1')).not.toContain(secret);
     expect((await me.post('me/second-factor/off', { password })).status).toBe(200);
-    expect((await signIn(world, { email, password })).status).toBe(200);
+    expect((await signIn(fixture, { email, password })).status).toBe(200);
   });
 });
 
 describe('encryption', () => {
   test('a new master key wraps everything, and the account can still sign in to its EMR', async () => {
     const before = (await owner.get('encryption')).body.encryption;
-    const file = join(world.env.DATA_DIR ?? '', 'master.key');
+    const file = join(fixture.env.DATA_DIR ?? '', 'master.key');
     const old_text = await readFile(file, 'utf8');
     const rotated = await owner.post('encryption/rotate');
     expect(rotated.body.rewrapped).toBeGreaterThan(1);
@@ -157,9 +159,9 @@ describe('encryption', () => {
     expect(after.current).not.toBe(before.current);
     expect(after.wrapped.map((each: { id: string }) => each.id)).toStrictEqual([after.current]);
     expect(await readFile(file, 'utf8')).not.toBe(old_text);
-    await world.api.sync();
-    const made = await owner.post('clients/{client}/keys');
-    expect(made.status).toBe(200);
+    await fixture.api.sync();
+    const created = await owner.post('clients/{client}/keys');
+    expect(created.status).toBe(200);
   });
 });
 

@@ -1,23 +1,23 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { expectRefusal, newClient } from '../api/support.ts';
-import { type Answer, answering, startReceiver } from '../harness/receiver.ts';
-import { patience, startEventsPlace, writeUntil } from './eventsPlace.ts';
+import { expectApiError, newClient } from '../api/support.ts';
+import { type Responder, respondWith, startReceiver } from '../harness/receiver.ts';
+import { polling, startEventsFixture, writeUntil } from './eventsFixture.ts';
 
-let world: Awaited<ReturnType<typeof startEventsPlace>>;
+let fixture: Awaited<ReturnType<typeof startEventsFixture>>;
 beforeAll(async () => {
-  world = await startEventsPlace();
+  fixture = await startEventsFixture();
 });
-afterAll(() => world?.close());
+afterAll(() => fixture?.close());
 afterEach(async () => {
-  await world.owner`DELETE FROM webhook_endpoints`;
+  await fixture.owner`DELETE FROM webhook_endpoints`;
 });
 
-const list = async () => (await world.operator.get('clients/{client}/webhooks')).body.webhooks;
-const post = (path: string, body?: unknown) => world.operator.post(`clients/{client}/webhooks${path}`, body);
+const list = async () => (await fixture.operator.get('clients/{client}/webhooks')).body.webhooks;
+const post = (path: string, body?: unknown) => fixture.operator.post(`clients/{client}/webhooks${path}`, body);
 
-async function register(answer: Answer = answering(200), fields: Record<string, unknown> = {}) {
-  const receiver = await startReceiver(answer);
+async function register(respond: Responder = respondWith(200), fields: Record<string, unknown> = {}) {
+  const receiver = await startReceiver(respond);
   onTestFinished(receiver.close);
   const added = await post('', { webhook_url: receiver.url, ...fields });
   expect(added.status, JSON.stringify(added.body)).toBe(200);
@@ -27,59 +27,59 @@ async function register(answer: Answer = answering(200), fields: Record<string, 
 describe('an endpoint', () => {
   test('is created with event types, listed without its secret, and its URL is checked', async () => {
     const event_types = ['telephone_encounter.created'];
-    const { id, secret, receiver } = await register(answering(200), { event_types });
+    const { id, secret, receiver } = await register(respondWith(200), { event_types });
     expect(secret).toMatch(/^whsec_/);
     const endpoints = await list();
     expect(endpoints).toMatchObject([{ id, url: receiver.url, status: 'enabled', event_types, built_in: false }]);
     expect(JSON.stringify(endpoints)).not.toContain(secret);
     const refused = await post('', { webhook_url: 'http://10.0.0.1/hook' });
-    expectRefusal(refused, 400, /^webhook_url must use https/, 'webhook_url');
+    expectApiError(refused, 400, /^webhook_url must use https/, 'webhook_url');
   });
 
   test('shows since when it has been failing, its last success and the attempts of the last day', async () => {
     const { receiver } = await register();
-    await writeUntil(world, 'success');
+    await writeUntil(fixture, 'success');
     expect(await list()).toMatchObject([
       { failing_since: null, last_success_at: expect.any(String), tries_day: 1, successes_day: 1, pending: 0 },
     ]);
-    receiver.answer = answering(500);
-    await writeUntil(world, 'pending');
+    receiver.respond = respondWith(500);
+    await writeUntil(fixture, 'pending');
     expect(await list()).toMatchObject([
       { failing_since: expect.any(String), tries_day: 2, successes_day: 1, pending: 1 },
     ]);
-    await world.owner`UPDATE delivery_attempts SET at = at - interval '25 hours'`;
+    await fixture.owner`UPDATE delivery_attempts SET at = at - interval '25 hours'`;
     expect(await list()).toMatchObject([{ tries_day: 0, successes_day: 0 }]);
   });
 
   test('receives other event types after an update, and all if none is set', async () => {
     const { id, receiver } = await register();
     const edit = (event_types: string[] | null) =>
-      world.operator.patch(`clients/{client}/webhooks/${id}`, { event_types });
+      fixture.operator.patch(`clients/{client}/webhooks/${id}`, { event_types });
     expect((await edit(['sync.completed'])).status).toBe(200);
-    await writeUntil(world, null);
+    await writeUntil(fixture, null);
     expect(receiver.received).toHaveLength(0);
     expect((await edit(null)).status).toBe(200);
     expect(await list()).toMatchObject([{ event_types: null }]);
-    await writeUntil(world, 'success');
+    await writeUntil(fixture, 'success');
     expect((await edit(['no.such.type'])).status).toBe(400);
     expect((await edit([])).status).toBe(400);
   });
 
   test('gets nothing while disabled, pending deliveries fail, and it gets events again when enabled', async () => {
-    const { id, receiver } = await register(answering(500));
-    const event_id = await writeUntil(world, 'pending');
+    const { id, receiver } = await register(respondWith(500));
+    const event_id = await writeUntil(fixture, 'pending');
     expect((await post(`/${id}/disable`)).status).toBe(200);
     expect(await list()).toMatchObject([{ status: 'disabled', disabled_reason: 'Disabled by an operator.' }]);
-    const event = await world.operator.get(`clients/{client}/events/${event_id}`);
+    const event = await fixture.operator.get(`clients/{client}/events/${event_id}`);
     expect(event.body.event).toMatchObject({
       delivery_status: 'failed',
       deliveries: [{ endpoint_status: 'disabled' }],
     });
-    receiver.answer = answering(200);
-    await writeUntil(world, null);
+    receiver.respond = respondWith(200);
+    await writeUntil(fixture, null);
     expect((await post(`/${id}/enable`)).status).toBe(200);
     expect(await list()).toMatchObject([{ status: 'enabled', disabled_reason: null, failing_since: null }]);
-    await writeUntil(world, 'success');
+    await writeUntil(fixture, 'success');
   });
 
   test('signs with both the new and the old secret after a rotation', async () => {
@@ -87,7 +87,7 @@ describe('an endpoint', () => {
     const rotated = (await post(`/${id}/rotate-secret`)).body;
     expect(rotated.webhook_secret).toMatch(/^whsec_/);
     expect(rotated.webhook_secret).not.toBe(secret);
-    await writeUntil(world, 'success');
+    await writeUntil(fixture, 'success');
     const [{ body, headers }] = receiver.received as [(typeof receiver.received)[number]];
     for (const each of [secret, rotated.webhook_secret]) {
       expect(() => new Webhook(each).verify(body, headers as Record<string, string>)).not.toThrow();
@@ -96,51 +96,51 @@ describe('an endpoint', () => {
 
   test('is deleted with its deliveries', async () => {
     const { id } = await register();
-    await writeUntil(world, 'success');
-    expect((await world.operator.delete(`clients/{client}/webhooks/${id}`)).status).toBe(200);
+    await writeUntil(fixture, 'success');
+    expect((await fixture.operator.delete(`clients/{client}/webhooks/${id}`)).status).toBe(200);
     expect(await list()).toStrictEqual([]);
-    expect((await world.operator.delete(`clients/{client}/webhooks/${id}`)).status).toBe(404);
+    expect((await fixture.operator.delete(`clients/{client}/webhooks/${id}`)).status).toBe(404);
   });
 
   test('is not visible to other clients', async () => {
     const { id } = await register();
-    const other = await newClient(world);
+    const other = await newClient(fixture);
     const at = `clients/${other.client_id}/webhooks`;
-    expect((await world.operator.get(at)).body.webhooks).toStrictEqual([]);
+    expect((await fixture.operator.get(at)).body.webhooks).toStrictEqual([]);
     for (const verb of ['try', 'rotate-secret', 'disable', 'enable']) {
-      expect((await world.operator.post(`${at}/${id}/${verb}`)).status, verb).toBe(404);
+      expect((await fixture.operator.post(`${at}/${id}/${verb}`)).status, verb).toBe(404);
     }
-    expect((await world.operator.patch(`${at}/${id}`, { event_types: null })).status).toBe(404);
-    expect((await world.operator.delete(`${at}/${id}`)).status).toBe(404);
+    expect((await fixture.operator.patch(`${at}/${id}`, { event_types: null })).status).toBe(404);
+    expect((await fixture.operator.delete(`${at}/${id}`)).status).toBe(404);
     expect(await list()).toMatchObject([{ id, status: 'enabled' }]);
   });
 });
 
 describe('a test event', () => {
   test('is signed, marked as a test, reported immediately and not stored', async () => {
-    const { id, secret, receiver } = await register(answering(202, { 'content-type': 'text/plain' }, 'thanks'));
-    await writeUntil(world, 'success');
+    const { id, secret, receiver } = await register(respondWith(202, { 'content-type': 'text/plain' }, 'thanks'));
+    await writeUntil(fixture, 'success');
     receiver.received.length = 0;
-    const before = await world.owner`SELECT FROM events`;
-    const { body: tried } = await post(`/${id}/try`);
-    expect(tried).toMatchObject({ delivered: true, status_code: 202, problem: null, snippet: 'thanks' });
+    const before = await fixture.owner`SELECT FROM events`;
+    const { body: result } = await post(`/${id}/try`);
+    expect(result).toMatchObject({ delivered: true, status_code: 202, problem: null, snippet: 'thanks' });
     const [{ body, headers }] = receiver.received as [(typeof receiver.received)[number]];
     expect(JSON.parse(body)).toMatchObject({
       object: 'event',
       type: 'webhook.test',
       data: { message: expect.any(String) },
     });
-    expect(body).toBe(tried.body);
+    expect(body).toBe(result.body);
     expect(() => new Webhook(secret).verify(body, headers as Record<string, string>)).not.toThrow();
-    expect(await world.owner`SELECT FROM events`).toHaveLength(before.length);
+    expect(await fixture.owner`SELECT FROM events`).toHaveLength(before.length);
   });
 
   test('reports why it failed, does not affect the endpoint’s health, and reaches a disabled endpoint', async () => {
-    const { id, receiver } = await register(answering(410, {}, 'moved'));
+    const { id, receiver } = await register(respondWith(410, {}, 'moved'));
     expect((await post(`/${id}/try`)).body).toMatchObject({ delivered: false, status_code: 410, snippet: 'moved' });
     expect(await list()).toMatchObject([{ status: 'enabled', failing_since: null, tries_day: 0 }]);
     await post(`/${id}/disable`);
-    receiver.answer = answering(200);
+    receiver.respond = respondWith(200);
     expect((await post(`/${id}/try`)).body).toMatchObject({ delivered: true });
     await receiver.close();
     const { body } = await post(`/${id}/try`);
@@ -155,12 +155,12 @@ test('operator actions are in the audit trail', async () => {
   await post(`/${id}/try`);
   await post(`/${id}/disable`);
   await vi.waitFor(async () => {
-    const rows = await world.owner<{ action: string }[]>`SELECT action FROM audit_records WHERE subject = ${id}`;
+    const rows = await fixture.owner<{ action: string }[]>`SELECT action FROM audit_records WHERE subject = ${id}`;
     expect(rows.map((row) => row.action).sort()).toStrictEqual([
       'dashboard.webhooks.create',
       'dashboard.webhooks.disable',
       'dashboard.webhooks.rotate',
       'dashboard.webhooks.try',
     ]);
-  }, patience);
+  }, polling);
 });

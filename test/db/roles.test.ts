@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { connect, openDatabase, type Sql } from '../../src/db/database.ts';
+import { connect, openDatabase, type Query, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { checkRole, roleAddresses, service_role, system_role } from '../../src/db/roles.ts';
 import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
@@ -60,7 +60,7 @@ test('a connection that runs as another role is refused at startup', async () =>
 });
 
 test('a role that is a member of the owner, or exempt from policies, is refused at startup', async () => {
-  // Roles belong to the whole server, which other tests use: these are made for this test alone.
+  // Roles belong to the whole server, which other tests use, so this test creates its own.
   const name = `member_${database.name}`;
   await owner.unsafe(`CREATE ROLE ${name} LOGIN PASSWORD 'member'; GRANT ${database.address.user} TO ${name}`);
   const sql = connect({ ...database.address, user: name, password: 'member' }, { max: 1 });
@@ -85,4 +85,14 @@ test('databases of one server are migrated at the same time and share the roles'
     await db.close();
   }
   await Promise.all(databases.map((each) => each.drop()));
+});
+
+test('statements of the service are cancelled by the server after a time, those of migrations are not', async () => {
+  const db = openDatabase(roleAddresses(database.address), 2);
+  onTestFinished(() => db.close());
+  const timeoutOf = async (sql: Query) => (await sql`SHOW statement_timeout`)[0]?.statement_timeout;
+  // On pipelined connections and on those of the pool.
+  expect(await Promise.all([db.service, db.service.pooled].map(timeoutOf))).toStrictEqual(['1min', '1min']);
+  expect(await Promise.all([db.system, db.system.pooled].map(timeoutOf))).toStrictEqual(['5min', '5min']);
+  expect(await timeoutOf(owner)).toBe('0');
 });

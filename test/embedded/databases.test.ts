@@ -13,15 +13,15 @@ test('a new database is empty, reachable by its options and its URL, and gone af
 });
 
 test('a template is created once for parallel requests, and its clones are independent', async () => {
-  let laid = 0;
-  const lay = async (address: DatabaseAddress) => {
-    laid += 1;
+  let created = 0;
+  const create = async (address: DatabaseAddress) => {
+    created += 1;
     await onDatabase(address, (sql) => sql`create table rooms as select 1 as n`);
   };
   const name = `rooms_${process.pid}`;
-  const [first, second] = await Promise.all([template(name, lay), template(name, lay)]);
+  const [first, second] = await Promise.all([template(name, create), template(name, create)]);
   expect(second).toBe(first);
-  expect(laid).toBe(1);
+  expect(created).toBe(1);
   const [one, two] = await Promise.all([freshDatabase('one', first), freshDatabase('two', first)]);
   await onDatabase(one.address, (sql) => sql`insert into rooms values (2)`);
   expect(await onDatabase(two.address, (sql) => sql`select n from rooms`)).toHaveLength(1);

@@ -7,10 +7,10 @@ import { describe, expect, test } from 'vitest';
 import { copiedBinaries, ownedByRootAlone } from '../../src/db/embedded/binaries.ts';
 import { startEmbedded } from '../../src/db/embedded/start.ts';
 import { StartFailure } from '../../src/errors.ts';
-import { newDataDir, query, start } from './place.ts';
+import { newDataDir, query, start } from './fixture.ts';
 
 const as_root = process.getuid?.() === 0;
-const stranger = 54_321;
+const other_uid = 54_321;
 
 describe('a start that cannot succeed explains why', () => {
   test('the data folder is a file', async () => {
@@ -25,7 +25,7 @@ describe('a start that cannot succeed explains why', () => {
 
   test('the data folder cannot be created', async () => {
     await expect(start('/proc/chartwire/data')).rejects.toThrow(
-      'Cannot write to the data folder /proc/chartwire/data: no folder can be made there.',
+      'Cannot write to the data folder /proc/chartwire/data: no folder can be created there.',
     );
   });
 
@@ -63,21 +63,21 @@ describe('a start that cannot succeed explains why', () => {
     await expect(start(data_dir)).rejects.toThrow(`could not be created in ${join(data_dir, 'postgres')}`);
   });
 
-  test.runIf(as_root)("somebody else's folder stands where the socket belongs", async () => {
+  test.runIf(as_root)("another user's folder is in place of the socket folder", async () => {
     const data_dir = await newDataDir('x'.repeat(120));
     const key = createHash('sha256').update(data_dir).digest('hex').slice(0, 16);
-    const planted = join(tmpdir(), `chartwire-${key}`);
-    await mkdir(planted);
-    await chown(planted, stranger, stranger);
+    const foreign_folder = join(tmpdir(), `chartwire-${key}`);
+    await mkdir(foreign_folder);
+    await chown(foreign_folder, other_uid, other_uid);
     try {
-      await expect(start(data_dir)).rejects.toThrow(`${planted} belongs to another user`);
+      await expect(start(data_dir)).rejects.toThrow(`${foreign_folder} belongs to another user`);
     } finally {
-      await rm(planted, { recursive: true });
+      await rm(foreign_folder, { recursive: true });
     }
   });
 });
 
-test.runIf(as_root)('a database keeps its owner, and one that was copied by root is given away', async () => {
+test.runIf(as_root)('a database keeps its owner, and a copy made by root gets the unprivileged owner', async () => {
   const data_dir = await newDataDir();
   const cluster = join(data_dir, 'postgres');
   await start(data_dir).then((server) => server.stop());
@@ -116,14 +116,14 @@ describe('the copy of the PostgreSQL binaries', () => {
     expect(await readdir(parent)).toHaveLength(1);
   });
 
-  test.runIf(as_root)('lies only where nobody but root can change it', async () => {
+  test.runIf(as_root)('is used only from a folder that only root can change', async () => {
     const folder = await newDataDir();
     await mkdir(folder, { recursive: true, mode: 0o755 });
     expect(await ownedByRootAlone(folder)).toBe(true);
     await chmod(folder, 0o777);
     expect(await ownedByRootAlone(folder)).toBe(false);
     await chmod(folder, 0o755);
-    await chown(folder, stranger, stranger);
+    await chown(folder, other_uid, other_uid);
     expect(await ownedByRootAlone(folder)).toBe(false);
   });
 });

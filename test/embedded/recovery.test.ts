@@ -1,7 +1,7 @@
 import { open, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { killed, killServer, launcher, newDataDir, processesIn, query, serverPid, start, until } from './place.ts';
+import { killed, killServer, launcher, newDataDir, processesIn, query, serverPid, start, until } from './fixture.ts';
 
 test('a server whose service was killed is reused, with all committed rows', async () => {
   const data_dir = await newDataDir();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { connect } from '../../sql/connect.ts';
 import { startEmbedded } from '../../src/db/embedded/start.ts';
-import { killed, launcher, newDataDir, processesIn, query, serverPid, start } from './place.ts';
+import { killed, launcher, newDataDir, processesIn, query, serverPid, start } from './fixture.ts';
 
 describe('the first start', () => {
   test('starts a server on a private socket that requires the password', async () => {
@@ -62,10 +62,10 @@ test('the second start reuses everything and keeps all rows', async () => {
   const first = await start(data_dir);
   await query(first, 'create table kept as select generate_series(1, 3) as n');
   await first.stop();
-  const made = () => stat(join(data_dir, 'postgres', 'PG_VERSION'));
-  const { ino, mtimeMs } = await made();
+  const versionFile = () => stat(join(data_dir, 'postgres', 'PG_VERSION'));
+  const { ino, mtimeMs } = await versionFile();
   const second = await start(data_dir);
-  expect(await made()).toMatchObject({ ino, mtimeMs });
+  expect(await versionFile()).toMatchObject({ ino, mtimeMs });
   expect(await query(second, 'select count(*)::int as rows from kept')).toEqual([{ rows: 3 }]);
   await second.stop();
 });

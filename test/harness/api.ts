@@ -8,8 +8,6 @@ export type ApiResponse = {
   // biome-ignore lint/suspicious/noExplicitAny: a test reads the fields it expects; schemas are checked where that matters
   body: any;
 };
-/** The former name, for test folders that are not renamed yet. */
-export type Answer = ApiResponse;
 export type CallOptions = {
   body?: unknown;
   /** Sent instead of the sandbox's own; null leaves a header out. */

@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** The smallest honest files of each kind a document may be. */
+/** A minimal valid file of each supported document type. */
 export const documents = { pdf: pdf('Synthetic'), png: png(), jpeg: jpeg() };
 
 /** A PDF of exactly `bytes` bytes: the padding is a comment before the cross-reference. */
@@ -36,7 +36,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, body, sum]);
 }
 
-/** Markers and lengths of a one-pixel picture; the entropy-coded data are a stand-in. */
+/** Markers and lengths of a one-pixel image; the entropy-coded data is a placeholder. */
 function jpeg(): Buffer {
   const segment = (marker: number, data: number[]) => [0xff, marker, 0, data.length + 2, ...data];
   return Buffer.from([

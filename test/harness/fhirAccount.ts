@@ -3,7 +3,7 @@ import { linkFhir } from './fhir/linkFhir.ts';
 import { type FhirServer, startFhirServer } from './fhir/startFhirServer.ts';
 import type { TestSandbox } from './sandbox.ts';
 
-/** An account at an EMR other than Larkspur: the FHIR server of the tests, with a few records of each kind. */
+/** An account at an EMR other than Larkspur: the test FHIR server, with a few records of each kind. */
 export type FhirAccount = { api: Api & { access_token: string }; server: FhirServer; mrn: string };
 
 const accounts = new WeakMap<TestSandbox, Promise<FhirAccount>>();
@@ -17,7 +17,7 @@ export function fhirAccount(fixture: TestSandbox): Promise<FhirAccount> {
 
 async function linkAccount(fixture: TestSandbox): Promise<FhirAccount> {
   const server = await startFhirServer({ data: 'small' });
-  // Without what the interface restricts to Larkspur, and without long lists that no row about another EMR reads.
+  // Withholds what the specification restricts to Larkspur, and long lists that no test about another EMR reads.
   server.faults.withheld = {
     Flag: 'all',
     Coverage: ['update'],

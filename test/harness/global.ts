@@ -11,10 +11,10 @@ declare module 'vitest' {
   }
 }
 
-/** One real PostgreSQL for the whole run; `postgres.ts` makes databases on it. */
+/** One real PostgreSQL for the whole run; `postgres.ts` creates databases on it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const data_dir = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'chartwire-tests-'));
-  // Only the tests' server: a power cut in mid-run costs nothing, and a run is a third faster.
+  // Durability is not needed in tests, and a run is a third faster without it.
   const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
   const server = await startEmbedded({ data_dir, settings });
   let stopped: Promise<void> | undefined;
@@ -23,7 +23,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     return stopped;
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    // Vitest may end before its teardown; a second signal then ends the process as usual.
+    // Vitest may exit before its teardown; a second signal then ends the process as usual.
     process.once(signal, () => void stop().finally(() => process.exit(1)));
   }
   const { host, port, user, password } = server;

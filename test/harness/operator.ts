@@ -1,85 +1,91 @@
 import { addOperator } from '../../src/clients/operators.ts';
 import type { OperatorRole } from '../../src/model/dashboard/roles.ts';
 import { hashPassword } from '../../src/security/passwords.ts';
-import type { Answer } from './api.ts';
+import type { ApiResponse } from './api.ts';
 import type { TestSandbox } from './sandbox.ts';
 
 type Headers = Record<string, string | null>;
 
-/** An operator at the dashboard, signed in over HTTP as a browser is: cookie, CSRF token, Origin. */
+/** A signed-in dashboard operator who sends what a browser sends: cookie, CSRF token, Origin. */
 export type TestOperator = {
   cookie: string;
   csrf_token: string;
   /**
-   * `path` is what follows `/dashboard/api/`, or begins with a slash; `{client}` in it is the sandbox's client.
-   * `headers` are sent instead of the operator's own; null leaves one out.
+   * `path` is relative to `/dashboard/api/` unless it starts with a slash; `{client}` is replaced by the sandbox's
+   * client. `headers` override the operator's own; null omits one.
    */
-  get(path: string, headers?: Headers): Promise<Answer>;
-  post(path: string, body?: unknown, headers?: Headers): Promise<Answer>;
-  patch(path: string, body?: unknown, headers?: Headers): Promise<Answer>;
-  delete(path: string, body?: unknown, headers?: Headers): Promise<Answer>;
+  get(path: string, headers?: Headers): Promise<ApiResponse>;
+  post(path: string, body?: unknown, headers?: Headers): Promise<ApiResponse>;
+  patch(path: string, body?: unknown, headers?: Headers): Promise<ApiResponse>;
+  delete(path: string, body?: unknown, headers?: Headers): Promise<ApiResponse>;
 };
 
-type World = Pick<TestSandbox, 'sandbox'>;
+type Fixture = Pick<TestSandbox, 'sandbox'>;
 
-/** Signs in; without credentials as the sandbox's owner. */
+/** Signs in, by default as the sandbox's owner. */
 export async function openOperator(
-  world: World,
-  credentials: { email: string; password: string } = world.sandbox.dashboard,
+  fixture: Fixture,
+  credentials: { email: string; password: string } = fixture.sandbox.dashboard,
 ): Promise<TestOperator> {
-  const { status, body, headers } = await signIn(world, credentials);
-  if (status !== 200) throw new Error(`Nobody was signed in: ${JSON.stringify(body)}`);
+  const { status, body, headers } = await signIn(fixture, credentials);
+  if (status !== 200) throw new Error(`The sign-in failed: ${JSON.stringify(body)}`);
   const cookie = (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
   const csrf_token: string = body.session.csrf_token;
   const own = { cookie, 'x-csrf-token': csrf_token };
-  const asking =
+  const sender =
     (method: string) =>
     (path: string, body: unknown = {}, headers: Headers = {}) =>
-      send(world, method, path, { ...own, ...headers }, body);
+      send(fixture, method, path, { ...own, ...headers }, body);
   return {
     cookie,
     csrf_token,
-    get: (path, headers = {}) => send(world, 'GET', path, { cookie, origin: null, ...headers }),
-    post: asking('POST'),
-    patch: asking('PATCH'),
-    delete: asking('DELETE'),
+    get: (path, headers = {}) => send(fixture, 'GET', path, { cookie, origin: null, ...headers }),
+    post: sender('POST'),
+    patch: sender('PATCH'),
+    delete: sender('DELETE'),
   };
 }
 
-let made = 0;
+let created = 0;
 
-/** One more operator, with this role, and signed in. */
+/** Creates an operator with this role and signs in. */
 export async function newOperator(
-  world: Pick<TestSandbox, 'sandbox' | 'ctx'>,
+  fixture: Pick<TestSandbox, 'sandbox' | 'ctx'>,
   role: OperatorRole,
 ): Promise<TestOperator & { email: string; password: string }> {
-  const email = `${role}-${++made}@example.test`;
+  const email = `${role}-${++created}@example.test`;
   const password = `the password of ${email}`;
   const password_hash = await hashPassword(password);
-  await addOperator(world.ctx.db.system, { email, name: email, role, password_hash, password_temporary: false });
-  return { ...(await openOperator(world, { email, password })), email, password };
+  await addOperator(fixture.ctx.db.system, { email, name: email, role, password_hash, password_temporary: false });
+  return { ...(await openOperator(fixture, { email, password })), email, password };
 }
 
-/** One try to sign in, whatever becomes of it. */
+/** Attempts to sign in and returns the response. */
 export function signIn(
-  world: World,
+  fixture: Fixture,
   { email, password, code }: { email: string; password: string; code?: string },
   headers: Headers = {},
 ) {
-  return send(world, 'POST', 'session', headers, { email, password, ...(code === undefined ? {} : { code }) });
+  return send(fixture, 'POST', 'session', headers, { email, password, ...(code === undefined ? {} : { code }) });
 }
 
-async function send(world: World, method: string, path: string, headers: Headers, body?: unknown): Promise<Answer> {
-  const { base_url, client_id } = world.sandbox;
-  const address = (path.startsWith('/') ? path : `/dashboard/api/${path}`).replace('{client}', client_id);
+async function send(
+  fixture: Fixture,
+  method: string,
+  path: string,
+  headers: Headers,
+  body?: unknown,
+): Promise<ApiResponse> {
+  const { base_url, client_id } = fixture.sandbox;
+  const url = (path.startsWith('/') ? path : `/dashboard/api/${path}`).replace('{client}', client_id);
   const own: Headers = { origin: base_url, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
   const sent = Object.entries({ ...own, ...headers }).filter((pair): pair is [string, string] => pair[1] !== null);
-  const answer = await fetch(base_url + address, {
+  const response = await fetch(base_url + url, {
     method,
     headers: Object.fromEntries(sent),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  const text = await answer.text();
-  const json = answer.headers.get('content-type')?.includes('json') && text !== '';
-  return { status: answer.status, headers: answer.headers, body: json ? JSON.parse(text) : text };
+  const text = await response.text();
+  const json = response.headers.get('content-type')?.includes('json') && text !== '';
+  return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
 }

@@ -28,7 +28,7 @@ export async function freshDatabase(name = 'test', template = 'template1'): Prom
 }
 
 /**
- * A database to clone from, created once per run by the first who needs it; the others wait for it. `create` must close
+ * A database to clone from, created once per run by its first user; others wait for it. `create` must close
  * its connections: PostgreSQL does not clone a database that is in use.
  */
 export async function template(name: string, create: (address: DatabaseAddress) => Promise<unknown>): Promise<string> {

@@ -2,18 +2,18 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 
 export type Received = { method: string; headers: IncomingHttpHeaders; body: string; url: string };
-export type Answer = (response: ServerResponse, received: Received) => void;
+export type Responder = (response: ServerResponse, received: Received) => void;
 
 export type Receiver = {
   url: string;
   received: Received[];
-  /** How the next deliveries are answered. */
-  answer: Answer;
+  /** Sends the response to the next deliveries. */
+  respond: Responder;
   close(): Promise<void>;
 };
 
-/** A customer's HTTP server that keeps what arrives. */
-export async function startReceiver(answer: Answer = answering(200)): Promise<Receiver> {
+/** A customer's HTTP server that records the requests it receives. */
+export async function startReceiver(respond: Responder = respondWith(200)): Promise<Receiver> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -21,7 +21,7 @@ export async function startReceiver(answer: Answer = answering(200)): Promise<Re
       const body = Buffer.concat(chunks).toString('utf8');
       const received = { method: request.method ?? '', headers: request.headers, body, url: request.url ?? '' };
       receiver.received.push(received);
-      receiver.answer(response, received);
+      receiver.respond(response, received);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -29,7 +29,7 @@ export async function startReceiver(answer: Answer = answering(200)): Promise<Re
   const receiver: Receiver = {
     url: `http://127.0.0.1:${port}/hook`,
     received: [],
-    answer,
+    respond,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -39,7 +39,7 @@ export async function startReceiver(answer: Answer = answering(200)): Promise<Re
   return receiver;
 }
 
-export function answering(status: number, headers: Record<string, string> = {}, body = ''): Answer {
+export function respondWith(status: number, headers: Record<string, string> = {}, body = ''): Responder {
   return (response) => {
     response.writeHead(status, headers).end(body);
   };

@@ -108,9 +108,9 @@ export async function startProcess(role: string, env: Record<string, string>): P
   });
   const kill = async (signal: NodeJS.Signals = 'SIGTERM') => {
     if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
+    const exited = once(child, 'exit');
     child.kill(signal);
-    await ended;
+    await exited;
   };
   await ready;
   return { child, output: () => output, kill };
@@ -140,6 +140,8 @@ const quiet = {
   // Tests send more requests than applications do; tests about the limit set their own.
   RATE_LIMIT: '1000000',
   RATE_BURST: '1000000',
+  ADDRESS_RATE_LIMIT: '1000000',
+  ADDRESS_RATE_BURST: '1000000',
 };
 
 async function createInstallation(options: Options) {

@@ -1,7 +1,7 @@
-import { endPauses, until } from '../journeys/journey.ts';
+import { endPauses, until } from '../journeys/support.ts';
 import { startSandbox, type TestSandbox } from './sandbox.ts';
 
-/** Then a new one is started: charts and lists that only grow would reach the page sizes that tests read. */
+/** After this many files a new one is started: lists that only grow would exceed the page sizes that tests read. */
 const files_max = 15;
 
 let started: Promise<TestSandbox> | undefined;
@@ -25,7 +25,7 @@ export async function sharedSandbox(): Promise<TestSandbox> {
   return fixture;
 }
 
-/** Ends what the previous file left behind: faults, webhooks and unfinished jobs. */
+/** Removes what the previous file left behind: faults, webhooks and unfinished jobs. */
 async function reset({ api, owner }: TestSandbox): Promise<void> {
   await api.control('DELETE', '/control/faults');
   const headers = { access_token: null };

@@ -5,10 +5,10 @@ import { newId, newReference } from '../../src/ids.ts';
 export type Tenant = { client_id: string; organization_id: string; account_id: string; reference_id: string };
 
 /**
- * The rows of a client, one organization and one linked account, written as the owner of the tables. `overrides` may
- * name the client or the organization of an earlier tenant: then only what is below it is made.
+ * Inserts a client, an organization and a linked account as the owner of the tables. With the `client_id` or
+ * `organization_id` of an earlier tenant in `overrides`, inserts only the rows below it.
  */
-export async function layTenant(
+export async function createTenant(
   sql: Sql,
   overrides: Partial<Tenant> & { org_id?: string; user_id?: string; connector?: string; emr_address?: string } = {},
 ): Promise<Tenant> {

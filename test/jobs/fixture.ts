@@ -3,7 +3,7 @@ import { migrate } from '../../src/db/migrate.ts';
 import { newId } from '../../src/ids.ts';
 import { enqueue } from '../../src/jobs/enqueue.ts';
 import { freshDatabase } from '../harness/postgres.ts';
-import { layTenant, type Tenant } from '../harness/tenant.ts';
+import { createTenant, type Tenant } from '../harness/tenant.ts';
 
 /** A migrated database, opened with the service's roles and as its owner. */
 export type Fixture = {
@@ -19,7 +19,7 @@ export async function openFixture(): Promise<Fixture> {
   const database = await freshDatabase('jobs');
   const db = openDatabase(await migrate(database.address), 6);
   const owner = connect(database.address, { max: 2 });
-  const tenant = await layTenant(owner);
+  const tenant = await createTenant(owner);
   return {
     db,
     owner,

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EmrFailure } from '../../src/connectors/connector.ts';
 import type { Context } from '../../src/context.ts';
-import { claimLeases, extendLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
+import { claimLeases, createClaimer, extendLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
 import { finishJob, type Job, startNextJob } from '../../src/jobs/jobs.ts';
 import { createLaneRunner, type JobHandler } from '../../src/jobs/run.ts';
 import { openLog } from '../../src/log.ts';
-import { layTenant, type Tenant } from '../harness/tenant.ts';
+import { openCircuits } from '../../src/worker/circuits.ts';
+import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { type Fixture, openFixture } from './fixture.ts';
 
 let fixture: Fixture;
@@ -49,11 +50,85 @@ describe('a claim', () => {
 
   test('prefers the first lane of a quiet account to further lanes of a busy one', async () => {
     const busy = fixture.tenant;
-    const quiet: Tenant = await layTenant(fixture.owner);
+    const quiet: Tenant = await createTenant(fixture.owner);
     for (let n = 0; n < 50; n++) await fixture.queue(`p${n}`, busy, 50);
     await claim(3);
     await fixture.queue('quiet', quiet, 50);
     expect(only(await claim(1)).client_id).toBe(quiet.client_id);
+  });
+
+  test('leaves slots to other clients, however many accounts a client has', async () => {
+    for (let n = 0; n < 24; n++) {
+      const { client_id } = fixture.tenant;
+      const busy = await createTenant(fixture.owner, { client_id });
+      await fixture.queue(`p${n}`, busy);
+    }
+    expect(await claim(16)).toHaveLength(8);
+    expect(await claim(8), 'holds as many as are free').toHaveLength(0);
+    const next = await createTenant(fixture.owner);
+    for (let n = 0; n < 10; n++) await fixture.queue(`q${n}`, next, 10);
+    const claimed = await claim(8);
+    expect(claimed).toHaveLength(4);
+    expect(new Set(claimed.map((lease) => lease.client_id))).toStrictEqual(new Set([next.client_id]));
+    const third = await createTenant(fixture.owner);
+    await fixture.queue('third', third);
+    expect(only(await claim(4)).client_id).toBe(third.client_id);
+  });
+
+  test('counts only the slots of the same worker', async () => {
+    for (let n = 0; n < 20; n++) await fixture.queue(`p${n}`, fixture.tenant, 20);
+    expect(await claim(8, 'one')).toHaveLength(4);
+    expect(await claim(8, 'two')).toHaveLength(4);
+  });
+
+  test('does not read the versions of finished lanes that an open transaction preserves', async () => {
+    const { client_id, organization_id, account_id } = fixture.tenant;
+    const snapshot = await fixture.owner.begin('BEGIN ISOLATION LEVEL REPEATABLE READ', async (old) => {
+      await old`SELECT count(*) FROM lanes`;
+      await fixture.owner`INSERT INTO lanes (client_id, organization_id, account_id, key, parallel_max, ready_at)
+        SELECT ${client_id}, ${organization_id}, ${account_id}, 'k' || n, 4, now() - interval '1 hour'
+          FROM generate_series(1, 3000) AS n`;
+      await fixture.owner`DELETE FROM lanes`;
+      await fixture.queue('p');
+      const buffersOf = async (since: string) => {
+        const plan = await fixture.owner<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }[]>`
+          EXPLAIN (ANALYZE, BUFFERS, FORMAT json)
+            SELECT * FROM claim_lanes('w', 0, interval '1 s', ${since}::timestamptz)`;
+        return plan[0]?.['QUERY PLAN'][0]?.Plan['Shared Hit Blocks'] ?? 0;
+      };
+      return {
+        all: await buffersOf('-infinity'),
+        recent: await buffersOf(new Date(Date.now() - 60_000).toISOString()),
+      };
+    });
+    expect(snapshot.all).toBeGreaterThan(500);
+    expect(snapshot.recent).toBeLessThan(snapshot.all / 5);
+  });
+
+  test('of a worker finds new, old and expired work', async () => {
+    const claimNext = createClaimer(fixture.db.system, 'lanes', { owner: 'w', lease_ms: 10_000 });
+    expect(await claimNext(4)).toHaveLength(0);
+    await fixture.queue('new');
+    const lease = only(await claimNext(4));
+    await fixture.queue('waiting');
+    await fixture.owner`UPDATE lanes SET ready_at = now() - interval '1 hour' WHERE key = 'waiting'`;
+    await expire(lease);
+    const left = async () => {
+      await claimNext(8);
+      return fixture.owner`SELECT FROM lanes WHERE locked_until IS NULL OR locked_until < now()`;
+    };
+    await expect.poll(left, { interval: 50 }).toHaveLength(0);
+  });
+
+  test('is a single statement: a frozen process cannot hold the lock', async () => {
+    await fixture.queue('p');
+    const system = new Proxy(fixture.db.system, {
+      get: (target, name, receiver) => {
+        if (name === 'begin') throw new Error('A transaction was started.');
+        return Reflect.get(target, name, receiver);
+      },
+    });
+    expect(await claimLeases(system, 'lanes', { owner: 'w', count: 1, lease_ms: 1_000 })).toHaveLength(1);
   });
 
   test('skips lanes that are not ready yet and lanes that are leased', async () => {
@@ -69,9 +144,9 @@ describe('a claim', () => {
     await fixture.queue('p');
     const dead = only(await claim(1, 'dead'));
     await expire(dead);
-    const heir = only(await claim(1, 'heir'));
-    expect(heir.id).toBe(dead.id);
-    expect(heir.fence).toBeGreaterThan(dead.fence);
+    const replacement = only(await claim(1, 'replacement'));
+    expect(replacement.id).toBe(dead.id);
+    expect(replacement.fence).toBeGreaterThan(dead.fence);
   });
 });
 
@@ -83,7 +158,7 @@ describe('a lease', () => {
     const handler: JobHandler = {
       run: async () => {
         await expire(lease);
-        await claim(1, 'heir');
+        await claim(1, 'replacement');
         throw new EmrFailure('unavailable', 'The EMR closed the connection.');
       },
       onFailure: () => ({ state: 'failed', error: null, event: null }),
@@ -102,17 +177,35 @@ describe('a lease', () => {
     expect(steps.map(({ name }) => name)).toStrictEqual(['started']);
   });
 
+  test('of a hanging EMR is given back without counting an attempt', async () => {
+    const id = await fixture.queue('p');
+    const lease = only(await claim(2));
+    const circuits = openCircuits({ failures_max: 1 });
+    circuits.report(`${fixture.tenant.client_id} http://localhost:4100`, 'hung');
+    const run = createLaneRunner(new Map(), async () => false, circuits);
+    await run({ db: fixture.db } as unknown as Context, lease, new AbortController().signal);
+    expect(only([...(await fixture.owner`SELECT id, state, attempts, started_at FROM jobs`)])).toStrictEqual({
+      id,
+      state: 'queued',
+      attempts: 0,
+      started_at: null,
+    });
+    expect(await claim(2)).toHaveLength(0);
+    await fixture.owner`UPDATE lanes SET ready_at = now()`;
+    expect(await claim(2)).toHaveLength(1);
+  });
+
   test('is extended by a heartbeat, which reports lost leases', async () => {
     await fixture.queue('a');
     await fixture.queue('b');
-    const leases = await claim(2, 'worker', 1_000);
-    const [kept, lost] = leases;
-    if (!kept || !lost) throw new Error('Expected two lanes.');
+    const leases = await claim(3, 'worker', 1_000);
+    const [held, lost] = leases;
+    if (!held || !lost) throw new Error('Expected two lanes.');
     await expire(lost);
-    await claim(1, 'heir');
-    expect(await extendLeases(fixture.db.system, 'lanes', leases, 60_000)).toStrictEqual(new Set([kept.id]));
+    await claim(1, 'replacement');
+    expect(await extendLeases(fixture.db.system, 'lanes', leases, 60_000)).toStrictEqual(new Set([held.id]));
     const rows = await fixture.owner<{ left: number }[]>`
-      SELECT extract(epoch FROM locked_until - now())::float8 AS left FROM lanes WHERE id = ${kept.id}`;
+      SELECT extract(epoch FROM locked_until - now())::float8 AS left FROM lanes WHERE id = ${held.id}`;
     expect(only([...rows]).left).toBeGreaterThan(50);
   });
 
@@ -134,11 +227,11 @@ describe('a lease', () => {
     if (!job) throw new Error('Expected a job.');
     await expire(late);
     await expect(finish(late, job)).rejects.toThrow(LeaseLost);
-    const heir = only(await claim(1, 'heir'));
+    const replacement = only(await claim(1, 'replacement'));
     await expect(start(late)).rejects.toThrow(LeaseLost);
     await expect(finish(late, job)).rejects.toThrow(LeaseLost);
-    expect((await start(heir))?.id).toBe(job.id);
-    await finish(heir, job);
+    expect((await start(replacement))?.id).toBe(job.id);
+    await finish(replacement, job);
     expect(only([...(await fixture.owner`SELECT state FROM jobs WHERE id = ${job.id}`)]).state).toBe('succeeded');
   });
 });

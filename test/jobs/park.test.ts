@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { claimLeases } from '../../src/db/lease.ts';
 import { startNextJob } from '../../src/jobs/jobs.ts';
 import { findExpiredParkedJobs, parkJobs, parkRunningJob, unparkExpiredJob, unparkJobs } from '../../src/jobs/park.ts';
-import { layTenant, type Tenant } from '../harness/tenant.ts';
+import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { type Fixture, openFixture } from './fixture.ts';
 
 let fixture: Fixture;
@@ -11,7 +11,7 @@ beforeAll(async () => {
   fixture = await openFixture();
   // A second account of the same organization.
   const { client_id, organization_id } = fixture.tenant;
-  other = await layTenant(fixture.owner, { client_id, organization_id });
+  other = await createTenant(fixture.owner, { client_id, organization_id });
 });
 afterAll(() => fixture.close());
 beforeEach(async () => {

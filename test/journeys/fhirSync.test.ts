@@ -1,43 +1,50 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { requestDueSyncs } from '../../src/records/requestSync.ts';
-import { linkSteps } from '../api/linkSteps.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, until } from './journey.ts';
+import { linkSteps } from '../linking/linkSteps.ts';
+import { endPauses, stopScheduledSyncs, until } from './support.ts';
 
-const org_id = 'meadowbrook';
+let fixture: TestSandbox;
+beforeAll(async () => {
+  fixture = await startSandbox({ small: true });
+});
+afterAll(() => fixture.close());
 
-/** Links an account of the server, and gives the API as that account. The first sync begins by itself. */
-async function link(world: TestSandbox, server: FhirServer): Promise<Api> {
-  const steps = linkSteps(world);
+/** The organization of the running test. */
+let org_id: string;
+
+/** Links an account of the server and returns the API of that account. The first sync starts by itself. */
+async function link(server: FhirServer): Promise<Api> {
+  const steps = linkSteps(fixture);
   const token = await steps.linkToken({ org_id, emr_name: 'fhir', emr_instance_domain: server.url });
   const credentials = { way: 'client_secret', ...server.clients.confidential };
   const { body } = await steps.signIn(token, 0, { credentials, one_time_code: undefined });
   const access_token = (await steps.exchange(body.public_token)).body.token;
-  return openApi({ ...world.sandbox, access_token });
+  return openApi({ ...fixture.sandbox, access_token });
 }
 
-async function organizationId({ owner }: TestSandbox): Promise<string> {
-  const [row] = await owner<{ id: string }[]>`SELECT id FROM organizations WHERE org_id = ${org_id}`;
-  if (!row) throw new Error('The organization is not there.');
+async function organizationId(): Promise<string> {
+  const [row] = await fixture.owner<{ id: string }[]>`SELECT id FROM organizations WHERE org_id = ${org_id}`;
+  if (!row) throw new Error('The organization does not exist.');
   return row.id;
 }
 
 /** The newest sync of the organization. */
-async function lastSync({ owner }: TestSandbox) {
-  const [row] = await owner<{ id: number; state: string; error: unknown }[]>`
+async function lastSync() {
+  const [row] = await fixture.owner<{ id: number; state: string; error: unknown }[]>`
     SELECT jobs.id::int, jobs.state, jobs.error FROM jobs JOIN organizations ON organizations.id = jobs.organization_id
      WHERE org_id = ${org_id} AND type = 'sync' ORDER BY jobs.id DESC LIMIT 1`;
   return row;
 }
 
-async function untilSynced(world: TestSandbox, after = 0): Promise<number> {
+async function untilSynced(after = 0): Promise<number> {
   const done = await until(
     'the sync',
     async () => {
-      const job = await lastSync(world);
+      const job = await lastSync();
       return job && job.id > after && job.state === 'succeeded' && job;
     },
     150_000,
@@ -45,28 +52,28 @@ async function untilSynced(world: TestSandbox, after = 0): Promise<number> {
   return done.id;
 }
 
-/** A sync as the clock begins it. */
-async function syncByClock(world: TestSandbox): Promise<void> {
-  const before = (await lastSync(world))?.id ?? 0;
-  await world.owner`UPDATE organizations SET next_sync_at = now() - interval '1 second' WHERE org_id = ${org_id}`;
-  await requestDueSyncs(world.ctx);
-  await untilSynced(world, before);
+/** Runs a scheduled sync, which reads only changes. */
+async function runScheduledSync(): Promise<void> {
+  const before = (await lastSync())?.id ?? 0;
+  await fixture.owner`UPDATE organizations SET next_sync_at = now() - interval '1 second' WHERE org_id = ${org_id}`;
+  await requestDueSyncs(fixture.ctx);
+  await untilSynced(before);
 }
 
 const searches = (server: FhirServer, type: string) =>
   server.ledger.map(({ path }) => decodeURIComponent(path)).filter((path) => path.startsWith(`/fhir/R4/${type}?`));
 
 describe('a practice on a FHIR server', () => {
-  let world: TestSandbox;
   let server: FhirServer;
   let api: Api;
   beforeAll(async () => {
-    [world, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
-    api = await link(world, server);
-    await untilSynced(world);
+    org_id = 'meadowbrook';
+    server = await startFhirServer({ data: 'small' });
+    api = await link(server);
+    await untilSynced();
   });
   afterAll(async () => {
-    await world.close();
+    await stopScheduledSyncs(fixture.owner, org_id);
     await server.close();
   });
 
@@ -78,7 +85,7 @@ describe('a practice on a FHIR server', () => {
     await server.storeUnchecked(rest as T);
   };
 
-  test('is read by the lists of the interface, each with all its records', async () => {
+  test('is synced completely', async () => {
     const total = async (type: fhir.FhirResource['resourceType']) => (await server.resources(type as 'Patient')).length;
     expect(await patients()).toHaveLength(await total('Patient'));
     const claims = await api.call('GET', '/v1/claims?page_size=1000');
@@ -89,47 +96,47 @@ describe('a practice on a FHIR server', () => {
     expect((await api.call('GET', '/v1/locations')).body.locations).toHaveLength(await total('Location'));
   });
 
-  test('is asked only for what changed when its next sync comes, and what was added is brought', async () => {
+  test('is asked only for changes by a scheduled sync, which also adds new records', async () => {
     await change<fhir.Patient>('Patient', 'pat-1', { birthDate: '1981-04-13' });
     await server.storeUnchecked({
       resourceType: 'Patient',
       id: 'pat-new',
-      name: [{ family: 'Newcomer', given: ['Nova'] }],
+      name: [{ family: 'Added', given: ['Nova'] }],
     });
     const before = await patients();
     server.ledger.length = 0;
-    await syncByClock(world);
+    await runScheduledSync();
     for (const type of ['Patient', 'Appointment', 'Claim', 'ServiceRequest']) {
-      // One record of each list shows whether the server gives it at all.
-      const asked = searches(server, type).filter((path) => !path.includes('_id=') && !path.endsWith('?_count=1'));
-      expect(asked.length, type).toBeGreaterThan(0);
+      // A request for one record probes whether the server supports the list.
+      const requested = searches(server, type).filter((path) => !path.includes('_id=') && !path.endsWith('?_count=1'));
+      expect(requested.length, type).toBeGreaterThan(0);
       expect(
-        asked.every((path) => path.includes('_lastUpdated=ge')),
+        requested.every((path) => path.includes('_lastUpdated=ge')),
         type,
       ).toBe(true);
     }
     expect(await patient('pat-1')).toMatchObject({ dob: '1981-04-13' });
-    expect(await patient('pat-new')).toMatchObject({ last_name: 'Newcomer' });
+    expect(await patient('pat-new')).toMatchObject({ last_name: 'Added' });
     const after = new Map((await patients()).map((each: { id: string; ehr_id: string }) => [each.ehr_id, each.id]));
     for (const { id, ehr_id } of before) expect(after.get(ehr_id)).toBe(id);
   });
 
-  test('brings a patient anew whose insurance changed, though the patient did not', async () => {
+  test('updates a patient whose insurance changed, although the patient did not', async () => {
     await change<fhir.Coverage>('Coverage', 'cov-2', { subscriberId: 'CHANGED-2' });
-    await syncByClock(world);
+    await runScheduledSync();
     expect(await patient('pat-2')).toMatchObject({ insurance_subscriber_number: 'CHANGED-2' });
   });
 
-  test('brings a claim anew that was answered, though the claim did not change', async () => {
+  test('updates a claim that got a response, although the claim did not change', async () => {
     const claims = await server.resources<fhir.Claim>('Claim');
     const responses = await server.resources<fhir.ClaimResponse>('ClaimResponse');
     const benefits = await server.resources<fhir.ExplanationOfBenefit>('ExplanationOfBenefit');
-    const answered = [...responses.map(({ request }) => request), ...benefits.map(({ claim }) => claim)];
-    const open = claims.find(({ id }) => !answered.some((each) => each?.reference === `Claim/${id}`));
-    if (!open?.id) throw new Error('Every claim is answered.');
+    const adjudicated = [...responses.map(({ request }) => request), ...benefits.map(({ claim }) => claim)];
+    const open = claims.find(({ id }) => !adjudicated.some((each) => each?.reference === `Claim/${id}`));
+    if (!open?.id) throw new Error('Every claim has a response.');
     await server.storeUnchecked({
       resourceType: 'ClaimResponse',
-      id: 'late-answer',
+      id: 'late-response',
       status: 'active',
       type: open.type,
       use: 'claim',
@@ -140,13 +147,13 @@ describe('a practice on a FHIR server', () => {
       outcome: 'complete',
       payment: { type: {}, amount: { value: 12.34, currency: 'USD' } },
     });
-    await syncByClock(world);
+    await runScheduledSync();
     const { body } = await api.call('GET', '/v1/claims?page_size=1000');
     const claim = body.claims.find((each: { emr_claim_id: string }) => each.emr_claim_id === open.id);
     expect(claim).toMatchObject({ total_payment: 12.34, payments: [{ amount: 12.34, payer_name: 'Mock Mutual' }] });
   });
 
-  test('keeps what it holds of a list that the account may no longer read, and brings the others up to date', async () => {
+  test('keeps the records of a list that the account may no longer read, and syncs the others', async () => {
     server.faults.forbidden = ['Claim'];
     await change<fhir.Patient>('Patient', 'pat-3', { birthDate: '1999-09-09' });
     const before = (await api.call('GET', '/v1/claims')).body.pagination.total_count;
@@ -157,45 +164,48 @@ describe('a practice on a FHIR server', () => {
     expect(event.data.records).not.toHaveProperty('claims');
     expect((await api.call('GET', '/v1/claims')).body.pagination.total_count).toBe(before);
     expect(await patient('pat-3')).toMatchObject({ dob: '1999-09-09' });
-    expect(JSON.stringify((await api.job(body.job_id)).timeline)).toContain('does not allow this account');
+    expect(JSON.stringify((await api.job(body.job_id)).timeline)).toContain(
+      'This account is not allowed to perform this operation',
+    );
   });
 
-  test('is asked what it can do by every sync, and the timeline tells what is new', async () => {
+  test('is asked for its capabilities by every sync, and the timeline lists what changed', async () => {
     const capabilities = async () => (await api.call('GET', '/v1/settings')).body.data.capabilities as string[];
     const before = await capabilities();
     server.faults.withheld = { DocumentReference: 'all', Patient: ['update'] };
-    const lost = ['updatePatient', 'uploadDocument'];
+    const fields = ['uploadDocument.emr_assigned_to_id', 'uploadDocument.is_high_priority'];
+    const lost = ['updatePatient', 'uploadDocument', ...fields];
     const less = await api.sync();
     expect(await capabilities()).toStrictEqual(before.filter((name) => !lost.includes(name)));
     expect(
       (await api.call('PATCH', `/v1/patients/${(await patients())[0].id}`, { body: { sex: 'male' } })).status,
     ).toBe(400);
-    const noted = async (job_id: number) =>
+    const capabilityStep = async (job_id: number) =>
       (await api.job(job_id)).timeline.find(({ step }: { step: string }) => step === 'capabilities');
-    expect((await noted(less))?.detail).toStrictEqual({
+    expect((await capabilityStep(less))?.detail).toStrictEqual({
       gained: [],
       lost: expect.toSatisfy((names) => names.sort().join() === lost.join()),
     });
     server.reset();
-    // A statement that cannot be read is no reason to forget what was known, nor to leave the lists old.
+    // An unreadable capability statement changes nothing and does not stop the sync.
     for (const kind of ['html_500', 'not_fhir', 'forbidden'] as const) {
       server.fail({ kind, path: '/metadata' });
-      expect((await noted(await api.sync()))?.detail).toHaveProperty('refused');
+      expect((await capabilityStep(await api.sync()))?.detail).toHaveProperty('refused');
       expect(await capabilities()).not.toContain('uploadDocument');
     }
     server.expireTokens('access');
     await api.sync();
     expect(await capabilities()).toStrictEqual(before);
-    expect(await noted(await api.sync()), 'nothing new').toBeUndefined();
+    expect(await capabilityStep(await api.sync()), 'no change').toBeUndefined();
   });
 
-  test('loses what is gone with the next whole reading: once a day, and whenever a sync is asked for', async () => {
+  test('removes deleted records in a full sync: once a day, and on request', async () => {
     await server.remove('Patient', 'pat-new');
-    await syncByClock(world);
+    await runScheduledSync();
     expect(await patient('pat-new')).toBeDefined();
-    await world.owner`UPDATE sync_readings SET whole_at = whole_at - interval '25 hours'
-      WHERE organization_id = ${await organizationId(world)} AND kind = 'patients'`;
-    await syncByClock(world);
+    await fixture.owner`UPDATE sync_passes SET full_as_of = full_as_of - interval '25 hours'
+      WHERE organization_id = ${await organizationId()} AND kind = 'patients'`;
+    await runScheduledSync();
     expect(await patient('pat-new')).toBeUndefined();
     await server.remove('Patient', 'pat-10');
     await api.sync();
@@ -204,42 +214,43 @@ describe('a practice on a FHIR server', () => {
   });
 });
 
-test('10,000 patients are read page by page, and a sync that broke off goes on where it came to', async () => {
-  const [world, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'none' })]);
+test('10,000 patients are read page by page, and an interrupted sync resumes where it stopped', async () => {
+  org_id = 'large-practice';
+  const server = await startFhirServer({ data: 'none' });
   const total = 10_000;
   for (let n = 0; n < total; n++) {
-    // One each second from midnight on.
+    // One per second from midnight on.
     const lastUpdated = new Date(Date.parse('2026-01-01T00:00:00Z') + n * 1000).toISOString();
     const name = [{ family: 'Manyson', given: [`N${n}`] }];
     await server.storeUnchecked({ resourceType: 'Patient', id: `many-${n}`, name, meta: { lastUpdated } });
   }
   server.fail({ kind: 'error_500', method: 'GET', path: '_lastUpdated=ge2026-01-01T01%3A' });
-  const api = await link(world, server);
+  const api = await link(server);
   const failed = await until(
-    'the sync to break off',
+    'the sync to be interrupted',
     async () => {
-      const job = await lastSync(world);
+      const job = await lastSync();
       return job?.error ? job : undefined;
     },
     120_000,
   );
-  const kept = async () => {
-    const [row] = await world.owner<{ n: number }[]>`SELECT count(*)::int AS n FROM patients
-      WHERE organization_id = ${await organizationId(world)}`;
+  const storedPatients = async () => {
+    const [row] = await fixture.owner<{ n: number }[]>`SELECT count(*)::int AS n FROM patients
+      WHERE organization_id = ${await organizationId()}`;
     return row?.n ?? 0;
   };
-  expect(await kept()).toBeGreaterThan(3000);
-  expect(await kept()).toBeLessThan(total);
-  await endPauses(world.owner);
-  expect(await untilSynced(world)).toBe(failed.id);
-  expect(await kept()).toBe(total);
-  // The hour that was read before the fault is not asked for again, and no list twice from its start.
-  const asked = searches(server, 'Patient').filter((path) => path.includes('_sort='));
-  expect(asked.filter((path) => !path.includes('_lastUpdated='))).toHaveLength(1);
-  expect(asked.filter((path) => path.includes('ge2026-01-01T00:13:')).length).toBeLessThanOrEqual(1);
+  expect(await storedPatients()).toBeGreaterThan(3000);
+  expect(await storedPatients()).toBeLessThan(total);
+  await endPauses(fixture.owner);
+  expect(await untilSynced()).toBe(failed.id);
+  expect(await storedPatients()).toBe(total);
+  // What was read before the fault is not read again.
+  const requested = searches(server, 'Patient').filter((path) => path.includes('_sort='));
+  expect(requested.filter((path) => !path.includes('_lastUpdated='))).toHaveLength(1);
+  expect(requested.filter((path) => path.includes('ge2026-01-01T00:13:')).length).toBeLessThanOrEqual(1);
   const { timeline } = await api.job(failed.id);
   const progress = timeline.filter(({ step, name = step }: { step?: string; name?: string }) => name === 'patients');
   expect(progress.length).toBeGreaterThan(5);
-  await world.close();
+  await stopScheduledSyncs(fixture.owner, org_id);
   await server.close();
 }, 240_000);

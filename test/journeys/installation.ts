@@ -5,9 +5,9 @@ import type { Sql } from '../../src/db/database.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
-import { appliedMarkers, createMarker, patient, until, untilEnded } from './journey.ts';
+import { appliedMarkers, createMarker, patient, until, untilFinished } from './support.ts';
 
-/** An installation of several processes: one API, as many workers as are started, and an EMR that outlives them. */
+/** An installation of several processes: an API, any number of workers, and an EMR that outlives them. */
 export type Installation = {
   sandbox: Sandbox;
   api: Api;
@@ -26,17 +26,17 @@ export async function install(): Promise<Installation> {
   const larkspur = await startLarkspur({ database, host: '127.0.0.1', port: Number(env.LARKSPUR_PORT) });
   await owner`UPDATE organizations SET emr_address = ${larkspur.url}`;
   await spawned.start('api');
-  const laid = (await spawned.read()).sandbox;
+  const seeded = (await spawned.read()).sandbox;
   const sandbox: Sandbox = {
-    ...laid,
+    ...seeded,
     base_url: `http://127.0.0.1:${env.PORT}`,
-    larkspur: { ...laid.larkspur, url: larkspur.url },
+    larkspur: { ...seeded.larkspur, url: larkspur.url },
   };
   return {
     sandbox,
     api: openApi(sandbox),
     owner,
-    startWorker: (more) => spawned.start('worker', more),
+    startWorker: (env) => spawned.start('worker', env),
     close: async () => {
       await larkspur.close();
       await spawned.close();
@@ -44,7 +44,7 @@ export async function install(): Promise<Installation> {
   };
 }
 
-/** Waits until the job has said what it is about to write. */
+/** Waits until the job has stored the intent of its first write. */
 export async function untilIntent(owner: Sql, job_id: number): Promise<void> {
   await until(`job ${job_id} to store its intent`, async () => {
     const [row] = await owner`SELECT FROM job_steps WHERE job_id = ${job_id} AND kind = 'intent'`;
@@ -54,35 +54,35 @@ export async function untilIntent(owner: Sql, job_id: number): Promise<void> {
 
 export type Accepted = { job_id: number; telephone_encounter_id: string; mrn: string };
 
-/** Every job ended once and every write was applied once, in the order of acceptance per patient. */
-export async function expectNothingLostOrDoubled(world: Pick<Installation, 'api' | 'owner'>, accepted: Accepted[]) {
+/** Checks that every job finished once and every write was applied once, in the order of acceptance per patient. */
+export async function expectNothingLostOrDoubled(fixture: Pick<Installation, 'api' | 'owner'>, accepted: Accepted[]) {
   const job_ids = accepted.map(({ job_id }) => job_id);
-  await untilEnded(world.owner, job_ids);
-  expect(await countEvents(world.owner, job_ids)).toStrictEqual({ events: job_ids.length, jobs: job_ids.length });
-  const states = await world.owner`SELECT state, count(*) AS n FROM jobs WHERE id = ANY (${job_ids}) GROUP BY state`;
+  await untilFinished(fixture.owner, job_ids);
+  expect(await countEvents(fixture.owner, job_ids)).toStrictEqual({ events: job_ids.length, jobs: job_ids.length });
+  const states = await fixture.owner`SELECT state, count(*) AS n FROM jobs WHERE id = ANY (${job_ids}) GROUP BY state`;
   expect([...states]).toStrictEqual([{ state: 'succeeded', n: job_ids.length }]);
-  const markers = await appliedMarkers(world.api);
+  const markers = await appliedMarkers(fixture.api);
   for (const mrn of new Set(accepted.map((one) => one.mrn))) {
     const own = accepted.filter((one) => one.mrn === mrn).map((one) => createMarker(one.telephone_encounter_id));
     expect(markers.filter((marker) => own.includes(marker))).toStrictEqual(own);
   }
-  const refills = await appliedMarkers(world.api, 'add_refill');
+  const refills = await appliedMarkers(fixture.api, 'add_refill');
   expect(new Set(refills).size).toBe(refills.length);
 }
 
-export async function expectNothingLocked(world: Pick<Installation, 'owner'>) {
-  expect([...(await world.owner`SELECT id, owner FROM lanes WHERE locked_until IS NOT NULL`)]).toStrictEqual([]);
+export async function expectNothingLocked(fixture: Pick<Installation, 'owner'>) {
+  expect([...(await fixture.owner`SELECT id, owner FROM lanes WHERE locked_until IS NOT NULL`)]).toStrictEqual([]);
 }
 
 export async function accept(
-  world: Pick<Installation, 'api'>,
+  fixture: Pick<Installation, 'api'>,
   n = 1,
   fields: Record<string, unknown> = {},
 ): Promise<Accepted> {
   const { mrn } = patient(n);
-  const answer = await world.api.callIn({ patient_mrn: mrn, ...fields });
-  expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-  return { ...answer.body, mrn };
+  const response = await fixture.api.callIn({ patient_mrn: mrn, ...fields });
+  expect(response.status, JSON.stringify(response.body)).toBe(200);
+  return { ...response.body, mrn };
 }
 
 async function countEvents(owner: Sql, job_ids: number[]): Promise<{ events: number; jobs: number }> {

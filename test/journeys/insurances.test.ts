@@ -1,37 +1,37 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { expectRefusal } from '../api/support.ts';
-import type { Answer } from '../harness/api.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { countRows, patient, setFault } from './journey.ts';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { expectApiError } from '../api/support.ts';
+import type { ApiResponse } from '../harness/api.ts';
+import type { TestSandbox } from '../harness/sandbox.ts';
+import { sharedSandbox } from '../harness/sharedSandbox.ts';
+import { countRows, patient, setFault } from './support.ts';
 
-let world: TestSandbox;
-let companies: Answer['body'][];
+let fixture: TestSandbox;
+let companies: ApiResponse['body'][];
 beforeAll(async () => {
-  world = await startSandbox();
-  companies = (await world.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
+  fixture = await sharedSandbox();
+  companies = (await fixture.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
 });
-afterAll(() => world.close());
-beforeEach(() => world.api.control('DELETE', '/control/faults'));
+beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
 const add = (mrn: string, body: Record<string, unknown>) =>
-  world.api.call('POST', `/v1/patients/${mrn}/insurances`, { body });
-const change = (mrn: string, emr_insurance_id: string, body: Record<string, unknown>) =>
-  world.api.call('PATCH', `/v1/patients/${mrn}/insurances/${emr_insurance_id}`, { body });
+  fixture.api.call('POST', `/v1/patients/${mrn}/insurances`, { body });
+const update = (mrn: string, emr_insurance_id: string, body: Record<string, unknown>) =>
+  fixture.api.call('PATCH', `/v1/patients/${mrn}/insurances/${emr_insurance_id}`, { body });
 
-async function added(mrn: string, fields: Record<string, unknown> = {}): Promise<Answer['body']> {
+async function added(mrn: string, fields: Record<string, unknown> = {}): Promise<ApiResponse['body']> {
   const { body } = await add(mrn, { member_id: 'M1', insurance_name: 'Mock Mutual', ...fields });
-  const event = await world.api.untilEvent(body.job_id);
+  const event = await fixture.api.untilEvent(body.job_id);
   expect(event, JSON.stringify(event)).toMatchObject({ event_type: 'patient.insurance.added' });
   return event.data;
 }
 
-async function inClinic(insuranceId: string): Promise<Answer['body']> {
-  const { body } = await world.api.control('GET', `/control/patient-insurances?insuranceId=${insuranceId}`);
+async function insuranceInEmr(insuranceId: string): Promise<ApiResponse['body']> {
+  const { body } = await fixture.api.control('GET', `/control/patient-insurances?insuranceId=${insuranceId}`);
   return body.rows[0];
 }
 
 describe('an insurance', () => {
-  test('is added with its subscriber, and every field of it reported', async () => {
+  test('is added with its subscriber, and the event lists every field', async () => {
     const { mrn, ehr_id } = patient(20);
     const { status, body } = await add(mrn, {
       member_id: 'M-20',
@@ -51,7 +51,7 @@ describe('an insurance', () => {
       },
     });
     expect(status, JSON.stringify(body)).toBe(200);
-    const event = await world.api.untilEvent(body.job_id);
+    const event = await fixture.api.untilEvent(body.job_id);
     expect(event.data).toMatchObject({
       patient_insurance_id: body.patient_insurance_id,
       patient_mrn: mrn,
@@ -66,7 +66,7 @@ describe('an insurance', () => {
       after: 'M-20',
       property: 'member_id',
     });
-    const row = await inClinic(event.data.emr_insurance_id);
+    const row = await insuranceInEmr(event.data.emr_insurance_id);
     expect(row).toMatchObject({
       patientId: ehr_id,
       companyName: 'Mock Mutual',
@@ -75,7 +75,7 @@ describe('an insurance', () => {
       copayment: '25.50',
       relationshipCode: '53',
     });
-    const { body: guarantors } = await world.api.control('GET', `/control/guarantors?guarantorId=${row.guarantorId}`);
+    const { body: guarantors } = await fixture.api.control('GET', `/control/guarantors?guarantorId=${row.guarantorId}`);
     expect(guarantors.rows).toMatchObject([
       {
         firstName: 'Sub',
@@ -87,17 +87,17 @@ describe('an insurance', () => {
     ]);
   });
 
-  test('is changed where asked and keeps the rest; what the EMR corrected is noted', async () => {
+  test('keeps fields that are not sent, and the event notes values that the EMR corrected', async () => {
     const { mrn } = patient(21);
     const before = await added(mrn, { group_id: 'G', copayment: 10, plan_begin_date: '2026-02-01' });
-    await setFault(world.api, 'update_patient_insurance', 'correct_value', {
+    await setFault(fixture.api, 'update_patient_insurance', 'correct_value', {
       field: 'groupNumber',
       value: 'G-9',
       reason: 'Groups start with G-.',
     });
-    const { status, body } = await change(mrn, before.emr_insurance_id, { group_id: '9', copayment: 0 });
+    const { status, body } = await update(mrn, before.emr_insurance_id, { group_id: '9', copayment: 0 });
     expect(status, JSON.stringify(body)).toBe(200);
-    const event = await world.api.untilEvent(body.job_id);
+    const event = await fixture.api.untilEvent(body.job_id);
     expect(event).toMatchObject({ event_type: 'patient.insurance.updated' });
     expect(event.data).toStrictEqual({
       patient_insurance_id: body.patient_insurance_id,
@@ -120,20 +120,20 @@ describe('an insurance', () => {
     });
   });
 
-  test('is reported in full also when the answer was lost', async () => {
+  test('is reported in full even if the response was lost', async () => {
     const { mrn } = patient(22);
-    await setFault(world.api, 'add_patient_insurance', 'lose_answer');
+    await setFault(fixture.api, 'add_patient_insurance', 'lose_answer');
     const data = await added(mrn, { member_id: 'LOST' });
     expect(data.audit_trail).toContainEqual(expect.objectContaining({ property: 'member_id', after: 'LOST' }));
     expect(data.plan_begin_date).toMatch(/^\d{4}-\d\d-\d\d$/);
-    const { rows } = (await world.api.control('GET', '/control/patient-insurances?subscriberNumber=LOST')).body;
+    const { rows } = (await fixture.api.control('GET', '/control/patient-insurances?subscriberNumber=LOST')).body;
     expect(rows).toHaveLength(1);
   });
 
-  test('of another patient is not changed', async () => {
+  test('of another patient is not updated', async () => {
     const other = await added(patient(23).mrn);
-    const { body } = await change(patient(24).mrn, other.emr_insurance_id, { member_id: 'STOLEN' });
-    const event = await world.api.untilEvent(body.job_id);
+    const { body } = await update(patient(24).mrn, other.emr_insurance_id, { member_id: 'STOLEN' });
+    const event = await fixture.api.untilEvent(body.job_id);
     expect(event).toMatchObject({
       event_type: 'patient.insurance.failed',
       data: {
@@ -142,32 +142,32 @@ describe('an insurance', () => {
         error: `Insurance with EMR ID '${other.emr_insurance_id}' not found for this patient.`,
       },
     });
-    expect(await inClinic(other.emr_insurance_id)).toMatchObject({ subscriberNumber: 'M1' });
+    expect(await insuranceInEmr(other.emr_insurance_id)).toMatchObject({ subscriberNumber: 'M1' });
   });
 
-  test('goes to the company that is meant: by id, by name and payer, by name', async () => {
-    const twins = companies.filter(
+  test('is assigned to the company by id, by name and payer, or by name', async () => {
+    const duplicates = companies.filter(
       (each) => companies.filter((other) => other.name === each.name && other.active).length > 1 && each.active,
     );
-    const second = twins.find((each) => each.id !== twins[0].id && each.name === twins[0].name);
+    const second = duplicates.find((each) => each.id !== duplicates[0].id && each.name === duplicates[0].name);
     expect(second).toBeDefined();
     const by_id = await added(patient(25).mrn, { insurance_provider_id: second.id, insurance_name: 'ignored' });
-    expect(await inClinic(by_id.emr_insurance_id)).toMatchObject({ companyId: second.ehr_id });
+    expect(await insuranceInEmr(by_id.emr_insurance_id)).toMatchObject({ companyId: second.ehr_id });
     const by_payer = await added(patient(26).mrn, { insurance_name: second.name, insurance_payer_id: second.payer_id });
-    expect(await inClinic(by_payer.emr_insurance_id)).toMatchObject({ payerId: second.payer_id });
+    expect(await insuranceInEmr(by_payer.emr_insurance_id)).toMatchObject({ payerId: second.payer_id });
     const by_name = await added(patient(27).mrn, { insurance_name: second.name.toUpperCase() });
-    expect(await inClinic(by_name.emr_insurance_id)).toMatchObject({ companyName: second.name });
+    expect(await insuranceInEmr(by_name.emr_insurance_id)).toMatchObject({ companyName: second.name });
   });
 });
 
-test('what cannot be is refused by name, and nothing is stored', async () => {
-  const before = await countRows(world.owner);
+test('an invalid request is rejected with the field name and stores nothing', async () => {
+  const before = await countRows(fixture.owner);
   const { mrn } = patient(1);
   const good = { member_id: 'M', insurance_name: 'Mock Mutual' };
-  const no_carrier = (await world.api.control('GET', '/control/insurance-companies')).body.rows.find(
+  const no_carrier = (await fixture.api.control('GET', '/control/insurance-companies')).body.rows.find(
     (row: { carrierId: string | null; activeFlag: string }) => row.carrierId === null && row.activeFlag === 'Y',
   );
-  const refused: [Record<string, unknown>, number, RegExp, string | undefined][] = [
+  const rejected: [Record<string, unknown>, number, RegExp, string | undefined][] = [
     [{ insurance_name: 'Mock Mutual' }, 400, /Missing required field: member_id/, 'member_id'],
     [{ member_id: 'M' }, 400, /^One of insurance_provider_id or insurance_name is required\.$/, undefined],
     [{ member_id: 'M', insurance_payer_id: 'P' }, 400, /insurance_payer_id/, 'insurance_payer_id'],
@@ -202,15 +202,15 @@ test('what cannot be is refused by name, and nothing is stored', async () => {
       'subscriber_demographics',
     ],
   ];
-  for (const [body, status, message, field] of refused) expectRefusal(await add(mrn, body), status, message, field);
-  expectRefusal(await change(mrn, '1', {}), 400, /At least one field/);
+  for (const [body, status, message, field] of rejected) expectApiError(await add(mrn, body), status, message, field);
+  expectApiError(await update(mrn, '1', {}), 400, /At least one field/);
   const insurance_provider_id = companies.find(({ ehr_id }) => ehr_id === no_carrier.companyId).id;
-  expectRefusal(await change(mrn, '1', { insurance_provider_id }), 400, /has no carrier ID/, 'insurance_provider_id');
-  expectRefusal(
-    await change(mrn, '1', { subscriber_demographics: { city: 'X' } }),
+  expectApiError(await update(mrn, '1', { insurance_provider_id }), 400, /has no carrier ID/, 'insurance_provider_id');
+  expectApiError(
+    await update(mrn, '1', { subscriber_demographics: { city: 'X' } }),
     400,
     /first_name/,
     'subscriber_demographics',
   );
-  expect(await countRows(world.owner)).toStrictEqual(before);
+  expect(await countRows(fixture.owner)).toStrictEqual(before);
 });

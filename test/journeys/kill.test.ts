@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Api } from '../harness/api.ts';
-import { answering, startReceiver } from '../harness/receiver.ts';
+import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
 import {
   type Accepted,
@@ -12,108 +12,109 @@ import {
   lease,
   untilIntent,
 } from './installation.ts';
-import { appliedMarkers, createMarker, patient, setFault, until, untilFaultsMet } from './journey.ts';
+import { appliedMarkers, createMarker, patient, setFault, until, untilFaultsApplied } from './support.ts';
 
 const create = 'create_telephone_encounter';
-describe('with an API, workers and an EMR as processes of their own', () => {
-  let world: Installation;
-  beforeAll(async () => {
-    world = await install();
-  });
-  afterAll(() => world.close());
 
-  test('a worker killed between intent and answer: another one finishes, one write, one event', async () => {
-    const { api, owner } = world;
+describe('with separate API, worker and EMR processes', () => {
+  let fixture: Installation;
+  beforeAll(async () => {
+    fixture = await install();
+  });
+  afterAll(() => fixture.close());
+
+  test('if a worker is killed between intent and response, another one finishes with one write and one event', async () => {
+    const { api, owner } = fixture;
     await setFault(api, create, 'delay', { delay_ms: 5_000 });
-    const killed = await world.startWorker();
-    const accepted = await accept(world);
+    const killed = await fixture.startWorker();
+    const accepted = await accept(fixture);
     await untilIntent(owner, accepted.job_id);
-    await untilFaultsMet(api);
+    await untilFaultsApplied(api);
     await killed.kill('SIGKILL');
     await untilApplied(api, accepted);
-    const heir = await world.startWorker();
-    onTestFinished(() => heir.kill());
-    await expectNothingLostOrDoubled(world, [accepted]);
+    const replacement = await fixture.startWorker();
+    onTestFinished(() => replacement.kill());
+    await expectNothingLostOrDoubled(fixture, [accepted]);
     expect((await api.job(accepted.job_id)).attempts).toBe(2);
   });
 
-  test('a worker killed while the EMR still holds its write: the late write and the new one are one', async () => {
-    const { api, owner } = world;
-    // Longer than the lease and the start of a process on a busy machine: the heir asks before the first write is applied,
-    // is reported no, and sends it again.
+  test('if a worker is killed before the EMR applies its write, the late write and the repeated one are applied once', async () => {
+    const { api, owner } = fixture;
+    // Longer than the lease and the start of a process on a busy machine: the replacement looks the write up before it is
+    // applied, finds nothing and sends it again.
     await setFault(api, create, 'delay', { delay_ms: 25_000 });
-    const killed = await world.startWorker();
-    const accepted = await accept(world);
+    const killed = await fixture.startWorker();
+    const accepted = await accept(fixture);
     await untilIntent(owner, accepted.job_id);
-    await untilFaultsMet(api);
+    await untilFaultsApplied(api);
     await killed.kill('SIGKILL');
-    const heir = await world.startWorker();
-    onTestFinished(() => heir.kill());
-    await expectNothingLostOrDoubled(world, [accepted]);
+    const replacement = await fixture.startWorker();
+    onTestFinished(() => replacement.kill());
+    await expectNothingLostOrDoubled(fixture, [accepted]);
     const marker = createMarker(accepted.telephone_encounter_id);
     const both = () => api.ledger().then((entries) => entries.filter((entry) => entry.marker === marker));
     await expect.poll(async () => (await both()).length).toBe(2);
     expect((await both()).filter((entry) => entry.applied)).toHaveLength(1);
   });
 
-  test('three workers killed during 60 mixed writes: 0 lost, 0 doubled, one event each, order kept', async () => {
-    const { api } = world;
+  test('if three workers are killed during 60 mixed writes, none is lost or repeated and the order is kept', async () => {
+    const { api } = fixture;
     await setFault(api, '*', 'delay', { times: 150, delay_ms: 60 });
-    const workers: TestProcess[] = [await world.startWorker(), await world.startWorker()];
+    const workers: TestProcess[] = [await fixture.startWorker(), await fixture.startWorker()];
     const accepted: Accepted[] = [];
     for (let n = 0; n < 60; n++) {
-      // The first patient's list has what is to be refilled.
+      // Only the first patient has the medication.
       const fields = n % 6 === 0 ? { refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9005' } : {};
-      accepted.push(await accept(world, 1 + (n % 6), fields));
+      accepted.push(await accept(fixture, 1 + (n % 6), fields));
       if (n % 20 !== 10) continue;
       await workers.shift()?.kill('SIGKILL');
-      workers.push(await world.startWorker());
+      workers.push(await fixture.startWorker());
     }
-    await expectNothingLostOrDoubled(world, accepted);
+    await expectNothingLostOrDoubled(fixture, accepted);
     await api.control('DELETE', '/control/faults');
-    const end = await Promise.all(workers.map((worker) => worker.kill()));
-    expect(end).toHaveLength(2);
-    await expectNothingLocked(world);
+    const exits = await Promise.all(workers.map((worker) => worker.kill()));
+    expect(exits).toHaveLength(2);
+    await expectNothingLocked(fixture);
   });
 
-  test('a worker killed in mid delivery: another one delivers, with the same webhook-id', async () => {
-    const { api, owner } = world;
+  test('if a worker is killed during a delivery, another one delivers with the same webhook-id', async () => {
+    const { api, owner } = fixture;
     const receiver = await startReceiver(() => {});
     onTestFinished(receiver.close);
     const { body } = await api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
-    const killed = await world.startWorker();
-    const accepted = await accept(world);
+    const killed = await fixture.startWorker();
+    const accepted = await accept(fixture);
     await expect.poll(() => receiver.received.length).toBe(1);
     await killed.kill('SIGKILL');
-    receiver.answer = answering(200);
-    const heir = await world.startWorker();
-    onTestFinished(() => heir.kill());
+    receiver.respond = respondWith(200);
+    const replacement = await fixture.startWorker();
+    onTestFinished(() => replacement.kill());
     await expect.poll(() => receiver.received.length).toBe(2);
     const event = await api.untilEvent(accepted.job_id);
     expect(receiver.received.map(({ headers }) => headers['webhook-id'])).toStrictEqual([event.id, event.id]);
     await until(
-      'the delivery to be done',
+      'the delivery to succeed',
       async () => (await api.untilEvent(accepted.job_id)).delivery_status === 'success',
     );
     await api.call('DELETE', `/v1/webhook/${body.webhook_id}`);
     await expectNothingLostOrDoubled({ api, owner }, [accepted]);
   });
 
-  test('a worker frozen past its lease and continued: its late result is dropped, no second event', async () => {
-    const { api, owner } = world;
+  test('the late result of a worker that was frozen past its lease is discarded, without a second event', async () => {
+    const { api, owner } = fixture;
     await setFault(api, create, 'delay', { delay_ms: 5_000 });
-    const frozen = await world.startWorker({ LOG_LEVEL: 'warn' });
-    const accepted = await accept(world);
+    const frozen = await fixture.startWorker({ LOG_LEVEL: 'warn' });
+    const accepted = await accept(fixture);
     await untilIntent(owner, accepted.job_id);
-    await untilFaultsMet(api);
+    await untilFaultsApplied(api);
     frozen.child.kill('SIGSTOP');
     await untilApplied(api, accepted);
-    // A second write of the same lane keeps the heir at work in it when the frozen one comes back.
+    // A second write in the same lane keeps the replacement busy there when the frozen worker continues.
     await setFault(api, create, 'delay', { delay_ms: 8_000 });
-    const next = await accept(world);
-    const heir = await world.startWorker();
+    const next = await accept(fixture);
+    const replacement = await fixture.startWorker();
     onTestFinished(async () => {
-      await heir.kill();
+      await replacement.kill();
       await frozen.kill('SIGKILL');
     });
     await untilIntent(owner, next.job_id);
@@ -121,19 +122,19 @@ describe('with an API, workers and an EMR as processes of their own', () => {
     expect(before.status).toBe('succeeded');
     frozen.child.kill('SIGCONT');
     await expect.poll(frozen.output).toContain('lease lost before the job finished');
-    await expectNothingLostOrDoubled(world, [accepted, next]);
+    await expectNothingLostOrDoubled(fixture, [accepted, next]);
     expect(await api.job(accepted.job_id)).toStrictEqual(before);
   });
 });
 
-/** Waits until the write of a worker that no longer hears of it stands in the chart. */
+/** Waits until the EMR has applied a write whose worker is gone. */
 async function untilApplied(api: Api, { telephone_encounter_id }: Accepted): Promise<void> {
   const marker = createMarker(telephone_encounter_id);
   await until('the write to be applied', async () => (await appliedMarkers(api)).includes(marker));
 }
 
 describe('the whole product in one process', () => {
-  test('killed while it takes requests and started again: all that was answered 200 exists and finishes', async () => {
+  test('runs every write that it accepted with 200 after it was killed and started again', async () => {
     const spawned = await spawnSandbox({ env: lease });
     onTestFinished(spawned.close);
     const { owner } = spawned;
@@ -143,10 +144,10 @@ describe('the whole product in one process', () => {
     const accepted: Accepted[] = [];
     const clients = [1, 2, 3, 4].map(async (n) => {
       for (;;) {
-        // The connection breaks off when the process dies; what was not answered was not promised.
-        const answer = await api.callIn({ patient_mrn: patient(n).mrn }).catch(() => undefined);
-        if (answer?.status !== 200) return;
-        accepted.push({ ...answer.body, mrn: patient(n).mrn });
+        // The connection breaks when the process dies; a request without a response may be lost.
+        const response = await api.callIn({ patient_mrn: patient(n).mrn }).catch(() => undefined);
+        if (response?.status !== 200) return;
+        accepted.push({ ...response.body, mrn: patient(n).mrn });
         if (accepted.length === 40) await product.kill('SIGKILL');
       }
     });
@@ -159,13 +160,13 @@ describe('the whole product in one process', () => {
     await expectNothingLostOrDoubled({ api, owner }, accepted);
   });
 
-  test('the EMR gone and back: what was accepted meanwhile is written when it is back', async () => {
+  test('applies writes that were accepted while the EMR was down once it is back', async () => {
     const spawned = await spawnSandbox({ env: lease });
     onTestFinished(spawned.close);
     const { owner } = spawned;
     const product = await spawned.start();
     const { api } = await spawned.read();
-    // Larkspur dies with the process that it shares; the API and a worker of the same installation stay.
+    // Larkspur runs in this process; a separate API and worker continue without it.
     await product.kill('SIGKILL');
     await spawned.start('api');
     const worker = await spawned.start('worker');

@@ -2,19 +2,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/clients/clients.ts';
 import { openApi } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { appliedMarkers, createMarker, endPauses, patient, setFault, until, untilEnded } from './journey.ts';
+import { appliedMarkers, createMarker, endPauses, patient, setFault, until, untilFinished } from './support.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  // As many slots as one account may use at once, so that a busy one could keep them all.
-  world = await startSandbox({ env: { WORKER_JOBS: '4' } });
+  // As many slots as one account may use, so that a busy account could take them all.
+  fixture = await startSandbox({ env: { WORKER_JOBS: '8' } });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 describe('order', () => {
-  test('100 writes over 5 patients, accepted in parallel: 0 inversions per patient', async () => {
-    const { api, owner } = world;
-    // Some are tried again, which must not let a later one pass.
+  test('of 100 writes for 5 patients, accepted in parallel, is kept per patient', async () => {
+    const { api, owner } = fixture;
+    // Some are retried; later ones must not overtake them.
     await setFault(api, 'create_telephone_encounter', 'error_429', { times: 2 });
     await setFault(api, 'create_telephone_encounter', 'lose_answer', { times: 2 });
     const per_patient = await Promise.all(
@@ -27,7 +27,7 @@ describe('order', () => {
         return accepted;
       }),
     );
-    await untilEnded(
+    await untilFinished(
       owner,
       per_patient.flat().map(({ job_id }) => job_id),
     );
@@ -40,17 +40,17 @@ describe('order', () => {
   });
 });
 
-describe('order for a patient whom a sync brings in between', () => {
-  test('holds: a write accepted before the sync is not passed by one accepted after it', async () => {
-    const { api, owner } = world;
+describe('order for a patient that a sync adds in between', () => {
+  test('is kept: a write accepted after the sync does not overtake one accepted before it', async () => {
+    const { api, owner } = fixture;
     const added = await api.control('POST', '/control/patients', { firstName: 'Nova', lastName: 'Newcomer' });
     const patient_mrn: string = added.body.mrn;
     await setFault(api, 'create_telephone_encounter', 'error_429', { times: 50 });
     const early = (await api.callIn({ patient_mrn })).body;
-    await until('the first write to be held back', async () => {
-      const [held] = await owner`UPDATE lanes SET ready_at = now() + interval '1 minute' WHERE locked_until IS NULL
+    await until('the first write to be paused', async () => {
+      const [paused] = await owner`UPDATE lanes SET ready_at = now() + interval '1 minute' WHERE locked_until IS NULL
          AND key = (SELECT lane FROM jobs WHERE id = ${early.job_id} AND error IS NOT NULL) RETURNING id`;
-      return held;
+      return paused;
     });
     const { job_id } = (await api.call('POST', '/v1/sync')).body;
     expect((await api.untilEvent(job_id)).event_type).toBe('sync.completed');
@@ -58,22 +58,22 @@ describe('order for a patient whom a sync brings in between', () => {
     const late = (await api.callIn({ patient_mrn })).body;
     await api.control('DELETE', '/control/faults');
     await endPauses(owner);
-    await untilEnded(owner, [early.job_id, late.job_id]);
-    const wanted = [early, late].map((one) => createMarker(one.telephone_encounter_id));
+    await untilFinished(owner, [early.job_id, late.job_id]);
+    const expected = [early, late].map((one) => createMarker(one.telephone_encounter_id));
     const markers = await appliedMarkers(api);
-    expect(markers.filter((marker) => wanted.includes(marker))).toStrictEqual(wanted);
+    expect(markers.filter((marker) => expected.includes(marker))).toStrictEqual(expected);
   });
 });
 
 describe('fairness', () => {
-  test('while one account has 300 jobs waiting, another client’s single job starts within 2 s', async () => {
-    const { api, owner, sandbox, ctx } = world;
+  test('a single job of another client starts within 2 s while one account has 300 queued jobs', async () => {
+    const { api, owner, sandbox, ctx } = fixture;
     const other = await createClient(ctx.db, { name: 'Another clinic', mode: 'test' });
     const { client_id, client_secret } = other;
-    const stranger = openApi({ ...sandbox, client_id, client_secret, user_id: 'u-1', org_id: 'another-clinic' });
-    const access_token = await stranger.link({ staff: 2 });
+    const other_api = openApi({ ...sandbox, client_id, client_secret, user_id: 'u-1', org_id: 'another-clinic' });
+    const access_token = await other_api.link({ staff: 2 });
     await until('the other clinic to be synced', async () => {
-      const { body } = await stranger.call('GET', '/v1/patients', { headers: { access_token } });
+      const { body } = await other_api.call('GET', '/v1/patients', { headers: { access_token } });
       return body.patients?.length > 0;
     });
 
@@ -81,14 +81,14 @@ describe('fairness', () => {
     const queued = await Promise.all(
       Array.from({ length: 300 }, (_, n) => api.callIn({ patient_mrn: patient(1 + (n % 150)).mrn })),
     );
-    expect(queued.every((answer) => answer.status === 200)).toBe(true);
-    const single = await stranger.callIn({}, { access_token });
-    await untilEnded(owner, [single.body.job_id]);
+    expect(queued.every((response) => response.status === 200)).toBe(true);
+    const single = await other_api.callIn({}, { access_token });
+    await untilFinished(owner, [single.body.job_id]);
     const [job] = await owner<{ state: string; wait_s: number }[]>`
       SELECT state, extract(epoch FROM started_at - created_at)::float8 AS wait_s FROM jobs WHERE id = ${single.body.job_id}`;
     expect(job?.state).toBe('succeeded');
     expect(job?.wait_s).toBeLessThan(2);
     const [waiting] = await owner<{ n: number }[]>`SELECT count(*) AS n FROM jobs WHERE state = 'queued'`;
-    expect(waiting?.n, 'the busy account must still be busy for this to say anything').toBeGreaterThan(100);
+    expect(waiting?.n, 'the busy account must still have queued jobs').toBeGreaterThan(100);
   });
 });

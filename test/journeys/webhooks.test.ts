@@ -1,38 +1,38 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { answering, type Receiver, startReceiver } from '../harness/receiver.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, until } from './journey.ts';
+import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts';
+import type { TestSandbox } from '../harness/sandbox.ts';
+import { sharedSandbox } from '../harness/sharedSandbox.ts';
+import { endPauses, until } from './support.ts';
 
-let world: TestSandbox;
+let fixture: TestSandbox;
 beforeAll(async () => {
-  world = await startSandbox();
+  fixture = await sharedSandbox();
 });
-afterAll(() => world.close());
 afterEach(async () => {
-  const { body } = await world.api.call('GET', '/v1/webhook');
-  for (const { id } of body.webhook_urls) await world.api.call('DELETE', `/v1/webhook/${id}`);
+  const { body } = await fixture.api.call('GET', '/v1/webhook');
+  for (const { id } of body.webhook_urls) await fixture.api.call('DELETE', `/v1/webhook/${id}`);
 });
 
-/** A receiver of its own, registered with the client's two headers alone. */
+/** Starts a receiver and registers it, with the client's credentials only. */
 async function register(event_types?: string[]): Promise<{ receiver: Receiver; id: string; secret: string }> {
   const receiver = await startReceiver();
   onTestFinished(receiver.close);
-  const answer = await world.api.call('POST', '/v1/webhook', {
+  const response = await fixture.api.call('POST', '/v1/webhook', {
     body: { webhook_url: receiver.url, ...(event_types && { event_types }) },
     headers: { access_token: null },
   });
-  expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-  expect(answer.body.webhook_secret).toMatch(/^whsec_/);
-  return { receiver, id: answer.body.webhook_id, secret: answer.body.webhook_secret };
+  expect(response.status, JSON.stringify(response.body)).toBe(200);
+  expect(response.body.webhook_secret).toMatch(/^whsec_/);
+  return { receiver, id: response.body.webhook_id, secret: response.body.webhook_secret };
 }
 
-/** A finished write, and its event as polling shows it. */
+/** Runs a write and returns its event. */
 async function write(fields: Record<string, unknown> = {}) {
-  const accepted = await world.api.callIn(fields);
+  const accepted = await fixture.api.callIn(fields);
   expect(accepted.status).toBe(200);
-  return world.api.untilEvent(accepted.body.job_id);
+  return fixture.api.untilEvent(accepted.body.job_id);
 }
 
 function untilReceived(receiver: Receiver, count: number): Promise<boolean> {
@@ -41,7 +41,7 @@ function untilReceived(receiver: Receiver, count: number): Promise<boolean> {
 
 function untilStatus(event_id: string, status: string): Promise<boolean> {
   return until(`event ${event_id} to be ${status}`, async () => {
-    const { body } = await world.api.call('GET', `/v1/webhook-events?delivery_status=${status}`);
+    const { body } = await fixture.api.call('GET', `/v1/webhook-events?delivery_status=${status}`);
     return body.webhook_events.some((event: { id: string }) => event.id === event_id);
   });
 }
@@ -51,10 +51,10 @@ function headersOf(receiver: Receiver, n: number): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }
 
-describe('a write is announced to a registered address', () => {
-  test('by one call, signed so that the standard package and an old client both verify it', async () => {
+describe('an event is sent to a registered endpoint', () => {
+  test('once, with signatures that the standardwebhooks package and an old client verify', async () => {
     const { receiver, secret } = await register();
-    const event = await write({ reason: 'Signed — “und geprüft”' });
+    const event = await write({ reason: 'Signed — “é 💊”' });
     await untilReceived(receiver, 1);
     await untilStatus(event.id, 'success');
     expect(receiver.received).toHaveLength(1);
@@ -79,18 +79,18 @@ describe('a write is announced to a registered address', () => {
     expect(Math.abs(Number(sent_at) * 1000 - Date.now())).toBeLessThan(60_000);
   });
 
-  test('again with the same id, and still signed, when the receiver failed first', async () => {
+  test('again with the same id and a valid signature after a failed attempt', async () => {
     const { receiver, secret } = await register();
-    receiver.answer = answering(500);
+    receiver.respond = respondWith(500);
     const event = await write();
     await untilReceived(receiver, 1);
-    await until('the failed try to be noted', async () => {
-      const [row] = await world.owner`SELECT FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
+    await until('the failed attempt to be recorded', async () => {
+      const [row] = await fixture.owner`SELECT FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
         WHERE event_id = ${event.id}`;
       return row;
     });
-    receiver.answer = answering(204);
-    await endPauses(world.owner);
+    receiver.respond = respondWith(204);
+    await endPauses(fixture.owner);
     await untilReceived(receiver, 2);
     await untilStatus(event.id, 'success');
     expect(receiver.received.map((call) => call.headers['webhook-id'])).toStrictEqual([event.id, event.id]);
@@ -99,13 +99,13 @@ describe('a write is announced to a registered address', () => {
     expect(() => new Webhook(secret).verify(receiver.received[1]?.body ?? '', headersOf(receiver, 1))).not.toThrow();
   });
 
-  test('again when it is asked for, also to an address that was added since', async () => {
+  test('again on a resend, also to an endpoint that was added later', async () => {
     const early = await register();
     const event = await write();
     await untilReceived(early.receiver, 1);
     await untilStatus(event.id, 'success');
     const late = await register();
-    const resent = await world.api.call('POST', `/v1/webhook-events/${event.id}/resend`);
+    const resent = await fixture.api.call('POST', `/v1/webhook-events/${event.id}/resend`);
     expect(resent.status).toBe(200);
     expect(resent.body).toMatchObject({ success: true, event_id: event.id, deliveries: 2 });
     await untilReceived(early.receiver, 2);
@@ -116,8 +116,8 @@ describe('a write is announced to a registered address', () => {
   });
 });
 
-describe('an address', () => {
-  test('gets the types that it asked for and no others', async () => {
+describe('an endpoint', () => {
+  test('gets only the event types that it registered for', async () => {
     const failures = await register(['telephone_encounter.failed']);
     const all = await register();
     await write();
@@ -130,52 +130,23 @@ describe('an address', () => {
     expect(all.receiver.received).toHaveLength(2);
   });
 
-  test('that was removed gets nothing more, not even what was waiting for it', async () => {
+  test('that was removed gets nothing more, not even pending events', async () => {
     const kept = await register();
     const removed = await register();
-    removed.receiver.answer = answering(503);
+    removed.receiver.respond = respondWith(503);
     await write();
     await untilReceived(kept.receiver, 1);
-    await until('what failed to wait', async () => {
-      const [waiting] = await world.owner`UPDATE deliveries SET ready_at = now() + interval '1 hour'
+    await until('the failed delivery to be pending', async () => {
+      const [waiting] = await fixture.owner`UPDATE deliveries SET ready_at = now() + interval '1 hour'
         WHERE endpoint_id = ${removed.id} AND attempts = 1 AND locked_until IS NULL RETURNING id`;
       return waiting;
     });
-    const answer = await world.api.call('DELETE', `/v1/webhook/${removed.id}`, { headers: { access_token: null } });
-    expect(answer.status).toBe(200);
-    await endPauses(world.owner);
+    const response = await fixture.api.call('DELETE', `/v1/webhook/${removed.id}`, { headers: { access_token: null } });
+    expect(response.status).toBe(200);
+    await endPauses(fixture.owner);
     const event = await write();
     await untilReceived(kept.receiver, 2);
     await untilStatus(event.id, 'success');
     expect(removed.receiver.received).toHaveLength(1);
-  });
-});
-
-describe('an expired link', () => {
-  test('is reported to the address as login_required, without a job, while the account answers 403', async () => {
-    const { receiver, secret } = await register(['login_required']);
-    const { api, sandbox } = world;
-    await api.control('POST', '/control/sessions/expire');
-    const accepted = await api.callIn();
-    await untilReceived(receiver, 1);
-    const sent = new Webhook(secret).verify(receiver.received[0]?.body ?? '', headersOf(receiver, 0));
-    expect(sent).toStrictEqual({
-      id: expect.stringMatching(/^[0-9a-f]{32}$/),
-      object: 'event',
-      created: expect.any(String),
-      type: 'login_required',
-      access_token_reference_id: sandbox.access_token_reference_id,
-      data: {
-        access_token_reference_id: sandbox.access_token_reference_id,
-        user_id: sandbox.user_id,
-        org_id: sandbox.org_id,
-        emr_name: 'larkspur',
-        reason: expect.any(String),
-      },
-    });
-    expect((await api.callIn()).status).toBe(403);
-    await api.link({ access_token: sandbox.access_token });
-    expect((await api.untilEvent(accepted.body.job_id)).event_type).toBe('telephone_encounter.created');
-    expect(receiver.received).toHaveLength(1);
   });
 });

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { accessibilityFaults, openBrowser } from '../harness/browser.ts';
-import { type Clinic, openClinic } from './clinic.ts';
+import { accessibilityViolations, openBrowser } from '../harness/browser.ts';
+import { type Clinic, openClinic } from './fixture.ts';
 
 let clinic: Clinic;
 let cookie: string;
@@ -98,8 +98,8 @@ test('the schedule shows one day with providers as columns and appointments and 
 
 test('searches claims by number, patient and status, and shows a claim’s services, payments and activity', async () => {
   const all = await visit('/claims');
-  expect(all.text).toContain('3000 claims');
-  expect(all.text).toContain('Page 1 of 120');
+  expect(all.text).toContain('2000 claims');
+  expect(all.text).toContain('Page 1 of 80');
   expect((await visit('/claims?q=200001')).text).toContain('1 claim<');
   expect((await visit('/claims?q=LK100001&status=VOI')).text).not.toContain('Paid in full</td>');
   expect((await visit('/claims?q=%25')).text).toContain('0 claims');
@@ -122,7 +122,7 @@ test('screens pass the accessibility rules in light and dark mode, fit a phone a
     const page = await context.newPage();
     for (const path of paths) {
       await page.goto(clinic.larkspur.url + path);
-      expect(await accessibilityFaults(page), path).toStrictEqual([]);
+      expect(await accessibilityViolations(page), path).toStrictEqual([]);
       const overflow = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
       expect(await page.evaluate(overflow), path).toBe(false);
     }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Clinic, ENCOUNTERS, encounterBody, openClinic, type Row } from './clinic.ts';
+import { type Clinic, ENCOUNTERS, encounterBody, openClinic, type Row } from './fixture.ts';
 
 let clinic: Clinic;
 let token: string;
@@ -163,7 +163,8 @@ test('returns 404 naming an unknown record, 422 if not allowed, 400 if malformed
     [ENCOUNTERS, encounterBody('u11', { surprise: 1 }), 400, 'body must NOT have additional properties'],
   ];
   for (const [path, body, status, errorText] of cases) {
-    const errorCode = { 400: 'BAD_REQUEST', 404: 'NOT_FOUND', 422: 'REFUSED' }[status];
+    const unprocessable = /^Medication/.test(errorText) ? 'MEDICATION_NOT_FOUND' : 'INACTIVE_RECORD';
+    const errorCode = { 400: 'BAD_REQUEST', 404: 'NOT_FOUND', 422: unprocessable }[status];
     expect(await post(path, body), errorText).toMatchObject({ status, body: { errorCode, errorText } });
   }
   const broken = await fetch(clinic.larkspur.url + ENCOUNTERS, {

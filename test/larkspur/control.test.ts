@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Clinic, ENCOUNTERS, encounterBody, openClinic, type Row } from './clinic.ts';
+import { type Clinic, ENCOUNTERS, encounterBody, openClinic, type Row } from './fixture.ts';
 
 let clinic: Clinic;
 const get = (path: string, token: string) => clinic.api('GET', path, undefined, token);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Clinic, ENCOUNTERS, encounterBody, openClinic } from './clinic.ts';
+import { type Clinic, ENCOUNTERS, encounterBody, openClinic } from './fixture.ts';
 
 let clinic: Clinic;
 let token: string;

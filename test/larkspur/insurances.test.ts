@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Clinic, openClinic } from './clinic.ts';
+import { type Clinic, openClinic } from './fixture.ts';
 
 let clinic: Clinic;
 let token: string;

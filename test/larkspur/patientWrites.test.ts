@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Clinic, openClinic } from './clinic.ts';
+import { type Clinic, openClinic } from './fixture.ts';
 
 let clinic: Clinic;
 let token: string;
@@ -102,7 +102,7 @@ test('sets defaults for a patient with only the required fields; selfPayFlag is 
   expect(await get(`/api/patients/${other}`)).toMatchObject({ selfPayFlag: 'Y', primaryInsuranceName: 'Mock Mutual' });
 });
 
-test('rejects a duplicate patient, ignoring case, accents and spaces in names', async () => {
+test('rejects a duplicate patient, ignoring case, accents and surplus blanks, and a search finds the same patient', async () => {
   const person = { firstName: 'Zoë', lastName: 'Van  Dupe', birthDate: '05/05/1990', sexCode: 'F' };
   const { mrn } = (await post('/api/patients', { externalRef: 'dup1', ...person })).body;
   const same = { ...person, externalRef: 'dup2', firstName: 'ZOE', lastName: 'van dupe' };
@@ -110,7 +110,13 @@ test('rejects a duplicate patient, ignoring case, accents and spaces in names', 
     status: 409,
     body: { errorCode: 'DUPLICATE_PATIENT', mrn },
   });
-  expect((await get('/api/patients?lastName=van%20dupe')).total).toBe(0);
+  for (const lastName of ['van dupe', ' VAN  dupe', 'van', 'vän dupe', 'va\u0308n dupe']) {
+    const found = await get(`/api/patients?${new URLSearchParams({ firstName: 'zoe\u0308 ', lastName })}`);
+    expect(found.rows, lastName).toMatchObject([{ mrn }]);
+  }
+  for (const lastName of ['vandupe', 'dupe', '\u0308']) {
+    expect((await get(`/api/patients?${new URLSearchParams({ lastName })}`)).total, lastName).toBe(0);
+  }
   const twin = { ...same, externalRef: 'dup3', sexCode: 'M' };
   expect((await post('/api/patients', twin)).status).toBe(201);
 });
@@ -152,7 +158,7 @@ test('requires the fields set by the practice; noEmailReason replaces the email'
   await clinic.control('PATCH', '/control/settings/requiredPatientFields', { value: ['email', 'cellPhone'] });
   expect(await get('/api/code-lists')).toMatchObject({ requiredPatientFields: ['email', 'cellPhone'] });
   const refused = await post('/api/patients', newPatient('must'));
-  expect(refused).toMatchObject({ status: 422, body: { missing: ['email', 'cellPhone'] } });
+  expect(refused).toMatchObject({ status: 422, body: { errorCode: 'RULE_BROKEN', missing: ['email', 'cellPhone'] } });
   const enough = { noEmailReason: 'None', cellPhone: '518-555-0103' };
   expect((await post('/api/patients', newPatient('must', enough))).status).toBe(201);
   await clinic.control('PATCH', '/control/settings/requiredPatientFields', { value: [] });
@@ -184,12 +190,12 @@ test('an update changes only the fields sent, reports old values and stores the 
 test('an unknown or ambiguous provider name fails the whole update; a unique name is linked', async () => {
   const path = '/api/patients/10008/demographics';
   const email = 'must-not@example.org';
-  for (const [first, last] of [
-    ['No', 'Body'],
-    ['Ari', 'Twinname'],
+  for (const [first, last, errorCode] of [
+    ['No', 'Body', 'UNKNOWN_NAME'],
+    ['Ari', 'Twinname', 'AMBIGUOUS_NAME'],
   ]) {
     const refused = await post(path, { externalRef: 'd1', email, referringFirstName: first, referringLastName: last });
-    expect(refused).toMatchObject({ status: 422, body: { errorCode: 'REFUSED' } });
+    expect(refused).toMatchObject({ status: 422, body: { errorCode } });
   }
   expect((await get('/api/patients/10008')) as object).not.toMatchObject({ email });
   await post(path, { externalRef: 'd2', pcpFirstName: 'yael', pcpLastName: 'SENDINGTON', referringId: null });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Clinic, openClinic, type Row } from './clinic.ts';
+import { type Clinic, openClinic, type Row } from './fixture.ts';
 
 let clinic: Clinic;
 let token: string;
@@ -30,7 +30,7 @@ test('lists visit types and statuses', async () => {
   expect((await get('/api/visit-statuses')).rows).toContainEqual({ code: 'CAN', description: 'Cancelled' });
 });
 
-test('the seed covers three months back and ahead without overlapping appointments', async () => {
+test('the seed covers 18 months back and three ahead without overlapping appointments', async () => {
   const all: Row[] = [];
   for (let page = 1; ; page++) {
     const { rows } = await get(`/api/appointments?pageSize=500&page=${page}`);
@@ -39,7 +39,7 @@ test('the seed covers three months back and ahead without overlapping appointmen
   }
   expect(all.length).toBeGreaterThan(2000);
   const days = all.map((row) => iso(row.startsAt));
-  expect(days.some((day) => day < '2025-12-20')).toBe(true);
+  expect(days.some((day) => day < '2024-10-01')).toBe(true);
   expect(days.some((day) => day > '2026-06-01')).toBe(true);
   const blocks = (await get('/api/blocks?pageSize=500')).rows;
   expect(blocks.length).toBeGreaterThan(50);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Clinic, openClinic } from './clinic.ts';
+import { type Clinic, openClinic } from './fixture.ts';
 
 const MINUTE = 60_000;
 let clinic: Clinic;

@@ -7,13 +7,13 @@ test('a token is stored as its SHA-256', () => {
   expect(hashToken('abc').toString('hex')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
 });
 
-test('hashes are the same only when every byte is', () => {
+test('hashes are equal only if every byte is', () => {
   expect(sameHash(hashToken('a'), hashToken('a'))).toBe(true);
   expect(sameHash(hashToken('a'), hashToken('b'))).toBe(false);
   expect(sameHash(hashToken('a'), hashToken('a').subarray(1))).toBe(false);
 });
 
-test('a password is hashed with Argon2id at the stated cost and verified', async () => {
+test('a password is hashed with Argon2id at the configured cost and verified', async () => {
   const stored = await hashPassword('correct horse');
   expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   expect(parseOptions(stored)).toMatchObject(password_cost);
@@ -22,21 +22,21 @@ test('a password is hashed with Argon2id at the stated cost and verified', async
   expect(await hashPassword('correct horse')).not.toBe(stored);
 });
 
-test('a password does not depend on how a keyboard composes its letters', async () => {
+test('a password matches in any Unicode normalization', async () => {
   expect(await verifyPassword(await hashPassword('caf\u00e9'), 'cafe\u0301')).toBe(true);
 });
 
-test('an unknown user costs as much as a known one', async () => {
+test('verification takes as much CPU time for an unknown user as for a known one', async () => {
   const stored = await hashPassword('x');
-  const known = await quickest(() => verifyPassword(stored, 'y'));
-  const unknown = await quickest(() => verifyPassword(undefined, 'y'));
+  const known = await lowestCpuTime(() => verifyPassword(stored, 'y'));
+  const unknown = await lowestCpuTime(() => verifyPassword(undefined, 'y'));
   expect(unknown).toBeGreaterThan(known / 2);
   expect(unknown).toBeLessThan(known * 2);
   expect(await verifyPassword(undefined, 'y')).toBe(false);
 });
 
-/** The work of the processor in the best of several runs: how long one takes depends on the machine's other work. */
-async function quickest(work: () => Promise<unknown>): Promise<number> {
+/** The lowest CPU time of several runs; wall time would depend on the load of the machine. */
+async function lowestCpuTime(work: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let run = 0; run < 7; run++) {
     const before = process.cpuUsage();

@@ -24,8 +24,8 @@ const post: OutboundRequest = {
   headers: { 'content-type': 'application/json' },
 };
 
-describe('an exchange', () => {
-  test('sends method, path, headers and body and gives status, headers and body back', async () => {
+describe('a request', () => {
+  test('sends method, path, headers and body and returns status, headers and body', async () => {
     const { url } = await serve(async (request, response) => {
       const body = (await request.toArray()).join('');
       response.writeHead(201, { 'x-one': '1', 'x-two': ['a', 'b'] });
@@ -33,20 +33,20 @@ describe('an exchange', () => {
         JSON.stringify({ method: request.method, url: request.url, type: request.headers['content-type'], body }),
       );
     });
-    const answer = await sandbox().fetch(`${url}/hook?x=1`, post);
-    expect(answer).toMatchObject({ status: 201, truncated: false, headers: { 'x-one': '1', 'x-two': 'a, b' } });
-    const seen = { method: 'POST', url: '/hook?x=1', type: 'application/json', body: '{"a":1}' };
-    expect(JSON.parse(answer.body.toString())).toEqual(seen);
+    const response = await sandbox().fetch(`${url}/hook?x=1`, post);
+    expect(response).toMatchObject({ status: 201, truncated: false, headers: { 'x-one': '1', 'x-two': 'a, b' } });
+    const expected = { method: 'POST', url: '/hook?x=1', type: 'application/json', body: '{"a":1}' };
+    expect(JSON.parse(response.body.toString())).toEqual(expected);
   });
 
-  test('follows no redirect', async () => {
+  test('does not follow redirects', async () => {
     const target = await serve((_, response) => response.end('inside'));
     const { url } = await serve((_, response) => response.writeHead(302, { location: target.url }).end());
     expect(await sandbox().fetch(url, get)).toMatchObject({ status: 302, headers: { location: target.url } });
     expect(target.connections()).toBe(0);
   });
 
-  test('passes over informational answers', async () => {
+  test('ignores informational responses', async () => {
     const { url } = await serve((_, response) => {
       response.writeEarlyHints({ link: '</a>; rel=preload' });
       response.end('done');
@@ -54,10 +54,10 @@ describe('an exchange', () => {
     expect(await sandbox().fetch(url, get)).toMatchObject({ status: 200, body: Buffer.from('done') });
   });
 
-  test('cuts an endless answer at the limit and drops the connection', async () => {
+  test('truncates an endless response at the limit and closes the connection', async () => {
     let closed: Promise<unknown> | undefined;
     const { url } = await serve((request, response) => {
-      // Not `once`, which would fail at the reset that comes first.
+      // `once` would reject on the reset that precedes the close.
       closed = new Promise((done) => request.socket.on('close', done));
       const write = () => {
         while (!response.destroyed && response.write('x'.repeat(10_000)));
@@ -65,9 +65,9 @@ describe('an exchange', () => {
       response.on('drain', write);
       write();
     });
-    const answer = await sandbox().fetch(url, { ...get, response_bytes_max: 25_001 });
-    expect(answer).toMatchObject({ status: 200, truncated: true });
-    expect(answer.body).toHaveLength(25_001);
+    const response = await sandbox().fetch(url, { ...get, response_bytes_max: 25_001 });
+    expect(response).toMatchObject({ status: 200, truncated: true });
+    expect(response.body).toHaveLength(25_001);
     await closed;
   });
 
@@ -75,22 +75,22 @@ describe('an exchange', () => {
     [9, true],
     [10, false],
     [11, false],
-  ])('of ten bytes, a limit of %i cuts: %s', async (response_bytes_max, truncated) => {
+  ])('a response of ten bytes with a limit of %i is truncated: %s', async (response_bytes_max, truncated) => {
     const { url } = await serve((_, response) => response.end('0123456789'));
     expect((await sandbox().fetch(url, { ...get, response_bytes_max })).truncated).toBe(truncated);
   });
 
-  test('keeps connections for the next calls to the same origin', async () => {
+  test('reuses connections to the same origin', async () => {
     const { url, connections } = await serve((_, response) => response.end('ok'));
     const outbound = sandbox();
     for (let call = 0; call < 20; call++) await outbound.fetch(url, post);
-    // Two, not one: undici calls a connection free a moment after the answer is handed over.
+    // Two, not one: undici frees a connection shortly after it returns the response.
     expect(connections()).toBeLessThanOrEqual(2);
   });
 });
 
 describe('a failure', () => {
-  test('before anything was sent: refused port, unknown name, no TLS on the other side', async () => {
+  test('before sending: refused port, unknown name, no TLS', async () => {
     const closed = await serve(() => {});
     await closed.close();
     expect(await failure(sandbox(), closed.url)).toMatchObject({
@@ -113,22 +113,22 @@ describe('a failure', () => {
     });
   });
 
-  test('after it may have arrived: connection reset, half an answer, no HTTP', async () => {
+  test('after sending: connection reset, partial response, invalid HTTP', async () => {
     const reset = await serve((request) => request.socket.resetAndDestroy());
-    const half = await serve((request, response) => {
+    const partial = await serve((request, response) => {
       response.writeHead(200, { 'content-length': 100 });
       response.write('half');
       setTimeout(() => request.socket.destroy(), 20);
     });
     const garbage = await serveTcp((socket) => socket.once('data', () => socket.end('Jane Doe, 1 Main St\r\n\r\n')));
-    for (const { url } of [reset, half, garbage]) {
+    for (const { url } of [reset, partial, garbage]) {
       const broken = await failure(sandbox(), `${url}/?token=secret`, post);
       expect(broken).toMatchObject({ kind: 'broken', sent: true, cause: undefined });
       expect(JSON.stringify([broken.message, broken])).not.toMatch(/secret|Jane|"a"/);
     }
   });
 
-  test('slow head and slow body end at the total timeout', async () => {
+  test('slow headers and a slow body fail at the total timeout', async () => {
     const silent = await serve(() => {});
     const dripping = await serve((_, response) => {
       const drip = setInterval(() => response.write('.'), 20);
@@ -140,11 +140,11 @@ describe('a failure', () => {
     }
   });
 
-  test('a name that is never resolved is a timeout with nothing sent, also when it resolves later', async () => {
+  test('a name that resolves too late is a timeout without a request', async () => {
     const { url, requests } = await serve((_, response) => response.end());
-    let resolve: (answers: { address: string; family: number }[]) => void = () => {};
+    let resolve: (responses: { address: string; family: number }[]) => void = () => {};
     const lookup: Lookup = () => new Promise((done) => (resolve = done));
-    const outbound = kept(createOutbound({ sandbox: true, allow: [], lookup }));
+    const outbound = closeAfterTest(createOutbound({ sandbox: true, allow: [], lookup }));
     const late = await failure(outbound, url.replace('127.0.0.1', 'localhost'), { ...get, timeout_ms: 50 });
     expect(late).toMatchObject({ kind: 'timeout', sent: false });
     resolve([{ address: '127.0.0.1', family: 4 }]);
@@ -152,7 +152,7 @@ describe('a failure', () => {
     expect(requests()).toBe(0);
   });
 
-  test('a call that cannot be made at all fails as well: closed, or a header that would smuggle another', async () => {
+  test('a request that cannot be sent: closed client, header injection, invalid URL', async () => {
     const { url, requests } = await serve((_, response) => response.end());
     const outbound = sandbox();
     const smuggling = { ...get, headers: { 'x-a': 'b\r\nx-c: d' } };
@@ -163,7 +163,7 @@ describe('a failure', () => {
     expect(requests()).toBe(0);
   });
 
-  test('a stopped call says whether its request was on the way', async () => {
+  test('an aborted request reports whether it was sent', async () => {
     expect(await failure(sandbox(), 'http://localhost/', { ...get, signal: AbortSignal.abort() })).toMatchObject({
       kind: 'unreachable',
       sent: false,
@@ -178,18 +178,18 @@ describe('a failure', () => {
 });
 
 describe('dangerous addresses', () => {
-  test('a name whose answer changes is checked anew at every connection', async () => {
+  test('a name is checked again at every connection (DNS rebinding)', async () => {
     const { url, connections } = await serve((_, response) => {
       response.setHeader('connection', 'close');
       response.end('fine');
     });
-    const asked: string[] = [];
-    // The first answer is within reach of a sandbox's localhost name, every later one is not.
+    const lookups_made: string[] = [];
+    // The first address is allowed for a localhost name in the sandbox, later ones are not.
     const lookup: Lookup = async (hostname) => {
-      asked.push(hostname);
-      return [{ address: asked.length === 1 ? '127.0.0.1' : '10.0.0.1', family: 4 }];
+      lookups_made.push(hostname);
+      return [{ address: lookups_made.length === 1 ? '127.0.0.1' : '10.0.0.1', family: 4 }];
     };
-    const outbound = kept(createOutbound({ sandbox: true, allow: [], lookup }));
+    const outbound = closeAfterTest(createOutbound({ sandbox: true, allow: [], lookup }));
     const target = url.replace('127.0.0.1', 'rebind.localhost');
     expect((await outbound.fetch(target, get)).status).toBe(200);
     for (let round = 0; round < 3; round++) {
@@ -199,20 +199,20 @@ describe('dangerous addresses', () => {
         message: expect.stringContaining('points to a private or local address.'),
       });
     }
-    expect(asked).toEqual(Array(4).fill('rebind.localhost'));
+    expect(lookups_made).toEqual(Array(4).fill('rebind.localhost'));
     expect(connections()).toBe(1);
   });
 
-  test('a name that resolves to loopback outside the sandbox reaches it never', async () => {
+  test('a name that resolves to loopback is refused outside the sandbox', async () => {
     const { url, connections } = await serve((_, response) => response.end('inside'));
     const lookup: Lookup = async () => [{ address: '127.0.0.1', family: 4 }];
-    const outbound = kept(createOutbound({ sandbox: false, allow: [], lookup }));
+    const outbound = closeAfterTest(createOutbound({ sandbox: false, allow: [], lookup }));
     const target = url.replace('http://127.0.0.1', 'https://rebind.example.org');
     expect(await failure(outbound, target)).toMatchObject({ kind: 'refused_address', sent: false });
     expect(connections()).toBe(0);
   });
 
-  test('one private answer among public ones refuses the name', async () => {
+  test('a name with one private address among public ones is refused', async () => {
     for (const bad of [
       '127.0.0.1',
       '10.0.0.1',
@@ -227,7 +227,7 @@ describe('dangerous addresses', () => {
         { address: '8.8.8.8', family: 4 },
         { address: bad, family: bad.includes(':') ? 6 : 4 },
       ];
-      const outbound = kept(createOutbound({ sandbox: false, allow: [], lookup }));
+      const outbound = closeAfterTest(createOutbound({ sandbox: false, allow: [], lookup }));
       expect(await failure(outbound, 'https://mixed.example.org/')).toMatchObject({
         kind: 'refused_address',
         sent: false,
@@ -246,35 +246,35 @@ describe('dangerous addresses', () => {
     'http://example.org',
     'https://a:b@example.org',
     'file:///etc/passwd',
-  ])('%s is refused without a look-up or a connection', async (origin) => {
+  ])('%s is refused without a lookup or a connection', async (origin) => {
     const { port, connections } = await serve(() => {});
     const lookup: Lookup = () => Promise.reject(new Error('looked up'));
-    const outbound = kept(createOutbound({ sandbox: false, allow: [], lookup }));
+    const outbound = closeAfterTest(createOutbound({ sandbox: false, allow: [], lookup }));
     const url = new URL(origin);
     url.port = String(port);
     expect(await failure(outbound, url)).toMatchObject({ kind: 'refused_address', sent: false });
     expect(connections()).toBe(0);
   });
 
-  test('the sandbox opens this machine only: localhost elsewhere is refused', async () => {
+  test('the sandbox allows this machine only; a localhost name with another address is refused', async () => {
     const lookup: Lookup = async () => [{ address: '10.0.0.1', family: 4 }];
-    const outbound = kept(createOutbound({ sandbox: true, allow: [], lookup }));
+    const outbound = closeAfterTest(createOutbound({ sandbox: true, allow: [], lookup }));
     expect(await failure(outbound, 'http://evil.localhost/')).toMatchObject({ kind: 'refused_address' });
   });
 
-  test('an allow-listed host may be private, on its port only, and over http', async () => {
+  test('an allowed host may be private and use http, on its port only', async () => {
     const { url, port } = await serve((request, response) => response.end(request.headers.host));
     const other = await serve((_, response) => response.end('other'));
     const lookup: Lookup = async () => [{ address: '127.0.0.1', family: 4 }];
-    const outbound = kept(createOutbound({ sandbox: false, allow: [`emr.internal:${port}`], lookup }));
-    const answer = await outbound.fetch(`http://emr.internal:${port}/`, get);
-    expect(answer.body.toString()).toBe(`emr.internal:${port}`);
+    const outbound = closeAfterTest(createOutbound({ sandbox: false, allow: [`emr.internal:${port}`], lookup }));
+    const response = await outbound.fetch(`http://emr.internal:${port}/`, get);
+    expect(response.body.toString()).toBe(`emr.internal:${port}`);
     expect(await failure(outbound, `https://emr.internal:${other.port}/`)).toMatchObject({ kind: 'refused_address' });
     expect(await failure(outbound, url)).toMatchObject({ kind: 'refused_address' });
     expect(other.connections()).toBe(0);
   });
 
-  test('TLS asks the address that was checked for the name that was called', async () => {
+  test('TLS uses the requested name at the checked address', async () => {
     const names: string[] = [];
     const server = createTlsServer({
       SNICallback: (name, done) => {
@@ -285,7 +285,7 @@ describe('dangerous addresses', () => {
     server.on('tlsClientError', () => {});
     const port = await listen(server);
     const lookup: Lookup = async () => [{ address: '127.0.0.1', family: 4 }];
-    const outbound = kept(createOutbound({ sandbox: false, allow: ['emr.internal'], lookup }));
+    const outbound = closeAfterTest(createOutbound({ sandbox: false, allow: ['emr.internal'], lookup }));
     expect(await failure(outbound, `https://emr.internal:${port}/`)).toMatchObject({
       kind: 'unreachable',
       sent: false,
@@ -295,10 +295,10 @@ describe('dangerous addresses', () => {
 });
 
 function sandbox(): Outbound {
-  return kept(createOutbound({ sandbox: true, allow: [] }));
+  return closeAfterTest(createOutbound({ sandbox: true, allow: [] }));
 }
 
-function kept(outbound: Outbound): Outbound {
+function closeAfterTest(outbound: Outbound): Outbound {
   closers.unshift(() => outbound.close().catch(() => {}));
   return outbound;
 }

@@ -6,7 +6,7 @@ import { SealFailure, sealWith, unsealWith } from '../../src/security/seal.ts';
 const key = randomBytes(32);
 const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array));
 
-test('what is sealed opens with the same key and binding', () => {
+test('decrypts with the same key and binding', () => {
   fc.assert(
     fc.property(bytes, fc.string(), (plain, binding) => {
       expect(unsealWith(key, sealWith(key, plain, binding), binding)).toEqual(plain);
@@ -14,7 +14,7 @@ test('what is sealed opens with the same key and binding', () => {
   );
 });
 
-test('one changed bit anywhere keeps it shut', () => {
+test('rejects a changed bit anywhere', () => {
   fc.assert(
     fc.property(bytes, fc.nat(), fc.nat(7), (plain, at, bit) => {
       const sealed = sealWith(key, plain, 'row:1');
@@ -25,7 +25,7 @@ test('one changed bit anywhere keeps it shut', () => {
   );
 });
 
-test('cut short or lengthened, it stays shut', () => {
+test('rejects truncated and extended values', () => {
   const sealed = sealWith(key, Buffer.from('secret'), 'row:1');
   for (let length = 0; length < sealed.length; length++) {
     expect(() => unsealWith(key, sealed.subarray(0, length), 'row:1')).toThrow(SealFailure);
@@ -33,7 +33,7 @@ test('cut short or lengthened, it stays shut', () => {
   expect(() => unsealWith(key, Buffer.concat([sealed, Buffer.of(0)]), 'row:1')).toThrow(SealFailure);
 });
 
-test('another binding or another key keeps it shut', () => {
+test('rejects another binding or key', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (here, there) => {
       fc.pre(Buffer.compare(Buffer.from(here), Buffer.from(there)) !== 0);
@@ -45,7 +45,7 @@ test('another binding or another key keeps it shut', () => {
   expect(() => unsealWith(randomBytes(32), sealed, 'row:1')).toThrow(SealFailure);
 });
 
-test('the same text is never sealed to the same bytes, and the failure does not repeat it', () => {
+test('encrypts equal texts to different bytes, and the error does not contain the text', () => {
   const one = sealWith(key, Buffer.from('secret'), 'row:1');
   expect(one.equals(sealWith(key, Buffer.from('secret'), 'row:1'))).toBe(false);
   expect(one.includes('secret')).toBe(false);

@@ -7,7 +7,7 @@ import { signWebhook } from '../../src/security/signatures.ts';
 
 const now_s = () => Math.floor(Date.now() / 1000);
 
-test('every live secret verifies with the standardwebhooks package, another one does not', () => {
+test('signatures verify with the standardwebhooks package for every active secret and no other', () => {
   fc.assert(
     fc.property(fc.json(), fc.integer({ min: 1, max: 3 }), (body, count) => {
       const secrets = Array.from({ length: count }, newWebhookSecret);
@@ -20,8 +20,8 @@ test('every live secret verifies with the standardwebhooks package, another one 
   );
 });
 
-test('by hand: known vectors, newest secret first', () => {
-  // The first signature is the example of the Standard Webhooks specification's own test suite.
+test('matches the known test vector, with the newest secret first', () => {
+  // From the test suite of the Standard Webhooks specification.
   const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', newWebhookSecret()];
   const body = '{"test": 2432232314}';
   const headers = signWebhook({ id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp_s: 1614265330, body, secrets });
@@ -35,7 +35,7 @@ test('by hand: known vectors, newest secret first', () => {
   });
 });
 
-test('text beyond ASCII is signed as the UTF-8 that is sent', () => {
+test('signs non-ASCII text as UTF-8', () => {
   const secret = newWebhookSecret();
   const body = JSON.stringify({ name: 'Zoë 😀' });
   const headers = signWebhook({ id: 'x', timestamp_s: now_s(), body, secrets: [secret] });
@@ -43,7 +43,7 @@ test('text beyond ASCII is signed as the UTF-8 that is sent', () => {
 });
 
 test.each([[[]], [['']], [['whsec_']], [['whsec_c2hvcnQ=']], [['MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw']]])(
-  'nothing is signed with the secrets %j',
+  'rejects the secrets %j',
   (secrets) => {
     expect(() => signWebhook({ id: 'x', timestamp_s: 1, body: '{}', secrets })).toThrow(/secret/);
   },

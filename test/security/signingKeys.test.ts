@@ -18,7 +18,11 @@ beforeAll(async () => {
   owner = connect(database.address, { max: 2 });
   system = connect((await migrate(database.address)).system, { max: 8 });
 });
-beforeEach(() => owner`TRUNCATE signing_keys, master_keys`);
+beforeEach(async () => {
+  await owner`TRUNCATE signing_keys, master_keys CASCADE`;
+  await checkMasterKey(system, before);
+  await checkMasterKey(system, during);
+});
 afterAll(async () => {
   await Promise.all([owner.end(), system.end()]);
   await database.drop();
@@ -30,14 +34,14 @@ const before: MasterKeys = { current: old_key };
 const during: MasterKeys = { current: new_key, previous: old_key };
 const after: MasterKeys = { current: new_key };
 
-async function signedBy(keys: SigningKeys, alg: (typeof signing_algorithms)[number]): Promise<string> {
+async function signWith(keys: SigningKeys, alg: (typeof signing_algorithms)[number]): Promise<string> {
   const { kid, key } = await keys.current(alg);
   return new SignJWT({ sub: 'x' }).setProtectedHeader({ alg, kid }).sign(key);
 }
 
 const kidsOf = async (keys: SigningKeys) => (await keys.published()).keys.map(({ kid }) => kid).sort();
 
-test('what is signed is known by the published keys, which hold no private half', async () => {
+test('signatures verify with the published keys, which contain no private part', async () => {
   const keys = openSigningKeys(system, before);
   const published = await keys.published();
   expect(published.keys.map(({ alg }) => alg).sort()).toEqual(['ES384', 'RS384']);
@@ -46,30 +50,30 @@ test('what is signed is known by the published keys, which hold no private half'
     expect(key).toMatchObject({ use: 'sig', kid: expect.any(String) });
   }
   for (const alg of signing_algorithms) {
-    const { payload } = await jwtVerify(await signedBy(keys, alg), createLocalJWKSet(published));
+    const { payload } = await jwtVerify(await signWith(keys, alg), createLocalJWKSet(published));
     expect(payload.sub).toBe('x');
   }
 });
 
-test('the private halves stand in the database sealed under the master key alone', async () => {
+test('private keys are encrypted in the database under the master key', async () => {
   await openSigningKeys(system, before).published();
   const rows = await owner<{ kid: string; private_sealed: Buffer }[]>`SELECT kid, private_sealed FROM signing_keys`;
   expect(rows).toHaveLength(2);
   for (const { private_sealed } of rows) expect(private_sealed.toString('latin1')).not.toContain('PRIVATE KEY');
   await expect(openSigningKeys(system, after).current('RS384')).rejects.toThrow(MasterKeyMissing);
-  // Moved to another row it does not open.
+  // Bound to its row.
   await owner`UPDATE signing_keys SET private_sealed =
     (SELECT private_sealed FROM signing_keys WHERE alg = 'ES384') WHERE alg = 'RS384'`;
   await expect(openSigningKeys(system, before).current('RS384')).rejects.toThrow(SealFailure);
 });
 
-test('ten processes that need a first key at once make one pair of keys', async () => {
+test('ten concurrent processes create one pair of keys', async () => {
   const all = await Promise.all(Array.from({ length: 10 }, () => kidsOf(openSigningKeys(system, before))));
   expect(new Set(all.map(String)).size).toBe(1);
   expect(await owner`SELECT FROM signing_keys`).toHaveLength(2);
 });
 
-test('a new key is published before it signs, and the old one for a week after', async () => {
+test('a new key is published before it is used, and the old one for a week afterwards', async () => {
   const keys = openSigningKeys(system, before);
   const first = await keys.current('RS384');
   const added = await keys.rotate();
@@ -77,18 +81,18 @@ test('a new key is published before it signs, and the old one for a week after',
   expect((await keys.current('RS384')).kid).toBe(first.kid);
   expect(await kidsOf(keys)).toHaveLength(4);
 
-  const move = (hours: number) =>
+  const passHours = (hours: number) =>
     owner`UPDATE signing_keys SET signs_from = signs_from - make_interval(hours => ${hours})`;
-  await move(25);
+  await passHours(25);
   const second = await keys.current('RS384');
   expect(added).toContain(second.kid);
   expect(await kidsOf(keys)).toContain(first.kid);
-  await move(8 * 24);
+  await passHours(8 * 24);
   expect(await kidsOf(keys)).toEqual([...added].sort());
   expect((await keys.current('RS384')).kid).toBe(second.kid);
 });
 
-test('a rotation of the master key covers them, and a start without the key they need is refused', async () => {
+test('a master key rotation includes them, and a start without the key they need is rejected', async () => {
   await checkMasterKey(system, before);
   const kids = await kidsOf(openSigningKeys(system, before));
   await checkMasterKey(system, during);
@@ -98,5 +102,5 @@ test('a rotation of the master key covers them, and a start without the key they
   await checkMasterKey(system, after);
   const keys = openSigningKeys(system, after);
   expect(await kidsOf(keys)).toEqual(kids);
-  await jwtVerify(await signedBy(keys, 'ES384'), createLocalJWKSet(await keys.published()));
+  await jwtVerify(await signWith(keys, 'ES384'), createLocalJWKSet(await keys.published()));
 });

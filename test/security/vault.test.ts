@@ -42,7 +42,7 @@ const seal = (vault: Vault, owner: Owner, text: string, binding = 'a:1') =>
 const unseal = (vault: Vault, sealed: Buffer, binding = 'a:1') =>
   sql.begin((tx) => vault.unseal(tx, sealed, binding)) as Promise<string>;
 
-test('a text opens again, in this process and in another, but not under another binding', async () => {
+test('a text is decrypted in this process and in another, but not with another binding', async () => {
   const vault = openVault(before);
   const sealed = await seal(vault, newOwner(), 'pässword 😀');
   expect(sealed.includes('pässword')).toBe(false);
@@ -52,7 +52,7 @@ test('a text opens again, in this process and in another, but not under another 
   await expect(unseal(vault, sealed.subarray(0, 10))).rejects.toThrow(SealFailure);
 });
 
-test('each owner has one data key, also when fifty seal for the first time at once', async () => {
+test('each owner has one data key, even if fifty concurrent calls need the first one', async () => {
   const owner = newOwner();
   const vaults = Array.from({ length: 50 }, () => openVault(before));
   const all = await Promise.all(vaults.map((vault, index) => seal(vault, owner, `text ${index}`)));
@@ -66,17 +66,17 @@ test('each owner has one data key, also when fifty seal for the first time at on
 test('a data key of a transaction that was rolled back is never used again', async () => {
   const vault = openVault(before);
   const owner = newOwner();
-  const undone = sql.begin(async (tx) => {
+  const rolled_back = sql.begin(async (tx) => {
     await vault.seal(tx, owner, 'a:1', 'one');
     await vault.seal(tx, owner, 'a:2', 'two');
-    throw new Error('undone');
+    throw new Error('rolled back');
   });
-  await expect(undone).rejects.toThrow('undone');
+  await expect(rolled_back).rejects.toThrow('rolled back');
   const sealed = await seal(vault, owner, 'three');
   expect(await unseal(openVault(before), sealed)).toBe('three');
 });
 
-test('an owner of another client gets nothing sealed, and a data key moved to another row does not open', async () => {
+test('rejects an owner of another client, and a data key that was moved to another row', async () => {
   const vault = openVault(before);
   const owner = newOwner();
   const sealed = await seal(vault, owner, 'secret');
@@ -88,7 +88,7 @@ test('an owner of another client gets nothing sealed, and a data key moved to an
   await expect(unseal(openVault(before), sealed)).rejects.toThrow(/does not exist or belongs to another client/);
 });
 
-test('the memory of keys is bounded and forgets the least recently used', async () => {
+test('the key cache is limited and evicts the least recently used', async () => {
   const vault = openVault(before, { cached_keys_max: 2 });
   const [one, two, three] = [
     await seal(vault, newOwner(), '1'),
@@ -101,7 +101,7 @@ test('the memory of keys is bounded and forgets the least recently used', async 
   await expect(unseal(vault, one)).rejects.toThrow(SealFailure);
 });
 
-test('without its master key a secret does not open, and the failure names only the id of the key', async () => {
+test('a secret is not decrypted without its master key, and the error contains only the id of the key', async () => {
   const sealed = await seal(openVault(before), newOwner(), 'secret');
   const failure = await unseal(openVault(after), sealed).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(MasterKeyMissing);
@@ -112,7 +112,7 @@ test('without its master key a secret does not open, and the failure names only 
   await expect(unseal(openVault(impostor), sealed)).rejects.toThrow(SealFailure);
 });
 
-test('promise 19: the master key is rotated under load without a failed call, and every data key is under the new one', async () => {
+test('promise 19: the master key is rotated under load without a failed call, and wraps every data key afterwards', async () => {
   const owners = Array.from({ length: 60 }, newOwner);
   const old_vault = openVault(before);
   const sealed = await Promise.all(owners.map((owner, index) => seal(old_vault, owner, `text ${index}`)));
@@ -122,17 +122,17 @@ test('promise 19: the master key is rotated under load without a failed call, an
   const load = async () => {
     while (rotating || calls < 200) {
       const index = calls++ % owners.length;
-      // A vault of its own each time: nothing is remembered, every call unwraps what the table holds at this moment.
+      // A new vault has no cache, so every call unwraps the current row.
       expect(await unseal(openVault(during), sealed[index] ?? Buffer.alloc(0))).toBe(`text ${index}`);
       const owner = owners[index] ?? newOwner();
       expect(await unseal(openVault(during), await seal(openVault(during), owner, 'new'))).toBe('new');
     }
   };
-  const users = Promise.all([load(), load(), load()]);
+  const callers = Promise.all([load(), load(), load()]);
   // Two processes re-wrap at the same time and share the work.
   const [one, two] = await Promise.all([openVault(during).rewrap(sql, 7), openVault(during).rewrap(sql, 7)]);
   rotating = false;
-  await users;
+  await callers;
 
   expect(one + two).toBe(60);
   expect(await sql`SELECT DISTINCT master_key_id FROM data_keys`).toMatchObject([{ master_key_id: new_key.id }]);
@@ -141,7 +141,7 @@ test('promise 19: the master key is rotated under load without a failed call, an
   expect(await vault.rewrap(sql)).toBe(0);
 });
 
-test('re-wrapping tells when a data key is under a third master key, after it has done the others', async () => {
+test('re-wrapping fails for a data key of an unknown master key, after re-wrapping the others', async () => {
   await seal(openVault({ current: identified(randomBytes(32)) }), newOwner(), 'x');
   await seal(openVault(before), newOwner(), 'y');
   await expect(openVault(during).rewrap(sql)).rejects.toThrow(MasterKeyMissing);
@@ -149,9 +149,9 @@ test('re-wrapping tells when a data key is under a third master key, after it ha
 });
 
 const wrong =
-  'MASTER_KEY is not the key this database was set up with. Set the right one, or set MASTER_KEY_PREVIOUS to it while rotating.';
+  'MASTER_KEY is not the key this database was set up with. Set the correct key, or set MASTER_KEY_PREVIOUS to it during a rotation.';
 
-test('the first start keeps the key in mind, another key is refused, a rotation lets it in', async () => {
+test('the first start stores the key id, another key is rejected, and a rotation allows it', async () => {
   await checkMasterKey(sql, before);
   await checkMasterKey(sql, before);
   await expect(checkMasterKey(sql, after)).rejects.toThrow(new StartFailure(wrong));
@@ -161,12 +161,12 @@ test('the first start keeps the key in mind, another key is refused, a rotation 
   expect(await sql`SELECT id FROM master_keys`).toHaveLength(2);
 });
 
-test('a key with the right id and the wrong bytes is refused', async () => {
+test('a key with the right id and wrong bytes is rejected', async () => {
   await checkMasterKey(sql, before);
   await expect(checkMasterKey(sql, { current: { id: old_key.id, key: randomBytes(32) } })).rejects.toThrow(wrong);
 });
 
-test('a known key that is not the one of every data key is refused, with the id of the one that is missing', async () => {
+test('a known key is rejected while data keys need another one, and the error has its id', async () => {
   await checkMasterKey(sql, before);
   await seal(openVault(before), newOwner(), 'x');
   await checkMasterKey(sql, during);
@@ -178,14 +178,14 @@ test('a known key that is not the one of every data key is refused, with the id 
   await expect(checkMasterKey(sql, before)).rejects.toThrow(StartFailure);
 });
 
-test('of many first starts with different keys one wins', async () => {
+test('of several concurrent first starts with different keys, one succeeds', async () => {
   const keys = Array.from({ length: 8 }, () => identified(randomBytes(32)));
   const outcomes = await Promise.allSettled(keys.map((current) => checkMasterKey(sql, { current })));
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   expect(await sql`SELECT FROM master_keys`).toHaveLength(1);
 });
 
-test('the key of the installation is one, whoever starts first, and seals for one purpose and place', async () => {
+test('concurrent starts create one installation key, which encrypts for one purpose and binding', async () => {
   const opened = await Promise.all(Array.from({ length: 20 }, () => openSystemKeys(sql, before)));
   expect(await sql`SELECT FROM system_keys`).toHaveLength(1);
   expect(new Set(opened.map((keys) => keys.key('audit.chain').toString('hex'))).size).toBe(1);
@@ -196,18 +196,18 @@ test('the key of the installation is one, whoever starts first, and seals for on
   expect(() => last?.unseal('audit.records', 'operators.totp:1', sealed)).toThrow(SealFailure);
 });
 
-test('the key of the installation rotates with the data keys, and stays the same', async () => {
-  const made = (await openSystemKeys(sql, before)).key('operators');
+test('the installation key is re-wrapped with the data keys and does not change', async () => {
+  const original = (await openSystemKeys(sql, before)).key('operators');
   await checkMasterKey(sql, before);
   await expect(checkMasterKey(sql, { current: identified(randomBytes(32)) })).rejects.toThrow(StartFailure);
   await checkMasterKey(sql, during);
   expect(await openVault(during).rewrap(sql)).toBe(1);
   await checkMasterKey(sql, after);
-  expect((await openSystemKeys(sql, after)).key('operators')).toStrictEqual(made);
+  expect((await openSystemKeys(sql, after)).key('operators')).toStrictEqual(original);
   await expect(openSystemKeys(sql, before)).rejects.toThrow(MasterKeyMissing);
 });
 
-test('a start that was not given the master key of the installation’s key is refused', async () => {
+test('a start without the master key of the installation key is rejected', async () => {
   await checkMasterKey(sql, before);
   await checkMasterKey(sql, during);
   await openSystemKeys(sql, before);

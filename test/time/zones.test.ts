@@ -113,11 +113,11 @@ describe('local times', () => {
 });
 
 describe('zones', () => {
-  test.each(['America/New_York', 'US/Eastern', 'UTC', 'Etc/GMT+5'])('%s is one', (name) => {
+  test.each(['America/New_York', 'US/Eastern', 'UTC', 'Etc/GMT+5'])('%s is a time zone', (name) => {
     expect(isZone(name)).toBe(true);
   });
 
-  test.each(['', 'Mars/Olympus', '+05:00', '-0500', 'GMT+5'])('%o is none', (name) => {
+  test.each(['', 'Mars/Olympus', '+05:00', '-0500', 'GMT+5'])('%o is not a time zone', (name) => {
     expect(isZone(name)).toBe(false);
   });
 

@@ -2,34 +2,34 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
 import { type EventFilters, listEvents, purgeEvents } from '../../src/webhooks/events.ts';
 import { resendEvent } from '../../src/webhooks/resend.ts';
-import { answering } from '../harness/receiver.ts';
-import { layTenant, type Tenant } from '../harness/tenant.ts';
+import { respondWith } from '../harness/receiver.ts';
+import { createTenant, type Tenant } from '../harness/tenant.ts';
 import {
   attemptsOf,
+  createFixture,
+  deliverDue,
   deliveriesOf,
-  drain,
   emit,
-  jobOf,
-  layWorld,
-  receive,
+  type Fixture,
+  insertJob,
+  startEndpoint,
   statusOf,
   synced,
-  type World,
-} from './world.ts';
+} from './fixture.ts';
 
-let world: World;
+let fixture: Fixture;
 let tenant: Tenant;
 beforeAll(async () => {
-  world = await layWorld();
+  fixture = await createFixture();
 });
 beforeEach(async () => {
-  await world.owner`UPDATE deliveries SET ready_at = NULL`;
-  tenant = world.tenant = await layTenant(world.owner);
+  await fixture.owner`UPDATE deliveries SET ready_at = NULL`;
+  tenant = fixture.tenant = await createTenant(fixture.owner);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-async function list(filters: Partial<EventFilters> = {}, whose: Tenant = tenant) {
-  const { body: text } = await listEvents(world.db, whose.client_id, whose.account_id, {
+async function list(filters: Partial<EventFilters> = {}, of: Tenant = tenant) {
+  const { body: text } = await listEvents(fixture.db, of.client_id, of.account_id, {
     page: 1,
     page_size: 50,
     ...filters,
@@ -39,20 +39,20 @@ async function list(filters: Partial<EventFilters> = {}, whose: Tenant = tenant)
 async function ids(filters: Partial<EventFilters> = {}): Promise<string[]> {
   return (await list(filters)).webhook_events.map((event: { id: string }) => event.id);
 }
-async function at(id: string, created: string): Promise<void> {
-  await world.owner`UPDATE events SET created_at = ${created}::text::timestamptz WHERE id = ${id}`;
+async function setCreatedAt(id: string, created: string): Promise<void> {
+  await fixture.owner`UPDATE events SET created_at = ${created}::text::timestamptz WHERE id = ${id}`;
 }
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
-const resend = (id: string, whose: Tenant = tenant) =>
-  world.db.tenant(whose.client_id, (tx) => resendEvent(tx, whose.client_id, whose.account_id, id));
+const resend = (id: string, of: Tenant = tenant) =>
+  fixture.db.tenant(of.client_id, (tx) => resendEvent(tx, of.client_id, of.account_id, id));
 
 describe('the list of events', () => {
-  it('is the whole answer', async () => {
-    const job_id = await jobOf(world);
-    const id = await emit(world, synced, tenant, job_id);
-    const answer = await list();
-    const created = answer.webhook_events[0]?.created;
-    expect(answer).toStrictEqual({
+  it('has the complete response', async () => {
+    const job_id = await insertJob(fixture);
+    const id = await emit(fixture, synced, tenant, job_id);
+    const response = await list();
+    const created = response.webhook_events[0]?.created;
+    expect(response).toStrictEqual({
       success: true,
       webhook_events: [
         {
@@ -81,11 +81,11 @@ describe('the list of events', () => {
     });
   });
 
-  it('leaves out what the envelope left out, also when the row knows it', async () => {
-    const job_id = await jobOf(world);
+  it('omits fields that the envelope omits, even if the row has them', async () => {
+    const job_id = await insertJob(fixture);
     const id = newId();
     const body = JSON.stringify({ id, object: 'event', created: 'c', type: 'document.created', data: { a: null } });
-    await world.owner`
+    await fixture.owner`
       INSERT INTO events (id, client_id, account_id, job_id, type, body)
       VALUES (${id}, ${tenant.client_id}, ${tenant.account_id}, ${job_id}, 'document.created', ${body})`;
     const [event] = (await list({ job_id })).webhook_events;
@@ -94,20 +94,23 @@ describe('the list of events', () => {
     expect(event).not.toHaveProperty('access_token_reference_id');
   });
 
-  it('carries any text unharmed', async () => {
+  it('preserves any text', async () => {
     const failure_reason = '"} \\ \u0000 \ud83d\ude00 \ud800 é';
-    await emit(world, { type: 'sync.failed', data: { org_id: 'o', failure_reason, reasons: [] } });
+    await emit(fixture, { type: 'sync.failed', data: { org_id: 'o', failure_reason, reasons: [] } });
     expect((await list()).webhook_events[0]?.data.failure_reason).toBe(failure_reason);
   });
 
-  it('filters by job, type, status and any of them together', async () => {
-    const job_id = await jobOf(world);
-    const first = await emit(world, synced, tenant, job_id);
-    const { id: endpoint_id } = await receive(world);
-    const second = await emit(world, { type: 'sync.failed', data: { org_id: 'o', failure_reason: 'f', reasons: [] } });
-    const third = await emit(world);
-    await world.owner`UPDATE deliveries SET status = 'failed' WHERE endpoint_id = ${endpoint_id} AND event_id = ${third}`;
-    await world.owner`UPDATE events SET delivery_status = 'failed' WHERE id = ${third}`;
+  it('filters by job, type, status and combinations', async () => {
+    const job_id = await insertJob(fixture);
+    const first = await emit(fixture, synced, tenant, job_id);
+    const { id: endpoint_id } = await startEndpoint(fixture);
+    const second = await emit(fixture, {
+      type: 'sync.failed',
+      data: { org_id: 'o', failure_reason: 'f', reasons: [] },
+    });
+    const third = await emit(fixture);
+    await fixture.owner`UPDATE deliveries SET status = 'failed' WHERE endpoint_id = ${endpoint_id} AND event_id = ${third}`;
+    await fixture.owner`UPDATE events SET delivery_status = 'failed' WHERE id = ${third}`;
     expect(await ids()).toEqual([third, second, first]);
     expect(await ids({ job_id })).toEqual([first]);
     expect(await ids({ job_id: job_id + 1_000_000 })).toEqual([]);
@@ -120,13 +123,18 @@ describe('the list of events', () => {
     expect(await ids({ delivery_status: 'failed', event_type: 'sync.failed' })).toEqual([]);
   });
 
-  it('filters by whole days of UTC or by instants, both inclusive', async () => {
+  it('filters by UTC days or by instants, both inclusive', async () => {
     const day = daysAgo(3).slice(0, 10);
-    const [before, start, end, after] = [await emit(world), await emit(world), await emit(world), await emit(world)];
-    await at(start, `${day}T00:00:00.000Z`);
-    await at(end, `${day}T23:59:59.999Z`);
-    await at(before, new Date(Date.parse(`${day}T00:00Z`) - 1).toISOString());
-    await at(after, new Date(Date.parse(`${day}T00:00Z`) + 86_400_000).toISOString());
+    const [before, start, end, after] = [
+      await emit(fixture),
+      await emit(fixture),
+      await emit(fixture),
+      await emit(fixture),
+    ];
+    await setCreatedAt(start, `${day}T00:00:00.000Z`);
+    await setCreatedAt(end, `${day}T23:59:59.999Z`);
+    await setCreatedAt(before, new Date(Date.parse(`${day}T00:00Z`) - 1).toISOString());
+    await setCreatedAt(after, new Date(Date.parse(`${day}T00:00Z`) + 86_400_000).toISOString());
     expect(await ids({ start_date: day, end_date: day })).toEqual([end, start]);
     expect(await ids({ start_date: day })).toEqual([after, end, start]);
     expect(await ids({ end_date: day })).toEqual([end, start, before]);
@@ -135,18 +143,18 @@ describe('the list of events', () => {
   });
 
   it.each(['yesterday', '2026-02-30', '2026-13-01', '2026-05-01T25:00:00Z', '01.05.2026', ''])(
-    'refuses %j as a date',
+    'rejects %j as a date',
     async (start_date) => {
       await expect(list({ start_date })).rejects.toMatchObject({ code: 'invalid_field', field: 'start_date' });
     },
   );
 
-  it('pages newest first; events of one instant keep one order', async () => {
-    const made: string[] = [];
-    for (let n = 0; n < 7; n += 1) made.push(await emit(world));
+  it('is paginated newest first, with a stable order for equal times', async () => {
+    const created_ids: string[] = [];
+    for (let n = 0; n < 7; n += 1) created_ids.push(await emit(fixture));
     const instant = daysAgo(1);
-    for (const id of made) await at(id, instant);
-    const expected = [...made].sort().reverse();
+    for (const id of created_ids) await setCreatedAt(id, instant);
+    const expected = [...created_ids].sort().reverse();
     const pages = await Promise.all([1, 2, 3, 4].map((page) => list({ page, page_size: 3 })));
     expect(pages.map((page) => page.webhook_events.map((event: { id: string }) => event.id))).toEqual([
       expected.slice(0, 3),
@@ -157,99 +165,99 @@ describe('the list of events', () => {
     expect(pages[3]?.pagination).toEqual({ page: 4, current_page: 4, page_size: 3, total_count: 7, total_pages: 3 });
   });
 
-  it('shows an account its own events of the last 30 days only', async () => {
-    const old = await emit(world);
-    await at(old, daysAgo(30.01));
-    const recent = await emit(world);
-    await at(recent, daysAgo(29.99));
-    const sister = await layTenant(world.owner, { client_id: tenant.client_id });
-    const stranger = await layTenant(world.owner);
-    await emit(world, synced, sister);
-    await emit(world, synced, stranger);
+  it('contains only the account’s events of the last 30 days', async () => {
+    const old = await emit(fixture);
+    await setCreatedAt(old, daysAgo(30.01));
+    const recent = await emit(fixture);
+    await setCreatedAt(recent, daysAgo(29.99));
+    const colleague = await createTenant(fixture.owner, { client_id: tenant.client_id });
+    const other = await createTenant(fixture.owner);
+    await emit(fixture, synced, colleague);
+    await emit(fixture, synced, other);
     expect(await ids()).toEqual([recent]);
-    // The wall of the tenant holds even when the account is named.
-    expect((await list({}, { ...stranger, account_id: tenant.account_id })).webhook_events).toEqual([]);
+    // Another tenant sees nothing even with the right account id.
+    expect((await list({}, { ...other, account_id: tenant.account_id })).webhook_events).toEqual([]);
   });
 });
 
 describe('old events', () => {
   it('are deleted with their deliveries, in batches, across tenants', async () => {
-    await receive(world);
-    const old = [await emit(world), await emit(world), await emit(world)];
-    for (const id of old) await at(id, daysAgo(31));
-    const other = await layTenant(world.owner);
-    const foreign = await emit(world, synced, other);
-    await at(foreign, daysAgo(40));
-    const kept = await emit(world);
-    await world.owner`DELETE FROM events WHERE created_at < now() - interval '30 days' AND id <> ALL (${[...old, foreign]}::uuid[])`;
-    expect(await purgeEvents(world.db.system, 2)).toBe(4);
-    expect(await purgeEvents(world.db.system, 2)).toBe(0);
-    const rows = await world.owner<{ id: string }[]>`
+    await startEndpoint(fixture);
+    const old = [await emit(fixture), await emit(fixture), await emit(fixture)];
+    for (const id of old) await setCreatedAt(id, daysAgo(31));
+    const other = await createTenant(fixture.owner);
+    const foreign = await emit(fixture, synced, other);
+    await setCreatedAt(foreign, daysAgo(40));
+    const recent = await emit(fixture);
+    await fixture.owner`DELETE FROM events WHERE created_at < now() - interval '30 days' AND id <> ALL (${[...old, foreign]}::uuid[])`;
+    expect(await purgeEvents(fixture.db.system, 30, 2)).toBe(4);
+    expect(await purgeEvents(fixture.db.system, 30, 2)).toBe(0);
+    const rows = await fixture.owner<{ id: string }[]>`
       SELECT id FROM events WHERE client_id IN (${tenant.client_id}, ${other.client_id})`;
-    expect(rows.map((row) => row.id)).toEqual([kept]);
-    expect(await world.owner`SELECT id FROM deliveries WHERE event_id = ANY (${old}::uuid[])`).toHaveLength(0);
+    expect(rows.map((row) => row.id)).toEqual([recent]);
+    expect(await fixture.owner`SELECT id FROM deliveries WHERE event_id = ANY (${old}::uuid[])`).toHaveLength(0);
   });
 });
 
 describe('a resend', () => {
-  it('begins a fresh ladder; the numbers of the tries go on', async () => {
-    const { receiver } = await receive(world, answering(500));
-    const id = await emit(world);
-    await world.owner`UPDATE deliveries SET ladder_from = -9 WHERE event_id = ${id}`;
-    await drain(world);
-    expect(await statusOf(world, id)).toBe('failed');
+  it('restarts the retry schedule and continues the attempt numbers', async () => {
+    const { receiver } = await startEndpoint(fixture, respondWith(500));
+    const id = await emit(fixture);
+    await fixture.owner`UPDATE deliveries SET schedule_from = -9 WHERE event_id = ${id}`;
+    await deliverDue(fixture);
+    expect(await statusOf(fixture, id)).toBe('failed');
     expect(await resend(id)).toMatchObject({ deliveries: 1 });
-    expect(await statusOf(world, id)).toBe('pending');
-    await drain(world);
-    const [delivery] = await deliveriesOf(world, id);
+    expect(await statusOf(fixture, id)).toBe('pending');
+    await deliverDue(fixture);
+    const [delivery] = await deliveriesOf(fixture, id);
     expect(delivery).toMatchObject({ status: 'pending', attempts: 2 });
-    // The second rung of a fresh ladder: 5 s.
+    // The first retry of a new schedule: 5 s.
     expect(delivery?.in_ms).toBeLessThanOrEqual(6_000);
-    receiver.answer = answering(200);
-    await world.owner`UPDATE deliveries SET ready_at = now() WHERE event_id = ${id}`;
-    await drain(world);
+    receiver.respond = respondWith(200);
+    await fixture.owner`UPDATE deliveries SET ready_at = now() WHERE event_id = ${id}`;
+    await deliverDue(fixture);
     expect(receiver.received.map(({ headers }) => [headers['webhook-id'], headers['webhook-attempt']])).toEqual([
       [id, '1'],
       [id, '2'],
       [id, '3'],
     ]);
-    expect((await attemptsOf(world, id)).map((attempt) => attempt.status_code)).toEqual([500, 500, 200]);
-    expect(await statusOf(world, id)).toBe('success');
+    expect((await attemptsOf(fixture, id)).map((attempt) => attempt.status_code)).toEqual([500, 500, 200]);
+    expect(await statusOf(fixture, id)).toBe('success');
   });
 
-  it('reaches endpoints added since that want the type, and leaves pending deliveries alone', async () => {
-    const early = await receive(world);
-    const id = await emit(world);
-    const late = await receive(world);
-    await receive(world, undefined, { event_types: ['sync.failed'] });
-    const before = await world.owner`SELECT ready_at, fence FROM deliveries WHERE event_id = ${id}`;
+  it('includes subscribed endpoints that were added later and leaves pending deliveries unchanged', async () => {
+    const early = await startEndpoint(fixture);
+    const id = await emit(fixture);
+    const late = await startEndpoint(fixture);
+    await startEndpoint(fixture, undefined, { event_types: ['sync.failed'] });
+    const before = await fixture.owner`SELECT ready_at, fence FROM deliveries WHERE event_id = ${id}`;
     expect(await resend(id)).toMatchObject({ deliveries: 1 });
-    const rows = await deliveriesOf(world, id);
+    const rows = await deliveriesOf(fixture, id);
     expect(rows.map((row) => row.endpoint_id).sort()).toEqual([early.id, late.id].sort());
     expect(
-      await world.owner`SELECT ready_at, fence FROM deliveries WHERE event_id = ${id} AND endpoint_id = ${early.id}`,
+      await fixture.owner`SELECT ready_at, fence FROM deliveries WHERE event_id = ${id} AND endpoint_id = ${early.id}`,
     ).toEqual(before);
-    await drain(world);
+    await deliverDue(fixture);
     expect(await resend(id)).toMatchObject({ deliveries: 2 });
     expect([early.receiver.received.length, late.receiver.received.length]).toEqual([1, 1]);
   });
 
   it('skips disabled endpoints', async () => {
-    const { id: endpoint_id } = await receive(world);
-    const id = await emit(world);
-    await drain(world);
-    await world.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${endpoint_id}`;
+    const { id: endpoint_id } = await startEndpoint(fixture);
+    const id = await emit(fixture);
+    await deliverDue(fixture);
+    await fixture.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${endpoint_id}`;
     expect(await resend(id)).toMatchObject({ deliveries: 0 });
-    expect(await statusOf(world, id)).toBe('success');
+    expect(await statusOf(fixture, id)).toBe('success');
   });
 
-  it('knows no event of another account or tenant, none older than 30 days, and none that is no id', async () => {
-    const id = await emit(world);
-    expect(await resend(id, await layTenant(world.owner))).toBeUndefined();
-    expect(await resend(id, await layTenant(world.owner, { client_id: tenant.client_id }))).toBeUndefined();
+  it('returns undefined for events of another account or tenant, older than 30 days, or with an invalid id', async () => {
+    const id = await emit(fixture);
+    expect(await resend(id, await createTenant(fixture.owner))).toBeUndefined();
+    expect(await resend(id, await createTenant(fixture.owner, { client_id: tenant.client_id }))).toBeUndefined();
     expect(await resend(newId())).toBeUndefined();
     expect(await resend("' OR 1=1")).toBeUndefined();
-    await at(id, daysAgo(30.01));
+    await setCreatedAt(id, daysAgo(30.01));
     expect(await resend(id)).toBeUndefined();
   });
 });

@@ -5,7 +5,7 @@ const s = 1_000;
 const min = 60 * s;
 const h = 60 * min;
 
-describe('the ladder', () => {
+describe('the retry schedule', () => {
   it.each([
     [0, 0],
     [1, 5 * s],
@@ -17,23 +17,23 @@ describe('the ladder', () => {
     [7, 14 * h],
     [8, 20 * h],
     [9, 24 * h],
-  ])('after %i tries pauses within 20 %% of %i ms', (made, plain) => {
-    expect(nextAttemptDelay(made, undefined, () => 0)).toBe(plain * 0.8);
-    expect(nextAttemptDelay(made, undefined, () => 0.5)).toBe(plain);
-    expect(nextAttemptDelay(made, undefined, () => 1 - 1e-12)).toBe(plain * 1.2);
+  ])('after %i attempts pauses within 20 %% of %i ms', (attempts, plain) => {
+    expect(nextAttemptDelay(attempts, undefined, () => 0)).toBe(plain * 0.8);
+    expect(nextAttemptDelay(attempts, undefined, () => 0.5)).toBe(plain);
+    expect(nextAttemptDelay(attempts, undefined, () => 1 - 1e-12)).toBe(plain * 1.2);
     for (let n = 0; n < 200; n += 1) {
-      const pause = nextAttemptDelay(made, undefined) ?? Number.NaN;
+      const pause = nextAttemptDelay(attempts, undefined) ?? Number.NaN;
       expect(Math.abs(pause - plain)).toBeLessThanOrEqual(plain * 0.2);
     }
   });
 
-  it('ends after ten tries, whatever the receiver asks for', () => {
+  it('ends after ten attempts, regardless of Retry-After', () => {
     expect(retry_delays_ms).toHaveLength(10);
     expect(nextAttemptDelay(10, undefined)).toBeUndefined();
     expect(nextAttemptDelay(10, 60)).toBeUndefined();
   });
 
-  it('never tries earlier than Retry-After asks, up to 24 hours, and never earlier than the ladder', () => {
+  it('waits for Retry-After, up to 24 hours, and at least for the scheduled pause', () => {
     expect(nextAttemptDelay(1, 120, () => 0)).toBe(120 * s);
     expect(nextAttemptDelay(1, 1, () => 0.5)).toBe(5 * s);
     expect(nextAttemptDelay(2, 200, () => 0)).toBe(240 * s);
@@ -55,7 +55,7 @@ describe('Retry-After', () => {
     ['soon', undefined],
     ['', undefined],
     [undefined, undefined],
-  ])('%j asks for %j seconds', (header, seconds) => {
+  ])('%j is %j seconds', (header, seconds) => {
     expect(retryAfterS(header, now)).toBe(seconds);
   });
 });

@@ -1,7 +1,7 @@
 import { codeBlock } from './code.ts';
 import { all, make, one } from './elements.ts';
 import { waitForEvent } from './events.ts';
-import { findValue, rememberResponse } from './found.ts';
+import { findValue, storeResponse } from './formValues.ts';
 import { fieldsOf, type Request, requestOf } from './request.ts';
 import { sampleFile } from './sampleFile.ts';
 
@@ -88,7 +88,7 @@ async function send(request: Request, form: HTMLFormElement, state: HTMLElement,
     codeBlock('Response', parsed === undefined ? text : JSON.stringify(parsed, null, 2), parsed !== undefined),
   );
   if (!response.ok || parsed === undefined) return;
-  rememberResponse(method, form.dataset.path ?? '', parsed);
+  storeResponse(method, form.dataset.path ?? '', parsed);
   if (form.dataset.events) showEventButton(parsed as Record<string, unknown>, result);
 }
 

@@ -12,20 +12,20 @@ const { state = 'unknown', language = '', origins = '[]' } = document.body.datas
 const preferred: string = language || (history.state?.language ?? '');
 
 if (hosted) {
-  const token = takeToken();
-  if (token === undefined) showDead('unknown', no_host);
+  const token = readHostedToken();
+  if (token === undefined) showUnusable('unknown', no_host);
   else void open(token, no_host);
 } else {
   connectToParent(JSON.parse(origins), async (token, host) => {
     // The parent was allowed by the policy of the link in the URL, so no other token is accepted.
     const same = location.pathname.endsWith(`/${await hexHash(token)}`);
     if (state === 'open' && same) void open(token, host);
-    else showDead(same ? state : 'unknown', host);
+    else showUnusable(same ? state : 'unknown', host);
   });
 }
 
 /** Removes the token from the URL. The history entry keeps it, and the language, for a reload. */
-function takeToken(): string | undefined {
+function readHostedToken(): string | undefined {
   const token = new URLSearchParams(location.search).get('token') ?? history.state?.token;
   history.replaceState({ token, language: preferred }, '', location.pathname);
   return typeof token === 'string' ? token : undefined;
@@ -39,7 +39,7 @@ async function open(token: string, host: Host): Promise<void> {
   showLoading(main, plain('loading'));
   const session = await service.session();
   if (isError(session)) {
-    if (session.code.startsWith('link_')) return showDead(session.code.slice('link_'.length), host);
+    if (session.code.startsWith('link_')) return showUnusable(session.code.slice('link_'.length), host);
     host.event('error', session.code);
     const card = drawCard(main, { name: '', logo: null });
     const button = { label: plain('try_again'), press: () => void open(token, host) };
@@ -55,12 +55,12 @@ async function open(token: string, host: Host): Promise<void> {
   host.texts(document.title, t('close'));
   host.event('opened');
   const card = drawCard(main, session.client);
-  const dead = (reason: string) => showDead(reason, host);
+  const dead = (reason: string) => showUnusable(reason, host);
   runLink({ session: { ...session, language }, service, host, hosted, card, t, dead });
 }
 
 /** Shows why a link can no longer be used. */
-function showDead(reason: string, host: Host): void {
+function showUnusable(reason: string, host: Host): void {
   const language = chooseLanguage(preferred, navigator.languages);
   const t = translator(language, { emr: '', client: '' });
   document.documentElement.lang = language;

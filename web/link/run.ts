@@ -246,9 +246,16 @@ function fail(flow: Flow, form: Form, { code, message = '' }: ErrorResult, at?: 
 /** Errors of the EMR's sign-in page, which have nothing to do with the input here. */
 const page_errors = ['emr_page_declined', 'emr_page_required', 'page_sign_in_unknown'];
 
-/** The EMR's reason for rejecting a sign-in is meant for its administrator and shown unchanged. */
+/**
+ * The EMR's reason for rejecting a sign-in is meant for its administrator and shown unchanged. The name of an account's
+ * EMR user is only known from the message.
+ */
 function errorText({ t }: Flow, code: string, message: string): string {
   const text = t(error_texts[code] ?? 'trouble');
+  if (code === 'emr_user_mismatch') {
+    const [, name = ''] = /belongs to (.*)\. Sign in as/.exec(message) ?? [];
+    return text.replace('{name}', () => name);
+  }
   const [, reason] = code === 'emr_sign_in_refused' ? message.split(/: (.*)/s) : [];
   return reason ? `${text} ${t('reason')} ${reason}` : text;
 }

@@ -1,4 +1,4 @@
-/** `{emr}` and `{client}` are replaced by their names. */
+/** `{emr}`, `{client}` and `{name}` (the EMR user of an account) are replaced by their names. */
 const en = {
   title: 'Connect {emr}',
   title_update: 'Reconnect {emr}',
@@ -77,6 +77,7 @@ const en = {
     '{emr} locked this account after too many failed attempts. Wait a while, or ask your {emr} administrator to unlock it.',
   emr_unavailable: 'Cannot reach {emr} right now. Your credentials are not the problem. Try again in a moment.',
   emr_sign_in_refused: '{emr} rejected the sign-in. Check the address above, or ask your {emr} administrator.',
+  emr_user_mismatch: 'This account belongs to {name}. Sign in as that user, or link a new account.',
   emr_mismatch: 'This organization is already connected to another EMR. Contact {client} for help.',
   missing_field: 'Fill in all fields.',
   missing_code: 'Enter the code.',
@@ -86,7 +87,7 @@ const en = {
   trouble_title: 'This page could not be loaded',
   trouble_plain: 'Something went wrong. Try again in a moment.',
   expired_title: 'This link has expired',
-  expired: 'For your security, links expire after 30 minutes. Go back to the application and start again.',
+  expired: 'For your security, links expire after a while. Go back to the application and start again.',
   used_title: 'This link was already used',
   used: 'Each link works only once. If your account is not connected yet, go back to the application and start again.',
   exhausted_title: 'Too many attempts',
@@ -180,6 +181,7 @@ const es: Texts = {
   emr_unavailable:
     'No se puede conectar con {emr} en este momento. El problema no son sus credenciales. Inténtelo de nuevo en unos minutos.',
   emr_sign_in_refused: '{emr} rechazó el inicio de sesión. Revise la dirección o consulte al administrador de {emr}.',
+  emr_user_mismatch: 'Esta cuenta pertenece a {name}. Inicie sesión con ese usuario o vincule una cuenta nueva.',
   emr_mismatch: 'Esta organización ya está conectada a otro EMR. Pida ayuda a {client}.',
   missing_field: 'Complete todos los campos.',
   missing_code: 'Introduzca el código.',
@@ -189,7 +191,7 @@ const es: Texts = {
   trouble_title: 'No se pudo cargar esta página',
   trouble_plain: 'Se ha producido un error. Inténtelo de nuevo en unos minutos.',
   expired_title: 'Este enlace ha caducado',
-  expired: 'Por seguridad, los enlaces caducan a los 30 minutos. Vuelva a la aplicación y empiece de nuevo.',
+  expired: 'Por seguridad, los enlaces caducan pasado un tiempo. Vuelva a la aplicación y empiece de nuevo.',
   used_title: 'Este enlace ya se ha usado',
   used: 'Cada enlace funciona una sola vez. Si su cuenta aún no está conectada, vuelva a la aplicación y empiece de nuevo.',
   exhausted_title: 'Demasiados intentos',
@@ -230,6 +232,7 @@ export const error_texts: Record<string, TextName> = {
   page_sign_in_unknown: 'page_lost',
   emr_unavailable: 'emr_unavailable',
   emr_sign_in_refused: 'emr_sign_in_refused',
+  emr_user_mismatch: 'emr_user_mismatch',
   emr_name_mismatch: 'emr_mismatch',
   emr_domain_mismatch: 'emr_mismatch',
   missing_field: 'missing_field',

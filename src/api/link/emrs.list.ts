@@ -31,14 +31,14 @@ export default endpoint({
       }),
     ),
   }),
-  example: { response: answer(connectors) },
-  handle: async ({ ctx }) => answer(ctx.connectors),
+  example: { response: describeEmrs(connectors) },
+  handle: async ({ ctx }) => describeEmrs(ctx.connectors),
 });
 
-function answer(known: Context['connectors']) {
+function describeEmrs(connectors: Context['connectors']) {
   return {
     success: true,
-    emrs: [...known.values()].map((connector) => ({
+    emrs: [...connectors.values()].map((connector) => ({
       emr_name: connector.name,
       display_name: connector.display_name,
       credential_fields: connector.credential_fields.map(({ name, label, secret }) => ({ name, label, secret })),

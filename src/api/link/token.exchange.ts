@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
 import { exchangePublicToken } from '../../link/exchangePublicToken.ts';
-import { text } from '../../model/fields.ts';
+import { secret } from '../../model/fields.ts';
 import { TokenResponse } from '../../model/link.ts';
 
 export default endpoint({
@@ -12,7 +12,7 @@ export default endpoint({
   path: '/link/token/exchange',
   auth: 'client',
   summary: 'Exchange a public token for an access token',
-  query: Type.Object({ public_token: text() }),
+  query: Type.Object({ public_token: secret() }),
   response: TokenResponse,
   errors: ['public_token_invalid'],
   found_in: { public_token: 'POST /sandbox/public_token/create#/public_token' },

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
 import { completeLink, signInForLink } from '../../link/completeLink.ts';
-import { credential_max, success, text } from '../../model/fields.ts';
+import { credential_max, secret, success } from '../../model/fields.ts';
 
 /** Links an account without a browser, for automated tests. The EMR sign-in is a real one. */
 export default endpoint({
@@ -14,16 +14,16 @@ export default endpoint({
   sandbox: true,
   summary: 'Create a public token without a browser',
   description:
-    'Signs in to the EMR with the given credentials and returns the public token that Link would return. Needs an unused `link_token`.',
+    'Signs in to the EMR with the given credentials and returns the public token that Link would return. Requires an unused `link_token`.',
   body: Type.Object({
-    link_token: text(),
+    link_token: secret(),
     credentials: Type.Optional(
-      Type.Record(Type.String(), text({ maxLength: credential_max }), {
+      Type.Record(Type.String(), secret({ maxLength: credential_max }), {
         description: "The connector's credential fields; in update mode only those that have changed",
         examples: [{ username: 'avery', password: 'EXAMPLE' }],
       }),
     ),
-    one_time_code: Type.Optional(text({ maxLength: 20, examples: ['123456'] })),
+    one_time_code: Type.Optional(secret({ maxLength: 20, examples: ['123456'] })),
   }),
   response: Type.Object({ success, public_token: Type.String() }),
   errors: [
@@ -36,6 +36,7 @@ export default endpoint({
     'emr_access_refused',
     'emr_page_required',
     'emr_sign_in_refused',
+    'emr_user_mismatch',
     'emr_unavailable',
   ],
   found_in: {
@@ -44,15 +45,15 @@ export default endpoint({
     one_time_code: 'sandbox#/one_time_code',
   },
   handle: async ({ ctx, client, body, inTransaction }) => {
-    const given = { credentials: body.credentials ?? {}, one_time_code: body.one_time_code };
-    const person = await signInForLink(ctx, client.id, body.link_token, given).catch((error: unknown) => ({ error }));
-    const answer = await inTransaction(async (tx) => {
+    const sign_in = { credentials: body.credentials ?? {}, one_time_code: body.one_time_code };
+    const person = await signInForLink(ctx, client.id, body.link_token, sign_in).catch((error: unknown) => ({ error }));
+    const response = await inTransaction(async (tx) => {
       // Thrown here, inside inTransaction: a repeated request finds its link token used but gets the first response.
       if ('error' in person) throw person.error;
       return { success: true, public_token: await completeLink(ctx, tx, body.link_token, person) };
     });
     ctx.lookups.clear();
     ctx.notifications.notify('chartwire_jobs');
-    return answer;
+    return response;
   },
 });

@@ -14,6 +14,12 @@ export default writeEndpoint(createAppointment, {
   description:
     'Send either `datetime`, or `date` and `time` in the time zone of the practice. With `prevent_double_booking` the EMR rejects a time at which the provider is not free, and the event describes the conflict.',
   response: Type.Object({ success, message: Type.String(), ...ids, data: Type.Object(ids) }),
-  errors: ['operation_not_offered', 'location_not_found', 'provider_not_found'],
+  errors: [
+    'operation_not_offered',
+    'unsupported_field',
+    'location_not_found',
+    'provider_not_found',
+    'first_sync_pending',
+  ],
   events: ['appointment.created', 'appointment.failed'],
 });

@@ -5,6 +5,7 @@ import { parseId } from '../../ids.ts';
 import { success } from '../../model/fields.ts';
 import { Appointment } from '../../model/records/appointments.ts';
 import { readAppointment } from '../../records/schedule.ts';
+import { readPendingAppointment } from '../../writes/appointments/pendingAppointment.ts';
 
 export default endpoint({
   id: 'appointments.get',
@@ -15,6 +16,7 @@ export default endpoint({
   auth: 'account',
   needs: { operation: 'listAppointments', label: 'appointments' },
   summary: 'Retrieve an appointment',
+  description: 'While the appointment is waiting to be written to the EMR, its status is `pending`.',
   params: Type.Object({ id: Type.String() }),
   response: Type.Object({ success, appointment: Appointment }),
   errors: ['record_not_found'],
@@ -22,6 +24,11 @@ export default endpoint({
   handle: async ({ ctx, account, params, auditPatients }) => {
     const id = parseId(params.id);
     const found = id && (await readAppointment(ctx.db, account, id));
+    const pending = id && !found ? await readPendingAppointment(ctx, account, id) : undefined;
+    if (pending) {
+      auditPatients([pending.patient_mrn]);
+      return { success: true, appointment: pending };
+    }
     if (!found) throw apiError('record_not_found', { noun: 'Appointment', id: params.id }, { field: 'id' });
     auditPatients(found.mrns);
     return new JsonText(found.body);

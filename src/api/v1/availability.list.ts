@@ -11,9 +11,9 @@ export default endpoint({
   auth: 'account',
   summary: 'List availability',
   description:
-    'Returns when providers are free, based on their hours and schedule. `gaps` returns the longest free ranges within shifts, `slots` the openings left in the visit-type rules of the shifts, and `equal_slots` ranges of exactly `max_slot_duration` minutes. Inactive and hidden providers are excluded.',
+    'Returns when providers are free, based on their hours and schedule. `gaps` returns the maximal free ranges within shifts, `slots` the visit-type rules that have visits left, and `equal_slots` ranges of exactly `max_slot_duration` minutes. Inactive and hidden providers are excluded.',
   query: AvailabilityQuery,
   response: AvailabilityResponse,
-  errors: ['provider_not_found', 'location_not_found'],
+  errors: ['provider_not_found', 'location_not_found', 'first_sync_pending'],
   handle: ({ ctx, account, query }) => readAvailability(ctx.db, account, query),
 });

@@ -15,10 +15,12 @@ export default writeEndpoint(createPatient, {
   errors: [
     'operation_not_offered',
     'restricted_field',
+    'unsupported_field',
     'provider_not_found',
     'location_not_found',
     'pharmacy_not_found',
     'record_not_found',
+    'first_sync_pending',
   ],
   events: ['patient.created', 'patient.failed'],
 });

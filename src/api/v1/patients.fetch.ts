@@ -12,6 +12,6 @@ export default writeEndpoint(fetchPatients, {
   description:
     'The result, with the patients’ charts, is sent as an event. `search_by` determines which other fields are required; additional ones narrow the search. No match is a success with an empty list. `include` can contain `insurances`.',
   response: Type.Object({ success, message: Type.String(), job_id: Type.Integer() }),
-  errors: ['operation_not_offered', 'restricted_field'],
+  errors: ['operation_not_offered', 'restricted_field', 'unsupported_field'],
   events: ['patient.live_fetch_completed', 'patient.live_fetch_failed'],
 });

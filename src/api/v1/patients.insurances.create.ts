@@ -15,6 +15,12 @@ export default writeEndpoint(addPatientInsurance, {
     patient_insurance_id: Type.String(),
     job_id: Type.Integer(),
   }),
-  errors: ['operation_not_offered', 'insurance_company_missing', 'record_not_found', 'record_unnamed'],
+  errors: [
+    'operation_not_offered',
+    'insurance_company_missing',
+    'record_not_found',
+    'record_unnamed',
+    'first_sync_pending',
+  ],
   events: ['patient.insurance.added', 'patient.insurance.failed'],
 });

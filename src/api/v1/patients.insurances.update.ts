@@ -22,6 +22,7 @@ export default writeEndpoint(updatePatientInsurance, {
     'carrier_missing',
     'record_not_found',
     'record_unnamed',
+    'first_sync_pending',
   ],
   events: ['patient.insurance.updated', 'patient.insurance.failed'],
 });

@@ -4,6 +4,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success } from '../../model/fields.ts';
 import { PatientChanges } from '../../model/patientRequest.ts';
+import { findNamedDoctors } from '../../writes/patients/namedDoctors.ts';
 import { patchPatient } from '../../writes/patients/patchPatient.ts';
 
 export default endpoint({
@@ -26,19 +27,23 @@ export default endpoint({
     'no_field',
     'fixed_field',
     'restricted_field',
+    'unsupported_field',
     'provider_not_found',
     'location_not_found',
     'pharmacy_not_found',
     'record_not_found',
     'record_unnamed',
+    'first_sync_pending',
   ],
   events: ['patient.updated', 'patient.update_failed'],
   example: { body: { phone: '315-555-0109', email: 'ada.testpatient@example.org' } },
   found_in: { id: 'GET /v1/patients?mrn=LK100001#/patients/0/id' },
   handle: async ({ ctx, account, params, body, auditPatients, auditSubject, inTransaction }) => {
+    // Before the transaction: it must not wait for the EMR.
+    const named = await findNamedDoctors(ctx, account, body);
     const response = await inTransaction(async (tx) => {
       const id = parseId(params.id);
-      const result = id && (await patchPatient(ctx, tx, account, id, body));
+      const result = id && (await patchPatient(ctx, tx, account, id, body, named));
       if (!result) throw apiError('record_not_found', { noun: 'Patient', id: params.id }, { field: 'id' });
       const { mrn, ...fields } = result;
       auditPatients([mrn]);

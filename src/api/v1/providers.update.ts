@@ -4,6 +4,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { success } from '../../model/fields.ts';
 import { ProviderSettingsRequest } from '../../model/providerSettings.ts';
+import { referenceError } from '../../records/firstSync.ts';
 import { updateProviderSettings } from '../../records/providers.ts';
 
 const declared = {
@@ -23,13 +24,16 @@ export const updateByEhrId = endpoint({
   ...declared,
   id: 'providers.update-by-ehr-id',
   path: '/v1/providers/ehr/{ehr_id}',
-  summary: 'Update a provider by its EMR id',
+  summary: 'Update a provider by its EMR ID',
   params: Type.Object({ ehr_id: Type.String() }),
-  errors: ['no_field', 'provider_not_found', 'location_not_found'],
+  errors: ['no_field', 'provider_not_found', 'location_not_found', 'first_sync_pending'],
   handle: ({ account, body, params, inTransaction }) =>
     inTransaction(async (tx) => {
       const id = await updateProviderSettings(tx, account, { ehr_id: params.ehr_id }, body);
-      if (!id) throw apiError('provider_not_found', { id: params.ehr_id }, { field: 'ehr_id' });
+      if (!id) {
+        const unknown = apiError('provider_not_found', { id: params.ehr_id }, { field: 'ehr_id' });
+        throw await referenceError(tx, account, ['providers'], unknown);
+      }
       return updated(id);
     }),
 });
@@ -40,7 +44,7 @@ export const updateById = endpoint({
   path: '/v1/providers/{id}',
   summary: 'Update a provider',
   params: Type.Object({ id: Type.String() }),
-  errors: ['no_field', 'record_not_found', 'location_not_found'],
+  errors: ['no_field', 'record_not_found', 'location_not_found', 'first_sync_pending'],
   found_in: { id: 'GET /v1/providers#/providers/0/id' },
   handle: ({ account, body, params, inTransaction }) =>
     inTransaction(async (tx) => {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { offersOf } from '../../accounts/offersOf.ts';
+import { capabilitiesOf } from '../../accounts/openAccount.ts';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
-import { success } from '../../model/fields.ts';
+import { success, sync_state } from '../../model/fields.ts';
 import { Settings } from '../../model/settings.ts';
 import { readSettings } from '../../records/settings.ts';
 
@@ -15,7 +15,7 @@ export default endpoint({
   audited: false,
   summary: 'Retrieve the settings of the EMR instance',
   description: 'Time zone, visit types and statuses, languages, required patient fields and supported operations.',
-  response: Type.Object({ success, data: Settings }),
+  response: Type.Object({ success, data: Settings, sync: sync_state }),
   handle: async ({ ctx, account }) =>
-    new JsonText(await readSettings(ctx.db, { ...account, capabilities: offersOf(ctx, account) })),
+    new JsonText(await readSettings(ctx.db, { ...account, capabilities: capabilitiesOf(ctx, account) })),
 });

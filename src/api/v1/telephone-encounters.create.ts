@@ -24,6 +24,7 @@ export default writeEndpoint(createTelephoneEncounter, {
     'staff_not_found',
     'location_not_found',
     'pharmacy_not_found',
+    'first_sync_pending',
   ],
   events: ['telephone_encounter.created', 'telephone_encounter.created_partial', 'telephone_encounter.failed'],
 });

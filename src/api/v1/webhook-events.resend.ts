@@ -24,7 +24,7 @@ export default endpoint({
   errors: ['record_not_found'],
   found_in: { id: 'GET /v1/webhook-events#/webhook_events/0/id' },
   handle: async ({ ctx, account, params, auditPatients, inTransaction }) => {
-    const answer = await inTransaction(async (tx) => {
+    const response = await inTransaction(async (tx) => {
       const resent = await resendEvent(tx, account.client_id, account.id, params.id);
       if (!resent) throw apiError('record_not_found', { noun: 'Event', id: params.id });
       const { deliveries, mrns } = resent;
@@ -32,6 +32,6 @@ export default endpoint({
       return { success: true, message: 'Event queued for delivery.', event_id: params.id, deliveries };
     });
     ctx.notifications.notify('chartwire_deliveries');
-    return answer;
+    return response;
   },
 });

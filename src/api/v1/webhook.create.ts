@@ -14,7 +14,7 @@ export default endpoint({
     'The response contains the signing secret. Without `event_types` the endpoint receives all events. The URL must be public and use https; in sandbox mode, http URLs on this machine are allowed too.',
   body: WebhookRequest,
   response: WebhookCreated,
-  errors: ['webhook_url_refused'],
+  errors: ['webhook_url_refused', 'webhook_endpoints_max'],
   handle: ({ ctx, client, body, inTransaction }) =>
     inTransaction(async (tx) => {
       const { id, secret } = await addEndpoint(ctx, tx, client.id, {

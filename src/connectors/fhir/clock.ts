@@ -1,8 +1,8 @@
 import { addDays, isDate, parseInstant } from '../../time/days.ts';
-import { localTimeAt } from '../../time/zones.ts';
+import { localTimeAt, withOffset } from '../../time/zones.ts';
 import { text } from './values.ts';
 
-/** FHIR has instants, the interface local times of the practice. */
+/** FHIR uses instants; the interface uses the practice's local time. */
 
 /** The local time at an instant, `2026-03-08T09:30:00`; null if the value is not an instant. */
 export function wallTime(moment: unknown, timezone: string): string | null {
@@ -12,6 +12,13 @@ export function wallTime(moment: unknown, timezone: string): string | null {
   if (!/(Z|[+-]\d\d:\d\d)$/.test(value)) return isDate(value.slice(0, 10)) ? `${value.slice(0, 16)}:00` : null;
   const ms = parseInstant(value);
   return ms === undefined ? null : localTimeAt(ms, timezone);
+}
+
+/** The local time with its offset, which tells apart the two passes of an hour when clocks go back. */
+export function offsetTime(moment: unknown, timezone: string): string | null {
+  const local = wallTime(moment, timezone);
+  const value = text(moment);
+  return local === null || value === null || parseInstant(value) === undefined ? local : withOffset(value, timezone);
 }
 
 /** The day of a date or an instant; null for a year or month alone. */

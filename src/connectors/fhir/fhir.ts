@@ -1,11 +1,13 @@
 import type { Connector } from '../connector.ts';
 import { operationNames } from '../operations.ts';
-import { openOperations, operations } from './operations.ts';
+import { fieldNames, openOperations, operations, server_fields } from './operations.ts';
 import { pageSignIn } from './sign-in/pageSignIn.ts';
 import { refreshCapabilities } from './sign-in/probeServer.ts';
 import { signIn } from './sign-in/signIn.ts';
 import { credential_fields, sign_in_ways } from './sign-in/signInWays.ts';
+import { signOut } from './sign-in/signOut.ts';
 import { openClient } from './transport/client.ts';
+import { unsupported_fields } from './writes/unsupportedFields.ts';
 
 export const fhir: Connector = {
   name: 'fhir',
@@ -15,11 +17,12 @@ export const fhir: Connector = {
   page_sign_in: pageSignIn,
   // Some servers fail when two creates run at the same time.
   limits: { parallel_max: 1 },
-  restricted_fields: false,
+  unsupported_fields,
   refuseAddress: (url) => (url.href.includes('?') ? 'must be the base address of the FHIR server.' : undefined),
   signIn,
+  signOut,
   refreshCapabilities,
-  capabilities: operationNames(operations),
+  capabilities: [...operationNames(operations), ...fieldNames(server_fields)],
   open: (endpoint, access) =>
     openOperations({ client: openClient(endpoint, access), timezone: access.timezone ?? 'UTC' }),
 };

@@ -1,4 +1,5 @@
-import type { OperationName, Operations } from '../connector.ts';
+import type { Capability, OperationName, Operations } from '../connector.ts';
+import type { FieldCapability } from '../fields.ts';
 import { operationNames } from '../operations.ts';
 import { listPatientInsurances } from './charts/coverage.ts';
 import { getAlerts, listEncounters, listMedications } from './charts/liveChart.ts';
@@ -77,6 +78,30 @@ export const operations: {
     open: updatePatientInsurance,
   },
 };
+
+/** Fields that a server can only store, or check, with something that not every server has. */
+export const server_fields: Readonly<Record<FieldCapability, readonly Requirement[]>> = {
+  // FHIR's way of assigning work, and of giving it a priority, is a Task.
+  'uploadDocument.emr_assigned_to_id': [can('Task', 'create')],
+  'uploadDocument.is_high_priority': [can('Task', 'create')],
+  'createAppointment.prevent_double_booking': [search('Appointment', 'date')],
+};
+
+export function fieldNames(fields: typeof server_fields): FieldCapability[] {
+  // The type of the table allows no other keys.
+  return Object.keys(fields) as FieldCapability[];
+}
+
+/** The operations that a server with these capabilities supports, and the fields that not every server can store. */
+export function supportedCapabilities(capabilities: Capabilities): Capability[] {
+  const names = supportedOperations(capabilities);
+  const fields = fieldNames(server_fields).filter(
+    (field) =>
+      names.some((name) => field.startsWith(`${name}.`)) &&
+      server_fields[field]?.every((requirement) => meets(capabilities, requirement)),
+  );
+  return [...names, ...fields];
+}
 
 /** The operations that a server with these capabilities supports. */
 export function supportedOperations(capabilities: Capabilities): OperationName[] {

@@ -1,8 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
+import type { FailureCode } from '../../failures.ts';
 import { OutboundFailure, type OutboundResponse } from '../../security/outbound.ts';
 import { noResponse, tooBusy } from '../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../connector.ts';
+import { error_bytes_max, jsonOf, type ResponseKind, response_limits } from '../responses.ts';
 
 /** A compiled schema. A response may contain additional fields. */
 export type Shape<Body> = { Check(value: unknown): value is Body };
@@ -12,6 +14,8 @@ export type LarkspurRequest<Body> = {
   path: string;
   body?: Record<string, unknown>;
   schema: Shape<Body>;
+  /** What the response contains. Default: `record`. */
+  returns?: ResponseKind;
   /** Whether it changes a chart. A lost response then leaves the outcome unknown. */
   writes?: boolean;
 };
@@ -20,7 +24,7 @@ export type LarkspurRequest<Body> = {
 export type Reply<Body> = { body: Body } | Rejection;
 export type Rejection = { code: string | undefined; failure: EmrFailure };
 
-/** Sends one request to Larkspur. Throws if Larkspur is unreachable, too slow, overloaded or out of order. */
+/** Sends one request to Larkspur. Throws if Larkspur is unreachable, too slow, overloaded or failing. */
 export async function call<Body>(
   endpoint: EmrEndpoint,
   request: LarkspurRequest<Body>,
@@ -31,7 +35,8 @@ export async function call<Body>(
   const { status } = response;
   if (status === 429 || status === 503) throw tooBusy('Larkspur', response);
   if (status >= 500) throw new EmrFailure(kind_if_sent, `Larkspur responded with an error (${status}).`);
-  const json = jsonOf(response);
+  const parsed = await jsonOf(response, request.returns ?? 'record');
+  const json = parsed && 'json' in parsed ? parsed.json : undefined;
   if (status < 300 && request.schema.Check(json)) return { body: json };
   if (status >= 400 && errorBody.Check(json)) return toRejection(status, json);
   // Includes a 404 that is not in Larkspur's format: a proxy's error page does not mean "no such record".
@@ -51,14 +56,14 @@ export function path(parts: TemplateStringsArray, ...values: string[]): string {
 export const unreadable_response = 'Larkspur sent an unreadable response.';
 
 const timeout_ms = 10_000;
-/** The largest response, a page of 200 providers with their hours, is 0.6 MB. */
-const response_bytes_max = 8_000_000;
 /** Long enough for a list of the values that a practice accepts. */
 const error_text_max = 1000;
 
 const ErrorBody = Type.Object({
   errorCode: Type.String(),
   errorText: Type.String(),
+  /** The kind of record that was not found. */
+  record: Type.Optional(Type.String()),
   conflictType: Type.Optional(Type.String()),
   conflictDetails: Type.Optional(Type.String()),
   mrn: Type.Optional(Type.String()),
@@ -68,7 +73,7 @@ const errorBody = Compile(ErrorBody);
 
 async function exchange(
   endpoint: EmrEndpoint,
-  { method, path, body }: LarkspurRequest<unknown>,
+  { method, path, body, returns = 'record' }: LarkspurRequest<unknown>,
   session_token: string | undefined,
   kind_if_sent: EmrFailureKind,
 ): Promise<OutboundResponse> {
@@ -83,22 +88,12 @@ async function exchange(
       body: body && JSON.stringify(body),
       signal: endpoint.signal,
       timeout_ms,
-      response_bytes_max,
+      response_bytes_max: response_limits[returns].bytes_max,
+      error_bytes_max,
     });
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
     throw noResponse('Larkspur', error, kind_if_sent);
-  }
-}
-
-/** Returns undefined if the body is not valid JSON. The parser's error quotes the body, so it is dropped. */
-function jsonOf({ body, truncated }: OutboundResponse): unknown {
-  if (truncated) return undefined;
-  try {
-    // Fatal, because a replacement character would change a name in a chart.
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    return undefined;
   }
 }
 
@@ -109,9 +104,34 @@ function toRejection(status: number, errorBody: ErrorBody): Rejection {
   const about_record = status === 404 || status === 422 || errorCode === 'CONFLICT';
   const message =
     errorCode === 'DUPLICATE_PATIENT' ? duplicate_patient : (about_record && printable(errorText)) || fallback;
-  const failure = new EmrFailure(status === 404 ? 'not_found' : 'refused', message, detailsOf(errorBody));
-  return { code: errorCode, failure };
+  const options = { code: failureCodeOf(errorBody), ...detailsOf(errorBody) };
+  return { code: errorCode, failure: new EmrFailure(status === 404 ? 'not_found' : 'refused', message, options) };
 }
+
+function failureCodeOf({ errorCode, record }: ErrorBody): FailureCode {
+  if (errorCode === 'NOT_FOUND') return missing_codes.get(record ?? '') ?? 'record_not_found';
+  return failure_codes.get(errorCode) ?? 'emr_refused';
+}
+
+/** By the kind of record that was not found. */
+const missing_codes = new Map<string, FailureCode>([
+  ['patient', 'patient_not_found'],
+  ['visit type', 'unknown_value'],
+]);
+
+/** Larkspur's error codes about the content of a request. `REFUSED` and unknown codes have no more specific meaning. */
+const failure_codes = new Map<string, FailureCode>([
+  ['BAD_REQUEST', 'emr_validation'],
+  ['RULE_BROKEN', 'emr_validation'],
+  ['UNKNOWN_VALUE', 'unknown_value'],
+  ['INACTIVE_RECORD', 'record_inactive'],
+  ['UNKNOWN_NAME', 'record_not_found'],
+  ['AMBIGUOUS_NAME', 'record_ambiguous'],
+  ['MEDICATION_NOT_FOUND', 'medication_not_found'],
+  ['ALREADY_EXISTS', 'duplicate_record'],
+  ['DUPLICATE_PATIENT', 'duplicate_patient'],
+  ['CONFLICT', 'slot_taken'],
+]);
 
 const duplicate_patient = 'This is a duplicate: Larkspur already has a patient with this name, date of birth and sex.';
 

@@ -1,6 +1,8 @@
+import type { CodeLists } from '../../model/settings.ts';
 import type { SavedField } from '../patientWrites.ts';
 import type { Receipt } from './defineWrite.ts';
-import { isoDate } from './values.ts';
+import { toRelationship } from './liveChart.ts';
+import { blankToNull, isoDate, toSex } from './values.ts';
 
 /** Interface names of Larkspur's fields, by kind of record. Fields that are not listed are not reported. */
 export type Properties = Record<string, Record<string, string>>;
@@ -76,7 +78,7 @@ export const insurance_properties: Properties = {
 };
 
 /** What a write changed, in interface names. Includes fields that Larkspur reset to their previous value. */
-export function toChanges({ changes, corrections }: Receipt, properties: Properties): SavedField[] {
+export function toChanges({ changes, corrections }: Receipt, properties: Properties, lists?: CodeLists): SavedField[] {
   const main_record = Object.keys(properties)[0] ?? '';
   const unchanged = corrections
     .filter(({ field }) => !changes.some((change) => change.field === field))
@@ -91,10 +93,9 @@ export function toChanges({ changes, corrections }: Receipt, properties: Propert
     const property = properties[record]?.[field];
     if (property === undefined) return [];
     const correction = corrections.find((each) => each.field === field);
-    const corrected = correction && {
-      corrected: { sent: formatValue(toText(correction.sent)), note: correction.note },
-    };
-    return [{ field_label: label, before: formatValue(before), after: formatValue(after), property, ...corrected }];
+    const format = (value: string | null) => (value === null ? null : formatValue(record, field, value, lists));
+    const corrected = correction && { corrected: { sent: format(toText(correction.sent)), note: correction.note } };
+    return [{ field_label: label, before: format(before), after: format(after), property, ...corrected }];
   });
 }
 
@@ -108,7 +109,23 @@ function toText(value: unknown): string | null {
   return value === null || value === undefined ? null : String(value);
 }
 
-/** Converts dates to ISO 8601 and leaves other values as they are. */
-function formatValue(value: string | null): string | null {
-  return value === null ? null : (isoDate(value) ?? value);
+/** Converts Larkspur's dates, flags and codes to the values of the interface, blank text to null, and leaves the rest. */
+function formatValue(record: string, field: string, value: string, lists: CodeLists | undefined): string | null {
+  if (record === 'guarantor' && field === 'relationshipCode') return toRelationship(value);
+  if (field === 'sexCode') return toSex(value);
+  if (/Flag$|^guarantorIsPatient$/.test(field)) return value === 'Y' ? 'true' : value === 'N' ? 'false' : value;
+  const list = code_fields.get(field);
+  if (list) return lists?.[list].find(({ code }) => code === value)?.name ?? value;
+  return isoDate(value) ?? blankToNull(value);
+}
+
+/** The fields with codes of the practice, and the list of each. */
+const code_fields = new Map<string, 'languages' | 'races' | 'ethnicities'>([
+  ['languageCode', 'languages'],
+  ['raceCode', 'races'],
+  ['ethnicityCode', 'ethnicities'],
+]);
+
+export function hasListCodes({ changes }: Receipt): boolean {
+  return changes.some(({ field }) => code_fields.has(field));
 }

@@ -14,7 +14,9 @@ export async function findPatient(request: SendRequest, mrn: string): Promise<Pa
   const found = await collect(readPages(request, patients, { mrn }));
   // Writes go to the chart returned here, so a wrong match must fail.
   if (found.some((patient) => patient.mrn !== mrn)) throw new EmrFailure('unavailable', unreadable_response);
-  if (found.length > 1) throw new EmrFailure('refused', 'Larkspur has several patients with this MRN.');
+  if (found.length > 1) {
+    throw new EmrFailure('refused', 'Larkspur has several patients with this MRN.', { code: 'patient_ambiguous' });
+  }
   return found[0];
 }
 

@@ -25,13 +25,13 @@ type OutputOf<Write> = Write extends EmrWrite<never, infer Output> ? Output : ne
 export function defineWrite<Write extends EmrWrite<never, { ehr_id: string }>>(
   operation: string,
   toRequest: (input: InputOf<Write>) => { path: string; body: Record<string, unknown> },
-  toOutput: (receipt: Receipt) => OutputOf<Write>,
+  toOutput: (receipt: Receipt, request: SendRequest) => OutputOf<Write> | Promise<OutputOf<Write>>,
 ) {
   return (request: SendRequest): Required<EmrWrite<InputOf<Write>, OutputOf<Write>>> => {
     const find = async (marker: string): Promise<OutputOf<Write> | undefined> => {
       const url = path`/api/receipts/${operation}/${marker}`;
       const reply = await request({ method: 'GET', path: url, schema: receipt });
-      if ('body' in reply) return toOutput(reply.body);
+      if ('body' in reply) return toOutput(reply.body, request);
       if (reply.code === 'NOT_FOUND') return undefined;
       // Any other failure leaves open whether the write arrived.
       throw new EmrFailure('unavailable', reply.failure.message);
@@ -41,7 +41,7 @@ export function defineWrite<Write extends EmrWrite<never, { ehr_id: string }>>(
         const { path, body } = toRequest(input);
         const sent = { ...body, externalRef: marker };
         const reply = await request({ method: 'POST', path, body: sent, schema: receipt, writes: true });
-        if (!('code' in reply) || reply.code !== 'DUPLICATE_REFERENCE') return toOutput(bodyOf(reply));
+        if (!('code' in reply) || reply.code !== 'DUPLICATE_REFERENCE') return toOutput(bodyOf(reply), request);
         // An earlier attempt arrived. Its receipt has the result; if it cannot be read now, the next attempt reads it.
         const earlier = await find(marker).catch(() => undefined);
         if (!earlier) throw new EmrFailure('unknown_outcome', unreadable_response);

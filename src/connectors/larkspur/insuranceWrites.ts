@@ -46,30 +46,28 @@ function toFields(input: InsuranceFields): Record<string, unknown> {
   return defined({
     groupNumber: input.group_id,
     planBegins: input.plan_begin_date && usDate(input.plan_begin_date),
-    copayment: input.copayment?.toFixed(2),
+    copayment: input.copayment === null ? null : input.copayment?.toFixed(2),
     relationshipCode: relationship,
-    guarantor: subscriber && {
-      ...toGuarantor(subscriber),
-      relationshipCode: guarantor_codes[relationship ?? '25'],
-    },
+    guarantor: subscriber && toGuarantor(subscriber, relationship),
   });
 }
 
-function toGuarantor({ street, city, state, zip, ...person }: Subscriber) {
-  const address = {
-    line1: street ?? undefined,
-    city: city ?? undefined,
-    state: state ?? undefined,
-    zip: zip ?? undefined,
-  };
-  return {
+/** Larkspur leaves omitted fields unchanged if it knows the person. An address has no nulls, only empty lines. */
+function toGuarantor(
+  { street, city, state, zip, ...person }: Subscriber,
+  relationship: SubscriberRelationship | null | undefined,
+) {
+  const line = (value: string | null | undefined) => (value === null ? '' : value);
+  const address = defined({ line1: line(street), city: line(city), state: line(state), zip: line(zip) });
+  return defined({
     firstName: person.first_name,
     lastName: person.last_name,
-    sexCode: person.sex && sexCode(person.sex),
+    sexCode: person.sex === null ? 'U' : person.sex && sexCode(person.sex),
     birthDate: person.dob && usDate(person.dob),
     phone: person.phone,
-    address: defined(address),
-  };
+    address: Object.keys(address).length > 0 ? address : undefined,
+    relationshipCode: relationship && guarantor_codes[relationship],
+  });
 }
 
 /** The subscriber's relationship to the patient, as one of Larkspur's guarantor codes. */

@@ -23,10 +23,10 @@ import {
   setResponsibleParty,
   updatePatient,
 } from './patientWrites.ts';
-import { providers, referringProviders, staff } from './providers.ts';
+import { findReferringProviders, providers, referringProviders, staff } from './providers.ts';
 import { appointments, getAppointment, scheduleBlocks } from './schedule.ts';
 import { openSession, type SendRequest } from './session.ts';
-import { signIn } from './signIn.ts';
+import { signIn, signOut } from './signIn.ts';
 import {
   addPatientPharmacy,
   addRefill,
@@ -56,6 +56,7 @@ const operations: Implementations<SendRequest> = {
   listMedications: reading(listMedications),
   listPatientPharmacies: reading(listPatientPharmacies),
   searchPatients: reading(searchPatients),
+  findReferringProviders: reading(findReferringProviders),
   listEncounters: reading(listEncounters),
   listGuarantors: reading(listGuarantors),
   getBalances: reading(getBalances),
@@ -80,15 +81,16 @@ export const larkspur: Connector = {
   name: 'larkspur',
   display_name: 'Larkspur',
   credential_fields: [
-    { name: 'username', label: 'User name', secret: false, autocomplete: 'username' },
+    { name: 'username', label: 'Username', secret: false, autocomplete: 'username' },
     { name: 'password', label: 'Password', secret: true, autocomplete: 'current-password' },
   ],
   limits: { parallel_max: 4 },
-  restricted_fields: true,
+  unsupported_fields: {},
   // The parser gives every address a path of '/', and shows the '?' of an empty query only in `href`.
   refuseAddress: (url) =>
     url.pathname === '/' && !url.href.includes('?') ? undefined : 'must be the address of the practice without a path.',
   signIn,
+  signOut,
   capabilities: operationNames(operations),
   open: (endpoint, access) => bindOperations(operations, openSession(endpoint, access)),
 };

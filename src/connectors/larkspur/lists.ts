@@ -30,7 +30,9 @@ export async function* readPages<Row, Source extends { ehr_id: string }>(
   let expected: number | undefined;
   for (let page = 1; expected === undefined || seen.size < expected; page++) {
     const query = new URLSearchParams({ ...search, page: String(page), pageSize: String(page_size) });
-    const { total, rows } = bodyOf(await request({ method: 'GET', path: `${path}?${query}`, schema: envelope }));
+    const { total, rows } = bodyOf(
+      await request({ method: 'GET', path: `${path}?${query}`, schema: envelope, returns: 'list' }),
+    );
     const removed = expected !== undefined && total < expected;
     expected = total;
     if (!rows.every((each): each is Row => row.Check(each))) throw new EmrFailure('unavailable', unreadable_response);

@@ -1,16 +1,18 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../../model/liveChart.ts';
+import type { LiveAlerts, LiveGuarantor, LiveInsurance } from '../../model/liveChart.ts';
 import type { PatientSource } from '../../model/records/patients.ts';
-import type { PatientSearch } from '../connector.ts';
+import { type EmrEncounter, findsNobody, type PatientSearch } from '../connector.ts';
 import { collect } from '../operations.ts';
 import { bodyOf, path } from './call.ts';
 import { defineList, readPages } from './lists.ts';
 import { patients } from './patients.ts';
+import { free_statuses } from './schedule.ts';
 import type { SendRequest } from './session.ts';
 import { blankToNull, flag, id, isoDate, text, textOrNull, usDate } from './values.ts';
 
-export function searchPatients(request: SendRequest, search: PatientSearch): Promise<PatientSource[]> {
+export async function searchPatients(request: SendRequest, search: PatientSearch): Promise<PatientSource[]> {
+  if (findsNobody(search)) return [];
   const params = {
     mrn: search.mrn,
     firstName: search.first_name,
@@ -22,7 +24,7 @@ export function searchPatients(request: SendRequest, search: PatientSearch): Pro
   return collect(readPages(request, patients, Object.fromEntries(criteria)));
 }
 
-export async function listEncounters(request: SendRequest, patient_ehr_id: string): Promise<LiveEncounter[]> {
+export async function listEncounters(request: SendRequest, patient_ehr_id: string): Promise<EmrEncounter[]> {
   const rows = await collect(
     readPages(request, { ...encounters, path: path`/api/patients/${patient_ehr_id}/encounters` }),
   );
@@ -108,6 +110,7 @@ const encounters = defineList({
     facility_name: blankToNull(row.facilityName),
     facility_id: blankToNull(row.facilityId),
     locked: toBooleanText(row.lockedFlag) as 'true' | 'false',
+    cancelled: free_statuses.has(row.statusCode ?? ''),
     ...(row.actions && {
       caller: row.caller ?? null,
       message: row.message ?? null,
@@ -194,7 +197,7 @@ const alerts = Compile(
 );
 
 /** Maps Larkspur's guarantor codes to the four relationships of the interface. */
-function toRelationship(code: string | null): LiveGuarantor['relationship'] {
+export function toRelationship(code: string | null): LiveGuarantor['relationship'] {
   if (code === '1') return 'self';
   if (code === '2' || code === '53') return 'spouse';
   return ['3', '4', '5', '6', '7', '13', '17'].includes(code ?? '') ? 'child' : 'other';

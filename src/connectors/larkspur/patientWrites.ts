@@ -2,7 +2,8 @@ import type { ResponsibleParty } from '../../model/patientRequest.ts';
 import { EmrFailure, type Operations } from '../connector.ts';
 import type { Demographics, EmrDoctor, Payer } from '../patientWrites.ts';
 import { path, unreadable_response } from './call.ts';
-import { patient_properties, toChanges } from './changes.ts';
+import { hasListCodes, patient_properties, toChanges } from './changes.ts';
+import { getCodeLists } from './codeLists.ts';
 import { defineWrite, toWritten } from './defineWrite.ts';
 import { defined, sexCode, usDate } from './values.ts';
 
@@ -37,7 +38,11 @@ export const updatePatient = defineWrite<Operations['updatePatient']>(
     path: path`/api/patients/${input.patient_ehr_id}/demographics`,
     body: { ...toDemographics(input), keepAddressHistory: yesNo(input.save_previous_address) },
   }),
-  (receipt) => ({ ehr_id: receipt.recordId, changes: toChanges(receipt, patient_properties) }),
+  async (receipt, request) => {
+    // The write is saved: if the lists cannot be read now, the changes show the codes.
+    const lists = hasListCodes(receipt) ? await getCodeLists(request).catch(() => undefined) : undefined;
+    return { ehr_id: receipt.recordId, changes: toChanges(receipt, patient_properties, lists) };
+  },
 );
 
 export const addGuarantor = defineWrite<Operations['addGuarantor']>(
@@ -91,12 +96,13 @@ const party_codes: Record<ResponsibleParty, string> = {
 
 /** Undefined fields are omitted from the body, and Larkspur leaves them unchanged. */
 function toDemographics(input: Demographics): Record<string, unknown> {
+  // Of an address, only the second line can be null.
   const address = defined({
-    line1: input.address_street,
+    line1: nullToBlank(input.address_street),
     line2: input.address_line2,
-    city: input.address_city,
-    state: input.address_state,
-    zip: input.address_zip,
+    city: nullToBlank(input.address_city),
+    state: nullToBlank(input.address_state),
+    zip: nullToBlank(input.address_zip),
   });
   const contact = input.emergency_contact;
   return defined({
@@ -113,9 +119,9 @@ function toDemographics(input: Demographics): Record<string, unknown> {
     language: input.language,
     race: input.race,
     ethnicity: input.ethnicity,
-    selfPayFlag: input.self_pay === undefined ? undefined : yesNo(input.self_pay),
-    releaseOfInfoFlag: input.release_of_info === undefined ? undefined : yesNo(input.release_of_info),
-    rxConsentFlag: input.rx_history_consent === undefined ? undefined : yesNo(input.rx_history_consent),
+    selfPayFlag: yesNoIfSent(input.self_pay),
+    releaseOfInfoFlag: yesNoIfSent(input.release_of_info),
+    rxConsentFlag: yesNoIfSent(input.rx_history_consent),
     ...toDoctor('referring', input.referring),
     ...toDoctor('pcp', input.pcp),
     renderingProviderId: input.rendering_provider_ehr_id,
@@ -129,8 +135,9 @@ function toDemographics(input: Demographics): Record<string, unknown> {
   });
 }
 
-function toDoctor(role: 'referring' | 'pcp', person: EmrDoctor | undefined): Record<string, string> {
+function toDoctor(role: 'referring' | 'pcp', person: EmrDoctor | null | undefined): Record<string, string | null> {
   if (person === undefined) return {};
+  if (person === null) return { [`${role}Id`]: null };
   if ('ehr_id' in person) return { [`${role}Id`]: person.ehr_id };
   return { [`${role}FirstName`]: person.first_name, [`${role}LastName`]: person.last_name };
 }
@@ -143,6 +150,15 @@ function toPerson({ first_name, last_name, sex, dob, phone }: Omit<Payer, 'relat
     birthDate: dob && usDate(dob),
     phone,
   };
+}
+
+function nullToBlank(value: string | null | undefined): string | undefined {
+  return value === null ? '' : value;
+}
+
+/** A flag is always set, so clearing one leaves it as it is. */
+function yesNoIfSent(value: boolean | null | undefined): 'Y' | 'N' | undefined {
+  return value === null || value === undefined ? undefined : yesNo(value);
 }
 
 function yesNo(value: boolean): 'Y' | 'N' {

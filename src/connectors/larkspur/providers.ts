@@ -3,7 +3,9 @@ import { Compile } from 'typebox/compile';
 import type { ProviderSource } from '../../model/records/providers.ts';
 import type { ReferringProviderSource } from '../../model/records/referringProviders.ts';
 import type { StaffMemberSource } from '../../model/records/staff.ts';
-import { defineList } from './lists.ts';
+import { collect } from '../operations.ts';
+import { defineList, readPages } from './lists.ts';
+import type { SendRequest } from './session.ts';
 import { addressOneLine, blankToNull, flag, id, isoDate, text, textOrNull, toStatus } from './values.ts';
 
 const time = Type.String({ pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' });
@@ -106,6 +108,14 @@ export const staff = defineList({
   }),
 });
 
+/** Larkspur compares names by the same rule. */
+export function findReferringProviders(
+  request: SendRequest,
+  { first_name, last_name }: { first_name: string; last_name: string },
+): Promise<ReferringProviderSource[]> {
+  return collect(readPages(request, referringProviders, { firstName: first_name, lastName: last_name }));
+}
+
 export const referringProviders = defineList({
   path: '/api/referring-providers',
   row: Compile(
@@ -120,6 +130,7 @@ export const referringProviders = defineList({
       email: textOrNull,
       npi: textOrNull,
       address: addressOneLine,
+      activeFlag: flag,
     }),
   ),
   toSource: (row): ReferringProviderSource => ({
@@ -137,5 +148,6 @@ export const referringProviders = defineList({
     address_city: blankToNull(row.address.city),
     address_state: blankToNull(row.address.state),
     address_zip: blankToNull(row.address.zip),
+    status: toStatus(row.activeFlag),
   }),
 });

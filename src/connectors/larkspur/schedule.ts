@@ -8,7 +8,7 @@ import type { SendRequest } from './session.ts';
 import { blankToNull, id, isoDate, isoInstant, isoLocalTime, localTime, text, textOrNull, toSex } from './values.ts';
 
 /** Cancelled, no-show, rescheduled: Larkspur books the time again. */
-const free_statuses = new Set(['CAN', 'NOS', 'RSC']);
+export const free_statuses: ReadonlySet<string> = new Set(['CAN', 'NOS', 'RSC']);
 
 const Appointment = Type.Object({
   appointmentId: id,
@@ -26,6 +26,7 @@ const Appointment = Type.Object({
   secondaryProviderId: textOrNull,
   facilityId: id,
   startsAt: localTime,
+  utcOffset: Type.Union([Type.String({ pattern: '^[+-][0-9]{2}:[0-9]{2}$' }), Type.Null()]),
   minutes: Type.Integer({ minimum: 1 }),
   statusCode: text,
   visitTypeCode: text,
@@ -53,7 +54,7 @@ export const appointments = defineList({
   row: Compile(Appointment),
   toSource: (row): AppointmentSource => ({
     ehr_id: row.appointmentId,
-    starts: isoLocalTime(row.startsAt),
+    starts: `${isoLocalTime(row.startsAt)}${row.utcOffset ?? ''}`,
     minutes: row.minutes,
     facility_ehr_id: row.facilityId,
     cancelled: free_statuses.has(row.statusCode),

@@ -44,6 +44,7 @@ async function renew(endpoint: EmrEndpoint, { credentials, saveGrant }: Access, 
     path: '/api/login/device',
     body: { userName: credentials.username, password: credentials.password, deviceToken: grant.device_token },
     schema: signedIn,
+    returns: 'sign_in',
   });
   if (!('body' in reply)) {
     const reason = login_required_reasons.get(reply.code);
@@ -58,7 +59,7 @@ async function renew(endpoint: EmrEndpoint, { credentials, saveGrant }: Access, 
 }
 
 const login_required_reasons = new Map<string | undefined, string>([
-  ['BAD_CREDENTIALS', 'Larkspur no longer accepts the user name and password.'],
+  ['BAD_CREDENTIALS', 'Larkspur no longer accepts the username and password.'],
   ['DEVICE_UNKNOWN', 'Larkspur requires a new one-time code.'],
   ['BAD_REQUEST', 'Larkspur requires a new sign-in.'],
 ]);

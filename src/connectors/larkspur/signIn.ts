@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type Credentials, type EmrEndpoint, EmrFailure, type SignIn } from '../connector.ts';
+import { type Access, type Credentials, type EmrEndpoint, EmrFailure, type SignIn } from '../connector.ts';
 import { call, type Rejection } from './call.ts';
 import { signedIn, toGrant } from './session.ts';
 
@@ -18,6 +18,21 @@ export async function signIn(endpoint: EmrEndpoint, credentials: Credentials, on
   return outcome;
 }
 
+/** Ends the session and forgets the device. A session that has expired already is fine. */
+export async function signOut(endpoint: EmrEndpoint, { grant }: Pick<Access, 'grant'>): Promise<boolean> {
+  const forgotten = await call(endpoint, {
+    method: 'POST',
+    path: '/api/login/device/forget',
+    body: { deviceToken: grant.device_token },
+    schema: status,
+  });
+  const ended = await call(endpoint, { method: 'POST', path: '/api/logout', schema: status }, grant.session_token);
+  if (!('body' in ended) && ended.code !== 'SESSION_EXPIRED') throw ended.failure;
+  if (!('body' in forgotten)) throw forgotten.failure;
+  return true;
+}
+
+const status = Compile(Type.Object({ status: Type.String() }));
 const practice = Compile(Type.Object({ product: Type.Literal('Larkspur') }));
 const challenge = Compile(
   Type.Object({ status: Type.Literal('CODE_REQUIRED'), challengeId: Type.String({ minLength: 1 }) }),
@@ -25,7 +40,7 @@ const challenge = Compile(
 
 /** The password must not be sent to any other software. */
 async function checkProduct(endpoint: EmrEndpoint): Promise<void> {
-  const reply = await call(endpoint, { method: 'GET', path: '/api/practice', schema: practice });
+  const reply = await call(endpoint, { method: 'GET', path: '/api/practice', schema: practice, returns: 'sign_in' });
   if (!('body' in reply)) throw new EmrFailure('refused', 'This address is not a Larkspur EMR.');
 }
 
@@ -41,6 +56,7 @@ async function attemptSignIn(
     path: '/api/login',
     body: { userName, password },
     schema: challenge,
+    returns: 'sign_in',
   });
   if (!('body' in first)) return toRefusal(first, 'credentials');
   if (!code) return { outcome: 'code_required' };
@@ -51,6 +67,7 @@ async function attemptSignIn(
     path: '/api/login/code',
     body: { challengeId, code, rememberDevice: 'Y' },
     schema: signedIn,
+    returns: 'sign_in',
   });
   if ('body' in second) {
     const { staffId, staffName, timeZone } = second.body;

@@ -59,6 +59,8 @@ export const createAppointment = defineWrite<Operations['createAppointment']>(
       secondaryProviderId: input.secondary_provider_ehr_id,
       facilityId: input.location_ehr_id,
       startsAt: `${usDate(input.starts_at)} ${input.starts_at.slice(11, 16)}`,
+      utcOffset: input.starts_at.slice(19),
+      // Every visit type of Larkspur has a length.
       minutes: input.minutes,
       visitTypeCode: input.visit_type,
       reason: input.reason,

@@ -14,7 +14,7 @@ export default endpoint({
   params: organization_params,
   query: AvailabilityQuery,
   response: AvailabilityResponse,
-  errors: ['record_not_found', 'provider_not_found', 'location_not_found'],
+  errors: ['record_not_found', 'provider_not_found', 'location_not_found', 'first_sync_pending'],
   handle: async ({ ctx, client, params, query }) =>
     readAvailability(ctx.db, await openOrganization(ctx, client, params), query),
 });

@@ -8,7 +8,7 @@ import type { Scope } from '../../records/readRecords.ts';
 export const organization_path = '/dashboard/api/clients/{client_id}/organizations/{organization_id}';
 export const organization_params = Type.Object({ client_id: Type.String(), organization_id: Type.String() });
 
-/** A record of an organization. The parameter must be called `id`: the audit trail takes the subject from it. */
+/** A record of an organization. The parameter must be called `id`: the audit log takes the subject from it. */
 export const record_params = Type.Object({ ...organization_params.properties, id: Type.String() });
 
 /** The organization of a path. It must belong to the client of the path. */

@@ -17,7 +17,7 @@ export default endpoint({
   params: record_params,
   body: ProviderSettingsRequest,
   response: Type.Object({ success }),
-  errors: ['no_field', 'record_not_found', 'location_not_found'],
+  errors: ['no_field', 'record_not_found', 'location_not_found', 'first_sync_pending'],
   handle: async ({ ctx, client, params, body, inTransaction }) => {
     const scope = await openOrganization(ctx, client, params);
     return inTransaction(async (tx) => {

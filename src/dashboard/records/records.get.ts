@@ -16,7 +16,7 @@ export default endpoint({
   method: 'GET',
   path: `${organization_path}/records/{kind}/{id}`,
   auth: 'operator_in_client',
-  summary: 'One record about a patient',
+  summary: 'Retrieve a record of a patient',
   params: Type.Object({ ...record_params.properties, kind: Type.String() }),
   response: Type.Object({ success, record: Type.Union(about_patients.map(({ wire }) => wire)) }),
   errors: ['record_not_found'],

@@ -6,7 +6,7 @@ import { findKind, record_kinds } from '../../model/records/kinds.ts';
 import { readList } from '../../records/readRecords.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 
-/** A response has the records of one kind, under its name. */
+/** A response contains the records of one kind, under the kind's name. */
 const lists = record_kinds
   .filter(({ list }) => list?.returns === 'all')
   .map(({ name, wire }) => [name, Type.Optional(Type.Array(wire))] as const);
@@ -18,7 +18,7 @@ export default endpoint({
   path: `${organization_path}/records/{kind}`,
   auth: 'operator_in_client',
   audited: false,
-  summary: 'All records of a kind that the API returns in one response',
+  summary: 'List all records of a kind',
   params: Type.Object({ ...organization_params.properties, kind: Type.String() }),
   response: Type.Object({ success, ...Object.fromEntries(lists) }),
   errors: ['record_not_found'],

@@ -24,7 +24,7 @@ function searchEndpoint(kind: DashboardKind): Endpoint {
     body: Type.Object({
       ...Object.fromEntries(filters),
       before: Type.Optional(
-        Type.String({ pattern: '^[1-9]\\d{0,6}$', description: 'The page: `next` of the last one' }),
+        Type.String({ pattern: '^[1-9]\\d{0,6}$', description: 'The page number: `next` of the previous response' }),
       ),
       page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
     }),

@@ -60,7 +60,7 @@ const reasons: Record<string, string> = {
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
   ENOSPC: 'no space is left',
-  ENOENT: 'no folder can be made there',
+  ENOENT: 'no folder can be created there',
   EEXIST: 'it is not a folder',
   ENOTDIR: 'it is not a folder',
 };

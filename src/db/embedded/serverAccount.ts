@@ -1,7 +1,8 @@
-import { chown, lchown, readdir, readFile, stat } from 'node:fs/promises';
+import { chown, lchown, lstat, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StartFailure } from '../../errors.ts';
 import type { Folders } from './folders.ts';
+import { account_name, ensureSystemUser, findUser, type User } from './systemUser.ts';
 
 /**
  * The user that runs the server. PostgreSQL refuses uid 0, so root switches to another user; an ordinary user runs it
@@ -9,10 +10,20 @@ import type { Folders } from './folders.ts';
  */
 export type ServerAccount = { uid: number; gid: number; switched: boolean };
 
-export async function serverAccount(folders: Folders): Promise<ServerAccount> {
+export type AccountRules = {
+  /** False: a server that would run as `nobody` is not started. */
+  allow_nobody: boolean;
+  /** Whether a server runs on this cluster. Its files then keep their owner. */
+  running: boolean;
+  log: (line: string) => void;
+  /** Root's own user for the server, created if necessary; undefined if it cannot be. Replaced in tests. */
+  ownUser?: () => Promise<User | undefined>;
+};
+
+export async function serverAccount(folders: Folders, rules: AccountRules): Promise<ServerAccount> {
   const own = { uid: process.getuid?.() ?? -1, gid: process.getgid?.() ?? -1 };
   const owner = await ownerOf(folders.cluster);
-  if (own.uid === 0) return accountForRoot(folders, owner);
+  if (own.uid === 0) return { ...(await userForRoot(folders, owner, rules)), switched: true };
   if (owner !== undefined && owner.uid !== own.uid) {
     throw new StartFailure(
       `The database in ${folders.cluster} belongs to another user (uid ${owner.uid}): start as that user, or set DATA_DIR to another folder.`,
@@ -46,41 +57,68 @@ export async function reachableByAll(path: string): Promise<boolean> {
   }
 }
 
-type Owner = { uid: number; gid: number };
-
-async function ownerOf(path: string): Promise<Owner | undefined> {
+async function ownerOf(path: string): Promise<User | undefined> {
   return stat(path).then(
     ({ uid, gid }) => ({ uid, gid }),
     () => undefined,
   );
 }
 
-/** An existing cluster keeps its owner; one that root restored or copied is given to `nobody`. */
-async function accountForRoot(folders: Folders, owner: Owner | undefined): Promise<ServerAccount> {
+/**
+ * A user of its own: `nobody` is shared, and every process of the server's user can become its superuser. An existing
+ * cluster keeps its owner, except for one of root (restored or copied) or of `nobody` (created by version 0.1.0).
+ */
+async function userForRoot(folders: Folders, owner: User | undefined, rules: AccountRules): Promise<User> {
   if (process.platform !== 'linux') {
     throw new StartFailure('PostgreSQL does not run as root: start as an ordinary user, or set DATABASE_URL.');
   }
-  if (owner !== undefined && owner.uid !== 0) return { ...owner, switched: true };
-  const nobody = await findNobody();
-  if (owner !== undefined) await giveTree(folders.cluster, nobody);
-  return { ...nobody, switched: true };
-}
-
-async function findNobody(): Promise<Owner> {
-  const passwd = await readFile('/etc/passwd', 'utf8').catch(() => '');
-  const [, uid, gid] = /^nobody:[^:]*:(\d+):(\d+):/m.exec(passwd) ?? [];
-  if (uid === undefined || gid === undefined) {
+  const nobody = await findUser('nobody');
+  if (owner !== undefined && owner.uid !== 0 && owner.uid !== nobody?.uid) return owner;
+  const own_user = await (rules.ownUser ?? ensureSystemUser)();
+  if (own_user !== undefined && !rules.running) {
+    if (owner !== undefined) await giveTree(folders.cluster, own_user);
+    return own_user;
+  }
+  const reason = own_user === undefined ? `the user ${account_name} cannot be created` : 'it was started as that user';
+  const user = owner?.uid ? owner : nobody;
+  if (user === undefined) {
     throw new StartFailure(
-      'PostgreSQL does not run as root and this system has no user "nobody": start as an ordinary user, or set DATABASE_URL.',
+      `PostgreSQL does not run as root, ${reason}, and this system has no user "nobody": start as an ordinary user, or set DATABASE_URL.`,
     );
   }
-  return { uid: Number(uid), gid: Number(gid) };
+  refuseOrWarn(rules, reason);
+  if (owner?.uid === 0) await giveTree(folders.cluster, user);
+  return user;
 }
 
-async function giveTree(folder: string, owner: Owner): Promise<void> {
-  for (const entry of await readdir(folder, { recursive: true })) {
-    await lchown(join(folder, entry), owner.uid, owner.gid);
+function refuseOrWarn({ allow_nobody, running, log }: AccountRules, reason: string): void {
+  const risk = `The embedded database runs as "nobody" (${reason}): every process of that user can read and change it.`;
+  const remedy = running
+    ? 'Stop it, and start again'
+    : `Create the user (useradd --system ${account_name}), start as an ordinary user, or set DATABASE_URL`;
+  if (!allow_nobody) throw new StartFailure(`${risk} ${remedy}. To accept the risk, add --allow-nobody.`);
+  log(`Warning: ${risk} ${remedy}.`);
+}
+
+/**
+ * Gives a cluster to another user. Its present owner may be hostile, so each folder changes hands before its entries
+ * do: they cannot be replaced by links in between. The cluster's folder belongs to root meanwhile, which tells the next
+ * start after a crash to repeat this.
+ */
+async function giveTree(cluster: string, user: User): Promise<void> {
+  await chown(cluster, 0, 0);
+  await giveEntries(cluster, user);
+  await chown(cluster, user.uid, user.gid);
+}
+
+async function giveEntries(folder: string, user: User): Promise<void> {
+  for (const entry of await readdir(folder)) {
+    const path = join(folder, entry);
+    const found = await lstat(path);
+    if (found.isFile() && found.nlink > 1) {
+      throw new StartFailure(`${path} has a second name (hard link) elsewhere: remove it before the database is used.`);
+    }
+    await lchown(path, user.uid, user.gid);
+    if (found.isDirectory()) await giveEntries(path, user);
   }
-  // The folder itself last: its owner tells the next start that this step is complete.
-  await chown(folder, owner.uid, owner.gid);
 }

@@ -25,6 +25,8 @@ export type EmbeddedServer = {
 export type EmbeddedOptions = {
   data_dir: string;
   log?: (line: string) => void;
+  /** Whether root may run the server as `nobody` if it cannot create a user of its own. Default: yes, with a warning. */
+  allow_nobody?: boolean;
   /** Additional server settings. Used by tests to turn fsync off. */
   settings?: Record<string, string>;
 };
@@ -36,15 +38,27 @@ const poll_ms = 40;
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const log = options.log ?? (() => {});
   const folders = await openFolders(options.data_dir);
-  const account = await serverAccount(folders);
+  const { allow_nobody = true } = options;
+  const account = await serverAccount(folders, { allow_nobody, running: await isRunning(folders), log });
   const binaries = await runnableBinaries(account, folders);
   const password = await ensureCluster({ folders, account, binaries, log, sync: options.settings?.fsync !== 'off' });
   const own_host = await socketFolder(folders, account);
   const launch = () =>
     spawnPostmaster({ folders, account, binaries, host: own_host, settings: options.settings ?? {} });
   const { host, adopted } = await untilReady(folders, { host: own_host, port, user: superuser, password }, launch);
-  const running = async () => (await runningPostmaster(folders)) !== undefined;
-  return { host, port, user: superuser, password, adopted, running, stop: () => stopPostmaster(folders, host) };
+  return {
+    host,
+    port,
+    user: superuser,
+    password,
+    adopted,
+    running: () => isRunning(folders),
+    stop: () => stopPostmaster(folders, host),
+  };
+}
+
+async function isRunning(folders: Folders): Promise<boolean> {
+  return (await runningPostmaster(folders)) !== undefined;
 }
 
 type Address = { host: string; port: number; user: string; password: string };

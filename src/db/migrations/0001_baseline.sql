@@ -57,11 +57,11 @@ CREATE TABLE operator_sessions (
 CREATE INDEX operator_sessions_operator ON operator_sessions (operator_id);
 
 -- Every password check, by the hash of the email address, whether or not such an operator exists.
-CREATE TABLE operator_tries (
+CREATE TABLE sign_in_attempts (
   email_hash bytea NOT NULL,
   at         timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-CREATE INDEX operator_tries_email ON operator_tries (email_hash, at);
+CREATE INDEX operator_tries_email ON sign_in_attempts (email_hash, at);
 
 -- Organizations and accounts ------------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ CREATE TABLE accounts (
   -- Why an account needs a person, in the words sent to its client.
   status_reason      text,
   -- The operations that this account's server supports; null means all that its connector offers.
-  offers             text[],
+  capabilities       text[],
   credentials_sealed bytea NOT NULL,
   grant_sealed       bytea NOT NULL,
   emr_user_id        text NOT NULL,
@@ -118,9 +118,9 @@ CREATE TABLE link_tokens (
   callback_url text,
   language     text,
   -- A link created in the dashboard returns no public token.
-  made_in      text NOT NULL DEFAULT 'api' CHECK (made_in IN ('api', 'dashboard')),
+  created_in      text NOT NULL DEFAULT 'api' CHECK (created_in IN ('api', 'dashboard')),
   -- Sign-in attempts at the EMR. The token is used up at a limit, or Link could be used to guess passwords.
-  tries        integer NOT NULL DEFAULT 0,
+  attempts     integer NOT NULL DEFAULT 0,
   created_at   timestamptz NOT NULL DEFAULT now(),
   expires_at   timestamptz NOT NULL,
   used_at      timestamptz
@@ -135,7 +135,7 @@ CREATE TABLE page_sign_ins (
   state_hash      bytea NOT NULL UNIQUE,
   window_hash     bytea NOT NULL,
   -- What the token exchange needs: credentials and the PKCE verifier.
-  kept_sealed     bytea NOT NULL,
+  pending_sealed     bytea NOT NULL,
   -- What the EMR granted.
   grant_sealed    bytea,
   -- When the person came back. The authorization code is exchanged once.
@@ -459,22 +459,22 @@ END $$;
 
 -- How far each list of an EMR has been read. Some EMRs can list what changed since a given time; records that were removed
 -- show only in a full read.
-CREATE TABLE sync_readings (
+CREATE TABLE sync_passes (
   client_id       uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
   organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
   kind            text NOT NULL,
   -- The sync that reads the list or read it last, and since when.
   run             bigint NOT NULL,
-  began_at        timestamptz NOT NULL DEFAULT now(),
+  started_at      timestamptz NOT NULL DEFAULT now(),
   -- Whether it reads the full list, or the changes since `since`.
-  whole           boolean NOT NULL,
+  full_pass       boolean NOT NULL,
   since           timestamptz,
   -- The EMR's cursor: a later attempt of the same sync continues here.
-  through         text,
+  position        text,
   done            boolean NOT NULL DEFAULT false,
-  -- When the last finished read started, and when the last finished full read started.
-  read_at         timestamptz,
-  whole_at        timestamptz,
+  -- When the last finished pass started, and when the last finished full pass started.
+  synced_as_of    timestamptz,
+  full_as_of      timestamptz,
   PRIMARY KEY (organization_id, kind)
 );
 
@@ -572,7 +572,7 @@ END $$;
 CREATE TRIGGER jobs_moves BEFORE UPDATE OF state ON jobs
   FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION check_job_move();
 
--- The legal transitions are listed in src/model/patient.ts; a test compares the two.
+-- The legal transitions are listed in src/model/records/patients.ts; a test compares the two.
 CREATE FUNCTION check_patient_move() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF (OLD.status, NEW.status) IN (
@@ -594,7 +594,7 @@ CREATE TABLE job_steps (
   kind      text NOT NULL CHECK (kind IN ('note', 'intent', 'outcome')),
   detail    json,
   -- What an intent was about to send, if a later attempt or the end of the job needs it.
-  kept      json,
+  data      json,
   at        timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (job_id, n)
 );
@@ -623,7 +623,7 @@ CREATE TABLE idempotency_keys (
   client_id     uuid NOT NULL,
   request_hash  bytea NOT NULL,
   operation_id  uuid,
-  answer_sealed bytea,
+  response_sealed bytea,
   created_at    timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (scope_id, key_hash)
 );
@@ -639,7 +639,7 @@ CREATE TABLE job_periods (
   failed       integer NOT NULL,
   needs_review integer NOT NULL,
   -- A histogram of durations since acceptance: pairs of a power of 1.1 in seconds and a number of jobs.
-  taken        json NOT NULL,
+  durations    json NOT NULL,
   PRIMARY KEY (client_id, at)
 );
 
@@ -697,7 +697,7 @@ CREATE TABLE deliveries (
   status       text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'success', 'failed')),
   attempts     integer NOT NULL DEFAULT 0,
   -- Attempts made before the retry schedule was last restarted (by a resend); attempt numbers continue.
-  ladder_from  integer NOT NULL DEFAULT 0,
+  schedule_from  integer NOT NULL DEFAULT 0,
   -- null: nothing left to do.
   ready_at     timestamptz DEFAULT now(),
   locked_until timestamptz,
@@ -763,7 +763,7 @@ CREATE TABLE received_requests (
 CREATE INDEX received_requests_client ON received_requests (client_id, id DESC);
 CREATE INDEX received_requests_at ON received_requests (at);
 
--- Audit trail and request log -----------------------------------------------------------------------------------------
+-- Audit log and request log -----------------------------------------------------------------------------------------
 -- Neither table contains health data: a patient is a keyed hash of client and MRN, under a key that is not in the database
 -- in plain text. So the system role may see all rows, to record, to seal and to show them to operators. `client_id` is
 -- null for actions that belong to no client; such a row is invisible to every tenant.
@@ -840,7 +840,7 @@ BEGIN
   FOREACH name IN ARRAY ARRAY['clients', 'client_secrets', 'organizations', 'accounts', 'link_tokens', 'page_sign_ins',
     'public_tokens', 'data_keys', 'providers', 'locations', 'staff', 'pharmacies', 'visit_types', 'visit_statuses',
     'insurance_providers', 'referring_providers', 'patients', 'appointments', 'schedule_blocks', 'claims', 'orders',
-    'record_counts', 'sync_readings', 'operations', 'uploads', 'jobs', 'job_steps', 'lanes', 'idempotency_keys',
+    'record_counts', 'sync_passes', 'operations', 'uploads', 'jobs', 'job_steps', 'lanes', 'idempotency_keys',
     'job_periods', 'events', 'webhook_endpoints', 'webhook_secrets', 'deliveries', 'delivery_attempts', 'receivers',
     'received_requests', 'audit_records', 'requests']
   LOOP
@@ -875,7 +875,7 @@ GRANT SELECT ON requests TO chartwire_service;
 GRANT SELECT ON clients, client_secrets TO chartwire_system;
 GRANT SELECT (id, client_id, org_id, connector, emr_address, timezone, next_sync_at), UPDATE (next_sync_at)
   ON organizations TO chartwire_system;
-GRANT SELECT (id, client_id, organization_id, user_id, reference_id, token_hash, status, linked_at, offers)
+GRANT SELECT (id, client_id, organization_id, user_id, reference_id, token_hash, status, linked_at, capabilities)
   ON accounts TO chartwire_system;
 GRANT SELECT (token_hash, client_id, expires_at, used_at), DELETE ON link_tokens TO chartwire_system;
 GRANT SELECT (state_hash, client_id) ON page_sign_ins TO chartwire_system;
@@ -892,5 +892,5 @@ GRANT SELECT, INSERT, UPDATE (position, chain) ON audit_records TO chartwire_sys
 GRANT SELECT, INSERT, UPDATE (position, chain, mac) ON audit_head TO chartwire_system;
 GRANT SELECT, INSERT, DELETE ON requests TO chartwire_system;
 GRANT SELECT, INSERT, UPDATE (master_key_id, wrapped) ON system_keys TO chartwire_system;
-GRANT SELECT, INSERT, UPDATE, DELETE ON operators, operator_sessions, operator_tries, master_keys, signing_keys
+GRANT SELECT, INSERT, UPDATE, DELETE ON operators, operator_sessions, sign_in_attempts, master_keys, signing_keys
   TO chartwire_system;

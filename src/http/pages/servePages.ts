@@ -103,7 +103,7 @@ export function servePageFiles(pages: FastifyInstance, folder: string, options: 
 /** A service that runs from its sources (in tests) also serves what the build has written. */
 const built_files = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/web/' : '../../../web/', import.meta.url);
 
-/** Helmet sends 13 headers by default. We name those we want; the transport headers are up to the operator's proxy. */
+/** Helmet sends 13 headers by default. We name those we want; the server sends HSTS with every response. */
 const no_headers = {
   contentSecurityPolicy: false,
   crossOriginEmbedderPolicy: false,

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable, text } from '../fields.ts';
+import { LinkTokenRequest } from '../link.ts';
 
 export const account_row = Type.Object({
   id,
@@ -40,13 +41,13 @@ export type EmrRow = Static<typeof emr_row>;
 
 /** The EMR fields are required only for a new organization. */
 export const new_link = Type.Object({
-  org_id: text({ minLength: 1 }),
-  user_id: text({ minLength: 1 }),
+  org_id: LinkTokenRequest.properties.org_id,
+  user_id: LinkTokenRequest.properties.user_id,
   emr_name: Type.Optional(text()),
   emr_instance_domain: Type.Optional(text()),
   language: Type.Optional(Type.Enum(['en', 'es'])),
 });
 
 /** A link to send to a clinic. Anyone who has it can sign in once, until it expires. */
-export const made_link = Type.Object({ url: Type.String(), minutes: Type.Integer(), expires_at: date_time });
-export type MadeLink = Static<typeof made_link>;
+export const created_link = Type.Object({ url: Type.String(), minutes: Type.Integer(), expires_at: date_time });
+export type CreatedLink = Static<typeof created_link>;

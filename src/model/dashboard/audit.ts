@@ -3,7 +3,7 @@ import { date_time, id, nullable } from '../fields.ts';
 
 const actor_kinds = ['client', 'operator', 'link', 'worker', 'system'] as const;
 
-/** A record of the audit trail. It contains no MRNs, only the number of patients. */
+/** A record of the audit log. It contains no MRNs, only the number of patients. */
 export const audit_record = Type.Object({
   id,
   at: date_time,
@@ -58,7 +58,16 @@ export const audit_page = {
 export const audit_fault = Type.Object({
   position: nullable(Type.Integer()),
   id: nullable(Type.String()),
-  what: Type.Enum(['changed', 'not_linked', 'missing', 'beyond_head', 'head_broken']),
+  what: Type.Enum([
+    'changed',
+    'not_linked',
+    'missing',
+    'beyond_head',
+    'head_broken',
+    'rolled_back',
+    'anchor_mismatch',
+    'anchor_changed',
+  ]),
 });
 export type AuditFault = Static<typeof audit_fault>;
 

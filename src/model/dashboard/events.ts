@@ -17,7 +17,7 @@ export const event_row = Type.Object({
 });
 export type EventRow = Static<typeof event_row>;
 
-export const delivery_try = Type.Object({
+export const delivery_attempt = Type.Object({
   attempt: Type.Integer(),
   at: date_time,
   duration_ms: Type.Integer(),
@@ -27,7 +27,7 @@ export const delivery_try = Type.Object({
   /** The beginning of the response body. */
   snippet: nullable(Type.String()),
 });
-export type DeliveryTry = Static<typeof delivery_try>;
+export type DeliveryAttempt = Static<typeof delivery_attempt>;
 
 export const event_delivery = Type.Object({
   id,
@@ -38,17 +38,17 @@ export const event_delivery = Type.Object({
   next_try_at: nullable(date_time),
   finished_at: nullable(date_time),
   /** Newest first. */
-  tries: Type.Array(delivery_try),
+  tries: Type.Array(delivery_attempt),
 });
 export type EventDelivery = Static<typeof event_delivery>;
 
-export const event_whole = Type.Object({
+export const event_details = Type.Object({
   ...event_row.properties,
   /** The body that is sent and signed. */
   body: Type.String(),
   deliveries: Type.Array(event_delivery),
 });
-export type EventWhole = Static<typeof event_whole>;
+export type EventDetails = Static<typeof event_details>;
 
 /** Failed events between the requested time and `until`. */
 export const failed_count = Type.Object({

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable } from '../fields.ts';
-import { event_whole } from './events.ts';
-import { job_filters, review_outcomes } from './jobWords.ts';
+import { event_details } from './events.ts';
+import { job_filters, review_outcomes } from './jobFilters.ts';
 
 const optional_time = nullable(date_time);
 
@@ -43,7 +43,7 @@ export const job_step = Type.Object({
 export type JobStep = Static<typeof job_step>;
 
 /** The event that reported the outcome of a job, with its delivery attempts. */
-export const job_event = Type.Pick(event_whole, ['id', 'type', 'created_at', 'deliveries']);
+export const job_event = Type.Pick(event_details, ['id', 'type', 'created_at', 'deliveries']);
 export type JobEvent = Static<typeof job_event>;
 
 /** A field that the EMR reported as changed. */
@@ -57,7 +57,7 @@ export const changed_field = Type.Object({
 export type ChangedField = Static<typeof changed_field>;
 
 /** A job with all its details. */
-export const job_whole = Type.Object({
+export const job_details = Type.Object({
   ...job_row.properties,
   operation_id: id,
   emr: Type.String(),
@@ -88,4 +88,4 @@ export const job_whole = Type.Object({
   /** Why the job cannot be run again; null if it can. */
   not_again: nullable(Type.String()),
 });
-export type JobWhole = Static<typeof job_whole>;
+export type JobDetails = Static<typeof job_details>;

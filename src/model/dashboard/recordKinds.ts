@@ -9,15 +9,15 @@ export const dashboard_kinds: readonly DashboardKind[] = record_kinds
   .filter((kind): kind is DashboardKind => kind.dashboard_columns !== undefined)
   .sort((a, b) => Number(b.mrn_column !== undefined) - Number(a.mrn_column !== undefined));
 
-/** A kind on the dashboard: what its list page needs, and what an organization has of it. */
+/** A record kind on the dashboard: what its list page needs, and how many records an organization has. */
 export const kind_row = Type.Object({
   kind: Type.Enum(dashboard_kinds.map(({ name }) => name)),
-  /** In the plural, with a capital letter. */
+  /** Plural, capitalized. */
   label: Type.String(),
   /** `all`: GET …/records/{kind}. `search`: POST …/records/{kind}/search, with these filters. */
   reads: Type.Enum(['all', 'search']),
   filters: Type.Array(Type.String()),
-  /** Fields of a record; a dot leads into an object. */
+  /** Fields of a record; a dot separates nested fields. */
   columns: Type.Array(Type.String()),
   total: Type.Integer(),
   /** When a sync last read the kind; null if none has. */
@@ -25,7 +25,7 @@ export const kind_row = Type.Object({
 });
 export type KindRow = Static<typeof kind_row>;
 
-/** Kinds with filters are searched; the others are short and listed in one piece. */
+/** Kinds with filters are searched, except for short ones, which are returned in one response. */
 export function isSearched(kind: Kind): boolean {
-  return Object.keys(kind.filters).length > 0;
+  return kind.list?.returns !== 'all' && Object.keys(kind.filters).length > 0;
 }

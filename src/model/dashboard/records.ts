@@ -18,5 +18,10 @@ export const edited_provider = Type.Object({
 });
 export type EditedProvider = Static<typeof edited_provider>;
 
-export const default_hours = Type.Object({ hours: Hours, set: Type.Boolean() });
+/** `appointment_minutes` is null if the practice has not set a duration. */
+export const default_hours = Type.Object({
+  hours: Hours,
+  set: Type.Boolean(),
+  appointment_minutes: nullable(Type.Integer()),
+});
 export type DefaultHours = Static<typeof default_hours>;

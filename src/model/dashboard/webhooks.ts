@@ -26,7 +26,7 @@ export const webhook_secret = Type.Object({ webhook_id: Type.String(), webhook_s
 export type WebhookSecret = Static<typeof webhook_secret>;
 
 /** The result of a test event. */
-export const webhook_tried = Type.Object({
+export const webhook_test_result = Type.Object({
   delivered: Type.Boolean(),
   status_code: nullable(Type.Integer()),
   problem: nullable(Type.String()),
@@ -35,7 +35,7 @@ export const webhook_tried = Type.Object({
   /** The body that was sent. */
   body: Type.String(),
 });
-export type WebhookTried = Static<typeof webhook_tried>;
+export type WebhookTestResult = Static<typeof webhook_test_result>;
 
 export const event_type_row = Type.Object({ type: Type.String(), summary: Type.String() });
 export type EventTypeRow = Static<typeof event_type_row>;

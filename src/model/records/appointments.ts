@@ -36,7 +36,7 @@ const shown = {
 
 export const AppointmentSource = Type.Object({
   ehr_id: Type.String(),
-  starts: Type.String({ description: 'YYYY-MM-DDTHH:MM:SS, without a zone' }),
+  starts: Type.String({ description: 'Local time, YYYY-MM-DDTHH:MM:SS, with an offset if the EMR knows it' }),
   minutes: Type.Integer(),
   facility_ehr_id: Type.String(),
   cancelled: Type.Boolean(),
@@ -50,7 +50,7 @@ export const Appointment = Type.Object({
   ehr_appointment_id: known.text,
   datetime: Type.String({ format: 'date-time', description: 'With the offset of the EMR instance' }),
   duration: Type.Integer({ description: 'Minutes' }),
-  location: Type.String({ description: 'EMR id of the location' }),
+  location: Type.String({ description: 'EMR ID of the location' }),
   ...shown,
   provider_name: known.text,
   provider_npi: known.text,
@@ -64,7 +64,7 @@ export const Appointment = Type.Object({
 });
 export type Appointment = Static<typeof Appointment>;
 
-/** Its rows are made in records/schedule.ts: names come from the providers, offsets from the organization's time zone. */
+/** Rows are created in records/schedule.ts: names come from the providers, offsets from the organization's time zone. */
 export const appointments = recordKind({
   name: 'appointments',
   operation: 'listAppointments',

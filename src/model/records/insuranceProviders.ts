@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, known, nullable } from '../fields.ts';
+import { activity, date_time, id, known, nullable } from '../fields.ts';
 import { fold } from '../fold.ts';
-import { containsName, equals, recordKind } from './recordKind.ts';
+import { byStatus, containsName, equals, recordKind } from './recordKind.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['301'] }),
   name: Type.String({ examples: ['Examplecare Gold'] }),
   payer_id: known.text,
-  active: Type.Boolean(),
+  active: Type.Boolean({ description: 'Whether status is active' }),
   address: known.text,
   city: known.text,
   state: known.text,
@@ -17,7 +17,7 @@ const fields = {
 /** `carrier_id` is the EMR's id of the carrier; the API does not return it. */
 export const InsuranceProviderSource = Type.Object({ ...fields, carrier_id: known.text });
 export type InsuranceProviderSource = Static<typeof InsuranceProviderSource>;
-export const InsuranceProvider = Type.Object({ id, ...fields });
+export const InsuranceProvider = Type.Object({ id, ...fields, status: activity });
 export type InsuranceProvider = Static<typeof InsuranceProvider>;
 
 export const insuranceProviders = recordKind({
@@ -27,14 +27,18 @@ export const insuranceProviders = recordKind({
   wire: InsuranceProvider,
   labels: { singular: 'insurance provider', plural: 'insurance providers' },
   group: 'Practice',
-  row: ({ carrier_id, ...source }, id) => ({
-    doc: { id, ...source },
-    name_folded: fold(source.name),
-    active: source.active,
-    payer_id: source.payer_id,
-    carrier_id,
-  }),
-  filters: { name: containsName('name_folded'), active: equals('active', Type.Boolean()) },
+  row: ({ carrier_id, ...source }, id) => {
+    const status = source.active ? 'active' : 'inactive';
+    return {
+      doc: { id, ...source, status },
+      name_folded: fold(source.name),
+      active: source.active,
+      status,
+      payer_id: source.payer_id,
+      carrier_id,
+    };
+  },
+  filters: { name: containsName('name_folded'), active: equals('active', Type.Boolean()), status: byStatus },
   order: [{ column: 'name_folded' }],
   counted: true,
   list: {
@@ -42,5 +46,5 @@ export const insuranceProviders = recordKind({
     page_size_max: 100,
     summary: 'List insurance providers',
   },
-  dashboard_columns: ['name', 'payer_id', 'city', 'state', 'ehr_id', 'active'],
+  dashboard_columns: ['name', 'payer_id', 'city', 'state', 'ehr_id', 'status'],
 });

@@ -37,8 +37,23 @@ export type SourceOf<K extends Kind> = Static<K['source']>;
 /** The order of a sync: as above, but each kind follows those that it copies from. */
 export const sync_order: readonly Kind[] = inSyncOrder();
 
+/** The kinds that availability is computed from: schedules, and the kinds that they copy from. */
+export const schedule_kinds: readonly Kind[] = sync_order.filter((kind) =>
+  record_kinds.some((each) => each.active_providers_only && copiesFrom(each, kind)),
+);
+
 export function findKind(name: string): Kind | undefined {
   return record_kinds.find((kind) => kind.name === name);
+}
+
+function copiesFrom(kind: Kind, other: Kind): boolean {
+  return (
+    kind === other ||
+    kind.after.some((name) => {
+      const earlier = findKind(name);
+      return earlier !== undefined && copiesFrom(earlier, other);
+    })
+  );
 }
 
 function inSyncOrder(): Kind[] {

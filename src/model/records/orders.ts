@@ -9,7 +9,7 @@ const fields = {
   patient_mrn: Type.String(),
   patient_name: known.text,
   patient_dob: known.date,
-  appointment_id: nullable(Type.String({ examples: ['402022'] })),
+  appointment_id: nullable(Type.String({ examples: ['400022'] })),
   priority: known.text,
   assigned_to_name: known.text,
   emr_assigned_to_id: known.text,
@@ -18,11 +18,11 @@ const fields = {
 
 export const OrderSource = Type.Object({ ehr_id: Type.String(), ...fields });
 export type OrderSource = Static<typeof OrderSource>;
-/** All its ids are the EMR's. */
+/** All ids are the EMR's. */
 export const Order = Type.Object({ order_id: Type.String(), ...fields });
 export type Order = Static<typeof Order>;
 
-/** Far more than one patient has. A client that reaches it narrows the days. */
+/** Far more than one patient has. A client that reaches the limit can narrow the date range. */
 const orders_max = 1000;
 
 export const orders = recordKind({

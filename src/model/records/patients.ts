@@ -4,7 +4,7 @@ import { fold } from '../fold.ts';
 import { containsName, equals, recordKind } from './recordKind.ts';
 
 /** The states of a patient and every legal transition between them; a trigger rejects any other. */
-export const patient_moves = [
+export const patient_transitions = [
   ['pending', 'active'],
   ['pending', 'failed'],
   // The client changed the patient, and the create is attempted again.
@@ -13,8 +13,8 @@ export const patient_moves = [
   ['pending_update', 'active'],
 ] as const;
 
-export type PatientStatus = (typeof patient_moves)[number][number];
-export const patient_statuses = [...new Set(patient_moves.flat())];
+export type PatientStatus = (typeof patient_transitions)[number][number];
+export const patient_statuses = [...new Set(patient_transitions.flat())];
 
 const demographics = {
   first_name: Type.String(),
@@ -48,13 +48,16 @@ export const Patient = Type.Object({
 });
 export type Patient = Static<typeof Patient>;
 
+/** Both names are in one index entry, which is limited to 2,700 bytes: up to four for each character. */
+const indexed_max = 300;
+
 /** The columns that patients are found by. */
 export function patientColumns(doc: Patient) {
   return {
     mrn: doc.mrn,
     status: doc.status,
-    first_folded: fold(doc.first_name),
-    last_folded: fold(doc.last_name),
+    first_folded: fold(doc.first_name).slice(0, indexed_max),
+    last_folded: fold(doc.last_name).slice(0, indexed_max),
     dob: doc.dob,
     phone: doc.phone,
     cell_phone: doc.cell_phone,

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { activity, id, nullable } from '../fields.ts';
-import { recordKind } from './recordKind.ts';
+import { byStatus, recordKind } from './recordKind.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['9002'] }),
@@ -28,6 +28,8 @@ export const pharmacies = recordKind({
   wire: Pharmacy,
   labels: { singular: 'pharmacy', plural: 'pharmacies' },
   group: 'Practice',
+  row: (source, id) => ({ doc: { id, ...source }, status: source.status }),
+  filters: { status: byStatus },
   list: { returns: 'all', summary: 'List pharmacies' },
   dashboard_columns: ['name', 'address.city', 'address.state', 'phone', 'ehr_id', 'status'],
 });

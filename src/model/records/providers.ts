@@ -12,7 +12,7 @@ const VisitTypeRule = Type.Object({
 
 const Recurrence = Type.Object({
   rec_start_date: Type.String({ examples: ['2026-01-05T00:00:00'] }),
-  recur_interval_type: Type.String({ description: 'days, weeks or months', examples: ['weeks'] }),
+  recur_interval_type: Type.String({ description: 'days, weeks, months or years', examples: ['weeks'] }),
   recur_interval_amount: Type.Integer(),
   recur_interval_description: Type.String({ examples: ['Every week'] }),
   rec_end_date: Type.Optional(Type.String({ examples: ['2031-12-31T00:00:00'] })),
@@ -54,7 +54,7 @@ export const Provider = Type.Object({
 });
 export type Provider = Static<typeof Provider>;
 
-/** Its rows are made in records/providers.ts: facility names come from the locations. */
+/** Rows are created in records/providers.ts: facility names come from the locations. */
 export const providers = recordKind({
   name: 'providers',
   operation: 'listProviders',

@@ -1,18 +1,18 @@
-import type { Static, TObject, TSchema } from 'typebox';
+import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import { days, text } from '../fields.ts';
 import type { Group } from '../groups.ts';
 
 /**
  * A kind of record that the service copies from an EMR. Sync, paging, totals, list endpoints, the dashboard's lists and
- * searches, the reference and the connector checks all work from this declaration: a new kind needs nothing else but its
- * table, a line in kinds.ts and the connectors' mapping.
+ * searches, the reference and the connector checks are derived from this declaration. A new kind only needs its table, a
+ * line in kinds.ts and the connectors' mapping.
  */
 export type RecordKind<
   Name extends string = string,
   Operation extends string = string,
   Source extends TObject = TObject,
 > = {
-  /** Its table, the key of its records in responses, and the end of its path (`visit_types`, `/v1/visit-types`). */
+  /** The name of its table and of its list in responses; with hyphens, its path (`visit_types`, `/v1/visit-types`). */
   name: Name;
   /** The connector operation that lists its records. */
   operation: Operation;
@@ -29,9 +29,9 @@ export type RecordKind<
   active_providers_only: boolean;
   /** Columns that belong to the service and survive a sync; `row` gets their values. */
   kept_columns: readonly string[];
-  /** What is stored of a record. Kinds that copy from other tables have a row function in records/ instead. */
+  /** Maps a record to its row. Kinds that copy from other tables have a row function in records/ instead. */
   row(source: Static<Source>, id: string, stored: StoredColumns | undefined): RecordRow;
-  /** Query parameters. Each column has an index of its own. */
+  /** Query parameters. Each column has its own index. */
   filters: Readonly<Record<string, Filter>>;
   order: readonly Order[];
   /** The column with the MRN of the patient a record is about. Reads of such kinds are audited. */
@@ -55,13 +55,15 @@ export type RecordList = { summary: string } & (
   | { returns: 'one_patient'; records_max: number }
 );
 
-/** Matches when any of the columns does. `contains` ignores case and accents and needs folded columns. */
+/** Matches when any of the columns does. `contains` compares by `fold` and needs folded columns. */
 export type Filter = {
   columns: readonly string[];
   match: 'equals' | 'contains' | DayMatch;
   schema: TSchema;
+  /** The value that matches every record. */
+  any?: string;
 };
-/** Columns are dates, or instants (`local`), whose day is the one in the organization's time zone. */
+/** Compares dates, or instants (`local`) by their day in the organization's time zone. */
 type DayMatch = 'from_day' | 'to_day' | 'from_local_day' | 'to_local_day';
 
 export type Order = { column: string; descending?: true };
@@ -88,8 +90,16 @@ export function equals(columns: string | readonly string[], schema: TSchema = te
   return { columns: typeof columns === 'string' ? [columns] : columns, match: 'equals', schema };
 }
 
+/** The filter `status` of lists whose records can be inactive. */
+export const byStatus = {
+  columns: ['status'],
+  match: 'equals',
+  schema: Type.Enum(['active', 'inactive', 'all'], { default: 'all' }),
+  any: 'all',
+} as const satisfies Filter;
+
 export function containsName(column: string, options: { examples?: string[] } = {}): Filter {
-  const description = 'Any part of the name, in any case';
+  const description = 'Part of the name, without regard to case and accents';
   return { columns: [column], match: 'contains', schema: text({ minLength: 1, description, ...options }) };
 }
 

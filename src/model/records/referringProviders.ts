@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { id, known, nullable } from '../fields.ts';
+import { activity, id, known, nullable } from '../fields.ts';
 import { fold } from '../fold.ts';
-import { containsName, equals, recordKind } from './recordKind.ts';
+import { byStatus, containsName, equals, recordKind } from './recordKind.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['8003'] }),
@@ -18,6 +18,7 @@ const fields = {
   address_city: known.text,
   address_state: known.text,
   address_zip: known.text,
+  status: activity,
 };
 
 export const ReferringProviderSource = Type.Object(fields);
@@ -39,6 +40,7 @@ export const referringProviders = recordKind({
     phone: source.phone,
     fax: source.fax,
     npi: source.npi,
+    status: source.status,
   }),
   filters: {
     first_name: containsName('first_folded'),
@@ -46,6 +48,7 @@ export const referringProviders = recordKind({
     phone: equals('phone'),
     fax: equals('fax'),
     npi: equals('npi'),
+    status: byStatus,
   },
   order: [{ column: 'last_folded' }, { column: 'first_folded' }],
   counted: true,
@@ -54,5 +57,5 @@ export const referringProviders = recordKind({
     page_size_max: 1000,
     summary: 'List referring providers',
   },
-  dashboard_columns: ['name', 'speciality', 'npi', 'phone', 'ehr_id'],
+  dashboard_columns: ['name', 'speciality', 'npi', 'phone', 'ehr_id', 'status'],
 });

@@ -14,7 +14,7 @@ const fields = {
 export const ScheduleBlockSource = Type.Object(fields);
 export type ScheduleBlockSource = Static<typeof ScheduleBlockSource>;
 
-/** Time that a provider keeps free. Only availability uses it, so no endpoint returns it. */
+/** A period in which a provider takes no appointments. Used for availability only; no endpoint returns it. */
 export const scheduleBlocks = recordKind({
   name: 'schedule_blocks',
   operation: 'listScheduleBlocks',

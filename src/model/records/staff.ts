@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { activity, id, nullable } from '../fields.ts';
-import { recordKind } from './recordKind.ts';
+import { byStatus, recordKind } from './recordKind.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['703'] }),
@@ -21,6 +21,8 @@ export const staff = recordKind({
   wire: StaffMember,
   labels: { singular: 'staff member', plural: 'staff' },
   group: 'Practice',
+  row: (source, id) => ({ doc: { id, ...source }, status: source.status }),
+  filters: { status: byStatus },
   list: { returns: 'all', summary: 'List staff members' },
   dashboard_columns: ['name', 'role', 'ehr_id', 'status'],
 });

@@ -1,23 +1,32 @@
 import type { Account } from '../../accounts/accounts.ts';
-import { EmrFailure, type Operations } from '../../connectors/connector.ts';
+import type { Operations } from '../../connectors/connector.ts';
 import type { Context } from '../../context.ts';
-import { apiError } from '../../errors.ts';
+import { type ApiError, apiError } from '../../errors.ts';
 import type { EventOf } from '../../events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import { AppointmentRequest } from '../../model/appointmentRequest.ts';
 import { appointments } from '../../model/records/appointments.ts';
+import type { KindName } from '../../model/records/kinds.ts';
+import { standard_minutes } from '../../model/settings.ts';
+import { referenceError } from '../../records/firstSync.ts';
 import { storeOwnRecord } from '../../records/storeRecords.ts';
-import { withOffset } from '../../time/zones.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
-import { failureFields } from '../write.ts';
+import { failureFields, patientNotFound } from '../write.ts';
 import { appointmentTime } from './appointmentTime.ts';
 
 const step = 'create_appointment';
 
 /** Stored with the request: the provider's name may change before the job runs. */
-type Lookups = { provider_name: string; timezone: string };
-type Input = AppointmentRequest & Lookups;
+type Lookups = {
+  provider_name: string;
+  timezone: string;
+  starts_at: string;
+  /** The length of the visit type as last synced; null if the EMR gives none. */
+  visit_type_minutes: number | null;
+  default_minutes: number;
+};
+export type AppointmentInput = AppointmentRequest & Lookups;
 
 /** Books an appointment in the EMR's schedule. */
 export const createAppointment = defineWrite({
@@ -35,6 +44,7 @@ export const createAppointment = defineWrite({
   },
   needs: ['createAppointment', 'findPatient'],
   restricted: false,
+  stored_by: 'createAppointment',
   check: checkReferences,
   acceptedResponse: ({ id, job_id }) => ({
     success: true,
@@ -71,20 +81,21 @@ export const createAppointment = defineWrite({
 });
 
 async function book(
-  input: Input,
+  input: AppointmentInput,
   emr: Pick<Operations, 'findPatient' | 'createAppointment'>,
   steps: Steps,
 ): Promise<Record<string, unknown>> {
   const patient = await emr.findPatient(input.mrn);
-  if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${input.mrn}' not found.`);
+  if (!patient) throw patientNotFound(input.mrn);
   return steps.write(step, emr.createAppointment, {
     patient_ehr_id: patient.ehr_id,
     provider_ehr_id: input.provider,
     secondary_provider_ehr_id: input.secondary_provider ?? null,
     location_ehr_id: input.location,
     visit_type: input.type,
-    starts_at: appointmentTime(input, input.timezone),
+    starts_at: input.starts_at,
     minutes: input.duration === undefined ? null : Number(input.duration),
+    default_minutes: input.default_minutes,
     reason: input.reason ?? null,
     note: input.note ?? null,
     new_patient: input.new_patient === 'true',
@@ -92,12 +103,12 @@ async function book(
   });
 }
 
-function created(id: string, input: Input, booked: Record<string, unknown>): EventOf {
+function created(id: string, input: AppointmentInput, booked: Record<string, unknown>): EventOf {
   const data = {
     appointment_id: id,
     ehr_appointment_id: String(booked.ehr_id),
     mrn: input.mrn,
-    date_time: withOffset(appointmentTime(input, input.timezone), input.timezone),
+    date_time: input.starts_at,
     timezone: input.timezone,
     provider_id: input.provider,
     provider_name: input.provider_name,
@@ -114,6 +125,8 @@ async function checkReferences({ ctx, account, body }: { ctx: Context; account: 
     location: boolean;
     patient_id: string | null;
     timezone: string;
+    visit_type_minutes: number | null;
+    default_minutes: number | null;
   }>(
     client_id,
     (sql) => sql`SELECT
@@ -122,15 +135,31 @@ async function checkReferences({ ctx, account, body }: { ctx: Context; account: 
       EXISTS (SELECT FROM providers WHERE organization_id = ${organization_id}
                AND ehr_id = ${body.secondary_provider ?? null}) AS secondary,
       EXISTS (SELECT FROM locations WHERE organization_id = ${organization_id} AND ehr_id = ${body.location}) AS location,
-      (SELECT timezone FROM organizations WHERE id = ${organization_id}) AS timezone,
-      ${patientIdByMrn(sql, account, body.mrn)} AS patient_id`,
+      (SELECT minutes FROM visit_types
+        WHERE organization_id = ${organization_id} AND ehr_id = ${body.type}) AS visit_type_minutes,
+      timezone, default_appointment_minutes AS default_minutes,
+      ${patientIdByMrn(sql, account, body.mrn)} AS patient_id
+      FROM organizations WHERE id = ${organization_id}`,
   );
   const timezone = found?.timezone ?? 'UTC';
-  appointmentTime(body, timezone);
-  if (!found?.location) throw apiError('location_not_found', { id: body.location }, { field: 'location' });
-  if (found.provider === null) throw apiError('provider_not_found', { id: body.provider }, { field: 'provider' });
-  if (body.secondary_provider !== undefined && !found.secondary) {
-    throw apiError('provider_not_found', { id: body.secondary_provider }, { field: 'secondary_provider' });
+  const starts_at = appointmentTime(body, timezone);
+  const unknown = (kind: KindName, error: ApiError) => referenceError(ctx.db, account, [kind], error);
+  if (!found?.location) {
+    throw await unknown('locations', apiError('location_not_found', { id: body.location }, { field: 'location' }));
   }
-  return { lane: patientLane(body.mrn, found.patient_id), lookups: { provider_name: found.provider, timezone } };
+  if (found.provider === null) {
+    throw await unknown('providers', apiError('provider_not_found', { id: body.provider }, { field: 'provider' }));
+  }
+  if (body.secondary_provider !== undefined && !found.secondary) {
+    const error = apiError('provider_not_found', { id: body.secondary_provider }, { field: 'secondary_provider' });
+    throw await unknown('providers', error);
+  }
+  const lookups: Lookups = {
+    provider_name: found.provider,
+    timezone,
+    starts_at,
+    visit_type_minutes: found.visit_type_minutes,
+    default_minutes: found.default_minutes ?? standard_minutes,
+  };
+  return { lane: patientLane(body.mrn, found.patient_id), lookups };
 }

@@ -1,25 +1,37 @@
 import { apiError } from '../../errors.ts';
 import type { AppointmentRequest } from '../../model/appointmentRequest.ts';
 import { parseInstant } from '../../time/days.ts';
-import { localTimeAt } from '../../time/zones.ts';
+import { localTimeExists, withOffset } from '../../time/zones.ts';
 
-/** The start of the appointment in the EMR's local time, `2026-03-08T09:30:00`, from either form of a request. */
+/**
+ * The start of the appointment with the offset of the EMR instance, `2026-03-08T09:30:00-04:00`, from either form of a
+ * request. The offset keeps the instant when clocks go back and a local time occurs twice.
+ */
 export function appointmentTime(request: AppointmentRequest, timezone: string): string {
   const { datetime, date, time } = request;
   if (datetime !== undefined && (date !== undefined || time !== undefined)) {
     throw invalid('datetime', 'Send either datetime or date and time, not both');
   }
-  if (datetime !== undefined) return localTimeAt(readInstant(datetime), timezone);
+  if (datetime !== undefined) return withOffset(checkInstant(datetime), timezone);
   if (date === undefined && time === undefined) throw missing('datetime');
   if (date === undefined) throw missing('date');
   if (time === undefined) throw missing('time');
-  return `${date}T${to24Hours(time)}:00`;
+  const local = `${date}T${to24Hours(time)}:00`;
+  if (!localTimeExists(local, timezone)) {
+    throw invalid(
+      'time',
+      `time does not exist on ${date} in ${timezone}, because clocks go forward. Send another time`,
+    );
+  }
+  return withOffset(local, timezone);
 }
 
-function readInstant(datetime: string): number {
+/** EMR schedules have no seconds. */
+function checkInstant(datetime: string): string {
   const ms = parseInstant(datetime);
   if (ms === undefined) throw invalid('datetime', 'datetime must be a date and time with offset, in ISO 8601');
-  return ms;
+  if (ms % 60_000 !== 0) throw invalid('datetime', 'datetime must be a full minute');
+  return datetime;
 }
 
 /** `9:05 pm` as `21:05`. */

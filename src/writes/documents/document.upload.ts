@@ -1,11 +1,13 @@
 import type { Account } from '../../accounts/accounts.ts';
-import { EmrFailure } from '../../connectors/connector.ts';
 import type { Context } from '../../context.ts';
 import { apiError } from '../../errors.ts';
 import { DocumentRequest } from '../../model/document.ts';
+import { referenceError } from '../../records/firstSync.ts';
+import { mayContainScript } from '../../security/pdfScripts.ts';
 import { sniffDocument } from '../../security/sniffDocument.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
+import { patientNotFound } from '../write.ts';
 
 const step = 'upload_document';
 
@@ -24,6 +26,7 @@ export const uploadDocument = defineWrite({
   },
   needs: ['uploadDocument', 'findPatient'],
   restricted: false,
+  stored_by: 'uploadDocument',
   check: checkReferences,
   acceptedResponse: ({ id }) => ({
     success: true,
@@ -33,7 +36,7 @@ export const uploadDocument = defineWrite({
   run: async ({ id, input, file, emr, steps }) => {
     if (!steps.outcomes.has(step)) {
       const patient = await emr.findPatient(input.patient_mrn);
-      if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${input.patient_mrn}' not found.`);
+      if (!patient) throw patientNotFound(input.patient_mrn);
       if (!file) throw new Error('The file of a document was removed before it was uploaded.');
       await steps.write(step, emr.uploadDocument, {
         patient_ehr_id: patient.ehr_id,
@@ -68,6 +71,9 @@ type Request = { ctx: Context; account: Account; body: DocumentRequest; file: Bu
 async function checkReferences({ ctx, account, body, file }: Request) {
   const document_type = file && sniffDocument(file);
   if (!document_type) throw apiError('document_type_unsupported', undefined, { field: 'document' });
+  if (document_type === 'application/pdf' && !ctx.config.pdf_javascript && (await mayContainScript(file))) {
+    throw apiError('document_script_refused', undefined, { field: 'document' });
+  }
   const parts = body.folder_name.split('/');
   if (!parts.every((part) => part.trim() !== '' && part !== '.' && part !== '..' && !/[\\\p{Cc}]/u.test(part))) {
     const rule = 'folder_name must be folder names separated by forward slashes';
@@ -78,11 +84,12 @@ async function checkReferences({ ctx, account, body, file }: Request) {
     client_id,
     (sql) => sql`SELECT
       EXISTS (SELECT FROM staff WHERE organization_id = ${organization_id}
-               AND ehr_id = ${body.emr_assigned_to_id ?? null}) AS staff,
+               AND ehr_id = ${body.emr_assigned_to_id ?? null} AND status = 'active') AS staff,
       ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id`,
   );
   if (body.emr_assigned_to_id !== undefined && !found?.staff) {
-    throw apiError('staff_not_found', { id: body.emr_assigned_to_id }, { field: 'emr_assigned_to_id' });
+    const unknown = apiError('staff_not_found', { id: body.emr_assigned_to_id }, { field: 'emr_assigned_to_id' });
+    throw await referenceError(ctx.db, account, ['staff'], unknown);
   }
   return { lane: patientLane(body.patient_mrn, found?.patient_id ?? null), lookups: { document_type } };
 }

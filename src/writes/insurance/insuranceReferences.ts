@@ -1,16 +1,18 @@
 import type { Account } from '../../accounts/accounts.ts';
 import type { Subscriber } from '../../connectors/patientWrites.ts';
 import type { Context } from '../../context.ts';
-import { apiError } from '../../errors.ts';
+import { type ApiError, apiError } from '../../errors.ts';
 import { parseId } from '../../ids.ts';
-import { fold } from '../../model/fold.ts';
+import { needleOf } from '../../model/fold.ts';
 import {
   type InsuranceChanges,
   type InsuranceRequest,
   type SubscriberRelationship,
   subscriber_relationships,
 } from '../../model/insuranceRequest.ts';
+import { referenceError } from '../../records/firstSync.ts';
 import { patientIdByMrn } from '../patients/patientLane.ts';
+import { rejectFutureBirth, todayOf } from '../patients/patientReferences.ts';
 
 type Request = InsuranceRequest | InsuranceChanges;
 
@@ -18,17 +20,16 @@ type Request = InsuranceRequest | InsuranceChanges;
 export type InsuranceLookups = {
   company_ehr_id: string | null;
   relationship: SubscriberRelationship | null;
+  /** The request clears the relationship, or makes the patient the subscriber. */
+  relationship_cleared?: boolean;
   subscriber: Subscriber | null;
 };
 
 type Company = { ehr_id: string; name: string; carrier_id: string | null };
+type Found = { company: Company | null; patient_id: string | null; today: string };
 
-/** The insurance company, by id if one was sent, otherwise by name; and our id of the patient, if it is synced. */
-export async function findCompany(
-  ctx: Context,
-  account: Account,
-  body: Request,
-): Promise<{ company: Company | null; patient_id: string | null }> {
+/** The active insurance company, by id if one was sent, otherwise by name; and our id of the patient, if it is synced. */
+export async function findCompany(ctx: Context, account: Account, body: Request): Promise<Found> {
   const { insurance_provider_id: id, insurance_name: name, insurance_payer_id: payer } = body;
   if (payer !== undefined && !name) {
     throw apiError(
@@ -37,35 +38,40 @@ export async function findCompany(
       { field: 'insurance_payer_id' },
     );
   }
-  const [row] = await ctx.db.read<{ company: Company | null; patient_id: string | null }>(
+  const [row] = await ctx.db.read<Found>(
     account.client_id,
     (sql) => sql`SELECT
       (SELECT json_build_object('ehr_id', ehr_id, 'name', doc ->> 'name', 'carrier_id', carrier_id)
          FROM insurance_providers WHERE client_id = ${account.client_id} AND organization_id = ${account.organization_id}
-          AND ${
+          AND status = 'active' AND ${
             id === undefined
-              ? sql`name_folded = ${fold(name ?? '')} AND (${payer ?? null}::text IS NULL OR payer_id = ${payer ?? null})`
+              ? sql`name_folded = ${needleOf(name)} AND (${payer ?? null}::text IS NULL OR payer_id = ${payer ?? null})`
               : sql`id = ${parseId(id) ?? null}`
-          } ORDER BY active DESC, id LIMIT 1) AS company,
-      ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id`,
+          } ORDER BY id LIMIT 1) AS company,
+      ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id,
+      ${todayOf(sql, account.organization_id)} AS today`,
   );
-  const company = row?.company ?? null;
+  if (!row) throw new Error('A query without FROM returned no row.');
+  const { company } = row;
+  rejectFutureBirth('subscriber_demographics.dob', body.subscriber_demographics?.dob, row.today);
+  const unknown = (error: ApiError) => referenceError(ctx.db, account, ['insurance_providers'], error);
   if (company === null && id !== undefined) {
-    throw apiError('record_not_found', { noun: 'Insurance provider', id }, { field: 'insurance_provider_id' });
+    const field = 'insurance_provider_id';
+    throw await unknown(apiError('record_not_found', { noun: 'Insurance provider', id }, { field }));
   }
   if (company === null && name !== undefined) {
     const description = payer === undefined ? `'${name}'` : `'${name}' with payer ID '${payer}'`;
     const reason = `No insurance provider is named ${description}. GET /v1/insurance-providers lists all of them.`;
-    throw apiError('record_unnamed', { reason }, { field: 'insurance_name' });
+    throw await unknown(apiError('record_unnamed', { reason }, { field: 'insurance_name' }));
   }
-  return { company, patient_id: row?.patient_id ?? null };
+  return row;
 }
 
 /** The patient's relationship to the subscriber, and the subscriber unless it is the patient. */
 export function readSubscriber(body: Request, name_required: boolean): Omit<InsuranceLookups, 'company_ehr_id'> {
   checkCents(body.copayment);
   const { relationship_to_subscriber: sent, subscriber_demographics: person } = body;
-  const relationship = sent === undefined ? null : readRelationship(sent);
+  const relationship = sent ? readRelationship(sent) : null;
   const is_patient = relationship === '01';
   const needed = relationship !== null && !is_patient;
   if (needed || (person && (name_required || !is_patient))) {
@@ -75,22 +81,27 @@ export function readSubscriber(body: Request, name_required: boolean): Omit<Insu
       throw apiError('missing_field', { field }, { field: 'subscriber_demographics' });
     }
   }
-  if (!person || is_patient) return { relationship, subscriber: null };
+  const relationship_cleared = sent === null || (person === null && relationship === null);
+  if (!person || is_patient) return { relationship, relationship_cleared, subscriber: null };
   return {
     relationship,
+    relationship_cleared,
     subscriber: {
       first_name: person.first_name ?? '',
       last_name: person.last_name ?? '',
-      street: person.street_line_1 ?? null,
-      city: person.city ?? null,
-      state: person.state?.toUpperCase() ?? null,
-      zip: person.zip ?? null,
-      sex: person.sex ?? null,
-      dob: person.dob ?? null,
-      phone: person.phone ?? null,
+      // Omitted fields keep their value in the EMR.
+      street: person.street_line_1,
+      city: person.city,
+      state: person.state === null ? null : person.state?.toUpperCase(),
+      zip: person.zip,
+      sex: person.sex && sexes[person.sex],
+      dob: person.dob,
+      phone: person.phone,
     },
   };
 }
+
+const sexes = { male: 'male', female: 'female', unknown: 'unknown', M: 'male', F: 'female', U: 'unknown' } as const;
 
 function readRelationship(sent: string): SubscriberRelationship {
   const value = sent.toLowerCase();
@@ -101,7 +112,7 @@ function readRelationship(sent: string): SubscriberRelationship {
   throw apiError('invalid_field', { rule }, { field: 'relationship_to_subscriber' });
 }
 
-function checkCents(copayment: number | undefined): void {
-  if (copayment === undefined || /^\d+([.]\d{1,2})?$/.test(String(copayment))) return;
+function checkCents(copayment: number | null | undefined): void {
+  if (copayment === undefined || copayment === null || /^\d+([.]\d{1,2})?$/.test(String(copayment))) return;
   throw apiError('invalid_field', { rule: 'copayment must have at most two decimal places' }, { field: 'copayment' });
 }

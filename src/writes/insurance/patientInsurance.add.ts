@@ -1,12 +1,14 @@
-import { EmrFailure } from '../../connectors/connector.ts';
 import { apiError } from '../../errors.ts';
 import type { EventOf } from '../../events.ts';
 import { InsuranceRequest } from '../../model/insuranceRequest.ts';
 
 import { defineWrite } from '../defineWrite.ts';
 import { patientLane } from '../patients/patientLane.ts';
+import { patientNotFound } from '../write.ts';
 import { insuranceFailed, insuranceFields } from './insuranceEvents.ts';
 import { findCompany, type InsuranceLookups, readSubscriber } from './insuranceReferences.ts';
+import { storeInsuranceId } from './patientInsurances.ts';
+import { readChart } from './readChart.ts';
 
 const step = 'add_insurance';
 
@@ -26,6 +28,7 @@ export const addPatientInsurance = defineWrite({
   },
   needs: ['findPatient', 'addPatientInsurance'],
   restricted: false,
+  stored_by: 'addPatientInsurance',
   check: async ({ ctx, account, body }) => {
     if (body.insurance_payer_id === undefined && !body.insurance_provider_id && !body.insurance_name) {
       throw apiError('insurance_company_missing');
@@ -41,11 +44,11 @@ export const addPatientInsurance = defineWrite({
     patient_insurance_id: id,
     job_id,
   }),
-  run: async ({ id, input, emr, steps }) => {
+  run: async ({ id, input, emr, steps, scope }) => {
     const done = steps.outcomes.get(step);
-    if (done) return { event: added(id, input, done) };
+    if (done) return { event: added(id, input, done), store: await readChart(emr, input.patient_mrn, scope) };
     const patient = await emr.findPatient(input.patient_mrn);
-    if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${input.patient_mrn}' not found.`);
+    if (!patient) throw patientNotFound(input.patient_mrn);
     const outcome = await steps.write(step, emr.addPatientInsurance, {
       patient_ehr_id: patient.ehr_id,
       company_ehr_id: input.company_ehr_id ?? '',
@@ -57,12 +60,16 @@ export const addPatientInsurance = defineWrite({
       relationship: input.relationship ?? undefined,
       subscriber: input.subscriber ?? undefined,
     });
-    return { event: added(id, input, outcome) };
+    return { event: added(id, input, outcome), store: await readChart(emr, input.patient_mrn, scope) };
   },
   onFailure: ({ id, input, outcomes, failure }) => {
     const done = outcomes.get(step);
     if (done) return { state: 'succeeded', event: added(id, input, done) };
     return { state: 'failed', event: insuranceFailed(id, input.patient_mrn, failure) };
+  },
+  onFinished: async ({ tx, job, outcomes }) => {
+    const done = outcomes.get(step);
+    if (done) await storeInsuranceId(tx, job, job.operation_id, String(done.ehr_id));
   },
 });
 

@@ -9,10 +9,15 @@ import {
 
 import { defineWrite } from '../defineWrite.ts';
 import { patientLane } from '../patients/patientLane.ts';
+import { patientNotFound } from '../write.ts';
 import { insuranceFailed, insuranceFields } from './insuranceEvents.ts';
 import { findCompany, type InsuranceLookups, readSubscriber } from './insuranceReferences.ts';
+import { insuranceId } from './patientInsurances.ts';
+import { readChart } from './readChart.ts';
 
 const step = 'update_insurance';
+
+type Lookups = InsuranceLookups & { patient_insurance_id: string };
 
 /** Updates an insurance in a patient's chart; fields that were not sent keep their values. */
 export const updatePatientInsurance = defineWrite({
@@ -24,6 +29,7 @@ export const updatePatientInsurance = defineWrite({
   sample: { patient_mrn: 'LK100001', emr_insurance_id: '85001', group_id: 'GRP8404', copayment: 25 },
   needs: ['findPatient', 'listPatientInsurances', 'updatePatientInsurance'],
   restricted: true,
+  stored_by: 'updatePatientInsurance',
   check: async ({ ctx, account, body }) => {
     const { patient_mrn, emr_insurance_id: _id, ...changes } = body;
     if (Object.keys(changes).length === 0) throw apiError('no_field');
@@ -33,20 +39,24 @@ export const updatePatientInsurance = defineWrite({
       const field = body.insurance_provider_id === undefined ? 'insurance_name' : 'insurance_provider_id';
       throw apiError('carrier_missing', { name: company.name }, { field });
     }
-    const lookups: InsuranceLookups = { company_ehr_id: company?.ehr_id ?? null, ...subscriber };
+    const patient_insurance_id = await ctx.db.tenant(account.client_id, (tx) =>
+      insuranceId(tx, account, body.emr_insurance_id),
+    );
+    const lookups: Lookups = { company_ehr_id: company?.ehr_id ?? null, ...subscriber, patient_insurance_id };
     return { lane: patientLane(patient_mrn, patient_id), lookups };
   },
+  recordId: ({ patient_insurance_id }) => patient_insurance_id,
   acceptedResponse: ({ id, job_id }) => ({
     success: true,
     message: 'Insurance update queued. A webhook event follows on completion.',
     patient_insurance_id: id,
     job_id,
   }),
-  run: async ({ id, input, emr, steps }) => {
+  run: async ({ input, emr, steps, scope }) => {
     const done = steps.outcomes.get(step);
-    if (done) return { event: updated(id, input, done) };
+    if (done) return { event: updated(input, done), store: await readChart(emr, input.patient_mrn, scope) };
     const patient = await emr.findPatient(input.patient_mrn);
-    if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${input.patient_mrn}' not found.`);
+    if (!patient) throw patientNotFound(input.patient_mrn);
     // The EMR identifies an insurance by its id alone, so we check that it belongs to this patient.
     const insurances = await emr.listPatientInsurances(patient.ehr_id);
     const present = insurances.find((each) => each.emr_insurance_id === input.emr_insurance_id);
@@ -54,7 +64,8 @@ export const updatePatientInsurance = defineWrite({
       const text = `Insurance with EMR ID '${input.emr_insurance_id}' not found for this patient.`;
       throw new EmrFailure('not_found', text);
     }
-    const { company_ehr_id, relationship, subscriber } = input;
+    const { company_ehr_id, relationship, relationship_cleared, subscriber } = input;
+    const kept = subscriber ? keptRelationship(present.relationship_to_subscriber) : undefined;
     const update = {
       insurance_ehr_id: input.emr_insurance_id,
       company_ehr_id: company_ehr_id ?? undefined,
@@ -62,7 +73,7 @@ export const updatePatientInsurance = defineWrite({
       group_id: input.group_id,
       plan_begin_date: input.plan_begin_date,
       copayment: input.copayment,
-      relationship: relationship ?? (subscriber ? keptRelationship(present.relationship_to_subscriber) : undefined),
+      relationship: relationship ?? (relationship_cleared ? null : kept),
       subscriber: subscriber ?? undefined,
     };
     const with_outcome = {
@@ -72,12 +83,12 @@ export const updatePatientInsurance = defineWrite({
       copayment: present.copayment,
     };
     const outcome = await steps.write(step, emr.updatePatientInsurance, update, { with_outcome });
-    return { event: updated(id, input, outcome) };
+    return { event: updated(input, outcome), store: await readChart(emr, input.patient_mrn, scope) };
   },
-  onFailure: ({ id, input, outcomes, failure }) => {
+  onFailure: ({ input, outcomes, failure }) => {
     const done = outcomes.get(step);
-    if (done) return { state: 'succeeded', event: updated(id, input, done) };
-    return { state: 'failed', event: insuranceFailed(id, input.patient_mrn, failure) };
+    if (done) return { state: 'succeeded', event: updated(input, done) };
+    return { state: 'failed', event: insuranceFailed(input.patient_insurance_id, input.patient_mrn, failure) };
   },
   overwrites: true,
 });
@@ -89,6 +100,6 @@ function keptRelationship(code: string | null): SubscriberRelationship | undefin
     : undefined;
 }
 
-function updated(id: string, body: InsuranceChanges, outcome: Record<string, unknown>): EventOf {
-  return { type: 'patient.insurance.updated', data: insuranceFields(id, body, outcome) };
+function updated(input: InsuranceChanges & Lookups, outcome: Record<string, unknown>): EventOf {
+  return { type: 'patient.insurance.updated', data: insuranceFields(input.patient_insurance_id, input, outcome) };
 }

@@ -1,9 +1,11 @@
 import { apiError } from '../../errors.ts';
-import type { PatientChanges, PatientRequest } from '../../model/patientRequest.ts';
+import type { PatientRequest } from '../../model/patientRequest.ts';
 import type { PatientLookups } from './patientInput.ts';
-import { checkNamePair, checkPlaces, idNotFound, type References } from './patientReferences.ts';
+import { checkNamePair, checkPlaces, idNotFound, type References, rejectFutureBirth } from './patientReferences.ts';
 
-const restricted_always = [
+/** The fields of a new patient that the interface defines for some EMR products only. */
+export const restricted_on_create = [
+  'responsible_party',
   'insurance_provider_id',
   'referring_provider_id',
   'pcp_id',
@@ -21,14 +23,10 @@ const restricted_always = [
   'default_facility_id',
 ] as const satisfies readonly (keyof PatientRequest)[];
 
-/** The sent fields that only some EMRs have. `responsible_party: self` is supported by all of them. */
-export function restrictedFields(body: PatientChanges): string[] {
-  const has_other_payer = body.responsible_party !== undefined && body.responsible_party !== 'self';
-  return [...(has_other_payer ? ['responsible_party'] : []), ...restricted_always.filter((field) => field in body)];
-}
-
 /** Checks the rules between fields of a new patient, and returns what its references are in the EMR. */
 export function checkPatient(references: References, body: PatientRequest): PatientLookups {
+  rejectFutureBirth('dob', body.dob, references.today);
+  rejectFutureBirth('responsible_party_dob', body.responsible_party_dob, references.today);
   const missing = references.required.find((field) => isMissing(field, body));
   if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
   checkPayer(body);
@@ -37,13 +35,13 @@ export function checkPatient(references: References, body: PatientRequest): Pati
   checkNamePair('pcp', body);
   checkPlaces(references, body);
   if (body.insurance_provider_id !== undefined && !references.insurance && !body.insurance_name) {
-    throw idNotFound('Insurance provider', 'insurance_provider_id', body);
+    throw idNotFound(references, 'insurance_provider_id', body);
   }
   if (body.referring_provider_id !== undefined && references.referring === null && !body.referring_provider_last_name) {
-    throw idNotFound('Referring provider', 'referring_provider_id', body);
+    throw idNotFound(references, 'referring_provider_id', body);
   }
   if (body.pcp_id !== undefined && references.pcp === null && !body.pcp_last_name) {
-    throw idNotFound('Primary care provider', 'pcp_id', body);
+    throw idNotFound(references, 'pcp_id', body);
   }
   return {
     insurance: references.insurance,

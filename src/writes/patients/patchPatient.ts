@@ -6,20 +6,21 @@ import type { Tx } from '../../db/database.ts';
 import { apiError } from '../../errors.ts';
 import { enqueueAgain } from '../../jobs/enqueue.ts';
 import { updateOperation } from '../../jobs/operations.ts';
-import { active_fields, type PatientChanges } from '../../model/patientRequest.ts';
+import { active_fields, type PatientChanges, PatientRequest } from '../../model/patientRequest.ts';
 import type { Patient } from '../../model/records/patients.ts';
 import { lockPatient, type PatientRow, savePatient } from '../../records/patients.ts';
-import { newJob, rejectRestrictedFields, requireOffered } from '../requestWrite.ts';
-import { checkPatient, restrictedFields } from './checkPatient.ts';
+import { newJob, rejectFields, requireOffered, sentFields } from '../requestWrite.ts';
+import { checkPatient } from './checkPatient.ts';
+import { type NamedDoctors, onlyMatch } from './namedDoctors.ts';
 import { createPatient } from './patient.create.ts';
 import { updatePatient } from './patient.update.ts';
-import { type PatientInput, toDemographics, toPatientRecord } from './patientInput.ts';
+import { amendRequest, type PatientInput, toDemographics, toPatientRecord } from './patientInput.ts';
 import {
   checkNamePair,
   checkPlaces,
   idNotFound,
-  onlyMatch,
   type References,
+  type Role,
   selectReferences,
 } from './patientReferences.ts';
 import { queueUpdate } from './patientUpdates.ts';
@@ -34,6 +35,7 @@ export async function patchPatient(
   account: Account,
   id: string,
   changes: PatientChanges,
+  named: NamedDoctors,
 ): Promise<PatchResult> {
   const { save_previous_address: _how, ...data } = changes;
   if (Object.keys(data).length === 0) throw apiError('no_field');
@@ -42,22 +44,19 @@ export async function patchPatient(
   const connector = connectorOf(ctx, account.connector);
   const { status } = row.doc;
   if (status === 'pending' || status === 'failed') {
-    rejectRestrictedFields(ctx, connector, restrictedFields(data));
+    rejectFields(ctx, account, 'createPatient', sentFields(PatientRequest, data), createPatient);
     return amendCreation(tx, connector, account, row, data);
   }
   const fixed = Object.keys(changes).find((field) => !active_fields.has(field));
   if (fixed) throw apiError('fixed_field', { field: fixed }, { field: fixed });
-  rejectRestrictedFields(
-    ctx,
-    connector,
-    restricted_on_active.filter((field) => field in changes),
-  );
+  const restricted_fields = restricted_on_active;
+  rejectFields(ctx, account, 'updatePatient', Object.keys(changes), { restricted_fields });
   requireOffered(ctx, account, updatePatient);
-  const job_id = await queueUpdate(tx, connector, account, row, await toPatientChange(tx, account, changes));
+  const job_id = await queueUpdate(tx, connector, account, row, await toPatientChange(tx, account, changes, named));
   return { message: 'Patient update queued. A webhook event follows on completion.', job_id, mrn: row.doc.mrn };
 }
 
-/** The fields that only some EMRs can change on an active patient. */
+/** The fields of an active patient that the interface defines for some EMR products only. */
 export const restricted_on_active = [...active_fields].filter(
   (field) => !/^(phone|cell_phone|email|address_\w+)$/.test(field),
 );
@@ -73,7 +72,7 @@ async function amendCreation(
   const [operation] = await tx<{ input: PatientInput }[]>`SELECT input FROM operations WHERE id = ${row.id}`;
   if (!operation) throw new Error('The operation that creates the patient does not exist.');
   const { resolved: _before, ...request } = operation.input;
-  const wanted = { ...request, ...changes };
+  const wanted = amendRequest(request, changes);
   const input: PatientInput = { ...wanted, resolved: checkPatient(await readReferences(tx, account, wanted), wanted) };
   await savePatient(tx, account, row, { ...toPatientRecord(input), status: 'pending' });
   if (row.doc.status === 'pending') {
@@ -90,35 +89,34 @@ async function amendCreation(
 }
 
 /** The changes to an active patient. All references must resolve, or nothing is changed. */
-async function toPatientChange(tx: Tx, account: Account, changes: PatientChanges) {
+async function toPatientChange(tx: Tx, account: Account, changes: PatientChanges, named: NamedDoctors) {
   checkNamePair('referring_provider', changes);
   checkNamePair('pcp', changes);
   const references = await readReferences(tx, account, changes);
+  const cleared = references.required.find((field) => Reflect.get(changes, field) === null);
+  if (cleared) throw apiError('missing_field', { field: cleared }, { field: cleared });
   checkPlaces(references, changes);
-  const { save_previous_address = true, ...values } = changes;
+  const { save_previous_address, ...values } = changes;
   const demographics = toDemographics(values, {
-    referring_ehr_id: findDoctor('referring_provider', references.referring, references.referring_named, changes),
-    pcp_ehr_id: findDoctor('pcp', references.pcp, references.pcp_named, changes),
+    referring_ehr_id: findDoctor('referring_provider', references, changes, named),
+    pcp_ehr_id: findDoctor('pcp', references, changes, named),
   });
   return {
     demographics: JSON.parse(JSON.stringify(demographics)),
-    save_previous_address,
+    save_previous_address: save_previous_address ?? true,
     shown: recordChanges(changes),
   };
 }
 
-function findDoctor(
-  role: 'referring_provider' | 'pcp',
-  by_id: string | null,
-  matches: string[],
-  changes: PatientChanges,
-): string | null {
-  const noun = role === 'pcp' ? 'Primary care provider' : 'Referring provider';
-  if (changes[`${role}_id`] !== undefined) {
-    if (by_id === null) throw idNotFound(noun, `${role}_id`, changes);
+/** The EMR id of a doctor. Null if none is named, or if the EMR could not be asked: it then resolves the name itself. */
+function findDoctor(role: Role, references: References, changes: PatientChanges, named: NamedDoctors): string | null {
+  if (changes[`${role}_id`]) {
+    const by_id = role === 'pcp' ? references.pcp : references.referring;
+    if (by_id === null) throw idNotFound(references, `${role}_id`, changes);
     return by_id;
   }
-  return changes[`${role}_last_name`] ? onlyMatch(role, matches, changes) : null;
+  const matches = named[role];
+  return matches === undefined ? null : onlyMatch(role, matches, changes);
 }
 
 /** The changes to the fields of our patient record. */
@@ -134,8 +132,8 @@ function recordChanges(changes: PatientChanges): Partial<Patient> {
   ] as const;
   const { address_state } = changes;
   return {
-    ...Object.fromEntries(names.filter((name) => name in changes).map((name) => [name, changes[name] || null])),
-    ...(address_state === undefined ? {} : { address_state: address_state.toUpperCase() }),
+    ...Object.fromEntries(names.filter((name) => name in changes).map((name) => [name, changes[name]])),
+    ...(address_state === undefined ? {} : { address_state: address_state?.toUpperCase() ?? null }),
   };
 }
 

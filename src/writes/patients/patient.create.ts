@@ -7,7 +7,7 @@ import { insertPending, lockPatient, savePatient } from '../../records/patients.
 import { removeSyncedDuplicate } from '../../records/storeRecords.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { type FinishedWrite, failureFields } from '../write.ts';
-import { checkPatient, restrictedFields } from './checkPatient.ts';
+import { checkPatient, restricted_on_create } from './checkPatient.ts';
 import { type PatientInput, toNewPatient, toPatientRecord } from './patientInput.ts';
 import { type References, selectReferences } from './patientReferences.ts';
 import { patientRerun } from './patientRerun.ts';
@@ -36,7 +36,8 @@ export const createPatient = defineWrite({
   },
   needs: ['createPatient'],
   restricted: false,
-  restrictedFields,
+  stored_by: 'createPatient',
+  restricted_fields: restricted_on_create,
   check: async ({ ctx, account, body }) => {
     const [references] = await ctx.db.read<References>(account.client_id, (sql) =>
       selectReferences(sql, account.organization_id, body),
@@ -66,7 +67,7 @@ export const createPatient = defineWrite({
     const duplicate = failure.details?.duplicate_patient_mrn;
     const data = {
       patient_id: id,
-      ...failureFields(duplicate === undefined ? failure : { ...failure, code: 'duplicate_patient' }),
+      ...failureFields(failure),
       ...(duplicate === undefined ? {} : { duplicate_patient_mrn: String(duplicate) }),
     };
     return { state: 'failed', event: { type: 'patient.failed', data } };

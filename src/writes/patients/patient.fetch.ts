@@ -1,8 +1,9 @@
-import { EmrFailure, type Operations } from '../../connectors/connector.ts';
+import { type EmrEncounter, EmrFailure, type Operations, type PatientSearch } from '../../connectors/connector.ts';
 import { apiError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
-import { type LiveEncounter, PatientFetchRequest } from '../../model/liveChart.ts';
+import { PatientFetchRequest } from '../../model/liveChart.ts';
 import type { PatientSource } from '../../model/records/patients.ts';
+import { patientIds } from '../../records/patients.ts';
 import { todayIn } from '../../time/zones.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { failureFields } from '../write.ts';
@@ -13,7 +14,7 @@ type Emr = Pick<Operations, Needs> & Partial<Operations>;
 /** Each patient takes about six EMR requests; a search that matches more than this is rejected. */
 const patients_max = 50;
 
-/** The fields that each search method requires. */
+/** The fields that each search method requires. Others are ignored. */
 const criteria = {
   dob: ['dob'],
   name: ['first_name', 'last_name'],
@@ -30,7 +31,9 @@ export const fetchPatients = defineWrite({
   sample: { search_by: 'mrn', mrn: 'LK100001', include: 'insurances' },
   needs: ['searchPatients', 'listMedications', 'listPatientPharmacies', 'listEncounters'],
   restricted: false,
-  restrictedFields: (body) => (included(body).includes('insurances') ? ['include'] : []),
+  stored_by: 'searchPatients',
+  restricted_fields: ['include'],
+  sentFields: (body) => (included(body).includes('insurances') ? ['include'] : []),
   check: async ({ body }) => {
     const missing = criteria[body.search_by].find((field) => body[field] === undefined);
     if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
@@ -45,16 +48,24 @@ export const fetchPatients = defineWrite({
     message: 'Patient fetch queued. A webhook event follows on completion.',
     job_id,
   }),
-  run: async ({ input, emr, emr_user }) => {
-    const { search_by: _method, include: _include, ...search } = input;
+  run: async ({ input, emr, emr_user, db, scope }) => {
+    const fields: readonly (keyof PatientSearch)[] = criteria[input.search_by];
+    const search: PatientSearch = Object.fromEntries(fields.map((field) => [field, input[field]]));
     const found = await emr.searchPatients(search);
     if (found.length > patients_max) {
-      throw new EmrFailure('refused', `More than ${patients_max} patients match. Narrow the search.`);
+      const message = `More than ${patients_max} patients match. Narrow the search.`;
+      throw new EmrFailure('refused', message, { code: 'too_many_matches' });
     }
     const with_insurances = included(input).includes('insurances');
+    const ids = await patientIds(
+      db,
+      scope,
+      found.map(({ ehr_id }) => ehr_id),
+    );
     const patients: Record<string, unknown>[] = [];
     for (const patient of found) {
-      patients.push(await readChart(emr, patient, with_insurances, emr_user.timezone));
+      const chart = await readChart(emr, patient, with_insurances, emr_user.timezone);
+      patients.push({ id: ids.get(patient.ehr_id) ?? null, ...chart });
     }
     const [only] = patients;
     const data = { ...(patients.length === 1 ? only : {}), success: true, patient_count: patients.length, patients };
@@ -78,14 +89,14 @@ async function readChart(
 ): Promise<Record<string, unknown>> {
   const { ehr_id } = patient;
   const encounters = await emr.listEncounters(ehr_id);
-  const balances = await orElse(emr.getBalances?.(ehr_id), { patient_balance: null, account_balance: null });
+  const balances = await valueOr(emr.getBalances?.(ehr_id), { patient_balance: null, account_balance: null });
   const medications = await emr.listMedications(ehr_id);
   return {
     ...patient,
     last_appointment_date: lastVisit(encounters, timezone),
-    guarantors: await orElse(emr.listGuarantors?.(ehr_id), []),
+    guarantors: await valueOr(emr.listGuarantors?.(ehr_id), []),
     ...balances,
-    alerts: await orElse(emr.getAlerts?.(ehr_id), null),
+    alerts: await valueOr(emr.getAlerts?.(ehr_id), null),
     medications: medications
       .filter((each) => each.active)
       .map(({ name, strength, frequency, start_date, refills, notes }) => ({
@@ -100,13 +111,13 @@ async function readChart(
       pharmacy_id,
       ...shown,
     })),
-    encounters,
+    encounters: encounters.map(({ cancelled: _cancelled, ...shown }) => shown),
     ...(with_insurances && emr.listPatientInsurances ? { insurances: await emr.listPatientInsurances(ehr_id) } : {}),
   };
 }
 
 /** A lookup whose failure does not fail the fetch, unless the account's link has expired. */
-async function orElse<T, U>(lookup: Promise<T> | undefined, otherwise: U): Promise<T | U> {
+async function valueOr<T, U>(lookup: Promise<T> | undefined, otherwise: U): Promise<T | U> {
   if (!lookup) return otherwise;
   try {
     return await lookup;
@@ -116,10 +127,12 @@ async function orElse<T, U>(lookup: Promise<T> | undefined, otherwise: U): Promi
   }
 }
 
-/** The date of the most recent past encounter that is not a telephone call. */
-function lastVisit(encounters: LiveEncounter[], timezone: string): string | null {
+/** The date of the most recent past encounter that is neither cancelled nor a telephone call. */
+function lastVisit(encounters: EmrEncounter[], timezone: string): string | null {
   const today = todayIn(timezone);
-  const days = encounters.flatMap(({ date, visit_type }) => (date !== null && visit_type !== 'TEL' ? [date] : []));
+  const days = encounters.flatMap(({ date, visit_type, cancelled }) =>
+    date !== null && visit_type !== 'TEL' && !cancelled ? [date] : [],
+  );
   return (
     days
       .filter((day) => day <= today)

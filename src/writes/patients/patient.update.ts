@@ -1,11 +1,12 @@
 import { EmrFailure, type OperationName, type Operations } from '../../connectors/connector.ts';
+import type { SavedField } from '../../connectors/patientWrites.ts';
 import type { EventOf } from '../../events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import type { Patient } from '../../model/records/patients.ts';
 import { lockPatient, savePatient } from '../../records/patients.ts';
 import { auditTrail, savedFields } from '../auditTrail.ts';
 import { defineWriteHandler } from '../defineWrite.ts';
-import { type FinishedWrite, failureFields } from '../write.ts';
+import { type FinishedWrite, failureFields, notOffered, type WriteRun } from '../write.ts';
 import { patientRerun } from './patientRerun.ts';
 import { type PatientUpdateInput, update_type } from './patientUpdates.ts';
 
@@ -17,15 +18,16 @@ export const updatePatient = defineWriteHandler<PatientUpdateInput, 'updatePatie
   label: 'Patient update',
   plural_label: 'Patient updates',
   needs: ['updatePatient'],
-  run: async ({ input, emr, steps }) => {
+  run: async ({ input, emr, steps, ourIds }) => {
     for (const [name, send] of stepsOf(input)) {
       if (!steps.outcomes.has(name)) await send(emr, steps);
     }
-    return { event: updated(input, steps.outcomes) };
+    return { event: updated(input, await withOurIds(savedFields(steps.outcomes.values()), ourIds)) };
   },
   onFailure: ({ input, outcomes, failure }) => {
     if (stepsOf(input).every(([name]) => outcomes.has(name))) {
-      return { state: 'succeeded', event: updated(input, outcomes) };
+      const fields = savedFields(outcomes.values()).filter(({ property }) => !doctor_ids.has(property));
+      return { state: 'succeeded', event: updated(input, fields) };
     }
     const { patient_id, mrn } = input;
     const data = { patient_id, mrn, ...failureFields(failure) };
@@ -130,15 +132,40 @@ async function setPayer(
 
 function requireOperation<Name extends OperationName>(emr: Emr, name: Name): NonNullable<Emr[Name]> {
   const operation = emr[name];
-  if (!operation) throw new EmrFailure('refused', `This EMR does not offer ${name}.`);
+  if (!operation) throw notOffered(name);
   return operation as NonNullable<Emr[Name]>;
 }
 
-function updated({ patient_id, mrn }: PatientUpdateInput, outcomes: Steps['outcomes']): EventOf {
-  return {
-    type: 'patient.updated',
-    data: { patient_id, mrn, audit_trail: auditTrail(savedFields(outcomes.values())) },
-  };
+/** Fields in which clients send our ids, while the EMR reports its own, and where their records are. */
+const doctor_ids = new Map<string, readonly string[]>([
+  ['referring_provider_id', ['referring_providers']],
+  ['pcp_id', ['referring_providers', 'providers']],
+]);
+
+/** The fields with our ids. A doctor who is not synced yet is shown by name only. */
+async function withOurIds(
+  fields: SavedField[],
+  ourIds: WriteRun<PatientUpdateInput, 'updatePatient'>['ourIds'],
+): Promise<SavedField[]> {
+  const shown: SavedField[] = [];
+  for (const field of fields) {
+    const tables = doctor_ids.get(field.property);
+    const { before, after } = field;
+    const ids =
+      tables &&
+      (await ourIds(
+        tables,
+        [before, after].filter((id) => id !== null),
+      ));
+    const ours = (ehr_id: string | null) => (ehr_id === null ? null : (ids?.get(ehr_id) ?? null));
+    if (!tables) shown.push(field);
+    else if (ours(before) !== ours(after)) shown.push({ ...field, before: ours(before), after: ours(after) });
+  }
+  return shown;
+}
+
+function updated({ patient_id, mrn }: PatientUpdateInput, fields: SavedField[]): EventOf {
+  return { type: 'patient.updated', data: { patient_id, mrn, audit_trail: auditTrail(fields) } };
 }
 
 /** Stores what the EMR saved. After its last open update the patient is active again. */

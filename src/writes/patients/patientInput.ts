@@ -11,6 +11,13 @@ export type PatientLookups = {
 };
 export type PatientInput = PatientRequest & { resolved: PatientLookups };
 
+/** A request with changes. A field that was cleared is as if it had not been sent. */
+export function amendRequest(request: PatientRequest, changes: PatientChanges): PatientRequest {
+  const sent = Object.entries({ ...request, ...changes }).filter(([, value]) => value !== null);
+  // The schema of the changes does not let a required field be cleared.
+  return Object.fromEntries(sent) as PatientRequest;
+}
+
 const priorities = { primary: 1, secondary: 2, tertiary: 3 } as const;
 
 /** The input of the EMR operation that creates a patient. */
@@ -49,7 +56,7 @@ export function toDemographics(
     address_street: values.address_street,
     address_line2: values.address_line2,
     address_city: values.address_city,
-    address_state: values.address_state?.toUpperCase(),
+    address_state: upperCase(values.address_state),
     address_zip: values.address_zip,
     language: values.language,
     race: values.race,
@@ -59,10 +66,11 @@ export function toDemographics(
     rx_history_consent: values.rx_history_consent,
     referring: toDoctor(
       resolved.referring_ehr_id,
+      values.referring_provider_id,
       values.referring_provider_first_name,
       values.referring_provider_last_name,
     ),
-    pcp: toDoctor(resolved.pcp_ehr_id, values.pcp_first_name, values.pcp_last_name),
+    pcp: toDoctor(resolved.pcp_ehr_id, values.pcp_id, values.pcp_first_name, values.pcp_last_name),
     rendering_provider_ehr_id: values.referred_to_provider_id,
     default_facility_ehr_id: values.default_facility_id,
     emergency_contact: toEmergencyContact(values),
@@ -126,9 +134,17 @@ function toPayer(input: PatientRequest): Payer | null {
   };
 }
 
-function toDoctor(ehr_id: string | null, first_name = '', last_name = ''): EmrDoctor | undefined {
+type Sent = string | null | undefined;
+
+/** The doctor with this EMR id or name; null if the request clears the doctor, undefined if it names none. */
+function toDoctor(ehr_id: string | null, id: Sent, first_name: Sent, last_name: Sent): EmrDoctor | null | undefined {
   if (ehr_id !== null) return { ehr_id };
-  return first_name && last_name ? { first_name, last_name } : undefined;
+  if (first_name && last_name) return { first_name, last_name };
+  return [id, first_name, last_name].includes(null) ? null : undefined;
+}
+
+function upperCase(text: Sent): Sent {
+  return text ? text.toUpperCase() : text;
 }
 
 function toEmergencyContact(values: PatientChanges): Demographics['emergency_contact'] {

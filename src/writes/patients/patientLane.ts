@@ -4,13 +4,18 @@ import type { RerunCandidate } from '../../jobs/rerunCandidate.ts';
 import { hashToken } from '../../security/hash.ts';
 import type { Lane } from '../write.ts';
 
-/**
- * The lane of a patient: by id, or by MRN if the patient has not been synced yet. MRNs of more than 200 characters,
- * which no EMR has, are hashed: an index entry is limited to 2,700 bytes.
- */
+/** The lane of a patient: by id, or by MRN if the patient has not been synced yet. */
 export function patientLane(mrn: string, patient_id: string | null): Lane {
-  const by_mrn = `mrn:${mrn.length <= 200 ? mrn : hashToken(mrn).toString('hex')}`;
+  const by_mrn = laneKey('mrn', mrn);
   return patient_id === null ? { key: by_mrn } : { key: `patient:${patient_id}`, earlier: by_mrn };
+}
+
+/**
+ * The key of a lane. Ids of more than 200 characters, which no EMR has, are hashed: an index entry is limited to 2,700
+ * bytes.
+ */
+export function laneKey(prefix: string, id: string): string {
+  return `${prefix}:${id.length <= 200 ? id : hashToken(id).toString('hex')}`;
 }
 
 /** A subquery for our id of a patient, or null, to be used in the statement that checks a write's references. */

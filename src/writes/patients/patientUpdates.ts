@@ -4,7 +4,7 @@ import type { Coverage, Demographics, Payer } from '../../connectors/patientWrit
 import type { Tx } from '../../db/database.ts';
 import { newId } from '../../ids.ts';
 import { enqueue } from '../../jobs/enqueue.ts';
-import { fold } from '../../model/fold.ts';
+import { needleOf } from '../../model/fold.ts';
 import type { Patient } from '../../model/records/patients.ts';
 import { type PatientRow, savePatient } from '../../records/patients.ts';
 import { newJob } from '../requestWrite.ts';
@@ -67,7 +67,10 @@ export async function findChanges(
   const coverages = await changedCoverages(tx, organization_id, sent, wanted);
   return {
     demographics: Object.fromEntries(
-      Object.entries(demographics).filter(([name, value]) => !isDeepStrictEqual(value, Reflect.get(before, name))),
+      Object.entries(demographics)
+        .filter(([name, value]) => !isDeepStrictEqual(value, Reflect.get(before, name)))
+        // What is no longer wanted is cleared.
+        .map(([name, value]) => [name, value ?? null]),
     ),
     save_previous_address: true,
     shown: toPatientRecord(wanted),
@@ -99,6 +102,7 @@ async function changedCoverages(
 async function findCompanyRecord(tx: Tx, organization_id: string, company: Coverage['company']) {
   if ('ehr_id' in company) return { company_ehr_id: company.ehr_id, company_name: '' };
   const [known] = await tx<{ ehr_id: string }[]>`SELECT ehr_id FROM insurance_providers
-    WHERE organization_id = ${organization_id} AND name_folded = ${fold(company.name)} ORDER BY active DESC, id LIMIT 1`;
+    WHERE organization_id = ${organization_id} AND name_folded = ${needleOf(company.name)} AND status = 'active'
+    ORDER BY id LIMIT 1`;
   return { company_ehr_id: known?.ehr_id ?? null, company_name: company.name };
 }

@@ -1,4 +1,7 @@
 import { EmrFailure, type EmrMedication } from '../../connectors/connector.ts';
+import { fold } from '../../model/fold.ts';
+
+const name_min = 2;
 
 /**
  * Finds the active medication with this name, ignoring case. An exact match takes precedence over a partial one. If
@@ -8,22 +11,19 @@ export function matchMedication(name: string, medications: EmrMedication[]): Emr
   const active = medications.filter((medication) => medication.active);
   const wanted = fold(name);
   const exact = active.filter((medication) => fold(medication.name) === wanted);
-  const matches = exact.length > 0 ? exact : active.filter((medication) => fold(medication.name).includes(wanted));
+  const partial = active.filter((medication) => fold(medication.name).includes(wanted));
+  // A blank name is part of every name, and a single letter of most.
+  const matches = wanted.length < name_min ? [] : exact.length > 0 ? exact : partial;
   const [first] = matches;
   if (!first) {
-    throw new EmrFailure('refused', `Medication '${name}' not found. Available medications: ${names(active)}.`);
+    const message = `Medication '${name}' not found. Available medications: ${names(active)}.`;
+    throw new EmrFailure('refused', message, { code: 'medication_not_found' });
   }
   if (new Set(matches.map(describe)).size > 1) {
-    throw new EmrFailure(
-      'refused',
-      `Medication '${name}' matches several medications: ${names(matches)}. Name one exactly.`,
-    );
+    const message = `Medication '${name}' matches several medications: ${names(matches)}. Name one exactly.`;
+    throw new EmrFailure('refused', message, { code: 'medication_ambiguous' });
   }
   return first;
-}
-
-function fold(name: string): string {
-  return name.trim().replace(/\s+/g, ' ').toLowerCase();
 }
 
 function names(medications: EmrMedication[]): string {

@@ -1,12 +1,14 @@
 import type { Account } from '../../accounts/accounts.ts';
-import { EmrFailure } from '../../connectors/connector.ts';
 import type { Context } from '../../context.ts';
-import { apiError } from '../../errors.ts';
+import { type ApiError, apiError } from '../../errors.ts';
 import type { EventOf } from '../../events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
+import type { KindName } from '../../model/records/kinds.ts';
 import { TelephoneEncounterRequest } from '../../model/telephoneEncounter.ts';
+import { referenceError } from '../../records/firstSync.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
+import { patientNotFound } from '../write.ts';
 import { matchMedication } from './matchMedication.ts';
 
 const steps = { create: 'create_encounter', pharmacy: 'add_pharmacy', refill: 'add_refill' } as const;
@@ -35,6 +37,7 @@ export const createTelephoneEncounter = defineWrite({
     'addRefill',
   ],
   restricted: true,
+  stored_by: 'createTelephoneEncounter',
   check: checkReferences,
   acceptedResponse: ({ id, job_id }) => ({
     success: true,
@@ -48,7 +51,7 @@ export const createTelephoneEncounter = defineWrite({
     const earlier = completedEvent(id, input, run.outcomes);
     if (earlier) return { event: earlier };
     const patient = await emr.findPatient(input.patient_mrn);
-    if (!patient) throw new EmrFailure('not_found', `Patient with MRN '${input.patient_mrn}' not found.`);
+    if (!patient) throw patientNotFound(input.patient_mrn);
     const name = input.refill_medication_name;
     const medication =
       name === undefined ? undefined : matchMedication(name, await emr.listMedications(patient.ehr_id));
@@ -138,17 +141,29 @@ async function checkReferences({ ctx, account, body }: Request) {
     account.client_id,
     (sql) => sql`SELECT
       EXISTS (SELECT FROM providers WHERE organization_id = ${organization_id} AND ehr_id = ${body.provider_id}) AS provider,
-      EXISTS (SELECT FROM staff WHERE organization_id = ${organization_id} AND ehr_id = ${body.assigned_to_id}) AS staff,
+      EXISTS (SELECT FROM staff WHERE organization_id = ${organization_id} AND ehr_id = ${body.assigned_to_id}
+               AND status = 'active') AS staff,
       EXISTS (SELECT FROM locations WHERE organization_id = ${organization_id} AND ehr_id = ${body.location_id}) AS location,
       EXISTS (SELECT FROM pharmacies WHERE organization_id = ${organization_id}
-               AND ehr_id = ${body.pharmacy_ehr_id ?? null}) AS pharmacy,
+               AND ehr_id = ${body.pharmacy_ehr_id ?? null} AND status = 'active') AS pharmacy,
       ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id`,
   );
-  if (!found?.provider) throw apiError('provider_not_found', { id: body.provider_id }, { field: 'provider_id' });
-  if (!found.staff) throw apiError('staff_not_found', { id: body.assigned_to_id }, { field: 'assigned_to_id' });
-  if (!found.location) throw apiError('location_not_found', { id: body.location_id }, { field: 'location_id' });
+  const unknown = (kind: KindName, error: ApiError) => referenceError(ctx.db, account, [kind], error);
+  if (!found?.provider) {
+    const error = apiError('provider_not_found', { id: body.provider_id }, { field: 'provider_id' });
+    throw await unknown('providers', error);
+  }
+  if (!found.staff) {
+    const error = apiError('staff_not_found', { id: body.assigned_to_id }, { field: 'assigned_to_id' });
+    throw await unknown('staff', error);
+  }
+  if (!found.location) {
+    const error = apiError('location_not_found', { id: body.location_id }, { field: 'location_id' });
+    throw await unknown('locations', error);
+  }
   if (body.pharmacy_ehr_id !== undefined && !found.pharmacy) {
-    throw apiError('pharmacy_not_found', { id: body.pharmacy_ehr_id }, { field: 'pharmacy_ehr_id' });
+    const error = apiError('pharmacy_not_found', { id: body.pharmacy_ehr_id }, { field: 'pharmacy_ehr_id' });
+    throw await unknown('pharmacies', error);
   }
   return { lane: patientLane(body.patient_mrn, found.patient_id), lookups: {} };
 }

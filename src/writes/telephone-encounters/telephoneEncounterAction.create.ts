@@ -1,6 +1,7 @@
 import type { EventOf } from '../../events.ts';
 import { TelephoneEncounterActionRequest } from '../../model/telephoneEncounter.ts';
 import { defineWrite } from '../defineWrite.ts';
+import { laneKey } from '../patients/patientLane.ts';
 import { failureFields } from '../write.ts';
 
 const step = 'add_action';
@@ -14,8 +15,9 @@ export const createTelephoneEncounterAction = defineWrite({
   sample: { emr_appointment_id: '30001', text: 'Called back, left a message.' },
   needs: ['addTelephoneAction'],
   restricted: true,
+  stored_by: 'addTelephoneAction',
   // Only the EMR knows the encounter's patient, so order is kept among the actions of the encounter.
-  check: async ({ body }) => ({ lane: { key: `encounter:${body.emr_appointment_id}` }, lookups: {} }),
+  check: async ({ body }) => ({ lane: { key: laneKey('encounter', body.emr_appointment_id) }, lookups: {} }),
   acceptedResponse: ({ id, job_id }) => ({
     success: true,
     message: 'Telephone encounter action queued. A webhook event follows on completion.',

@@ -57,7 +57,7 @@ describe('a patient', () => {
     const identifier: fhir.Identifier[] = [{ type: { coding: [{ code: 'MR' }] }, value: 'TWICE-1' }];
     await server.storeUnchecked({ resourceType: 'Patient', id: 'twin-1', identifier });
     await server.storeUnchecked({ resourceType: 'Patient', id: 'twin-2', identifier });
-    expect(await failureOf(charts.emr.findPatient('TWICE-1'))).toMatchObject({ kind: 'refused' });
+    expect(await failureOf(charts.emr.findPatient('TWICE-1'))).toMatchObject({ code: 'patient_ambiguous' });
     // An MRN may be the id of a patient without one.
     await server.storeUnchecked({ resourceType: 'Patient', id: 'MB100001' });
     expect(await failureOf(charts.emr.findPatient('MB100001'))).toMatchObject({ kind: 'refused' });
@@ -217,9 +217,9 @@ describe('an incremental list', () => {
       const due = records.filter(({ meta }) => (meta?.lastUpdated ?? '') >= from);
       return Array.from({ length: Math.ceil(due.length / 2) }, (_, n) => due.slice(n * 2, n * 2 + 2));
     });
-    const seen = await collect(incrementalList(emr, ids)());
-    expect(new Set(seen)).toStrictEqual(new Set(Array.from({ length: 13 }, (_, n) => `r${n}`)));
-    expect(seen.at(-1)).toBe('r0');
+    const ids_read = await collect(incrementalList(emr, ids)());
+    expect(new Set(ids_read)).toStrictEqual(new Set(Array.from({ length: 13 }, (_, n) => `r${n}`)));
+    expect(ids_read.at(-1)).toBe('r0');
   });
 
   test('returns its position and resumes from it', async () => {

@@ -1,10 +1,10 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { EmrWrite, Operations } from '../../../src/connectors/connector.ts';
-import type { NewPatient, Saved } from '../../../src/connectors/patientWrites.ts';
+import type { InsuranceUpdate, NewPatient, Saved } from '../../../src/connectors/patientWrites.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf } from '../larkspur/fixture.ts';
-import { type Charts, carryOut, markedBy, openCharts } from './charts.ts';
+import { type Charts, markedBy, openCharts, performWrite } from './charts.ts';
 
 let server: FhirServer;
 let charts: Charts;
@@ -18,7 +18,7 @@ afterAll(() => server.close());
 let count = 0;
 const newMarker = () => `${String(++count).padStart(4, '0')}-step`;
 
-const nobody: NewPatient = {
+const empty_patient: NewPatient = {
   first_name: 'Nova',
   last_name: 'Fixtureson',
   dob: '1990-02-03',
@@ -29,7 +29,7 @@ const nobody: NewPatient = {
   pharmacy_ehr_id: null,
 };
 const insured: NewPatient = {
-  ...nobody,
+  ...empty_patient,
   middle_name: 'Bea',
   phone: '518-555-0177',
   cell_phone: '518-555-0178',
@@ -54,6 +54,7 @@ const booking = {
   visit_type: 'FOLLOWUP',
   starts_at: '2031-03-03T10:00:00',
   minutes: 20,
+  default_minutes: 30,
   reason: 'Synthetic reason',
   note: 'Synthetic note',
   new_patient: false,
@@ -92,10 +93,15 @@ const insurance = {
   },
 };
 
+const ofPerson = (input: InsuranceUpdate, marker: string): InsuranceUpdate => ({
+  ...input,
+  subscriber: { ...insurance.subscriber, first_name: `Parenta ${marker}` },
+});
+
 /** Each write and the records it must create, whatever is lost on the way. */
 type Case = { write: (emr: Operations) => EmrWrite<never, unknown>; input: unknown; makes: Record<string, number> };
 const cases: Record<string, Case> = {
-  'a patient': { write: (emr) => emr.createPatient, input: nobody, makes: { Patient: 1 } },
+  'a patient': { write: (emr) => emr.createPatient, input: empty_patient, makes: { Patient: 1 } },
   'a patient with two insurances': {
     write: (emr) => emr.createPatient,
     input: insured,
@@ -113,29 +119,33 @@ const cases: Record<string, Case> = {
     makes: { Coverage: 1, RelatedPerson: 1 },
   },
   'another subscriber of an insurance': {
-    write: (emr) => emr.updatePatientInsurance,
-    input: { insurance_ehr_id: 'cov-1', relationship: '02', subscriber: insurance.subscriber },
+    // Another person with every write: the same one would keep the record.
+    write: ({ updatePatientInsurance: { send, find } }) => ({
+      send: (input: InsuranceUpdate, marker: string) => send(ofPerson(input, marker), marker),
+      ...(find && { find: (marker: string, input: InsuranceUpdate) => find(marker, ofPerson(input, marker)) }),
+    }),
+    input: { insurance_ehr_id: 'cov-1', relationship: '02' },
     makes: { Coverage: 1, RelatedPerson: 1 },
   },
 };
 
 describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
   test.each([
-    ['that creates once by itself', true],
+    ['with conditional create', true],
     ['without conditional create', false],
   ])('is created once on a server %s, whichever request or response is lost', async (_server, conditional_create) => {
     server.faults.conditional_create = conditional_create;
     charts = await openCharts(server);
     charts.requests();
-    await carryOut(write(charts.emr), input as never, newMarker());
+    await performWrite(write(charts.emr), input as never, newMarker());
     const requests = charts.requests();
     expect(requests).toBeGreaterThan(0);
     for (let n = 1; n <= requests; n++) {
       for (const when of ['before', 'after'] as const) {
         const marker = newMarker();
         charts.lose(n, when);
-        const made = await carryOut(write(charts.emr), input as never, marker);
-        expect(made).toMatchObject({ ehr_id: expect.any(String) });
+        const created = await performWrite(write(charts.emr), input as never, marker);
+        expect(created).toMatchObject({ ehr_id: expect.any(String) });
         for (const [type, number] of Object.entries(makes)) {
           const found = await markedBy(server, type as 'Patient', marker);
           expect(found.length, `${type}, request ${n} lost ${when}`).toBe(number);
@@ -149,9 +159,9 @@ describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
     server.faults.conditional_create = false;
     const { emr, lose, requests } = await openCharts(server);
     requests();
-    await carryOut(write(emr), input as never, newMarker());
+    await performWrite(write(emr), input as never, newMarker());
     lose(requests(), 'after');
-    await expect(carryOut(write(emr), input as never, newMarker())).rejects.toThrow('no find');
+    await expect(performWrite(write(emr), input as never, newMarker())).rejects.toThrow('no find');
   });
 });
 
@@ -194,8 +204,9 @@ test.each([
   ['check_eligibility', { check_eligibility: true }],
 ])('rejects a field that a FHIR Patient does not have (%s) by name before writing', async (field, more) => {
   const marker = newMarker();
-  const failure = await failureOf(charts.emr.createPatient.send({ ...nobody, ...more }, marker));
-  expect(failure).toMatchObject({ kind: 'refused', message: `This EMR does not support '${field}'.` });
+  const failure = await failureOf(charts.emr.createPatient.send({ ...empty_patient, ...more }, marker));
+  const message = `Field '${field}' is not supported by this EMR.`;
+  expect(failure).toMatchObject({ code: 'not_supported', message });
   expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
 });
 
@@ -257,6 +268,7 @@ describe('a concurrent change', () => {
     const failure = await failureOf(charts.emr.updatePatient.send({ ...update, patient_ehr_id: ehr_id }, newMarker()));
     expect(failure).toMatchObject({
       kind: 'refused',
+      code: 'record_changed',
       message: 'Cell phone was changed in the EMR at the same time. Nothing was saved.',
     });
     expect(await charts.emr.findPatient(ehr_id)).toMatchObject({ cell_phone: '315-555-0103' });
@@ -269,7 +281,7 @@ test('an update whose response was lost is found, with the previous values unkno
   charts.lose(2, 'after');
   const puts = () => server.writes('Patient').filter(({ method, performed }) => method === 'PUT' && performed).length;
   const before = puts();
-  const { changes } = (await carryOut(charts.emr.updatePatient, update, newMarker())) as Saved;
+  const { changes } = (await performWrite(charts.emr.updatePatient, update, newMarker())) as Saved;
   expect(puts() - before).toBe(1);
   expect(changes).toMatchObject([
     { property: 'cell_phone', before: null, after: '212-555-0102', corrected: { sent: '212-555-0102' } },
@@ -337,6 +349,47 @@ describe('an insurance', () => {
   });
 });
 
+describe('the subscriber of an insurance', () => {
+  const properties = (changes: readonly { property: string; before: string | null; after: string | null }[]) =>
+    Object.fromEntries(changes.map(({ property, before, after }) => [property, [before, after]]));
+  const guarantorOf = async (ehr_id: string) =>
+    (await charts.emr.listPatientInsurances('pat-2')).find((each) => each.emr_insurance_id === ehr_id)?.guarantor_id;
+
+  test('keeps the record and the fields that were not sent if an update names the same person', async () => {
+    const { ehr_id } = await charts.emr.addPatientInsurance.send(insurance, newMarker());
+    const before = await guarantorOf(ehr_id);
+    const { first_name, last_name } = insurance.subscriber;
+    const person = { first_name: first_name.toUpperCase(), last_name, phone: '518-555-0199' };
+    const update = { insurance_ehr_id: ehr_id, subscriber: { ...person, first_name } };
+    const { changes } = await charts.emr.updatePatientInsurance.send(update, newMarker());
+    expect(properties(changes)).toStrictEqual({
+      'subscriber_demographics.phone': [insurance.subscriber.phone, '518-555-0199'],
+    });
+    await charts.emr.updatePatientInsurance.send({ insurance_ehr_id: ehr_id, subscriber: person }, newMarker());
+    expect(await guarantorOf(ehr_id)).toBe(before);
+    const stored = (await server.resources<fhir.RelatedPerson>('RelatedPerson')).find(({ id }) => id === before);
+    expect(stored?.birthDate).toBe(insurance.subscriber.dob);
+  });
+
+  test('becomes a new record, without values of the previous one, if an update names another person', async () => {
+    const { ehr_id } = await charts.emr.addPatientInsurance.send(insurance, newMarker());
+    const before = await guarantorOf(ehr_id);
+    const subscriber = { first_name: 'Someone', last_name: 'Else' };
+    const { changes } = await charts.emr.updatePatientInsurance.send(
+      { insurance_ehr_id: ehr_id, subscriber },
+      newMarker(),
+    );
+    const after = await guarantorOf(ehr_id);
+    expect(after).not.toBe(before);
+    expect(properties(changes)['subscriber_demographics.first_name']).toStrictEqual([
+      insurance.subscriber.first_name,
+      'Someone',
+    ]);
+    const stored = (await server.resources<fhir.RelatedPerson>('RelatedPerson')).find(({ id }) => id === after);
+    expect(stored?.birthDate).toBeUndefined();
+  });
+});
+
 describe('an appointment', () => {
   const at = (starts_at: string, more = {}) => ({ ...booking, starts_at, prevent_double_booking: true, ...more });
 
@@ -344,7 +397,7 @@ describe('an appointment', () => {
     const { ehr_id } = await charts.emr.createAppointment.send(at('2031-07-01T08:30:00'), newMarker());
     expect(await charts.emr.getAppointment(ehr_id)).toMatchObject({
       ehr_id,
-      starts: '2031-07-01T08:30:00',
+      starts: '2031-07-01T08:30:00-04:00',
       minutes: 20,
       status: 'booked',
       cancelled: false,
@@ -364,6 +417,7 @@ describe('an appointment', () => {
     const details = 'The provider has an appointment from 09:00 to 09:20.';
     expect(failure).toMatchObject({
       kind: 'refused',
+      code: 'slot_taken',
       details: { conflict_type: 'appointment', conflict_details: details },
     });
     await charts.emr.createAppointment.send(at('2031-07-02T09:20:00'), newMarker());
@@ -393,7 +447,7 @@ describe('an appointment', () => {
       end: '2031-07-03T14:00:00Z',
     });
     const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-03T09:30:00'), newMarker()));
-    expect(failure.details).toMatchObject({ conflict_type: 'block' });
+    expect(failure).toMatchObject({ code: 'slot_taken', details: { conflict_type: 'block' } });
   });
 
   test('that is booked twice concurrently exists once', async () => {
@@ -410,13 +464,26 @@ describe('an appointment', () => {
   });
 
   test.each([
-    ['an unknown visit type', { visit_type: 'XYZ' }, /has no visit type 'XYZ'/],
-    ['no duration where the schedule says none', { minutes: null }, /Send duration/],
-    ['a flag that FHIR has no place for', { new_patient: true }, /not support 'new_patient'/],
-  ])('with %s is refused', async (_what, more, message) => {
+    ['an unknown visit type', { visit_type: 'XYZ' }, 'unknown_value', /has no visit type 'XYZ'/],
+    ['a flag that FHIR does not have', { new_patient: true }, 'not_supported', /'new_patient' is not supported/],
+  ])('with %s is refused', async (_what, more, code, message) => {
     const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-05T11:00:00', more), newMarker()));
-    expect(failure).toMatchObject({ kind: 'refused', message: expect.stringMatching(message) });
+    expect(failure).toMatchObject({ kind: 'refused', code, message: expect.stringMatching(message) });
   });
+
+  test('without a duration, and without one in the schedule, gets the given default', async () => {
+    const input = at('2031-07-08T11:00:00-04:00', { minutes: null, default_minutes: 25 });
+    const { ehr_id } = await charts.emr.createAppointment.send(input, newMarker());
+    expect(await charts.emr.getAppointment(ehr_id)).toMatchObject({ minutes: 25 });
+  });
+
+  test.each(['2027-11-07T01:30:00-04:00', '2027-11-07T01:30:00-05:00'])(
+    'at %s, in an hour that occurs twice, keeps its instant',
+    async (starts) => {
+      const { ehr_id } = await charts.emr.createAppointment.send(at(starts), newMarker());
+      expect((await charts.emr.getAppointment(ehr_id))?.starts).toBe(starts);
+    },
+  );
 
   test('without a duration uses that of the free slot', async () => {
     await server.storeUnchecked({
@@ -473,6 +540,9 @@ describe('a document', () => {
     server.faults.withheld = { Task: 'all' };
     const { emr } = await openCharts(server);
     const failure = await failureOf(emr.uploadDocument.send(document, newMarker()));
-    expect(failure).toMatchObject({ kind: 'refused', message: "This EMR does not support 'emr_assigned_to_id'." });
+    expect(failure).toMatchObject({
+      kind: 'refused',
+      message: "Field 'emr_assigned_to_id' is not supported by this EMR.",
+    });
   });
 });

@@ -24,16 +24,16 @@ export async function openCharts(server: FhirServer): Promise<Charts> {
   const credentials = bySecret(server);
   const { grant } = await signedIn(openEndpoint(server.url), credentials);
   const endpoint_plain = openEndpoint(server.url);
-  let [made, lost] = [0, { n: 0, when: 'before' }];
+  let [requests_sent, lost] = [0, { n: 0, when: 'before' }];
   let due: { method: string; work: () => Promise<void> } | undefined;
   const fetch: EmrEndpoint['outbound']['fetch'] = async (url, request) => {
-    made++;
+    requests_sent++;
     if (due?.method === request.method) {
       const { work } = due;
       due = undefined;
       await work();
     }
-    const hit = made === lost.n;
+    const hit = requests_sent === lost.n;
     if (hit && lost.when === 'before') throw new OutboundFailure('broken', 'the request was lost', { sent: true });
     const response = await endpoint_plain.outbound.fetch(url, request);
     if (hit) throw new OutboundFailure('broken', 'the response was lost', { sent: true });
@@ -45,23 +45,23 @@ export async function openCharts(server: FhirServer): Promise<Charts> {
     // A test that uses an unsupported operation fails.
     emr: opened as Operations,
     lose: (n, when) => {
-      [made, lost] = [0, { n, when }];
+      [requests_sent, lost] = [0, { n, when }];
     },
     before: (method, work) => {
       due = { method, work };
     },
     requests: () => {
-      const before = made;
-      made = 0;
+      const before = requests_sent;
+      requests_sent = 0;
       return before;
     },
   };
 }
 
 /** Performs a write like a job: a write that may have arrived is looked up before it is sent again. */
-export async function carryOut<In, Out>(write: EmrWrite<In, Out>, input: In, marker: string): Promise<Out> {
+export async function performWrite<In, Out>(write: EmrWrite<In, Out>, input: In, marker: string): Promise<Out> {
   let uncertain = false;
-  for (let tries = 0; tries < 5; tries++) {
+  for (let attempts = 0; attempts < 5; attempts++) {
     try {
       if (uncertain) {
         if (!write.find) throw new Error('The write has no find.');
@@ -74,7 +74,7 @@ export async function carryOut<In, Out>(write: EmrWrite<In, Out>, input: In, mar
       uncertain ||= error.kind === 'unknown_outcome';
     }
   }
-  throw new Error('It never came to an end.');
+  throw new Error('The write did not finish within five attempts.');
 }
 
 /** The records of a type that one of our writes created, by its marker and those of its parts. */

@@ -51,11 +51,14 @@ describe('the token endpoint', () => {
   });
 
   /** A server that serves these documents by path. */
-  async function discovered(documents: Record<string, FakeResponse>, said: fhir.CapabilityStatement = statement) {
+  async function discovered(
+    documents: Record<string, FakeResponse>,
+    capability_statement: fhir.CapabilityStatement = statement,
+  ) {
     const fake = await startFakeServer(({ url = '' }) => documents[url] ?? { status: 404, raw: '' });
-    const outcome = await discoverAuthorization(openEndpoint(`${fake.url}/r4`), { statement: said }).catch(
-      (error: unknown) => error,
-    );
+    const outcome = await discoverAuthorization(openEndpoint(`${fake.url}/r4`), {
+      statement: capability_statement,
+    }).catch((error: unknown) => error);
     await fake.close();
     return outcome;
   }
@@ -94,6 +97,15 @@ describe('the token endpoint', () => {
     expect(await discovered({ [path]: documentFor('oidc') })).toMatchObject({
       token_endpoint: 'https://oidc.example/token',
     });
+  });
+
+  test('in a document that is nested too deeply is not read', async () => {
+    const raw = `{"token_endpoint":"https://x.example/token","more":${'['.repeat(120)}${']'.repeat(120)}}`;
+    const authority = await discovered(
+      { '/r4/.well-known/smart-configuration': { raw } },
+      stated({ token: 'https://stated.example/token' }),
+    );
+    expect(authority).toMatchObject({ token_endpoint: 'https://stated.example/token' });
   });
 
   test('that is not published leads to the advice to use a bearer token', async () => {

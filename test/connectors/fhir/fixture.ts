@@ -7,19 +7,19 @@ import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { openEndpoint } from '../larkspur/fixture.ts';
 
 export type SignedIn = Extract<SignIn, { outcome: 'signed_in' }>;
-export type TestDoor = EmrEndpoint & { calls: string[] };
+export type TestEndpoint = EmrEndpoint & { calls: string[] };
 
 /** The keys of an installation, and their public part. */
 export async function newKeys() {
-  const made = new Map<SigningAlgorithm, { kid: string; key: CryptoKey }>();
+  const created = new Map<SigningAlgorithm, { kid: string; key: CryptoKey }>();
   const published: object[] = [];
   for (const alg of ['RS384', 'ES384'] as const) {
     const pair = await generateKeyPair(alg, { extractable: true });
-    made.set(alg, { kid: `key-${alg}`, key: pair.privateKey });
+    created.set(alg, { kid: `key-${alg}`, key: pair.privateKey });
     published.push({ ...(await exportJWK(pair.publicKey)), kid: `key-${alg}`, alg, use: 'sig' });
   }
   const current = async (alg: SigningAlgorithm) => {
-    const key = made.get(alg);
+    const key = created.get(alg);
     if (!key) throw new Error(`no key for ${alg}`);
     return key;
   };
@@ -43,7 +43,7 @@ export const bySecret = (server: FhirServer): Credentials => ({
 export async function linkedClient(
   server: FhirServer,
   signal?: AbortSignal,
-): Promise<{ client: FhirClient; endpoint: TestDoor; saved: Grant[]; access: Access }> {
+): Promise<{ client: FhirClient; endpoint: TestEndpoint; saved: Grant[]; access: Access }> {
   const credentials = bySecret(server);
   const { grant } = await signedIn(openEndpoint(server.url), credentials);
   const endpoint = openEndpoint(server.url, signal);
@@ -53,6 +53,6 @@ export async function linkedClient(
 }
 
 /** The called paths below the server's base. */
-export function pathsOf({ calls }: TestDoor): string[] {
+export function pathsOf({ calls }: TestEndpoint): string[] {
   return calls.map((call) => call.replace('/fhir/R4', ''));
 }

@@ -4,11 +4,11 @@ import { fhir as fhirConnector } from '../../../src/connectors/fhir/fhir.ts';
 import { type FhirClient, openClient } from '../../../src/connectors/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { type FakeResponse, failureOf, openEndpoint, startFakeServer } from '../larkspur/fixture.ts';
-import { linkedClient, pathsOf, type TestDoor } from './fixture.ts';
+import { linkedClient, pathsOf, type TestEndpoint } from './fixture.ts';
 
 let server: FhirServer;
 let client: FhirClient;
-let endpoint: TestDoor;
+let endpoint: TestEndpoint;
 const many = 250;
 beforeAll(async () => {
   server = await startFhirServer();
@@ -52,7 +52,7 @@ describe('a list is read to its end', () => {
     ['along links without a host', { paging: 'relative_links' }],
     ['in one bundle without a link', { paging: 'whole' }],
     ['in one bundle without link or total', { paging: 'whole', total: false }],
-    ['in bundles that say they are a collection', { bundle_type: 'collection' }],
+    ['in bundles of type collection', { bundle_type: 'collection' }],
   ];
   test.each(behaviors)('%s', async (_name, behaviors) => {
     Object.assign(server.faults, behaviors);
@@ -162,6 +162,7 @@ describe('a search by a parameter that the server does not support', () => {
     const failure = await failureOf(client.searchAll<fhir.Patient>('Patient', { shoe_size: '44' }));
     expect(failure).toMatchObject({
       kind: 'refused',
+      code: 'not_supported',
       message: 'The EMR does not offer a search of Patient records by shoe_size.',
     });
     expect(endpoint.calls).toEqual([]);
@@ -203,24 +204,24 @@ describe('a search by a parameter that the server does not support', () => {
 
 describe('the next page of a list', () => {
   test('under an internal host name is read at the linked address', async () => {
-    const stranger = await startFakeServer(() => ({ json: bundle() }));
-    server.faults.link_origin = stranger.url;
+    const other_server = await startFakeServer(() => ({ json: bundle() }));
+    server.faults.link_origin = other_server.url;
     expect(await idsOf()).toHaveProperty('size', many);
     expect(pathsOf(endpoint).filter((path) => path === 'GET ')).toHaveLength(2);
-    await stranger.close();
+    await other_server.close();
   });
 
   test('at another host and path is not followed, and gets no token', async () => {
-    const seen: unknown[] = [];
-    const stranger = await startFakeServer(({ headers }) => {
-      seen.push(headers);
+    const headers_received: unknown[] = [];
+    const other_server = await startFakeServer(({ headers }) => {
+      headers_received.push(headers);
       return { json: bundle() };
     });
-    const fake = await fakeFhirServer(() => ({ json: bundle(`${stranger.url}/elsewhere?page=2`) }));
+    const fake = await fakeFhirServer(() => ({ json: bundle(`${other_server.url}/elsewhere?page=2`) }));
     expect(await failureOf(idsOf(fake.client))).toMatchObject({ kind: 'unavailable' });
-    expect(seen).toEqual([]);
+    expect(headers_received).toEqual([]);
     await fake.close();
-    await stranger.close();
+    await other_server.close();
   });
 
   test.each(['the same page', 'a page before', 'ever new addresses of the same records', 'nothing readable'])(
@@ -249,7 +250,8 @@ test('too many matches are refused rather than cut off', async () => {
   for (let n = 0; n < 1001; n++)
     await server.storeUnchecked({ resourceType: 'Flag', id: `f${n}`, status: 'active' } as fhir.Flag);
   const failure = await failureOf(client.searchAll<fhir.Flag>('Flag', {}));
-  expect(failure).toMatchObject({ kind: 'refused', message: 'More than 1000 records match in the EMR.' });
+  const message = 'More than 1000 records match in the EMR.';
+  expect(failure).toMatchObject({ kind: 'refused', code: 'too_many_matches', message });
 });
 
 const bad = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'not-supported' }] };

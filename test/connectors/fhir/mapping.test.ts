@@ -39,7 +39,7 @@ import { StaffMemberSource } from '../../../src/model/records/staff.ts';
 import { timezone } from './charts.ts';
 
 const none = new Map<string, never>();
-const nobody: ClaimSurroundings & OrderSurroundings = {
+const no_related_records: ClaimSurroundings & OrderSurroundings = {
   patients: none,
   practitioners: none,
   roles: none,
@@ -53,7 +53,7 @@ const nobody: ClaimSurroundings & OrderSurroundings = {
 const people = { practitioners: none, roles: none, locations: none };
 const id = 'x-1';
 const patient: fhir.Patient = { resourceType: 'Patient', id: 'p1' };
-const known = { ...nobody, patients: new Map([['p1', patient]]) };
+const known = { ...no_related_records, patients: new Map([['p1', patient]]) };
 
 /** Each mapping with a resource that has only the fields R4 requires, and with one whose fields have wrong types. */
 const bare: [string, TSchema, (fail: object) => unknown][] = [
@@ -63,7 +63,7 @@ const bare: [string, TSchema, (fail: object) => unknown][] = [
   ['referrer', ReferringProviderSource, (b) => toReferringProvider({ resourceType: 'Practitioner', id, ...b }, [])],
   ['location', LocationSource, (b) => toLocation({ resourceType: 'Location', id, ...b })],
   ['pharmacy', PharmacySource, (b) => toPharmacy({ resourceType: 'Organization', id, ...b })],
-  ['pharmacy place', PharmacySource, (b) => locationToPharmacy({ resourceType: 'Location', id, ...b })],
+  ['pharmacy location', PharmacySource, (b) => locationToPharmacy({ resourceType: 'Location', id, ...b })],
   ['insurer', InsuranceProviderSource, (b) => toInsuranceProvider({ resourceType: 'Organization', id, ...b })],
   [
     'appointment',
@@ -111,7 +111,7 @@ const bare: [string, TSchema, (fail: object) => unknown][] = [
     (b) => {
       const claim = { resourceType: 'Claim', id, created: '2026-01-02', ...b };
       // Fields that R4 requires but the mapping does not use are omitted on purpose.
-      return toClaim(claim as unknown as fhir.Claim, nobody, timezone);
+      return toClaim(claim as unknown as fhir.Claim, no_related_records, timezone);
     },
   ],
   [
@@ -229,7 +229,7 @@ test('a patient is mapped with the medical record number and the current name, p
 });
 
 test.each([
-  ['by the server’s id where there is no number', {}, id],
+  ['by the server’s id if there is no number', {}, id],
   [
     'by the usual number if none is marked as medical record number',
     { identifier: [{ use: 'usual' as const, value: 'U-1' }] },
@@ -430,7 +430,7 @@ test('a claim adds up the insurers’ amounts to the cent', () => {
       { sequence: 2, productOrService: { text: 'Blood count' }, servicedDate: '2026-01-14', net: { value: 0.2 } },
     ],
   };
-  const answer: fhir.ClaimResponse = {
+  const response: fhir.ClaimResponse = {
     resourceType: 'ClaimResponse',
     id: 'a1',
     status: 'active',
@@ -454,7 +454,7 @@ test('a claim adds up the insurers’ amounts to the cent', () => {
       identifier: { value: 'CHK-1' },
     },
   };
-  expect(toClaim(claim, { ...known, adjudications: new Map([['c1', [answer]]]) }, timezone)).toMatchObject({
+  expect(toClaim(claim, { ...known, adjudications: new Map([['c1', [response]]]) }, timezone)).toMatchObject({
     service_date: '2026-01-14',
     claim_date: '2026-01-20',
     claim_status: 'active',
@@ -480,7 +480,7 @@ test('a claim adds up the insurers’ amounts to the cent', () => {
 
 test('a claim without an adjudication has no payments', () => {
   const claim = { resourceType: 'Claim', id: 'c1', status: 'cancelled', created: '2026-01-20', total: { value: 50 } };
-  const mapped = toClaim(claim as unknown as fhir.Claim, nobody, timezone);
+  const mapped = toClaim(claim as unknown as fhir.Claim, no_related_records, timezone);
   expect(mapped).toMatchObject({ total_charge: 50, total_payment: null, balance: null, void_flag: true, payments: [] });
 });
 
@@ -544,7 +544,7 @@ test('an order has the results of its reports', () => {
       ],
     },
   });
-  expect(toOrder(order, nobody, timezone)).toBeUndefined();
+  expect(toOrder(order, no_related_records, timezone)).toBeUndefined();
 });
 
 test('an appointment has the local time, both providers, and whether its time is free', () => {
@@ -576,7 +576,7 @@ test('an appointment has the local time, both providers, and whether its time is
   };
   const named = { patients: new Map([['p1', patient]]), roles: new Map([['role', role]]) };
   expect(toAppointment(appointment, named, timezone)).toMatchObject({
-    starts: '2026-07-01T09:00:00',
+    starts: '2026-07-01T09:00:00-04:00',
     minutes: 25,
     cancelled: true,
     status: 'noshow',

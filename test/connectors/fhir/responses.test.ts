@@ -65,14 +65,14 @@ describe('a response that is not the server’s', () => {
   const responses: [string, FakeResponse][] = [
     ['an error page', { status: 500, headers: html, raw: '<h1>Secretname</h1>' }],
     ['a proxy’s page', { status: 502, headers: html, raw: '<h1>Bad gateway</h1>' }],
-    ['a page for "not found"', { status: 404, headers: html, raw: '<h1>Not found</h1>' }],
-    ['a page that refuses', { status: 403, headers: html, raw: '<html>Blocked by the firewall</html>' }],
-    ['a page under a false type', { status: 400, raw: '  <!doctype html>' }],
-    ['away without a word', { status: 503, raw: '' }],
+    ['a "not found" page', { status: 404, headers: html, raw: '<h1>Not found</h1>' }],
+    ['a firewall page', { status: 403, headers: html, raw: '<html>Blocked by the firewall</html>' }],
+    ['a page with a wrong content type', { status: 400, raw: '  <!doctype html>' }],
+    ['an empty 503', { status: 503, raw: '' }],
     ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:9/login' }, raw: '' }],
     ['a redirect after a post', { status: 303, headers: { location: 'http://127.0.0.1:9/done' }, raw: '' }],
-    ['a time-out of a proxy', { status: 504, raw: '' }],
-    ['a request that took too long', { status: 408, raw: '' }],
+    ['a gateway timeout', { status: 504, raw: '' }],
+    ['a request timeout', { status: 408, raw: '' }],
   ];
   test.each(responses)('%s makes a read unavailable and a write unknown', async (_name, response) => {
     const { read, create, sent } = await exchange(response);
@@ -102,7 +102,7 @@ test('a redirect to a record is not accepted as the created record', async () =>
 
 test('a record found instead of created counts only if it has our marker', async () => {
   const identifier = [{ system: 'urn:chartwire:marker', value: 'marker' }];
-  for (const [found, ours] of [
+  for (const [found, has_marker] of [
     [{ resourceType: 'Patient', id: 'ours', identifier }, true],
     [{ resourceType: 'Patient', id: 'somebody-else' }, false],
   ] as const) {
@@ -110,7 +110,7 @@ test('a record found instead of created counts only if it has our marker', async
     const outcome = await clientOf(fake.url, undefined, true)
       .create(person, 'marker')
       .catch((error: unknown) => error);
-    expect(outcome).toMatchObject(ours ? { id: 'ours' } : { kind: 'unknown_outcome' });
+    expect(outcome).toMatchObject(has_marker ? { id: 'ours' } : { kind: 'unknown_outcome' });
     await fake.close();
   }
 });
@@ -135,12 +135,33 @@ describe('a response of the server', () => {
     });
   });
 
-  test('that is too large is rejected', async () => {
-    const raw = Buffer.alloc(17_000_000, ' ');
+  const too_large = 'The EMR sent a response that is too large.';
+  const patient = (field: string) => `{"resourceType":"Patient","id":"1","extension":${field}}`;
+  test.each([
+    ['8 MB', Buffer.alloc(8_000_001, ' ')],
+    ['100 levels', patient('['.repeat(100) + ']'.repeat(100))],
+    ['4 MB of brackets', patient('['.repeat(4_000_000))],
+    ['100,000 values', patient(`[${'{},'.repeat(100_000)}{}]`)],
+  ])('that exceeds %s is rejected', async (_limit, raw) => {
     const { read, create } = await exchange({ raw });
-    const message = 'The EMR sent a response that is too large.';
-    expect(read).toMatchObject({ kind: 'unavailable', message });
-    expect(create).toMatchObject({ kind: 'unknown_outcome', message });
+    expect(read).toMatchObject({ kind: 'unavailable', message: too_large });
+    expect(create).toMatchObject({ kind: 'unknown_outcome', message: too_large });
+  });
+
+  test('with a rejection that is too large or too complex is still a rejection', async () => {
+    for (const raw of [Buffer.alloc(300_000, ' '), '['.repeat(1000)]) {
+      const { read, create } = await exchange({ status: 422, raw });
+      expect(read).toMatchObject({ kind: 'refused', message: 'The EMR did not accept the request (422).' });
+      expect(create).toMatchObject({ kind: 'refused', message: 'The EMR did not accept the request (422).' });
+    }
+  });
+
+  test('with a page of a list may be larger than one with a record', async () => {
+    const resource = { resourceType: 'Patient', id: '1', text: { div: 'x'.repeat(10_000_000) } };
+    const fake = await startFakeServer(() => ({ json: { resourceType: 'Bundle', total: 1, entry: [{ resource }] } }));
+    const found = await clientOf(fake.url).searchAll<fhir.Patient>('Patient', {});
+    await fake.close();
+    expect(found).toStrictEqual([resource]);
   });
 
   test('that rejects a request is quoted if it is readable text', async () => {
@@ -176,11 +197,68 @@ describe('a response of the server', () => {
     });
   });
 
+  const visit: fhir.Appointment = { resourceType: 'Appointment', status: 'booked', participant: [] };
+  const cover = { resourceType: 'Coverage', status: 'active' } as fhir.Coverage;
+
+  test.each<[issue: string, resource: fhir.FhirResource, code: string]>([
+    ['invalid', person, 'emr_validation'],
+    ['structure', person, 'emr_validation'],
+    ['required', person, 'emr_validation'],
+    ['value', person, 'emr_validation'],
+    ['invariant', person, 'emr_validation'],
+    ['too-long', person, 'emr_validation'],
+    ['code-invalid', person, 'unknown_value'],
+    ['not-found', person, 'patient_not_found'],
+    ['not-found', visit, 'record_not_found'],
+    ['deleted', cover, 'record_not_found'],
+    ['multiple-matches', cover, 'record_ambiguous'],
+    ['duplicate', person, 'duplicate_patient'],
+    ['duplicate', cover, 'duplicate_record'],
+    ['conflict', visit, 'slot_taken'],
+    ['conflict', cover, 'record_changed'],
+    ['forbidden', person, 'not_permitted'],
+    ['security', person, 'not_permitted'],
+    ['suppressed', person, 'not_permitted'],
+    ['not-supported', person, 'not_supported'],
+    ['too-costly', person, 'too_many_matches'],
+    ['business-rule', visit, 'emr_refused'],
+    ['processing', person, 'emr_refused'],
+    ['constructor', person, 'emr_refused'],
+  ])('with an issue of type %s is a failure with a code of the catalogue: %j', async (issue, resource, code) => {
+    const fake = await startFakeServer(() => ({ status: 422, json: outcome('In words.', issue) }));
+    const failure = await failureOf(clientOf(fake.url).create(resource, 'marker'));
+    await fake.close();
+    expect(failure).toMatchObject({ kind: 'refused', code, message: expect.stringContaining('In words.') });
+    if (code === 'duplicate_patient') expect(failure.message).toContain('duplicate');
+  });
+
+  test('takes its failure code from the first error with a meaning of its own', async () => {
+    const issue = (severity: string, code: string) => ({ severity, code, diagnostics: 'In words.' });
+    const json = {
+      resourceType: 'OperationOutcome',
+      issue: [issue('warning', 'duplicate'), issue('error', 'processing'), null, issue('error', 'code-invalid')],
+    };
+    expect((await exchange({ status: 422, json })).create).toMatchObject({ code: 'unknown_value' });
+    for (const other of [{ resourceType: 'OperationOutcome', issue: 'none' }, { resourceType: 'Basic' }]) {
+      expect((await exchange({ status: 422, json: other })).create).toMatchObject({ code: 'emr_refused' });
+    }
+  });
+
+  test.each([
+    [403, 'not_permitted'],
+    [404, 'patient_not_found'],
+    [405, 'not_supported'],
+    [410, 'patient_not_found'],
+    [501, 'not_supported'],
+  ])('with the status %i is a failure with the code %s', async (status, code) => {
+    expect((await exchange({ status, json: outcome('In words.') })).create).toMatchObject({ code });
+  });
+
   test('that the operation is not supported is a refusal', async () => {
     for (const status of [405, 501]) {
       expect((await exchange({ status, raw: '' })).create).toMatchObject({
         kind: 'refused',
-        message: 'The EMR does not offer this.',
+        message: 'The EMR does not support this operation.',
       });
     }
   });
@@ -188,9 +266,9 @@ describe('a response of the server', () => {
 
 describe('a server that does not respond', () => {
   test('differs from an unreachable one, to which nothing was sent', async () => {
-    const gone = await startFakeServer(() => ({ json: {} }));
-    await gone.close();
-    const failure = await failureOf(clientOf(gone.url).create(person, 'marker'));
+    const closed_server = await startFakeServer(() => ({ json: {} }));
+    await closed_server.close();
+    const failure = await failureOf(clientOf(closed_server.url).create(person, 'marker'));
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'The EMR cannot be reached.' });
   });
 

@@ -72,15 +72,15 @@ describe('a token that expires early', () => {
   test('whose renewal cannot be saved passes that error on, and the next call renews again', async () => {
     const { access, endpoint } = await linkedClient(server);
     server.expireTokens('access');
-    let gone = true;
+    let database_down = true;
     const saved: Grant[] = [];
     const saveGrant = async (grant: Grant) => {
-      if (gone) throw new Error('database gone');
+      if (database_down) throw new Error('database gone');
       saved.push(grant);
     };
     const client = openClient(endpoint, { ...access, saveGrant });
     await expect(client.searchAll('Patient', {})).rejects.toThrow('database gone');
-    gone = false;
+    database_down = false;
     await client.searchAll('Patient', {});
     expect(saved).toHaveLength(1);
   });
@@ -132,7 +132,7 @@ describe('a person who signed in on the EMR’s page', () => {
     const form = new URLSearchParams({
       username: person?.username ?? '',
       password: person?.password ?? '',
-      answer: 'allow',
+      decision: 'allow',
     });
     const page = await fetch(started.url, { method: 'POST', body: form, redirect: 'manual' });
     const returned = new URL(required(page.headers.get('location') ?? undefined));
@@ -162,10 +162,10 @@ describe('a person who signed in on the EMR’s page', () => {
     const client = await linkedByPage(saved, endpoint);
     const { fetch } = endpoint.outbound;
     endpoint.outbound.fetch = async (url, request) => {
-      const answer = await fetch(url, request);
-      if (!String(url).endsWith('/token')) return answer;
-      const { refresh_token: _unsaid, ...reported } = JSON.parse(answer.body.toString());
-      return { ...answer, body: Buffer.from(JSON.stringify(reported)) };
+      const response = await fetch(url, request);
+      if (!String(url).endsWith('/token')) return response;
+      const { refresh_token: _unsaid, ...reported } = JSON.parse(response.body.toString());
+      return { ...response, body: Buffer.from(JSON.stringify(reported)) };
     };
     for (let n = 1; n <= 2; n++) {
       server.expireTokens('access');

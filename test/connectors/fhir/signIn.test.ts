@@ -3,7 +3,7 @@ import type { Credentials } from '../../../src/connectors/connector.ts';
 import { fhir } from '../../../src/connectors/fhir/fhir.ts';
 import { operations } from '../../../src/connectors/fhir/operations.ts';
 import { pageSignIn } from '../../../src/connectors/fhir/sign-in/pageSignIn.ts';
-import { requestTokens } from '../../../src/connectors/fhir/sign-in/tokens.ts';
+import { refreshTokens, requestTokens } from '../../../src/connectors/fhir/sign-in/tokens.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import {
   expectNoSecret,
@@ -30,7 +30,8 @@ describe('a sign-in succeeds', () => {
     const { grant, capabilities } = await signedIn(openEndpoint(server.url), byToken(`${server.bearerToken()}\n`));
     expect(grant.access_token).not.toMatch(/\s/);
     expect(grant).not.toHaveProperty('refresh_token');
-    expect([...(capabilities ?? [])].sort()).toEqual(Object.keys(operations).sort());
+    const offered = (capabilities ?? []).filter((name) => !name.includes('.'));
+    expect(offered.toSorted()).toEqual(Object.keys(operations).sort());
   });
 
   test('with client ID and secret', async () => {
@@ -47,15 +48,15 @@ describe('a sign-in succeeds', () => {
     const endpoint = { ...openEndpoint(server.url), keys };
     const { fetch } = endpoint.outbound;
     endpoint.outbound.fetch = async (url, request) => {
-      const answer = await fetch(url, request);
-      if (!String(url).endsWith('smart-configuration')) return answer;
-      const reported = JSON.parse(answer.body.toString());
+      const response = await fetch(url, request);
+      if (!String(url).endsWith('smart-configuration')) return response;
+      const reported = JSON.parse(response.body.toString());
       const body = { ...reported, token_endpoint_auth_signing_alg_values_supported: [alg] };
-      return { ...answer, body: Buffer.from(JSON.stringify(body)) };
+      return { ...response, body: Buffer.from(JSON.stringify(body)) };
     };
     await signedIn(endpoint, { way: 'backend_services', client_id });
-    const asked = required(server.ledger.findLast(({ path }) => path.endsWith('/token')));
-    const [head = ''] = (new URLSearchParams(asked.body).get('client_assertion') ?? '').split('.');
+    const token_request = required(server.ledger.findLast(({ path }) => path.endsWith('/token')));
+    const [head = ''] = (new URLSearchParams(token_request.body).get('client_assertion') ?? '').split('.');
     expect(JSON.parse(Buffer.from(head, 'base64url').toString())).toMatchObject({ alg, kid: `key-${alg}` });
   });
 
@@ -99,6 +100,64 @@ describe('a sign-in succeeds', () => {
     const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
     const outcome = await pageSignIn.finish(endpoint, credentials, pending, await allowed(url, 'deny'));
     expect(outcome).toEqual({ outcome: 'refused', reason: 'person' });
+  });
+});
+
+describe('the user of a sign-in', () => {
+  const jwtFor = (claims: object) =>
+    `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.${Buffer.from('signature').toString('base64url')}`;
+
+  test.each<[string, string, string]>([
+    ['the record named by a JWT', jwtFor({ sub: 'u1', fhirUser: 'Practitioner/prac-2' }), 'Practitioner/prac-2'],
+    ['the subject of a JWT', jwtFor({ sub: 'u1' }), 'sub:u1'],
+    ['unknown for any other token', 'opaque', 'bearer'],
+  ])('of a bearer token is %s', async (_, bearer_token, ehr_id) => {
+    const endpoint = openEndpoint(server.url);
+    const { fetch } = endpoint.outbound;
+    // The server accepts the token, whatever it is.
+    const accepted = server.bearerToken();
+    endpoint.outbound.fetch = (url, request) => {
+      const { authorization } = request.headers ?? {};
+      const headers = { ...request.headers, ...(authorization && { authorization: `Bearer ${accepted}` }) };
+      return fetch(url, { ...request, headers });
+    };
+    expect((await signedIn(endpoint, byToken(bearer_token))).user.ehr_id).toBe(ehr_id);
+  });
+});
+
+describe('signing out', () => {
+  const reads = async (access_token: string | undefined) =>
+    (await fetch(`${server.url}/Patient?_count=1`, { headers: { authorization: `Bearer ${access_token}` } })).status;
+
+  test('revokes the refresh token and the access token', async () => {
+    const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
+    const endpoint = openEndpoint(server.url);
+    const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
+    const outcome = await pageSignIn.finish(endpoint, credentials, pending, await allowed(url));
+    if (outcome.outcome !== 'signed_in') throw new Error('not signed in');
+    const { grant } = await signedIn(endpoint, credentials, outcome.grant);
+    expect(await reads(grant.access_token)).toBe(200);
+    expect(await fhir.signOut?.(endpoint, { credentials, grant })).toBe(true);
+    expect(await reads(grant.access_token)).toBe(401);
+    const authority = JSON.parse(grant.authority ?? '');
+    const renewed = await refreshTokens(endpoint, authority, credentials, grant.refresh_token ?? '');
+    expect(renewed).toStrictEqual({ refused: 'invalid_grant' });
+    // Repeating it is not an error: the server does not know the tokens any more.
+    expect(await fhir.signOut?.(endpoint, { credentials, grant })).toBe(true);
+  });
+
+  test('finds the revocation endpoint for a grant that does not contain it', async () => {
+    const credentials = bySecret(server);
+    const { grant } = await signedIn(openEndpoint(server.url), credentials);
+    const { revocation_endpoint: _, ...authority } = JSON.parse(grant.authority ?? '');
+    const earlier = { ...grant, authority: JSON.stringify(authority) };
+    expect(await fhir.signOut?.(openEndpoint(server.url), { credentials, grant: earlier })).toBe(true);
+    expect(await reads(grant.access_token)).toBe(401);
+  });
+
+  test('is not offered for a bearer token, which was issued to somebody else', async () => {
+    const { grant } = await signedIn(openEndpoint(server.url), byToken());
+    expect(await fhir.signOut?.(openEndpoint(server.url), { credentials: byToken(), grant })).toBe(false);
   });
 });
 
@@ -177,8 +236,8 @@ test.each([
   ['an OAuth error', { status: 400, json: { error: 'invalid_client' } }, 'refused'],
   ['a plain 401', { status: 401, raw: 'No.', headers: { 'content-type': 'text/plain' } }, 'refused'],
   ['a 401 with a challenge', { status: 401, raw: '', headers: { 'www-authenticate': 'Basic realm="x"' } }, 'refused'],
-  ['that it is away for now', { status: 400, json: { error: 'temporarily_unavailable' } }, 'unavailable'],
-  ['an OAuth error of its own', { status: 500, json: { error: 'server_error' } }, 'unavailable'],
+  ['temporarily unavailable', { status: 400, json: { error: 'temporarily_unavailable' } }, 'unavailable'],
+  ['a custom OAuth error', { status: 500, json: { error: 'server_error' } }, 'unavailable'],
   ['too many requests', { status: 429, json: { error: 'slow_down' } }, 'unavailable'],
   ['a page', { status: 403, raw: '<html>', headers: { 'content-type': 'text/html' } }, 'unavailable'],
   [
@@ -190,8 +249,8 @@ test.each([
   ['not JSON', { raw: '{' }, 'unavailable'],
 ] as [string, FakeResponse, string][])(
   'a token request with the response %s is classified',
-  async (_name, answer, expected) => {
-    const fake = await startFakeServer(() => answer);
+  async (_name, response, expected) => {
+    const fake = await startFakeServer(() => response);
     const outcome = await requestTokens(
       openEndpoint(fake.url),
       { token_endpoint: `${fake.url}/token` },
@@ -213,7 +272,7 @@ describe('other software at the address', () => {
     ['another version', { json: statement('5.0.0') }, 'The server uses FHIR 5.0.0. FHIR R4 (4.0) is required.'],
     ['DSTU2', { json: statement('1.0.2') }, 'The server uses FHIR 1.0.2. FHIR R4 (4.0) is required.'],
     ['no version', { json: statement(undefined) }, 'The server uses FHIR unknown. FHIR R4 (4.0) is required.'],
-    ['another interface', { json: { ok: true } }, 'There is no FHIR server at this address.'],
+    ['another API', { json: { ok: true } }, 'There is no FHIR server at this address.'],
     [
       'a web site',
       { raw: '<html>Hello</html>', headers: { 'content-type': 'text/html' } },
@@ -223,24 +282,24 @@ describe('other software at the address', () => {
   ];
   test.each(reported)(
     '%s is refused with a readable message and gets no credential',
-    async (_name, answer, message) => {
-      const seen: string[] = [];
+    async (_name, response, message) => {
+      const paths_called: string[] = [];
       const fake = await startFakeServer((request) => {
-        seen.push(`${request.headers.authorization ?? ''}${request.body}`);
-        return answer;
+        paths_called.push(`${request.headers.authorization ?? ''}${request.body}`);
+        return response;
       });
       const failure = await failureOf(fhir.signIn(openEndpoint(fake.url), bySecret(server), undefined));
       expect(failure).toMatchObject({ kind: 'refused', message });
-      expect(seen.join('')).toBe('');
+      expect(paths_called.join('')).toBe('');
       await fake.close();
     },
   );
 });
 
 /** Signs in on the page like a person and returns the redirect URL. */
-async function allowed(url: string, answer: 'allow' | 'deny' = 'allow'): Promise<URL> {
+async function allowed(url: string, decision: 'allow' | 'deny' = 'allow'): Promise<URL> {
   const [person] = server.people;
-  const form = new URLSearchParams({ username: person?.username ?? '', password: person?.password ?? '', answer });
+  const form = new URLSearchParams({ username: person?.username ?? '', password: person?.password ?? '', decision });
   const page = await fetch(url, { method: 'POST', body: form, redirect: 'manual' });
   return new URL(required(page.headers.get('location') ?? undefined));
 }

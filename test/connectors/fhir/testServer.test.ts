@@ -18,13 +18,17 @@ afterEach(() => server.reset());
 afterAll(() => server.close());
 
 async function send(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
-  const answer = await fetch(path.startsWith('http') ? path : `${server.url}/${path}`, {
+  const response = await fetch(path.startsWith('http') ? path : `${server.url}/${path}`, {
     method,
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/fhir+json', ...headers },
     ...(body && { body: JSON.stringify(body) }),
   });
-  const text = await answer.text();
-  return { status: answer.status, headers: answer.headers, body: text && text[0] === '{' ? JSON.parse(text) : text };
+  const text = await response.text();
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: text && text[0] === '{' ? JSON.parse(text) : text,
+  };
 }
 
 const patient = (family: string, marker?: string): fhir.Patient => ({

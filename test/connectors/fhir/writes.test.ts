@@ -48,15 +48,15 @@ describe('a create', () => {
   });
 
   const responses = ['empty', 'empty_without_location', 'outcome', 'not_fhir'] as const;
-  test.each(responses)('with the response %s is read back', async (create_answer) => {
-    server.faults.create_answer = create_answer;
+  test.each(responses)('with the response %s is read back', async (create_response) => {
+    server.faults.create_response = create_response;
     const marker = newMarker();
     const stored = await client.create(patient('Silent'), marker);
     expect(stored).toMatchObject({ id: (await bearing(marker))[0]?.id, name: [{ family: 'Silent' }] });
   });
 
   test('with an empty response from a server that cannot be searched is of unknown outcome', async () => {
-    Object.assign(server.faults, { create_answer: 'empty_without_location', search_by_identifier: false });
+    Object.assign(server.faults, { create_response: 'empty_without_location', search_by_identifier: false });
     const { client: other } = await linkedClient(server);
     expect(other.canFind('Patient')).toBe(false);
     const marker = newMarker();
@@ -68,10 +68,10 @@ describe('a create', () => {
     const { client: other } = await linkedClient(server);
     const marker = newMarker();
     // Like a server that keeps only its own identifiers.
-    Object.assign(server.faults, { create_answer: 'empty_without_location', search_by_identifier: false });
+    Object.assign(server.faults, { create_response: 'empty_without_location', search_by_identifier: false });
     const failure = await failureOf(other.create(patient('Unmarked'), marker));
     expect(failure).toMatchObject({ kind: 'unknown_outcome', accepted: true });
-    server.faults.create_answer = 'empty';
+    server.faults.create_response = 'empty';
     expect(await other.create(patient('Unmarked'), newMarker())).toMatchObject({ id: expect.any(String) });
   });
 
@@ -136,8 +136,8 @@ describe('a server that drops our marker', () => {
     await next.create(patient('Unmarked'), newMarker());
     expect(saved).toHaveLength(1);
     server.faults.withheld = { Claim: 'all' };
-    const looked = await fhir_connector.refreshCapabilities?.(endpoint, { ...access, grant: grant ?? access.grant });
-    expect(openClient(endpoint, { ...access, grant: looked?.grant ?? {} }).canFind('Patient')).toBe(false);
+    const refreshed = await fhir_connector.refreshCapabilities?.(endpoint, { ...access, grant: grant ?? access.grant });
+    expect(openClient(endpoint, { ...access, grant: refreshed?.grant ?? {} }).canFind('Patient')).toBe(false);
   });
 
   test('for two types is detected for both, even if its token is renewed in between', async () => {
@@ -166,7 +166,7 @@ describe('a server that drops our marker', () => {
   });
 
   test('differs from one that keeps the marker but does not show it', async () => {
-    server.faults.create_answer = 'brief';
+    server.faults.create_response = 'brief';
     const { client: other, saved } = await linkedClient(server);
     await other.create(patient('Terse'), newMarker());
     expect(saved).toStrictEqual([]);
@@ -291,6 +291,7 @@ describe('an update', () => {
     for (const id of ['nobody', '..', '.', 'a/b', '']) {
       expect(await failureOf(client.update('Patient', id, (same) => same, newMarker()))).toMatchObject({
         kind: 'not_found',
+        code: 'patient_not_found',
       });
     }
     expect(server.ledger.some(({ path }) => path.endsWith('/R4/'))).toBe(false);

@@ -23,12 +23,12 @@ test('is registered by its name', () => {
 });
 
 test('opens exactly the operations that it declares', () => {
-  const given = larkspur.open(openEndpoint('https://emr.example'), {
+  const operations = larkspur.open(openEndpoint('https://emr.example'), {
     credentials: {},
     grant: {},
     saveGrant: async () => {},
   });
-  expect(Object.keys(given).sort()).toEqual([...larkspur.capabilities].sort());
+  expect(Object.keys(operations).sort()).toEqual([...larkspur.capabilities].sort());
 });
 
 test.each(['https://emr.example', 'https://emr.example/', 'http://127.0.0.1:8085'])(
@@ -51,7 +51,11 @@ test('an address that is not allowed is refused and not retried', async () => {
   const endpoint = { ...openEndpoint('http://10.0.0.1'), outbound: createOutbound({ sandbox: false, allow: [] }) };
   const { emr } = openOperations(endpoint, {}, {});
   const failure = await failureOf(collect(emr.listStaff()));
-  expect(failure).toMatchObject({ kind: 'refused', message: 'The address of the EMR is not allowed.' });
+  expect(failure).toMatchObject({
+    kind: 'refused',
+    code: 'emr_address_refused',
+    message: 'The address of the EMR is not allowed.',
+  });
 });
 
 test.each(['http://127.0.0.1:9', 'http://127.0.0.1:9/'])(
@@ -97,10 +101,10 @@ test('a telephone encounter with a refill at a new pharmacy is stored as sent', 
   const refill = { encounter_ehr_id: encounter.ehr_id, medication_ehr_id: '20001', pharmacy_ehr_id };
   await emr.addRefill.send(refill, 'chart-refill');
 
-  const answer = await fetch(`${fixture.emr.url}/api/telephone-encounters/${encounter.ehr_id}`, {
+  const response = await fetch(`${fixture.emr.url}/api/telephone-encounters/${encounter.ehr_id}`, {
     headers: { authorization: `Bearer ${grant.session_token}` },
   });
-  expect(await answer.json()).toMatchObject({
+  expect(await response.json()).toMatchObject({
     patientId: patient_ehr_id,
     providerId: '501',
     facilityId: '11',
@@ -118,7 +122,8 @@ test('a telephone encounter with a refill at a new pharmacy is stored as sent', 
 test('an id is encoded as one path segment', async () => {
   const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, await signedInGrant(fixture));
   const failure = await failureOf(emr.listMedications('10001/medications?x=#'));
-  expect(failure).toMatchObject({ kind: 'not_found', message: "No patient with id '10001/medications?x=#'." });
+  const message = "No patient with id '10001/medications?x=#'.";
+  expect(failure).toMatchObject({ kind: 'not_found', code: 'patient_not_found', message });
   expect(await emr.addRefill.find?.('a/b ?', refillInput)).toBeUndefined();
 });
 

@@ -27,11 +27,11 @@ describe('an incomplete list', () => {
   }
 
   test('differs from a complete one and from an empty one', async () => {
-    const whole = [
+    const complete = [
       { total: 201, rows: people(1, 200) },
       { total: 201, rows: people(201, 201) },
     ];
-    expect(await listFrom(whole)).toHaveLength(201);
+    expect(await listFrom(complete)).toHaveLength(201);
     expect(await listFrom([{ total: 0, rows: [] }])).toEqual([]);
   });
 
@@ -47,8 +47,8 @@ describe('an incomplete list', () => {
         { total: 201, rows: [] },
       ],
     ],
-    ['the same page for ever', [{ total: 400, rows: people(1, 200) }]],
-    ['a repeated id in a whole list', [{ total: 2, rows: [...people(1, 1), ...people(1, 2)] }]],
+    ['the same page forever', [{ total: 400, rows: people(1, 200) }]],
+    ['a repeated id in a complete list', [{ total: 2, rows: [...people(1, 1), ...people(1, 2)] }]],
     ['a repeated id', [{ total: 2, rows: [...people(1, 1), ...people(1, 1)] }]],
     [
       'a record removed while it was read',
@@ -91,10 +91,11 @@ describe('an incomplete list', () => {
       json: url?.includes('LK1') ? { total: 1, rows: [row] } : { total: 2, rows },
     }));
     closers.push(fake.close);
-    const { emr: lying } = openOperations(openEndpoint(fake.url), {}, {});
-    expect(await failureOf(lying.findPatient('LK1'))).toMatchObject({ kind: 'unavailable' });
-    expect(await failureOf(lying.findPatient('LK2'))).toMatchObject({
+    const { emr: faulty } = openOperations(openEndpoint(fake.url), {}, {});
+    expect(await failureOf(faulty.findPatient('LK1'))).toMatchObject({ kind: 'unavailable' });
+    expect(await failureOf(faulty.findPatient('LK2'))).toMatchObject({
       kind: 'refused',
+      code: 'patient_ambiguous',
       message: 'Larkspur has several patients with this MRN.',
     });
   });

@@ -35,7 +35,7 @@ describe('the lists of a practice', () => {
     ['listInsuranceProviders', InsuranceProviderSource, 18],
     ['listReferringProviders', ReferringProviderSource, 12],
     ['listOrders', OrderSource, 240],
-    ['listClaims', ClaimSource, 3000],
+    ['listClaims', ClaimSource, 2000],
   ])('%s returns every record in the interface’s format', async (name, schema, count) => {
     const records = await collect((emr[name] as () => AsyncIterable<unknown[]>)());
     const shape = Compile(schema);

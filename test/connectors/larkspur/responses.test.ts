@@ -39,8 +39,8 @@ describe('a response', () => {
     ['403', { status: 403, ...rejection('FORBIDDEN') }, 'refused', 'refused', 'unavailable'],
     ['409 of another kind', { status: 409, ...rejection('ALREADY_EXISTS') }, 'refused', 'refused', 'unavailable'],
     ['422', { status: 422, ...rejection('REFUSED') }, 'refused', 'refused', 'unavailable'],
-    ['a page for 404', { status: 404, raw: '<h1>404</h1>' }, 'unavailable', 'unknown_outcome', 'unavailable'],
-    ['a page for 401', { status: 401, raw: '<h1>401</h1>' }, 'unavailable', 'unknown_outcome', 'unavailable'],
+    ['a 404 page', { status: 404, raw: '<h1>404</h1>' }, 'unavailable', 'unknown_outcome', 'unavailable'],
+    ['a 401 page', { status: 401, raw: '<h1>401</h1>' }, 'unavailable', 'unknown_outcome', 'unavailable'],
     ['a redirect', { status: 302, raw: '' }, 'unavailable', 'unknown_outcome', 'unavailable'],
     ['502', { status: 502, raw: 'Bad gateway' }, 'unavailable', 'unknown_outcome', 'unavailable'],
     ['503', { status: 503, raw: 'Busy' }, 'unavailable', 'unavailable', 'unavailable'],
@@ -61,6 +61,20 @@ describe('a response', () => {
       'unknown_outcome',
       'unavailable',
     ],
+    [
+      'more than 100 levels',
+      { raw: `{"recordId":"1","more":${'['.repeat(100)}${']'.repeat(100)}}` },
+      'unavailable',
+      'unknown_outcome',
+      'unavailable',
+    ],
+    [
+      'more than 100,000 values',
+      { raw: `{"recordId":"1","more":[${'{},'.repeat(100_000)}{}]}` },
+      'unavailable',
+      'unknown_outcome',
+      'unavailable',
+    ],
   ])('%s is classified by kind', async (_, response, read, write, find) => {
     const calls = await againstResponse(response);
     const failures = [await failureOf(calls.read()), await failureOf(calls.write()), await failureOf(calls.find())];
@@ -69,6 +83,28 @@ describe('a response', () => {
       expect(message).toMatch(/^(Larkspur .*\.|In words\.)$/);
       expect(cause).toBeUndefined();
     }
+  });
+
+  test.each<[errorCode: string, code: string, more?: object, status?: number]>([
+    ['BAD_REQUEST', 'emr_validation', {}, 400],
+    ['RULE_BROKEN', 'emr_validation'],
+    ['UNKNOWN_VALUE', 'unknown_value'],
+    ['INACTIVE_RECORD', 'record_inactive'],
+    ['UNKNOWN_NAME', 'record_not_found'],
+    ['AMBIGUOUS_NAME', 'record_ambiguous'],
+    ['MEDICATION_NOT_FOUND', 'medication_not_found'],
+    ['ALREADY_EXISTS', 'duplicate_record', {}, 409],
+    ['DUPLICATE_PATIENT', 'duplicate_patient', { mrn: 'LK1' }, 409],
+    ['CONFLICT', 'slot_taken', { conflictType: 'BLOCK' }, 409],
+    ['NOT_FOUND', 'patient_not_found', { record: 'patient' }, 404],
+    ['NOT_FOUND', 'unknown_value', { record: 'visit type' }, 404],
+    ['NOT_FOUND', 'record_not_found', { record: 'pharmacy' }, 404],
+    ['NOT_FOUND', 'record_not_found', {}, 404],
+    ['REFUSED', 'emr_refused'],
+    ['A_NEW_ONE', 'emr_refused'],
+  ])('with the error code %s is a %s failure', async (errorCode, code, more = {}, status = 422) => {
+    const { write } = await againstResponse({ status, ...rejection(errorCode, 'In words.', more) });
+    expect((await failureOf(write())).code).toBe(code);
   });
 
   test('that our marker was used before returns the earlier write', async () => {

@@ -108,7 +108,7 @@ describe('an expired session', () => {
   test('fails as unavailable while the user is locked, because the lock expires by itself', async () => {
     const other = required(fixture.emr.staff[5]);
     const credentials = { username: other.username, password: 'wrong' };
-    for (let tries = 0; tries < 5; tries++)
+    for (let attempts = 0; attempts < 5; attempts++)
       await larkspur.signIn(openEndpoint(fixture.emr.url), credentials, undefined);
     const { emr } = openOperations(openEndpoint(fixture.emr.url), { ...credentials, password: other.password }, grant);
     await fixture.control('POST', '/sessions/expire', { mode: 'session' });
@@ -158,7 +158,7 @@ describe('a link that has ended', () => {
     const credentials = { ...fixture.credentials, password: 'of last year' };
     const { emr } = openOperations(openEndpoint(fixture.emr.url), credentials, { ...grant, session_token: 'ended' });
     const failure = await failureOf(collect(emr.listStaff()));
-    const message = 'Larkspur no longer accepts the user name and password.';
+    const message = 'Larkspur no longer accepts the username and password.';
     expect(failure).toMatchObject({ kind: 'login_required', message });
     expectNoSecret(failure, credentials, grant);
   });

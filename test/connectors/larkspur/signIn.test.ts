@@ -65,7 +65,7 @@ describe('signing in', () => {
   test('with too many wrong attempts is locked, even with the correct password', async () => {
     const { username, password } = required(fixture.emr.staff[4]);
     const outcomes = [];
-    for (let tries = 0; tries < 5; tries++) outcomes.push(await signIn({ username, password: 'wrong' }));
+    for (let attempts = 0; attempts < 5; attempts++) outcomes.push(await signIn({ username, password: 'wrong' }));
     expect(outcomes[0]).toEqual({ outcome: 'refused', reason: 'credentials' });
     expect(outcomes[4]).toEqual({ outcome: 'refused', reason: 'locked' });
     expect(await signIn({ username, password })).toEqual({ outcome: 'refused', reason: 'locked' });
@@ -93,17 +93,17 @@ describe('signing in', () => {
   test.each([
     ['another product', { json: { product: 'Rosebush' } }],
     ['a web page', { raw: '<!doctype html><p>Welcome</p>' }],
-    ['a page that is not there', { status: 404, raw: '<h1>Not found</h1>' }],
-    ['a way elsewhere', { status: 301, headers: { location: 'https://example.org/' }, raw: '' }],
+    ['a missing page', { status: 404, raw: '<h1>Not found</h1>' }],
+    ['a redirect', { status: 301, headers: { location: 'https://example.org/' }, raw: '' }],
   ])('at %s does not reveal the password', async (_, response) => {
-    const asked: string[] = [];
+    const paths_called: string[] = [];
     const fake = await startFakeServer(({ url = '', body }) => {
-      asked.push(url + body);
+      paths_called.push(url + body);
       return response;
     });
     const failure = await failureOf(signIn(fixture.credentials, '123456', fake.url));
     expect(failure).toMatchObject({ kind: 'refused', message: 'This address is not a Larkspur EMR.' });
-    expect(asked).toEqual(['/api/practice']);
+    expect(paths_called).toEqual(['/api/practice']);
     await fake.close();
   });
 
@@ -128,5 +128,27 @@ describe('signing in', () => {
     expect(outcome).toBe(expected);
     expect(challenges).toEqual(['c0', 'c1']);
     await fake.close();
+  });
+});
+
+describe('signing out', () => {
+  test('ends the session and forgets the device, also if the session has expired', async () => {
+    const signed_in = await signIn(fixture.credentials, fixture.code());
+    if (signed_in.outcome !== 'signed_in') throw new Error('not signed in');
+    const { grant } = signed_in;
+    const { credentials } = fixture;
+    expect(await larkspur.signOut?.(openEndpoint(fixture.emr.url), { credentials, grant })).toBe(true);
+    const { emr } = openOperations(openEndpoint(fixture.emr.url), credentials, grant);
+    expect((await failureOf(collect(emr.listLocations()))).kind).toBe('login_required');
+    expect(await larkspur.signOut?.(openEndpoint(fixture.emr.url), { credentials, grant })).toBe(true);
+  });
+
+  test('fails if Larkspur is unavailable, so that it is tried again', async () => {
+    const signed_in = await signIn(fixture.credentials, fixture.code());
+    if (signed_in.outcome !== 'signed_in') throw new Error('not signed in');
+    const { grant } = signed_in;
+    await fixture.fault('logout', 'error_500');
+    const failed = larkspur.signOut?.(openEndpoint(fixture.emr.url), { credentials: fixture.credentials, grant });
+    expect((await failureOf(failed ?? Promise.resolve())).kind).toBe('unavailable');
   });
 });

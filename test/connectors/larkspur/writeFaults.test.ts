@@ -74,7 +74,11 @@ describe('a write', () => {
     const failure = await failureOf(
       emr.createTelephoneEncounter.send({ ...call, provider_ehr_id: '1' }, 'no-provider'),
     );
-    expect(failure).toMatchObject({ kind: 'not_found', message: "No provider with id '1'." });
+    expect(failure).toMatchObject({
+      kind: 'not_found',
+      code: 'record_not_found',
+      message: "No provider with id '1'.",
+    });
   });
 
   test('that Larkspur rejects is refused with a readable message', async () => {

@@ -14,7 +14,7 @@ import type { Tokens } from './tokens.ts';
 
 export type AuthServer = {
   /** Returns undefined for a path that does not belong to the authorization server. */
-  answer(request: {
+  handle(request: {
     method: string;
     url: URL;
     headers: Record<string, string | undefined>;
@@ -109,6 +109,13 @@ export async function openAuthServer({ issuer, clients, tokens, authorize }: Par
     }
   }
 
+  async function revoke(form: URLSearchParams, authorization: string | undefined): Promise<HttpResponse> {
+    const client = await clientOf(form, authorization);
+    if (!client) return plain(401, { error: 'invalid_client' });
+    tokens.revoke(form.get('token') ?? '', client.client_id);
+    return plain(200, {});
+  }
+
   function idToken(person: Person, client_id: string, nonce: string): Promise<string> {
     return new SignJWT({ name: person.name, fhirUser: person.fhir_user, ...(nonce && { nonce }) })
       .setProtectedHeader({ alg: 'ES384', kid: 'emr-1' })
@@ -123,14 +130,15 @@ export async function openAuthServer({ issuer, clients, tokens, authorize }: Par
   const { pathname } = new URL(issuer);
   return {
     discovery,
-    answer: async ({ method, url, headers, body }) => {
+    handle: async ({ method, url, headers, body }) => {
       const request = `${method} ${url.pathname.replace(pathname, '')}`;
       if (!url.pathname.startsWith(`${pathname}/`)) return undefined;
       if (request === 'GET /.well-known/openid-configuration') return plain(200, discovery);
       if (request === 'GET /jwks') return plain(200, { keys: [jwk] });
+      if (request === 'POST /revoke') return revoke(new URLSearchParams(body), headers.authorization);
       if (request === 'POST /token') return token(new URLSearchParams(body), headers.authorization);
       if (url.pathname.endsWith('/authorize'))
-        return authorize.answer(method, url.searchParams, new URLSearchParams(body));
+        return authorize.handle(method, url.searchParams, new URLSearchParams(body));
       return undefined;
     },
   };
@@ -142,6 +150,7 @@ function discoveryOf(issuer: string): Record<string, unknown> {
     jwks_uri: `${issuer}/jwks`,
     authorization_endpoint: `${issuer}/authorize`,
     token_endpoint: `${issuer}/token`,
+    revocation_endpoint: `${issuer}/revoke`,
     grant_types_supported: ['authorization_code', 'client_credentials', 'refresh_token'],
     response_types_supported: ['code'],
     subject_types_supported: ['public'],
@@ -166,7 +175,9 @@ function basicOf(authorization: string | undefined): [string, string] | undefine
   const [scheme, value = ''] = authorization?.split(' ') ?? [];
   if (scheme?.toLowerCase() !== 'basic') return undefined;
   const [id = '', secret = ''] = Buffer.from(value, 'base64').toString().split(':');
-  return [decodeURIComponent(id), decodeURIComponent(secret)];
+  // Both are form-encoded (RFC 6749, 2.3.1), so a space is sent as a plus sign.
+  const decode = (text: string) => decodeURIComponent(text.replaceAll('+', ' '));
+  return [decode(id), decode(secret)];
 }
 
 function granted(issued: object, scope: string): HttpResponse {

@@ -24,7 +24,7 @@ type Code = {
 
 export type Authorize = {
   /** Serves the page and handles its form. */
-  answer(method: string, query: URLSearchParams, form: URLSearchParams): HttpResponse;
+  handle(method: string, query: URLSearchParams, form: URLSearchParams): HttpResponse;
   /** A code is valid once, for the client that requested it. */
   redeem(code: string, client_id: string, redirect_uri: string, verifier: string): Code | undefined;
 };
@@ -41,7 +41,7 @@ export function openAuthorize(
     const redirect_uri = query.get('redirect_uri') ?? '';
     const back = new URL(redirect_uri);
     back.searchParams.set('state', query.get('state') ?? '');
-    if (form.get('answer') === 'deny') {
+    if (form.get('decision') === 'deny') {
       back.searchParams.set('error', 'access_denied');
       return redirect(back);
     }
@@ -62,7 +62,7 @@ export function openAuthorize(
   }
 
   return {
-    answer: (method, query, form) => {
+    handle: (method, query, form) => {
       const fault = faultOf(query);
       if (fault !== undefined) return { status: 400, headers: pageHeaders, body: `<!doctype html><p>${fault}</p>` };
       return method === 'POST' ? grant(query, form) : page(query, undefined);
@@ -99,7 +99,7 @@ ${alert === undefined ? '' : `<p role="alert">${alert}</p>`}
 <form method="post" action="${action}">
 <p><label>User name <input name="username" autocomplete="username"></label></p>
 <p><label>Password <input name="password" type="password" autocomplete="current-password"></label></p>
-<p><button name="answer" value="allow">Allow</button> <button name="answer" value="deny">Deny</button></p>
+<p><button name="decision" value="allow">Allow</button> <button name="decision" value="deny">Deny</button></p>
 </form></html>`;
   return { status: alert === undefined ? 200 : 401, headers: pageHeaders, body };
 }

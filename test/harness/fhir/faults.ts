@@ -18,7 +18,7 @@ export type FaultSwitches = {
   etag: 'weak' | 'strong' | 'none';
   /** `versioned-update`: an update must name the version it changes. */
   versioning: 'versioned-update' | 'versioned' | 'no-version';
-  create_answer: 'resource' | 'brief' | 'empty' | 'empty_without_location' | 'outcome' | 'not_fhir';
+  create_response: 'resource' | 'brief' | 'empty' | 'empty_without_location' | 'outcome' | 'not_fhir';
   /** The second of two concurrent creates fails with 500 and is not performed. */
   one_create_at_a_time: boolean;
   conditional_create: boolean;
@@ -54,7 +54,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   day_matches_nothing: false,
   etag: 'weak',
   versioning: 'versioned-update',
-  create_answer: 'resource',
+  create_response: 'resource',
   one_create_at_a_time: false,
   conditional_create: true,
   search_by_identifier: true,

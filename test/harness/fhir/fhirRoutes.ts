@@ -82,10 +82,14 @@ function searchOf({ faults }: Store, { method, body }: FhirRequest, url: URL): U
 }
 
 async function readResponse(store: Store, request: FhirRequest, type: string, id: string): Promise<HttpResponse> {
-  const { status, resource, said } = await route(store, { method: 'GET', url: `${type}/${id}`, body: undefined });
-  if (!resource) return refused(said);
-  const wanted = request.headers.accept ?? '';
-  if (resource.resourceType === 'Binary' && resource.data && !/json|\*\/\*/.test(wanted)) {
+  const { status, resource, outcome_resource } = await route(store, {
+    method: 'GET',
+    url: `${type}/${id}`,
+    body: undefined,
+  });
+  if (!resource) return refused(outcome_resource);
+  const accepted_type = request.headers.accept ?? '';
+  if (resource.resourceType === 'Binary' && resource.data && !/json|\*\/\*/.test(accepted_type)) {
     return {
       status: 200,
       headers: { 'content-type': resource.contentType },
@@ -123,17 +127,17 @@ async function create(store: Store, request: FhirRequest, { id, meta, ...resourc
   const {
     status,
     resource: stored,
-    said,
+    outcome_resource,
   } = await route(store, {
     method: 'POST',
     url: resource.resourceType,
     body: ownIdentifiers(store.faults, { ...resource, ...(meta && { meta: rest }) }),
     ...(condition && { headers: { 'if-none-exist': condition } }),
   });
-  if (!stored) return refused(said);
+  if (!stored) return refused(outcome_resource);
   const location = `${store.base}/${stored.resourceType}/${stored.id}/_history/${stored.meta?.versionId}`;
   const headers = { ...versionHeaders(store, stored), location };
-  return createAnswers[store.faults.create_answer](status, stored, headers);
+  return createResponses[store.faults.create_response](status, stored, headers);
 }
 
 function ownIdentifiers({ foreign_identifiers }: FaultSwitches, resource: object): object {
@@ -142,9 +146,9 @@ function ownIdentifiers({ foreign_identifiers }: FaultSwitches, resource: object
   return { ...resource, identifier: identifier.filter(({ system }) => !system?.startsWith('urn:')) };
 }
 
-type CreateAnswer = (status: number, stored: Resource, headers: Record<string, string>) => HttpResponse;
+type CreateResponse = (status: number, stored: Resource, headers: Record<string, string>) => HttpResponse;
 
-const createAnswers: Record<FaultSwitches['create_answer'], CreateAnswer> = {
+const createResponses: Record<FaultSwitches['create_response'], CreateResponse> = {
   resource: json,
   brief: (status, { resourceType, id, meta }, headers) => json(status, { resourceType, id, meta }, headers),
   empty: (status, _, headers) => ({ status, headers, body: '' }),
@@ -169,16 +173,16 @@ async function update(store: Store, request: FhirRequest, resource: Resource): P
   if (versioning === 'versioned-update' && if_match === undefined) return refused(preconditionFailed);
   if (etag === 'strong' && if_match?.startsWith('W/')) return refused(preconditionFailed);
   const stored = await route(store, { method: 'GET', url: `${type}/${id}`, body: undefined });
-  if (!stored.resource) return refused(stored.said);
-  const answer = await route(store, {
+  if (!stored.resource) return refused(stored.outcome_resource);
+  const response = await route(store, {
     method: 'PUT',
     url: `${type}/${id}`,
     body: resource,
     ...(if_match && versioning !== 'no-version' && { headers: { 'if-match': if_match } }),
   });
-  return answer.resource
-    ? json(answer.status, answer.resource, versionHeaders(store, answer.resource))
-    : refused(answer.said);
+  return response.resource
+    ? json(response.status, response.resource, versionHeaders(store, response.resource))
+    : refused(response.outcome_resource);
 }
 
 /** A Binary may be sent raw. Anything else is a resource of the type in the URL. */
@@ -199,8 +203,8 @@ function resourceIn(request: FhirRequest, type: string): Resource | undefined {
 
 async function route(store: Store, request: Pick<RouterRequest, 'method' | 'url' | 'body' | 'headers'>) {
   const routed: RouterRequest = { pathname: '', params: {}, query: {}, ...request };
-  const [said, resource] = await router.handleRequest(routed, store.repo);
-  return { status: getStatus(said), resource, said };
+  const [outcome_resource, resource] = await router.handleRequest(routed, store.repo);
+  return { status: getStatus(outcome_resource), resource, outcome_resource };
 }
 
 function versionHeaders({ faults }: Store, { meta }: Resource): Record<string, string> {
@@ -209,6 +213,6 @@ function versionHeaders({ faults }: Store, { meta }: Resource): Record<string, s
   return { etag: faults.etag === 'weak' ? `W/${version}` : version };
 }
 
-function refused(said: OperationOutcome): HttpResponse {
-  return json(said === notFound ? 404 : getStatus(said), said);
+function refused(outcome_resource: OperationOutcome): HttpResponse {
+  return json(outcome_resource === notFound ? 404 : getStatus(outcome_resource), outcome_resource);
 }

@@ -20,13 +20,13 @@ const kept_max = 30;
 
 /** Medplum searches. The results are stored here, so that all pages belong to the same result. */
 export function openSearches(repo: CheckedRepository, base: string, faults: FaultSwitches): Searches {
-  const kept = new Map<string, Found>();
+  const stored = new Map<string, Found>();
 
   async function page(id: string, found: Found, offset: number, size: number): Promise<Bundle> {
-    const whole = faults.paging === 'whole';
-    const entries = whole ? found.entries : found.entries.slice(offset, offset + size);
+    const unpaged = faults.paging === 'whole';
+    const entries = unpaged ? found.entries : found.entries.slice(offset, offset + size);
     const next = `?_getpages=${id}&_getpagesoffset=${offset + size}&_count=${size}`;
-    const more = !whole && faults.paging !== 'cut' && offset + size < found.entries.length;
+    const more = !unpaged && faults.paging !== 'cut' && offset + size < found.entries.length;
     const origin = faults.link_origin === undefined ? base : base.replace(new URL(base).origin, faults.link_origin);
     return {
       resourceType: 'Bundle',
@@ -56,32 +56,32 @@ export function openSearches(repo: CheckedRepository, base: string, faults: Faul
       if (query.get('_summary') === 'count') return { resourceType: 'Bundle', type: 'searchset', total: found.total };
       const id = randomUUID();
       const size = Math.min(count ?? page_size_default, page_size_max) || 1;
-      if (entries.length > size) kept.set(id, found);
-      if (kept.size > kept_max) kept.delete([...kept.keys()][0] ?? '');
+      if (entries.length > size) stored.set(id, found);
+      if (stored.size > kept_max) stored.delete([...stored.keys()][0] ?? '');
       return page(id, found, 0, size);
     },
     further: async (query) => {
       const id = query.get('_getpages') ?? '';
-      const found = kept.get(id);
+      const found = stored.get(id);
       return found && page(id, found, Number(query.get('_getpagesoffset')), Number(query.get('_count')) || 1);
     },
   };
 
   async function includedBy(from: CheckedRepository, entries: BundleEntry[], includes: string[]) {
-    const wanted = new Set<string>();
-    for (const { resource } of entries) for (const one of includes) targets(resource, one, wanted);
+    const references = new Set<string>();
+    for (const { resource } of entries) for (const one of includes) targets(resource, one, references);
     const read = await Promise.all(
-      [...wanted].map((reference) => from.readReference({ reference }).catch(() => undefined)),
+      [...references].map((reference) => from.readReference({ reference }).catch(() => undefined)),
     );
     return read.filter((one) => one !== undefined).map((one) => entryOf(base, one, 'include'));
   }
 
-  function targets(resource: Resource | undefined, include: string, wanted: Set<string>): void {
+  function targets(resource: Resource | undefined, include: string, references: Set<string>): void {
     const [type = '', code] = include.split(':');
     const parameter = parametersOf(type, faults).find((one) => one.code === code);
     if (!parameter?.expression || resource?.resourceType !== type) return;
     for (const value of evalFhirPath(parameter.expression, resource)) {
-      for (const reference of referencesOf([value])) wanted.add(reference);
+      for (const reference of referencesOf([value])) references.add(reference);
     }
   }
 }

@@ -99,16 +99,16 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     ledger.push(entry);
     const incident = nextIncident(incidents, entry.method, entry.path);
     if (faults.latency_ms > 0) await wait(faults.latency_ms);
-    const answer = incident && !incident.performed ? undefined : await answerOf(entry, url, body);
+    const result = incident && !incident.performed ? undefined : await respondTo(entry, url, body);
     const writes = ['POST', 'PUT'].includes(entry.method) && !entry.path.endsWith('/_search');
-    entry.performed = answer !== undefined && writes && answer.status < 300;
-    send(response, entry, answer, incident);
+    entry.performed = result !== undefined && writes && result.status < 300;
+    send(response, entry, result, incident);
   }
 
-  async function answerOf({ method, headers }: Entry, url: URL, body: Buffer): Promise<HttpResponse> {
+  async function respondTo({ method, headers }: Entry, url: URL, body: Buffer): Promise<HttpResponse> {
     const below = url.pathname.slice(mount.length + 1);
     if (!url.pathname.startsWith(mount)) {
-      return (await auth.answer({ method, url, headers, body: body.toString() })) ?? outcome(404, 'not-found');
+      return (await auth.handle({ method, url, headers, body: body.toString() })) ?? outcome(404, 'not-found');
     }
     if (method === 'GET' && (below === 'metadata' || below === '.well-known/smart-configuration')) {
       return below === 'metadata' ? json(200, capabilityStatement(faults, oauthOf(auth))) : configuration(auth);
@@ -184,13 +184,13 @@ function configuration({ discovery }: AuthServer): HttpResponse {
 function send(
   response: ServerResponse,
   entry: Entry,
-  answer: HttpResponse | undefined,
+  result: HttpResponse | undefined,
   incident: Incident | undefined,
 ): void {
   const kind = incident?.kind;
   if (kind === 'hang') return;
   if (kind === 'reset') return void response.destroy();
-  const sent = kind && kind !== 'truncated' ? fault_responses[kind] : answer;
+  const sent = kind && kind !== 'truncated' ? fault_responses[kind] : result;
   const { status, headers, body } = sent ?? outcome(500, 'exception');
   entry.status = status;
   if (kind !== 'truncated') return void response.writeHead(status, headers).end(body);

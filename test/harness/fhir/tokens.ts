@@ -12,6 +12,8 @@ export type Tokens = {
   /** Ends the refresh token if the server rotates them. */
   redeem(refresh_token: string, client_id: string): Bearer | undefined;
   accepts(access_token: string): boolean;
+  /** RFC 7009: unknown tokens are ignored. */
+  revoke(token: string, client_id: string): void;
   expire(which: 'access' | 'all'): void;
 };
 
@@ -41,6 +43,9 @@ export function openTokens(faults: FaultSwitches): Tokens {
     accepts: (access_token) => {
       const token = access.get(access_token);
       return token !== undefined && token.ends_at > Date.now() && token.uses_left-- > 0;
+    },
+    revoke: (token, client_id) => {
+      for (const issued of [access, refresh]) if (issued.get(token)?.client_id === client_id) issued.delete(token);
     },
     expire: (which) => {
       access.clear();

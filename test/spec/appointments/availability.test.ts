@@ -3,18 +3,19 @@ import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import {
-  askAvailability,
   availabilityOf,
   daysAfter,
   monday,
   mondays,
   patchProvider,
+  requestAvailability,
   shift,
   spans,
   usDay,
 } from '../providers/schedules.ts';
 import { addClinicRow, clinicRows, type Row } from '../support/emrRecords.ts';
 
+const next_monday = daysAfter(monday, 7);
 let fixture: TestSandbox;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
@@ -33,19 +34,20 @@ beforeAll(async () => {
   const at = (time: string) => ({ ...visit, startsAt: `${usDay(monday)} ${time}` });
   await addClinicRow(fixture, 'appointments', { ...at('10:00'), providerId: '501', facilityId: '12' });
   const second = { providerId: '505', secondaryProviderId: '501', facilityId: '11' };
-  await addClinicRow(fixture, 'appointments', { ...at('11:00'), ...second });
+  const startsAt = `${usDay(next_monday)} 11:00`;
+  await addClinicRow(fixture, 'appointments', { ...visit, startsAt, ...second });
   await fixture.api.sync();
 });
 afterAll(() => fixture.close());
 
 const on = { start_date: monday, end_date: monday };
-const ask = (query: Record<string, string>) => askAvailability(fixture, query);
+const getAvailability = (query: Record<string, string>) => requestAvailability(fixture, query);
 const free = async (query: Record<string, string> = {}) => spans(await availabilityOf(fixture, '501', monday, query));
 const refused = async (query: Record<string, string>, message: string | RegExp, field: string) =>
-  expectApiError(await ask({ ...on, ...query }), 400, message, field);
+  expectApiError(await getAvailability({ ...on, ...query }), 400, message, field);
 
 test(row('REF-05'), async () => {
-  const { status, body } = await ask(on);
+  const { status, body } = await getAvailability(on);
   expect(status).toBe(200);
   expect(body.success).toBe(true);
   expect(await free()).toStrictEqual(['09:00–10:00', '10:30–12:00']);
@@ -54,7 +56,7 @@ test(row('REF-05'), async () => {
 test(row('DEC-237'), async () => {
   const providers = (await clinicRows(fixture, 'providers')).map(({ providerId }) => providerId);
   const facilities = (await clinicRows(fixture, 'facilities')).map(({ facilityId }) => facilityId);
-  const offers: Row[] = (await ask(on)).body.results.availability;
+  const offers: Row[] = (await getAvailability(on)).body.results.availability;
   expect(offers.length).toBeGreaterThan(5);
   for (const { provider_id, facility_id } of offers) {
     expect(providers).toContain(provider_id);
@@ -78,14 +80,14 @@ test(row('DEC-238'), async () => {
 });
 
 test(row('DEC-239'), async () => {
-  expectApiError(await ask({ end_date: monday }), 400, 'Missing required field: start_date', 'start_date');
-  expectApiError(await ask({ start_date: monday }), 400, 'Missing required field: end_date', 'end_date');
-  expect((await ask(on)).status).toBe(200);
+  expectApiError(await getAvailability({ end_date: monday }), 400, 'Missing required field: start_date', 'start_date');
+  expectApiError(await getAvailability({ start_date: monday }), 400, 'Missing required field: end_date', 'end_date');
+  expect((await getAvailability(on)).status).toBe(200);
 });
 
 test(row('DEC-240'), async () => {
   const providersAt = async (query: Record<string, string>) => {
-    const offers: Row[] = (await ask({ ...on, ...query })).body.results.availability;
+    const offers: Row[] = (await getAvailability({ ...on, ...query })).body.results.availability;
     return [...new Set(offers.map(({ provider_id, facility_id }) => `${provider_id} ${facility_id}`))];
   };
   expect(await providersAt({ provider_ids: '501' })).toStrictEqual(['501 11']);
@@ -94,16 +96,19 @@ test(row('DEC-240'), async () => {
   expect(await providersAt({ provider_ids: '502', location_ids: '11,12' })).toStrictEqual(['502 12', '502 11']);
   const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
   for (const id of ['999', providers[0].id]) {
-    const response = await ask({ ...on, provider_ids: `501,${id}` });
+    const response = await getAvailability({ ...on, provider_ids: `501,${id}` });
     expectApiError(response, 404, `Provider with EMR ID '${id}' not found.`, 'provider_ids');
   }
-  const elsewhere = await ask({ ...on, location_ids: '11,99' });
+  const elsewhere = await getAvailability({ ...on, location_ids: '11,99' });
   expectApiError(elsewhere, 404, "Location with EMR ID '99' not found.", 'location_ids');
 });
 
 test(row('DEC-241'), async () => {
-  expect(await free({ provider_type: 'primary' })).toStrictEqual(['09:00–10:00', '10:30–12:00']);
-  expect(await free({ provider_type: 'secondary' })).toStrictEqual(['09:00–11:00', '11:30–12:00']);
+  for (const provider_type of ['primary', 'secondary']) {
+    expect(await free({ provider_type })).toStrictEqual(['09:00–10:00', '10:30–12:00']);
+    const with_second = await availabilityOf(fixture, '501', next_monday, { provider_type });
+    expect(spans(with_second)).toStrictEqual(['09:00–11:00', '11:30–12:00']);
+  }
   await refused({ provider_type: 'third' }, /^provider_type must be one of: primary, secondary/, 'provider_type');
   expect(await free({ calculation_method: 'slots', visit_type: 'NP' })).toStrictEqual(['09:00–10:00']);
   expect(await availabilityOf(fixture, '501', monday, { visit_type: 'NP' })).toMatchObject([
@@ -150,17 +155,17 @@ test(row('DEC-244'), async () => {
 });
 
 test(row('DEC-245'), async () => {
-  const { status, body } = await ask({ ...on, provider_ids: '501' });
+  const { status, body } = await getAvailability({ ...on, provider_ids: '501' });
   expect(status).toBe(200);
   const { timeZone: timezone } = (await fixture.api.control('GET', '/api/practice')).body;
   expect(body).toStrictEqual({ success: true, results: { availability: expect.any(Array) }, timezone });
-  const none = await ask({ ...on, provider_ids: '504' });
+  const none = await getAvailability({ ...on, provider_ids: '504' });
   expect(none.body).toStrictEqual({ success: true, results: { availability: [] }, timezone });
 });
 
 test(row('DEC-246'), async () => {
   const query = { start_date: monday, end_date: daysAfter(monday, 6), provider_ids: '503' };
-  const week: Row[] = (await ask(query)).body.results.availability;
+  const week: Row[] = (await getAvailability(query)).body.results.availability;
   expect(week).toHaveLength(7);
   for (const [n, offer] of week.entries()) {
     const date = daysAfter(monday, n);
@@ -204,7 +209,7 @@ test(row('DEC-248'), async () => {
 
 test(row('DEC-249'), async () => {
   const explanations = async (query: Record<string, string>) =>
-    (await ask({ ...on, provider_ids: '501', ...query })).body.results.explanations;
+    (await getAvailability({ ...on, provider_ids: '501', ...query })).body.results.explanations;
   expect(await explanations({})).toBeUndefined();
   expect(await explanations({ explain: 'false' })).toBeUndefined();
   expect(await explanations({ explain: 'true', buffer: '15' })).toStrictEqual([
@@ -224,4 +229,26 @@ test(row('DEC-249'), async () => {
   expect(await explanations({ explain: 'true', location_ids: '12' })).toMatchObject([
     { ...whole_shift, reason: 'location' },
   ]);
+});
+
+test('times that have passed and inactive locations are not offered, and explain says so', async () => {
+  const reasons = async (query: Record<string, string>) => {
+    const { results } = (await getAvailability({ ...query, provider_ids: '502,503', explain: 'true' })).body;
+    return {
+      offered: new Set(results.availability.map(({ facility_id }: Row) => facility_id)),
+      reasons: new Set(results.explanations.map(({ reason }: Row) => reason)),
+    };
+  };
+  const past = await reasons({ start_date: '2025-06-02', end_date: '2025-06-02' });
+  expect(past).toStrictEqual({ offered: new Set(), reasons: new Set(['past']) });
+  const { locations } = (await fixture.api.call('GET', '/v1/locations')).body;
+  const { id } = locations.find(({ ehr_id }: Row) => ehr_id === '12');
+  const set = (status: string) => fixture.api.call('PATCH', `/v1/locations/${id}`, { body: { status } });
+  expect((await set('inactive')).status).toBe(200);
+  const closed = await reasons(on);
+  expect(closed.offered).not.toContain('12');
+  expect(closed.offered).toContain('11');
+  expect(closed.reasons).toContain('inactive_location');
+  expect((await set('active')).status).toBe(200);
+  expect((await reasons(on)).offered).toContain('12');
 });

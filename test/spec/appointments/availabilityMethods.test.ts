@@ -4,12 +4,12 @@ import { openOperator } from '../../harness/operator.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import {
-  askAvailability,
   availabilityOf,
   daysAfter,
   monday,
   mondays,
   patchProvider,
+  requestAvailability,
   shift,
   spans,
   usDay,
@@ -66,7 +66,8 @@ afterAll(() => fixture.close());
 type Query = Record<string, string>;
 const free = async (ehr_id: string, query: Query = {}, date = monday) =>
   spans(await availabilityOf(fixture, ehr_id, date, query));
-const ask = (query: Query) => askAvailability(fixture, { start_date: monday, end_date: monday, ...query });
+const getAvailability = (query: Query) =>
+  requestAvailability(fixture, { start_date: monday, end_date: monday, ...query });
 
 /** What remains of provider 501's Monday. */
 const gaps = ['09:00–10:00', '10:30–12:00', '13:00–14:00', '15:00–16:00', '16:30–17:00'];
@@ -100,10 +101,11 @@ test(row('DEC-252'), async () => {
 });
 
 test(row('DEC-253'), async () => {
-  const response = await ask({ calculation_method: 'equal_slots' });
+  const response = await getAvailability({ calculation_method: 'equal_slots' });
   expectApiError(response, 400, 'Missing required field: max_slot_duration', 'max_slot_duration');
-  expect((await ask({ calculation_method: 'equal_slots', max_slot_duration: '1' })).status).toBe(200);
-  for (const calculation_method of ['gaps', 'slots']) expect((await ask({ calculation_method })).status).toBe(200);
+  expect((await getAvailability({ calculation_method: 'equal_slots', max_slot_duration: '1' })).status).toBe(200);
+  for (const calculation_method of ['gaps', 'slots'])
+    expect((await getAvailability({ calculation_method })).status).toBe(200);
 });
 
 test(row('DEC-254'), async () => {
@@ -147,14 +149,19 @@ test(row('DEC-256'), async () => {
 
 test(row('DEC-257'), async () => {
   const message = 'daily_appointment_limit and daily_limit_type must be used together';
-  expectApiError(await ask({ daily_appointment_limit: '3' }), 400, message, 'daily_limit_type');
-  expectApiError(await ask({ daily_limit_type: 'OV' }), 400, message, 'daily_appointment_limit');
-  expect((await ask({ daily_appointment_limit: '3', daily_limit_type: 'OV' })).status).toBe(200);
+  expectApiError(await getAvailability({ daily_appointment_limit: '3' }), 400, message, 'daily_limit_type');
+  expectApiError(await getAvailability({ daily_limit_type: 'OV' }), 400, message, 'daily_appointment_limit');
+  expect((await getAvailability({ daily_appointment_limit: '3', daily_limit_type: 'OV' })).status).toBe(200);
 });
 
 test(row('DEC-258'), async () => {
-  expect(await free('504', { provider_type: 'secondary' })).toStrictEqual(['09:00–09:30', '10:00–12:00']);
-  expect(await free('504')).toStrictEqual(['09:00–11:00', '11:30–12:00']);
+  // Provider 504 has a visit at 11:00 and is the secondary provider of one at 9:30.
+  const both = ['09:00–09:30', '10:00–11:00', '11:30–12:00'];
+  expect(await free('504', { provider_type: 'secondary' })).toStrictEqual(both);
+  expect(await free('504')).toStrictEqual(both);
+  const limit = { daily_appointment_limit: '1', daily_limit_type: 'OV' };
+  expect(await free('503', limit)).toStrictEqual([]);
+  expect(await free('503', { ...limit, provider_type: 'secondary' })).not.toStrictEqual([]);
 });
 
 test(row('DEC-259'), async () => {
@@ -176,7 +183,7 @@ test(row('DEC-260'), async () => {
 
 test(row('DEC-261'), async () => {
   const week = { start_date: monday, end_date: daysAfter(monday, 6), provider_ids: '506', ...fallback };
-  const offers: Row[] = (await askAvailability(fixture, week)).body.results.availability;
+  const offers: Row[] = (await requestAvailability(fixture, week)).body.results.availability;
   expect(offers.map(({ day_of_week }) => day_of_week)).toStrictEqual([1, 2, 3, 4, 5]);
   expect(new Set(spans(offers))).toStrictEqual(new Set(['09:00–17:00']));
   const set = async (hours: unknown) => {
@@ -185,17 +192,17 @@ test(row('DEC-261'), async () => {
     expect((await operator.patch(`clients/{client}/organizations/${id}/default-hours`, { hours })).status).toBe(200);
   };
   await set([{ day: 'Tuesday', shifts: [shift('07:30', '11:00')] }]);
-  const set_offers: Row[] = (await askAvailability(fixture, week)).body.results.availability;
+  const set_offers: Row[] = (await requestAvailability(fixture, week)).body.results.availability;
   expect(set_offers.map(({ day_of_week }) => day_of_week)).toStrictEqual([2]);
   expect(spans(set_offers)).toStrictEqual(['07:30–11:00']);
   // Default hours do not apply to a provider with hours.
   expect(await free('507', fallback, daysAfter(monday, 1))).toStrictEqual(['09:00–10:00']);
   await set(null);
-  expect((await askAvailability(fixture, week)).body.results.availability).toStrictEqual(offers);
+  expect((await requestAvailability(fixture, week)).body.results.availability).toStrictEqual(offers);
 });
 
 test(row('DEC-262'), async () => {
-  const span = (days: number) => ask({ end_date: daysAfter(monday, days), provider_ids: '503' });
+  const span = (days: number) => getAvailability({ end_date: daysAfter(monday, days), provider_ids: '503' });
   for (const days of [91, 92]) {
     const { status, body } = await span(days);
     expect(status).toBe(200);

@@ -3,8 +3,9 @@ import { expectApiError } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { countRows, endPauses, setFault } from '../../journeys/journey.ts';
+import { countRows, endPauses, setFault } from '../../journeys/support.ts';
 import { addClinicRow, clinicRows, type Row } from '../support/emrRecords.ts';
+import { withJobsPaused } from '../support/pauseJobs.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -87,9 +88,13 @@ test(row('APT-23'), async () => {
   await setFault(fixture.api, 'create_appointment', 'error_500', { times: 1000 });
   const { status, body } = await book({ datetime: `${day}T12:00:00-04:00` });
   expect(status).toBe(200);
-  expect(body).toMatchObject({
+  const { appointment_id, job_id } = body;
+  expect(body).toStrictEqual({
     success: true,
-    data: { appointment_id: expect.stringMatching(/^[0-9a-f]{32}$/), job_id: expect.any(Number) },
+    message: expect.stringContaining('webhook event'),
+    appointment_id: expect.stringMatching(/^[0-9a-f]{32}$/),
+    job_id: expect.any(Number),
+    data: { appointment_id, job_id },
   });
   const polled = await fixture.api.call('GET', `/v1/webhook-events?job_id=${body.data.job_id}`);
   expect(polled.body.webhook_events).toStrictEqual([]);
@@ -134,13 +139,15 @@ test(row('DEC-227'), async () => {
     ['4:05 pm', '16:05'],
     ['12:00 am', '00:00'],
     ['12:59 pm', '12:59'],
+    ['09:30AM', '09:30'],
     ['11:30 am', '11:30'],
   ]) {
     const { booked } = await outcome(await book({ ...by_date, time }));
     expect(booked.startsAt).toBe(`${us_day} ${clock}`);
   }
-  for (const date of [us_day, `${year}-7-9`, `${year}-02-30`, `${day}T00:00:00`, 'today']) {
-    await expectRequestRejected({ ...by_date, date }, 400, /^date must be a date/, 'date');
+  for (const date of [us_day, `${year}-7-9`, `${year}-02-30`, 'today']) {
+    const message = 'date must be a date that exists, in the form YYYY-MM-DD';
+    await expectRequestRejected({ ...by_date, date }, 400, message, 'date');
   }
   for (const time of ['16:05', '13:00 pm', '0:30 am', '4 pm', '4:60 pm', '4:05']) {
     await expectRequestRejected({ ...by_date, time }, 400, 'time must be a time in the form h:mm am', 'time');
@@ -216,7 +223,7 @@ test(row('DEC-232'), async () => {
     appointment_id: accepted.body.appointment_id,
     mrn: 'LK999999',
     failure_reason,
-    reasons: [{ code: expect.stringMatching(/^[a-z_]+$/), description: failure_reason }],
+    reasons: [{ code: 'patient_not_found', description: failure_reason }],
   });
   const written = await fixture.api.ledger();
   expect(written.filter(({ marker }) => marker.startsWith(accepted.body.appointment_id))).toStrictEqual([]);
@@ -235,9 +242,139 @@ test(row('DEC-233'), async () => {
     ['506', 'appointment', first.booked.appointmentId],
     ['507', 'block', 'Away'],
   ]) {
-    const { event } = await outcome(await book({ ...taken, provider, prevent_double_booking: 'true' }));
+    const accepted = await book({ ...taken, provider, prevent_double_booking: 'true' });
+    const { event } = await outcome(accepted);
     expect(event.event_type).toBe('appointment.failed');
-    expect(event.data).toMatchObject({ conflict_type, conflict_details: expect.stringContaining(named) });
-    expect(event.data.failure_reason).toBeTypeOf('string');
+    expect(event.data).toStrictEqual({
+      appointment_id: accepted.body.appointment_id,
+      mrn: fixture.sandbox.example.patient_mrn,
+      failure_reason: expect.stringContaining('not free'),
+      reasons: [{ code: 'slot_taken', description: event.data.failure_reason }],
+      conflict_type,
+      conflict_details: expect.stringContaining(named),
+    });
   }
+});
+
+test('can be read as soon as its event is sent, is no longer offered, and keeps its id in a sync', async () => {
+  // The practice is closed at weekends; at least one of three consecutive days is a weekday.
+  const weekday = ['09', '10', '11'].map((each) => `${year}-07-${each}`).find((each) => new Date(each).getUTCDay() % 6);
+  const query = `start_date=${weekday}&end_date=${weekday}&provider_ids=501&fallback_to_default_hours=true`;
+  const offered = async () => JSON.stringify((await fixture.api.call('GET', `/v1/availability?${query}`)).body.results);
+  const before = await offered();
+  const accepted = await book({ datetime: `${weekday}T10:00:00-04:00`, duration: '25', reason: 'Follow-up' });
+  const { event } = await outcome(accepted);
+  const { appointment_id } = accepted.body;
+  const read = async () => (await fixture.api.call('GET', `/v1/appointments/${appointment_id}`)).body.appointment;
+  const expected = {
+    id: appointment_id,
+    ehr_appointment_id: event.data.ehr_appointment_id,
+    datetime: `${weekday}T10:00:00-04:00`,
+    duration: 25,
+    reason: 'Follow-up',
+    patient_mrn: fixture.sandbox.example.patient_mrn,
+    provider_name: event.data.provider_name,
+  };
+  expect(await read()).toMatchObject(expected);
+  expect(await offered()).not.toBe(before);
+  await fixture.api.sync();
+  expect(await read()).toMatchObject(expected);
+});
+
+test('without a duration has the length of the visit type', async () => {
+  const [type] = await clinicRows(fixture, 'visit-types', { code: 'NP' });
+  const { booked } = await outcome(await book({ type: 'NP', datetime: `${day}T03:00:00-04:00` }));
+  expect(booked.minutes).toBe(type.defaultMinutes);
+});
+
+/** The first Sunday of November, on which the hour from 1:00 occurs twice; the second of March lacks that from 2:00. */
+const sunday = (month: string, from: number) =>
+  Array.from({ length: 7 }, (_, n) => `${year}-${month}-${String(from + n).padStart(2, '0')}`).find(
+    (date) => new Date(date).getUTCDay() === 0,
+  );
+
+test('in an hour that occurs twice keeps its instant; a local time means the first', async () => {
+  const date = sunday('11', 1);
+  for (const [fields, expected] of [
+    [{ datetime: `${date}T01:30:00-04:00` }, `${date}T01:30:00-04:00`],
+    [{ datetime: `${date}T01:30:00-05:00` }, `${date}T01:30:00-05:00`],
+    [{ datetime: undefined, date, time: '1:30 am' }, `${date}T01:30:00-04:00`],
+  ] as const) {
+    const accepted = await book({ ...fields, type: 'OV', duration: '20' });
+    const { event } = await outcome(accepted);
+    expect(event.data.date_time).toBe(expected);
+    const read = async () => {
+      const { body } = await fixture.api.call('GET', `/v1/appointments/${accepted.body.appointment_id}`);
+      return body.appointment.datetime;
+    };
+    expect(await read()).toBe(expected);
+    await fixture.api.sync();
+    expect(await read()).toBe(expected);
+  }
+  // The two passes do not overlap.
+  const slot = { provider: '502', duration: '20', prevent_double_booking: 'true' };
+  for (const offset of ['-04:00', '-05:00']) {
+    const { event } = await outcome(await book({ ...slot, datetime: `${date}T01:30:00${offset}` }));
+    expect(event.event_type).toBe('appointment.created');
+  }
+});
+
+test('at a local time that does not exist, or within a minute, is rejected with the reason', async () => {
+  const date = sunday('03', 8);
+  const message = `time does not exist on ${date} in America/New_York, because clocks go forward. Send another time`;
+  await expectRequestRejected({ datetime: undefined, date, time: '2:30 am' }, 400, message, 'time');
+  const seconds = { datetime: `${day}T10:00:30-04:00` };
+  await expectRequestRejected(seconds, 400, 'datetime must be a full minute', 'datetime');
+});
+
+test('is read with status pending while its job is queued', async () => {
+  const fields = { datetime: `${day}T02:00:00-04:00`, type: 'NP', reason: 'Queued' };
+  const [accepted, pending] = await withJobsPaused(fixture, async () => {
+    const response = await book(fields);
+    return [response, await fixture.api.call('GET', `/v1/appointments/${response.body.appointment_id}`)] as const;
+  });
+  expect(pending.status).toBe(200);
+  const [type] = await clinicRows(fixture, 'visit-types', { code: 'NP' });
+  expect(pending.body.appointment).toMatchObject({
+    id: accepted.body.appointment_id,
+    ehr_appointment_id: null,
+    status: 'pending',
+    datetime: fields.datetime,
+    duration: type.defaultMinutes,
+    reason: 'Queued',
+    patient_mrn: fixture.sandbox.example.patient_mrn,
+  });
+  await outcome(accepted);
+  const { body } = await fixture.api.call('GET', `/v1/appointments/${accepted.body.appointment_id}`);
+  expect(Object.keys(body.appointment).sort()).toStrictEqual(Object.keys(pending.body.appointment).sort());
+  expect(body.appointment.status).not.toBe('pending');
+});
+
+test('books a time that is taken unless double booking is to be prevented', async () => {
+  const taken = { datetime: `${day}T05:00:00-04:00`, duration: '20' };
+  await outcome(await book(taken));
+  expect((await outcome(await book(taken))).event.event_type).toBe('appointment.created');
+});
+
+test('of several concurrent bookings of one slot, exactly one succeeds', async () => {
+  const mrns = Array.from({ length: 8 }, (_, n) => `LK10001${n}`);
+  const slot = { datetime: `${day}T06:00:00-04:00`, duration: '15', prevent_double_booking: 'true' };
+  const accepted = await Promise.all(mrns.map((mrn) => book({ ...slot, mrn })));
+  const events = await Promise.all(accepted.map(({ body }) => fixture.api.untilEvent(body.job_id)));
+  expect(events.filter(({ event_type }) => event_type === 'appointment.created')).toHaveLength(1);
+});
+
+test('is booked once if the response is lost', async () => {
+  await setFault(fixture.api, 'create_appointment', 'lose_answer');
+  const accepted = await book({ datetime: `${day}T04:00:00-04:00` });
+  expect((await outcome(accepted)).event.event_type).toBe('appointment.created');
+  const entries = await fixture.api.ledger();
+  const { appointment_id } = accepted.body;
+  expect(entries.filter(({ marker, applied }) => applied && marker.startsWith(appointment_id))).toHaveLength(1);
+});
+
+test('fails without a conflict if the EMR does not know the visit type', async () => {
+  const { event } = await outcome(await book({ type: 'NOPE' }));
+  expect(event.event_type).toBe('appointment.failed');
+  expect(event.data).not.toHaveProperty('conflict_type');
 });

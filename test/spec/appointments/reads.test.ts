@@ -148,8 +148,8 @@ describe('GET /v1/appointments/{id}', () => {
     const { id = '', ehr_id = '' } = row ?? {};
     expect((await get(ehr_id)).status).toBe(404);
     const access_token = await fixture.api.link({ user_id: 'elsewhere', org_id: 'elsewhere', staff: 1 });
-    const elsewhere = apiOf(fixture, { ...fixture.sandbox, access_token });
-    const response = await elsewhere.call('GET', `/v1/appointments/${id}`);
+    const other_api = apiOf(fixture, { ...fixture.sandbox, access_token });
+    const response = await other_api.call('GET', `/v1/appointments/${id}`);
     expectApiError(response, 404, `Appointment with ID '${id}' not found.`, 'id');
     expect((await get(id)).status).toBe(200);
   });

@@ -73,14 +73,11 @@ describe('GET /v1/claims', () => {
     expect(codes.some((each) => each !== null && Object.keys(each as object).length > 0)).toBe(true);
   });
 
-  test.each(['2026-02-30', '02/01/2026', '2026-2-1', 'yesterday', '2026-02-01T00:00:00Z', ''])(
-    'rejects the date "%s"',
-    async (day) => {
-      const rule = 'must be a date that exists, in the form YYYY-MM-DD';
-      await expectRejected(`start_date=${encodeURIComponent(day)}`, `start_date ${rule}`, 'start_date');
-      await expectRejected(`end_date=${encodeURIComponent(day)}`, `end_date ${rule}`, 'end_date');
-    },
-  );
+  test.each(['2026-02-30', '02/01/2026', '2026-2-1', 'yesterday', ''])('rejects the date "%s"', async (day) => {
+    const rule = 'must be a date that exists, in the form YYYY-MM-DD';
+    await expectRejected(`start_date=${encodeURIComponent(day)}`, `start_date ${rule}`, 'start_date');
+    await expectRejected(`end_date=${encodeURIComponent(day)}`, `end_date ${rule}`, 'end_date');
+  });
 
   test('rejects a range that ends before it starts, and accepts a single day', async () => {
     await expectRejected(
@@ -97,11 +94,11 @@ describe('GET /v1/claims', () => {
 
   test('does not list claims of another organization', async () => {
     const access_token = await fixture.api.link({ user_id: 'elsewhere', org_id: 'elsewhere', staff: 1 });
-    const elsewhere = apiOf(fixture, { ...fixture.sandbox, access_token });
-    await expect.poll(async () => (await elsewhere.call('GET', '/v1/claims')).body.pagination.total_count).toBe(total);
-    const theirs = (await elsewhere.call('GET', '/v1/claims?page_size=1000')).body.claims;
-    const ours = new Set(all.map(({ id }) => id));
-    expect(theirs.filter(({ id }: Listed) => ours.has(id))).toStrictEqual([]);
+    const other_api = apiOf(fixture, { ...fixture.sandbox, access_token });
+    await expect.poll(async () => (await other_api.call('GET', '/v1/claims')).body.pagination.total_count).toBe(total);
+    const other_claims = (await other_api.call('GET', '/v1/claims?page_size=1000')).body.claims;
+    const own_ids = new Set(all.map(({ id }) => id));
+    expect(other_claims.filter(({ id }: Listed) => own_ids.has(id))).toStrictEqual([]);
     expect((await get()).body.pagination.total_count).toBe(total);
   });
 });

@@ -49,7 +49,8 @@ test(row('CLM-40'), async () => {
   expect(await found(`start_date=${day}`)).toStrictEqual(filedWhere((claim) => claim.day >= day));
   expect(await found(`start_date=${before}&end_date=${before}`)).not.toStrictEqual([]);
   expect(await found(`start_date=${after}`)).toStrictEqual(filedWhere((claim) => claim.day > day));
-  for (const other of [day.replaceAll('-', '/'), `${day}T00:00:00Z`, '2026-02-30']) {
+  expect(await found(`start_date=${day}T23:30:00-05:00`)).toStrictEqual(await found(`start_date=${day}`));
+  for (const other of [day.replaceAll('-', '/'), '2026-02-30']) {
     expectApiError(await get(`start_date=${other}`), 400, /^start_date must be/, 'start_date');
   }
 });
@@ -61,7 +62,8 @@ test(row('CLM-41'), async () => {
   expect(await found(`start_date=${before}&end_date=${after}`)).toStrictEqual(
     filedWhere((claim) => days.includes(claim.day)),
   );
-  for (const other of [day.replaceAll('-', '/'), `${day}T00:00:00Z`, '2026-02-30']) {
+  expect(await found(`end_date=${day}T23:30:00-05:00`)).toStrictEqual(await found(`end_date=${day}`));
+  for (const other of [day.replaceAll('-', '/'), '2026-02-30']) {
     expectApiError(await get(`end_date=${other}`), 400, /^end_date must be/, 'end_date');
   }
 });

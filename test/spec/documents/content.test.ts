@@ -5,7 +5,7 @@ import { documents, pdfOf } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, countRows, openChart } from '../../journeys/journey.ts';
+import { type Chart, countRows, openChart } from '../../journeys/support.ts';
 import type { Row } from '../support/emrRecords.ts';
 import { type DocumentForm, documentForm } from './documentForm.ts';
 

@@ -1,6 +1,6 @@
 import type { ApiResponse } from '../../harness/api.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
-import { until } from '../../journeys/journey.ts';
+import { until } from '../../journeys/support.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
 export type DocumentForm = {

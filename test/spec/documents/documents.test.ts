@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
+import { findAccountByToken } from '../../../src/accounts/accounts.ts';
+import { uploadDocument } from '../../../src/writes/documents/document.upload.ts';
 import { documents, pdfOf } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart, patient, setFault } from '../../journeys/journey.ts';
+import { type Chart, openChart, patient, setFault } from '../../journeys/support.ts';
 import { expectRejected } from '../support/expectErrors.ts';
+import { sendDocument } from '../support/sendDocument.ts';
 import { type DocumentForm, documentForm } from './documentForm.ts';
 
 let fixture: TestSandbox;
@@ -34,7 +37,7 @@ async function filed(fields: Record<string, string | undefined> = {}, content: B
 
 async function expectRequestRejected(
   fields: Record<string, string | undefined>,
-  refused: { status?: number; message: string | RegExp; field: string },
+  refused: { status?: number; message: string | RegExp; field: string; code?: string },
   content: Buffer | null = documents.pdf,
 ): Promise<void> {
   await expectRejected(fixture, () => form.upload(fields, content), refused);
@@ -69,7 +72,8 @@ test(row('DOC-03'), async () => {
   expect(folderPath).toBe('Letters/2026/From hospital');
   expect(event.data.folder_name).toBe('Letters/2026/From hospital');
   for (const folder_name of ['/', 'a//b', '/a', 'a/', '../a', 'a/./b']) {
-    await expectRequestRejected({ folder_name }, { message: /^folder_name must be /, field: 'folder_name' });
+    const message = 'folder_name must be folder names separated by forward slashes';
+    await expectRequestRejected({ folder_name }, { message, field: 'folder_name' });
   }
 });
 
@@ -110,7 +114,8 @@ test(row('DOC-07'), async () => {
   expect((await filed({ is_reviewed: 'false' })).reviewedFlag).toBe('N');
   expect((await filed()).reviewedFlag).toBe('N');
   for (const is_reviewed of ['yes', '1', 'TRUE']) {
-    await expectRequestRejected({ is_reviewed }, { message: /^is_reviewed must be /, field: 'is_reviewed' });
+    const message = 'is_reviewed must be one of: true, false';
+    await expectRequestRejected({ is_reviewed }, { message, field: 'is_reviewed' });
   }
 });
 
@@ -165,7 +170,8 @@ test(row('LIM-04'), async () => {
 
 test(row('LIM-05'), async () => {
   for (const bytes of [5_242_879, 5_242_880]) expect((await filed({}, pdfOf(bytes))).sizeBytes).toBe(bytes);
-  const refused = { status: 413, message: 'document exceeds the maximum size of 5 MB.', field: 'document' };
+  const code = 'document_too_large';
+  const refused = { status: 413, message: 'document exceeds the maximum size of 5 MB.', field: 'document', code };
   await expectRequestRejected({}, refused, pdfOf(5_242_881));
 });
 
@@ -174,7 +180,8 @@ test(row('LIM-06'), async () => {
   for (const [kind, type] of Object.entries(types)) {
     expect((await filed({}, documents[kind as keyof typeof types])).contentType).toBe(type);
   }
-  const refused = { status: 415, message: 'document must be a PDF, JPEG or PNG file.', field: 'document' };
+  const code = 'document_type_unsupported';
+  const refused = { status: 415, message: 'document must be a PDF, JPEG or PNG file.', field: 'document', code };
   const others = [
     'GIF89a\x01\x00\x01\x00',
     'II*\x00',
@@ -224,4 +231,68 @@ test(row('DEC-300'), async () => {
   const after = (mark: string, end: string) => screen.split(mark)[1]?.split(end)[0];
   expect(after(`id="encounter-${emr_encounter_id}"`, '</article>')).toContain('Telephone call note');
   expect(after(`/documents/${documentId}"`, '</tr>')).toContain('Scanned letter');
+});
+
+test('deletes the stored file when the job finishes, also for an unknown patient', async () => {
+  for (const content of Object.values(documents)) {
+    await filed({ notes: 'n'.repeat(1000), is_reviewed: 'true', template_name: 'Scan' }, content);
+    expect(await fixture.owner`SELECT FROM uploads`).toHaveLength(0);
+  }
+  const { body } = await form.upload({ patient_mrn: 'NOBODY', folder_name: 'Letters/2026' });
+  const event = await form.untilEvent(body.document_id);
+  expect(event.event_type).toBe('document.upload_failed');
+  expect(event.data).toStrictEqual({
+    document_id: body.document_id,
+    patient_mrn: 'NOBODY',
+    folder_name: 'Letters/2026',
+    failure_reason: "Patient with MRN 'NOBODY' not found.",
+  });
+  expect(await fixture.owner`SELECT FROM uploads`).toHaveLength(0);
+});
+
+test('uploads a document once if the response is lost', async () => {
+  await setFault(fixture.api, 'upload_document', 'lose_answer');
+  const { accepted } = await filed();
+  const entries = await fixture.api.ledger();
+  expect(entries.filter(({ marker, applied }) => applied && marker.startsWith(accepted.document_id))).toHaveLength(1);
+});
+
+test('rejects a PDF with JavaScript unless the setting allows it', async () => {
+  const action = '1 0 obj << /S /JavaScript /JS (app.alert\\(1\\)) >> endobj\n';
+  const scripted = Buffer.concat([documents.pdf.subarray(0, 9), Buffer.from(action), documents.pdf.subarray(9)]);
+  const message = /^document is a PDF with JavaScript/;
+  const refused = { status: 415, message, field: 'document', code: 'document_script_refused' };
+  await expectRequestRejected({}, refused, scripted);
+  const account = await findAccountByToken(fixture.ctx, fixture.sandbox.access_token);
+  if (!account) throw new Error('The account of the sandbox is missing.');
+  const ctx = { ...fixture.ctx, config: { ...fixture.ctx.config, pdf_javascript: true } };
+  const body = { folder_name: 'Letters', patient_mrn: mrn, document: 'file' };
+  const checked = await uploadDocument.check({ ctx, account, body, file: scripted });
+  expect(checked.lookups.document_type).toBe('application/pdf');
+});
+
+test('replays the response for the same key and file, and rejects another file', async () => {
+  const key = { 'idempotency-key': 'document-1' };
+  const first = await sendDocument(fixture, {}, documents.png, key);
+  const second = await sendDocument(fixture, {}, documents.png, key);
+  expect(second.body).toStrictEqual(first.body);
+  expect(second.headers.get('idempotency-replayed')).toBe('true');
+  expect((await sendDocument(fixture, {}, documents.jpeg, key)).status).toBe(422);
+  await form.untilEvent(first.body.document_id);
+});
+
+test('rejects an unknown form field, a malformed form, and a form at other endpoints', async () => {
+  const message = 'Unexpected fields in request body: more';
+  await expectRequestRejected({ more: '1' }, { message, field: 'more' });
+  const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+  const elsewhere = await fixture.api.call('POST', '/v1/telephone-encounters', { body: '--x--', headers });
+  expect(elsewhere.status).toBe(415);
+  const truncated = '--x\r\ncontent-disposition: form-data; name="a"\r\n\r\nb';
+  const malformed = await fixture.api.call('POST', '/v1/documents', { body: truncated, headers });
+  expect(malformed.body).toMatchObject({ code: 'form_malformed' });
+});
+
+test('accepts 24 concurrent uploads of 1 MB', async () => {
+  const responses = await Promise.all(Array.from({ length: 24 }, () => form.upload({}, pdfOf(1_000_000))));
+  expect(new Set(responses.map(({ status }) => status))).toStrictEqual(new Set([200]));
 });

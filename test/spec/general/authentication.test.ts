@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { apiOf, expectApiError, newClient, type OtherClient } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { openChart } from '../../journeys/journey.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
+import { openChart } from '../../journeys/support.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
-import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { isWebhookRegistration, type Operation, operationsOf } from '../support/publishedOperations.ts';
 
 let fixture: TestSandbox;
 let other: OtherClient;
 let v1: Operation[];
 beforeAll(async () => {
-  fixture = await startSandbox({ small: true });
-  await pauseSyncs(fixture);
+  fixture = await sharedSandbox();
   other = await newClient(fixture);
   v1 = await operationsOf(fixture.api, '/v1/');
 });
-afterAll(() => fixture.close());
 
 type Headers = Record<string, string | null>;
 const no_client = 'Invalid client credentials.';
@@ -32,8 +30,8 @@ async function expectAllRefused(operations: Operation[], headers: Headers, messa
 
 test(row('AUT-01'), async () => {
   await expectAllRefused(v1, { client_id: null }, no_client);
-  const twin = { client_id: null, 'client-id': fixture.sandbox.client_id };
-  expect((await fixture.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
+  const hyphenated = { client_id: null, 'client-id': fixture.sandbox.client_id };
+  expect((await fixture.api.call('GET', '/v1/providers', { headers: hyphenated })).status).toBe(200);
 });
 
 test(row('AUT-02'), async () => {
@@ -41,15 +39,15 @@ test(row('AUT-02'), async () => {
     await expectAllRefused(v1, { client_secret }, no_client);
   }
   await expectAllRefused(v1, { client_secret: null, 'client-secret': 'cs_test_wrong' }, no_client);
-  const twin = { client_secret: null, 'client-secret': fixture.sandbox.client_secret };
-  expect((await fixture.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
+  const hyphenated = { client_secret: null, 'client-secret': fixture.sandbox.client_secret };
+  expect((await fixture.api.call('GET', '/v1/providers', { headers: hyphenated })).status).toBe(200);
 });
 
 test(row('AUT-03'), async () => {
   const others = v1.filter((each) => !isWebhookRegistration(each));
   await expectAllRefused(others, { access_token: null }, no_token);
-  const twin = { access_token: null, 'access-token': fixture.sandbox.access_token };
-  expect((await fixture.api.call('GET', '/v1/providers', { headers: twin })).status).toBe(200);
+  const hyphenated = { access_token: null, 'access-token': fixture.sandbox.access_token };
+  expect((await fixture.api.call('GET', '/v1/providers', { headers: hyphenated })).status).toBe(200);
   const headers = { access_token: null };
   const body = { webhook_url: 'http://127.0.0.1:9/hook' };
   const { webhook_id } = (await fixture.api.call('POST', '/v1/webhook', { body, headers })).body;
@@ -95,16 +93,16 @@ test(row('AUT-05'), async () => {
 test(row('DEC-022'), async () => {
   const { client_id, client_secret, access_token } = fixture.sandbox;
   const own = { client_id: null, client_secret: null, access_token: null };
-  const twins = { 'client-id': client_id, 'client-secret': client_secret, 'access-token': access_token };
-  const response = await fixture.api.call('GET', '/v1/providers', { headers: { ...own, ...twins } });
+  const hyphenated_headers = { 'client-id': client_id, 'client-secret': client_secret, 'access-token': access_token };
+  const response = await fixture.api.call('GET', '/v1/providers', { headers: { ...own, ...hyphenated_headers } });
   expect(response.status).toBe(200);
   expect(response.body).toStrictEqual((await fixture.api.call('GET', '/v1/providers')).body);
-  for (const [twin, message] of [
+  for (const [hyphenated, message] of [
     ['client-id', no_client],
     ['client-secret', no_client],
     ['access-token', no_user],
   ] as const) {
-    const headers = { ...own, ...twins, [twin]: 'wrong' };
+    const headers = { ...own, ...hyphenated_headers, [hyphenated]: 'wrong' };
     expectApiError(await fixture.api.call('GET', '/v1/providers', { headers }), 401, message);
   }
 });

@@ -1,11 +1,11 @@
 import { createConnection } from 'node:net';
 import { loadConfig } from '../../../src/config.ts';
 import { startService } from '../../../src/main.ts';
-import { linkSteps } from '../../api/linkSteps.ts';
 import { apiOf, newClient, raw } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
 import { pdfOf } from '../../harness/documents.ts';
 import { freePort, type TestSandbox } from '../../harness/sandbox.ts';
+import { linkSteps } from '../../linking/linkSteps.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
 /** The error response to a request, with what was wrong about it. */
@@ -72,7 +72,7 @@ async function collectLinkErrors(
   await collect('an unknown EMR', create({ user_id: 'u', org_id: 'o', emr_name: 'epic' }));
   await collect('another domain', create({ user_id: 'u', org_id, emr_instance_domain: 'https://emr.example.org' }));
   await collect('an unknown callback', create({ user_id: 'u', org_id, callback_url: 'https://example.org' }));
-  await collect('update mode for nobody', create({ user_id: 'u', org_id, access_token: 'x' }));
+  await collect('update mode without an account', create({ user_id: 'u', org_id, access_token: 'x' }));
   await collect('a bad webhook address', fixture.api.call('POST', '/v1/webhook', { body: { webhook_url: 'ftp://x' } }));
   await collect('an unknown public token', steps.exchange('pt_x'));
   await collect('an unknown link token', steps.signIn('lt_x', 1));

@@ -81,7 +81,7 @@ test(row('DEC-027'), () => {
     'an unknown EMR': 'emr_name',
     'another domain': 'emr_instance_domain',
     'an unknown callback': 'callback_url',
-    'update mode for nobody': 'access_token',
+    'update mode without an account': 'access_token',
     'a bad webhook address': 'webhook_url',
     'an unknown public token': 'public_token',
     'an unknown link token': 'link_token',
@@ -204,7 +204,7 @@ test(row('DEC-031'), async () => {
     expectApiError(await fixture.api.callIn({ [field]: value }), 400, new RegExp(`^${field} must be`), field);
   }
   // Query parameters are strings; those that do not read as a whole number are rejected.
-  for (const page of ['1.5', '1e2', '%201', 'one', '0x1', '']) {
+  for (const page of ['1.5', '1e2', '1%201', 'one', '0x1', '']) {
     expectApiError(await fixture.api.call('GET', `/v1/patients?page=${page}`), 400, /^page must be/, 'page');
   }
   expect(await countAcceptedWork(fixture)).toStrictEqual(before);

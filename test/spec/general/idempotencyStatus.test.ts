@@ -5,7 +5,7 @@ import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { until } from '../../journeys/journey.ts';
+import { until } from '../../journeys/support.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { sendDocument } from '../support/sendDocument.ts';
@@ -28,10 +28,10 @@ test(row('DEC-057'), async () => {
   const key = randomUUID();
   const before = await countAcceptedWork(fixture);
   const running = await holdKey(fixture, key);
-  const began = performance.now();
+  const started_at = performance.now();
   const response = await fixture.api.callIn({}, keyed(key));
   // It may take longer on a busy machine, but not less.
-  expect(performance.now() - began).toBeGreaterThan(4900);
+  expect(performance.now() - started_at).toBeGreaterThan(4900);
   await running.release();
   const message = 'A request with this Idempotency-Key is still running. Try again in a moment.';
   expectApiError(response, 409, message);

@@ -3,6 +3,7 @@ import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
+import { appointmentOf } from '../support/appointmentOf.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
 type Body = ApiResponse['body'];
@@ -19,8 +20,8 @@ beforeAll(async () => {
   const visit = await fixture.api.call('POST', '/v1/appointments', {
     body: { mrn, location, provider, type: 'FU', datetime },
   });
-  const ended = await fixture.api.untilEvent(call.job_id);
-  const { emr_encounter_id } = ended.data;
+  const event_of_call = await fixture.api.untilEvent(call.job_id);
+  const { emr_encounter_id } = event_of_call.data;
   const action = await fixture.api.call('POST', '/v1/telephone-encounters/actions', {
     body: { emr_appointment_id: emr_encounter_id, text: 'Called back.' },
   });
@@ -29,7 +30,11 @@ beforeAll(async () => {
     { id: visit.body.appointment_id, job_id: visit.body.job_id },
     { id: action.body.action_id, job_id: action.body.job_id },
   ];
-  events = [ended, await fixture.api.untilEvent(visit.body.job_id), await fixture.api.untilEvent(action.body.job_id)];
+  events = [
+    event_of_call,
+    await fixture.api.untilEvent(visit.body.job_id),
+    await fixture.api.untilEvent(action.body.job_id),
+  ];
 });
 
 /** A UUID v7: 48 bits of time, then version and variant. */
@@ -44,8 +49,8 @@ test(row('DEC-001'), async () => {
     expect(records.length, list).toBeGreaterThan(0);
     for (const { id } of records) expect(id, list).toMatch(record_id);
   }
-  const [stored] = await fixture.owner`SELECT doc->>'id' AS id FROM appointments LIMIT 1`;
-  const { appointment } = (await fixture.api.call('GET', `/v1/appointments/${stored?.id}`)).body;
+  const stored = await appointmentOf(fixture, fixture.api);
+  const { appointment } = (await fixture.api.call('GET', `/v1/appointments/${stored}`)).body;
   expect(appointment.id).toMatch(record_id);
   for (const { id } of [...accepted, ...events]) expect(id).toMatch(record_id);
   expect((await sendDocument(fixture)).body.document_id).toMatch(record_id);
@@ -91,11 +96,11 @@ test(row('DEC-018'), async () => {
   for (const event of events) expect(event.access_token_reference_id).toBe(reference);
   await fixture.api.link({ access_token });
   expect(await read()).toBe(reference);
-  const colleague = await fixture.api.link({ user_id: 'colleague', staff: 1 });
+  const colleague = await fixture.api.link({ user_id: 'referenced', staff: 1 });
   const theirs = await read({ access_token: colleague });
   expect(theirs).toMatch(/^at_ref_\w+$/);
   expect(theirs).not.toBe(reference);
-  expect(await fixture.api.link({ user_id: 'colleague', staff: 2 })).toBe(colleague);
+  expect(await fixture.api.link({ user_id: 'referenced', staff: 1 })).toBe(colleague);
   expect(await read({ access_token: colleague })).toBe(theirs);
 });
 
@@ -109,10 +114,10 @@ test(row('DEC-019'), async () => {
 
 test(row('DEC-020'), async () => {
   const body = { webhook_url: 'http://127.0.0.1:9/secret' };
-  const made = (await fixture.api.call('POST', '/v1/webhook', { body })).body;
-  const path = `/v1/webhook/${made.webhook_id}/rotate-secret`;
+  const created = (await fixture.api.call('POST', '/v1/webhook', { body })).body;
+  const path = `/v1/webhook/${created.webhook_id}/rotate-secret`;
   const rotated = (await fixture.api.call('POST', path, { body: {} })).body;
-  const secrets = [made.webhook_secret, rotated.webhook_secret];
+  const secrets = [created.webhook_secret, rotated.webhook_secret];
   expect(new Set(secrets).size).toBe(2);
   for (const secret of secrets) {
     const [, encoded = ''] = /^whsec_([A-Za-z0-9+/]{43}=)$/.exec(secret) ?? [];

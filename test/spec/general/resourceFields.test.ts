@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { setFault, until } from '../../journeys/journey.ts';
+import { setFault, until } from '../../journeys/support.ts';
 import { fetchLive } from '../support/fetchLive.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
@@ -51,9 +51,9 @@ const resources: Record<string, string[]> = {
     claim_type void_flag emr_patient_id patient_name emr_provider_id provider_name total_charge total_payment
     net_payment balance net_adjustment patient_responsibility icd_codes billing_notes synced_at created_at updated_at
     insurances balances void_claim submission_history billing_activity_log line_items payments`),
-  insurance_providers: words('id ehr_id name payer_id active address city state created_at'),
+  insurance_providers: words('id ehr_id name payer_id active status address city state created_at'),
   referring_providers: words(`id ehr_id name first_name last_name middle_initial speciality phone fax email npi
-    ${address}`),
+    ${address} status`),
   visit_types: ['code', 'description'],
   visit_statuses: ['code', 'description'],
 };

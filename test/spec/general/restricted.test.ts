@@ -5,7 +5,7 @@ import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { openChart, until } from '../../journeys/journey.ts';
+import { openChart, until } from '../../journeys/support.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { fetchLive } from '../support/fetchLive.ts';
 import { sendDocument } from '../support/sendDocument.ts';

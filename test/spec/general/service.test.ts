@@ -4,7 +4,8 @@ import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { openChart, until } from '../../journeys/journey.ts';
+import { openChart, until } from '../../journeys/support.ts';
+import { appointmentOf } from '../support/appointmentOf.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { operationsOf } from '../support/publishedOperations.ts';
@@ -114,12 +115,12 @@ test(row('GEN-23'), async () => {
     '/v1/claims': '?page_size=1000',
     '/v1/patients': '?page_size=1000',
   };
-  const [stored] = await fixture.owner`SELECT id FROM appointments LIMIT 1`;
+  const stored = await appointmentOf(fixture, fixture.api);
   const called = await fixture.api.callIn();
   const responses: [string, ApiResponse][] = [
     ['call', called],
     ['document', await sendDocument(fixture)],
-    ['appointment', await fixture.api.call('GET', `/v1/appointments/${stored?.id}`)],
+    ['appointment', await fixture.api.call('GET', `/v1/appointments/${stored}`)],
     ['provider', await fixture.api.call('PATCH', '/v1/providers/ehr/507', { body: { status: 'active' } })],
     ['webhook', await fixture.api.call('POST', '/v1/webhook', { body: { webhook_url: 'http://127.0.0.1:9/' } })],
   ];

@@ -5,6 +5,7 @@ import { pdfOf } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
+import { appointmentOf } from '../support/appointmentOf.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { operationsOf } from '../support/publishedOperations.ts';
@@ -57,14 +58,14 @@ const required = (): [name: string, send: (fields: Fields) => Promise<ApiRespons
 
 test(row('DEC-035'), async () => {
   const { id } = (await fixture.api.call('GET', '/v1/locations')).body.locations[0];
-  const [stored] = await fixture.owner`SELECT id FROM appointments LIMIT 1`;
+  const stored = await appointmentOf(fixture, fixture.api);
   const accepted = await post('/v1/telephone-encounters')(call());
   const reads = (await operationsOf(fixture.api, '/v1/')).filter(({ method }) => method === 'GET');
   const needed: Record<string, string> = {
     '/v1/orders': '/v1/orders?patient_mrn=x',
     '/v1/availability': '/v1/availability?start_date=2026-01-01&end_date=2026-01-02',
     '/v1/jobs/{job_id}': `/v1/jobs/${accepted.body.job_id}`,
-    '/v1/appointments/{id}': `/v1/appointments/${stored?.id}`,
+    '/v1/appointments/{id}': `/v1/appointments/${stored}`,
   };
   for (const { path } of reads) {
     expect((await fixture.api.call('GET', needed[path] ?? path)).status, path).toBe(200);
@@ -105,13 +106,13 @@ test(row('DEC-037'), async () => {
     ['document', ['folder_name', 'patient_mrn', 'document']],
   ] as const) {
     const [, send, good] = required().find(([each]) => each === name) ?? [];
-    const given: Fields = {};
+    const sent: Fields = {};
     for (const field of fields) {
-      const response = await send?.({ ...given });
+      const response = await send?.({ ...sent });
       expect(response?.body.message, name).toBe(`Missing required field: ${field}`);
-      given[field] = good?.[field];
+      sent[field] = good?.[field];
     }
-    expect((await send?.(given))?.status, name).toBe(200);
+    expect((await send?.(sent))?.status, name).toBe(200);
   }
 });
 

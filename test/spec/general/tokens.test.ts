@@ -4,12 +4,12 @@ import { bindings } from '../../../src/accounts/accounts.ts';
 import { createClientCommand } from '../../../src/cli/createClient.ts';
 import { addSecret } from '../../../src/clients/clients.ts';
 import { loadConfig } from '../../../src/config.ts';
-import { type LinkSteps, linkSteps } from '../../api/linkSteps.ts';
 import { apiOf, expectApiError, newClient, withDatabase } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { until } from '../../journeys/journey.ts';
+import { until } from '../../journeys/support.ts';
+import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
 import { tablesContaining } from '../support/databaseState.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { operationsOf } from '../support/publishedOperations.ts';
@@ -26,15 +26,15 @@ afterAll(() => fixture.close());
 /** Creates a client with the CLI command and returns what it prints. */
 async function createOnTerminal(
   mode: 'live' | 'test',
-): Promise<{ client_id: string; client_secret: string; shown: string }> {
+): Promise<{ client_id: string; client_secret: string; output: string }> {
   const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   try {
     await createClientCommand(loadConfig(fixture.env), { name: `A ${mode} client`, mode });
-    const shown = write.mock.calls.map(([text]) => `${text}`).join('');
+    const output = write.mock.calls.map(([text]) => `${text}`).join('');
     const [client_id = '', client_secret = ''] = [/client_id\s+(\S+)/, /client_secret\s+(\S+)/].map(
-      (form) => form.exec(shown)?.[1],
+      (form) => form.exec(output)?.[1],
     );
-    return { client_id, client_secret, shown };
+    return { client_id, client_secret, output };
   } finally {
     write.mockRestore();
   }
@@ -44,17 +44,17 @@ const emrs = (api: Api, client_secret?: string) =>
 const publicToken = async (staff = 1) => (await steps.signIn(await steps.linkToken(), staff)).body.public_token;
 
 test(row('DEC-005'), async () => {
-  const made = await createOnTerminal('live');
-  expect(made).toMatchObject({
+  const created = await createOnTerminal('live');
+  expect(created).toMatchObject({
     client_id: expect.stringMatching(/^ci_live_[\w-]+$/),
     client_secret: expect.stringMatching(/^cs_live_[\w-]+$/),
   });
-  expect((await emrs(apiOf(fixture, made))).status).toBe(200);
+  expect((await emrs(apiOf(fixture, created))).status).toBe(200);
 });
 
 test(row('DEC-006'), async () => {
-  const made = await createOnTerminal('test');
-  for (const { client_id, client_secret } of [made, fixture.sandbox]) {
+  const created = await createOnTerminal('test');
+  for (const { client_id, client_secret } of [created, fixture.sandbox]) {
     expect(client_id).toMatch(/^ci_test_[\w-]+$/);
     expect(client_secret).toMatch(/^cs_test_[\w-]+$/);
     expect((await emrs(apiOf(fixture, { client_id, client_secret }))).status).toBe(200);
@@ -76,14 +76,14 @@ test(row('DEC-007'), async () => {
 });
 
 test(row('DEC-008'), async () => {
-  const made = await createOnTerminal('test');
-  expect(made.shown.split(made.client_secret)).toHaveLength(2);
-  const own = apiOf(fixture, made);
+  const created = await createOnTerminal('test');
+  expect(created.output.split(created.client_secret)).toHaveLength(2);
+  const own = apiOf(fixture, created);
   const access_token = await own.link({ user_id: 'shown', org_id: 'shown', staff: 2 });
-  const api = apiOf(fixture, { ...made, access_token });
+  const api = apiOf(fixture, { ...created, access_token });
   for (const { method, url } of await operationsOf(api, '/')) {
     const { body, headers } = await api.call(method, url);
-    expect(JSON.stringify([body, ...headers]), url).not.toContain(made.client_secret);
+    expect(JSON.stringify([body, ...headers]), url).not.toContain(created.client_secret);
   }
 });
 
@@ -181,4 +181,17 @@ test(row('DEC-016'), async () => {
   const { db, vault } = fixture.ctx;
   const opened = await db.tenant(row.client_id, (tx) => vault.unseal(tx, row.token_sealed, bindings.token(row.id)));
   expect(opened).toBe(access_token);
+});
+
+test('a third secret invalidates the oldest one', async () => {
+  const { id, client_secret: first, api } = await newClient(fixture);
+  const add = () => withDatabase(fixture, (db) => db.tenant(id, (tx) => addSecret(tx, id, 'test')));
+  // Without a notification, a process caches a caller for 30 s.
+  const polling = { timeout: 20_000 };
+  const second = await add();
+  await expect.poll(async () => (await emrs(api, second)).status, polling).toBe(200);
+  expect((await emrs(api, first)).status).toBe(200);
+  const third = await add();
+  await expect.poll(async () => (await emrs(api, first)).status, polling).toBe(401);
+  for (const secret of [second, third]) expect((await emrs(api, secret)).status).toBe(200);
 });

@@ -3,7 +3,8 @@ import { apiOf, expectApiError, newClient } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { until } from '../../journeys/journey.ts';
+import { until } from '../../journeys/support.ts';
+import { appointmentOf } from '../support/appointmentOf.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { sendDocument } from '../support/sendDocument.ts';
@@ -22,7 +23,7 @@ beforeAll(async () => {
   const access_token = await client.api.link({ user_id: 'other', org_id: 'other-org', staff: 2 });
   other = apiOf(fixture, { ...client, access_token });
   for (const api of [second, other]) {
-    await until('the first sync', async () => (await appointmentOf(api)) !== undefined);
+    await until('the first sync', async () => (await appointmentOf(fixture, api)) !== undefined);
   }
 });
 afterAll(() => fixture.close());
@@ -34,13 +35,6 @@ const book = (fields: object) => {
   const body = { mrn, location, provider, type: 'FU', datetime, ...fields };
   return fixture.api.call('POST', '/v1/appointments', { body });
 };
-async function appointmentOf(api: Api): Promise<string | undefined> {
-  const reference = (await api.call('GET', '/v1/settings')).body.data.access_token_reference_id;
-  const [row] = await fixture.owner<{ id: string }[]>`
-    SELECT appointments.id FROM appointments JOIN accounts USING (organization_id)
-     WHERE reference_id = ${reference} LIMIT 1`;
-  return row?.id;
-}
 const patch = (path: string) => fixture.api.call('PATCH', path, { body: { status: 'active' } });
 
 test(row('DEC-050'), async () => {
@@ -129,7 +123,7 @@ async function expectAbsent(theirs: Api): Promise<void> {
   const [provider] = (await theirs.call('GET', '/v1/providers')).body.providers;
   const [location] = (await theirs.call('GET', '/v1/locations')).body.locations;
   const [patient] = (await theirs.call('GET', '/v1/patients')).body.patients;
-  const appointment = (await appointmentOf(theirs)) ?? '';
+  const appointment = (await appointmentOf(fixture, theirs)) ?? '';
   for (const [method, path, id, unknown] of [
     ['GET', '/v1/appointments/{id}', appointment, unknown_id],
     ['GET', '/v1/jobs/{id}', `${job_id}`, '999999'],
@@ -138,7 +132,7 @@ async function expectAbsent(theirs: Api): Promise<void> {
     ['PATCH', '/v1/patients/{id}', patient.id, unknown_id],
     ['POST', '/v1/webhook-events/{id}/resend', event.id, unknown_id],
   ] as const) {
-    const ask = async (api: Api, named: string): Promise<ApiResponse> =>
+    const send = async (api: Api, named: string): Promise<ApiResponse> =>
       api.call(
         method,
         path.replace('{id}', named),
@@ -146,8 +140,8 @@ async function expectAbsent(theirs: Api): Promise<void> {
           ? { body: path.includes('patients') ? { email: 'x@example.org' } : { status: 'inactive' } }
           : {},
       );
-    const foreign = await ask(fixture.api, id);
-    const absent = await ask(fixture.api, unknown);
+    const foreign = await send(fixture.api, id);
+    const absent = await send(fixture.api, unknown);
     expect(foreign.status, path).toBe(404);
     const comparable = ({ body }: ApiResponse, named: string) =>
       JSON.stringify({ ...body, request_id: '' }).replaceAll(named, '<id>');
@@ -156,8 +150,8 @@ async function expectAbsent(theirs: Api): Promise<void> {
     expect(names(foreign), path).toStrictEqual(names(absent));
   }
   // Nothing was changed, and the owner can still read it.
-  const kept = (await theirs.call('GET', '/v1/providers')).body.providers[0];
-  expect(kept).toStrictEqual(provider);
+  const unchanged = (await theirs.call('GET', '/v1/providers')).body.providers[0];
+  expect(unchanged).toStrictEqual(provider);
   expect((await theirs.call('GET', `/v1/appointments/${appointment}`)).status).toBe(200);
   expect((await theirs.call('GET', `/v1/jobs/${job_id}`)).status).toBe(200);
   const { body } = await fixture.api.call('GET', `/v1/webhook-events?job_id=${job_id}`);

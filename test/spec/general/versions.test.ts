@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { pauseSyncs } from '../support/pauseSyncs.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
+import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { operationsOf } from '../support/publishedOperations.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
-  fixture = await startSandbox({ small: true });
-  await pauseSyncs(fixture);
+  fixture = await sharedSandbox();
 });
-afterAll(() => fixture.close());
 
 test(row('VER-01'), async () => {
   for (const { method, path, url } of await operationsOf(fixture.api, '/v1/')) {

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { patient, setFault } from '../../journeys/journey.ts';
+import { patient, setFault } from '../../journeys/support.ts';
 import { type Charts, type Fields, anotherPatient as next, openCharts, type Row } from '../patients/charts.ts';
 
 let fixture: TestSandbox;
@@ -97,36 +97,27 @@ test(row('INS-07'), async () => {
 test(row('INS-08'), async () => {
   // By default Larkspur uses the lowest free priority, or the last one if none is free.
   const { mrn } = await charts.created({ insurance_name: 'Demo Medicare', insurance_sequence: 'secondary' });
-  const given = [];
-  for (let n = 0; n < 3; n += 1) given.push((await charts.added(mrn)).row.priority);
-  expect(given).toStrictEqual([1, 3, 3]);
+  const ids_given = [];
+  for (let n = 0; n < 3; n += 1) ids_given.push((await charts.added(mrn)).row.priority);
+  expect(ids_given).toStrictEqual([1, 3, 3]);
 });
 
 test(row('INS-09'), async () => {
   const { row } = await charts.added(next().mrn, { plan_begin_date: '2024-02-29' });
   expect(row.planBegins).toBe('02/29/2024');
   expect((await charts.added(next().mrn)).row.planBegins).toMatch(/^\d\d\/\d\d\/\d{4}$/);
-  const forms = [
-    '02/29/2024',
-    '2024-2-29',
-    '20240229',
-    '2024-02-29T00:00:00Z',
-    '29-02-2024',
-    '2023-02-29',
-    '',
-    20240229,
-  ];
+  const forms = ['02/29/2024', '2024-2-29', '20240229', '29-02-2024', '2023-02-29', '', 20240229];
   await rejectsValues('plan_begin_date', forms);
 });
 
 test(row('INS-10'), async () => {
-  for (const [copayment, kept] of [
+  for (const [copayment, stored] of [
     [25, '25.00'],
     [25.5, '25.50'],
     [0.01, '0.01'],
   ]) {
     const { row, data } = await charts.added(next().mrn, { copayment });
-    expect([row.copayment, data.copayment]).toStrictEqual([kept, copayment]);
+    expect([row.copayment, data.copayment]).toStrictEqual([stored, copayment]);
   }
   expect((await charts.added(next().mrn)).row.copayment).toBeNull();
   await rejectsValues('copayment', ['25', '25.00', true, [25]]);

@@ -3,7 +3,7 @@ import { type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { setFault, until } from '../../journeys/journey.ts';
+import { setFault, until } from '../../journeys/support.ts';
 import { type Charts, type Fields, anotherPatient as next, openCharts, type Row } from '../patients/charts.ts';
 
 let fixture: TestSandbox;
@@ -249,4 +249,81 @@ test(row('DEC-194'), async () => {
   const [row] = await charts.rows('patient-insurances', { patientId: ehr_id, subscriberNumber: 'M-DEC-194' });
   const { event: updated } = await sendAndReceive(mrn, { group_id: 'G-2' }, row.insuranceId);
   expect([added, updated].map(({ data }) => data.emr_insurance_id)).toStrictEqual([row.insuranceId, row.insuranceId]);
+});
+
+test('an insurance has one patient_insurance_id, in its addition and in all of its updates', async () => {
+  const { mrn } = next();
+  const { body: added, event } = await sendAndReceive(mrn, good);
+  const of = event.data.emr_insurance_id;
+  const responses = [
+    added,
+    ...(await Promise.all(['G-2', 'G-3'].map((group_id) => charts.change(mrn, of, { group_id })))).map(
+      ({ body }) => body,
+    ),
+  ];
+  const ids = responses.map(({ patient_insurance_id }) => patient_insurance_id);
+  for (const { job_id } of responses) ids.push((await fixture.api.untilEvent(job_id)).data.patient_insurance_id);
+  expect(new Set(ids)).toStrictEqual(new Set([added.patient_insurance_id]));
+  // One that the service did not add gets an id with its first update.
+  const clinic_id = '85001';
+  const updates = [];
+  for (const group_id of ['G-8', 'G-9']) updates.push((await charts.change('LK100001', clinic_id, { group_id })).body);
+  expect(new Set(updates.map(({ patient_insurance_id }) => patient_insurance_id)).size).toBe(1);
+});
+
+test('an update that names the same subscriber keeps the record and what was not sent', async () => {
+  const person = {
+    ...{ first_name: 'Zoë', last_name: 'Payer', street_line_1: '3 C Street', city: 'D', state: 'NY', zip: '12999' },
+    ...{ sex: 'male', dob: '1970-01-31', phone: '518-555-0132' },
+  };
+  const spouse = { relationship_to_subscriber: 'spouse', subscriber_demographics: person };
+  const { mrn, id, row } = await insured(spouse);
+  const names = { first_name: 'zoe', last_name: 'PAYER' };
+  const { event } = await sendAndReceive(
+    mrn,
+    { subscriber_demographics: { ...names, phone: '518-555-0133', sex: 'female' } },
+    id,
+  );
+  const changes = event.data.audit_trail.map(({ property, before, after }: Row) => [property, before, after]);
+  expect(changes.sort()).toStrictEqual([
+    ['subscriber_demographics.first_name', 'Zoë', 'zoe'],
+    ['subscriber_demographics.last_name', 'Payer', 'PAYER'],
+    ['subscriber_demographics.phone', '518-555-0132', '518-555-0133'],
+    ['subscriber_demographics.sex', 'male', 'female'],
+  ]);
+  expect((await charts.insurance(id)).guarantorId).toBe(row.guarantorId);
+  expect(await charts.rows('guarantors', { guarantorId: row.guarantorId })).toMatchObject([
+    { birthDate: '01/31/1970', sexCode: 'F', phone: '518-555-0133', address: { line1: '3 C Street', zip: '12999' } },
+  ]);
+  // Another person is another record, without values of the first.
+  await sendAndReceive(mrn, { subscriber_demographics: { first_name: 'Other', last_name: 'Payer' } }, id);
+  const other = (await charts.insurance(id)).guarantorId;
+  expect(other).not.toBe(row.guarantorId);
+  expect(await charts.rows('guarantors', { guarantorId: other })).toMatchObject([{ birthDate: null, phone: null }]);
+});
+
+test('an audit trail has the values of the interface, not the codes of the EMR', async () => {
+  const { mrn, id } = await insured();
+  const subscriber_demographics = { first_name: 'A', last_name: 'B', sex: 'female', dob: '1970-01-31' };
+  const spouse = { relationship_to_subscriber: 'spouse', subscriber_demographics };
+  const { event } = await sendAndReceive(mrn, spouse, id);
+  const after = Object.fromEntries(event.data.audit_trail.map((each: Row) => [each.property, each.after]));
+  expect(after).toMatchObject({
+    relationship_to_subscriber: '02',
+    is_guarantor_patient: 'false',
+    guarantor_relationship: 'spouse',
+    'subscriber_demographics.sex': 'female',
+    'subscriber_demographics.dob': '1970-01-31',
+  });
+  const doctor = async (last_name: string) =>
+    (await fixture.api.call('GET', `/v1/referring-providers?last_name=${last_name}`)).body.referring_providers[0];
+  const [one, two] = [await doctor('Outsidely'), await doctor('Consultson')];
+  const patient = await charts.created({ referring_provider_id: one.id });
+  const { data } = await charts.outcome(await charts.patch(patient.id, { referring_provider_id: two.id }));
+  expect(data.audit_trail).toContainEqual({
+    ...entry,
+    property: 'referring_provider_id',
+    before: one.id,
+    after: two.id,
+  });
 });

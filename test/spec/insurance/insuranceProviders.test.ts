@@ -23,49 +23,55 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-const ask = (query: Record<string, string>) =>
+const search = (query: Record<string, string>) =>
   fixture.api.call('GET', `/v1/insurance-providers?${new URLSearchParams(query)}`);
 const ids = (list: Body[]) => list.map((each) => each.ehr_id ?? each.companyId).sort();
 
 test(row('DEC-195'), async () => {
   for (const part of ['Added Mutual 1', 'mutual', 'MUTUAL 8', 'are Go']) {
-    const meant = known.filter(({ name }) => name.toLowerCase().includes(part.toLowerCase()));
-    const { body } = await ask({ name: part });
-    expect(ids(body.insurance_providers), part).toStrictEqual(ids(meant));
-    expect(meant.length).toBeGreaterThan(0);
-    expect(meant.length).toBeLessThan(known.length);
+    const expected = known.filter(({ name }) => name.toLowerCase().includes(part.toLowerCase()));
+    const { body } = await search({ name: part });
+    expect(ids(body.insurance_providers), part).toStrictEqual(ids(expected));
+    expect(expected.length).toBeGreaterThan(0);
+    expect(expected.length).toBeLessThan(known.length);
   }
   for (const [active, activeFlag] of [
     ['true', 'Y'],
     ['false', 'N'],
   ] as const) {
-    const meant = known.filter((each) => each.activeFlag === activeFlag);
-    const { body } = await ask({ active });
-    expect(ids(body.insurance_providers)).toStrictEqual(ids(meant));
-    expect(meant.length).toBeGreaterThan(0);
+    const expected = known.filter((each) => each.activeFlag === activeFlag);
+    const { body } = await search({ active });
+    expect(ids(body.insurance_providers)).toStrictEqual(ids(expected));
+    expect(expected.length).toBeGreaterThan(0);
     for (const each of body.insurance_providers) expect(each.active).toBe(active === 'true');
+    const status = active === 'true' ? 'active' : 'inactive';
+    expect((await search({ status })).body).toStrictEqual(body);
   }
+  expect((await search({ status: 'all' })).body).toStrictEqual((await search({})).body);
+  expectApiError(await search({ status: 'gone' }), 400, 'status must be one of: active, inactive, all', 'status');
   const both = known.filter(({ name, activeFlag }) => name.includes('Mutual') && activeFlag === 'N');
-  expect(ids((await ask({ name: 'mutual', active: 'false' })).body.insurance_providers)).toStrictEqual(ids(both));
+  expect(ids((await search({ name: 'mutual', active: 'false' })).body.insurance_providers)).toStrictEqual(ids(both));
 });
 
 test(row('DEC-196'), async () => {
-  const { pagination, insurance_providers } = (await ask({})).body;
+  const { pagination, insurance_providers } = (await search({})).body;
   expect(pagination).toMatchObject({ page: 1, page_size: 100, total_count: known.length, total_pages: 2 });
   expect(insurance_providers).toHaveLength(100);
-  const second = (await ask({ page: '2' })).body.insurance_providers;
+  const second = (await search({ page: '2' })).body.insurance_providers;
   expect(ids([...insurance_providers, ...second])).toStrictEqual(ids(known));
   for (const page_size of [1, 99, 100]) {
-    const { status, body } = await ask({ page_size: `${page_size}` });
+    const { status, body } = await search({ page_size: `${page_size}` });
     expect([status, body.insurance_providers.length]).toStrictEqual([200, page_size]);
   }
-  expectApiError(await ask({ page_size: '101' }), 400, 'page_size must be at most 100', 'page_size');
-  expectApiError(await ask({ page_size: '0' }), 400, 'page_size must be at least 1', 'page_size');
-  expectApiError(await ask({ page: '0' }), 400, 'page must be at least 1', 'page');
+  expectApiError(await search({ page_size: '101' }), 400, 'page_size must be at most 100', 'page_size');
+  expectApiError(await search({ page_size: '0' }), 400, 'page_size must be at least 1', 'page_size');
+  expectApiError(await search({ page: '0' }), 400, 'page must be at least 1', 'page');
 });
 
 test(row('DEC-197'), async () => {
-  const list = [(await ask({})).body, (await ask({ page: '2' })).body].flatMap((body) => body.insurance_providers);
+  const list = [(await search({})).body, (await search({ page: '2' })).body].flatMap(
+    (body) => body.insurance_providers,
+  );
   expect(list).toHaveLength(known.length);
   for (const each of list) {
     const { name, payerId, activeFlag, address, createdAt } = known.find(({ companyId }) => companyId === each.ehr_id);
@@ -75,6 +81,7 @@ test(row('DEC-197'), async () => {
       name,
       payer_id: payerId,
       active: activeFlag === 'Y',
+      status: activeFlag === 'Y' ? 'active' : 'inactive',
       address: address.line1 || null,
       city: address.city || null,
       state: address.state || null,

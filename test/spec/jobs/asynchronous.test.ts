@@ -3,7 +3,7 @@ import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { endPauses, setFault, until } from '../../journeys/journey.ts';
+import { endPauses, setFault, until } from '../../journeys/support.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
 type Body = ApiResponse['body'];

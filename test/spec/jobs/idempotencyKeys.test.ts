@@ -7,7 +7,7 @@ import { documents } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { countRows } from '../../journeys/journey.ts';
+import { countRows } from '../../journeys/support.ts';
 import { completeCall, examplePatientId, free_day } from '../support/completedJobs.ts';
 import { registerUrl } from '../webhooks/receivers.ts';
 
@@ -32,6 +32,7 @@ async function requests(): Promise<Record<string, (key: string) => Promise<ApiRe
   const { id: webhook_id } = await registerUrl(api, 'http://127.0.0.1:9/keyed');
   const client_only = { access_token: null };
   const user = { user_id: 'keyed', org_id };
+  const rotated = await api.link({ user_id: 'keyed-rotation', staff: 3 });
   const created = await api.call('POST', '/link/token/create', { body: user, headers: client_only });
   const [provider] = (await api.call('GET', '/v1/providers')).body.providers;
   const [location] = (await api.call('GET', '/v1/locations')).body.locations;
@@ -50,6 +51,7 @@ async function requests(): Promise<Record<string, (key: string) => Promise<ApiRe
       api.call(method, path, { body, headers: keyed(key, headers) });
   return {
     'link.token.create': send('POST', '/link/token/create', user, client_only),
+    'account.rotate-token': send('POST', '/v1/account/rotate-token', {}, { access_token: rotated }),
     'sandbox.public_token.create': send('POST', '/sandbox/public_token/create', sign_in, client_only),
     'telephone-encounters.create': send('POST', '/v1/telephone-encounters', {
       ...{ patient_mrn: mrn, provider_id, location_id, assigned_to_id },
@@ -135,15 +137,17 @@ test(row('DEC-322'), async () => {
   }
   await age('2 minutes');
   for (const each of send) {
-    const anew = await each();
-    expect([anew.status, replayed(anew)]).toStrictEqual([200, null]);
+    const repeated = await each();
+    expect([repeated.status, replayed(repeated)]).toStrictEqual([200, null]);
   }
   expect((await fixture.api.callIn({}, keyed(write))).body.job_id).not.toBe(first[0]?.body.job_id);
 });
 
 test(row('DEC-323'), async () => {
   const key = randomUUID();
-  const colleague = apiOf(fixture, { access_token: await fixture.api.link({ user_id: 'colleague', staff: 4 }) });
+  const colleague = apiOf(fixture, {
+    access_token: await fixture.api.link({ user_id: 'colleague-with-key', staff: 4 }),
+  });
   const mine = await fixture.api.callIn({}, keyed(key));
   const theirs = await colleague.callIn({ reason: 'Another request' }, keyed(key));
   expect([mine.status, theirs.status, replayed(theirs)]).toStrictEqual([200, 200, null]);
@@ -187,12 +191,12 @@ test(row('DEC-325'), async () => {
     const first = await fixture.api.call('POST', path, { body, headers });
     const secret: string = first.body[field];
     expect(secret.length).toBeGreaterThan(30);
-    const rows = await fixture.owner<{ whole: string; answer_sealed: Buffer | null }[]>`
-      SELECT idempotency_keys::text AS whole, answer_sealed FROM idempotency_keys ORDER BY created_at DESC`;
-    expect(rows[0]?.answer_sealed?.length).toBeGreaterThan(secret.length);
-    for (const { whole, answer_sealed } of rows) {
+    const rows = await fixture.owner<{ whole: string; response_sealed: Buffer | null }[]>`
+      SELECT idempotency_keys::text AS whole, response_sealed FROM idempotency_keys ORDER BY created_at DESC`;
+    expect(rows[0]?.response_sealed?.length).toBeGreaterThan(secret.length);
+    for (const { whole, response_sealed } of rows) {
       expect(whole).not.toContain(secret);
-      expect(answer_sealed?.includes(secret) ?? false).toBe(false);
+      expect(response_sealed?.includes(secret) ?? false).toBe(false);
     }
     expect((await fixture.api.call('POST', path, { body, headers })).body[field]).toBe(secret);
   }

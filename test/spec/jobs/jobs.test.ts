@@ -3,7 +3,7 @@ import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { endPauses, endRetries, patient, setFault, until, untilFailedTry } from '../../journeys/journey.ts';
+import { endPauses, endRetries, patient, setFault, until, untilFailedAttempt } from '../../journeys/support.ts';
 import {
   type Completed,
   complete,
@@ -69,7 +69,7 @@ test(row('DEC-277'), async () => {
   const type = 'telephone_encounter.create';
   expect(response.body).toMatchObject({ ...timing, type, status: 'succeeded', error: null, event_id: event.id });
   const { body } = await fixture.api.call('GET', `/v1/jobs/${failed.accepted.job_id}`);
-  const error = { code: 'refused', message: rejection_reason };
+  const error = { code: 'emr_refused', message: rejection_reason };
   expect(body).toMatchObject({ ...timing, type, status: 'failed', error, event_id: failed.event.id });
   const { queued, job_id } = await withJobsPaused(fixture, async () => {
     const waiting = (await fixture.api.callIn()).body;
@@ -104,7 +104,7 @@ test(row('DEC-278'), async () => {
 test(row('DEC-279'), async () => {
   await setFault(fixture.api, 'create_telephone_encounter', 'lose_answer');
   const first = await fixture.api.callIn({ patient_mrn: patient(9).mrn });
-  await untilFailedTry(fixture.api, first.body.job_id);
+  await untilFailedAttempt(fixture.api, first.body.job_id);
   await endPauses(fixture.owner);
   const retried = { accepted: first.body, event: await fixture.api.untilEvent(first.body.job_id) };
   const outcomes: Completed[] = [

@@ -1,11 +1,12 @@
+import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { appliedMarkers, createMarker, patient, until, untilEnded } from '../../journeys/journey.ts';
+import { appliedMarkers, createMarker, patient, until, untilFinished } from '../../journeys/support.ts';
 import { completeCall } from '../support/completedJobs.ts';
 import { withJobsPaused } from '../support/pauseJobs.ts';
-import { register, untilReceived } from '../webhooks/receivers.ts';
+import { headersOf, register, untilReceived } from '../webhooks/receivers.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -133,7 +134,7 @@ test(row('DEC-292'), async () => {
   expect(await loginEvents()).toHaveLength(before + 1);
   for (let n = 0; n < 3; n += 1) expect((await fixture.api.callIn()).status).toBe(403);
   await relink();
-  await untilEnded(
+  await untilFinished(
     fixture.owner,
     accepted.map(({ job_id }) => job_id),
   );
@@ -161,7 +162,7 @@ test(row('DEC-294'), async () => {
   const accepted = await expireWith(4);
   expect(await relink()).toBe(fixture.sandbox.access_token);
   const ids = accepted.map(({ job_id }) => job_id);
-  await untilEnded(fixture.owner, ids);
+  await untilFinished(fixture.owner, ids);
   const applied = await appliedMarkers(fixture.api);
   for (const { job_id, telephone_encounter_id } of accepted) {
     expect((await fixture.api.job(job_id)).status).toBe('succeeded');
@@ -180,4 +181,24 @@ test(row('DEC-301'), async () => {
   expect(JSON.parse(receiver.received[0]?.body ?? '')).not.toHaveProperty('job_id');
   const { body } = await fixture.api.call('GET', `/v1/webhook-events?job_id=${job_id}`);
   expect(body.webhook_events).toStrictEqual([]);
+});
+
+test('the event is signed and has the complete envelope, and the write succeeds after re-linking', async () => {
+  const { receiver, secret } = await register(fixture, { event_types: ['login_required'] });
+  const [accepted] = await expireWith(1);
+  await untilReceived(receiver, 1);
+  const { access_token_reference_id, user_id, org_id } = fixture.sandbox;
+  const sent = new Webhook(secret).verify(receiver.received[0]?.body ?? '', headersOf(receiver, 0));
+  expect(sent).toStrictEqual({
+    id: expect.stringMatching(/^[0-9a-f]{32}$/),
+    object: 'event',
+    created: expect.any(String),
+    type: 'login_required',
+    access_token_reference_id,
+    data: { access_token_reference_id, user_id, org_id, emr_name: 'larkspur', reason: expect.any(String) },
+  });
+  await relink();
+  const event = await fixture.api.untilEvent(accepted?.job_id ?? 0);
+  expect(event.event_type).toBe('telephone_encounter.created');
+  expect(receiver.received).toHaveLength(1);
 });

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart, patient } from '../../journeys/journey.ts';
+import { type Chart, openChart, patient } from '../../journeys/support.ts';
 import {
   type Completed,
   complete,

@@ -4,7 +4,7 @@ import { unparkExpiredJobs } from '../../../src/workers.ts';
 import { apiOf } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { endPauses, patient, setFault, until, untilEnded } from '../../journeys/journey.ts';
+import { endPauses, patient, setFault, until, untilFinished } from '../../journeys/support.ts';
 import { documentForm } from '../documents/documentForm.ts';
 import { free_day } from '../support/completedJobs.ts';
 import { withJobsPaused } from '../support/pauseJobs.ts';
@@ -83,11 +83,13 @@ test(row('DEC-281'), async () => {
     Promise.all(Array.from({ length: 8 }, (_, n) => accept(patient(20 + n).mrn))),
   );
   const ids = calls.map(({ job_id }) => job_id);
-  await untilEnded(fixture.owner, ids);
-  const spans = await fixture.owner<{ began: number; ended: number }[]>`
-    SELECT extract(epoch FROM started_at)::float8 AS began, extract(epoch FROM finished_at)::float8 AS ended
+  await untilFinished(fixture.owner, ids);
+  const spans = await fixture.owner<{ started: number; finished: number }[]>`
+    SELECT extract(epoch FROM started_at)::float8 AS started, extract(epoch FROM finished_at)::float8 AS finished
       FROM jobs WHERE id = ANY (${ids})`;
-  const atOnce = spans.map(({ began }) => spans.filter((each) => each.began <= began && began < each.ended).length);
+  const atOnce = spans.map(
+    ({ started }) => spans.filter((each) => each.started <= started && started < each.finished).length,
+  );
   expect(Math.max(...atOnce)).toBe(larkspur.limits.parallel_max);
 });
 
@@ -120,7 +122,7 @@ test(row('DEC-286'), async () => {
   const [still] = await fixture.owner`SELECT parked FROM jobs WHERE id = ${parked.job_id}`;
   expect(still?.parked).toBe(true);
   await relink();
-  await untilEnded(fixture.owner, [parked.job_id]);
+  await untilFinished(fixture.owner, [parked.job_id]);
 
   // A paused retry blocks its own patient only, even if the account runs as many jobs as it may.
   const { parallel_max } = larkspur.limits;
@@ -136,7 +138,7 @@ test(row('DEC-286'), async () => {
   for (const { job_id } of waiting) expect((await fixture.api.job(job_id)).status).toBe('queued');
   await fixture.api.control('DELETE', '/control/faults');
   await endPauses(fixture.owner);
-  await untilEnded(
+  await untilFinished(
     fixture.owner,
     waiting.map(({ job_id }) => job_id),
   );

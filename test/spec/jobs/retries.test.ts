@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { createMarker, endPauses, patient, setFault, until } from '../../journeys/journey.ts';
+import { createMarker, endPauses, patient, setFault, until } from '../../journeys/support.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { requestDueSyncs } from '../../../src/records/requestSync.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { until } from '../../journeys/journey.ts';
+import { until } from '../../journeys/support.ts';
 import { complete, completeCall, failedSync } from '../support/completedJobs.ts';
 import { register, untilStatus } from '../webhooks/receivers.ts';
 
@@ -34,9 +34,9 @@ test(row('DEC-319'), async () => {
   });
   await until('the sync to finish', async () => {
     const [row] = await fixture.owner<
-      { ended: boolean }[]
-    >`SELECT bool_and(finished_at IS NOT NULL) AS ended FROM jobs`;
-    return row?.ended;
+      { finished: boolean }[]
+    >`SELECT bool_and(finished_at IS NOT NULL) AS finished FROM jobs`;
+    return row?.finished;
   });
   expect(await count()).toBe(before);
   const { event } = await completeCall(fixture);

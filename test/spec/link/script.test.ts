@@ -4,20 +4,20 @@ import { endings, focused, type LinkFixture, startLink, untilClosed } from '../.
 import type { LinkWindow } from '../../harness/linkHost.ts';
 import { row } from '../../harness/row.ts';
 
-let place: LinkFixture;
+let fixture: LinkFixture;
 beforeAll(async () => {
-  place = await startLink();
+  fixture = await startLink();
 });
-afterAll(() => place.close());
+afterAll(() => fixture.close());
 
 const nothing = { access_token: null };
 
 test(row('LNK-13'), async () => {
-  const { api, sandbox } = place.world;
+  const { api, sandbox } = fixture.product;
   const body = { user_id: 'whole', org_id: 'whole', emr_name: 'larkspur', emr_instance_domain: sandbox.larkspur.url };
   const created = await api.call('POST', '/link/token/create', { body, headers: nothing });
-  const window = await place.open();
-  await place.signIn(window, await window.start(created.body.token), 1);
+  const window = await fixture.open();
+  await fixture.signIn(window, await window.start(created.body.token), 1);
   await untilClosed(window);
   const [[kind, public_token] = []] = await endings(window);
   expect(kind).toBe('success');
@@ -28,7 +28,7 @@ test(row('LNK-13'), async () => {
 });
 
 test(row('LNK-14'), async () => {
-  const { link_script_url } = place.world.sandbox;
+  const { link_script_url } = fixture.product.sandbox;
   const { page } = await openBare();
   expect(await page.evaluate('typeof window.CobaltLink')).toBe('undefined');
   await page.addScriptTag({ url: link_script_url });
@@ -38,17 +38,17 @@ test(row('LNK-14'), async () => {
 
 test(row('LNK-15'), async () => {
   // By a direct call.
-  const window = await place.open();
+  const window = await fixture.open();
   await window.page.evaluate(
-    `void window.CobaltLink.init({ token: ${JSON.stringify(await place.steps.linkToken())}, onSuccess: (...args) => calls.push(args) })`,
+    `void window.CobaltLink.init({ token: ${JSON.stringify(await fixture.steps.linkToken())}, onSuccess: (...args) => calls.push(args) })`,
   );
-  await place.signIn(window, await window.frame(), 1);
+  await fixture.signIn(window, await window.frame(), 1);
   await untilClosed(window);
   expect(await window.calls()).toStrictEqual([[expect.stringMatching(/^pt_[\w-]{43}$/)]]);
   await window.page.context().close();
   // By the SDK's wrapper function, which loads the script itself.
-  const wrapped = await openWrapped(await place.steps.linkToken());
-  await place.signIn(wrapped, await wrapped.frame(), 2);
+  const wrapped = await openWrapped(await fixture.steps.linkToken());
+  await fixture.signIn(wrapped, await wrapped.frame(), 2);
   await untilClosed(wrapped);
   expect(await wrapped.page.evaluate('outcome')).toStrictEqual({
     outcome: 'linked',
@@ -59,8 +59,8 @@ test(row('LNK-15'), async () => {
 
 /** Opens an application's page that has not loaded the script. */
 async function openBare(): Promise<LinkWindow> {
-  const window = await place.open();
-  await window.page.goto(`${place.host.origin}/bare`);
+  const window = await fixture.open();
+  await window.page.goto(`${fixture.host.origin}/bare`);
   return window;
 }
 
@@ -69,14 +69,14 @@ async function openWrapped(token: string): Promise<LinkWindow> {
   const window = await openBare();
   const module = readFileSync(new URL('../../../dist/sdk/link.js', import.meta.url)).toString('base64');
   await window.page.evaluate(`import('data:text/javascript;base64,${module}').then(({ openLink }) => {
-    window.outcome = openLink({ baseUrl: ${JSON.stringify(place.world.sandbox.base_url)}, token: ${JSON.stringify(token)} });
+    window.outcome = openLink({ baseUrl: ${JSON.stringify(fixture.product.sandbox.base_url)}, token: ${JSON.stringify(token)} });
   })`);
   return window;
 }
 
 test(row('LNK-16'), async () => {
-  const window = await place.open({ viewport: { width: 900, height: 700 } });
-  const frame = await window.start(await place.steps.linkToken());
+  const window = await fixture.open({ viewport: { width: 900, height: 700 } });
+  const frame = await window.start(await fixture.steps.linkToken());
   await focused(frame, 'username');
   expect(await window.page.locator('dialog iframe').boundingBox()).toStrictEqual({
     x: 0,
@@ -93,16 +93,16 @@ test(row('LNK-16'), async () => {
 });
 
 test(row('LNK-19'), async () => {
-  const { owner, api } = place.world;
-  const window = await place.open();
-  await place.signIn(window, await window.start(await place.steps.linkToken({ user_id: 'lasting' })), 3);
+  const { owner, api } = fixture.product;
+  const window = await fixture.open();
+  await fixture.signIn(window, await window.start(await fixture.steps.linkToken({ user_id: 'lasting' })), 3);
   await untilClosed(window);
   const [[, public_token] = []] = await endings(window);
-  const access_token = (await place.steps.exchange(String(public_token))).body.token;
+  const access_token = (await fixture.steps.exchange(String(public_token))).body.token;
   expect(access_token).not.toBe(public_token);
-  const late = (await place.steps.signIn(await place.steps.linkToken(), 3)).body.public_token;
+  const late = (await fixture.steps.signIn(await fixture.steps.linkToken(), 3)).body.public_token;
   await owner`UPDATE public_tokens SET expires_at = expires_at - interval '30 minutes'`;
-  expect((await place.steps.exchange(late)).status).toBe(400);
+  expect((await fixture.steps.exchange(late)).status).toBe(400);
   // The access token is still valid a year later.
   await owner`UPDATE accounts SET linked_at = linked_at - interval '1 year', created_at = created_at - interval '1 year'`;
   expect((await api.call('GET', '/v1/settings', { headers: { access_token } })).status).toBe(200);
@@ -110,7 +110,7 @@ test(row('LNK-19'), async () => {
 });
 
 test(row('DEC-089'), async () => {
-  const { base_url, link_script_url } = place.world.sandbox;
+  const { base_url, link_script_url } = fixture.product.sandbox;
   expect(link_script_url).toBe(`${base_url}/link/v1/link.js`);
   const response = await fetch(`${base_url}/link/v1/link.js`);
   expect([response.status, response.headers.get('content-type')]).toStrictEqual([
@@ -121,9 +121,9 @@ test(row('DEC-089'), async () => {
 });
 
 test(row('DEC-090'), async () => {
-  const window = await place.open();
+  const window = await fixture.open();
   // Uses all four settings: the token, the events, and both callbacks.
-  const frame = await window.start(await place.steps.linkToken());
+  const frame = await window.start(await fixture.steps.linkToken());
   await focused(frame, 'username');
   await window.page.keyboard.press('Escape');
   await untilClosed(window);
@@ -131,19 +131,19 @@ test(row('DEC-090'), async () => {
     ['event', 'opened', {}],
     ['exit', 'closed'],
   ]);
-  await place.signIn(window, await window.start(await place.steps.linkToken()), 4);
+  await fixture.signIn(window, await window.start(await fixture.steps.linkToken()), 4);
   await untilClosed(window);
   expect((await endings(window))[1]).toStrictEqual(['success', expect.stringMatching(/^pt_/)]);
   await window.page.context().close();
 });
 
 test(row('DEC-091'), async () => {
-  const window = await place.open();
+  const window = await fixture.open();
   const start = (settings: string) =>
     window.page.evaluate(
       `(() => { try { window.handle = CobaltLink.init(${settings}); return 'opened'; } catch (error) { return error.name; } })()`,
     );
-  const token = JSON.stringify(await place.steps.linkToken());
+  const token = JSON.stringify(await fixture.steps.linkToken());
   expect(await start('{ onSuccess() {}, onExit() {}, onEvent() {} }')).toBe('TypeError');
   expect(await start(`{ token: ${token}, onExit() {}, onEvent() {} }`)).toBe('TypeError');
   expect(await start(`{ token: ${token}, onSuccess: (...args) => calls.push(args) }`)).toBe('opened');
@@ -155,16 +155,16 @@ test(row('DEC-091'), async () => {
   await untilClosed(window);
   expect(faults).toStrictEqual([]);
   await window.page.evaluate('handle.open()');
-  await place.signIn(window, await window.frame(), 5);
+  await fixture.signIn(window, await window.frame(), 5);
   await untilClosed(window);
   expect(await window.calls()).toStrictEqual([[expect.stringMatching(/^pt_/)]]);
   await window.page.context().close();
 });
 
 test(row('DEC-092'), async () => {
-  const window = await place.open();
+  const window = await fixture.open();
   const dialogs = () => window.page.locator('dialog').count();
-  await focused(await window.start(await place.steps.linkToken()), 'username');
+  await focused(await window.start(await fixture.steps.linkToken()), 'username');
   expect(await window.page.evaluate('Object.keys(handle).sort()')).toStrictEqual(['destroy', 'exit', 'open']);
   await window.page.evaluate('handle.exit()');
   expect([await dialogs(), await endings(window)]).toStrictEqual([0, [['exit', 'exited']]]);
@@ -177,17 +177,17 @@ test(row('DEC-092'), async () => {
 });
 
 test(row('DEC-093'), async () => {
-  const window = await place.open();
+  const window = await fixture.open();
   const everything = 'handle.exit(); handle.exit(); handle.destroy(); handle.exit(); handle.open()';
-  await focused(await window.start(await place.steps.linkToken()), 'username');
+  await focused(await window.start(await fixture.steps.linkToken()), 'username');
   await window.page.keyboard.press('Escape');
   await untilClosed(window);
   await window.page.evaluate(everything);
   expect(await endings(window)).toStrictEqual([['exit', 'closed']]);
   await window.page.reload();
   // onSuccess runs while the page is still open; closing it afterwards is not reported again.
-  const frame = await window.start(await place.steps.linkToken());
-  await place.signIn(window, frame, 6);
+  const frame = await window.start(await fixture.steps.linkToken());
+  await fixture.signIn(window, frame, 6);
   await expect.poll(async () => (await endings(window)).length).toBe(1);
   await window.page.evaluate(everything);
   await untilClosed(window);
@@ -196,10 +196,10 @@ test(row('DEC-093'), async () => {
 });
 
 test(row('DEC-094'), async () => {
-  const window = await place.open({ viewport: { width: 900, height: 700 } });
-  const frame = await window.start(await place.steps.linkToken());
+  const window = await fixture.open({ viewport: { width: 900, height: 700 } });
+  const frame = await window.start(await fixture.steps.linkToken());
   await focused(frame, 'username');
-  expect(new URL(frame.url()).origin).toBe(place.world.sandbox.base_url);
+  expect(new URL(frame.url()).origin).toBe(fixture.product.sandbox.base_url);
   expect(await window.page.locator('dialog iframe').boundingBox()).toStrictEqual({
     x: 0,
     y: 0,
@@ -218,9 +218,9 @@ test(row('DEC-094'), async () => {
 });
 
 test(row('DEC-095'), async () => {
-  const window = await place.open();
+  const window = await fixture.open();
   for (const where of ['in the page', 'on the overlay']) {
-    await focused(await window.start(await place.steps.linkToken()), 'username');
+    await focused(await window.start(await fixture.steps.linkToken()), 'username');
     if (where === 'on the overlay') await window.page.focus('dialog button');
     await window.page.keyboard.press('Escape');
     await untilClosed(window);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type LinkSteps, linkSteps } from '../../api/linkSteps.ts';
 import { apiOf, expectApiError, newClient } from '../../api/support.ts';
 import { freePort, startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -87,15 +87,15 @@ describe('a failed sign-in stores nothing and does not use up the link token', (
     const before = await countLinkRows();
     const person = fixture.sandbox.larkspur.staff[1];
     const text = JSON.stringify(fields).replace('STAFF', person?.username ?? '');
-    const given = { ...fields, ...JSON.parse(text) };
-    const response = await signIn(token, 1, given);
+    const sent = { ...fields, ...JSON.parse(text) };
+    const response = await signIn(token, 1, sent);
     expectApiError(response, 400, message);
     expect(response.body.code).toBe(code);
     expect(await countLinkRows()).toStrictEqual(before);
     expect((await signIn(token, 1)).status).toBe(200);
   });
 
-  test('five wrong passwords lock the user in the EMR, which has an error of its own', async () => {
+  test('five wrong passwords lock the user in the EMR, which has its own error', async () => {
     const token = await linkToken();
     const username = fixture.sandbox.larkspur.staff[2]?.username;
     const before = await countLinkRows();
@@ -109,7 +109,7 @@ describe('a failed sign-in stores nothing and does not use up the link token', (
     expect(await countLinkRows()).toStrictEqual(before);
   });
 
-  test('an EMR that nothing responses for: 503, to be tried again', async () => {
+  test('returns 503 if the EMR is unreachable, and can be retried', async () => {
     const port = await freePort();
     const token = await linkToken({ emr_instance_domain: `http://127.0.0.1:${port}`, org_id: 'dark-org' });
     const before = await countLinkRows();
@@ -122,7 +122,7 @@ describe('a failed sign-in stores nothing and does not use up the link token', (
     expect((await signIn(corrected, 1)).status).toBe(200);
   });
 
-  test('an address that responses but is no Larkspur: refused, and no password was sent there', async () => {
+  test('rejects an address that is not a Larkspur, without sending it the password', async () => {
     const token = await linkToken({ emr_instance_domain: fixture.sandbox.base_url });
     expectApiError(await signIn(token, 1), 400, 'Larkspur rejected the sign-in: This address is not a Larkspur EMR.');
   });
@@ -137,7 +137,7 @@ describe('a link token', () => {
     expectApiError(await signIn(token, 1), 400, message, 'link_token');
   });
 
-  test('is valid for one of several sign-ins at once', async () => {
+  test('is valid for one of several concurrent sign-ins', async () => {
     const token = await linkToken();
     const responses = await Promise.all([1, 1, 1, 1].map((staff) => signIn(token, staff)));
     expect(responses.map((response) => response.status).sort()).toStrictEqual([200, 400, 400, 400]);
@@ -199,7 +199,7 @@ describe('GET /link/emrs', () => {
           emr_name: 'larkspur',
           display_name: 'Larkspur',
           credential_fields: [
-            { name: 'username', label: 'User name', secret: false },
+            { name: 'username', label: 'Username', secret: false },
             { name: 'password', label: 'Password', secret: true },
           ],
         },
@@ -225,7 +225,7 @@ test('a revoked account gets a new access token when it is linked again, and the
   await owner`UPDATE accounts SET status = 'revoked' WHERE user_id = 'revoked-user'`;
   const second = await api.link({ user_id: 'revoked-user', staff: 5 });
   expect(second).not.toBe(first);
-  const ask = (access_token: string) => api.call('GET', '/v1/staff', { headers: { access_token } });
-  expect((await ask(first)).status).toBe(401);
-  expect((await ask(second)).status).toBe(200);
+  const read = (access_token: string) => api.call('GET', '/v1/staff', { headers: { access_token } });
+  expect((await read(first)).status).toBe(401);
+  expect((await read(second)).status).toBe(200);
 });

@@ -26,10 +26,10 @@ beforeAll(async () => {
   [patient] = await clinicRows(fixture, 'patients', { mrn });
   [nurse] = await clinicRows(fixture, 'staff', { staffId: '704' });
   const { patientId } = patient;
-  const given = { patientId, providerId: '502', name: 'Lipid panel' };
+  const required = { patientId, providerId: '502', name: 'Lipid panel' };
   const [complete, half] = await Promise.all([
     addClinicRow(fixture, 'orders', {
-      ...given,
+      ...required,
       orderDate: '03/15/2031',
       appointmentId: '400007',
       priority: 'STAT',
@@ -42,7 +42,7 @@ beforeAll(async () => {
         results: [{ test: 'LDL cholesterol', value: '131', unit: 'mg/dL', range: '50-130', abnormalFlag: 'H' }],
       },
     }),
-    addClinicRow(fixture, 'orders', { ...given, orderDate: '03/18/2031' }),
+    addClinicRow(fixture, 'orders', { ...required, orderDate: '03/18/2031' }),
   ]);
   await fixture.api.sync();
   ordered = new Map((await clinicRows(fixture, 'orders', { patientId })).map((row) => [row.orderId, row]));
@@ -214,5 +214,5 @@ test('updates an order at a sync, and does not list orders of another organizati
   await pauseSyncs(fixture, 'list_orders');
   const access_token = await fixture.api.link({ user_id: 'elsewhere', org_id: 'elsewhere', staff: 1 });
   const theirs = await fixture.api.call('GET', `/v1/orders?patient_mrn=${mrn}`, { headers: { access_token } });
-  expect(theirs.body).toStrictEqual({ success: true, orders: [] });
+  expect(theirs.body).toStrictEqual({ success: true, orders: [], sync: { state: 'pending' } });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { openChart } from '../../journeys/journey.ts';
+import { openChart } from '../../journeys/support.ts';
 import { addClinicRow, changeClinicRow, clinicRows, type Row } from '../support/emrRecords.ts';
 
 let fixture: TestSandbox;
@@ -98,7 +98,7 @@ test(row('DEC-200'), async () => {
     expect((await patchLocation(id, { status })).status).toBe(200);
     expect(await statusOf()).toBe(status.toLowerCase());
   }
-  for (const status of ['shut', 'active ', 'true', 1]) {
+  for (const status of ['shut', 'act ive', 'true', 1]) {
     expectApiError(await patchLocation(id, { status }), 400, /^status must be/, 'status');
   }
   expect(await statusOf()).toBe('active');
@@ -207,6 +207,7 @@ test(row('DEC-222'), async () => {
     last_name: 'Whollyknown',
     middle_initial: 'Q',
     speciality: 'Cardiology',
+    status: 'active',
   });
 });
 

@@ -3,7 +3,7 @@ import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { patient } from '../../journeys/journey.ts';
+import { patient } from '../../journeys/support.ts';
 import { clinicRows, type Row } from '../support/emrRecords.ts';
 
 let fixture: TestSandbox;

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
-import { patient, setFault, until } from '../../journeys/journey.ts';
+import { patient, setFault, until } from '../../journeys/support.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 
 export type Fields = Record<string, unknown>;

@@ -1,17 +1,17 @@
 import { expect } from 'vitest';
 import type { TestSandbox } from '../../harness/sandbox.ts';
-import { openChart } from '../../journeys/journey.ts';
+import { openChart } from '../../journeys/support.ts';
 import type { Charted, Charts, Fields, Row } from './charts.ts';
 
 /** A patient with every field of the request, and a check that the EMR has all of them. */
 export type CompletePatient = { fields: Fields; expectCharted(charted: Charted): Promise<void> };
 
 export async function completePatient(fixture: TestSandbox, charts: Charts): Promise<CompletePatient> {
-  const ask = async (path: string) => (await fixture.api.call('GET', path)).body;
-  const [company] = (await ask('/v1/insurance-providers?name=placebo')).insurance_providers;
-  const [referring] = (await ask('/v1/referring-providers?last_name=Outsidely')).referring_providers;
-  const [pcp] = (await ask('/v1/referring-providers?last_name=Consultson')).referring_providers;
-  const pharmacy = (await ask('/v1/pharmacies')).pharmacies.find(({ status }: Row) => status === 'active');
+  const get = async (path: string) => (await fixture.api.call('GET', path)).body;
+  const [company] = (await get('/v1/insurance-providers?name=placebo')).insurance_providers;
+  const [referring] = (await get('/v1/referring-providers?last_name=Outsidely')).referring_providers;
+  const [pcp] = (await get('/v1/referring-providers?last_name=Consultson')).referring_providers;
+  const pharmacy = (await get('/v1/pharmacies')).pharmacies.find(({ status }: Row) => status === 'active');
   const { provider_id, location_id } = fixture.sandbox.example;
   const clinic = await openChart(fixture.sandbox, fixture.api);
   return {

@@ -3,7 +3,7 @@ import { type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { setFault, until } from '../../journeys/journey.ts';
+import { setFault, until } from '../../journeys/support.ts';
 import { type Charts, newPerson, openCharts, type Row } from './charts.ts';
 
 let fixture: TestSandbox;

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { openChart } from '../../journeys/journey.ts';
+import { openChart } from '../../journeys/support.ts';
 import { withJobsPaused } from '../support/pauseJobs.ts';
 import { type Charts, type Fields, newPerson, openCharts } from './charts.ts';
 
@@ -93,7 +93,7 @@ test(row('DEC-124'), async () => {
 
 test(row('DEC-125'), async () => {
   await charts.rejects(400, 'Missing required field: dob', [without('dob')]);
-  const forms = ['02/29/2004', '2004-2-29', '20040229', '2004-02-29T00:00:00Z', '2005-02-29', '2004-13-01', 20040229];
+  const forms = ['02/29/2004', '2004-2-29', '20040229', '2005-02-29', '2004-13-01', 20040229];
   await rejectsValues('dob', forms);
   expect((await charts.created({ dob: '1931-12-07' })).chart.birthDate).toBe('12/07/1931');
 });

@@ -24,11 +24,11 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-const ask = (query: Record<string, string>) => fixture.api.call('GET', `/v1/patients?${new URLSearchParams(query)}`);
+const search = (query: Record<string, string>) => fixture.api.call('GET', `/v1/patients?${new URLSearchParams(query)}`);
 const sorted = (list: Body[]) => list.map(({ mrn }) => mrn).sort();
 /** Checks that a query returns exactly the patients that match in Larkspur. */
 async function expectFound(query: Record<string, string>, test: (each: Body) => boolean): Promise<void> {
-  const { status, body } = await ask({ ...query, page_size: '1000' });
+  const { status, body } = await search({ ...query, page_size: '1000' });
   expect(status).toBe(200);
   expect(sorted(body.patients)).toStrictEqual(sorted(known.filter(test)));
   expect(body.patients.length).toBeGreaterThan(0);
@@ -40,7 +40,7 @@ const orNull = (text: string | null) => text || null;
 test(row('DEC-164'), async () => {
   const { birthDate } = at(fixture.sandbox.example.patient_mrn);
   await expectFound({ dob: isoDay(birthDate) }, (each) => each.birthDate === birthDate);
-  expect((await ask({ dob: '1801-01-01' })).body.patients).toStrictEqual([]);
+  expect((await search({ dob: '1801-01-01' })).body.patients).toStrictEqual([]);
 });
 
 test(row('DEC-165'), async () => {
@@ -68,24 +68,24 @@ test(row('DEC-166'), async () => {
 });
 
 test(row('DEC-167'), async () => {
-  const first = (await ask({})).body;
+  const first = (await search({})).body;
   expect(first.pagination).toMatchObject({ page: 1, page_size: 100, total_count: 201, total_pages: 3 });
-  expect((await ask({ page: '1' })).body).toStrictEqual(first);
-  const pages = await Promise.all(['1', '2', '3', '4'].map(async (page) => (await ask({ page })).body.patients));
+  expect((await search({ page: '1' })).body).toStrictEqual(first);
+  const pages = await Promise.all(['1', '2', '3', '4'].map(async (page) => (await search({ page })).body.patients));
   expect(pages.map((page) => page.length)).toStrictEqual([100, 100, 1, 0]);
   expect(pages.flat()).toStrictEqual(listed);
   for (const page_size of ['1', '999', '1000']) {
-    const { status, body } = await ask({ page_size });
+    const { status, body } = await search({ page_size });
     expect([status, body.pagination.page_size]).toStrictEqual([200, Number(page_size)]);
     expect(body.patients).toHaveLength(Math.min(201, Number(page_size)));
   }
-  expectApiError(await ask({ page_size: '1001' }), 400, 'page_size must be at most 1000', 'page_size');
-  expectApiError(await ask({ page_size: '0' }), 400, 'page_size must be at least 1', 'page_size');
-  expectApiError(await ask({ page: '0' }), 400, 'page must be at least 1', 'page');
+  expectApiError(await search({ page_size: '1001' }), 400, 'page_size must be at most 1000', 'page_size');
+  expectApiError(await search({ page_size: '0' }), 400, 'page_size must be at least 1', 'page_size');
+  expectApiError(await search({ page: '0' }), 400, 'page must be at least 1', 'page');
 });
 
 test(row('DEC-168'), async () => {
-  const { status, body } = await ask({ page: '2', page_size: '30' });
+  const { status, body } = await search({ page: '2', page_size: '30' });
   expect(status).toBe(200);
   expect(body).toStrictEqual({ success: true, patients: expect.any(Array), pagination: expect.any(Object) });
   expect(body.pagination).toMatchObject({ current_page: 2, total_pages: 7, total_count: 201, page_size: 30 });

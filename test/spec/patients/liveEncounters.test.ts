@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { openChart } from '../../journeys/journey.ts';
+import { openChart } from '../../journeys/support.ts';
 import { isoDay } from '../support/emrRecords.ts';
 import { fetchLive } from '../support/fetchLive.ts';
 
@@ -53,6 +53,15 @@ test(row('LFP-02'), async () => {
   const { data } = await fetchLive(fixture.api, { search_by: 'mrn', mrn: often });
   expect(data.encounters).toHaveLength(4);
   expect(data.last_appointment_date).toBe('2025-11-30');
+  const rows = (await fixture.api.control('GET', `/control/appointments?patientId=${data.ehr_id}`)).body.rows;
+  const last = rows.find(({ startsAt }: Body) => startsAt.startsWith('11/30/2025'));
+  for (const statusCode of ['CAN', 'NOS', 'RSC']) {
+    await fixture.api.control('PATCH', `/control/appointments/${last.appointmentId}`, { statusCode });
+    const again = await fetchLive(fixture.api, { search_by: 'mrn', mrn: often });
+    expect(again.data.last_appointment_date, statusCode).toBe('2025-03-04');
+    expect(again.data.encounters).toHaveLength(4);
+    expect(Object.keys(again.data.encounters[0])).not.toContain('cancelled');
+  }
   const never = await fetchLive(fixture.api, { search_by: 'mrn', mrn: await patientWithVisits() });
   expect(never.data).toMatchObject({ encounters: [], last_appointment_date: null });
 });

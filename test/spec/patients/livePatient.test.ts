@@ -4,7 +4,7 @@ import type { ApiResponse } from '../../harness/api.ts';
 import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { openChart, setFault } from '../../journeys/journey.ts';
+import { openChart, setFault } from '../../journeys/support.ts';
 import { isoDay } from '../support/emrRecords.ts';
 import { fetchLive } from '../support/fetchLive.ts';
 

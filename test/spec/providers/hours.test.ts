@@ -94,6 +94,32 @@ test(row('DEC-212'), async () => {
     return (await shiftsOf('505'))[0].recurrence.recur_interval_type;
   };
   expect(await typed({ recur_interval_type: 'months' })).toBe('months');
+  for (const [description, unit] of [
+    ['day', 'days'],
+    [' Months ', 'months'],
+    ['Every 3 months', 'months'],
+    ['Monthly', 'months'],
+    ['years', 'years'],
+    ['every 2 weeks', 'weeks'],
+    ['', 'weeks'],
+  ]) {
+    expect(await typed({ recur_interval_description: description }), description).toBe(unit);
+  }
+  // The type takes precedence over the description.
+  expect(await typed({ recur_interval_type: 'Year', recur_interval_description: 'months' })).toBe('years');
+  const before = await providerOf(fixture, '505');
+  for (const [field, value] of [
+    ['recur_interval_type', 'fortnights'],
+    ['recur_interval_description', 'fortnights'],
+    ['recur_interval_description', 'every other Tuesday'],
+    ['recur_interval_description', 'the first day of the month'],
+  ] as const) {
+    const recurrence = { ...recur, [field]: value };
+    const response = await patchProvider(fixture, '505', { hours: mondays(shift('09:00', '12:00', { recurrence })) });
+    const rule = `hours[0].shifts[0].${field} must name one of: days, weeks, months, years`;
+    expectApiError(response, 400, rule, 'hours');
+  }
+  expect(await providerOf(fixture, '505')).toStrictEqual(before);
   expect(await typed({})).toBe('weeks');
   const counted = [0, 7, 14].map(
     async (days) => (await availabilityOf(fixture, '505', daysAfter(monday, days))).length,
@@ -110,13 +136,44 @@ test(row('DEC-213'), async () => {
   expect(slots).toMatchObject([{ visit_type: 'NP', max_visits: 2 }]);
 });
 
+test('the unit of the description decides which days are available', async () => {
+  // The first Monday of June; four weeks later is the first or the fifth Monday of a month.
+  const free = async (recur_interval_description: string) => {
+    const set_recur = { rec_start_date: monday, recur_interval_amount: 1, recur_interval_description };
+    await set('505', { hours: mondays(shift('09:00', '12:00', { set_recur })) });
+    const dates = Array.from({ length: 12 }, (_, week) => daysAfter(monday, 7 * week));
+    const counted = await Promise.all(dates.map((date) => availabilityOf(fixture, '505', date)));
+    return dates.filter((_date, n) => (counted[n] ?? []).length > 0).map((date) => date.slice(5, 7));
+  };
+  expect(await free('weeks')).toHaveLength(12);
+  expect(await free('months')).toStrictEqual(['06', '07', '08']);
+  expect(await free('years')).toStrictEqual(['06']);
+});
+
+test(row('TXT-10'), async () => {
+  const before = await providerOf(fixture, '506');
+  const rule = { total_visits: 2, visit_type_id: 'NP' };
+  for (const [start_time, end_time] of [
+    ['08:59:00', '10:00:00'],
+    ['11:00:00', '12:00:01'],
+    ['13:00:00', '14:00:00'],
+  ]) {
+    const visit_type_rules = [{ ...rule, start_time, end_time }];
+    const response = await patchProvider(fixture, '506', {
+      hours: mondays(shift('09:00', '12:00', { visit_type_rules })),
+    });
+    expectApiError(response, 400, 'hours[0].shifts[0].visit_type_rules[0] must be within its shift', 'hours');
+  }
+  expect(await providerOf(fixture, '506')).toStrictEqual(before);
+});
+
 test(row('DEC-214'), async () => {
   const last = daysAfter(monday, 7);
   for (const time of ['', 'T00:00:00']) {
     const dates = { set_start_date: `${monday}${time}`, set_end_date: `${last}${time}` };
     const set_recur = { ...recur, recur_interval_amount: 1, rec_start_date: `${monday}${time}` };
-    const whole = { ...set_recur, rec_end_date: `${last}${time}` };
-    await set('507', { hours: mondays(shift('09:00', '12:00', { ...dates, set_recur: whole })) });
+    const complete = { ...set_recur, rec_end_date: `${last}${time}` };
+    await set('507', { hours: mondays(shift('09:00', '12:00', { ...dates, set_recur: complete })) });
     const counted = [-7, 0, 7, 14].map(
       async (days) => (await availabilityOf(fixture, '507', daysAfter(monday, days))).length,
     );
@@ -139,12 +196,12 @@ test(row('DEC-215'), async () => {
 });
 
 test(row('DEC-216'), async () => {
-  const seen = [];
+  const results = [];
   for (const hide_in_availability of ['true', 'false', true, false]) {
     await set('508', { hide_in_availability });
-    seen.push((await providerOf(fixture, '508')).hide_in_availability);
+    results.push((await providerOf(fixture, '508')).hide_in_availability);
   }
-  expect(seen).toStrictEqual([true, false, true, false]);
+  expect(results).toStrictEqual([true, false, true, false]);
   const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
   for (const each of providers as Row[]) expect(each.hide_in_availability).toBeTypeOf('boolean');
 });

@@ -19,33 +19,33 @@ import {
 
 let fixture: TestSandbox;
 /** What the service returned at each stage. Syncs are slow, so all tests share two of them. */
-const seen: Record<string, Row> = {};
+const stages: Record<string, Row> = {};
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
   // 501 becomes inactive, 502 hidden, 504 gets hours through the API; then the clinic changes all three schedules.
-  seen.inactive_before = await providerOf(fixture, '501');
+  stages.inactive_before = await providerOf(fixture, '501');
   await set('501', { status: 'inactive' });
   await set('502', { hide_in_availability: 'true' });
   await set('504', { hours: ours });
   const [gone] = await clinicRows(fixture, 'appointments', { providerId: '501' });
-  seen.gone = gone.appointmentId;
+  stages.gone = gone.appointmentId;
   expect((await fixture.api.control('DELETE', `/control/appointments/${gone.appointmentId}`)).status).toBe(200);
-  seen.visits = { 501: await fillSchedule('501'), 502: await fillSchedule('502') };
+  stages.visits = { 501: await fillSchedule('501'), 502: await fillSchedule('502') };
   await changeClinicRow(fixture, 'providers', '504', { weeklyHours: clinicMondays(clinicShift('06:00', '07:00')) });
   const weeklyHours = clinicMondays(clinicShift('09:00', '12:00'));
   const west = { displayName: 'Wilma Westerly, MD', timeZone: 'America/Los_Angeles', weeklyHours };
-  seen.west = await addClinicRow(fixture, 'providers', west);
-  seen.newcomer = await addClinicRow(fixture, 'providers', { displayName: 'Hattie Hourly, MD', weeklyHours });
+  stages.west = await addClinicRow(fixture, 'providers', west);
+  stages.newcomer = await addClinicRow(fixture, 'providers', { displayName: 'Hattie Hourly, MD', weeklyHours });
   await fixture.api.sync();
-  seen.inactive_after = { ...(await providerOf(fixture, '501')), ...(await takenOf('501')) };
-  seen.hidden_after = { ...(await providerOf(fixture, '502')), ...(await takenOf('502')) };
-  seen.ours_after = [(await providerOf(fixture, '504')).hours];
+  stages.inactive_after = { ...(await providerOf(fixture, '501')), ...(await takenOf('501')) };
+  stages.hidden_after = { ...(await providerOf(fixture, '502')), ...(await takenOf('502')) };
+  stages.ours_after = [(await providerOf(fixture, '504')).hours];
   await set('501', { status: 'active' });
   await changeClinicRow(fixture, 'providers', '504', { weeklyHours: clinicMondays(clinicShift('06:00', '08:00')) });
   await fixture.api.sync();
-  seen.active_after = { ...(await providerOf(fixture, '501')), ...(await takenOf('501')) };
-  seen.ours_after.push((await providerOf(fixture, '504')).hours);
-  seen.ours_offered = await availabilityOf(fixture, '504', monday);
+  stages.active_after = { ...(await providerOf(fixture, '501')), ...(await takenOf('501')) };
+  stages.ours_after.push((await providerOf(fixture, '504')).hours);
+  stages.ours_offered = await availabilityOf(fixture, '504', monday);
 });
 afterAll(() => fixture.close());
 
@@ -69,8 +69,8 @@ async function fillSchedule(providerId: string): Promise<string> {
 /** Counts the records of `fillSchedule` in the cache, and the appointment that the clinic removed. */
 async function takenOf(ehr_id: string): Promise<Row> {
   const [taken] = await fixture.owner<{ appointments: number; removed: number; blocks: number }[]>`
-    SELECT (SELECT count(*) FROM appointments WHERE ehr_id = ${seen.visits[ehr_id]}) AS appointments,
-           (SELECT count(*) FROM appointments WHERE ehr_id = ${seen.gone}) AS removed,
+    SELECT (SELECT count(*) FROM appointments WHERE ehr_id = ${stages.visits[ehr_id]}) AS appointments,
+           (SELECT count(*) FROM appointments WHERE ehr_id = ${stages.gone}) AS removed,
            (SELECT count(*) FROM schedule_blocks WHERE provider_ehr_id = ${ehr_id}
                AND starts_at = ${`${monday}T06:00:00-04:00`}::text::timestamptz) AS blocks`;
   return taken;
@@ -83,14 +83,14 @@ const filled = {
 };
 
 test(row('PRV-07'), async () => {
-  const { hours } = seen.inactive_before;
-  expect(seen.inactive_after).toMatchObject({ status: 'inactive', hours, appointments: 0, blocks: 0, removed: 1 });
-  expect(seen.active_after).toMatchObject({ status: 'active', ...filled, removed: 0 });
+  const { hours } = stages.inactive_before;
+  expect(stages.inactive_after).toMatchObject({ status: 'inactive', hours, appointments: 0, blocks: 0, removed: 1 });
+  expect(stages.active_after).toMatchObject({ status: 'active', ...filled, removed: 0 });
   expect(spans(await availabilityOf(fixture, '501', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
 });
 
 test(row('PRV-09'), async () => {
-  expect(seen.hidden_after).toMatchObject({ hide_in_availability: true, ...filled });
+  expect(stages.hidden_after).toMatchObject({ hide_in_availability: true, ...filled });
   expect(await availabilityOf(fixture, '502', monday)).toStrictEqual([]);
   await set('502', { hide_in_availability: 'false' });
   expect(spans(await availabilityOf(fixture, '502', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
@@ -118,7 +118,7 @@ test(row('PRV-11'), async () => {
 
 test(row('PRV-15'), async () => {
   // The provider is three hours behind; the EMR instance uses New York's time.
-  const { providerId } = seen.west;
+  const { providerId } = stages.west;
   expect(await providerOf(fixture, providerId)).toMatchObject({ timezone: 'America/Los_Angeles' });
   const winter = daysAfter(monday, 28 * 7);
   for (const [date, offset] of [
@@ -182,7 +182,7 @@ test(row('STA-07'), async () => {
 });
 
 test(row('DEC-205'), async () => {
-  const { providerId } = seen.newcomer;
+  const { providerId } = stages.newcomer;
   const emrs = { start: 'T09:00:00', end: 'T12:00:00', facility_id: '11' };
   expect((await providerOf(fixture, providerId)).hours).toMatchObject([{ day: 'Monday', shifts: [emrs] }]);
   await set(providerId, { hours: ours });
@@ -190,8 +190,8 @@ test(row('DEC-205'), async () => {
 });
 
 test(row('DEC-206'), () => {
-  expect(seen.ours_after).toStrictEqual([ours, ours]);
-  expect(spans(seen.ours_offered as Row[])).toStrictEqual(['10:00–11:00']);
+  expect(stages.ours_after).toStrictEqual([ours, ours]);
+  expect(spans(stages.ours_offered as Row[])).toStrictEqual(['10:00–11:00']);
 });
 
 test(row('DEC-207'), async () => {

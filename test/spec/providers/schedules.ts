@@ -67,7 +67,7 @@ export async function clinicProvider(fixture: Fixture, providerId: string): Prom
   return row;
 }
 
-export const askAvailability = (fixture: Fixture, query: Record<string, string>): Promise<ApiResponse> =>
+export const requestAvailability = (fixture: Fixture, query: Record<string, string>): Promise<ApiResponse> =>
   fixture.api.call('GET', `/v1/availability?${new URLSearchParams(query)}`);
 
 /** The availability of one provider on one day. */
@@ -77,7 +77,12 @@ export async function availabilityOf(
   date: string,
   query: Record<string, string> = {},
 ): Promise<Row[]> {
-  const { status, body } = await askAvailability(fixture, { start_date: date, end_date: date, provider_ids, ...query });
+  const { status, body } = await requestAvailability(fixture, {
+    start_date: date,
+    end_date: date,
+    provider_ids,
+    ...query,
+  });
   if (status !== 200) throw new Error(JSON.stringify(body));
   return body.results.availability;
 }

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { ApiResponse } from '../../harness/api.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
-import { endPauses, endRetries, setFault, until } from '../../journeys/journey.ts';
+import { endPauses, endRetries, setFault, until } from '../../journeys/support.ts';
 import { documentForm } from '../documents/documentForm.ts';
 
 /** An accepted request and the event of its finished job. */

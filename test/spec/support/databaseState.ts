@@ -1,5 +1,5 @@
 import type { TestSandbox } from '../../harness/sandbox.ts';
-import { countRows } from '../../journeys/journey.ts';
+import { countRows } from '../../journeys/support.ts';
 
 /** Row counts that an accepted request increases. Events and lanes change with earlier requests and are not counted. */
 export async function countAcceptedWork({ owner }: TestSandbox) {

@@ -1,7 +1,7 @@
 import { apiOf } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
-import { until } from '../../journeys/journey.ts';
+import { until } from '../../journeys/support.ts';
 
 export type ExpiredAccount = { access_token: string; user_id: string; staff: number; api: Api };
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Api, ApiResponse } from '../../harness/api.ts';
-import { until } from '../../journeys/journey.ts';
+import { until } from '../../journeys/support.ts';
 
 /** Requests a live fetch of patients and waits for its event. */
 export async function fetchLive(

@@ -1,5 +1,5 @@
 import type { TestSandbox } from '../../harness/sandbox.ts';
-import { setFault } from '../../journeys/journey.ts';
+import { setFault } from '../../journeys/support.ts';
 
 /**
  * Makes every sync wait before it reads `list`. Each new link queues a sync of hundreds of records, which tests about

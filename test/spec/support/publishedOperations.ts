@@ -12,7 +12,10 @@ export type Operation = {
 
 const unknown_id = '0'.repeat(32);
 
-/** Every published operation whose path starts with one of these prefixes. */
+/**
+ * Every published operation whose path starts with one of these prefixes. Without those of the account itself, which
+ * would unlink the account that the tests use; accountTokens.test.ts covers them.
+ */
 export async function operationsOf(api: Api, ...prefixes: string[]): Promise<Operation[]> {
   const { body } = await api.call('GET', '/openapi.json');
   const operations = Object.entries<Record<string, ApiResponse['body']>>(body.paths).flatMap(([path, methods]) =>
@@ -24,7 +27,9 @@ export async function operationsOf(api: Api, ...prefixes: string[]): Promise<Ope
       media_type: requestBody && Object.keys(requestBody.content)[0],
     })),
   );
-  const found = operations.filter(({ path }) => prefixes.some((prefix) => path === prefix || path.startsWith(prefix)));
+  const found = operations.filter(
+    ({ path }) => !path.startsWith('/v1/account') && prefixes.some((prefix) => path.startsWith(prefix)),
+  );
   expect(found.length).toBeGreaterThan(0);
   return found;
 }

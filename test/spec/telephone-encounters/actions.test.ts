@@ -4,7 +4,7 @@ import type { Api } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart, setFault } from '../../journeys/journey.ts';
+import { type Chart, openChart, setFault } from '../../journeys/support.ts';
 import { expectRejected, not_strings } from '../support/expectErrors.ts';
 
 let fixture: TestSandbox;
@@ -63,7 +63,7 @@ test(row('ACT-02'), async () => {
 test(row('ACT-03'), async () => {
   const emr_appointment_id = await newEncounter();
   for (const is_high_priority of [true, false, 1, 'TRUE', 'yes', '']) {
-    const refused = { message: /^is_high_priority must be /, field: 'is_high_priority' };
+    const refused = { message: 'is_high_priority must be one of: true, false', field: 'is_high_priority' };
     await expectRejected(fixture, () => act({ emr_appointment_id, text: 'x', is_high_priority }), refused);
   }
   for (const is_high_priority of ['true', 'false', undefined]) {
@@ -105,7 +105,7 @@ test(row('ACT-06'), async () => {
   const { accepted } = await added({ emr_appointment_id: await newEncounter(), text: 'Called back.' });
   expect(accepted).toStrictEqual({
     success: true,
-    message: expect.any(String),
+    message: expect.stringContaining('webhook event'),
     action_id: expect.stringMatching(/^[0-9a-f]{32}$/),
     job_id: expect.any(Number),
   });
@@ -131,7 +131,9 @@ test(row('EVT-18'), async () => {
 
 test(row('DEC-299'), async () => {
   const emr_appointment_id = await newEncounter();
-  const colleague = apiOf(fixture, { access_token: await fixture.api.link({ user_id: 'colleague', staff: 1 }) });
+  const colleague = apiOf(fixture, {
+    access_token: await fixture.api.link({ user_id: 'signing-colleague', staff: 1 }),
+  });
   await added({ emr_appointment_id, text: 'Mine' });
   await added({ emr_appointment_id, text: 'Theirs' }, colleague);
   const { actions } = await chart.encounter(emr_appointment_id);
@@ -150,13 +152,30 @@ test(row('DEC-306'), async () => {
   const emr_appointment_id = await newEncounter();
   const closed = await added({ emr_appointment_id, text: 'Too late' });
   expect(closed.event.data.failure_reason).toBe('This call is closed.');
-  for (const { accepted, event } of [unknown, closed]) {
+  for (const [{ accepted, event }, code] of [
+    [unknown, 'record_not_found'],
+    [closed, 'emr_refused'],
+  ] as const) {
     expect(event.event_type).toBe('telephone_encounter_action.failed');
     expect(event.data).toStrictEqual({
       action_id: accepted.action_id,
       emr_appointment_id: accepted === closed.accepted ? emr_appointment_id : '999999',
       failure_reason: expect.stringMatching(/\S/),
-      reasons: [{ code: expect.stringMatching(/^[a-z_]+$/), description: event.data.failure_reason }],
+      reasons: [{ code, description: event.data.failure_reason }],
     });
   }
+});
+
+test('rejects an unknown field', async () => {
+  const body = { emr_appointment_id: '1', text: 'x', more: 1 };
+  const rejection = { message: 'Unexpected fields in request body: more', field: 'more' };
+  await expectRejected(fixture, () => act(body), rejection);
+});
+
+test('adds an action once if its response is lost', async () => {
+  await setFault(fixture.api, 'add_telephone_action', 'lose_answer');
+  const { accepted, event } = await added({ emr_appointment_id: await newEncounter(), text: 'Called once.' });
+  expect(event.event_type).toBe('telephone_encounter_action.created');
+  const entries = await fixture.api.ledger();
+  expect(entries.filter(({ marker, applied }) => applied && marker.startsWith(accepted.action_id))).toHaveLength(1);
 });

@@ -36,13 +36,13 @@ test(row('DEC-063'), async () => {
   const { patient_mrn, provider_id, location_id, assigned_to_id } = fixture.sandbox.example;
   const wrong = { reason: 'r'.repeat(51), caller: 5, is_high_priority: 'maybe', pharmacy_ehr_id: '9999', nonsense: 1 };
   for (const api of [fixture.api, fhir]) {
-    const given: Record<string, unknown> = { ...wrong };
+    const body: Record<string, unknown> = { ...wrong };
     for (const [field, value] of Object.entries({ patient_mrn, provider_id, location_id, assigned_to_id })) {
-      const response = await api.call('POST', '/v1/telephone-encounters', { body: given });
+      const response = await api.call('POST', '/v1/telephone-encounters', { body: body });
       expectApiError(response, 400, `Missing required field: ${field}`, field);
-      given[field] = value;
+      body[field] = value;
     }
-    const complete = await api.call('POST', '/v1/telephone-encounters', { body: given });
+    const complete = await api.call('POST', '/v1/telephone-encounters', { body: body });
     expect(complete.body.message).not.toMatch(/^Missing/);
   }
 });

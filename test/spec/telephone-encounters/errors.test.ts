@@ -4,7 +4,7 @@ import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart, patient } from '../../journeys/journey.ts';
+import { type Chart, openChart, patient } from '../../journeys/support.ts';
 import {
   complete,
   completeCall,
@@ -24,7 +24,15 @@ beforeAll(async () => {
 
 async function expectMissing(field: string): Promise<void> {
   for (const absent of [undefined, null, '']) {
-    await expectCallRejected(fixture, { [field]: absent }, { message: `Missing required field: ${field}`, field });
+    await expectCallRejected(
+      fixture,
+      { [field]: absent },
+      {
+        message: `Missing required field: ${field}`,
+        field,
+        code: 'missing_field',
+      },
+    );
   }
 }
 
@@ -44,31 +52,47 @@ test(row('ERR-06'), () => expectMissing('assigned_to_id'));
 test(row('ERR-07'), async () => {
   const message = 'Reason exceeds maximum length of 50 characters';
   for (const length of [51, 500]) {
-    await expectCallRejected(fixture, { reason: 'r'.repeat(length) }, { message, field: 'reason' });
+    await expectCallRejected(
+      fixture,
+      { reason: 'r'.repeat(length) },
+      { message, field: 'reason', code: 'invalid_field' },
+    );
   }
 });
 
 test(row('ERR-08'), async () => {
   const message = 'refill_medication_name must be at least 2 characters';
   for (const name of ['L', ''])
-    await expectCallRejected(fixture, { [refill_field]: name }, { message, field: refill_field });
+    await expectCallRejected(
+      fixture,
+      { [refill_field]: name },
+      { message, field: refill_field, code: 'invalid_field' },
+    );
 });
 
 test(row('ERR-09'), async () => {
   const message = 'refill_medication_name exceeds maximum length of 50 characters';
   for (const length of [51, 500]) {
-    await expectCallRejected(fixture, { [refill_field]: 'L'.repeat(length) }, { message, field: refill_field });
+    await expectCallRejected(
+      fixture,
+      { [refill_field]: 'L'.repeat(length) },
+      { message, field: refill_field, code: 'invalid_field' },
+    );
   }
 });
 
 test(row('ERR-10'), async () => {
   for (const provider_id of ['599', 'dr <b>“who”</b>']) {
     const message = `Provider with EMR ID '${provider_id}' not found.`;
-    await expectCallRejected(fixture, { provider_id }, { status: 404, message, field: 'provider_id' });
+    await expectCallRejected(
+      fixture,
+      { provider_id },
+      { status: 404, message, field: 'provider_id', code: 'provider_not_found' },
+    );
   }
 });
 
-/** A new provider and location in the EMR, with the responses before and after the sync that brings them. */
+/** A new provider and location in the EMR, with the responses before and after the sync that adds them. */
 let newcomers: ReturnType<typeof syncNewcomers> | undefined;
 async function syncNewcomers() {
   const { api } = fixture;
@@ -96,12 +120,20 @@ test(row('ERR-11'), async () => {
 
 test(row('ERR-12'), async () => {
   const message = "Staff member with ID '799' not found.";
-  await expectCallRejected(fixture, { assigned_to_id: '799' }, { status: 404, message, field: 'assigned_to_id' });
+  await expectCallRejected(
+    fixture,
+    { assigned_to_id: '799' },
+    { status: 404, message, field: 'assigned_to_id', code: 'staff_not_found' },
+  );
 });
 
 test(row('ERR-13'), async () => {
   const message = "Location with EMR ID '99' not found.";
-  await expectCallRejected(fixture, { location_id: '99' }, { status: 404, message, field: 'location_id' });
+  await expectCallRejected(
+    fixture,
+    { location_id: '99' },
+    { status: 404, message, field: 'location_id', code: 'location_not_found' },
+  );
 });
 
 test(row('ERR-14'), async () => {
@@ -116,22 +148,22 @@ test(row('ERR-14'), async () => {
 
 test(row('ERR-15'), async () => {
   const message = "Pharmacy with EMR ID '9999' not found.";
-  const refused = { status: 404, message, field: 'pharmacy_ehr_id' };
+  const refused = { status: 404, message, field: 'pharmacy_ehr_id', code: 'pharmacy_not_found' };
   await expectCallRejected(fixture, { pharmacy_ehr_id: '9999' }, refused);
   await expectCallRejected(fixture, { pharmacy_ehr_id: '9999', [refill_field]: 'Lisinopril' }, refused);
 });
 
 test(row('ERR-16'), async () => {
   for (const access_token of ['no-such-token', fixture.sandbox.access_token.slice(0, -1)]) {
-    const ask = () => fixture.api.callIn({}, { access_token });
-    await expectRejected(fixture, ask, { status: 401, message: 'User not found.' });
+    const send = () => fixture.api.callIn({}, { access_token });
+    await expectRejected(fixture, send, { status: 401, message: 'User not found.', code: 'access_token_invalid' });
   }
 });
 
 test(row('ERR-17'), async () => {
   const { api } = await fhirAccount(fixture);
   const message = 'Telephone encounters are only supported for Larkspur EMR.';
-  await expectRejected(fixture, () => api.callIn(), { message });
+  await expectRejected(fixture, () => api.callIn(), { message, code: 'restricted_operation' });
 });
 
 test(row('ERR-18'), async () => {
@@ -197,4 +229,63 @@ test(row('LIM-03'), async () => {
     const message = 'caller exceeds maximum length of 100 characters';
     await expectCallRejected(fixture, { caller: letter.repeat(101) }, { message, field: 'caller' });
   }
+});
+
+test('rejects an unknown field by name', async () => {
+  const message = 'Unexpected fields in request body: refil_medication_name';
+  const rejection = { message, field: 'refil_medication_name', code: 'unexpected_fields' };
+  await expectCallRejected(fixture, { refil_medication_name: 'Lisinopril' }, rejection);
+});
+
+test('accepts an empty reason', async () => {
+  const { event } = await completeCall(fixture, { reason: '' });
+  expect(event.event_type).toBe('telephone_encounter.created');
+});
+
+test('limits patient_mrn, message and template_name to 32,000 characters', async () => {
+  for (const letter of letters) {
+    for (const field of ['message', 'template_name']) {
+      const { event } = await completeCall(fixture, { [field]: letter.repeat(32_000) });
+      expect(event.event_type).toBe('telephone_encounter.created');
+    }
+    for (const field of ['patient_mrn', 'message', 'template_name']) {
+      const message = `${field} exceeds maximum length of 32000 characters`;
+      const rejection = { message, field, code: 'invalid_field' };
+      await expectCallRejected(fixture, { [field]: letter.repeat(32_001) }, rejection);
+    }
+  }
+});
+
+test('reports one error at a time, in the documented order', async () => {
+  const body: Record<string, unknown> = {
+    patient_mrn: undefined,
+    provider_id: undefined,
+    location_id: undefined,
+    assigned_to_id: undefined,
+    reason: 'r'.repeat(51),
+    refill_medication_name: 'L',
+    caller: 'c'.repeat(101),
+    is_high_priority: 'maybe',
+    pharmacy_ehr_id: '9999',
+  };
+  const corrections = [
+    ['patient_mrn', fixture.sandbox.example.patient_mrn],
+    ['provider_id', '599'],
+    ['location_id', '99'],
+    ['assigned_to_id', '799'],
+    ['reason', 'Cough'],
+    ['refill_medication_name', 'Lisinopril'],
+    ['caller', 'A caller'],
+    ['is_high_priority', 'false'],
+    ['provider_id', '501'],
+    ['assigned_to_id', '703'],
+    ['location_id', '11'],
+    ['pharmacy_ehr_id', '9002'],
+  ] as const;
+  for (const [field, value] of corrections) {
+    const response = await fixture.api.callIn(body);
+    expect(response.body.field, JSON.stringify(response.body)).toBe(field);
+    body[field] = value;
+  }
+  expect((await fixture.api.callIn(body)).status).toBe(200);
 });

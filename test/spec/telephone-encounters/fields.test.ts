@@ -3,7 +3,7 @@ import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart } from '../../journeys/journey.ts';
+import { type Chart, openChart } from '../../journeys/support.ts';
 import { expectCallRejected, expectRejected, not_strings } from '../support/expectErrors.ts';
 
 let fixture: TestSandbox;
@@ -156,7 +156,7 @@ test(row('TEL-14'), async () => {
   expect(body).toStrictEqual({
     success: true,
     message: expect.any(String),
-    telephone_encounter_id: expect.any(String),
+    telephone_encounter_id: expect.stringMatching(/^[0-9a-f]{32}$/),
     job_id: expect.any(Number),
   });
   expect(Number.isSafeInteger(body.job_id)).toBe(true);

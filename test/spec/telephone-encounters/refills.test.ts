@@ -1,9 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { matchMedication } from '../../../src/writes/telephone-encounters/matchMedication.ts';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, createMarker, openChart, patient, setFault } from '../../journeys/journey.ts';
+import { type Chart, createMarker, openChart, patient, setFault } from '../../journeys/support.ts';
 
 let fixture: TestSandbox;
 let chart: Chart;
@@ -18,7 +19,11 @@ const [first, second, third, fourth] = [patient(1), patient(2), patient(3), pati
 
 type Completed = { accepted: ApiResponse['body']; event: ApiResponse['body']; job: ApiResponse['body'] };
 
-async function ask(mrn: string, name: string | undefined, more: Record<string, unknown> = {}): Promise<Completed> {
+async function requestRefill(
+  mrn: string,
+  name: string | undefined,
+  more: Record<string, unknown> = {},
+): Promise<Completed> {
   const accepted = await fixture.api.callIn({ patient_mrn: mrn, refill_medication_name: name, ...more });
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
   const event = await fixture.api.untilEvent(accepted.body.job_id);
@@ -28,7 +33,7 @@ async function ask(mrn: string, name: string | undefined, more: Record<string, u
 /** Creates an encounter whose refill the EMR rejects. */
 async function askInPart(name: string, reason = 'No refills left: call the office.'): Promise<Completed> {
   await setFault(fixture.api, 'add_refill', 'refill_fails', { reason });
-  return ask(first.mrn, name, { reason: 'Refill' });
+  return requestRefill(first.mrn, name, { reason: 'Refill' });
 }
 
 async function medicationsOf(ehr_id: string, active: 'Y' | 'N'): Promise<string[]> {
@@ -45,22 +50,36 @@ async function refillsOf({ event }: Completed): Promise<string[]> {
 /** Requests a refill that must fail without any write to the EMR, and returns the reason. */
 async function failureOf({ mrn, ehr_id }: { mrn: string; ehr_id: string }, name: string): Promise<string> {
   const before = [await fixture.api.ledger(), await chart.list(ehr_id, 'encounters')];
-  const { event } = await ask(mrn, name);
+  const { event } = await requestRefill(mrn, name);
   expect(event.event_type).toBe('telephone_encounter.failed');
   expect([await fixture.api.ledger(), await chart.list(ehr_id, 'encounters')]).toStrictEqual(before);
   return event.data.failure_reason;
 }
 
+test(row('TXT-12'), async () => {
+  const before = await fixture.api.ledger();
+  for (const name of ['', ' ', '\t\t', ' a', 'a ', '\u200b\u200b', '\u00a0\n']) {
+    const response = await fixture.api.callIn({ patient_mrn: first.mrn, refill_medication_name: name });
+    expect(response.status, JSON.stringify(name)).toBe(400);
+    expect(response.body.message).toBe('refill_medication_name must be at least 2 characters');
+  }
+  const only = { ehr_id: '1', name: 'Lisinopril 10 mg', strength: null, frequency: null, active: true } as const;
+  const list = [{ ...only, start_date: null, refills: null, notes: null }];
+  for (const name of ['', ' ', ' l', '\u0301\u0301']) expect(() => matchMedication(name, list)).toThrow(/not found/);
+  expect(matchMedication(' lisin ', list).ehr_id).toBe('1');
+  expect(await fixture.api.ledger()).toStrictEqual(before);
+});
+
 test(row('TEL-16'), async () => {
   for (const name of ['lisinopril 10 mg', 'LISINOPRIL 10 MG', 'LiSiNoPrIl 10 Mg']) {
-    expect(await refillsOf(await ask(first.mrn, name))).toStrictEqual(['Lisinopril 10 mg']);
+    expect(await refillsOf(await requestRefill(first.mrn, name))).toStrictEqual(['Lisinopril 10 mg']);
   }
 });
 
 test(row('TEL-17'), async () => {
   for (const part of ['Lisino', 'pril 10', 'torvasta', 'li']) {
-    const wanted = part === 'torvasta' ? 'Atorvastatin 20 mg' : 'Lisinopril 10 mg';
-    expect(await refillsOf(await ask(first.mrn, part)), part).toStrictEqual([wanted]);
+    const expected = part === 'torvasta' ? 'Atorvastatin 20 mg' : 'Lisinopril 10 mg';
+    expect(await refillsOf(await requestRefill(first.mrn, part)), part).toStrictEqual([expected]);
   }
   const reason = await failureOf(second, 'Metformin');
   for (const listed of ['Metformin 500 mg', 'Metformin ER 750 mg']) expect(reason).toContain(listed);
@@ -74,17 +93,17 @@ test(row('TEL-18'), async () => {
   for (const name of ['Amoxicillin 500 mg', 'Amlodipine 5 mg']) {
     expect(await failureOf(first, name)).toContain(`'${name}' not found`);
   }
-  expect(await refillsOf(await ask(second.mrn, 'Amlodipine 5 mg'))).toStrictEqual(['Amlodipine 5 mg']);
+  expect(await refillsOf(await requestRefill(second.mrn, 'Amlodipine 5 mg'))).toStrictEqual(['Amlodipine 5 mg']);
 });
 
 test(row('TEL-19'), async () => {
-  for (const [{ mrn }, name, wanted] of [
+  for (const [{ mrn }, name, expected] of [
     [first, 'atorva', 'Atorvastatin 20 mg'],
     [third, 'Aspirin', 'Aspirin'],
   ] as const) {
-    const ended = await ask(mrn, name);
-    expect(await refillsOf(ended)).toStrictEqual([wanted]);
-    expect((await chart.encounter(ended.event.data.emr_encounter_id)).mrn).toBe(mrn);
+    const completed = await requestRefill(mrn, name);
+    expect(await refillsOf(completed)).toStrictEqual([expected]);
+    expect((await chart.encounter(completed.event.data.emr_encounter_id)).mrn).toBe(mrn);
   }
 });
 
@@ -92,14 +111,14 @@ test(row('TEL-20'), async () => {
   const calls = async () =>
     (await chart.list(first.ehr_id, 'encounters')).filter(({ visitType }) => visitType === 'TEL');
   const before = await calls();
-  const { accepted } = await ask(first.mrn, 'Warfarin', { pharmacy_ehr_id: '9010' });
+  const { accepted } = await requestRefill(first.mrn, 'Warfarin', { pharmacy_ehr_id: '9010' });
   expect(await calls()).toStrictEqual(before);
   const sent = (await fixture.api.ledger()).filter(({ marker }) => marker.startsWith(accepted.telephone_encounter_id));
   expect(sent).toStrictEqual([]);
 });
 
 test(row('TEL-21'), async () => {
-  const { event, job } = await ask(first.mrn, 'Warfarin');
+  const { event, job } = await requestRefill(first.mrn, 'Warfarin');
   expect(event.event_type).toBe('telephone_encounter.failed');
   // The reason lists the available medications, as the job's error does.
   for (const name of await medicationsOf(first.ehr_id, 'Y')) expect(event.data.failure_reason).toContain(name);
@@ -107,7 +126,7 @@ test(row('TEL-21'), async () => {
 });
 
 test(row('TEL-22'), async () => {
-  const { event } = await ask(first.mrn, 'Lisinopril', { pharmacy_ehr_id: '9001' });
+  const { event } = await requestRefill(first.mrn, 'Lisinopril', { pharmacy_ehr_id: '9001' });
   const encounter = await chart.encounter(event.data.emr_encounter_id);
   expect(encounter).toMatchObject({ pharmacyId: '9001', refills: [{ pharmacyId: '9001' }] });
 });
@@ -115,7 +134,7 @@ test(row('TEL-22'), async () => {
 test(row('TEL-23'), async () => {
   expect(await chart.pharmacies(first.ehr_id)).not.toContain('9005');
   for (let round = 0; round < 2; round += 1) {
-    const { event } = await ask(first.mrn, 'Lisinopril', { pharmacy_ehr_id: '9005' });
+    const { event } = await requestRefill(first.mrn, 'Lisinopril', { pharmacy_ehr_id: '9005' });
     expect(event.event_type).toBe('telephone_encounter.created');
     const listed = await chart.pharmacies(first.ehr_id);
     expect(listed.filter((id) => id === '9005')).toHaveLength(1);
@@ -143,8 +162,10 @@ test(row('TEL-25'), async () => {
 });
 
 test(row('EVT-11'), async () => {
-  expect((await ask(first.mrn, 'Lisinopril 10 mg')).event.data.refill_medication_name).toBe('Lisinopril 10 mg');
-  const { event } = await ask(first.mrn, undefined, { pharmacy_ehr_id: '9001' });
+  expect((await requestRefill(first.mrn, 'Lisinopril 10 mg')).event.data.refill_medication_name).toBe(
+    'Lisinopril 10 mg',
+  );
+  const { event } = await requestRefill(first.mrn, undefined, { pharmacy_ehr_id: '9001' });
   expect(event.event_type).toBe('telephone_encounter.created');
   expect(event.data).not.toHaveProperty('refill_medication_name');
 });
@@ -186,14 +207,14 @@ test(row('DEC-295'), async () => {
   for (const { mrn, ehr_id } of [first, second, third]) {
     const active = await medicationsOf(ehr_id, 'Y');
     expect(active.length).toBeGreaterThan(1);
-    for (const name of active) expect(await refillsOf(await ask(mrn, name))).toStrictEqual([name]);
+    for (const name of active) expect(await refillsOf(await requestRefill(mrn, name))).toStrictEqual([name]);
   }
 });
 
 test(row('DEC-296'), async () => {
   expect(await medicationsOf(third.ehr_id, 'Y')).toStrictEqual(['Aspirin', 'Aspirin EC 81 mg']);
   for (const name of ['Aspirin', 'aspirin']) {
-    expect(await refillsOf(await ask(third.mrn, name))).toStrictEqual(['Aspirin']);
+    expect(await refillsOf(await requestRefill(third.mrn, name))).toStrictEqual(['Aspirin']);
   }
   expect(await failureOf(third, 'aspir')).toContain('several');
 });
@@ -203,11 +224,11 @@ test(row('DEC-297'), async () => {
   expect(reason).toContain("'metformin'");
   for (const name of ['Metformin 500 mg', 'Metformin ER 750 mg']) expect(reason).toContain(name);
   expect(reason).not.toContain('Amlodipine');
-  expect(await refillsOf(await ask(second.mrn, 'Metformin ER'))).toStrictEqual(['Metformin ER 750 mg']);
+  expect(await refillsOf(await requestRefill(second.mrn, 'Metformin ER'))).toStrictEqual(['Metformin ER 750 mg']);
 });
 
 test(row('DEC-298'), async () => {
-  const { event } = await ask(first.mrn, 'aTORVa');
+  const { event } = await requestRefill(first.mrn, 'aTORVa');
   expect(event.data.refill_medication_name).toBe('Atorvastatin 20 mg');
 });
 
@@ -216,7 +237,7 @@ test(row('DEC-302'), async () => {
 });
 
 test(row('DEC-303'), async () => {
-  const { event } = await ask(first.mrn, undefined, { pharmacy_ehr_id: '9007' });
+  const { event } = await requestRefill(first.mrn, undefined, { pharmacy_ehr_id: '9007' });
   expect((await chart.encounter(event.data.emr_encounter_id)).pharmacyId).toBe('9007');
   expect(await chart.pharmacies(first.ehr_id)).not.toContain('9007');
 });
@@ -230,7 +251,7 @@ describe('saves the refill under the name in the EMR if the requested name', () 
     ['is one medication and a part of another', third, 'aspirin', 'Aspirin'],
     ['is a part of one of two similar names', second, 'metformin er', 'Metformin ER 750 mg'],
   ])('%s', async (_title, { mrn }, name, refill_medication_name) => {
-    const { accepted, event } = await ask(mrn, name);
+    const { accepted, event } = await requestRefill(mrn, name);
     const { provider_id, location_id, assigned_to_id } = fixture.sandbox.example;
     expect(event.event_type).toBe('telephone_encounter.created');
     expect(event.data).toStrictEqual({
@@ -268,7 +289,7 @@ describe('fails without a write and lists the medications if the requested name'
       "Medication 'metformin' matches several medications: Metformin 500 mg, Metformin ER 750 mg. Name one exactly.",
     ],
   ])('%s', async (_title, { mrn }, name, failure_reason) => {
-    const { accepted, event, job } = await ask(mrn, name, { pharmacy_ehr_id: '9010' });
+    const { accepted, event, job } = await requestRefill(mrn, name, { pharmacy_ehr_id: '9010' });
     expect(event.event_type).toBe('telephone_encounter.failed');
     expect(event.data).toStrictEqual({
       telephone_encounter_id: accepted.telephone_encounter_id,
@@ -278,7 +299,8 @@ describe('fails without a write and lists the medications if the requested name'
     });
     const marker = createMarker(accepted.telephone_encounter_id);
     expect((await fixture.api.ledger()).filter((entry) => entry.marker === marker)).toStrictEqual([]);
-    expect(job).toMatchObject({ status: 'failed', attempts: 1, error: { code: 'refused', message: failure_reason } });
+    const code = /matches several/.test(failure_reason) ? 'medication_ambiguous' : 'medication_not_found';
+    expect(job).toMatchObject({ status: 'failed', attempts: 1, error: { code, message: failure_reason } });
   });
 });
 
@@ -289,10 +311,10 @@ test('adds the pharmacy of a refill to the encounter, the refill and the patient
   expect(listed).not.toContain('9006');
   const before = await additions();
   for (let n = 0; n < 2; n += 1) {
-    const { event } = await ask(first.mrn, 'Lisinopril', { pharmacy_ehr_id: '9006' });
+    const { event } = await requestRefill(first.mrn, 'Lisinopril', { pharmacy_ehr_id: '9006' });
     const encounter = await chart.encounter(event.data.emr_encounter_id);
     expect(encounter).toMatchObject({ pharmacyId: '9006', refills: [{ pharmacyId: '9006' }] });
-    expect(await chart.pharmacies(first.ehr_id)).toStrictEqual([...listed, '9006']);
+    expect((await chart.pharmacies(first.ehr_id)).toSorted()).toStrictEqual([...listed, '9006'].toSorted());
     expect(await additions()).toBe(before + 1);
   }
 });
@@ -304,7 +326,7 @@ test.each([
   'sends created_partial if the EMR rejects %s; the encounter remains usable',
   async (_title, operation, kind, pharmacy_ehr_id, reason) => {
     await setFault(fixture.api, operation, kind, { reason });
-    const { accepted, event, job } = await ask(first.mrn, 'lisino', { pharmacy_ehr_id, reason: 'Refill' });
+    const { accepted, event, job } = await requestRefill(first.mrn, 'lisino', { pharmacy_ehr_id, reason: 'Refill' });
     const { provider_id, location_id, assigned_to_id } = fixture.sandbox.example;
     expect(event.event_type).toBe('telephone_encounter.created_partial');
     expect(event.data).toStrictEqual({
@@ -321,7 +343,7 @@ test.each([
     const marker = createMarker(accepted.telephone_encounter_id);
     const sent = (await fixture.api.ledger()).filter((entry) => entry.marker === marker);
     expect(sent.map(({ applied }) => applied)).toStrictEqual([true]);
-    expect(job).toMatchObject({ status: 'partial', error: { code: 'refused', message: reason } });
+    expect(job).toMatchObject({ status: 'partial', error: { code: 'emr_refused', message: reason } });
     expect(await chart.addAction(event.data.emr_encounter_id, 'Called back')).toBe(201);
     const encounter = await chart.encounter(event.data.emr_encounter_id);
     expect(encounter).toMatchObject({ refills: [], actions: [{ text: 'Called back' }] });

@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, expect, test } from 'vitest';
-import { answering } from '../../harness/receiver.ts';
+import { respondWith } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { endPauses, until } from '../../journeys/journey.ts';
+import { endPauses, until } from '../../journeys/support.ts';
 import { completeCall } from '../support/completedJobs.ts';
 import { headersOf, type Registered, register, untilReceived } from './receivers.ts';
 
@@ -37,7 +37,7 @@ function signatureOf({ receiver }: Registered, n: number, secret: string): strin
 
 test(row('DEC-344'), async () => {
   const before_s = Math.floor(Date.now() / 1000);
-  const registered = await register(fixture, { answering: answering(500) });
+  const registered = await register(fixture, { respond: respondWith(500) });
   const { event } = await completeCall(fixture);
   await untilReceived(registered.receiver, 1);
   await awaitAttempts(registered, 1);
@@ -77,12 +77,12 @@ test(row('DEC-345'), async () => {
 });
 
 test(row('DEC-346'), async () => {
-  const registered = await register(fixture, { answering: answering(500) });
+  const registered = await register(fixture, { respond: respondWith(500) });
   await completeCall(fixture);
-  for (const tried of [1, 2, 3]) {
-    await untilReceived(registered.receiver, tried);
-    expect(headersOf(registered.receiver, tried - 1)['webhook-attempt']).toBe(String(tried));
-    await awaitAttempts(registered, tried);
+  for (const attempt of [1, 2, 3]) {
+    await untilReceived(registered.receiver, attempt);
+    expect(headersOf(registered.receiver, attempt - 1)['webhook-attempt']).toBe(String(attempt));
+    await awaitAttempts(registered, attempt);
   }
 });
 

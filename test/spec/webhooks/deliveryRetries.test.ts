@@ -1,10 +1,10 @@
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
-import { answering } from '../../harness/receiver.ts';
+import { respondWith } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { endPauses, until } from '../../journeys/journey.ts';
+import { endPauses, until } from '../../journeys/support.ts';
 import { completeCall } from '../support/completedJobs.ts';
 import { type Registered, register, untilReceived, untilStatus } from './receivers.ts';
 
@@ -36,8 +36,8 @@ async function afterAttempt(event_id: string, attempts: number): Promise<Deliver
 /** Fails every attempt of a delivery and returns the pauses. */
 async function exhaustAttempts(event_id: string): Promise<number[]> {
   const gaps: number[] = [];
-  for (let tried = 1; tried <= pauses_s.length; tried += 1) {
-    gaps.push((await afterAttempt(event_id, tried)).gap_s);
+  for (let attempt = 1; attempt <= pauses_s.length; attempt += 1) {
+    gaps.push((await afterAttempt(event_id, attempt)).gap_s);
     await endPauses(fixture.owner);
   }
   await afterAttempt(event_id, pauses_s.length + 1);
@@ -55,7 +55,7 @@ const statusOf = async ({ id }: Registered): Promise<string> => {
 const resend = (event_id: string) => fixture.api.call('POST', `/v1/webhook-events/${event_id}/resend`);
 
 test(row('DEC-348'), async () => {
-  const { receiver } = await register(fixture, { answering: answering(503) });
+  const { receiver } = await register(fixture, { respond: respondWith(503) });
   const { event } = await completeCall(fixture);
   await untilReceived(receiver, 1);
   const gaps = await exhaustAttempts(event.id);
@@ -68,7 +68,7 @@ test(row('DEC-348'), async () => {
 });
 
 test(row('DEC-349'), async () => {
-  await register(fixture, { answering: answering(503) });
+  await register(fixture, { respond: respondWith(503) });
   const factors: number[] = [];
   for (const chance of [0, 1 - Number.EPSILON]) {
     const random = vi.spyOn(Math, 'random').mockReturnValue(chance);
@@ -93,7 +93,7 @@ test(row('DEC-350'), async () => {
     [503, () => '3600', 3_600],
     [503, () => new Date(Date.now() + 7_200_000).toUTCString(), 7_200],
   ] as const) {
-    receiver.answer = (...call) => answering(status, { 'retry-after': header() })(...call);
+    receiver.respond = (...call) => respondWith(status, { 'retry-after': header() })(...call);
     const { gap_s } = await afterAttempt((await completeCall(fixture)).event.id, 1);
     expect(gap_s).toBeGreaterThanOrEqual(asked_s - 10);
     expect(gap_s).toBeLessThanOrEqual(asked_s + tolerance_s);
@@ -115,13 +115,13 @@ test(row('DEC-351'), async () => {
     return real(() => {}, 0);
   }) as typeof setTimeout);
   onTestFinished(() => void caught.mockRestore());
-  const { receiver } = await register(fixture, { answering: () => {} });
+  const { receiver } = await register(fixture, { respond: () => {} });
   const { event } = await completeCall(fixture);
   await untilReceived(receiver, 1);
   expect(expireTimers).toHaveLength(1);
-  const tried = () => fixture.owner`SELECT FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
+  const attemptsMade = () => fixture.owner`SELECT FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
     WHERE event_id = ${event.id}`;
-  expect(await tried()).toHaveLength(0);
+  expect(await attemptsMade()).toHaveLength(0);
   expireTimers[0]?.();
   const { status, problem, status_code } = await afterAttempt(event.id, 1);
   expect([status, status_code]).toStrictEqual(['pending', null]);
@@ -133,7 +133,7 @@ test(row('DEC-352'), async () => {
   const refused = [300, 304, 400, 401, 404, 409, 422, 429, 500, 502, 599];
   const statusOfEndpoint = new Map<string, number>();
   for (const status of [...taken, ...refused]) {
-    statusOfEndpoint.set((await register(fixture, { answering: answering(status) })).id, status);
+    statusOfEndpoint.set((await register(fixture, { respond: respondWith(status) })).id, status);
   }
   const { event } = await completeCall(fixture);
   const deliveries = await until('every endpoint to be called', async () => {
@@ -148,7 +148,7 @@ test(row('DEC-352'), async () => {
 });
 
 test(row('DEC-353'), async () => {
-  const gone = await register(fixture, { answering: answering(410) });
+  const gone = await register(fixture, { respond: respondWith(410) });
   const healthy = await register(fixture);
   await completeCall(fixture);
   await until('the endpoint to be disabled', async () => (await statusOf(gone)) === 'disabled');
@@ -160,7 +160,7 @@ test(row('DEC-353'), async () => {
 });
 
 test(row('DEC-354'), async () => {
-  const failing = await register(fixture, { answering: answering(500) });
+  const failing = await register(fixture, { respond: respondWith(500) });
   const since = (age: string) =>
     fixture.owner`UPDATE webhook_endpoints SET failing_since = now() - ${age}::text::interval WHERE id = ${failing.id}`;
   const { event } = await completeCall(fixture);
@@ -178,7 +178,7 @@ test(row('DEC-354'), async () => {
 });
 
 test(row('DEC-355'), async () => {
-  const { receiver } = await register(fixture, { answering: answering(500) });
+  const { receiver } = await register(fixture, { respond: respondWith(500) });
   const { event } = await completeCall(fixture);
   await exhaustAttempts(event.id);
   expect((await untilStatus(fixture, event.id, 'failed')).delivery_status).toBe('failed');
@@ -190,11 +190,11 @@ test(row('DEC-355'), async () => {
 });
 
 test(row('DEC-356'), async () => {
-  const { receiver } = await register(fixture, { answering: answering(500) });
+  const { receiver } = await register(fixture, { respond: respondWith(500) });
   const { event } = await completeCall(fixture);
   await exhaustAttempts(event.id);
   await untilStatus(fixture, event.id, 'failed');
-  receiver.answer = answering(200);
+  receiver.respond = respondWith(200);
   const age = (age: string) =>
     fixture.owner`UPDATE events SET created_at = now() - ${age}::text::interval WHERE id = ${event.id}`;
   await age('29 days 23 hours 59 minutes');
@@ -209,11 +209,11 @@ test(row('DEC-356'), async () => {
 });
 
 test(row('DEC-357'), async () => {
-  const { receiver } = await register(fixture, { answering: answering(500) });
+  const { receiver } = await register(fixture, { respond: respondWith(500) });
   const first = (await completeCall(fixture)).event;
   await afterAttempt(first.id, 1);
   await fixture.owner`UPDATE deliveries SET ready_at = now() + interval '1 hour' WHERE event_id = ${first.id}`;
-  receiver.answer = answering(200);
+  receiver.respond = respondWith(200);
   const second_event = (await completeCall(fixture)).event;
   await untilStatus(fixture, second_event.id, 'success');
   await endPauses(fixture.owner);

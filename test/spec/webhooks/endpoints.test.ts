@@ -124,14 +124,14 @@ test(row('DEC-333'), async () => {
 });
 
 test(row('DEC-334'), async () => {
-  const kept = await register(fixture);
+  const remaining = await register(fixture);
   const removed = await register(fixture);
   expect((await removeWebhook(fixture.api, removed.id)).status).toBe(200);
   const { body } = await fixture.api.call('GET', '/v1/webhook', { headers });
-  expect(body.webhook_urls.map(({ id }: { id: string }) => id)).toStrictEqual([kept.id]);
+  expect(body.webhook_urls.map(({ id }: { id: string }) => id)).toStrictEqual([remaining.id]);
   const { event } = await completeCall(fixture);
   await untilStatus(fixture, event.id, 'success');
-  expect([kept.receiver.received.length, removed.receiver.received.length]).toStrictEqual([1, 0]);
+  expect([remaining.receiver.received.length, removed.receiver.received.length]).toStrictEqual([1, 0]);
   expectApiError(await removeWebhook(fixture.api, removed.id), 404, `Webhook with ID '${removed.id}' not found.`);
 });
 

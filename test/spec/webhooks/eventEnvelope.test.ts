@@ -4,7 +4,7 @@ import type { ApiResponse } from '../../harness/api.ts';
 import { type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { until } from '../../journeys/journey.ts';
+import { until } from '../../journeys/support.ts';
 import {
   type Completed,
   complete,

@@ -2,11 +2,11 @@ import { beforeAll, expect, test } from 'vitest';
 import { purgeEvents } from '../../../src/webhooks/events.ts';
 import { apiOf, expectApiError, newClient } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
-import { answering } from '../../harness/receiver.ts';
+import { respondWith } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { endPauses, setFault, until, untilEnded } from '../../journeys/journey.ts';
+import { endPauses, setFault, until, untilFinished } from '../../journeys/support.ts';
 import { completeBooking, completeCall, completeUpload } from '../support/completedJobs.ts';
 import { register, untilReceived, untilStatus } from './receivers.ts';
 
@@ -62,13 +62,13 @@ test(row('WHE-03'), async () => {
   expect(await poll()).toStrictEqual([]);
   await fixture.api.control('DELETE', '/control/faults');
   await endPauses(fixture.owner);
-  await untilEnded(fixture.owner, [body.job_id]);
+  await untilFinished(fixture.owner, [body.job_id]);
   expect(await poll()).toHaveLength(1);
 });
 
 test(row('WHE-04'), async () => {
   const { body } = await fixture.api.callIn();
-  await untilEnded(fixture.owner, [body.job_id]);
+  await untilFinished(fixture.owner, [body.job_id]);
   const { webhook_events } = await list(`?job_id=${body.job_id}`);
   expect(webhook_events).toHaveLength(1);
   expect(webhook_events[0].data.telephone_encounter_id).toBe(body.telephone_encounter_id);
@@ -122,13 +122,13 @@ test(row('DEC-307'), async () => {
 });
 
 test(row('DEC-308'), async () => {
-  const taking = await register(fixture, { answering: answering(200) });
+  const taking = await register(fixture, { respond: respondWith(200) });
   const taken = (await completeCall(fixture)).event.id;
   await untilStatus(fixture, taken, 'success');
-  taking.receiver.answer = answering(410);
+  taking.receiver.respond = respondWith(410);
   const given_up = (await completeCall(fixture)).event.id;
   await untilStatus(fixture, given_up, 'failed');
-  const failing = await register(fixture, { answering: answering(500) });
+  const failing = await register(fixture, { respond: respondWith(500) });
   const waiting = (await completeCall(fixture)).event.id;
   await untilReceived(failing.receiver, 1);
   const statusOf = { success: taken, failed: given_up, pending: waiting };
@@ -176,15 +176,15 @@ test(row('DEC-310'), async () => {
     const { webhook_events, pagination } = await list(query, api);
     return { count: webhook_events.length, newest: webhook_events[0]?.created_at, ...pagination };
   };
-  const whole = { total_count: 120, page: 1, current_page: 1 };
+  const all_events = { total_count: 120, page: 1, current_page: 1 };
   const newest = (await pageOf('')).newest;
-  expect(await pageOf('')).toMatchObject({ ...whole, count: 50, page_size: 50, total_pages: 3 });
+  expect(await pageOf('')).toMatchObject({ ...all_events, count: 50, page_size: 50, total_pages: 3 });
   expect(await pageOf('?page=1')).toMatchObject({ newest, count: 50 });
   const last = await pageOf('?page=3');
   expect(last).toMatchObject({ count: 20, page: 3, current_page: 3, page_size: 50 });
   expect(last.newest < newest).toBe(true);
   for (const page_size of [1, 99, 100]) {
-    expect(await pageOf(`?page_size=${page_size}`)).toMatchObject({ ...whole, count: page_size, page_size });
+    expect(await pageOf(`?page_size=${page_size}`)).toMatchObject({ ...all_events, count: page_size, page_size });
   }
   for (const [query, field] of [
     ['page_size=101', 'page_size'],
@@ -228,16 +228,16 @@ test(row('DEC-313'), async () => {
 
 test(row('DEC-314'), async () => {
   const mine = (await completeCall(fixture)).event;
-  const sister = await colleague('sister', 4);
-  expect(await ids('', sister.api)).toStrictEqual([sister.event.id]);
+  const colleague_api = await colleague('sister', 4);
+  expect(await ids('', colleague_api.api)).toStrictEqual([colleague_api.event.id]);
   expect(await ids('?page_size=100')).toContain(mine.id);
-  expect(await ids('?page_size=100')).not.toContain(sister.event.id);
-  expect(await ids(`?job_id=${mine.job_id}`, sister.api)).toStrictEqual([]);
+  expect(await ids('?page_size=100')).not.toContain(colleague_api.event.id);
+  expect(await ids(`?job_id=${mine.job_id}`, colleague_api.api)).toStrictEqual([]);
   const { api } = await newClient(fixture);
-  const stranger = await api.call('GET', '/v1/webhook-events', {
+  const other_client_response = await api.call('GET', '/v1/webhook-events', {
     headers: { access_token: fixture.sandbox.access_token },
   });
-  expectApiError(stranger, 401, 'User not found.');
+  expectApiError(other_client_response, 401, 'User not found.');
 });
 
 test(row('DEC-315'), async () => {
@@ -246,20 +246,20 @@ test(row('DEC-315'), async () => {
 });
 
 test(row('DEC-316'), async () => {
-  for (const job_id of ['abc', '1.5', '-1', '1e3', '0x1', '%201', '']) {
+  for (const job_id of ['abc', '1.5', '-1', '1e3', '0x1', '1%201', '']) {
     const response = await fixture.api.call('GET', `/v1/webhook-events?job_id=${job_id}`);
     expectApiError(response, 400, /^job_id must be /, 'job_id');
   }
 });
 
 test(row('DEC-317'), async () => {
-  const [kept, gone] = [(await completeCall(fixture)).event, (await completeCall(fixture)).event];
+  const [recent, gone] = [(await completeCall(fixture)).event, (await completeCall(fixture)).event];
   const minute = 1 / 1440;
-  await moveTo(kept.id, daysAgo(30 - minute));
+  await moveTo(recent.id, daysAgo(30 - minute));
   await moveTo(gone.id, daysAgo(30 + minute));
   for (const purged of [false, true]) {
-    if (purged) await purgeEvents(fixture.ctx.db.system);
-    expect(await ids(`?job_id=${kept.job_id}`)).toStrictEqual([kept.id]);
+    if (purged) await purgeEvents(fixture.ctx.db.system, fixture.ctx.config.event_days);
+    expect(await ids(`?job_id=${recent.job_id}`)).toStrictEqual([recent.id]);
     expect(await ids(`?job_id=${gone.job_id}`)).toStrictEqual([]);
   }
 });

@@ -4,28 +4,31 @@ import { createServer as createTcpServer } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { expectApiError, startProduction } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
-import { answering, type Receiver, startReceiver } from '../../harness/receiver.ts';
+import { type Receiver, respondWith, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { until } from '../../journeys/journey.ts';
+import { until } from '../../journeys/support.ts';
 import { completeCall } from '../support/completedJobs.ts';
 import { register, registerUrl, removeWebhook, untilReceived, untilStatus } from './receivers.ts';
 import { stubDns } from './stubDns.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
-  fixture = await startSandbox({ small: true, env: { OUTBOUND_ALLOW: 'allowed.example,10.1.2.3:8443' } });
+  fixture = await startSandbox({
+    small: true,
+    env: { OUTBOUND_ALLOW_WEBHOOKS: 'allowed.example,10.1.2.3:8443', OUTBOUND_ALLOW_EMR: 'emr.example' },
+  });
 });
 afterAll(() => fixture.close());
 
-const ask = (api: Api, webhook_url: string) =>
+const registerWebhook = (api: Api, webhook_url: string) =>
   api.call('POST', '/v1/webhook', { body: { webhook_url }, headers: { access_token: null } });
 
 const must_use_https = 'webhook_url must use https.';
 const is_private = 'webhook_url points to a private or local address.';
 
 async function expectRefusedUrl(api: Api, webhook_url: string, message: string): Promise<void> {
-  expectApiError(await ask(api, webhook_url), 400, message, 'webhook_url');
+  expectApiError(await registerWebhook(api, webhook_url), 400, message, 'webhook_url');
   const { body } = await api.call('GET', '/v1/webhook', { headers: { access_token: null } });
   expect(body.webhook_urls.map(({ url }: { url: string }) => url)).not.toContain(webhook_url);
 }
@@ -61,7 +64,7 @@ test(row('DEC-338'), async () => {
     await expectRefusedUrl(production.api, url, must_use_https);
   }
   for (const api of [fixture.api, production.api]) {
-    const response = await ask(api, 'https://app.example.org/hook');
+    const response = await registerWebhook(api, 'https://app.example.org/hook');
     expect([response.status, response.body.webhook_url]).toStrictEqual([200, 'https://app.example.org/hook']);
     await removeWebhook(api, response.body.webhook_id);
   }
@@ -88,7 +91,7 @@ test(row('DEC-340'), async () => {
   const lookups = stubDns({ 'allowed.example': [['127.0.0.1']], 'other.example': [['127.0.0.1']] });
   await registerFor(`http://allowed.example:${portOf(receiver)}/hook`);
   const other = await registerFor(`https://other.example:${portOf(receiver)}/hook`);
-  const listed = await ask(fixture.api, 'https://10.1.2.3:8443/hook');
+  const listed = await registerWebhook(fixture.api, 'https://10.1.2.3:8443/hook');
   expect(listed.status).toBe(200);
   await removeWebhook(fixture.api, listed.body.webhook_id);
   const { event } = await completeCall(fixture);
@@ -100,6 +103,8 @@ test(row('DEC-340'), async () => {
   await expectRefusedUrl(fixture.api, 'https://10.1.2.3/hook', is_private);
   await expectRefusedUrl(fixture.api, 'https://10.1.2.4:8443/hook', is_private);
   await expectRefusedUrl(fixture.api, 'http://other.example/hook', must_use_https);
+  // Listed for EMRs only: a webhook must not reach a host that was opened for an EMR.
+  await expectRefusedUrl(fixture.api, 'http://emr.example/hook', must_use_https);
 });
 
 test(row('DEC-341'), async () => {
@@ -161,7 +166,7 @@ test(row('DEC-343'), async () => {
   onTestFinished(elsewhere.close);
   const { receiver, id } = await register(fixture);
   for (const status of [301, 302, 303, 307, 308]) {
-    receiver.answer = answering(status, { location: elsewhere.url });
+    receiver.respond = respondWith(status, { location: elsewhere.url });
     const { event } = await completeCall(fixture);
     expect((await firstTries(event.id, 1)).get(id)).toContain(String(status));
     await untilStatus(fixture, event.id, 'pending');

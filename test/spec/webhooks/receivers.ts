@@ -1,15 +1,15 @@
 import { expect, onTestFinished } from 'vitest';
 import type { Api, ApiResponse } from '../../harness/api.ts';
-import { type Receiver, type Answer as Responder, startReceiver } from '../../harness/receiver.ts';
+import { type Receiver, type Responder, startReceiver } from '../../harness/receiver.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
-import { until } from '../../journeys/journey.ts';
+import { until } from '../../journeys/support.ts';
 
 export type Registered = { receiver: Receiver; id: string; secret: string; response: ApiResponse };
-type Options = { event_types?: string[]; answering?: Responder; api?: Api };
+type Options = { event_types?: string[]; respond?: Responder; api?: Api };
 
 /** Starts a receiver and registers it as a webhook until the test finishes. */
 export async function register(fixture: TestSandbox, options: Options = {}): Promise<Registered> {
-  const receiver = await startReceiver(options.answering);
+  const receiver = await startReceiver(options.respond);
   onTestFinished(receiver.close);
   const registered = await registerUrl(options.api ?? fixture.api, receiver.url, options.event_types);
   onTestFinished(async () => void (await removeWebhook(options.api ?? fixture.api, registered.id)));

@@ -27,7 +27,7 @@ const remove = (id: string) => client.api.call('DELETE', `/v1/webhook/${id}`, { 
 const secret_form = /^whsec_[A-Za-z0-9+/]{43}=$/;
 
 describe('POST /v1/webhook', () => {
-  test('responses with the endpoint and its secret, under both names', async () => {
+  test('returns the endpoint and its secret, under both names', async () => {
     const { status, body } = await register({ webhook_url: 'https://example.org/hook' });
     expect(status).toBe(200);
     expect(body).toStrictEqual({
@@ -66,7 +66,6 @@ describe('POST /v1/webhook', () => {
     ['https://example.org/#x', 'must not have a fragment (#).'],
     ['example.org/hook', 'must be a full address, such as https://example.org/path.'],
     ['https://exa mple.org', 'must be a full address, such as https://example.org/path.'],
-    [' https://example.org', 'must be a full address, such as https://example.org/path.'],
   ])('rejects %s', async (webhook_url, rule) => {
     expectApiError(await register({ webhook_url }), 400, `webhook_url ${rule}`, 'webhook_url');
     expect((await list()).webhook_urls).toStrictEqual([]);
@@ -92,7 +91,7 @@ describe('POST /v1/webhook', () => {
     ]);
   });
 
-  test('registers a URL once when several requests register it at once', async () => {
+  test('registers a URL once for concurrent requests', async () => {
     // Opens the connections first; otherwise the first transaction ends before the second starts.
     await Promise.all(Array.from({ length: 20 }, list));
     for (let round = 0; round < 5; round += 1) {

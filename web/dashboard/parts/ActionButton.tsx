@@ -10,7 +10,7 @@ type Props<Result> = ButtonProps & {
   done?: (result: Result) => ReactNode;
 };
 
-/** A button that acts at once, without a dialog. */
+/** A button that acts immediately, without a dialog. */
 export function ActionButton<Result>({ action, children, done, ...look }: Props<Result>) {
   const { mutate, isPending, data, error } = useAction<void, Result>(() => action());
   return (

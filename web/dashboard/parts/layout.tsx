@@ -16,7 +16,7 @@ export function PageTitle({ children, actions }: { children: string; actions?: R
   );
 }
 
-/** A part of a page under a heading of its own; `order` 3 where it belongs to a heading of order 2. */
+/** A section of a page with its own heading. Use `order` 3 inside a section of order 2. */
 export function Section({ title, order = 2, children }: { title: string; order?: 2 | 3; children: ReactNode }) {
   return (
     <Paper withBorder p="md" component="section" aria-label={title}>

@@ -3,6 +3,8 @@ export const operator_roles = ["read_only","operator","owner"] as const;
 
 export const job_types = {"telephone_encounter.create":"Telephone encounter","telephone_encounter_action.create":"Telephone encounter action","document.upload":"Document","appointment.create":"Appointment","patient.create":"New patient","patient.update":"Patient update","patient.insurance.add":"New insurance","patient.insurance.update":"Insurance update","patient.fetch":"Live patient fetch","sync":"Sync"} as const;
 
+export const failures = {"patient_not_found":{"label":"Patient not found","remedy":"Check the MRN in the EMR. Charts may have been merged or renumbered."},"patient_ambiguous":{"label":"Several patients with this MRN","remedy":"Merge or renumber the charts in the EMR."},"duplicate_patient":{"label":"Duplicate patient","remedy":"Use the existing chart; duplicate_patient_mrn names it if the EMR does. If it is another person, correct the name, date of birth or sex."},"medication_not_found":{"label":"Medication not found","remedy":"Send the name of one of the listed medications."},"medication_ambiguous":{"label":"Several medications match","remedy":"Send the full name and strength of one of them."},"slot_taken":{"label":"Time not available","remedy":"Book another time from GET /v1/availability."},"record_not_found":{"label":"Record not found","remedy":"Check the ID or name in the EMR. Start a sync if the record was deleted there recently."},"record_ambiguous":{"label":"Several records match","remedy":"Send the ID of the record instead of its name."},"record_inactive":{"label":"Record inactive","remedy":"Send another one, or have it activated in the EMR."},"record_changed":{"label":"Changed at the same time","remedy":"Compare the current value in the EMR with yours."},"duplicate_record":{"label":"Duplicate record","remedy":"Use the existing record."},"unknown_value":{"label":"Unknown value","remedy":"Send one of the accepted values."},"emr_validation":{"label":"Invalid for the EMR","remedy":"Correct the value that the failure reason names."},"emr_refused":{"label":"Rejected by the EMR","remedy":"Resolve the cause in the EMR or in the request."},"not_permitted":{"label":"Not permitted","remedy":"Have the EMR’s administrator grant the permission, or link another EMR user."},"not_supported":{"label":"Not supported by the EMR","remedy":"Compare the capabilities in GET /v1/settings. Leave out the field that the failure reason names, if it names one."},"too_many_matches":{"label":"Too many matches","remedy":"Narrow the search."},"emr_address_refused":{"label":"EMR address not allowed","remedy":"Have the operator allow the address in the settings, or link the EMR at another one."},"unavailable":{"label":"EMR unavailable","remedy":"Wait until the EMR is available."},"outcome_unknown":{"label":"Outcome unknown","remedy":"Check in the EMR whether it was saved, then resolve the job in the dashboard."},"login_required":{"label":"Account not re-linked in time","remedy":"Run Link in update mode."},"account_unlinked":{"label":"Account unlinked","remedy":"Link the account again and use its new access token."},"internal":{"label":"Internal error","remedy":"Report the job ID to the operator of this service."}} as const;
+
 export const job_filters = ["queued","running","parked","succeeded","partial","failed","needs_review","unresolved"] as const;
 
 export const review_outcomes = ["done","not_done"] as const;
@@ -27,8 +29,10 @@ export const endpoints = {
   'accounts.link': { method: 'POST', path: '/dashboard/api/clients/{client_id}/links' },
   'accounts.relink': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/relink' },
   'accounts.reveal': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/reveal' },
+  'accounts.rotate': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/rotate-token' },
   'accounts.sync': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/sync' },
   'accounts.revoke': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/revoke' },
+  'organizations.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/erase' },
   'jobs.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/jobs' },
   'jobs.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/search' },
   'jobs.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}' },
@@ -65,6 +69,7 @@ export const endpoints = {
   'insurance-providers.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/records/insurance_providers/search' },
   'referring-providers.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/records/referring_providers/search' },
   'patients.jobs': { method: 'GET', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/patients/{id}/jobs' },
+  'patients.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/patients/{id}/erase' },
   'providers.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/providers/{id}' },
   'providers.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/providers/{id}' },
   'locations.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/locations/{id}' },
@@ -89,6 +94,7 @@ export const endpoints = {
   'clients.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}' },
   'clients.keys.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/keys' },
   'clients.keys.delete': { method: 'DELETE', path: '/dashboard/api/clients/{client_id}/keys/{key_id}' },
+  'clients.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/erase' },
   'operators.list': { method: 'GET', path: '/dashboard/api/operators' },
   'operators.create': { method: 'POST', path: '/dashboard/api/operators' },
   'operators.update': { method: 'PATCH', path: '/dashboard/api/operators/{id}' },
@@ -170,7 +176,7 @@ export type Attention = {
 export type AuditFault = {
   position: number | null;
   id: string | null;
-  what: "changed" | "not_linked" | "missing" | "beyond_head" | "head_broken";
+  what: "changed" | "not_linked" | "missing" | "beyond_head" | "head_broken" | "rolled_back" | "anchor_mismatch" | "anchor_changed";
 };
 
 export type AuditProgress = { checked: number; total: number };
@@ -233,6 +239,7 @@ export type AvailabilityResponse = {
     explanations?: Array<Record<string, unknown>>;
   };
   timezone: string;
+  sync?: SyncState;
 };
 
 export type ChangedField = {
@@ -402,7 +409,9 @@ export type ClientSettings = {
   keys: Array<{ id: string; created_at: string }>;
 };
 
-export type DeliveryTry = {
+export type CreatedLink = { url: string; minutes: number; expires_at: string };
+
+export type DeliveryAttempt = {
   attempt: number;
   at: string;
   duration_ms: number;
@@ -420,6 +429,15 @@ export type Encryption = {
   wrapped: Array<{ id: string; keys: number }>;
 };
 
+export type Erasure = {
+  erased: boolean;
+  rows: Array<{ table: string; rows: number }>;
+  linked_accounts: number;
+  unfinished_jobs: number;
+};
+
+export type ErasureRequest = { dry_run: boolean };
+
 export type EventDelivery = {
   id: string;
   webhook_id: string;
@@ -428,7 +446,20 @@ export type EventDelivery = {
   status: "pending" | "success" | "failed";
   next_try_at: string | null;
   finished_at: string | null;
-  tries: Array<DeliveryTry>;
+  tries: Array<DeliveryAttempt>;
+};
+
+export type EventDetails = {
+  id: string;
+  type: string;
+  created_at: string;
+  job_id: number | null;
+  account: { id: string; user_id: string; org_id: string };
+  delivery_status: "pending" | "success" | "failed" | null;
+  tries: number;
+  next_try_at: string | null;
+  body: string;
+  deliveries: Array<EventDelivery>;
 };
 
 export type EventRow = {
@@ -443,19 +474,6 @@ export type EventRow = {
 };
 
 export type EventTypeRow = { type: string; summary: string };
-
-export type EventWhole = {
-  id: string;
-  type: string;
-  created_at: string;
-  job_id: number | null;
-  account: { id: string; user_id: string; org_id: string };
-  delivery_status: "pending" | "success" | "failed" | null;
-  tries: number;
-  next_try_at: string | null;
-  body: string;
-  deliveries: Array<EventDelivery>;
-};
 
 export type FaultSwitch = { id: string; label: string; description: string; on: boolean; once: boolean };
 
@@ -484,14 +502,14 @@ export type HoursRequest = Array<{
     recurrence?: {
       rec_start_date: string;
       rec_end_date?: string;
-      recur_interval_type?: "days" | "weeks" | "months";
+      recur_interval_type?: string;
       recur_interval_amount: number;
       recur_interval_description?: string;
     };
     set_recur?: {
       rec_start_date: string;
       rec_end_date?: string;
-      recur_interval_type?: "days" | "weeks" | "months";
+      recur_interval_type?: string;
       recur_interval_amount: number;
       recur_interval_description?: string;
     };
@@ -515,33 +533,10 @@ export type InsuranceProvider = {
   city: string | null;
   state: string | null;
   created_at: string | null;
+  status: "active" | "inactive";
 };
 
-export type JobEvent = { id: string; type: string; created_at: string; deliveries: Array<EventDelivery> };
-
-export type JobRow = {
-  job_id: number;
-  type: string;
-  state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review";
-  account: { id: string; user_id: string; org_id: string };
-  attempts: number;
-  created_at: string;
-  started_at: string | null;
-  finished_at: string | null;
-  error_code: string | null;
-  review_outcome: "done" | "not_done" | null;
-  run_again_of: number | null;
-};
-
-export type JobStep = {
-  name: string;
-  kind: "note" | "intent" | "outcome";
-  attempt: number;
-  at: string;
-  detail: Record<string, unknown> | null;
-};
-
-export type JobWhole = {
+export type JobDetails = {
   job_id: number;
   type: string;
   state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review";
@@ -571,6 +566,30 @@ export type JobWhole = {
   not_again: string | null;
 };
 
+export type JobEvent = { id: string; type: string; created_at: string; deliveries: Array<EventDelivery> };
+
+export type JobRow = {
+  job_id: number;
+  type: string;
+  state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review";
+  account: { id: string; user_id: string; org_id: string };
+  attempts: number;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  error_code: string | null;
+  review_outcome: "done" | "not_done" | null;
+  run_again_of: number | null;
+};
+
+export type JobStep = {
+  name: string;
+  kind: "note" | "intent" | "outcome";
+  attempt: number;
+  at: string;
+  detail: Record<string, unknown> | null;
+};
+
 export type KindRow = {
   kind: "patients" | "appointments" | "orders" | "claims" | "providers" | "locations" | "staff" | "pharmacies" | "insurance_providers" | "referring_providers";
   label: string;
@@ -596,8 +615,6 @@ export type Location = {
   phone: string | null;
   fax: string | null;
 };
-
-export type MadeLink = { url: string; minutes: number; expires_at: string };
 
 export type NewClient = { name: string; mode: "live" | "test" };
 
@@ -755,6 +772,7 @@ export type ReferringProvider = {
   address_city: string | null;
   address_state: string | null;
   address_zip: string | null;
+  status: "active" | "inactive";
 };
 
 export type RequestRow = {
@@ -837,6 +855,8 @@ export type StaffMember = {
   status: "active" | "inactive";
 };
 
+export type SyncState = { state: "pending" };
+
 export type VisitCode = { code: string; description: string };
 
 export type WebhookRequest = {
@@ -886,14 +906,18 @@ export type Endpoints = {
   'accounts.link': {
     params: { client_id: string };
     body: NewLink;
-    response: { success: true; link: MadeLink };
+    response: { success: true; link: CreatedLink };
   };
   'accounts.relink': {
     params: { client_id: string; account_id: string };
     body: { language?: "en" | "es" };
-    response: { success: true; link: MadeLink };
+    response: { success: true; link: CreatedLink };
   };
   'accounts.reveal': {
+    params: { client_id: string; account_id: string };
+    response: { success: true; access_token: string };
+  };
+  'accounts.rotate': {
     params: { client_id: string; account_id: string };
     response: { success: true; access_token: string };
   };
@@ -904,6 +928,11 @@ export type Endpoints = {
   'accounts.revoke': {
     params: { client_id: string; account_id: string };
     response: { success: true; waiting_jobs: number };
+  };
+  'organizations.erase': {
+    params: { client_id: string; organization_id: string };
+    body: ErasureRequest;
+    response: { success: true; erasure: Erasure };
   };
   'jobs.list': {
     params: { client_id: string };
@@ -934,7 +963,7 @@ export type Endpoints = {
   };
   'jobs.get': {
     params: { client_id: string; job_id: string };
-    response: { success: true; job: JobWhole };
+    response: { success: true; job: JobDetails };
   };
   'jobs.run-again': {
     params: { client_id: string; job_id: string };
@@ -962,7 +991,7 @@ export type Endpoints = {
   };
   'events.get': {
     params: { client_id: string; id: string };
-    response: { success: true; event: EventWhole };
+    response: { success: true; event: EventDetails };
   };
   'events.resend': {
     params: { client_id: string; id: string };
@@ -1108,7 +1137,13 @@ export type Endpoints = {
   };
   'insurance-providers.search': {
     params: { client_id: string; organization_id: string };
-    body: { name?: string; active?: boolean; before?: string; page_size?: number };
+    body: {
+      name?: string;
+      active?: boolean;
+      status?: "active" | "inactive" | "all";
+      before?: string;
+      page_size?: number;
+    };
     response: { success: true; rows: Array<InsuranceProvider>; next: string | null; total: number };
   };
   'referring-providers.search': {
@@ -1119,6 +1154,7 @@ export type Endpoints = {
       phone?: string;
       fax?: string;
       npi?: string;
+      status?: "active" | "inactive" | "all";
       before?: string;
       page_size?: number;
     };
@@ -1127,6 +1163,11 @@ export type Endpoints = {
   'patients.jobs': {
     params: { client_id: string; organization_id: string; id: string };
     response: { success: true; jobs: Array<JobRow> };
+  };
+  'patients.erase': {
+    params: { client_id: string; organization_id: string; id: string };
+    body: ErasureRequest;
+    response: { success: true; erasure: Erasure };
   };
   'providers.get': {
     params: { client_id: string; organization_id: string; id: string };
@@ -1154,11 +1195,11 @@ export type Endpoints = {
   };
   'default-hours.get': {
     params: { client_id: string; organization_id: string };
-    response: { success: true; hours: Hours; set: boolean };
+    response: { success: true; hours: Hours; set: boolean; appointment_minutes: number | null };
   };
   'default-hours.update': {
     params: { client_id: string; organization_id: string };
-    body: { hours?: HoursRequest | null };
+    body: { hours?: HoursRequest | null; appointment_minutes?: number | null };
     response: { success: true };
   };
   'requests.list': {
@@ -1236,6 +1277,11 @@ export type Endpoints = {
   };
   'clients.keys.create': { params: { client_id: string }; response: { success: true; client_secret: string } };
   'clients.keys.delete': { params: { client_id: string; key_id: string }; response: { success: true } };
+  'clients.erase': {
+    params: { client_id: string };
+    body: ErasureRequest;
+    response: { success: true; erasure: Erasure };
+  };
   'operators.list': { response: { success: true; operators: Array<OperatorRow> } };
   'operators.create': {
     body: { email: string; name: string; role: "read_only" | "operator" | "owner" };

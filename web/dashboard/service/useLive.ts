@@ -6,7 +6,7 @@ import { session_key } from './session.tsx';
 
 /** Wait before reopening a stream that was refused. */
 const reopen_ms = 5_000;
-/** A topic is refetched at once, then at most this often. */
+/** A topic is refetched immediately, then at most this often. */
 const pause_ms = 1_000;
 
 /** Refetches what the server's live stream reports as changed. Returns whether the stream is connected. */

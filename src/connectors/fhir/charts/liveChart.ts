@@ -1,9 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
-import type { LiveAlerts, LiveEncounter } from '../../../model/liveChart.ts';
+import type { LiveAlerts } from '../../../model/liveChart.ts';
 import { todayIn } from '../../../time/zones.ts';
-import type { EmrMedication } from '../../connector.ts';
+import type { EmrEncounter, EmrMedication } from '../../connector.ts';
 import { dayOf, wallTime } from '../clock.ts';
-import { providersOf, visitTypeOf } from '../lists/appointments.ts';
+import { isTimeFree, providersOf, visitTypeOf } from '../lists/appointments.ts';
 import { canSearch, containedResource, createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
 import { codeOf, hasCode, labelOf, list, nameOf, notesOf, number, text } from '../values.ts';
 
@@ -52,7 +52,7 @@ function strengthOf(medication: fhir.Medication | undefined): string | null {
 }
 
 /** Visits, and appointments that have no visit yet. */
-export async function listEncounters(emr: Emr, patient_ehr_id: string): Promise<LiveEncounter[]> {
+export async function listEncounters(emr: Emr, patient_ehr_id: string): Promise<EmrEncounter[]> {
   const { client, timezone } = emr;
   const params = { patient: `Patient/${patient_ehr_id}` };
   const visits = await client.searchAll<fhir.Encounter>('Encounter', params);
@@ -96,7 +96,7 @@ async function loadParticipants(
   };
 }
 
-export function toEncounter(encounter: fhir.Encounter, participants: Participants, timezone: string): LiveEncounter {
+export function toEncounter(encounter: fhir.Encounter, participants: Participants, timezone: string): EmrEncounter {
   const [provider] = list(encounter.participant).flatMap(({ individual }) => {
     const role = participants.roles.get(refId(individual, 'PractitionerRole') ?? '');
     const id = refId(individual, 'Practitioner') ?? refId(role?.practitioner, 'Practitioner');
@@ -110,8 +110,9 @@ export function toEncounter(encounter: fhir.Encounter, participants: Participant
     status: text(encounter.status),
     ...providerAndLocation(provider, place, participants),
     reason: labelOf(list(encounter.reasonCode)[0]),
-    // FHIR has no lock. A finished visit is closed.
+    // FHIR has no lock flag. A finished visit counts as locked.
     locked: encounter.status === 'finished' ? 'true' : 'false',
+    cancelled: encounter.status === 'cancelled',
   };
 }
 
@@ -119,7 +120,7 @@ export function appointmentToEncounter(
   appointment: fhir.Appointment,
   participants: Participants,
   timezone: string,
-): LiveEncounter {
+): EmrEncounter {
   const [provider] = providersOf(appointment, participants.roles);
   const place = list(appointment.participant).find(({ actor }) => refId(actor, 'Location') !== null)?.actor;
   return {
@@ -130,6 +131,7 @@ export function appointmentToEncounter(
     ...providerAndLocation(provider, place, participants),
     reason: labelOf(list(appointment.reasonCode)[0]) ?? text(appointment.description),
     locked: 'false',
+    cancelled: isTimeFree(appointment),
   };
 }
 

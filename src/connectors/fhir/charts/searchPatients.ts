@@ -1,6 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
+import { fold } from '../../../model/fold.ts';
 import type { PatientSource } from '../../../model/records/patients.ts';
-import type { PatientSearch } from '../../connector.ts';
+import { findsNobody, type PatientSearch } from '../../connector.ts';
 import { dayOf } from '../clock.ts';
 import { patientsWithMrn, toSources } from '../lists/patients.ts';
 import { canSearch, createResolver, type Emr } from '../references.ts';
@@ -9,6 +10,7 @@ import { digitsOf, list, text } from '../values.ts';
 
 /** Filters the results again, because a server may interpret a criterion more broadly. */
 export async function searchPatients(emr: Emr, search: PatientSearch): Promise<PatientSource[]> {
+  if (findsNobody(search)) return [];
   const found =
     search.mrn === undefined
       ? await emr.client.searchAll<fhir.Patient>('Patient', toParams(emr, search))
@@ -21,12 +23,19 @@ function toParams({ client }: Emr, { dob, first_name, last_name, phone }: Patien
   return {
     // Some servers store instants, which a plain date does not match.
     ...(dob !== undefined && { birthdate: [`ge${dob}`, `le${dob}`] }),
-    ...(first_name !== undefined && { given: searchValue(first_name) }),
-    ...(last_name !== undefined && { family: searchValue(last_name) }),
+    // A first name of several words may be several given names.
+    ...(first_name !== undefined && { given: nameForms(first_name.trim().split(/\s/)[0] ?? '') }),
+    ...(last_name !== undefined && { family: nameForms(last_name) }),
     ...(phone !== undefined && {
       [canSearch(client, 'Patient', ['phone']) ? 'phone' : 'telecom']: phoneFormats(phone).map(searchValue).join(','),
     }),
   };
+}
+
+/** Composed, and for servers that do not ignore accents, without them. Each value matches by prefix. */
+function nameForms(name: string): string {
+  const forms = [name.normalize('NFC').trim().replace(/\s+/gu, ' '), fold(name)];
+  return [...new Set(fold(name) === forms[0]?.toLowerCase() ? forms.slice(0, 1) : forms)].map(searchValue).join(',');
 }
 
 /** Servers compare phone numbers as text, and every EMR formats them differently. */
@@ -53,13 +62,13 @@ function phoneFormats(phone: string): string[] {
 function matches(patient: fhir.Patient, search: PatientSearch, timezone: string): boolean {
   const names = list(patient.name);
   const startsWithAny = (values: (string | undefined)[], prefix: string) =>
-    values.some((each) => fold(text(each) ?? '').startsWith(fold(prefix)));
+    fold(prefix) !== '' && values.some((each) => fold(text(each) ?? '').startsWith(fold(prefix)));
   const phones = list(patient.telecom).filter(({ system }) => system !== 'email');
   return (
     (search.dob === undefined || dayOf(patient.birthDate, timezone) === search.dob) &&
     (search.first_name === undefined ||
       startsWithAny(
-        names.flatMap(({ given }) => list(given)),
+        names.flatMap(({ given }) => [...list(given), list(given).join(' ')]),
         search.first_name,
       )) &&
     (search.last_name === undefined ||
@@ -67,11 +76,10 @@ function matches(patient: fhir.Patient, search: PatientSearch, timezone: string)
         names.map(({ family }) => family),
         search.last_name,
       )) &&
-    (search.phone === undefined || phones.some(({ value }) => digitsOf(value ?? '') === digitsOf(search.phone ?? '')))
+    (search.phone === undefined || phones.some(({ value }) => hasDigits(value, digitsOf(search.phone ?? ''))))
   );
 }
 
-/** FHIR compares names without case and accents. */
-function fold(name: string): string {
-  return name.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
+function hasDigits(phone: string | undefined, digits: string): boolean {
+  return digits !== '' && digitsOf(phone ?? '') === digits;
 }

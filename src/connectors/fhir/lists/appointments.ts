@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import type { AppointmentSource } from '../../../model/records/appointments.ts';
-import { wallTime } from '../clock.ts';
+import { offsetTime } from '../clock.ts';
 import { createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
 import { codeOf, contactValue, hasCode, labelOf, list, nameOf, number, text, toSex } from '../values.ts';
 import { home_uses, isReplaced, mrnOf } from './patients.ts';
@@ -34,7 +34,7 @@ export function toAppointment(
   { patients, roles }: RelatedRecords,
   timezone: string,
 ): AppointmentSource | undefined {
-  const starts = wallTime(appointment.start, timezone);
+  const starts = offsetTime(appointment.start, timezone);
   if (starts === null || appointment.status === 'entered-in-error') return undefined;
   const [provider, secondary] = providersOf(appointment, roles);
   return {
@@ -42,7 +42,7 @@ export function toAppointment(
     starts,
     minutes: minutesOf(appointment),
     facility_ehr_id: locationOf(appointment) ?? '',
-    cancelled: leavesTimeFree(appointment),
+    cancelled: isTimeFree(appointment),
     status: text(appointment.status) ?? '',
     appointment_mode: null,
     appointment_type: visitTypeOf(appointment) ?? '',
@@ -65,7 +65,7 @@ export function toAppointment(
 }
 
 /** Whether the appointment does not occupy its time: cancelled, missed, or not confirmed yet. */
-export function leavesTimeFree({ status }: fhir.Appointment): boolean {
+export function isTimeFree({ status }: fhir.Appointment): boolean {
   return free_statuses.has(status);
 }
 const free_statuses: ReadonlySet<string> = new Set(['proposed', 'cancelled', 'noshow', 'entered-in-error', 'waitlist']);

@@ -67,7 +67,9 @@ export function mrnOf(patient: fhir.Patient): string {
  */
 export async function findPatient(emr: Emr, mrn: string): Promise<PatientSource | undefined> {
   const found = await patientsWithMrn(emr.client, mrn);
-  if (found.length > 1) throw new EmrFailure('refused', 'The EMR has several patients with this MRN.');
+  if (found.length > 1) {
+    throw new EmrFailure('refused', 'The EMR has several patients with this MRN.', { code: 'patient_ambiguous' });
+  }
   return (await toSources(found, emr, createResolver(emr.client)))[0];
 }
 

@@ -72,12 +72,13 @@ export function toReferringProvider(
     address_city: address.city,
     address_state: address.state,
     address_zip: address.zip,
+    status: toStatus(practitioner.active),
   };
 }
 
 /** Reads the slots of a few practitioners at a time, so that those of a large practice need not fit in memory. */
 async function providersOf(page: fhir.Practitioner[], emr: Emr): Promise<ProviderSource[]> {
-  const toSources: ProviderSource[] = [];
+  const sources: ProviderSource[] = [];
   for (let n = 0; n < page.length; n += batch_size) {
     const batch = page.slice(n, n + batch_size);
     const roles = await loadRoles(emr.client, batch);
@@ -92,10 +93,10 @@ async function providersOf(page: fhir.Practitioner[], emr: Emr): Promise<Provide
     );
     for (const each of batch) {
       const id = each.id ?? '';
-      toSources.push(toProvider(each, roles.get(id) ?? [], slots.get(id) ?? [], emr.timezone));
+      sources.push(toProvider(each, roles.get(id) ?? [], slots.get(id) ?? [], emr.timezone));
     }
   }
-  return toSources;
+  return sources;
 }
 
 const batch_size = 10;

@@ -4,6 +4,7 @@ import { Compile } from 'typebox/compile';
 import { OutboundFailure } from '../../../security/outbound.ts';
 import { noResponse } from '../../callFailures.ts';
 import { type EmrEndpoint, EmrFailure } from '../../connector.ts';
+import { jsonOf, response_limits } from '../../responses.ts';
 import { call, type FhirResponse } from '../transport/call.ts';
 import { urlOf } from '../transport/search.ts';
 
@@ -11,6 +12,8 @@ import { urlOf } from '../transport/search.ts';
 export type AuthorizationServer = {
   token_endpoint: string;
   authorization_endpoint?: string | undefined;
+  /** RFC 7009. */
+  revocation_endpoint?: string | undefined;
   /** Absent if the server does not publish its issuer. */
   issuer?: string | undefined;
   scopes?: string[] | undefined;
@@ -27,7 +30,7 @@ export type Statement = { statement: fhir.CapabilityStatement } | { closed: true
 export async function readCapabilityStatement(endpoint: EmrEndpoint, access_token?: string): Promise<Statement> {
   const response = await call(
     endpoint,
-    { method: 'GET', url: urlOf(new URL(endpoint.address), 'metadata') },
+    { method: 'GET', url: urlOf(new URL(endpoint.address), 'metadata'), returns: 'statement' },
     access_token,
   );
   if (access_token === undefined && (response.status === 401 || response.status === 403)) return { closed: true };
@@ -71,6 +74,7 @@ const document = Compile(
   Type.Object({
     token_endpoint: text,
     authorization_endpoint: Type.Optional(text),
+    revocation_endpoint: Type.Optional(text),
     issuer: Type.Optional(text),
     scopes_supported: Type.Optional(texts),
     token_endpoint_auth_methods_supported: Type.Optional(texts),
@@ -85,6 +89,7 @@ async function readDocument(endpoint: EmrEndpoint, address: string): Promise<Aut
   return {
     token_endpoint: json.token_endpoint,
     authorization_endpoint: json.authorization_endpoint,
+    revocation_endpoint: json.revocation_endpoint,
     issuer: json.issuer,
     scopes: json.scopes_supported,
     auth_methods: json.token_endpoint_auth_methods_supported,
@@ -96,19 +101,20 @@ async function readDocument(endpoint: EmrEndpoint, address: string): Promise<Aut
 /** Returns undefined if there is no such document. Throws if the server is unavailable. */
 async function readJson(endpoint: EmrEndpoint, address: string): Promise<unknown> {
   try {
-    const { status, body, truncated } = await endpoint.outbound.fetch(address, {
+    const response = await endpoint.outbound.fetch(address, {
       method: 'GET',
       headers: { accept: 'application/json' },
       signal: endpoint.signal,
       timeout_ms: 10_000,
-      response_bytes_max: 262_144,
+      response_bytes_max: response_limits.sign_in.bytes_max,
     });
+    const { status } = response;
     if (status === 429 || status >= 500)
       throw new EmrFailure('unavailable', `The EMR responded with an error (${status}).`);
-    return status === 200 && !truncated ? JSON.parse(body.toString('utf8')) : undefined;
+    const parsed = status === 200 ? await jsonOf(response, 'sign_in') : undefined;
+    return parsed && 'json' in parsed ? parsed.json : undefined;
   } catch (error) {
     if (error instanceof OutboundFailure) throw noResponse('The EMR', error, 'unavailable');
-    if (error instanceof SyntaxError) return undefined;
     throw error;
   }
 }
@@ -120,5 +126,5 @@ function oauthUris(statement: fhir.CapabilityStatement): AuthorizationServer | u
   const uri = (name: string) => security.find((each) => each?.url === name)?.valueUri;
   const [token_endpoint, authorization_endpoint] = [uri('token'), uri('authorize')];
   if (typeof token_endpoint !== 'string') return undefined;
-  return { token_endpoint, authorization_endpoint };
+  return { token_endpoint, authorization_endpoint, revocation_endpoint: uri('revoke') };
 }

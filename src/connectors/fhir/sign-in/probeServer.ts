@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type * as fhir from 'fhir/r4.js';
 import { type Access, type Connector, type EmrEndpoint, EmrFailure } from '../../connector.ts';
-import { operations, supportedOperations } from '../operations.ts';
+import { operations, supportedCapabilities } from '../operations.ts';
 import { toBundle, toPage } from '../transport/bundles.ts';
 import { type FhirResponse, unreadable_response } from '../transport/call.ts';
 import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
@@ -18,14 +18,16 @@ export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> 
 ) => {
   const session = openSession(endpoint, access);
   const base = new URL(endpoint.address);
-  const statement = capabilityStatementIn(await session.request({ method: 'GET', url: urlOf(base, 'metadata') }));
+  const statement = capabilityStatementIn(
+    await session.request({ method: 'GET', url: urlOf(base, 'metadata'), returns: 'statement' }),
+  );
   // Read after the request, which may have renewed the token with other scopes.
   const facts = limitToScopes(toServerFacts(statement), session.grant().scope);
   // Written by signIn, or here, from a value of this type.
   const previous: ServerFacts | undefined = access.grant.server && JSON.parse(access.grant.server);
   const probed = await probeServer(base, facts, session.request, previous);
   const grant = session.grant();
-  const [server, capabilities] = [JSON.stringify(probed), supportedOperations(toCapabilities(probed))];
+  const [server, capabilities] = [JSON.stringify(probed), supportedCapabilities(toCapabilities(probed))];
   // A server that supports nothing is under maintenance: its previous capabilities are kept.
   return server === grant.server || capabilities.length === 0
     ? undefined
@@ -80,9 +82,9 @@ async function requiresCriteria(base: URL, type: string, request: SendRequest, p
 }
 
 /**
- * Whether the server supports searches by POST. All servers should, not all do, and no statement says so. It is tested
- * with an identifier that does not exist and with the id of an existing patient: a server that ignores the body finds
- * somebody by the first or nobody by the second. If the server is unavailable, the result of the previous probe is
+ * Whether the server supports searches by POST. The standard requires it, but not all servers do, and capability
+ * statements do not say so. It is tested with an identifier that does not exist and with the id of an existing patient:
+ * a server that ignores the body finds a patient by the first or none by the second. If the server is unavailable, the result of the previous probe is
  * kept, so that a short outage does not move names into URLs.
  */
 export async function searchesByForm(

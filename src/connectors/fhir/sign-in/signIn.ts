@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { isZone } from '../../../time/zones.ts';
 import { type Credentials, type EmrEndpoint, EmrFailure, type Grant, type SignIn } from '../../connector.ts';
-import { supportedOperations } from '../operations.ts';
+import { supportedCapabilities } from '../operations.ts';
 import { call } from '../transport/call.ts';
 import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
 import { urlOf } from '../transport/search.ts';
@@ -40,7 +40,7 @@ export async function signIn(
     grant: toGrant(tokens, authority, JSON.stringify(probed)),
     user: await toUser(endpoint, tokens, credentials),
     timezone: await findTimezone(endpoint, facts, tokens.access_token),
-    capabilities: supportedOperations(toCapabilities(probed)),
+    capabilities: supportedCapabilities(toCapabilities(probed)),
   };
 }
 
@@ -77,14 +77,24 @@ async function isTokenAccepted(endpoint: EmrEndpoint, facts: ServerFacts, access
   return status !== 401;
 }
 
-/** The person's name in the EMR if the server identifies them, else our client id. */
+/**
+ * The person, if the server identifies them: by their record, or by their id at the authorization server. Otherwise our
+ * client id, or 'bearer': then people cannot be told apart.
+ */
 async function toUser(
   endpoint: EmrEndpoint,
   tokens: Tokens,
-  { client_id }: Credentials,
+  { way, client_id }: Credentials,
 ): Promise<{ ehr_id: string; name: string }> {
-  const [, type = '', id = ''] = /([A-Z][A-Za-z]+)\/([A-Za-z0-9.-]{1,64})$/.exec(tokens.fhir_user ?? '') ?? [];
-  const fallback = { ehr_id: client_id ?? 'bearer', name: tokens.user_name ?? client_id ?? 'FHIR' };
+  // A service signs in by its client id. Only a person's token says more.
+  const by_person = way === 'authorization_code' || way === 'bearer_token';
+  const claims = by_person ? claimsOf(tokens.access_token) : {};
+  const { fhir_user = claims.fhir_user, subject = claims.subject } = by_person ? tokens : {};
+  const [, type = '', id = ''] = /([A-Z][A-Za-z]+)\/([A-Za-z0-9.-]{1,64})$/.exec(fhir_user ?? '') ?? [];
+  const fallback = {
+    ehr_id: subject ? `sub:${subject}` : (client_id ?? 'bearer'),
+    name: tokens.user_name ?? client_id ?? 'FHIR',
+  };
   if (id === '') return fallback;
   const response = await call(
     endpoint,
@@ -94,6 +104,22 @@ async function toUser(
   const [name] = (response.resource as { name?: fhir.HumanName[] } | undefined)?.name ?? [];
   const full_name = name?.text ?? [...(name?.given ?? []), name?.family].filter(Boolean).join(' ');
   return { ehr_id: `${type}/${id}`, name: full_name || fallback.name };
+}
+
+/**
+ * Who an access token is for, if it is a JWT. Its signature is the server's to check: it has accepted the token by now.
+ */
+function claimsOf(access_token: string): { fhir_user?: string; subject?: string } {
+  try {
+    const payload: unknown = JSON.parse(Buffer.from(access_token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    const { fhirUser, sub } = Object(payload) as { fhirUser?: unknown; sub?: unknown };
+    return {
+      ...(typeof fhirUser === 'string' && { fhir_user: fhirUser }),
+      ...(typeof sub === 'string' && sub !== '' && { subject: sub }),
+    };
+  } catch {
+    return {};
+  }
 }
 
 const zone_extension = 'http://hl7.org/fhir/StructureDefinition/timezone';
@@ -108,7 +134,8 @@ async function findTimezone(
   access_token: string,
 ): Promise<string | undefined> {
   if (!toCapabilities(facts).interactions('Location').has('search-type')) return undefined;
-  const response = await call(endpoint, { method: 'GET', url: searchUrl(endpoint, 'Location', 50) }, access_token);
+  const request = { method: 'GET', url: searchUrl(endpoint, 'Location', 50), returns: 'list' } as const;
+  const response = await call(endpoint, request, access_token);
   const entries = response.resource?.resourceType === 'Bundle' ? (response.resource.entry ?? []) : [];
   const locations = entries.map((entry) => (entry?.resource ?? {}) as fhir.Location);
   for (const { extension } of locations) {

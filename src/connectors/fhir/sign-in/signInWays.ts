@@ -13,20 +13,20 @@ export const sign_in_ways: readonly SignInWay[] = [
   {
     name: 'backend_services',
     label: 'Signing key (SMART Backend Services)',
-    about: 'The EMR knows this service by its public keys. No secret is exchanged.',
+    about: 'The EMR identifies this service by its public keys. No secret is shared.',
     fields: ['client_id'],
     must_register: 'key_set',
   },
   {
     name: 'client_secret',
     label: 'Client ID and secret',
-    about: 'The EMR’s administrator has given you a client ID and a secret for this service.',
+    about: 'Use the client ID and secret from your EMR administrator.',
     fields: ['client_id', 'client_secret'],
   },
   {
     name: 'authorization_code',
     label: 'Sign in on the EMR’s own page',
-    about: 'The EMR’s sign-in page opens in a new window.',
+    about: 'Opens the EMR’s sign-in page in a new window.',
     fields: ['client_id', 'app_secret'],
     must_register: 'return_address',
     on_page: true,
@@ -34,7 +34,7 @@ export const sign_in_ways: readonly SignInWay[] = [
   {
     name: 'bearer_token',
     label: 'Bearer token',
-    about: 'A token issued by the EMR. It must be replaced by hand when it expires.',
+    about: 'Use a token issued by the EMR. When it expires, you must enter a new one.',
     fields: ['bearer_token'],
   },
 ];

@@ -1,6 +1,6 @@
 /**
  * The time zone of a US state, used if a practice does not publish its zone. Thirteen states have two zones: this is
- * the one of most inhabitants. A practice in the other one can set the standard extension on a Location.
+ * the one with the larger population. A practice in the other one can set the standard extension on a Location.
  */
 export function zoneOfState(state: string | null): string | undefined {
   const code = state?.toUpperCase() ?? '';

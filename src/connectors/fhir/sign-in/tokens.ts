@@ -3,6 +3,7 @@ import { OutboundFailure } from '../../../security/outbound.ts';
 import type { SigningAlgorithm } from '../../../security/signingKeys.ts';
 import { noResponse } from '../../callFailures.ts';
 import { type Credentials, type EmrEndpoint, EmrFailure, type Grant } from '../../connector.ts';
+import { jsonOf, response_limits } from '../../responses.ts';
 import type { AuthorizationServer } from './discover.ts';
 import { scopesFor } from './scopes.ts';
 
@@ -16,6 +17,8 @@ export type Tokens = {
   scope?: string;
   /** A reference to the person's record, if the server sent one. */
   fhir_user?: string;
+  /** The person's id at the authorization server. */
+  subject?: string;
   user_name?: string;
 };
 
@@ -40,18 +43,38 @@ export async function refreshTokens(
   return tokenOutcome(() => oauth.refreshTokenGrant(config, refresh_token));
 }
 
+/** Revokes a token (RFC 7009). A token that the server does not know counts as revoked. */
+export async function revokeToken(
+  endpoint: EmrEndpoint,
+  authority: AuthorizationServer,
+  credentials: Credentials,
+  token: string,
+  token_type_hint: 'access_token' | 'refresh_token',
+): Promise<void> {
+  const config = await oauthConfiguration(endpoint, authority, credentials);
+  try {
+    await oauth.tokenRevocation(config, token, { token_type_hint });
+  } catch (error) {
+    const refused = rejectionCode(error);
+    if (refused === undefined) throw toFailure(error);
+    throw new EmrFailure('refused', 'The EMR did not revoke the token.');
+  }
+}
+
 /** openid-client's configuration. All its requests pass the outbound guard. */
 export async function oauthConfiguration(
   endpoint: EmrEndpoint,
   authority: AuthorizationServer,
   credentials: Credentials,
 ): Promise<oauth.Configuration> {
-  const { token_endpoint, authorization_endpoint, issuer = endpoint.address, identity_algorithms } = authority;
+  const { token_endpoint, authorization_endpoint, revocation_endpoint, identity_algorithms } = authority;
+  const { issuer = endpoint.address } = authority;
   const config = new oauth.Configuration(
     {
       issuer,
       token_endpoint,
       ...(authorization_endpoint && { authorization_endpoint }),
+      ...(revocation_endpoint && { revocation_endpoint }),
       ...(identity_algorithms && { id_token_signing_alg_values_supported: identity_algorithms }),
     },
     credentials.client_id ?? '',
@@ -143,8 +166,11 @@ function guardedFetch(endpoint: EmrEndpoint): oauth.CustomFetch {
       body: body === null || body === undefined ? undefined : String(body),
       signal: endpoint.signal,
       timeout_ms: 15_000,
-      response_bytes_max: 262_144,
+      response_bytes_max: response_limits.sign_in.bytes_max,
     });
+    // The library parses it again, without limits.
+    const parsed = await jsonOf(response, 'sign_in');
+    if (parsed && 'too_complex' in parsed) throw new EmrFailure('unavailable', 'The EMR sent no readable token.');
     const bodyless = [204, 205, 304].includes(response.status);
     return new Response(bodyless ? null : new Uint8Array(response.body), {
       status: response.status,
@@ -156,13 +182,14 @@ function guardedFetch(endpoint: EmrEndpoint): oauth.CustomFetch {
 function toTokens(response: oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers): Tokens {
   const lifetime_s = response.expiresIn();
   const claims = response.claims();
-  const [fhirUser, name] = [claims?.fhirUser, claims?.name];
+  const [fhirUser, name, subject] = [claims?.fhirUser, claims?.name, claims?.sub];
   return {
     access_token: response.access_token,
     ...(lifetime_s !== undefined && { expires_at: String(Date.now() + lifetime_s * 1000) }),
     ...(response.refresh_token && { refresh_token: response.refresh_token }),
     ...(response.scope && { scope: response.scope }),
     ...(typeof fhirUser === 'string' && { fhir_user: fhirUser }),
+    ...(subject && { subject }),
     ...(typeof name === 'string' && { user_name: name }),
   };
 }

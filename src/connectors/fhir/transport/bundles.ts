@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
-import { type FhirResponse, outcomeMessage, rejection, unreadable_response } from './call.ts';
+import { type FhirResponse, issuesCode, issuesOf, outcomeMessage, rejection, unreadable_response } from './call.ts';
 
 export type Bundle = fhir.Bundle<fhir.FhirResource>;
 export type Page<T> = { matches: T[]; included: fhir.FhirResource[] };
@@ -47,10 +47,10 @@ export function nextUrl(base: URL, bundle: Bundle): URL | undefined {
 
 /** Hints are ignored. An unsupported or incomplete search is an error. */
 function throwOnError(outcome: fhir.OperationOutcome): void {
-  const issues = Array.isArray(outcome.issue) ? outcome.issue : [];
-  const failed = issues.some(
+  const errors = issuesOf(outcome).filter(
     (issue) => ['error', 'fatal'].includes(issue?.severity) || ['not-supported', 'incomplete'].includes(issue?.code),
   );
-  if (failed)
-    throw new EmrFailure('refused', outcomeMessage(outcome) ?? 'The EMR did not perform the search as requested.');
+  if (errors.length === 0) return;
+  const message = outcomeMessage(outcome) ?? 'The EMR did not perform the search as requested.';
+  throw new EmrFailure('refused', message, { code: issuesCode(errors) });
 }

@@ -1,7 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
+import type { FailureCode } from '../../../failures.ts';
 import { OutboundFailure, type OutboundResponse } from '../../../security/outbound.ts';
 import { noResponse, tooBusy } from '../../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../../connector.ts';
+import { error_bytes_max, jsonOf, type ResponseKind, response_limits } from '../../responses.ts';
 
 export type FhirRequest = {
   method: 'GET' | 'POST' | 'PUT';
@@ -9,6 +11,8 @@ export type FhirRequest = {
   headers?: Record<string, string>;
   /** A resource, or the parameters of a search. */
   body?: fhir.FhirResource | URLSearchParams;
+  /** What the response contains. Default: `record`. */
+  returns?: ResponseKind;
   /** Whether it changes a chart. A lost response then leaves the outcome unknown. */
   writes?: boolean;
 };
@@ -22,8 +26,8 @@ export type FhirResponse = {
 };
 
 /**
- * Sends one request to a FHIR server. Throws if the server is unreachable, too slow, overloaded or out of order, or if
- * a proxy responds in its place. 401 and other 4xx responses are returned.
+ * Sends one request to a FHIR server. Throws if the server is unreachable, too slow, overloaded or failing, or if a
+ * proxy responds in its place. 401 and other 4xx responses are returned.
  */
 export async function call(
   endpoint: EmrEndpoint,
@@ -33,7 +37,7 @@ export async function call(
   const kind_if_sent = request.writes ? 'unknown_outcome' : 'unavailable';
   const response = await exchange(endpoint, request, access_token, kind_if_sent);
   const { status, headers } = response;
-  if (response.truncated) throw new EmrFailure(kind_if_sent, 'The EMR sent a response that is too large.');
+  if (response.truncated && status < 400) throw new EmrFailure(kind_if_sent, too_large);
   if (status === 429 || (status === 503 && 'retry-after' in headers)) throw tooBusy('The EMR', response);
   // Never followed: the organization did not choose the target, and it would receive the token.
   if (status >= 300 && status < 400 && status !== 304) {
@@ -42,41 +46,53 @@ export async function call(
   // 501 is a definite "not supported".
   if ((status >= 500 && status !== 501) || status === 408)
     throw new EmrFailure(kind_if_sent, `The EMR responded with an error (${status}).`);
-  const resource = resourceOf(response);
+  const parsed = await jsonOf(response, request.returns ?? 'record');
+  if (parsed && 'too_complex' in parsed && status < 400) throw new EmrFailure(kind_if_sent, too_large);
+  const resource = parsed && 'json' in parsed ? resourceIn(parsed.json) : undefined;
   const empty = response.body.length === 0;
   // A proxy's error page does not mean "no such record" or a rejection.
   if (status >= 400 && status !== 401 && isPage(response)) throw new EmrFailure(kind_if_sent, unreadable_response);
   return { status, headers, resource, empty };
 }
 
-/** The default meaning of a 4xx response. */
-export function rejection({ status, resource }: FhirResponse): EmrFailure {
+/** The default meaning of a 4xx response. `type`: the resource that was read or written; absent for a search. */
+export function rejection({ status, resource }: FhirResponse, type?: string): EmrFailure {
   const outcome = resource?.resourceType === 'OperationOutcome' ? resource : undefined;
-  const codes = (outcome?.issue ?? []).map((issue) => issue?.code);
-  if (status === 404 || status === 410) return new EmrFailure('not_found', 'The EMR has no such record.');
-  if (status === 501 || status === 405) return new EmrFailure('refused', 'The EMR does not offer this.');
-  if (status === 403) return new EmrFailure('refused', 'The EMR does not allow this account to do this.');
+  if (status === 404 || status === 410) return noSuchRecord(type);
+  if (status === 501 || status === 405)
+    return new EmrFailure('refused', 'The EMR does not support this operation.', { code: 'not_supported' });
+  if (status === 403) {
+    const message = 'This account is not allowed to perform this operation in the EMR.';
+    return new EmrFailure('refused', message, { code: 'not_permitted' });
+  }
   // Some servers fail this way when two requests collide. Nothing was stored, and a retry succeeds.
-  if (codes.some((code) => transient_codes.has(code ?? ''))) {
+  if (issuesOf(outcome).some((issue) => transient_codes.has(issue?.code))) {
     return new EmrFailure('unavailable', 'The EMR was busy with another change. The request is retried.');
   }
-  const fallback = `The EMR did not accept the request (${status}).`;
-  return new EmrFailure('refused', outcomeMessage(outcome) ?? fallback);
+  const code = issuesCode(errorsOf(outcome), type);
+  const message = outcomeMessage(outcome) ?? `The EMR did not accept the request (${status}).`;
+  return new EmrFailure('refused', code === 'duplicate_patient' ? `This is a duplicate. ${message}` : message, {
+    code,
+  });
 }
 
+export function noSuchRecord(type?: string): EmrFailure {
+  const code = type === 'Patient' ? 'patient_not_found' : 'record_not_found';
+  return new EmrFailure('not_found', 'The EMR has no such record.', { code });
+}
+
+const too_large = 'The EMR sent a response that is too large.';
 export const unreadable_response = 'The EMR sent an unreadable response.';
 
 /** Issue types that mean the same request may succeed later. */
-const transient_codes = new Set(['lock-error', 'transient', 'throttled', 'timeout', 'no-store']);
+const transient_codes = new Set<string | undefined>(['lock-error', 'transient', 'throttled', 'timeout', 'no-store']);
 /** 10 s is not enough for the first page of claims on some servers. */
 const timeout_ms = 30_000;
-/** A page of 100 claims with contained resources is about 1 MB. */
-export const response_bytes_max = 16_000_000;
 const fhir_json = 'application/fhir+json';
 
 async function exchange(
   endpoint: EmrEndpoint,
-  { method, url, headers, body }: FhirRequest,
+  { method, url, headers, body, returns = 'record' }: FhirRequest,
   access_token: string | undefined,
   kind_if_sent: EmrFailureKind,
 ): Promise<OutboundResponse> {
@@ -95,7 +111,8 @@ async function exchange(
       body: form ? body.toString() : body && JSON.stringify(body),
       signal: endpoint.signal,
       timeout_ms,
-      response_bytes_max,
+      response_bytes_max: response_limits[returns].bytes_max,
+      error_bytes_max,
     });
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
@@ -103,19 +120,10 @@ async function exchange(
   }
 }
 
-/**
- * Returns undefined if the body is not a FHIR resource in valid JSON. The parser's error quotes the body, so it is
- * dropped.
- */
-function resourceOf({ body }: OutboundResponse): fhir.FhirResource | undefined {
-  try {
-    // Fatal, because a replacement character would change a name in a chart.
-    const json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-    // Identifies a resource. Its fields are still unchecked, and the mappings treat them so.
-    return typeof json?.resourceType === 'string' ? (json as fhir.FhirResource) : undefined;
-  } catch {
-    return undefined;
-  }
+/** Identifies a resource. Its fields are still unchecked, and the mappings treat them so. */
+function resourceIn(json: unknown): fhir.FhirResource | undefined {
+  const { resourceType } = Object(json) as { resourceType?: unknown };
+  return typeof resourceType === 'string' ? (json as fhir.FhirResource) : undefined;
 }
 
 function isPage({ headers, body }: OutboundResponse): boolean {
@@ -123,16 +131,58 @@ function isPage({ headers, body }: OutboundResponse): boolean {
   return body.length > 0 && (/\bhtml\b/i.test(type) || body.subarray(0, 200).toString('latin1').trimStart()[0] === '<');
 }
 
+/** The code of the first issue that has a meaning of its own. */
+export function issuesCode(issues: readonly fhir.OperationOutcomeIssue[], type = ''): FailureCode {
+  const codes = issues.map(({ code }) => issue_codes.get(`${type}.${code}`) ?? issue_codes.get(code));
+  return codes.find((code) => code !== undefined) ?? 'emr_refused';
+}
+
+/**
+ * Failure codes by issue type (http://hl7.org/fhir/R4/valueset-issue-type.html), after those for a type of resource.
+ * `processing` and `business-rule` can mean anything.
+ */
+const issue_codes = new Map<string, FailureCode>([
+  ['Patient.duplicate', 'duplicate_patient'],
+  ['Patient.not-found', 'patient_not_found'],
+  ['Patient.deleted', 'patient_not_found'],
+  ['Appointment.conflict', 'slot_taken'],
+  ['invalid', 'emr_validation'],
+  ['structure', 'emr_validation'],
+  ['required', 'emr_validation'],
+  ['value', 'emr_validation'],
+  ['invariant', 'emr_validation'],
+  ['extension', 'emr_validation'],
+  ['too-long', 'emr_validation'],
+  ['code-invalid', 'unknown_value'],
+  ['not-found', 'record_not_found'],
+  ['deleted', 'record_not_found'],
+  ['multiple-matches', 'record_ambiguous'],
+  ['duplicate', 'duplicate_record'],
+  ['conflict', 'record_changed'],
+  ['security', 'not_permitted'],
+  ['forbidden', 'not_permitted'],
+  ['suppressed', 'not_permitted'],
+  ['not-supported', 'not_supported'],
+  ['too-costly', 'too_many_matches'],
+]);
+
 /** The server's own explanation of a rejection, if it is readable text: no stack trace, no HTML, no URL. */
 export function outcomeMessage(outcome: fhir.OperationOutcome | undefined): string | undefined {
-  const issues = Array.isArray(outcome?.issue) ? outcome.issue : [];
-  const messages = issues
-    .filter((issue) => issue?.severity === 'error' || issue?.severity === 'fatal')
+  const messages = errorsOf(outcome)
     .map((issue) => printable(issue.details?.text) ?? printable(issue.diagnostics))
     .filter((message) => message !== undefined);
   return messages.length === 0
     ? undefined
     : `The EMR rejected the request: ${[...new Set(messages)].slice(0, 3).join('; ')}`;
+}
+
+function errorsOf(outcome: fhir.OperationOutcome | undefined): fhir.OperationOutcomeIssue[] {
+  return issuesOf(outcome).filter((issue) => issue?.severity === 'error' || issue?.severity === 'fatal');
+}
+
+/** The server's response is unchecked: elements can be null. */
+export function issuesOf(outcome: fhir.OperationOutcome | undefined): fhir.OperationOutcomeIssue[] {
+  return Array.isArray(outcome?.issue) ? outcome.issue : [];
 }
 
 const message_length_max = 300;

@@ -53,7 +53,7 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   const recordUnmarked = (type: string) => {
     // `capabilities` reads this array, so it applies immediately.
     unmarked.push(type);
-    return session.keep({ ...session.grant(), server: JSON.stringify(facts) });
+    return session.save({ ...session.grant(), server: JSON.stringify(facts) });
   };
   const server = { base: new URL(endpoint.address), request: session.request, capabilities, recordUnmarked };
   return {

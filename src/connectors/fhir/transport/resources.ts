@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
-import { type FhirResponse, rejection, unreadable_response } from './call.ts';
+import { type FhirResponse, noSuchRecord, rejection, unreadable_response } from './call.ts';
 import { type Server, search, searchValue, urlOf } from './search.ts';
 
 /** Identifier system of our markers: one for the write that created the record, and those of the latest updates. */
@@ -29,7 +29,7 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
   });
   // Several records have the marker already. The first one counts.
   if (response.status === 412 && conditional) return readBack<T>(server, type, undefined, marker);
-  if (response.status >= 400) throw rejection(response);
+  if (response.status >= 400) throw rejection(response, type);
   const returned = isRecord<T>(response.resource, type) ? response.resource : undefined;
   // No proxy sends 201. A server that sends it and then does not find the record does not keep markers.
   const accepted = response.status === 201;
@@ -101,7 +101,7 @@ export async function update<T extends fhir.FhirResource>(
   let refused: string | undefined;
   for (let attempt = 0; attempt < update_attempts_max; attempt++) {
     const current = await readVersion<T>(server, type, id);
-    if (!current) throw new EmrFailure('not_found', 'The EMR has no such record.');
+    if (!current) throw noSuchRecord(type);
     first ??= current.resource;
     const match = current.matches.find((each) => each !== refused) ?? current.matches[0];
     if (match === undefined) throw unversioned();
@@ -117,7 +117,7 @@ export async function update<T extends fhir.FhirResource>(
       refused = match;
       continue;
     }
-    if (response.status >= 400) throw rejection(response);
+    if (response.status >= 400) throw rejection(response, type);
     if (isRecord<T>(response.resource, type)) return { before: current.resource, after: response.resource };
     const after = await readBack<T>(server, type, id, marker);
     // The record existed before: only our marker shows that the response came from the server and not from a proxy.
@@ -130,7 +130,8 @@ export async function update<T extends fhir.FhirResource>(
 const update_attempts_max = 3;
 
 function unversioned(): EmrFailure {
-  return new EmrFailure('refused', 'The EMR keeps no versions, so an update could overwrite a concurrent change.');
+  const message = 'The EMR keeps no versions, so an update could overwrite a concurrent change.';
+  return new EmrFailure('refused', message, { code: 'not_supported' });
 }
 
 /** Values for `If-Match`: the standard form first, then the server's own header. */
@@ -145,7 +146,7 @@ async function readVersion<T extends fhir.FhirResource>(
   if (!isId(id)) return undefined;
   const response = await request({ method: 'GET', url: urlOf(base, type, id) });
   if (response.status === 404 || response.status === 410) return undefined;
-  if (response.status >= 400) throw rejection(response);
+  if (response.status >= 400) throw rejection(response, type);
   if (!isRecord<T>(response.resource, type)) throw new EmrFailure('unavailable', unreadable_response);
   const { versionId: stated = '' } = response.resource.meta ?? {};
   const versionId = isId(stated) ? stated : undefined;

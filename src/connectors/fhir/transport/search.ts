@@ -61,7 +61,8 @@ export async function searchAll<T extends fhir.FhirResource>(
   const all: T[] = [];
   for await (const { matches } of search<T>(server, type, params)) {
     all.push(...matches);
-    if (all.length > search_max) throw new EmrFailure('refused', `More than ${search_max} records match in the EMR.`);
+    if (all.length <= search_max) continue;
+    throw new EmrFailure('refused', `More than ${search_max} records match in the EMR.`, { code: 'too_many_matches' });
   }
   return all;
 }
@@ -91,7 +92,8 @@ function rejectUndeclaredParams(capabilities: Capabilities, type: string, params
     (name) => !shaping_params.has(name) && !known.has(name.split(/[:.]/)[0] ?? ''),
   );
   if (unknown !== undefined) {
-    throw new EmrFailure('refused', `The EMR does not offer a search of ${type} records by ${unknown}.`);
+    const message = `The EMR does not offer a search of ${type} records by ${unknown}.`;
+    throw new EmrFailure('refused', message, { code: 'not_supported' });
   }
 }
 
@@ -103,7 +105,7 @@ async function firstPage(server: Server, type: string, params: SearchParams): Pr
 
 /** The server may have dropped the search. That says nothing about any record. */
 async function nextPage(server: Server, url: URL): Promise<Bundle> {
-  const response = await server.request({ method: 'GET', url });
+  const response = await server.request({ method: 'GET', url, returns: 'list' });
   if (response.status >= 400) throw new EmrFailure('unavailable', 'The EMR interrupted a list.');
   return toBundle(response);
 }
@@ -149,10 +151,11 @@ async function request(
     type === 'Patient' &&
     Object.keys(params).some((name) => personal_params.has(name))
   ) {
-    const response = await request({ method: 'POST', url: urlOf(base, type, '_search'), headers, body: query });
+    const by_form = { method: 'POST', url: urlOf(base, type, '_search'), headers, body: query } as const;
+    const response = await request({ ...by_form, returns: 'list' });
     if (!form_search_unsupported.has(response.status)) return response;
   }
   const url = urlOf(base, type);
   url.search = query.toString();
-  return request({ method: 'GET', url, headers });
+  return request({ method: 'GET', url, headers, returns: 'list' });
 }

@@ -9,7 +9,7 @@ export type Session = {
   /** The current grant, which a request may have renewed. */
   grant: () => Grant;
   /** Stores a grant with changed server facts. */
-  keep: (grant: Grant) => Promise<void>;
+  save: (grant: Grant) => Promise<void>;
 };
 
 /**
@@ -31,9 +31,9 @@ export function openSession(endpoint: EmrEndpoint, access: Access): Session {
   return {
     request,
     grant: grant.current,
-    keep: async (learnt) => {
-      await access.saveGrant(learnt);
-      grant.replace(learnt);
+    save: async (updated) => {
+      await access.saveGrant(updated);
+      grant.replace(updated);
     },
   };
 }
@@ -58,9 +58,9 @@ async function renew(endpoint: EmrEndpoint, access: Access, grant: Grant): Promi
   const renewed = toGrant(tokens, authority, grant.server ?? '');
   // Without a new refresh token, the old one stays valid.
   const { refresh_token } = grant;
-  const readAll = renewed.refresh_token || !refresh_token ? renewed : { ...renewed, refresh_token };
-  await access.saveGrant(readAll);
-  return readAll;
+  const complete = renewed.refresh_token || !refresh_token ? renewed : { ...renewed, refresh_token };
+  await access.saveGrant(complete);
+  return complete;
 }
 
 async function requestNewTokens(endpoint: EmrEndpoint, { credentials }: Access, grant: Grant): Promise<TokenOutcome> {

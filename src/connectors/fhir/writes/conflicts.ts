@@ -3,7 +3,7 @@ import { instantOf } from '../../../time/zones.ts';
 import { EmrFailure } from '../../connector.ts';
 import { collect } from '../../operations.ts';
 import { daysAround, wallTime } from '../clock.ts';
-import { leavesTimeFree, minutesOf, providersOf } from '../lists/appointments.ts';
+import { isTimeFree, minutesOf, providersOf } from '../lists/appointments.ts';
 import { toAbsences } from '../lists/hours.ts';
 import { formatMinute, loadRoles, loadScheduleOwners, readSlots, type SlotPart } from '../lists/slots.ts';
 import { canSearch, createResolver, type Emr, refIds } from '../references.ts';
@@ -14,7 +14,7 @@ import { list } from '../values.ts';
 export type Booking = {
   id: string | undefined;
   provider_ehr_id: string;
-  /** Local time at the practice: `2026-03-08T09:30:00`. */
+  /** Local time at the practice, with its offset. */
   starts_at: string;
   from_ms: number;
   to_ms: number;
@@ -35,6 +35,7 @@ export async function findConflicts(emr: Emr, booking: Booking, of?: 'appointmen
 export function throwOnConflict(conflict: Conflict | undefined): void {
   if (!conflict) return;
   throw new EmrFailure('refused', `The provider is not free at this time. ${conflict.details}`, {
+    code: 'slot_taken',
     details: { conflict_type: conflict.type, conflict_details: conflict.details },
   });
 }
@@ -65,11 +66,7 @@ async function findOverlapping({ client, timezone }: Emr, booking: Booking): Pro
     const to_ms = from_ms + minutesOf(each) * 60_000;
     const has_provider = providersOf(each, roles).includes(booking.provider_ehr_id);
     return (
-      each.id !== booking.id &&
-      has_provider &&
-      !leavesTimeFree(each) &&
-      from_ms < booking.to_ms &&
-      to_ms > booking.from_ms
+      each.id !== booking.id && has_provider && !isTimeFree(each) && from_ms < booking.to_ms && to_ms > booking.from_ms
     );
   });
 }

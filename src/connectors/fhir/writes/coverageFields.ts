@@ -105,7 +105,7 @@ export function coverageValues(
     group_id: input.group_id,
     priority: input.priority,
     plan_begin_date: input.plan_begin_date,
-    copayment: input.copayment?.toFixed(2),
+    copayment: input.copayment === null ? null : input.copayment?.toFixed(2),
     relationship_to_subscriber: input.relationship,
   };
 }
@@ -195,7 +195,7 @@ export const subscriber_fields: readonly Field<fhir.RelatedPerson>[] = [
 ];
 
 export function subscriberValues({ street, ...person }: Subscriber): Record<string, unknown> {
-  const values = Object.entries({ ...person, street_line_1: street }).filter(([, value]) => value !== null);
+  const values = Object.entries({ ...person, street_line_1: street }).filter(([, value]) => value !== undefined);
   return Object.fromEntries(values.map(([name, value]) => [`${prefix}.${name}`, value]));
 }
 

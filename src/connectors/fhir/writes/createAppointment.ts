@@ -1,6 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { instantOf, withOffset } from '../../../time/zones.ts';
 import { EmrFailure, type EmrWrite, type Operations } from '../../connector.ts';
+import { unsupportedField } from '../../fieldSupport.ts';
 import { participation_system } from '../lists/appointments.ts';
 import { visitTypesOf } from '../lists/visitCodes.ts';
 import { canSearch, type Emr } from '../references.ts';
@@ -43,13 +44,11 @@ async function toFhirAppointment(emr: Emr, input: Input): Promise<fhir.Appointme
   const type = types.get(input.visit_type);
   if (!type) {
     const known = [...types.keys()].join(', ');
-    throw new EmrFailure('refused', `The EMR has no visit type '${input.visit_type}'. Available: ${known}.`);
+    const message = `The EMR has no visit type '${input.visit_type}'. Available: ${known}.`;
+    throw new EmrFailure('refused', message, { code: 'unknown_value' });
   }
   const concept = { coding: [type.coding] };
-  const minutes = input.minutes ?? (await findFreeSlot(emr, input.provider_ehr_id, input.starts_at))?.minutes;
-  if (minutes === undefined) {
-    throw new EmrFailure('refused', 'The EMR has no default duration for this visit. Send duration.');
-  }
+  const minutes = input.minutes ?? (await defaultMinutes(emr, input));
   const start = withOffset(input.starts_at, emr.timezone);
   const end = new Date(Date.parse(start) + minutes * 60_000).toISOString();
   return {
@@ -64,6 +63,11 @@ async function toFhirAppointment(emr: Emr, input: Input): Promise<fhir.Appointme
     created: new Date().toISOString(),
     participant: toParticipants(input),
   };
+}
+
+/** FHIR's visit types have no length of their own, but the slots of a schedule do. */
+async function defaultMinutes(emr: Emr, input: Input): Promise<number> {
+  return (await findFreeSlot(emr, input.provider_ehr_id, input.starts_at))?.minutes ?? input.default_minutes;
 }
 
 function toParticipants(input: Input): fhir.AppointmentParticipant[] {
@@ -84,7 +88,7 @@ function toParticipants(input: Input): fhir.AppointmentParticipant[] {
 
 async function throwIfTaken(emr: Emr, input: Input, appointment: fhir.Appointment): Promise<void> {
   if (!canSearch(emr.client, 'Appointment', ['date'])) {
-    throw new EmrFailure('refused', 'The EMR does not support checking whether the provider is free.');
+    throw unsupportedField('prevent_double_booking');
   }
   throwOnConflict((await findConflicts(emr, toBooking(emr, input, appointment)))[0]);
 }

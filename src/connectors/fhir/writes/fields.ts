@@ -42,7 +42,8 @@ export function mergeSettings<Resource>(
   for (const { field, value } of settings) {
     const now = field.read(current);
     if (now !== field.read(first) && now !== value) {
-      throw new EmrFailure('refused', `${field.label} was changed in the EMR at the same time. Nothing was saved.`);
+      const message = `${field.label} was changed in the EMR at the same time. Nothing was saved.`;
+      throw new EmrFailure('refused', message, { code: 'record_changed' });
     }
   }
   return applySettings(current, settings);

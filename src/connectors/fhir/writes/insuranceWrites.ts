@@ -1,10 +1,16 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure, type Operations } from '../../connector.ts';
-import type { InsuranceFields, Coverage as PatientCoverage, SavedField } from '../../patientWrites.ts';
+import {
+  type InsuranceFields,
+  isSamePerson,
+  type Coverage as PatientCoverage,
+  type SavedField,
+  type Subscriber,
+} from '../../patientWrites.ts';
 import { isInsurer } from '../lists/organizations.ts';
 import { canSearch, type Emr, refId } from '../references.ts';
 import { searchValue } from '../transport/client.ts';
-import { text } from '../values.ts';
+import { list, nameOf, text } from '../values.ts';
 import {
   coverage_fields,
   coverageValues,
@@ -13,7 +19,14 @@ import {
   subscriber_fields,
   subscriberValues,
 } from './coverageFields.ts';
-import { applySettings, changesWithoutBefore, describeChanges, mergeSettings, toSettings } from './fields.ts';
+import {
+  applySettings,
+  changesWithoutBefore,
+  describeChanges,
+  mergeSettings,
+  type Setting,
+  toSettings,
+} from './fields.ts';
 import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
 
 export function addPatientInsurance(emr: Emr): Operations['addPatientInsurance'] {
@@ -53,7 +66,10 @@ export function updatePatientInsurance(emr: Emr): Operations['updatePatientInsur
       if (patient_ehr_id === null) throw new EmrFailure('not_found', `Insurance with EMR ID '${id}' not found.`);
       const company =
         input.company_ehr_id === undefined ? {} : await resolveCompany(emr, { ehr_id: input.company_ehr_id });
-      const subscriber = await createSubscriber(emr, patient_ehr_id, input, marker);
+      const known = await presentSubscriber(emr, present);
+      const subscriber = await (input.subscriber && known && isSamePerson(input.subscriber, nameParts(known))
+        ? changeSubscriber(emr, known, input.subscriber, marker)
+        : createSubscriber(emr, patient_ehr_id, input, marker, known));
       const settings = toSettings(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
       const { before, after } = await subscriber.before('changed', () =>
         client.update<fhir.Coverage>('Coverage', id, (now, first) => mergeSettings(now, first, settings), marker),
@@ -120,22 +136,91 @@ type SubscriberResult = {
   before: <T>(was: string, work: () => Promise<T>) => Promise<T>;
 };
 
-/** Always creates a new record, because an existing subscriber may belong to other insurances. */
+function isPatient(relationship: InsuranceFields['relationship']): boolean {
+  return relationship === '01' || relationship === null;
+}
+
+/** The person who has the insurance now, unless it is the patient. */
+async function presentSubscriber(
+  { client }: Emr,
+  coverage: fhir.Coverage | undefined,
+): Promise<fhir.RelatedPerson | undefined> {
+  const id = refId(coverage?.subscriber, 'RelatedPerson');
+  if (id === null || !client.capabilities.interactions('RelatedPerson').has('read')) return undefined;
+  return client.read<fhir.RelatedPerson>('RelatedPerson', id);
+}
+
+function nameParts({ name }: fhir.RelatedPerson): { first_name: string | null; last_name: string | null } {
+  const { first, last } = nameOf(name);
+  return { first_name: first, last_name: last };
+}
+
+/**
+ * Changes the record of a person. A server that does not update such records gets a new one that keeps what was not
+ * sent.
+ */
+async function changeSubscriber(
+  { client }: Emr,
+  person: fhir.RelatedPerson,
+  sent: Subscriber,
+  marker: string,
+): Promise<SubscriberResult> {
+  const settings = toSettings(subscriber_fields, subscriberValues(sent));
+  const own_marker = `${marker}-subscriber`;
+  if (list(person.identifier).some(({ value }) => value === own_marker)) {
+    return { values: {}, changes: changesWithoutBefore(person, settings), before: (_was, work) => work() };
+  }
+  if (describeChanges(person, person, settings).length === 0) {
+    return { values: {}, changes: [], before: (_was, work) => work() };
+  }
+  if (!client.capabilities.interactions('RelatedPerson').has('update')) {
+    const { id: _id, meta: _meta, identifier: _identifier, ...copy } = structuredClone(person);
+    return storeSubscriber(client, applySettings<fhir.RelatedPerson>(copy, settings), person, settings, own_marker);
+  }
+  const { before, after } = await client.update<fhir.RelatedPerson>(
+    'RelatedPerson',
+    idOf(person),
+    (now, first) => mergeSettings(now, first, settings),
+    own_marker,
+  );
+  return {
+    values: {},
+    changes: describeChanges(before, after, settings),
+    before: (was, work) => afterCreate(`The subscriber was changed, but the insurance was not ${was}.`, work),
+  };
+}
+
+/** Creates a record, because an existing one may belong to other insurances. `known` is the person it replaces. */
 async function createSubscriber(
   { client }: Emr,
   patient_ehr_id: string,
   { relationship, subscriber }: InsuranceFields,
   marker: string,
+  known?: fhir.RelatedPerson,
 ): Promise<SubscriberResult> {
   if (!subscriber) {
-    return { values: relationship === '01' ? { guarantor_id: null } : {}, changes: [], before: (_was, work) => work() };
+    return {
+      values: isPatient(relationship) ? { guarantor_id: null } : {},
+      changes: [],
+      before: (_was, work) => work(),
+    };
   }
   const settings = toSettings(subscriber_fields, subscriberValues(subscriber));
-  const person = applySettings(emptySubscriber(patient_ehr_id, relationship), settings);
-  const { resource: created } = await findOrCreate(client, person, `${marker}-subscriber`);
+  const person = applySettings(emptySubscriber(patient_ehr_id, relationship ?? undefined), settings);
+  return storeSubscriber(client, person, known, settings, `${marker}-subscriber`);
+}
+
+async function storeSubscriber(
+  client: Emr['client'],
+  person: fhir.RelatedPerson,
+  known: fhir.RelatedPerson | undefined,
+  settings: readonly Setting<fhir.RelatedPerson>[],
+  marker: string,
+): Promise<SubscriberResult> {
+  const { resource: created } = await findOrCreate(client, person, marker);
   return {
     values: { guarantor_id: idOf(created) },
-    changes: describeChanges(undefined, created, settings),
+    changes: describeChanges(known, created, settings),
     before: (was, work) => afterCreate(`The subscriber was created, but the insurance was not ${was}.`, work),
   };
 }

@@ -1,6 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
-import type { Demographics } from '../../patientWrites.ts';
+import type { Demographics, EmrDoctor, SavedField } from '../../patientWrites.ts';
 import { email_uses, home_uses } from '../lists/patients.ts';
+import { refId } from '../references.ts';
 import {
   addressParts,
   contactValue,
@@ -64,7 +65,7 @@ export const patient_fields: readonly Field<Patient>[] = [
   },
   telecomField('phone', 'Home phone', 'phone', home_uses, 'home'),
   telecomField('cell_phone', 'Cell phone', 'phone', ['mobile'], 'mobile'),
-  telecomField('email', 'E-mail', 'email', email_uses, undefined),
+  telecomField('email', 'Email', 'email', email_uses, undefined),
   addressField('address_street', 'Street', 'line1', (address, value) => {
     address.line = nonEmptyList([value, ...list(address.line).slice(1)]);
   }),
@@ -123,14 +124,61 @@ export function patientValues(input: Demographics): Record<string, unknown> {
   const { pcp, emergency_contact: contact, ...values } = input;
   return {
     ...values,
-    ...(pcp && { pcp: 'ehr_id' in pcp ? `Practitioner/${pcp.ehr_id}` : `${pcp.first_name} ${pcp.last_name}` }),
-    ...(contact && {
-      emergency_contact_first_name: contact.first_name ?? undefined,
-      emergency_contact_last_name: contact.last_name ?? undefined,
-      emergency_contact_relation: contact.relation ?? undefined,
-      emergency_contact_phone: contact.phone ?? undefined,
-    }),
+    ...(pcp === undefined ? {} : { pcp: pcp && doctorText(pcp) }),
+    // A contact is replaced as a whole.
+    ...(contact === undefined
+      ? {}
+      : {
+          emergency_contact_first_name: contact?.first_name ?? null,
+          emergency_contact_last_name: contact?.last_name ?? null,
+          emergency_contact_relation: contact?.relation ?? null,
+          emergency_contact_phone: contact?.phone ?? null,
+        }),
   };
+}
+
+function doctorText(doctor: EmrDoctor): string {
+  return 'ehr_id' in doctor ? `Practitioner/${doctor.ehr_id}` : `${doctor.first_name} ${doctor.last_name}`;
+}
+
+/**
+ * FHIR has one place for the primary care provider, the interface has three fields. The text of a reference is split at
+ * its last blank, unless it is the name that was sent.
+ */
+export function splitPcp(changes: readonly SavedField[], sent: EmrDoctor | null | undefined): SavedField[] {
+  return changes.flatMap((change) => {
+    if (change.property !== 'pcp') return [change];
+    const [before, after] = [change.before, change.after].map((value) => pcpParts(value, sent));
+    return pcp_labels
+      .map(([property, field_label]) => ({
+        ...change,
+        property,
+        field_label,
+        before: before?.[property] ?? null,
+        after: after?.[property] ?? null,
+      }))
+      .filter((field) => field.before !== field.after);
+  });
+}
+
+const pcp_labels = [
+  ['pcp_id', 'Primary care provider'],
+  ['pcp_first_name', 'Primary care provider, first name'],
+  ['pcp_last_name', 'Primary care provider, last name'],
+] as const;
+
+function pcpParts(
+  value: string | null,
+  sent: EmrDoctor | null | undefined,
+): Partial<Record<(typeof pcp_labels)[number][0], string>> {
+  if (value === null) return {};
+  const id = refId({ reference: value }, 'Practitioner');
+  if (id !== null) return { pcp_id: id };
+  if (sent && 'first_name' in sent && value === `${sent.first_name} ${sent.last_name}`) {
+    return { pcp_first_name: sent.first_name, pcp_last_name: sent.last_name };
+  }
+  const [, first, last = value] = /^(.*) (\S+)$/.exec(value) ?? [];
+  return { ...(first !== undefined && { pcp_first_name: first }), pcp_last_name: last };
 }
 
 const contact_roles = 'http://terminology.hl7.org/CodeSystem/v2-0131';
@@ -174,6 +222,7 @@ function addressField(
     read: ({ address }) => addressParts(currentAddress(address))[part],
     write: (patient, value) => {
       const existing = currentAddress(patient.address);
+      if (!existing && value === null) return;
       const address: fhir.Address = existing ?? { use: 'home' };
       // The full text would still contain the old address.
       address.text = undefined;
@@ -195,11 +244,21 @@ function contactField(
     label,
     read: (patient) => read(existing(patient) ?? {}),
     write: (patient, value) => {
-      const contact = existing(patient) ?? { relationship: [emergency] };
-      if (!existing(patient)) patient.contact = [...list(patient.contact), contact];
+      const present = existing(patient);
+      if (!present && value === null) return;
+      const contact = present ?? { relationship: [emergency] };
       write(contact, value);
+      const others = list(patient.contact).filter((each) => each !== contact);
+      // FHIR does not allow a contact without details.
+      patient.contact = nonEmptyList([...others, hasDetails(contact) ? contact : null]);
     },
   };
+}
+
+function hasDetails({ name, telecom, address, organization, relationship }: fhir.PatientContact): boolean {
+  const named = text(name?.family) ?? text(name?.text) ?? text(list(name?.given)[0]);
+  const related = list(relationship).some((each) => !isEmergency(each));
+  return named !== null || related || Boolean(telecom || address || organization);
 }
 
 function editableName(patient: Patient): fhir.HumanName {

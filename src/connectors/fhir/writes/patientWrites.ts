@@ -14,7 +14,7 @@ import {
   toSettings,
 } from './fields.ts';
 import { initialCoverage } from './insuranceWrites.ts';
-import { patient_fields, patientValues } from './patientFields.ts';
+import { patient_fields, patientValues, splitPcp } from './patientFields.ts';
 import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
 
 /** Creates the chart, then its insurances. Each has its own marker, so that an interrupted attempt can be continued. */
@@ -58,19 +58,21 @@ export function updatePatient(emr: Emr): Operations['updatePatient'] {
   return {
     send: async (input, marker) => {
       rejectUnsupportedFields(input);
-      const settings_wanted = settings(input);
+      const settings_sent = settings(input);
       const { before, after } = await client.update<fhir.Patient>(
         'Patient',
         input.patient_ehr_id,
-        (current, first) => applyUpdate(current, first, settings_wanted, input, timezone),
+        (current, first) => applyUpdate(current, first, settings_sent, input, timezone),
         marker,
       );
-      return { ehr_id: input.patient_ehr_id, changes: describeChanges(before, after, settings_wanted) };
+      const changes = splitPcp(describeChanges(before, after, settings_sent), input.pcp);
+      return { ehr_id: input.patient_ehr_id, changes };
     },
     ...(client.canFind('Patient') && {
       find: async (marker, input) => {
         const patient = await client.findByMarker<fhir.Patient>('Patient', marker);
-        return patient && { ehr_id: idOf(patient), changes: changesWithoutBefore(patient, settings(input)) };
+        const changes = patient && splitPcp(changesWithoutBefore(patient, settings(input)), input.pcp);
+        return patient && { ehr_id: idOf(patient), changes: changes ?? [] };
       },
     }),
   };
@@ -80,17 +82,17 @@ export function updatePatient(emr: Emr): Operations['updatePatient'] {
 function applyUpdate(
   current: fhir.Patient,
   first: fhir.Patient,
-  settings_wanted: readonly Setting<fhir.Patient>[],
+  settings_sent: readonly Setting<fhir.Patient>[],
   { save_previous_address }: PatientUpdate,
   timezone: string,
 ): fhir.Patient {
-  const address_changed = settings_wanted.some(
+  const address_changed = settings_sent.some(
     ({ field, value }) => field.property.startsWith('address_') && field.read(current) !== value,
   );
   const present = currentAddress(current.address);
   const previous =
     address_changed && save_previous_address && present && structuredClone({ ...present, use: 'old' as const });
-  const patient = mergeSettings(current, first, settings_wanted);
+  const patient = mergeSettings(current, first, settings_sent);
   if (!previous) return patient;
   previous.period = { ...previous.period, end: todayIn(timezone) };
   return { ...patient, address: [...list(patient.address), previous] };
@@ -106,7 +108,8 @@ function rejectUnsupportedFields(input: Demographics, more: Record<string, unkno
     language: input.language,
     race: input.race,
     ethnicity: input.ethnicity,
-    referring_provider_last_name: input.referring,
+    referring_provider_id: input.referring && 'ehr_id' in input.referring,
+    referring_provider_last_name: input.referring && 'last_name' in input.referring,
     referred_to_provider_id: input.rendering_provider_ehr_id,
     default_facility_id: input.default_facility_ehr_id,
     ...more,

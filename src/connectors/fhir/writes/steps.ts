@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
+import { unsupportedField } from '../../fieldSupport.ts';
 import type { FhirClient } from '../transport/client.ts';
 
 /**
@@ -28,7 +29,11 @@ export async function afterCreate<T>(message: string, work: () => Promise<T>): P
     if (!(error instanceof EmrFailure)) throw error;
     const final = error.kind === 'refused' || error.kind === 'not_found';
     if (final)
-      throw new EmrFailure('refused', `${message} ${error.message}`, { details: error.details ?? {}, cause: error });
+      throw new EmrFailure('refused', `${message} ${error.message}`, {
+        code: error.code,
+        details: error.details ?? {},
+        cause: error,
+      });
     throw new EmrFailure('unknown_outcome', error.message, { accepted: error.accepted, cause: error });
   }
 }
@@ -39,7 +44,7 @@ export function rejectUnsupported(fields: Record<string, unknown>): void {
     const value = fields[name];
     return value !== undefined && value !== null && value !== false && value !== '';
   });
-  if (field !== undefined) throw new EmrFailure('refused', `This EMR does not support '${field}'.`);
+  if (field !== undefined) throw unsupportedField(field);
 }
 
 export function idOf(resource: fhir.FhirResource): string {

@@ -68,7 +68,7 @@ function makeClaim(seed: SeedContext, index: number): fhir.FhirResource[] {
     ],
   };
   if (index % 100 === 50) return [claim];
-  const whole: fhir.Claim = {
+  const full_claim: fhir.Claim = {
     ...claim,
     billablePeriod: { start: dayFrom(seed, days), end: dayFrom(seed, days) },
     insurer,
@@ -76,9 +76,16 @@ function makeClaim(seed: SeedContext, index: number): fhir.FhirResource[] {
     item: [makeItem(seed, 1, days, cents)],
     total: usd(cents),
   };
-  const answered = { claim: whole, patient, insurer, provider, cents, day: dayFrom(seed, Math.min(days + 14, 0)) };
-  if (index % 5 < 2) return [whole, makeResponse(id, answered)];
-  return index % 5 === 2 ? [whole, makeBenefit(id, answered)] : [whole];
+  const adjudicated = {
+    claim: full_claim,
+    patient,
+    insurer,
+    provider,
+    cents,
+    day: dayFrom(seed, Math.min(days + 14, 0)),
+  };
+  if (index % 5 < 2) return [full_claim, makeResponse(id, adjudicated)];
+  return index % 5 === 2 ? [full_claim, makeBenefit(id, adjudicated)] : [full_claim];
 }
 
 function makeItem({ chance, ...seed }: SeedContext, sequence: number, days: number, cents: number): fhir.ClaimItem {

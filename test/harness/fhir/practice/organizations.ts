@@ -30,9 +30,15 @@ export function makeOrganizations(_: SeedContext): fhir.FhirResource[] {
       identifier: [{ system: 'urn:oid:2.16.840.1.113883.3.221.5', value: `TP${1000 + index}` }],
     })),
     ...times(pharmacies, (index): fhir.Organization => {
-      const made = organization(`pharm-${index + 1}`, `Exampleton Drug ${index + 1}`, 'prov', 'Pharmacy', index + 1);
+      const pharmacy = organization(
+        `pharm-${index + 1}`,
+        `Exampleton Drug ${index + 1}`,
+        'prov',
+        'Pharmacy',
+        index + 1,
+      );
       const coding = { system: 'http://nucc.org/provider-taxonomy', code: '3336C0003X', display: 'Retail Pharmacy' };
-      return { ...made, type: [{ coding: [...(made.type?.[0]?.coding ?? []), coding], text: 'Pharmacy' }] };
+      return { ...pharmacy, type: [{ coding: [...(pharmacy.type?.[0]?.coding ?? []), coding], text: 'Pharmacy' }] };
     }),
     { resourceType: 'Organization', id: 'org-bare', name: 'Bare Mutual' },
     ...times(

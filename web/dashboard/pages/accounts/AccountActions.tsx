@@ -23,7 +23,8 @@ export function AccountActions({ account, organization, syncing }: Props & { syn
       {account.status !== 'revoked' && (
         <>
           <AccessToken account={account} />
-          <Revoke account={account} organization={organization} />
+          <RotateToken account={account} />
+          <Unlink account={account} organization={organization} />
         </>
       )}
     </Group>
@@ -84,19 +85,45 @@ function AccessToken({ account }: { account: Account }) {
   );
 }
 
-function Revoke({ account, organization }: Props) {
+function RotateToken({ account }: { account: Account }) {
   const params = useAccountParams(account);
   return (
     <FormDialog
-      opener="Revoke"
-      title={`Revoke ${account.user_id}`}
-      submit="Revoke"
+      opener="Replace token"
+      title={`Replace the access token of ${account.user_id}`}
+      submit="Replace token"
+      look={{ variant: 'default' }}
+      action={() => call('accounts.rotate', params)}
+      done={({ access_token }) => (
+        <>
+          <Text size="sm">New access token of {account.user_id}:</Text>
+          <Copyable value={access_token} label="access token" />
+        </>
+      )}
+    >
+      <Text size="sm">
+        The account gets a new access token. The current one stays valid for 24 hours. To invalidate it at once, unlink
+        the account.
+      </Text>
+    </FormDialog>
+  );
+}
+
+function Unlink({ account, organization }: Props) {
+  const params = useAccountParams(account);
+  return (
+    <FormDialog
+      opener="Unlink"
+      title={`Unlink ${account.user_id}`}
+      submit="Unlink"
       danger
       action={() => call('accounts.revoke', params)}
     >
       <List size="sm" spacing={4}>
         <List.Item>The access token stops working immediately and permanently.</List.Item>
-        <List.Item>The stored {organization.emr_name} credentials are deleted.</List.Item>
+        <List.Item>
+          The stored {organization.emr_name} credentials are deleted, and its session is ended if the EMR allows it.
+        </List.Item>
         <List.Item>
           Unfinished jobs of this account fail, and each sends its event
           {account.parked_jobs > 0 ? ` (${account.parked_jobs} waiting for re-linking)` : ''}.

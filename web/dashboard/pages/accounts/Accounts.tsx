@@ -1,11 +1,13 @@
 import { Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { Erase } from '../../parts/Erase.tsx';
 import { operationLabels } from '../../parts/labels.ts';
 import { EmptyState, PageTitle } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
+import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useSession } from '../../service/session.tsx';
 import type { Account, Organization } from '../../service/types.ts';
@@ -42,6 +44,7 @@ export default function Accounts() {
 
 function OrganizationCard({ organization }: { organization: Organization }) {
   const { may } = useSession();
+  const { client_id } = useClient();
   const actions: Column<Account> = {
     head: 'Actions',
     cell: (account) => (
@@ -64,6 +67,15 @@ function OrganizationCard({ organization }: { organization: Organization }) {
         keyOf={(account) => account.id}
         empty="No linked accounts. Create a link and send it to the clinic."
       />
+      {may('owner') && (
+        <Group mt="sm">
+          <Erase
+            noun="practice"
+            name={organization.org_id}
+            erase={(body) => call('organizations.erase', { client_id, organization_id: organization.id }, { body })}
+          />
+        </Group>
+      )}
     </Paper>
   );
 }

@@ -112,7 +112,7 @@ export function ShareLink({ link, org_id, user_id }: Created) {
   return (
     <>
       <Text size="sm">
-        Send this link to the person who signs in to the EMR. It works once and expires in {link.minutes} minutes, at{' '}
+        Send this link to the person who signs in to the EMR. It works once and expires in {lifetime(link)}, at{' '}
         <Timestamp at={link.expires_at} />.
       </Text>
       <Copyable value={link.url} label="link" />
@@ -133,8 +133,13 @@ export function ShareLink({ link, org_id, user_id }: Created) {
   );
 }
 
-function mailtoUrl({ url, minutes }: CreatedLink): string {
+function lifetime({ minutes }: CreatedLink): string {
+  const days = minutes / (24 * 60);
+  return days >= 1 ? `${days} days` : `${minutes} minutes`;
+}
+
+function mailtoUrl(link: CreatedLink): string {
   const subject = 'Please connect your EMR account';
-  const body = `Please open this link and sign in with your EMR account:\n\n${url}\n\nIt works once and expires in ${minutes} minutes.\n`;
+  const body = `Please open this link and sign in with your EMR account:\n\n${link.url}\n\nIt works once and expires in ${lifetime(link)}.\n`;
   return `mailto:?subject=${encodeURIComponent(subject)}&body=${encodeURIComponent(body)}`;
 }

@@ -13,6 +13,9 @@ const fault_labels: Record<Verdict['faults'][number]['what'], string> = {
   missing: 'is missing',
   beyond_head: 'is after the end of the chain',
   head_broken: 'The end of the chain was changed or removed',
+  rolled_back: 'was anchored, but the log ends before it',
+  anchor_mismatch: 'is not the record that was anchored at this position',
+  anchor_changed: 'An anchor was changed, or belongs to another database',
 };
 
 /** Verifies the whole hash chain of the audit log and shows the progress. */
@@ -57,7 +60,9 @@ export function Verify() {
           <List size="sm">
             {verdict.faults.map(({ position, what }) => (
               <List.Item key={`${position} ${what}`}>
-                {position === null ? fault_labels[what] : `Record ${position} ${fault_labels[what]}`}
+                {what === 'head_broken' || what === 'anchor_changed'
+                  ? fault_labels[what]
+                  : `${position === null ? 'A new record' : `Record ${position}`} ${fault_labels[what]}`}
               </List.Item>
             ))}
           </List>

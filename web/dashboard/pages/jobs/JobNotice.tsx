@@ -53,13 +53,13 @@ function openMarkers({ steps }: Job): string[] {
 }
 
 function FailureNotice({ job, error }: { job: Job; error: NonNullable<Job['error']> }) {
-  const { label, advice } = failureOf(error.code);
+  const { label, remedy } = failureOf(error.code);
   return (
     <Alert color="red" title={label}>
       <Text size="sm" className="breakable">
         {error.message}
       </Text>
-      {job.review === null && <Text size="sm">{advice}</Text>}
+      {job.review === null && <Text size="sm">{remedy}</Text>}
       {job.not_again !== null && job.state !== 'needs_review' && (
         <Text size="sm">This job cannot be run again: {job.not_again}</Text>
       )}

@@ -72,9 +72,11 @@ const columns: Column<JobRow>[] = [
     cell: (job) => (
       <>
         <Status of={job.state} />
-        <Text size="xs" c="dimmed">
-          {noteOf(job)}
-        </Text>
+        {notesOf(job).map((note) => (
+          <Text key={note} size="xs" c="dimmed" maw={260}>
+            {note}
+          </Text>
+        ))}
       </>
     ),
   },
@@ -84,10 +86,13 @@ const columns: Column<JobRow>[] = [
   { head: 'Attempts', cell: (job) => job.attempts, align: 'right' },
 ];
 
-function noteOf(job: JobRow): string {
-  if (job.review_outcome) return `Resolved: ${review_labels[job.review_outcome].toLowerCase()}`;
-  if (job.run_again_of !== null) return `Rerun of job ${job.run_again_of}`;
-  return job.error_code === null ? '' : failureOf(job.error_code).label;
+/** What happened to the job, and what to do if it failed. */
+function notesOf(job: JobRow): string[] {
+  if (job.review_outcome) return [`Resolved: ${review_labels[job.review_outcome].toLowerCase()}`];
+  const rerun = job.run_again_of === null ? [] : [`Rerun of job ${job.run_again_of}`];
+  if (job.error_code === null) return rerun;
+  const { label, remedy } = failureOf(job.error_code);
+  return [...rerun, label, ...(job.finished_at === null || remedy === '' ? [] : [remedy])];
 }
 
 const status_labels: Record<(typeof job_filters)[number], string> = {

@@ -1,4 +1,4 @@
-import { job_types, type review_outcomes } from '../../service/api.gen.ts';
+import { failures, job_types, type review_outcomes } from '../../service/api.gen.ts';
 import type { JobRow } from '../../service/types.ts';
 
 export function typeLabel(type: string): string {
@@ -23,41 +23,8 @@ export function jobDuration({ created_at, finished_at }: Pick<JobRow, 'created_a
   return finished_at === null ? '–' : duration(Date.parse(finished_at) - Date.parse(created_at));
 }
 
-type Failure = { label: string; advice: string };
-
-/** What each error code of a job means and what to do about it. */
-const failures: Record<string, Failure> = {
-  refused: {
-    label: 'Rejected by the EMR',
-    advice: 'Fix the problem in the request or in the EMR. Then run the job again or send a new request.',
-  },
-  not_found: {
-    label: 'Not found in the EMR',
-    advice: 'Check that the MRN and the IDs in the request exist in the EMR.',
-  },
-  unavailable: {
-    label: 'EMR unreachable',
-    advice: 'The EMR did not respond for an hour. Run the job again when it is available.',
-  },
-  unknown_outcome: {
-    label: 'Outcome unknown',
-    advice: 'Check in the EMR whether it was saved, then resolve the job.',
-  },
-  outcome_unknown: {
-    label: 'Outcome unknown',
-    advice: 'Check in the EMR whether it was saved, then resolve the job.',
-  },
-  login_required: {
-    label: 'Account not re-linked in time',
-    advice: 'Re-link the account on the Accounts page, then run the job again.',
-  },
-  internal: {
-    label: 'Internal error',
-    advice: 'Search for this job in the service log. Fix the cause, then run the job again.',
-  },
-};
-
-export function failureOf(code: string): Failure {
+/** What a failure code means and what to do about it. Jobs of earlier versions may have other codes. */
+export function failureOf(code: string): { label: string; remedy: string } {
   const label = code.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase());
-  return failures[code] ?? { label, advice: '' };
+  return (failures as Record<string, { label: string; remedy: string }>)[code] ?? { label, remedy: '' };
 }

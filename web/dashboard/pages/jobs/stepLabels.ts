@@ -51,8 +51,8 @@ function noteLabel({ name, attempt, detail }: JobStep): string {
   if (name === 'started') return attempt === 1 ? 'Started' : `Attempt ${attempt} started`;
   if (name === 'retry') return `${reason} Retrying in ${duration(Number(detail?.in_ms ?? 0))}.`;
   if (name === 'parked') return `Waiting for re-linking. ${reason}`;
-  if (typeof detail?.kept === 'number') {
-    return `${fieldLabel(name)}: ${detail.kept} read, ${detail.removed ?? 0} removed.`;
+  if (typeof detail?.stored === 'number') {
+    return `${fieldLabel(name)}: ${detail.stored} read, ${detail.removed ?? 0} removed.`;
   }
   if (typeof detail?.refused === 'string') return `${fieldLabel(name)}: not read. ${detail.refused}`;
   if (name === 'capabilities') return capabilitiesLabel(detail);
@@ -76,7 +76,7 @@ const final_states: Record<string, string> = {
 
 /** A sync reads one list after the other, so each took the time since the previous one. */
 function listDuration(step: JobStep, before: JobStep | undefined): string {
-  return typeof step.detail?.kept === 'number' && before ? between(before, step) : '';
+  return typeof step.detail?.stored === 'number' && before ? between(before, step) : '';
 }
 
 function between(before: JobStep, after: JobStep): string {

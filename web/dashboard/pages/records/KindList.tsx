@@ -37,21 +37,20 @@ function KindSearch({ kind }: { kind: KindRow }) {
       columns={columnsOf(kind)}
       keyOf={idOf}
     >
-      <SearchForm names={kind.filters.filter((name) => name !== 'active')} onSearch={setFilters} />
+      <SearchForm names={kind.filters.filter((name) => !['active', 'status'].includes(name))} onSearch={setFilters} />
     </SearchList>
   );
 }
 
 function columnsOf({ columns }: KindRow): Column<object>[] {
   return columns.map((path) => ({
-    head: path === 'active' ? 'Status' : fieldLabel(path.split('.').at(-1) ?? path),
+    head: fieldLabel(path.split('.').at(-1) ?? path),
     cell: (row) => cellOf(path, valueAt(row, path)),
   }));
 }
 
 function cellOf(path: string, value: unknown): ReactNode {
   if (path === 'status') return <Status of={String(value)} />;
-  if (path === 'active') return <Status of={value ? 'active' : 'inactive'} />;
   return display(value) || '–';
 }
 

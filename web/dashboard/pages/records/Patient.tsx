@@ -1,12 +1,16 @@
 import { Group, Stack, Title } from '@mantine/core';
+import { useLocation } from 'wouter';
 import { type Column, DataTable, PagedTable, type PagedTableProps } from '../../parts/DataTable.tsx';
+import { Erase } from '../../parts/Erase.tsx';
 import { Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable, Fields } from '../../parts/values.tsx';
+import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
+import { useSession } from '../../service/session.tsx';
 import type { JobRow, Patient } from '../../service/types.ts';
 import { typeLabel } from '../jobs/labels.ts';
 import { appointment_columns } from './Appointments.tsx';
@@ -17,6 +21,8 @@ import { useOrganization } from './organization.tsx';
 /** A patient's stored chart. The name is not in the page title, because browsers keep titles in their history. */
 export function PatientPage({ id }: { id: string }) {
   const { params } = useOrganization();
+  const { may } = useSession();
+  const [, navigate] = useLocation();
   const query = useQuery('records.get', { ...params, kind: 'patients', id });
   return (
     <QueryResult query={query}>
@@ -41,6 +47,16 @@ export function PatientPage({ id }: { id: string }) {
               <Jobs id={id} />
             </Section>
             {record.mrn !== null && <Visits mrn={record.mrn} />}
+            {may('owner') && (
+              <Group>
+                <Erase
+                  noun="patient"
+                  name={record.mrn ?? record.id}
+                  erase={(body) => call('patients.erase', { ...params, id }, { body })}
+                  onErased={() => navigate('/patients')}
+                />
+              </Group>
+            )}
           </Stack>
         )
       }

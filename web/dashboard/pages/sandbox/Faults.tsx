@@ -14,7 +14,7 @@ export function Faults({ state, editable }: { state: SandboxState; editable: boo
   const toggle = useAction(({ id, to }: { id: string; to: Mode | 'off' }) =>
     call('sandbox.faults.set', { switch_id: id }, { body: { to } }),
   );
-  // A switch moves at once; the server's state follows.
+  // A switch moves immediately, before the server has responded.
   const isOn = ({ id, on }: Fault) =>
     toggle.isPending && toggle.variables.id === id ? toggle.variables.to !== 'off' : on;
   const any = state.other_faults > 0 || state.switches.some(({ on }) => on);

@@ -41,8 +41,8 @@ export default function Sandbox() {
         {({ sandbox: state }) => (
           <Stack>
             <Text>
-              {state.clinic_name} is a test EMR with synthetic patients. Use this page to simulate failures, then see on
-              the other pages how the service handles them.
+              {state.clinic_name} is a test EMR with synthetic patients. Use this page to simulate failures and the
+              other pages to see how the service handles them.
             </Text>
             {editable && (
               <Section title="First write">
@@ -107,8 +107,8 @@ function SignIns() {
           action={() => expire('link')}
         >
           <Text size="sm">
-            With its next job, every account linked to this clinic needs its password and a one-time code again. Re-link
-            them on the Accounts page.
+            Every account linked to this clinic will need its password and a one-time code again with its next job.
+            Re-link the accounts on the Accounts page.
           </Text>
         </FormDialog>
       </Group>

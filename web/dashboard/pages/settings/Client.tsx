@@ -13,7 +13,8 @@ import {
   Title,
 } from '@mantine/core';
 import { useState } from 'react';
-import { Link } from 'wouter';
+import { Link, useLocation } from 'wouter';
+import { Erase } from '../../parts/Erase.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Copyable } from '../../parts/values.tsx';
@@ -26,6 +27,8 @@ import { Secrets } from './Secrets.tsx';
 
 export function ClientPage({ client_id }: { client_id: string }) {
   const settings = useQuery('clients.get', { client_id });
+  const { may } = useSession();
+  const [, navigate] = useLocation();
   return (
     <>
       <Anchor component={Link} href="/clients" size="sm">
@@ -44,6 +47,16 @@ export function ClientPage({ client_id }: { client_id: string }) {
             <Secrets client={client} />
             {/* Keyed, so that the form starts over from the saved values. */}
             <LinkSettings key={JSON.stringify({ ...client, keys: 0 })} client={client} />
+            {may('owner') && (
+              <Group>
+                <Erase
+                  noun="client"
+                  name={client.name}
+                  erase={(body) => call('clients.erase', { client_id }, { body })}
+                  onErased={() => navigate('/clients')}
+                />
+              </Group>
+            )}
           </Stack>
         )}
       </QueryResult>

@@ -1,4 +1,4 @@
-import { Group, NativeSelect, Stack, Text, Title } from '@mantine/core';
+import { Group, NativeSelect, NumberInput, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import { ActionButton } from '../../../parts/ActionButton.tsx';
 import { EmptyState } from '../../../parts/layout.tsx';
@@ -47,7 +47,42 @@ export function DefaultHours() {
         </section>
         <Preview options={options} />
       </div>
+      <QueryResult query={query}>
+        {({ appointment_minutes }) => (
+          <Duration key={appointment_minutes} minutes={appointment_minutes} editable={editable} params={params} />
+        )}
+      </QueryResult>
     </Stack>
+  );
+}
+
+/** The length of appointments whose request and visit type give none. */
+function Duration({
+  minutes,
+  editable,
+  params,
+}: {
+  minutes: number | null;
+  editable: boolean;
+  params: ReturnType<typeof useOrganization>['params'];
+}) {
+  const [value, setValue] = useState<string | number>(minutes ?? '');
+  const body = { appointment_minutes: value === '' ? null : Number(value) };
+  return (
+    <Group align="end">
+      <NumberInput
+        label="Default appointment duration (minutes)"
+        description="For visit types without a duration. Standard: 30"
+        placeholder="30"
+        min={1}
+        max={1440}
+        allowDecimal={false}
+        value={value}
+        onChange={setValue}
+        readOnly={!editable}
+      />
+      {editable && <ActionButton action={() => call('default-hours.update', params, { body })}>Save</ActionButton>}
+    </Group>
   );
 }
 

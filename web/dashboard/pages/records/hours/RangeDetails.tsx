@@ -72,6 +72,7 @@ const units = [
   { value: 'days', label: 'Every N days' },
   { value: 'weeks', label: 'Every N weeks' },
   { value: 'months', label: 'Every N months' },
+  { value: 'years', label: 'Every N years' },
 ];
 
 function Recurrence(props: Props) {

@@ -15,7 +15,7 @@ export type DraftRange = {
   first_day: string;
   last_day: string;
   /** Empty means every week. */
-  every_unit: '' | 'days' | 'weeks' | 'months';
+  every_unit: '' | 'days' | 'weeks' | 'months' | 'years';
   every: string;
   every_from: string;
   every_until: string;
@@ -160,5 +160,5 @@ function unchanged(day: string, before: string | undefined): string {
 
 function unitOf(type: string): DraftRange['every_unit'] {
   const unit = `${type.toLowerCase().replace(/s$/, '')}s`;
-  return unit === 'days' || unit === 'months' ? unit : 'weeks';
+  return unit === 'days' || unit === 'months' || unit === 'years' ? unit : 'weeks';
 }

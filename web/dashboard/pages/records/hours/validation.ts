@@ -20,6 +20,8 @@ export function validateWeek(week: DraftWeek): Errors {
     }
     for (const quota of range.quotas) {
       checkSpan(errors, quota.key, ['start_time', quota.start_time], ['end_time', quota.end_time]);
+      const outside = quota.start_time < range.start || quota.end_time > range.end;
+      if (outside && quota.start_time !== '') errors[inputId(quota.key, 'start_time')] ??= 'Must be within the range.';
       if (!isInteger(quota.visits, 0)) errors[inputId(quota.key, 'total_visits')] = 'Enter a number.';
     }
   }

@@ -1,0 +1,63 @@
+import { resetAnchor } from '../audit/openAnchor.ts';
+import { collectAnchors, verifyAudit } from '../audit/verifyAudit.ts';
+import type { Config } from '../config.ts';
+import { StartFailure } from '../errors.ts';
+import type { AuditFault } from '../model/dashboard/audit.ts';
+import { command_line, withAudit } from './withAudit.ts';
+
+const faults: Record<AuditFault['what'], string> = {
+  changed: 'was changed',
+  not_linked: 'does not follow the previous record',
+  missing: 'is missing',
+  beyond_head: 'is after the end of the chain',
+  head_broken: 'The end of the chain was changed or removed',
+  rolled_back: 'was anchored, but the log ends before it: records were removed, or an older copy was restored',
+  anchor_mismatch: 'is not the record that was anchored at this position',
+  anchor_changed: 'An anchor was changed, or belongs to another database',
+};
+
+/** Verifies the audit log and its anchors, and prints what does not match. Exit code 1 if anything does not. */
+export async function verifyAuditCommand(config: Config, files: readonly string[]): Promise<void> {
+  const verdict = await withAudit(config, async (db, audit, { system_keys }) => {
+    const anchors = await collectAnchors({ config, system_keys }, files);
+    const found = await verifyAudit({ db, system_keys }, { anchors });
+    const outcome = found.ok ? 'ok' : 'failed';
+    const detail = { checked: found.checked, ...(found.ok ? {} : { faults: found.faults.slice(0, 5) }) };
+    await audit.record({ client_id: null, ...command_line, action: 'audit.verify', outcome, detail });
+    return { ...found, anchors: anchors.anchors.length };
+  });
+  const { ok, checked, unsealed, anchors } = verdict;
+  process.stdout.write(`Records: ${checked} (${unsealed} more are not in the chain yet). Anchors: ${anchors}.\n`);
+  for (const { position, what } of verdict.faults) process.stdout.write(`${describe(position, what)}\n`);
+  process.stdout.write(
+    ok ? 'The audit log is unchanged, in order and complete.\n' : 'The audit log was tampered with.\n',
+  );
+  if (!ok) process.exitCode = 1;
+}
+
+/** Accepts the audit log as it is, after a restore from a backup. This is recorded. */
+export async function reanchorAuditCommand(config: Config): Promise<void> {
+  const { from, to } = await withAudit(config, async (db, audit, { system_keys }) => {
+    const moved = await resetAnchor({ config, db, system_keys }).catch((cause: unknown) => {
+      throw new StartFailure('The audit log has no valid end. Restore the tables audit_records and audit_head.', {
+        cause,
+      });
+    });
+    await audit.record({
+      client_id: null,
+      ...command_line,
+      action: 'audit.reanchor',
+      outcome: 'accepted',
+      detail: moved,
+    });
+    return moved;
+  });
+  process.stdout.write(
+    `The audit log is accepted up to record ${to}. It was anchored at ${from ?? 'no record'} before.\n`,
+  );
+}
+
+function describe(position: AuditFault['position'], what: AuditFault['what']): string {
+  if (what === 'head_broken' || what === 'anchor_changed') return faults[what];
+  return `${position === null ? 'A new record' : `Record ${position}`} ${faults[what]}`;
+}

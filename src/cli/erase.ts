@@ -1,0 +1,95 @@
+import type { Config } from '../config.ts';
+import { connectors } from '../connectors/index.ts';
+import type { Database } from '../db/database.ts';
+import { openLookups } from '../db/lookups.ts';
+import { openNotifications } from '../db/notifications.ts';
+import { type EraseContext, type ErasureCounts, erase, planErasure } from '../erasure/erase.ts';
+import { findOrganizationScope, findPatientScope } from '../erasure/findScope.ts';
+import type { ErasureScope } from '../erasure/tables.ts';
+import { ApiError, StartFailure } from '../errors.ts';
+import { openLog } from '../log.ts';
+import { emrRules } from '../security/addresses.ts';
+import { createOutbound } from '../security/outbound.ts';
+import { command_line, withAudit } from './withAudit.ts';
+
+type Values = {
+  client?: string | undefined;
+  org?: string | undefined;
+  patient?: string | undefined;
+  yes?: boolean | undefined;
+};
+
+/**
+ * Erases a client, a practice or a patient. Without --yes it only counts the rows. Works whether or not the service is
+ * running, but only the service can finish jobs that are still queued.
+ */
+export async function eraseCommand(config: Config, what: string | undefined, values: Values): Promise<void> {
+  const outbound = createOutbound(emrRules(config));
+  try {
+    await withAudit(config, async (db, audit, keys) => {
+      const scope = await findScope(db, what, values);
+      if (!values.yes) {
+        const plan = await planErasure({ db }, scope);
+        const waits = `linked accounts: ${plan.linked_accounts}, unfinished jobs: ${plan.unfinished_jobs}`;
+        process.stdout.write(`${table(plan.rows)}\n${waits}\n\nNothing was erased. To erase this, add --yes.\n`);
+        return;
+      }
+      const ctx: EraseContext = {
+        db,
+        audit,
+        connectors,
+        emr_outbound: outbound,
+        ...keys,
+        log: openLog(config.log_level),
+        lookups: openLookups(),
+        notifications: openNotifications(db, () => {}),
+      };
+      const rows = await erase(ctx, scope, (tx, erased) =>
+        audit.recordInTransaction(tx, {
+          client_id: scope.client_id,
+          ...command_line,
+          action: `erase.${scope.of}`,
+          outcome: 'erased',
+          ...subjectOf(scope),
+          detail: { rows: erased },
+        }),
+      );
+      process.stdout.write(`${table(rows)}\n\nErased. The audit log has the record.\n`);
+    });
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw new StartFailure(`${error.message} If the service is not running, start it.`, { cause: error });
+  } finally {
+    await outbound.close();
+  }
+}
+
+async function findScope(db: Database, what: string | undefined, values: Values): Promise<ErasureScope> {
+  const { client: public_id, org, patient } = values;
+  if (what !== 'client' && what !== 'practice' && what !== 'patient') {
+    throw new StartFailure('Say what to erase: client, practice or patient. See: chartwire help');
+  }
+  const [client] = await db.system<{ id: string }[]>`SELECT id FROM clients WHERE public_id = ${public_id ?? ''}`;
+  if (!client) throw new StartFailure('--client must be the client_id of an existing client.');
+  if (what === 'client') return { of: 'client', client_id: client.id };
+  const practice = await findOrganizationScope({ db }, client.id, org ?? '');
+  if (!practice) throw new StartFailure('--org must be the org_id of a practice of this client.');
+  if (what === 'practice') return practice;
+  if (!patient) throw new StartFailure('--patient must be the ID or the MRN of a patient.');
+  const { client_id, organization_id } = practice;
+  return findPatientScope({ db }, { client_id, organization_id }, patient);
+}
+
+function subjectOf(scope: ErasureScope): { subject?: string; mrns?: string[] } {
+  if (scope.of === 'client') return { subject: scope.client_id };
+  if (scope.of === 'organization') return { subject: scope.organization_id };
+  const { id, mrn } = scope.patient;
+  return { ...(id && { subject: id }), ...(mrn && { mrns: [mrn] }) };
+}
+
+function table(rows: ErasureCounts): string {
+  const entries = Object.entries(rows);
+  if (entries.length === 0) return 'No rows.';
+  const width = Math.max(...entries.map(([name]) => name.length));
+  return entries.map(([name, count]) => `${name.padEnd(width)}  ${count}`).join('\n');
+}

@@ -1,0 +1,49 @@
+import type { FailureCode } from '../failures.ts';
+
+/**
+ * How an EMR call can fail. The kind decides what happens next: `login_required` parks the account's jobs, `refused`
+ * and `not_found` are final, `unavailable` is retried, `unknown_outcome` (the write may have arrived) is looked up in
+ * the EMR before it is retried.
+ */
+export type EmrFailureKind = 'login_required' | 'refused' | 'not_found' | 'unavailable' | 'unknown_outcome';
+
+/** The code of a failure that says no more than its kind. */
+export const kind_codes = {
+  login_required: 'login_required',
+  refused: 'emr_refused',
+  not_found: 'record_not_found',
+  unavailable: 'unavailable',
+  unknown_outcome: 'outcome_unknown',
+} as const satisfies Record<EmrFailureKind, FailureCode>;
+
+/** `message` is shown to people. It never contains a raw body, a URL, a credential or a stack trace. */
+export class EmrFailure extends Error {
+  readonly kind: EmrFailureKind;
+  /** The cause, for programs. Only final failures (`refused`, `not_found`) have another one than that of their kind. */
+  readonly code: FailureCode;
+  readonly retry_after_ms: number | undefined;
+  /** For an unknown outcome: the EMR confirmed the write but does not return the record. It is never sent again. */
+  readonly accepted: boolean;
+  /** Details for the event (`conflict_type`, `duplicate_patient_mrn`). */
+  readonly details: Record<string, unknown> | undefined;
+
+  constructor(
+    kind: EmrFailureKind,
+    message: string,
+    options: {
+      code?: FailureCode;
+      retry_after_ms?: number;
+      accepted?: boolean;
+      details?: Record<string, unknown>;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.details = options.details;
+    this.name = 'EmrFailure';
+    this.kind = kind;
+    this.code = options.code ?? kind_codes[kind];
+    this.accepted = options.accepted ?? false;
+    this.retry_after_ms = options.retry_after_ms;
+  }
+}

@@ -1,0 +1,87 @@
+import { isIPv6 } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { FastifyRequest } from 'fastify';
+import { ApiError, apiError } from '../errors.ts';
+import { rateLimiter } from './rateLimit.ts';
+
+/**
+ * How requests to a route count against the limit of their remote address. `every_request` (the default): no caller is
+ * known. `failures`: requests that do not authenticate. `exempt`: the response costs no more than an error.
+ */
+export type AddressLimiting = 'every_request' | 'failures' | 'exempt';
+
+type Caller = Pick<FastifyRequest, 'ip'>;
+
+export type AddressLimit = {
+  /** Counts a request without credentials, or throws `rate_limited`. */
+  count(request: Caller, cost: number): Promise<void>;
+  /**
+   * Authenticates a request and counts it if that fails. Once the limit is reached, only credentials that were valid
+   * before are looked at: a flood must not lock out the callers behind the same proxy, and must not cost lookups.
+   */
+  authenticate<T>(request: Caller, credential: string | undefined, authenticate: () => Promise<T>): Promise<T>;
+};
+
+const credentials_max = 20_000;
+
+/**
+ * A rejection is sent late: a sender that waits for it before it sends again would otherwise keep the process busy with
+ * rejections alone. Over `delayed_max` it is sent at once, so that waiting requests take little memory.
+ */
+const delay_ms = 500;
+const delayed_max = 1000;
+
+export function openAddressLimit(per_second: number, burst: number): AddressLimit {
+  const limit = rateLimiter(per_second, burst);
+  const valid = new Set<string>();
+  let delayed = 0;
+  const reject = async (retry_after_s: number): Promise<never> => {
+    if (delayed < delayed_max) {
+      delayed += 1;
+      await pause(delay_ms);
+      delayed -= 1;
+    }
+    throw apiError('rate_limited', undefined, { retry_after_s });
+  };
+  return {
+    count: async (request, cost) => {
+      const { allowed, reset_s } = limit(addressKey(request.ip), cost);
+      if (!allowed) await reject(reset_s);
+    },
+    authenticate: async (request, credential, authenticate) => {
+      const address = addressKey(request.ip);
+      const known = credential !== undefined && valid.has(credential);
+      // Taken before and returned after, so that parallel attempts cannot exceed the limit.
+      const { allowed, reset_s } = limit(address);
+      if (!allowed && !known) return reject(reset_s);
+      try {
+        const caller = await authenticate();
+        if (allowed) limit.refund(address);
+        if (credential !== undefined && !known) {
+          if (valid.size >= credentials_max) valid.clear();
+          valid.add(credential);
+        }
+        return caller;
+      } catch (error) {
+        // A failure of our own, such as a lost database, is not the caller's.
+        if (allowed && !(error instanceof ApiError)) limit.refund(address);
+        throw error;
+      }
+    },
+  };
+}
+
+/** IPv6 hosts choose their own last 64 bits, so their network counts. */
+export function addressKey(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.\d+)/i, '').replace(/%.*$/, '');
+  if (!isIPv6(plain)) return plain;
+  const [head = '', tail] = plain.split('::');
+  const groups = head === '' ? [] : head.split(':');
+  const after = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? 0 : 8 - groups.length - after.length;
+  const all = [...groups, ...Array<string>(Math.max(0, zeros)).fill('0'), ...after];
+  return `${all
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
+}

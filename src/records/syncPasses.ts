@@ -1,0 +1,75 @@
+import type { Tx } from '../db/database.ts';
+import type { Scope } from './readRecords.ts';
+
+/** `run` is the job id of the sync. Later syncs have higher ids. */
+export type SyncScope = Scope & { run: number };
+
+/**
+ * One pass over a list: all records (`full`), or those changed since an instant. `from` is how far an earlier attempt of
+ * the same sync got; `done` means that it got to the end.
+ */
+export type Pass = { full: boolean; since: string | undefined; from: string | undefined; done: boolean };
+
+/** Deletions in the EMR only show in a full pass, so each list gets one a day. */
+const full_pass_hours = 24;
+/** Clocks differ, and records that an EMR stores together become visible one by one. */
+const overlap_minutes = 15;
+
+/**
+ * Starts a pass over a list, or resumes the one that an earlier attempt of this sync started. The pass is full if that
+ * is requested, if the last full one is a day old, or if the EMR cannot list changes alone.
+ */
+export async function startPass(
+  tx: Tx,
+  { client_id, organization_id, run }: SyncScope,
+  kind: string,
+  options: { incremental: boolean; full: boolean },
+): Promise<Pass> {
+  const [started] = await tx<{ full_pass: boolean; since: Date | null; position: string | null; done: boolean }[]>`
+    SELECT full_pass, since, position, done FROM sync_passes
+     WHERE organization_id = ${organization_id} AND kind = ${kind} AND run = ${run}`;
+  if (started) return { ...rangeOf(started), from: started.position ?? undefined, done: started.done };
+  const full = options.full || !options.incremental;
+  const [next] = await tx<{ full_pass: boolean; since: Date | null }[]>`
+    INSERT INTO sync_passes AS present (client_id, organization_id, kind, run, full_pass)
+    VALUES (${client_id}, ${organization_id}, ${kind}, ${run}, true)
+    ON CONFLICT (organization_id, kind) DO UPDATE SET run = excluded.run, started_at = now(), position = NULL, done = false,
+      full_pass = ${full} OR present.full_as_of IS NULL
+        OR present.full_as_of < now() - make_interval(hours => ${full_pass_hours}),
+      since = present.synced_as_of - make_interval(mins => ${overlap_minutes})
+    RETURNING full_pass, since`;
+  if (!next) throw new Error('The upsert of sync_passes returned no row.');
+  return { ...rangeOf(next), from: undefined, done: false };
+}
+
+/** Saves how far a pass got. Null: it must start over. */
+export async function saveProgress(tx: Tx, scope: SyncScope, kind: string, position: string | null): Promise<void> {
+  await tx`UPDATE sync_passes SET position = ${position}
+    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
+}
+
+export async function finishPass(tx: Tx, scope: SyncScope, kind: string): Promise<void> {
+  await tx`UPDATE sync_passes SET done = true, synced_as_of = started_at, first_read_at = coalesce(first_read_at, now()),
+      full_as_of = CASE WHEN full_pass THEN started_at ELSE full_as_of END
+    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
+}
+
+/** Ends a pass that the EMR refused: what the account may see of the list is known now, even if it is nothing. */
+export async function refusePass(tx: Tx, scope: SyncScope, kind: string): Promise<void> {
+  await tx`UPDATE sync_passes SET first_read_at = coalesce(first_read_at, now())
+    WHERE organization_id = ${scope.organization_id} AND kind = ${kind}`;
+}
+
+/** Makes the next pass over every list a full one. */
+export async function requireFullSync(tx: Tx, organization_id: string): Promise<void> {
+  await tx`UPDATE sync_passes SET full_as_of = NULL WHERE organization_id = ${organization_id}`;
+}
+
+/** Forgets how far the lists were read, after their records were deleted. */
+export async function deletePasses(tx: Tx, organization_id: string): Promise<void> {
+  await tx`DELETE FROM sync_passes WHERE organization_id = ${organization_id}`;
+}
+
+function rangeOf({ full_pass, since }: { full_pass: boolean; since: Date | null }) {
+  return { full: full_pass, since: full_pass ? undefined : since?.toISOString() };
+}

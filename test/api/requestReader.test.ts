@@ -1,0 +1,118 @@
+import { type TObject, Type } from 'typebox';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../src/api/endpoints.ts';
+import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
+import { reader } from '../../src/http/validate.ts';
+import { link_endpoints } from '../../src/linkpage/endpoints.ts';
+import { changesOf, clearable, nullable, secret, text, trimText, unclearable } from '../../src/model/fields.ts';
+
+const read = (schema: TObject, sent: Record<string, unknown>) => reader(schema, 'body')(sent);
+
+test('trims text in every part of a body, and nothing inside of it', () => {
+  const person = Type.Object({ name: text(), tags: Type.Array(text()) }, { additionalProperties: false });
+  const schema = Type.Object({
+    name: text(),
+    kind: Type.Enum(['a', 'b']),
+    person: Type.Optional(person),
+    either: Type.Optional(Type.Union([text(), Type.Array(text())])),
+  });
+  const sent = { name: ' x  y\n', kind: ' a', person: { name: '\tz', tags: [' 1 ', '2'] }, either: [' q '] };
+  const kept = { name: 'x  y', kind: 'a', person: { name: 'z', tags: ['1', '2'] }, either: ['q'] };
+  expect(read(schema, sent)).toStrictEqual(kept);
+  expect(read(schema, { name: 'x', kind: 'a', either: ' q ' })).toMatchObject({ either: 'q' });
+});
+
+test('does not trim secrets', () => {
+  const schema = Type.Object({ password: secret(), credentials: Type.Record(Type.String(), secret()) });
+  const sent = { password: ' p ', credentials: { password: ' q ' } };
+  expect(read(schema, sent)).toStrictEqual(sent);
+});
+
+test('counts lengths after trimming', () => {
+  const schema = Type.Object({ name: Type.Optional(text({ minLength: 2, maxLength: 3 })) });
+  expect(read(schema, { name: '  abc  ' })).toStrictEqual({ name: 'abc' });
+  for (const name of ['', '   ', ' a ']) expect(() => read(schema, { name })).toThrow('at least 2 characters');
+  expect(() => read(schema, { name: 'abcd ' })).toThrow('maximum length of 3');
+});
+
+test('blank required text is missing, also in nested objects', () => {
+  const inner = Type.Object({ name: text() }, { additionalProperties: false });
+  const schema = Type.Object({ name: text(), list: Type.Optional(Type.Array(inner)) });
+  expect(() => read(schema, { name: ' \u200b ' })).toThrow('Missing required field: name');
+  expect(() => read(schema, { name: 'x', list: [{ name: ' ' }] })).toThrow('Missing required field: list[0].name');
+});
+
+test('blank optional free text is absent, or null where null is allowed', () => {
+  const schema = Type.Object({
+    plain: Type.Optional(text()),
+    kind: Type.Optional(Type.Enum(['a'])),
+    cleared: clearable(text()),
+    union: Type.Optional(nullable(text())),
+    count: Type.Optional(Type.Integer()),
+  });
+  const sent = { plain: ' ', cleared: ' ', union: '' };
+  expect(read(schema, sent)).toStrictEqual({ cleared: null, union: null });
+  expect(() => read(schema, { kind: ' ' })).toThrow('kind must be one of: a');
+  expect(() => read(schema, { count: '' })).toThrow('count must be an integer');
+  expect(() => read(schema, { plain: null })).toThrow('plain must be a string');
+});
+
+test('null or blank clears the optional fields of a record, and never the required ones', () => {
+  const record = Type.Object({
+    name: text(),
+    phone: Type.Optional(text({ minLength: 2 })),
+    age: Type.Optional(Type.Integer()),
+  });
+  const nested = Type.Object(changesOf(record), { additionalProperties: false });
+  const schema = Type.Object({ ...changesOf(record), contact: clearable(nested), id: unclearable(Type.Integer()) });
+  for (const empty of [null, '', ' ']) {
+    expect(read(schema, { phone: empty, age: empty })).toStrictEqual({ phone: null, age: null });
+    expect(read(schema, { contact: { phone: empty } })).toStrictEqual({ contact: { phone: null } });
+    expect(read(schema, { contact: empty })).toStrictEqual({ contact: null });
+    expect(() => read(schema, { name: empty })).toThrow('Missing required field: name');
+    expect(() => read(schema, { id: empty })).toThrow('Missing required field: id');
+  }
+  expect(read(schema, {})).toStrictEqual({});
+});
+
+test('converts query strings after trimming, and keeps a blank one so that it is rejected', () => {
+  const schema = Type.Object({
+    page: Type.Optional(Type.Integer()),
+    day: Type.Optional(Type.String({ format: 'date' })),
+  });
+  const query = reader(schema, 'query');
+  expect(query({ page: ' 2 ', day: '2026-01-31T10:00:00 05:00' })).toStrictEqual({ page: 2, day: '2026-01-31' });
+  expect(() => query({ page: ' ' })).toThrow('page must be an integer');
+  expect(() => query({ day: '' })).toThrow('day must be a date');
+});
+
+test('takes time proportional to the length of a text', () => {
+  const started = performance.now();
+  for (const blank of [' ', '\u200b', '\t']) expect(trimText(`x${blank.repeat(500_000)}x`)).toHaveLength(500_002);
+  expect(trimText('\u200b'.repeat(500_000))).toBe('');
+  // Quadratic time would be minutes.
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
+
+describe('fields with secrets', () => {
+  type Node = { properties?: Record<string, Node>; verbatim?: boolean; patternProperties?: Record<string, Node> };
+  const never = (): never => {
+    throw new Error('unused');
+  };
+  const live = { open: never, close: never };
+  const all = [...endpoints, ...link_endpoints, ...dashboardEndpoints({ live, clinic: () => undefined })];
+  const fields = all.flatMap(({ id, body, query }) =>
+    [body, query].flatMap((part) =>
+      Object.entries((part as Node | undefined)?.properties ?? {}).map(([name, field]) => ({ id, name, field })),
+    ),
+  );
+  const secrets = fields.filter(({ name }) => /password|secret|token|(^|_)code$|credentials|^window$/.test(name));
+
+  test.each(secrets.map((each) => [`${each.id} ${each.name}`, each.field] as const))(
+    '%s is not trimmed',
+    (_id, field) => {
+      const [value] = Object.values(field.patternProperties ?? { field });
+      expect(value?.verbatim).toBe(true);
+    },
+  );
+});

@@ -1,0 +1,205 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type ErasureCounts, erase, planErasure } from '../../src/erasure/erase.ts';
+import { findOrganizationScope, findPatientScope } from '../../src/erasure/findScope.ts';
+import { type ErasureScope, erasableTables } from '../../src/erasure/tables.ts';
+import { apiOf, newClient, type OtherClient } from '../api/support.ts';
+import type { Api } from '../harness/api.ts';
+import { openOperator, type TestOperator } from '../harness/operator.ts';
+import type { TestSandbox } from '../harness/sandbox.ts';
+import { sharedSandbox } from '../harness/sharedSandbox.ts';
+import { until } from '../journeys/support.ts';
+import { withJobsPaused } from '../spec/support/pauseJobs.ts';
+
+let fixture: TestSandbox;
+let operator: TestOperator;
+beforeAll(async () => {
+  fixture = await sharedSandbox();
+  operator = await openOperator(fixture);
+});
+
+type Tenant = OtherClient & { org_id: string; organization_id: string; linked: Api };
+
+let tenants = 0;
+/** A client with one practice, synced. Its `org_id` contains a word that is nowhere else. */
+async function newTenant(word: string): Promise<Tenant> {
+  const client = await newClient(fixture);
+  const org_id = `${word}-practice-${++tenants}`;
+  const access_token = await client.api.link({ user_id: `${word}-user`, org_id, staff: 8 });
+  const [row] = await until('the first sync', async () => {
+    const found = await fixture.owner<{ id: string }[]>`
+      SELECT id FROM organizations WHERE org_id = ${org_id} AND synced_at IS NOT NULL`;
+    return found.length > 0 && found;
+  });
+  const { client_id, client_secret } = client;
+  const linked = apiOf(fixture, { client_id, client_secret, access_token });
+  return { ...client, org_id, organization_id: row?.id ?? '', linked };
+}
+
+/** Creates a patient with a telephone encounter, all of it containing the word, and returns the MRN. */
+async function createPatient(api: Api, word: string): Promise<{ mrn: string; id: string }> {
+  const hook = { webhook_url: 'http://127.0.0.1:9/hook' };
+  await api.call('POST', '/v1/webhook', { body: hook, headers: { access_token: null } });
+  const body = { first_name: 'Ida', last_name: word, dob: '1980-02-03', sex: 'female' };
+  const created = await api.call('POST', '/v1/patients', { body });
+  const { data } = await api.untilEvent(created.body.job_id);
+  const call = await api.callIn({ patient_mrn: data.mrn, message: `Asked for ${word}` });
+  await api.untilEvent(call.body.job_id);
+  const fetched = await api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn: data.mrn } });
+  await api.untilEvent(fetched.body.job_id);
+  return { mrn: data.mrn, id: data.patient_id };
+}
+
+/** The tables with a row of the client that contains the text. Other clients have the same EMR, and its patients. */
+async function tablesWith(tenant: Tenant, text: string): Promise<string[]> {
+  const tables = [...erasableTables().map(([table]) => table), 'audit_records'];
+  const found: string[] = [];
+  for (const table of tables) {
+    const rows = await fixture.owner`SELECT FROM ${fixture.owner(table)} AS row
+      WHERE ${fixture.owner(table === 'clients' ? 'id' : 'client_id')} = ${tenant.id}
+        AND position(lower(${text}) IN lower(row::text)) > 0 LIMIT 1`;
+    if (rows.length > 0) found.push(table);
+  }
+  return found;
+}
+
+const noRecord = async () => {};
+
+test('every table with rows of a client is erased with it, except the audit log', async () => {
+  const tables = await fixture.owner<{ name: string }[]>`SELECT table_name AS name FROM information_schema.columns
+    WHERE table_schema = 'public' AND column_name = 'client_id' ORDER BY table_name`;
+  const listed = erasableTables().map(([table]) => table);
+  const missing = tables.map(({ name }) => name).filter((name) => !listed.includes(name));
+  expect(missing).toStrictEqual(['audit_records']);
+});
+
+describe('a patient', () => {
+  test('is erased with everything that names them, by count and with a record, and does not return', async () => {
+    const tenant = await newTenant('plantpatient');
+    const word = 'Plantedsurname';
+    const { mrn, id } = await createPatient(tenant.linked, word);
+    const others = await fixture.owner`SELECT FROM patients WHERE client_id = ${tenant.id} AND id <> ${id}`;
+    const path = `clients/${tenant.client_id}/organizations/${tenant.organization_id}/patients/${id}/erase`;
+    const planned = await operator.post(path, { dry_run: true });
+    expect(planned.status, JSON.stringify(planned.body)).toBe(200);
+    expect(planned.body.erasure).toMatchObject({ erased: false, unfinished_jobs: 0 });
+    expect(await tablesWith(tenant, word), 'a dry run deletes nothing').toEqual(
+      expect.arrayContaining(['patients', 'operations', 'events']),
+    );
+    const erased = await operator.post(path, { dry_run: false });
+    // Attempts to deliver the events go on in between.
+    const counts = ({ erasure }: { erasure: { rows: { table: string }[] } }) =>
+      erasure.rows.filter(({ table }) => table !== 'delivery_attempts');
+    expect(counts(erased.body)).toStrictEqual(counts(planned.body));
+    expect(erased.body.erasure.erased).toBe(true);
+    expect([await tablesWith(tenant, word), await tablesWith(tenant, mrn)]).toStrictEqual([[], []]);
+    expect(await fixture.owner`SELECT FROM patients WHERE client_id = ${tenant.id}`).toHaveLength(others.length);
+    const [record] = await fixture.owner`SELECT action, outcome, subject, detail, cardinality(patients) AS patients
+      FROM audit_records WHERE request_id = ${erased.headers.get('x-request-id')}`;
+    const rows = Object.fromEntries(
+      erased.body.erasure.rows.map((each: { table: string; rows: number }) => [each.table, each.rows]),
+    );
+    expect(record).toStrictEqual({
+      ...{ action: 'dashboard.patients.erase', outcome: '200', subject: id, patients: 1 },
+      detail: { erased: 'patient', rows },
+    });
+    await tenant.linked.sync();
+    expect(await tablesWith(tenant, word), 'a sync does not bring the patient back').toStrictEqual([]);
+  });
+
+  test('with an unfinished job is refused, and the job runs', async () => {
+    const tenant = await newTenant('busypatient');
+    const { mrn, id } = await createPatient(tenant.linked, 'Busysurname');
+    const { client_id, organization_id } = { client_id: tenant.id, organization_id: tenant.organization_id };
+    const job_id = await withJobsPaused(fixture, async () => {
+      const { body } = await tenant.linked.callIn({ patient_mrn: mrn });
+      const scope = await findPatientScope(fixture.ctx, { client_id, organization_id }, mrn);
+      expect((await planErasure(fixture.ctx, scope)).unfinished_jobs).toBe(1);
+      await expect(erase(fixture.ctx, scope, noRecord)).rejects.toMatchObject({ code: 'erasure_blocked' });
+      return body.job_id;
+    });
+    expect((await tenant.linked.untilEvent(job_id)).event_type).toBe('telephone_encounter.created');
+    expect(await fixture.owner`SELECT FROM patients WHERE id = ${id}`).toHaveLength(1);
+  });
+});
+
+describe('a practice', () => {
+  test('is erased with its accounts, records, jobs and keys; other practices stay', async () => {
+    const tenant = await newTenant('plantpractice');
+    const kept = `${tenant.org_id}-kept`;
+    await tenant.linked.link({ user_id: 'kept-user', org_id: kept, staff: 9 });
+    await createPatient(tenant.linked, 'Practicesurname');
+    const accounts = await fixture.owner<{ id: string }[]>`
+      SELECT id FROM accounts WHERE organization_id = ${tenant.organization_id}`;
+    const scope = await scopeOf(tenant);
+    const planned = await planErasure(fixture.ctx, scope);
+    expect(planned).toMatchObject({ linked_accounts: 1, rows: { accounts: 1, organizations: 1, data_keys: 1 } });
+    let recorded: ErasureCounts = {};
+    const erased = await erase(fixture.ctx, scope, async (_tx, rows) => {
+      recorded = rows;
+    });
+    expect(recorded).toStrictEqual(erased);
+    expect(erased).toMatchObject({ accounts: 1, organizations: 1, patients: planned.rows.patients });
+    expect([
+      await tablesWith(tenant, 'Asked for Practicesurname'),
+      await tablesWith(tenant, 'plantpractice-user'),
+    ]).toStrictEqual([
+      [],
+      // The actor of the link.
+      ['audit_records'],
+    ]);
+    for (const { id } of accounts) {
+      expect(await fixture.owner`SELECT FROM data_keys WHERE owner_id = ${id}`, 'its data key').toHaveLength(0);
+    }
+    const left = await fixture.owner<{ org_id: string }[]>`
+      SELECT org_id FROM organizations WHERE client_id = ${tenant.id}`;
+    expect(left.map(({ org_id }) => org_id)).toStrictEqual([kept]);
+    expect((await tenant.linked.call('GET', '/v1/staff')).status).toBe(401);
+  });
+
+  test('waits for the jobs of its accounts: they fail, nothing is written, and only then it is erased', async () => {
+    const tenant = await newTenant('waitpractice');
+    const scope = await scopeOf(tenant);
+    const { erasing, patient_id } = await withJobsPaused(fixture, async () => {
+      const body = { first_name: 'Ida', last_name: 'Waiting', dob: '1980-02-03', sex: 'female' };
+      const created = await tenant.linked.call('POST', '/v1/patients', { body });
+      const erasing = erase(fixture.ctx, scope, noRecord);
+      await until('the account to be unlinked', async () => {
+        const unlinked =
+          await fixture.owner`SELECT FROM accounts WHERE client_id = ${tenant.id} AND status = 'revoked'`;
+        return unlinked.length > 0;
+      });
+      expect(await fixture.owner`SELECT FROM organizations WHERE client_id = ${tenant.id}`).toHaveLength(1);
+      return { erasing, patient_id: created.body.patient_id };
+    });
+    expect(await erasing).toMatchObject({ jobs: expect.any(Number), organizations: 1 });
+    expect((await fixture.api.ledger()).filter(({ marker }) => marker.startsWith(patient_id))).toStrictEqual([]);
+    const records = await fixture.owner<{ outcome: string }[]>`SELECT outcome FROM audit_records
+      WHERE client_id = ${tenant.id} AND action = 'job.patient.create'`;
+    expect(records.map(({ outcome }) => outcome)).toStrictEqual(['failed']);
+  });
+});
+
+test('a client is erased with everything but its audit records', async () => {
+  const tenant = await newTenant('plantclient');
+  await createPatient(tenant.linked, 'Clientsurname');
+  const response = await operator.post(`clients/${tenant.client_id}/erase`, { dry_run: false });
+  expect(response.status, JSON.stringify(response.body)).toBe(200);
+  expect(response.body.erasure.rows).toContainEqual({ table: 'clients', rows: 1 });
+  expect(await tablesWith(tenant, 'Clientsurname')).toStrictEqual([]);
+  for (const [table] of erasableTables()) {
+    const column = table === 'clients' ? 'id' : 'client_id';
+    const rows = await fixture.owner`SELECT FROM ${fixture.owner(table)}
+      WHERE ${fixture.owner(column)} = ${tenant.id} LIMIT 1`;
+    expect(rows, table).toHaveLength(0);
+  }
+  expect((await tenant.linked.call('GET', '/v1/staff')).body.message).toBe('Invalid client credentials.');
+  const [record] = await fixture.owner`SELECT subject FROM audit_records
+    WHERE client_id = ${tenant.id} AND action = 'dashboard.clients.erase'`;
+  expect(record?.subject).toBe(tenant.id);
+});
+
+async function scopeOf(tenant: Tenant): Promise<ErasureScope> {
+  const scope = await findOrganizationScope(fixture.ctx, tenant.id, tenant.org_id);
+  if (!scope) throw new Error('The practice does not exist.');
+  return scope;
+}

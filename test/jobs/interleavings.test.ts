@@ -1,0 +1,219 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createQuery } from '../../sql/statement.ts';
+import type { Tx } from '../../src/db/database.ts';
+import { claimLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
+import { newId } from '../../src/ids.ts';
+import { enqueue } from '../../src/jobs/enqueue.ts';
+import { finishJob, type Job, releaseJob, retryJob, startNextJob } from '../../src/jobs/jobs.ts';
+import { parkJobs, parkRunningJob, unparkExpiredJob, unparkJobs } from '../../src/jobs/park.ts';
+import { findStrandedJobs, repairStrandedJob } from '../../src/jobs/strandedJobs.ts';
+import { createTenant, type Tenant } from '../harness/tenant.ts';
+import { type Fixture, openFixture } from './fixture.ts';
+
+let fixture: Fixture;
+let other: Tenant;
+beforeAll(async () => {
+  fixture = await openFixture();
+  const { client_id, organization_id } = fixture.tenant;
+  other = await createTenant(fixture.owner, { client_id, organization_id });
+});
+afterAll(() => fixture.close());
+beforeEach(reset);
+
+async function reset(): Promise<void> {
+  await fixture.owner`DELETE FROM operations`;
+  await fixture.owner`DELETE FROM lanes`;
+  await fixture.owner`UPDATE accounts SET status = 'active'`;
+}
+
+const tenant = <T>(work: (tx: Tx) => Promise<T>) => fixture.db.tenant(fixture.tenant.client_id, work);
+
+/** A lane with jobs of two accounts. The worker's lease is taken; `started` is its running job, if there is one. */
+type Setup = { lease: Lease; started: Job | undefined };
+type Operation = (tx: Tx, setup: Setup) => Promise<unknown>;
+
+const account = () => fixture.tenant.account_id;
+const ignoreLostLease = (work: Promise<unknown>) =>
+  work.catch((error) => {
+    if (!(error instanceof LeaseLost)) throw error;
+  });
+
+const expire: Operation = async (tx) => {
+  await tx`UPDATE accounts SET status = 'login_required' WHERE id = ${account()}`;
+  await parkJobs(tx, account());
+};
+const relink: Operation = async (tx) => {
+  await tx`UPDATE accounts SET status = 'active' WHERE id = ${account()}`;
+  await unparkJobs(tx, account(), 4);
+};
+const revoke: Operation = async (tx) => {
+  await tx`UPDATE accounts SET status = 'revoked' WHERE id = ${account()}`;
+  await unparkJobs(tx, account(), 4);
+};
+const runAgain: Operation = (tx) => {
+  const { client_id, organization_id, account_id } = fixture.tenant;
+  const operation = { id: newId(), type: 'test', input: {} };
+  return enqueue(tx, { client_id, organization_id, account_id, operation, lane: 'shared', parallel_max: 4 });
+};
+const giveUpParked: Operation = async (tx) => {
+  const parked = await tx<{ id: number }[]>`SELECT id FROM jobs WHERE parked ORDER BY id LIMIT 1`;
+  for (const { id } of parked) await unparkExpiredJob(tx, id, 4);
+};
+const start: Operation = (tx, { lease }) => ignoreLostLease(startNextJob(tx, lease));
+const running = (work: (tx: Tx, lease: Lease, job: Job) => Promise<unknown>): Operation => {
+  return async (tx, { lease, started }) => started && ignoreLostLease(work(tx, lease, started));
+};
+const finish = running((tx, lease, job) =>
+  finishJob(tx, lease, job, { state: 'succeeded', error: null, event_id: null }),
+);
+const park = running(parkRunningJob);
+const release = running(releaseJob);
+const retry = running((tx, lease, job) => retryJob(tx, lease, job, 0, { code: 'unavailable', message: 'x' }));
+
+/** Queues two jobs of the account and one of another in one lane, and claims the lane. */
+async function setUp(options: { started: boolean; parked: boolean }): Promise<Setup> {
+  await reset();
+  await fixture.queue('shared');
+  await fixture.queue('shared');
+  await fixture.queue('shared', other);
+  if (options.parked)
+    await tenant((tx) => expire(tx, { lease: { id: '', client_id: '', fence: 0 }, started: undefined }));
+  const [lease] = await claimLeases(fixture.db.system, 'lanes', { owner: 'w', count: 1, lease_ms: 60_000 });
+  if (!lease) throw new Error('Expected a lane.');
+  const started = options.started ? await tenant((tx) => startNextJob(tx, lease)) : undefined;
+  return { lease, started };
+}
+
+/** Runs an operation in its own transaction, one statement per call of `step`. */
+function stepwise(operation: Operation, setup: Setup) {
+  let proceed: (() => void) | undefined;
+  let free = false;
+  let finished = false;
+  const gate = () =>
+    new Promise<void>((resolve) => {
+      if (free) resolve();
+      else proceed = resolve;
+    });
+  const done = tenant(async (tx) => {
+    // Values were converted by the outer query already; converting text and numbers again changes nothing.
+    const gated = createQuery(async ({ text, values }) => {
+      await gate();
+      return tx.unsafe(text, values as never);
+    });
+    await operation(gated, setup);
+    // The commit is a step too.
+    await gate();
+  }).finally(() => {
+    finished = true;
+  });
+  done.catch(() => {});
+  return {
+    done,
+    /** Lets the next statement run. Returns after it has run, or when it seems to wait for a lock. */
+    step: async () => {
+      for (let waited = 0; proceed === undefined && !finished && waited < 6; waited++) await pause(2);
+      const next = proceed;
+      proceed = undefined;
+      next?.();
+      for (let waited = 0; proceed === undefined && !finished && waited < 6; waited++) await pause(2);
+    },
+    runFreely: () => {
+      free = true;
+      proceed?.();
+    },
+  };
+}
+
+/** Every order of `a` steps of the first and `b` steps of the second operation. */
+function orders(a: number, b: number): boolean[][] {
+  if (a === 0 && b === 0) return [[]];
+  return [
+    ...(a > 0 ? orders(a - 1, b).map((rest) => [true, ...rest]) : []),
+    ...(b > 0 ? orders(a, b - 1).map((rest) => [false, ...rest]) : []),
+  ];
+}
+
+/** Jobs that neither a lane nor a re-link nor a lease would ever pick up. */
+const stranded = () => fixture.owner<{ id: number; state: string; parked: boolean }[]>`
+  SELECT id, state, parked FROM jobs
+   WHERE state IN ('queued', 'running')
+     AND parked = EXISTS (SELECT FROM lanes WHERE organization_id = jobs.organization_id AND key = jobs.lane)
+     AND NOT (parked AND EXISTS (SELECT FROM jobs AS ahead WHERE ahead.lane = jobs.lane AND NOT ahead.parked
+                AND ahead.state IN ('queued', 'running')))`;
+
+/** Lets leases expire, re-links, and runs everything. Returns the jobs that are still unfinished. */
+async function drain(): Promise<number[]> {
+  await tenant((tx) => relink(tx, { lease: { id: '', client_id: '', fence: 0 }, started: undefined }));
+  for (let round = 0; round < 5; round++) {
+    await fixture.owner`UPDATE lanes SET locked_until = NULL, ready_at = now()`;
+    const leases = await claimLeases(fixture.db.system, 'lanes', { owner: 'd', count: 10, lease_ms: 60_000 });
+    for (const lease of leases) {
+      const job = await tenant((tx) => startNextJob(tx, lease));
+      if (!job) continue;
+      await tenant((tx) => finishJob(tx, lease, job, { state: 'succeeded', error: null, event_id: null }));
+    }
+  }
+  const left = await fixture.owner<{ id: number }[]>`SELECT id FROM jobs WHERE state IN ('queued', 'running')`;
+  return left.map(({ id }) => id);
+}
+
+describe('every interleaving of two transactions leaves each job startable, parked or finished', () => {
+  test.each([
+    ['expiry of the link and the start of a job', expire, start, { started: false, parked: false }],
+    ['expiry of the link and the end of a job', expire, finish, { started: true, parked: false }],
+    ['expiry of the link and a retry', expire, retry, { started: true, parked: false }],
+    ['expiry of the link and a shutdown', expire, release, { started: true, parked: false }],
+    ['expiry of the link and the parking of a running job', expire, park, { started: true, parked: false }],
+    ['expiry of the link and a new job', expire, runAgain, { started: false, parked: false }],
+    ['expiry of the link and its renewal', expire, relink, { started: true, parked: true }],
+    ['re-linking and the start of a job', relink, start, { started: false, parked: true }],
+    ['re-linking and the end of a job', relink, finish, { started: true, parked: true }],
+    ['re-linking and the parking of a running job', relink, park, { started: true, parked: false }],
+    ['re-linking and the end of parking', relink, giveUpParked, { started: true, parked: true }],
+    ['revoking and the start of a job', revoke, start, { started: false, parked: true }],
+    ['revoking and the parking of a running job', revoke, park, { started: true, parked: false }],
+    ['a new job and the end of the last one', runAgain, finish, { started: true, parked: true }],
+    ['the end of parking and the end of a job', giveUpParked, finish, { started: true, parked: true }],
+  ] as const)('%s', async (_, first, second, options) => {
+    for (const order of orders(3, 3)) {
+      const setup = await setUp(options);
+      const a = stepwise(first, setup);
+      const b = stepwise(second, setup);
+      for (const of_first of order) await (of_first ? a : b).step();
+      a.runFreely();
+      b.runFreely();
+      const text = order.map((of_first) => (of_first ? '1' : '2')).join('');
+      await expect(Promise.all([a.done, b.done]), text).resolves.toBeDefined();
+      expect(await stranded(), text).toStrictEqual([]);
+      expect(await drain(), text).toStrictEqual([]);
+    }
+  });
+});
+
+test('a job cannot be running and parked at once', async () => {
+  await setUp({ started: true, parked: false });
+  await expect(fixture.owner`UPDATE jobs SET parked = true WHERE state = 'running'`).rejects.toThrow('jobs_parked');
+});
+
+describe('a job without a lane', () => {
+  test('is found and returned to a lane', async () => {
+    const id = await fixture.queue('lost');
+    await fixture.queue('fine');
+    await fixture.owner`DELETE FROM lanes WHERE key = 'lost'`;
+    expect(await findStrandedJobs(fixture.db.system), 'too recent').toStrictEqual([]);
+    await fixture.owner`UPDATE jobs SET created_at = now() - interval '5 minutes'`;
+    const found = await findStrandedJobs(fixture.db.system);
+    expect(found).toMatchObject([{ id, client_id: fixture.tenant.client_id }]);
+    await tenant((tx) => repairStrandedJob(tx, id, 4));
+    expect(await findStrandedJobs(fixture.db.system)).toStrictEqual([]);
+    expect(await drain()).toStrictEqual([]);
+  });
+
+  test('is left alone if it is parked or finished', async () => {
+    await fixture.queue('lane');
+    await tenant((tx) => parkJobs(tx, account()));
+    await fixture.owner`UPDATE jobs SET created_at = now() - interval '5 minutes'`;
+    expect(await findStrandedJobs(fixture.db.system)).toStrictEqual([]);
+  });
+});

