@@ -9,9 +9,10 @@ beforeAll(async () => {
   fixture = await sharedSandbox();
 });
 
-/** Attempts every possible transition and returns those that the database allows. Everything is rolled back. */
+/** Attempts every possible transition of a row and returns those the database allows. Everything is rolled back. */
 async function allowedTransitions(
   table: 'patients' | 'jobs',
+  id: string | number,
   column: string,
   states: readonly string[],
 ): Promise<string[][]> {
@@ -22,12 +23,15 @@ async function allowedTransitions(
       const allowed = await sql
         .begin(async (tx) => {
           await tx`ALTER TABLE ${tx(table)} DISABLE TRIGGER USER`;
-          await tx`UPDATE ${tx(table)} SET ${tx(column)} = ${from}`;
+          await tx`UPDATE ${tx(table)} SET ${tx(column)} = ${from} WHERE id = ${id}`;
           await tx`ALTER TABLE ${tx(table)} ENABLE TRIGGER USER`;
-          await tx`UPDATE ${tx(table)} SET ${tx(column)} = ${to}`;
+          await tx`UPDATE ${tx(table)} SET ${tx(column)} = ${to} WHERE id = ${id}`;
           throw new Error('rolled back');
         })
-        .catch((error: Error) => error.message === 'rolled back');
+        .catch((error: Error) => {
+          if (!error.message.includes('does not move from')) expect(error.message).toBe('rolled back');
+          return error.message === 'rolled back';
+        });
       if (allowed) transitions.push([from, to]);
     }
   }
@@ -36,18 +40,14 @@ async function allowedTransitions(
 
 describe('the database allows exactly the declared transitions', () => {
   test('of a patient', async () => {
-    const [{ n } = { n: 0 }] = await fixture.owner<{ n: number }[]>`SELECT count(*) AS n FROM patients`;
-    expect(n).toBeGreaterThan(0);
-    expect(new Set((await allowedTransitions('patients', 'status', patient_statuses)).map(String))).toStrictEqual(
-      new Set(patient_transitions.map(String)),
-    );
+    const [patient] = await fixture.owner<{ id: string }[]>`SELECT id FROM patients LIMIT 1`;
+    const allowed = await allowedTransitions('patients', patient?.id ?? '', 'status', patient_statuses);
+    expect(new Set(allowed.map(String))).toStrictEqual(new Set(patient_transitions.map(String)));
   });
 
   test('of a job', async () => {
-    const [{ n } = { n: 0 }] = await fixture.owner<{ n: number }[]>`SELECT count(*) AS n FROM jobs`;
-    expect(n).toBeGreaterThan(0);
-    expect(new Set((await allowedTransitions('jobs', 'state', job_states)).map(String))).toStrictEqual(
-      new Set(job_transitions.map(String)),
-    );
+    const [job] = await fixture.owner<{ id: number }[]>`SELECT id FROM jobs WHERE NOT parked LIMIT 1`;
+    const allowed = await allowedTransitions('jobs', job?.id ?? 0, 'state', job_states);
+    expect(new Set(allowed.map(String))).toStrictEqual(new Set(job_transitions.map(String)));
   });
 });

@@ -82,7 +82,11 @@ describe('update mode', () => {
     const { access_token } = await expireAccount(fixture, user_id, 5);
     const { id } = await accountOf(user_id);
     const parked = () => fixture.owner`SELECT id FROM jobs WHERE account_id = ${id} AND parked AND state = 'queued'`;
-    await until('the job to be parked', async () => (await parked()).length > 0);
+    await until('the fetch and the first sync to be parked', async () => {
+      const at_work = await fixture.owner`
+        SELECT FROM jobs WHERE account_id = ${id} AND finished_at IS NULL AND NOT parked`;
+      return at_work.length === 0;
+    });
     const waiting = await parked();
     const link_token = await steps.linkToken({ user_id, org_id: fixture.sandbox.org_id, access_token });
     expect((await steps.signIn(link_token, 6)).body.code).toBe('emr_user_mismatch');
