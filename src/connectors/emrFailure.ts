@@ -24,6 +24,11 @@ export class EmrFailure extends Error {
   readonly retry_after_ms: number | undefined;
   /** For an unknown outcome: the EMR confirmed the write but does not return the record. It is never sent again. */
   readonly accepted: boolean;
+  /**
+   * The server does not offer this operation to this account at all, whatever its input (403 on the whole type, 404 or
+   * 405 on a create). The operation is then removed from the account's capabilities, with `message` as the reason.
+   */
+  readonly not_offered: boolean;
   /** Details for the event (`conflict_type`, `duplicate_patient_mrn`). */
   readonly details: Record<string, unknown> | undefined;
 
@@ -34,6 +39,7 @@ export class EmrFailure extends Error {
       code?: FailureCode;
       retry_after_ms?: number;
       accepted?: boolean;
+      not_offered?: boolean;
       details?: Record<string, unknown>;
       cause?: unknown;
     } = {},
@@ -44,6 +50,7 @@ export class EmrFailure extends Error {
     this.kind = kind;
     this.code = options.code ?? kind_codes[kind];
     this.accepted = options.accepted ?? false;
+    this.not_offered = options.not_offered ?? false;
     this.retry_after_ms = options.retry_after_ms;
   }
 }
