@@ -30,7 +30,8 @@ function readColour(text: string): string {
 
 const logo_bytes_max = 65_536;
 
-function checkLogo(logo: string): void {
+/** A `data:` URL of a picture. */
+export function checkLogo(logo: string): void {
   const [, data] = /^data:image\/(?:png|jpeg|svg\+xml);base64,([A-Za-z0-9+/]+=*)$/.exec(logo) ?? [];
   if (data === undefined) throw invalid('logo', 'must be a PNG, JPEG or SVG file');
   if (Buffer.byteLength(data, 'base64') > logo_bytes_max) throw invalid('logo', 'must be a file of at most 64 KB');

@@ -17,6 +17,7 @@ import {
   clientsList,
   clientsUpdate,
 } from './clients.ts';
+import { emrAppsCreate, emrAppsDelete, emrAppsList, emrAppsUpdate } from './emrApps.ts';
 import { encryptionGet, encryptionRotate, retentionGet } from './encryption.ts';
 import { clientsErase, organizationsErase, patientsErase } from './erasure.ts';
 import {
@@ -148,6 +149,10 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     clientsKeysCreate,
     clientsKeysDelete,
     clientsErase,
+    emrAppsList,
+    emrAppsCreate,
+    emrAppsUpdate,
+    emrAppsDelete,
     operatorsList,
     operatorsCreate,
     operatorsUpdate,

@@ -95,6 +95,10 @@ export const endpoints = {
   'clients.keys.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/keys' },
   'clients.keys.delete': { method: 'DELETE', path: '/dashboard/api/clients/{client_id}/keys/{key_id}' },
   'clients.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/erase' },
+  'emr-apps.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/emr-apps' },
+  'emr-apps.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/emr-apps' },
+  'emr-apps.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/emr-apps/{app_id}' },
+  'emr-apps.delete': { method: 'DELETE', path: '/dashboard/api/clients/{client_id}/emr-apps/{app_id}' },
   'operators.list': { method: 'GET', path: '/dashboard/api/operators' },
   'operators.create': { method: 'POST', path: '/dashboard/api/operators' },
   'operators.update': { method: 'PATCH', path: '/dashboard/api/operators/{id}' },
@@ -116,6 +120,8 @@ export type AccountRow = {
   capabilities: Array<string>;
   lacks: Array<string>;
 };
+
+export type AppChanges = { name?: string; logo?: string | null; credentials?: Record<string, string> };
 
 export type Appointment = {
   id: string;
@@ -420,6 +426,30 @@ export type DeliveryAttempt = {
   snippet: string | null;
 };
 
+export type EmrApp = {
+  id: string;
+  name: string;
+  logo: string | null;
+  emr: string;
+  emr_name: string;
+  emr_address: string | null;
+  way: string;
+  values: Record<string, string | null>;
+  accounts: number;
+  created_at: string;
+};
+
+export type EmrAppChoice = {
+  emr: string;
+  emr_name: string;
+  ways: Array<{
+    name: string;
+    label: string;
+    about: string;
+    fields: Array<{ name: string; label: string; secret: boolean; optional: boolean }>;
+  }>;
+};
+
 export type EmrRow = { emr: string; emr_name: string };
 
 export type Encryption = {
@@ -614,6 +644,14 @@ export type Location = {
   };
   phone: string | null;
   fax: string | null;
+};
+
+export type NewApp = {
+  name: string;
+  logo?: string | null;
+  emr: string;
+  emr_address?: string | null;
+  credentials: Record<string, string>;
 };
 
 export type NewClient = { name: string; mode: "live" | "test" };
@@ -1282,6 +1320,17 @@ export type Endpoints = {
     body: ErasureRequest;
     response: { success: true; erasure: Erasure };
   };
+  'emr-apps.list': {
+    params: { client_id: string };
+    response: { success: true; emr_apps: Array<EmrApp>; emrs: Array<EmrAppChoice> };
+  };
+  'emr-apps.create': { params: { client_id: string }; body: NewApp; response: { success: true; id: string } };
+  'emr-apps.update': {
+    params: { client_id: string; app_id: string };
+    body: AppChanges;
+    response: { success: true };
+  };
+  'emr-apps.delete': { params: { client_id: string; app_id: string }; response: { success: true } };
   'operators.list': { response: { success: true; operators: Array<OperatorRow> } };
   'operators.create': {
     body: { email: string; name: string; role: "read_only" | "operator" | "owner" };
