@@ -174,6 +174,15 @@ export async function markLoginRequired(tx: Tx, id: string, attempted_at: Date, 
   return changed.count > 0;
 }
 
+/** Makes the expired accounts of an app active again, because its credentials have changed. Returns their ids. */
+export async function reactivateAccounts(tx: Tx, emr_app_id: string): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    UPDATE accounts SET status = 'active', status_reason = NULL, linked_at = clock_timestamp()
+     WHERE emr_app_id = ${emr_app_id} AND status = 'login_required' RETURNING id`;
+  if (rows.length > 0) await announceChange(tx);
+  return rows.map(({ id }) => id);
+}
+
 /** Revokes an account and deletes its credentials, session and access token. */
 export async function markRevoked(tx: Tx, id: string): Promise<void> {
   const nothing = Buffer.alloc(0);

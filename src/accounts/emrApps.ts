@@ -2,6 +2,8 @@ import type { Credentials } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
+import { unparkJobs } from '../jobs/park.ts';
+import { reactivateAccounts } from './accounts.ts';
 
 /**
  * Our registration at an EMR: the sign-in method, the client ID and the secret that an operator configured once for all
@@ -62,11 +64,20 @@ export async function addEmrApp(ctx: VaultContext, tx: Tx, app: NewEmrApp): Prom
   return added?.id;
 }
 
-/** Accounts of the app use its new credentials with their next sign-in. */
-export async function changeEmrApp(ctx: VaultContext, tx: Tx, app: EmrApp): Promise<void> {
+/**
+ * Accounts of the app use its new credentials with their next sign-in. Those that expired because the EMR had refused
+ * the old ones are tried again, with their parked jobs.
+ */
+export async function changeEmrApp(
+  ctx: VaultContext & Pick<Context, 'connectors'>,
+  tx: Tx,
+  app: EmrApp,
+): Promise<void> {
   const sealed = await sealedCredentials(ctx, tx, app);
   await tx`UPDATE emr_apps SET name = ${app.name}, logo = ${app.logo}, credentials_sealed = ${sealed}
     WHERE id = ${app.id}`;
+  const parallel_max = ctx.connectors.get(app.connector)?.limits.parallel_max ?? 1;
+  for (const account_id of await reactivateAccounts(tx, app.id)) await unparkJobs(tx, account_id, parallel_max);
 }
 
 /** Deletes an app that no linked account uses. Returns how many do. */

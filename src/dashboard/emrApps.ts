@@ -61,15 +61,19 @@ export const emrAppsUpdate = endpoint({
   body: app_changes,
   response: Type.Object({ success }),
   errors: ['emr_app_not_found'],
-  handle: async ({ ctx, params, body, inTransaction }) =>
-    inTransaction(async (tx) => {
+  handle: async ({ ctx, params, body, inTransaction }) => {
+    const response = await inTransaction(async (tx) => {
       const app = await getApp(ctx, tx, params.app_id);
       const { name = app.name, logo = app.logo, credentials = {} } = body;
       if (logo !== null) checkLogo(logo);
       const merged = mergeAppCredentials(connectorOf(ctx, app.connector), app.credentials, credentials);
       await changeEmrApp(ctx, tx, { ...app, name, logo, credentials: merged });
       return { success: true };
-    }),
+    });
+    ctx.lookups.clear();
+    ctx.notifications.notify('chartwire_jobs');
+    return response;
+  },
 });
 
 export const emrAppsDelete = endpoint({
