@@ -66,8 +66,9 @@ async function dispatch(argv: string[]): Promise<void> {
   else if (command === 'keys rotate') await rotateKeysCommand(config());
   else if (command === 'audit verify') await verifyAuditCommand(config(), values['anchor-file'] ?? []);
   else if (command === 'audit reanchor') await reanchorAuditCommand(config());
-  else if (command.startsWith('emr-apps')) await emrAppsCommand(config(), positionals[1], values);
-  else if (command.startsWith('erase')) await eraseCommand(config(), positionals[1], values);
+  else if (positionals[0] === 'emr-apps' && positionals.length <= 2)
+    await emrAppsCommand(config(), positionals[1], values);
+  else if (positionals[0] === 'erase' && positionals.length <= 2) await eraseCommand(config(), positionals[1], values);
   else if (command.startsWith('connectors certify')) {
     await certifyCommand(config(), positionals[2], values);
   } else throw new StartFailure(`Unknown command '${command}'. See: chartwire help`);
