@@ -44,6 +44,7 @@ import recordsCount from './records/records.count.ts';
 import recordsGet from './records/records.get.ts';
 import recordsList from './records/records.list.ts';
 import { recordSearches } from './records/records.search.ts';
+import removalsConfirm from './records/removals.confirm.ts';
 import { requestsList } from './requests.ts';
 import { type FindClinic, sandboxEndpoints } from './sandbox.ts';
 import {
@@ -132,6 +133,7 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     availabilityList,
     defaultHoursGet,
     defaultHoursUpdate,
+    removalsConfirm,
     // Requests
     requestsList,
     // Sandbox

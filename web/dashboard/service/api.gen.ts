@@ -76,6 +76,7 @@ export const endpoints = {
   'availability.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/availability' },
   'default-hours.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/default-hours' },
   'default-hours.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/default-hours' },
+  'removals.confirm': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/removals/{kind}/confirm' },
   'requests.list': { method: 'GET', path: '/dashboard/api/requests' },
   'sandbox.get': { method: 'GET', path: '/dashboard/api/sandbox' },
   'sandbox.faults.set': { method: 'POST', path: '/dashboard/api/sandbox/faults/{switch_id}' },
@@ -701,6 +702,7 @@ export type OrganizationRow = {
   timezone: string;
   sync: { job_id: number; state: string; at: string } | null;
   kinds: Array<{ kind: string; records: number; at: string; job_id: number }>;
+  held_removals: Array<{ kind: string; stored: number; missing: number; at: string; confirmed: boolean }>;
   accounts: Array<AccountRow>;
 };
 
@@ -1238,6 +1240,10 @@ export type Endpoints = {
   'default-hours.update': {
     params: { client_id: string; organization_id: string };
     body: { hours?: HoursRequest | null; appointment_minutes?: number | null };
+    response: { success: true };
+  };
+  'removals.confirm': {
+    params: { client_id: string; organization_id: string; kind: string };
     response: { success: true };
   };
   'requests.list': {
