@@ -40,6 +40,10 @@ export type FaultSwitches = {
   narrow: readonly string[];
   /** Types that the token may not access, although `metadata` lists them. */
   forbidden: readonly string[];
+  /** Whether references to records that do not exist are rejected. */
+  checks_references: boolean;
+  /** The status with which writes are refused although `metadata` lists them, per type. */
+  refused_writes: Record<string, { create?: number; update?: number }>;
 };
 
 export type Interaction = 'read' | 'search-type' | 'create' | 'update';
@@ -66,6 +70,8 @@ export const default_behavior: Readonly<FaultSwitches> = {
   foreign_identifiers: true,
   narrow: [],
   forbidden: [],
+  checks_references: true,
+  refused_writes: {},
 };
 
 /** A fault that occurs a number of times. `performed`: the request is performed and only the response is affected. */

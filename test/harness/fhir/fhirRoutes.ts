@@ -105,6 +105,8 @@ async function write(
   type: string,
   interaction: Interaction,
 ): Promise<HttpResponse> {
+  const refused_status = store.faults.refused_writes[type]?.[interaction === 'create' ? 'create' : 'update'];
+  if (refused_status !== undefined) return outcome(refused_status, 'exception');
   const alone = interaction === 'create' && store.faults.one_create_at_a_time;
   if (alone) {
     if (store.creating > 0) return outcome(500, 'lock-error');

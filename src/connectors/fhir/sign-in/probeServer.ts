@@ -4,7 +4,7 @@ import { type Access, type Connector, type EmrEndpoint, EmrFailure } from '../..
 import { operations, supportedCapabilities } from '../operations.ts';
 import { toBundle, toPage } from '../transport/bundles.ts';
 import { type FhirResponse, unreadable_response } from '../transport/call.ts';
-import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
+import { observedFacts, type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
 import { marker_system } from '../transport/resources.ts';
 import { type SendRequest, urlOf } from '../transport/search.ts';
 import { openSession } from '../transport/session.ts';
@@ -53,7 +53,13 @@ export async function probeServer(
   }
   // Observed during writes, so a probe does not reset it.
   const { unmarked } = previous ?? {};
-  return { ...facts, searches_by_form, unlisted, ...(unmarked && { unmarked }) };
+  return {
+    ...facts,
+    searches_by_form,
+    unlisted,
+    ...(unmarked && { unmarked }),
+    ...observedFacts(previous, facts, Date.now()),
+  };
 }
 
 const listed_types = new Set(

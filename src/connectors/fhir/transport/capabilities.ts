@@ -31,7 +31,35 @@ export type ServerFacts = {
   unlisted?: string[];
   /** Types whose records lost our marker. */
   unmarked?: string[];
+} & ObservedFacts;
+
+/** What writes have shown about a server. */
+export type ObservedFacts = {
+  /** Declared interactions that the server refused as a whole, with the status of its response. */
+  refused?: Record<string, { [Name in Interaction]?: { status: number; at_ms: number } }>;
+  /** Types whose updates fail with a server error although nothing is stored, since the last one that succeeded. */
+  failing_updates?: Record<string, { since_ms: number; count: number }>;
 };
+
+/** Refusals that may end without a new version of the server: of rights, and by its errors. */
+const passing_statuses = new Set([403, 500]);
+const refusal_age_max_ms = 24 * 60 * 60_000;
+
+/** The observations that a new reading of the capability statement keeps. A new version of the server starts afresh. */
+export function observedFacts(previous: ServerFacts | undefined, facts: ServerFacts, now_ms: number): ObservedFacts {
+  if (!previous || previous.software !== facts.software) return {};
+  const { refused = {}, failing_updates } = previous;
+  const lasting = Object.entries(refused).flatMap(([type, interactions]) => {
+    const kept = Object.entries(interactions).filter(
+      ([, { status, at_ms }]) => !passing_statuses.has(status) || now_ms - at_ms < refusal_age_max_ms,
+    );
+    return kept.length === 0 ? [] : [[type, Object.fromEntries(kept)]];
+  });
+  return {
+    ...(lasting.length > 0 && { refused: Object.fromEntries(lasting) }),
+    ...(failing_updates && { failing_updates }),
+  };
+}
 type TypeFacts = {
   interactions: Interaction[];
   params: string[];
@@ -60,7 +88,9 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
   return {
     fhir_version,
     software,
-    interactions: (type) => new Set(by_type.get(type)?.interactions),
+    interactions: (type) =>
+      // Read each time, because writes add to it.
+      new Set(by_type.get(type)?.interactions.filter((name) => facts.refused?.[type]?.[name] === undefined)),
     listsAll: (type) => (by_type.get(type)?.interactions.includes('search-type') ?? false) && !unlisted.includes(type),
     searchParams: (type) => new Set(by_type.get(type)?.params),
     conditionalCreate: (type) => by_type.get(type)?.conditional_create ?? false,

@@ -46,16 +46,15 @@ export type FhirClient = {
 export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   // Written by signIn from a value of this type.
   const stored: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
-  const unmarked = stored.unmarked ?? [];
-  const facts = { ...stored, unmarked };
+  const facts: ServerFacts = { ...stored, unmarked: stored.unmarked ?? [] };
   const capabilities = toCapabilities(facts);
   const session = openSession(endpoint, access);
-  const recordUnmarked = (type: string) => {
-    // `capabilities` reads this array, so it applies immediately.
-    unmarked.push(type);
+  const learn = (change: (facts: ServerFacts) => void) => {
+    // `capabilities` reads the facts, so it applies immediately.
+    change(facts);
     return session.save({ ...session.grant(), server: JSON.stringify(facts) });
   };
-  const server = { base: new URL(endpoint.address), request: session.request, capabilities, recordUnmarked };
+  const server = { base: new URL(endpoint.address), request: session.request, capabilities, facts, learn };
   return {
     capabilities,
     read: (type, id) => read(server, type, id),

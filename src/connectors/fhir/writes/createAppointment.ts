@@ -7,6 +7,7 @@ import { visitTypesOf } from '../lists/visitCodes.ts';
 import { canSearch, type Emr } from '../references.ts';
 import { text } from '../values.ts';
 import { type Booking, findConflicts, findFreeSlot, throwOnConflict } from './conflicts.ts';
+import { requireRecords } from './requireRecords.ts';
 import { afterCreate, idOf, rejectUnsupported } from './steps.ts';
 
 type Write = Operations['createAppointment'];
@@ -25,6 +26,10 @@ export function createAppointment(emr: Emr): Write {
       const present =
         client.canFind('Appointment') && (await client.findByMarker<fhir.Appointment>('Appointment', marker));
       if (present) return confirm(present, input, marker);
+      await requireRecords(client, input.patient_ehr_id, {
+        provider: [input.provider_ehr_id, input.secondary_provider_ehr_id],
+        location: input.location_ehr_id,
+      });
       const appointment = await toFhirAppointment(emr, input);
       if (input.prevent_double_booking) await throwIfTaken(emr, input, appointment);
       return confirm(await client.create(appointment, marker), input, marker);
