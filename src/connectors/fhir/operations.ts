@@ -1,5 +1,5 @@
 import type { Capability, OperationName, Operations } from '../connector.ts';
-import type { FieldCapability } from '../fields.ts';
+import type { FieldCapability, FieldOperation } from '../fields.ts';
 import { operationNames } from '../operations.ts';
 import { listPatientInsurances } from './charts/coverage.ts';
 import { getAlerts, listEncounters, listMedications } from './charts/liveChart.ts';
@@ -17,7 +17,7 @@ import type { Emr } from './references.ts';
 import type { Capabilities, Interaction } from './transport/capabilities.ts';
 import { createAppointment } from './writes/createAppointment.ts';
 import { addPatientInsurance, updatePatientInsurance } from './writes/insuranceWrites.ts';
-import { createPatient, updatePatient } from './writes/patientWrites.ts';
+import { createPatient, insurance_fields, updatePatient } from './writes/patientWrites.ts';
 import { uploadDocument } from './writes/uploadDocument.ts';
 
 /**
@@ -67,14 +67,14 @@ export const operations: {
   getAlerts: { requires: [search('Flag', 'patient')], open: byKey(getAlerts) },
   createAppointment: { requires: [can('Appointment', 'create')], open: createAppointment },
   uploadDocument: { requires: [can('DocumentReference', 'create')], open: uploadDocument },
-  createPatient: { requires: [can('Patient', 'create'), can('Coverage', 'create')], open: createPatient },
+  createPatient: { requires: [can('Patient', 'create')], open: createPatient },
   updatePatient: { requires: [can('Patient', 'read', 'update')], open: updatePatient },
   addPatientInsurance: {
-    requires: [can('Coverage', 'create'), can('RelatedPerson', 'create'), read('Organization')],
+    requires: [can('Coverage', 'create'), read('Organization')],
     open: addPatientInsurance,
   },
   updatePatientInsurance: {
-    requires: [can('Coverage', 'read', 'update'), can('RelatedPerson', 'create'), read('Organization')],
+    requires: [can('Coverage', 'read', 'update'), read('Organization')],
     open: updatePatientInsurance,
   },
 };
@@ -85,6 +85,10 @@ export const server_fields: Readonly<Record<FieldCapability, readonly Requiremen
   'uploadDocument.emr_assigned_to_id': [can('Task', 'create')],
   'uploadDocument.is_high_priority': [can('Task', 'create')],
   'createAppointment.prevent_double_booking': [search('Appointment', 'date')],
+  ...requireFor('createPatient', insurance_fields, [can('Coverage', 'create')]),
+  // A subscriber other than the patient is a record of its own.
+  'addPatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
+  'updatePatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
 };
 
 export function fieldNames(fields: typeof server_fields): FieldCapability[] {
@@ -123,6 +127,14 @@ function meets(capabilities: Capabilities, { type, interactions, params = [], al
   return (
     safe && searchable && (!all || capabilities.listsAll(type)) && interactions.every((each) => supported.has(each))
   );
+}
+
+function requireFor(
+  operation: FieldOperation,
+  fields: readonly string[],
+  requirements: readonly Requirement[],
+): Record<FieldCapability, readonly Requirement[]> {
+  return Object.fromEntries(fields.map((field) => [`${operation}.${field}`, requirements]));
 }
 
 function list(type: string): Requirement {

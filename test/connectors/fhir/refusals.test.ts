@@ -1,9 +1,11 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { EmrFailure, Operations } from '../../../src/connectors/connector.ts';
+import { fhir as connector } from '../../../src/connectors/fhir/fhir.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf } from '../larkspur/fixture.ts';
+import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
 import { type Charts, markedBy, openCharts, performWrite } from './charts.ts';
+import { bySecret, signedIn } from './fixture.ts';
 import { booking, document, empty_patient, insurance } from './inputs.ts';
 
 let server: FhirServer;
@@ -188,5 +190,37 @@ describe('an update that the server answers with 500', () => {
       not_offered: true,
       message: 'The server does not accept changes to Patient records (500).',
     });
+  });
+});
+
+describe('a server without Coverage', () => {
+  test('offers new patients, and refuses their insurance by name', async () => {
+    server.faults.withheld = { Coverage: 'all', RelatedPerson: ['create'] };
+    const { capabilities = [] } = await signedIn(openEndpoint(server.url), bySecret(server));
+    expect(capabilities).toContain('createPatient');
+    expect(capabilities.filter((each) => each.startsWith('createPatient.') && each.includes('insurance'))).toEqual([]);
+    const { emr } = await openCharts(server);
+    expect(await emr.createPatient.send(empty_patient, newMarker())).toMatchObject({ ehr_id: expect.any(String) });
+    const coverages = [{ company: { name: 'Mock Mutual' }, member_id: null, priority: 1 as const }];
+    const before = writes();
+    expect(await failureOf(emr.createPatient.send({ ...empty_patient, coverages }, newMarker()))).toMatchObject({
+      code: 'not_supported',
+      message: "Field 'insurance_name' is not supported by this EMR.",
+    });
+    expect(writes()).toBe(before);
+  });
+
+  test('that refuses it in spite of its statement no longer takes insurance fields after the next sync', async () => {
+    server.faults.refused_writes = { Coverage: { create: 404 } };
+    const opened = await openCharts(server);
+    const coverages = [{ company: { name: 'Mock Mutual' }, member_id: null, priority: 1 as const }];
+    const failure = await failureOf(opened.emr.createPatient.send({ ...empty_patient, coverages }, newMarker()));
+    expect(failure).toMatchObject({ code: 'not_supported', not_offered: false });
+    expect(failure.message).toMatch(/^The patient was created with MRN/);
+    const access = { credentials: bySecret(server), grant: opened.grant(), saveGrant: async () => {} };
+    const refreshed = await connector.refreshCapabilities?.(openEndpoint(server.url), access);
+    expect(refreshed?.capabilities).toContain('createPatient');
+    expect(refreshed?.capabilities).not.toContain('createPatient.insurance_name');
+    expect(refreshed?.capabilities).not.toContain('addPatientInsurance');
   });
 });

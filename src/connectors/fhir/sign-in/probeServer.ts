@@ -27,7 +27,8 @@ export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> 
   const previous: ServerFacts | undefined = access.grant.server && JSON.parse(access.grant.server);
   const probed = await probeServer(base, facts, session.request, previous);
   const grant = session.grant();
-  const [server, capabilities] = [JSON.stringify(probed), supportedCapabilities(toCapabilities(probed))];
+  const capabilities = supportedCapabilities(toCapabilities(probed));
+  const server = JSON.stringify({ ...probed, offered: capabilities } satisfies ServerFacts);
   // A server that supports nothing is under maintenance: its previous capabilities are kept.
   return server === grant.server || capabilities.length === 0
     ? undefined

@@ -29,6 +29,8 @@ export type ServerFacts = {
   /** Both are found by probing. `unlisted`: types that cannot be listed without criteria. */
   searches_by_form?: boolean;
   unlisted?: string[];
+  /** What was derived from these facts: a new version of the connector may derive more. */
+  offered?: readonly string[];
   /** Types whose records lost our marker. */
   unmarked?: string[];
 } & ObservedFacts;

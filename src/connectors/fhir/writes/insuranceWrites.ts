@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure, type Operations } from '../../connector.ts';
+import { unsupportedField } from '../../fieldSupport.ts';
 import {
   type InsuranceFields,
   isSamePerson,
@@ -221,6 +222,9 @@ async function storeSubscriber(
   settings: readonly Setting<fhir.RelatedPerson>[],
   marker: string,
 ): Promise<SubscriberResult> {
+  if (!client.capabilities.interactions('RelatedPerson').has('create')) {
+    throw unsupportedField('subscriber_demographics');
+  }
   const { resource: created } = await forField('subscriber_demographics', () => findOrCreate(client, person, marker));
   return {
     values: { guarantor_id: idOf(created) },

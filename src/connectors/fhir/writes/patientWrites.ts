@@ -25,6 +25,9 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
     send: async (input, marker) => {
       const { payer, pharmacy_ehr_id, check_eligibility } = input;
       rejectUnsupportedFields(input, { responsible_party: payer, pharmacy_id: pharmacy_ehr_id, check_eligibility });
+      if (!client.capabilities.interactions('Coverage').has('create')) {
+        rejectUnsupported({ [insurance_fields[0]]: input.coverages.length > 0 });
+      }
       await requireReferences(emr, null, input);
       const settings = toSettings(patient_fields, patientValues(input));
       // Resolved first: an insurance company that does not exist must not leave a patient without insurance.
@@ -55,6 +58,16 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
     }),
   };
 }
+
+/** The fields of a new patient that are stored in a Coverage. */
+export const insurance_fields = [
+  'insurance_name',
+  'insurance_provider_id',
+  'insurance_subscriber_number',
+  'insurance_sequence',
+  'secondary_insurance_name',
+  'secondary_insurance_subscriber_number',
+] as const;
 
 export function updatePatient(emr: Emr): Operations['updatePatient'] {
   const { client, timezone } = emr;
