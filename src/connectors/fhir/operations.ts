@@ -29,6 +29,8 @@ export type Requirement = {
   interactions: readonly Interaction[];
   params?: readonly string[];
   all?: true;
+  /** The server must take appointments with other participants than the patient. */
+  books_people?: true;
 };
 
 /**
@@ -85,6 +87,7 @@ export const server_fields: Readonly<Record<FieldCapability, readonly Requiremen
   'uploadDocument.emr_assigned_to_id': [can('Task', 'create')],
   'uploadDocument.is_high_priority': [can('Task', 'create')],
   'createAppointment.prevent_double_booking': [search('Appointment', 'date')],
+  'createAppointment.secondary_provider': [{ ...can('Appointment', 'create'), books_people: true }],
   ...requireFor('createPatient', insurance_fields, [can('Coverage', 'create')]),
   // A subscriber other than the patient is a record of its own.
   'addPatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
@@ -119,7 +122,9 @@ export function openOperations(emr: Emr): Partial<Operations> {
   return Object.fromEntries(names.map((name) => [name, operations[name]?.open(emr)]));
 }
 
-function meets(capabilities: Capabilities, { type, interactions, params = [], all }: Requirement): boolean {
+function meets(capabilities: Capabilities, requirement: Requirement): boolean {
+  const { type, interactions, params = [], all, books_people } = requirement;
+  if (books_people && capabilities.books_by_slot) return false;
   const [supported, known] = [capabilities.interactions(type), capabilities.searchParams(type)];
   // Without versions an update could overwrite a concurrent change, so updates are not offered.
   const safe = !interactions.includes('update') || capabilities.versionedUpdate(type);

@@ -17,6 +17,8 @@ export type Capabilities = {
   versionedUpdate(type: string): boolean;
   /** Whether a search can be sent in a body (`POST Patient/_search`), so that criteria do not appear in URLs. */
   searches_by_form: boolean;
+  /** Whether appointments take exactly one slot, and only the patient as a participant. */
+  readonly books_by_slot: boolean;
   /** Whether the server keeps our marker, by which a lost create is found. */
   keepsMarkers(type: string): boolean;
 };
@@ -41,6 +43,8 @@ export type ObservedFacts = {
   refused?: Record<string, { [Name in Interaction]?: { status: number; at_ms: number } }>;
   /** Types whose updates fail with a server error although nothing is stored, since the last one that succeeded. */
   failing_updates?: Record<string, { since_ms: number; count: number }>;
+  /** Appointments take exactly one slot, and only the patient as a participant. */
+  books_by_slot?: boolean;
 };
 
 /** Refusals that may end without a new version of the server: of rights, and by its errors. */
@@ -50,7 +54,7 @@ const refusal_age_max_ms = 24 * 60 * 60_000;
 /** The observations that a new reading of the capability statement keeps. A new version of the server starts afresh. */
 export function observedFacts(previous: ServerFacts | undefined, facts: ServerFacts, now_ms: number): ObservedFacts {
   if (!previous || previous.software !== facts.software) return {};
-  const { refused = {}, failing_updates } = previous;
+  const { refused = {}, failing_updates, books_by_slot } = previous;
   const lasting = Object.entries(refused).flatMap(([type, interactions]) => {
     const kept = Object.entries(interactions).filter(
       ([, { status, at_ms }]) => !passing_statuses.has(status) || now_ms - at_ms < refusal_age_max_ms,
@@ -60,6 +64,7 @@ export function observedFacts(previous: ServerFacts | undefined, facts: ServerFa
   return {
     ...(lasting.length > 0 && { refused: Object.fromEntries(lasting) }),
     ...(failing_updates && { failing_updates }),
+    ...(books_by_slot && { books_by_slot }),
   };
 }
 type TypeFacts = {
@@ -98,6 +103,9 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
     conditionalCreate: (type) => by_type.get(type)?.conditional_create ?? false,
     versionedUpdate: (type) => by_type.get(type)?.versioned ?? false,
     searches_by_form,
+    get books_by_slot() {
+      return facts.books_by_slot ?? false;
+    },
     keepsMarkers: (type) => !unmarked.includes(type),
   };
 }

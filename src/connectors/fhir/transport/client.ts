@@ -15,6 +15,8 @@ export { searchValue } from './search.ts';
 export type FhirClient = {
   /** As of the last refresh. */
   capabilities: Capabilities;
+  /** Changes what is known about the server, and stores it with the account. */
+  learn: (change: (facts: ServerFacts) => void) => Promise<void>;
   /** Returns undefined if the record does not exist (any more). */
   read<T extends fhir.FhirResource>(type: T['resourceType'], id: string): Promise<T | undefined>;
   /** All matches, page by page. `included` contains the records added by `_include`. */
@@ -57,6 +59,7 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   const server = { base: new URL(endpoint.address), request: session.request, capabilities, facts, learn };
   return {
     capabilities,
+    learn,
     read: (type, id) => read(server, type, id),
     search: (type, params) => search(server, type, params),
     searchAll: (type, params) => searchAll(server, type, params),
