@@ -44,6 +44,17 @@ export type FaultSwitches = {
   hidden: readonly string[];
   /** Types that the token may not access, although `metadata` lists them. */
   forbidden: readonly string[];
+  /** Whether references to records that do not exist are rejected. */
+  checks_references: boolean;
+  /** The status with which writes are refused although `metadata` lists them, per type. */
+  refused_writes: Record<string, { create?: number; update?: number }>;
+  /**
+   * `client`: the server ignores the slots of an appointment. `server`: it marks them as busy and refuses busy ones.
+   * `bound`: it also takes exactly one slot, and only the patient as a participant.
+   */
+  slots_kept_by: 'client' | 'server' | 'bound';
+  /** Search parameters that `metadata` omits, per type. */
+  withheld_params: Record<string, readonly string[]>;
 };
 
 export type Interaction = 'read' | 'search-type' | 'create' | 'update';
@@ -72,6 +83,10 @@ export const default_behavior: Readonly<FaultSwitches> = {
   narrow: [],
   hidden: [],
   forbidden: [],
+  checks_references: true,
+  refused_writes: {},
+  slots_kept_by: 'client',
+  withheld_params: {},
 };
 
 /** A fault that occurs a number of times. `performed`: the request is performed and only the response is affected. */

@@ -1,6 +1,6 @@
 import { badRequest, getStatus, normalizeOperationOutcome, notFound, preconditionFailed } from '@medplum/core';
 import { FhirRouter, type FhirRequest as RouterRequest } from '@medplum/fhir-router';
-import type { OperationOutcome, Resource } from '@medplum/fhirtypes';
+import type { OperationOutcome, Resource, Slot } from '@medplum/fhirtypes';
 
 import { interactionsOf } from './capabilityStatement.ts';
 import type { FaultSwitches, HttpResponse, Interaction } from './faults.ts';
@@ -105,6 +105,8 @@ async function write(
   type: string,
   interaction: Interaction,
 ): Promise<HttpResponse> {
+  const refused_status = store.faults.refused_writes[type]?.[interaction === 'create' ? 'create' : 'update'];
+  if (refused_status !== undefined) return outcome(refused_status, 'exception');
   const alone = interaction === 'create' && store.faults.one_create_at_a_time;
   if (alone) {
     if (store.creating > 0) return outcome(500, 'lock-error');
@@ -114,10 +116,23 @@ async function write(
   try {
     const body = resourceIn(request, type);
     if (!body) return refused(badRequest('The body is not a resource.'));
-    return interaction === 'create' ? await create(store, request, body) : await update(store, request, body);
+    if (interaction === 'update') return await update(store, request, body);
+    return (await bookSlots(store, body)) ?? (await create(store, request, body));
   } finally {
     if (alone) store.creating--;
   }
+}
+
+/** The response that refuses an appointment; otherwise its slots are busy afterwards, if the server keeps them. */
+async function bookSlots({ repo, faults }: Store, body: Resource): Promise<HttpResponse | undefined> {
+  if (body.resourceType !== 'Appointment' || faults.slots_kept_by === 'client') return undefined;
+  const { slot = [], participant } = body;
+  if (faults.slots_kept_by === 'bound' && (slot.length !== 1 || participant.length !== 1))
+    return outcome(422, 'invalid');
+  const slots = await Promise.all(slot.map((each) => repo.readReference<Slot>(each)));
+  if (slots.some(({ status }) => status !== 'free')) return outcome(409, 'conflict');
+  for (const each of slots) await repo.updateResource<Slot>({ ...each, status: 'busy' });
+  return undefined;
 }
 
 async function create(store: Store, request: FhirRequest, { id, meta, ...resource }: Resource): Promise<HttpResponse> {

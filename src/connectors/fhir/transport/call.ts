@@ -15,6 +15,8 @@ export type FhirRequest = {
   returns?: ResponseKind;
   /** Whether it changes a chart. A lost response then leaves the outcome unknown. */
   writes?: boolean;
+  /** Returns a response with status 500 instead of throwing: the caller finds out what was stored. */
+  returns_500?: boolean;
 };
 
 /** `resource` is absent if the body was empty or not a FHIR resource. */
@@ -43,8 +45,9 @@ export async function call(
   if (status >= 300 && status < 400 && status !== 304) {
     throw new EmrFailure(kind_if_sent, `The EMR redirected to another address (${status}), which is not followed.`);
   }
+  const returned_500 = status === 500 && request.returns_500 && !isPage(response);
   // 501 is a definite "not supported".
-  if ((status >= 500 && status !== 501) || status === 408)
+  if ((status >= 500 && status !== 501 && !returned_500) || status === 408)
     throw new EmrFailure(kind_if_sent, `The EMR responded with an error (${status}).`);
   const parsed = await jsonOf(response, request.returns ?? 'record');
   if (parsed && 'too_complex' in parsed && status < 400) throw new EmrFailure(kind_if_sent, too_large);

@@ -24,6 +24,8 @@ export type Capabilities = {
   versionedUpdate(type: string): boolean;
   /** Whether a search can be sent in a body (`POST Patient/_search`), so that criteria do not appear in URLs. */
   searches_by_form: boolean;
+  /** Whether appointments take exactly one slot, and only the patient as a participant. */
+  readonly books_by_slot: boolean;
   /** Whether the server keeps our marker, by which a lost create is found. */
   keepsMarkers(type: string): boolean;
 };
@@ -36,6 +38,8 @@ export type ServerFacts = {
   /** Both are found by probing. `unlisted`: types that cannot be listed without criteria. */
   searches_by_form?: boolean;
   unlisted?: string[];
+  /** What was derived from these facts: a new version of the connector may derive more. */
+  offered?: readonly string[];
   /** Types whose records lost our marker. */
   unmarked?: string[];
   /** Types that the account may not search, although the statement lists them. */
@@ -48,8 +52,40 @@ export type ServerFacts = {
   useless_params?: ParamsByType;
   /** When the server was last probed. */
   probed_at?: string;
-};
+} & ObservedFacts;
 export type ParamsByType = Record<string, string[]>;
+
+/** What writes have shown about a server. */
+export type ObservedFacts = {
+  /** Declared interactions that the server refused as a whole, with the status of its response. */
+  refused?: Record<string, { [Name in Interaction]?: { status: number; at_ms: number } }>;
+  /** Types whose updates fail with a server error although nothing is stored, since the last one that succeeded. */
+  failing_updates?: Record<string, { since_ms: number; count: number }>;
+  /** Appointments take exactly one slot, and only the patient as a participant. */
+  books_by_slot?: boolean;
+};
+
+/** Refusals that may end without a new version of the server: of rights, and by its errors. */
+const passing_statuses = new Set([403, 500]);
+const refusal_age_max_ms = 24 * 60 * 60_000;
+
+/** The observations that a new reading of the capability statement keeps. A new version of the server starts afresh. */
+export function observedFacts(previous: ServerFacts | undefined, facts: ServerFacts, now_ms: number): ObservedFacts {
+  if (!previous || previous.software !== facts.software) return {};
+  const { refused = {}, failing_updates, books_by_slot } = previous;
+  const lasting = Object.entries(refused).flatMap(([type, interactions]) => {
+    const kept = Object.entries(interactions).filter(
+      ([, { status, at_ms }]) => !passing_statuses.has(status) || now_ms - at_ms < refusal_age_max_ms,
+    );
+    return kept.length === 0 ? [] : [[type, Object.fromEntries(kept)]];
+  });
+  return {
+    ...(lasting.length > 0 && { refused: Object.fromEntries(lasting) }),
+    ...(failing_updates && { failing_updates }),
+    ...(books_by_slot && { books_by_slot }),
+  };
+}
+
 type TypeFacts = {
   interactions: Interaction[];
   params: string[];
@@ -84,6 +120,8 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
     forbidden = [],
   } = facts;
   const by_type = new Map(Object.entries(types));
+  const accepted = (type: string) =>
+    new Set(by_type.get(type)?.interactions.filter((name) => facts.refused?.[type]?.[name] === undefined));
   const isProven = (type: string, name: string) =>
     works(facts, type, name) || (!isUselessAnywhere(facts, name) && worksAnywhere(facts, name));
   // A parameter that fails for one type is used for another one only where it was seen to work.
@@ -91,11 +129,8 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
   return {
     fhir_version,
     software,
-    interactions: (type) => new Set(by_type.get(type)?.interactions),
-    listsAll: (type) =>
-      (by_type.get(type)?.interactions.includes('search-type') ?? false) &&
-      !unlisted.includes(type) &&
-      !forbidden.includes(type),
+    interactions: accepted,
+    listsAll: (type) => accepted(type).has('search-type') && !unlisted.includes(type) && !forbidden.includes(type),
     searchParams: (type) => new Set(by_type.get(type)?.params.filter((name) => isUsable(type, name))),
     usesShaping: isUsable,
     isProven,
@@ -103,6 +138,9 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
     conditionalCreate: (type) => by_type.get(type)?.conditional_create ?? false,
     versionedUpdate: (type) => by_type.get(type)?.versioned ?? false,
     searches_by_form,
+    get books_by_slot() {
+      return facts.books_by_slot ?? false;
+    },
     keepsMarkers: (type) => !unmarked.includes(type),
   };
 }

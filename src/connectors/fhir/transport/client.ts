@@ -16,6 +16,8 @@ export { searchValue } from './search.ts';
 export type FhirClient = {
   /** As of the last refresh. */
   capabilities: Capabilities;
+  /** Changes what is known about the server, and stores it with the account. */
+  learn: (change: (facts: ServerFacts) => void) => Promise<void>;
   /** Returns undefined if the record does not exist (any more). */
   read<T extends fhir.FhirResource>(type: T['resourceType'], id: string): Promise<T | undefined>;
   /** All matches, page by page. `included` contains the records added by `_include`. */
@@ -47,18 +49,16 @@ export type FhirClient = {
 export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   // Written by signIn from a value of this type.
   const stored: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
-  const unmarked = stored.unmarked ?? [];
-  const facts = { ...stored, unmarked };
-  // Reads `facts`, so what is recorded there applies immediately.
+  const facts: ServerFacts = { ...stored, unmarked: stored.unmarked ?? [] };
+  // Reads `facts`, so what is learned applies immediately.
   const capabilities = toCapabilities(facts);
   const session = openSession(endpoint, access);
-  const save = () => session.save({ ...session.grant(), server: JSON.stringify(facts) });
-  const recordUnmarked = (type: string) => {
-    unmarked.push(type);
-    return save();
+  const learn = (change: (facts: ServerFacts) => void) => {
+    change(facts);
+    return session.save({ ...session.grant(), server: JSON.stringify(facts) });
   };
   const recordParams = async (type: string, found: ParamFindings) => {
-    if (mergeParams(facts, type, found)) await save();
+    if (mergeParams(facts, type, found)) await learn(() => {});
   };
   const probed = new Set<string>();
   const base = new URL(endpoint.address);
@@ -71,9 +71,10 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
     const found = await probeParams({ base, request: session.request, capabilities }, type, records, declared);
     await recordParams(type, found);
   };
-  const server = { base, request: session.request, capabilities, recordUnmarked, recordParams, probeType };
+  const server = { base, request: session.request, capabilities, facts, learn, recordParams, probeType };
   return {
     capabilities,
+    learn,
     read: (type, id) => read(server, type, id),
     search: (type, params) => search(server, type, params),
     searchAll: (type, params) => searchAll(server, type, params),

@@ -1,6 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure, type EmrWrite, type Operations } from '../../connector.ts';
 import type { Emr } from '../references.ts';
+import { requireRecords } from './requireRecords.ts';
 import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
 
 type Write = Operations['uploadDocument'];
@@ -19,6 +20,7 @@ export function uploadDocument(emr: Emr): Write {
       if (task_wanted && !client.capabilities.interactions('Task').has('create')) {
         rejectUnsupported({ emr_assigned_to_id: input.assigned_to_ehr_id, is_high_priority: input.high_priority });
       }
+      await requireRecords(client, input.patient_ehr_id, { 'staff member': input.assigned_to_ehr_id });
       const document = await storeDocument(emr, input, marker);
       const id = idOf(document);
       if (task_wanted) {
