@@ -49,6 +49,7 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'live_streams_exceeded',
     'owner_last',
     'account_revoked',
+    'emr_check_refused',
     'erasure_blocked',
     'job_not_repeatable',
     'job_not_reviewable',

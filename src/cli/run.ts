@@ -21,6 +21,7 @@ const usage = `chartwire ${version}
   chartwire operators reset --email EMAIL     reset the password of an operator
   chartwire connectors certify NAME --address URL --credentials-file FILE
                     [--write-synthetic-records] [--patient-mrn MRN] [--one-time-code CODE] [--only CHECK]
+                    [--empty-lists listOrders,…]
                                               test a connector against a live EMR and print a report;
                                               read-only by default
   chartwire erase client   --client CLIENT_ID [--yes]
@@ -86,6 +87,7 @@ function parse(argv: string[]) {
         'one-time-code': { type: 'string' },
         'patient-mrn': { type: 'string' },
         'write-synthetic-records': { type: 'boolean' },
+        'empty-lists': { type: 'string' },
         client: { type: 'string' },
         org: { type: 'string' },
         patient: { type: 'string' },
