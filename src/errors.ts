@@ -67,6 +67,7 @@ export const errors = {
     message: 'This sign-in was started in another window or has expired. Start again in Link.',
   },
   emr_sign_in_refused: { status: 400, message: '{emr} rejected the sign-in: {reason}' },
+  emr_check_refused: { status: 400, message: '{emr} did not say what it supports: {reason}' },
   webhook_endpoints_max: {
     status: 400,
     message: 'A client can have at most {max} webhook endpoints. Delete one that is no longer used.',

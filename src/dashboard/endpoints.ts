@@ -1,5 +1,6 @@
 import type { Endpoint } from '../http/endpoint.ts';
 import {
+  accountsCheck,
   accountsLink,
   accountsList,
   accountsRelink,
@@ -90,6 +91,7 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     accountsReveal,
     accountsRotate,
     accountsSync,
+    accountsCheck,
     accountsRevoke,
     organizationsErase,
     // Jobs

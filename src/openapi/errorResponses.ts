@@ -31,6 +31,7 @@ const fills: Fills = {
   emr_page_required: { emr },
   emr_page_declined: { emr },
   emr_sign_in_refused: { emr, reason: 'This user may not use the API.' },
+  emr_check_refused: { emr, reason: 'The account link has expired.' },
   webhook_url_refused: { rule: 'must start with https://.' },
   webhook_endpoints_max: { max: '20' },
   route_not_found: { method: 'GET', path: '/v1/patient' },

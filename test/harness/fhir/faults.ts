@@ -8,6 +8,8 @@ export type FaultSwitches = {
   paging: 'links' | 'relative_links' | 'cut' | 'whole';
   /** Links to further pages use this origin, as servers behind a proxy do. */
   link_origin: string | undefined;
+  /** The longest page, whatever `_count` asks for. */
+  page_rows_max: number;
   total: boolean;
   bundle_type: 'searchset' | 'collection';
   /** How a search by a parameter that `metadata` does not list is handled. */
@@ -63,6 +65,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   latency_ms: 0,
   paging: 'links',
   link_origin: undefined,
+  page_rows_max: 200,
   total: true,
   bundle_type: 'searchset',
   unknown_parameter: 'empty',

@@ -31,6 +31,7 @@ export const endpoints = {
   'accounts.reveal': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/reveal' },
   'accounts.rotate': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/rotate-token' },
   'accounts.sync': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/sync' },
+  'accounts.check': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/check' },
   'accounts.revoke': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/revoke' },
   'organizations.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/erase' },
   'jobs.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/jobs' },
@@ -120,6 +121,7 @@ export type AccountRow = {
   parked_jobs: number;
   capabilities: Array<string>;
   lacks: Array<string>;
+  evidence: Array<EvidenceRow>;
 };
 
 export type AppChanges = { name?: string; logo?: string | null; credentials?: Record<string, string> };
@@ -505,6 +507,14 @@ export type EventRow = {
 };
 
 export type EventTypeRow = { type: string; summary: string };
+
+export type EvidenceRow = {
+  capability: string;
+  state: "declared" | "works" | "refused";
+  detail: string | null;
+  records: number | null;
+  at: string;
+};
 
 export type FaultSwitch = { id: string; label: string; description: string; on: boolean; once: boolean };
 
@@ -965,6 +975,7 @@ export type Endpoints = {
     params: { client_id: string; account_id: string };
     response: { success: true; job_id: number };
   };
+  'accounts.check': { params: { client_id: string; account_id: string }; response: { success: true } };
   'accounts.revoke': {
     params: { client_id: string; account_id: string };
     response: { success: true; waiting_jobs: number };
