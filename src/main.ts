@@ -19,6 +19,7 @@ import { openNotifications } from './db/notifications.ts';
 import { type DatabaseServer, openServer } from './db/openServer.ts';
 import { serveDocs, type TryItValues } from './docs/serveDocs.ts';
 import { StartFailure } from './errors.ts';
+import { fairSlots } from './fairSlots.ts';
 import { servePages } from './http/pages/servePages.ts';
 import { buildServer } from './http/server.ts';
 import { addSystemRoutes, type Health } from './http/systemRoutes.ts';
@@ -37,7 +38,6 @@ import { emrRules, webhookRules } from './security/addresses.ts';
 import { openKeys } from './security/openKeys.ts';
 import { createOutbound } from './security/outbound.ts';
 import { version } from './version.ts';
-import { fairSlots } from './worker/fairSlots.ts';
 import { startWorkers, type Workers } from './workers.ts';
 
 /** Which part of the service a process runs. Any number of processes can share one database. */
@@ -148,7 +148,7 @@ async function openContext(
     emr_outbound,
     webhook_outbound,
     connectors: own,
-    document_slots: fairSlots({ total: documentsMax(config.uploads_parallel) }),
+    document_slots: fairSlots({ total: documentsMax(config.uploads_parallel), per_client: 'share' }),
   };
 }
 

@@ -17,6 +17,7 @@ import {
   clientsList,
   clientsUpdate,
 } from './clients.ts';
+import { emrAppsCreate, emrAppsDelete, emrAppsList, emrAppsUpdate } from './emrApps.ts';
 import { encryptionGet, encryptionRotate, retentionGet } from './encryption.ts';
 import { clientsErase, organizationsErase, patientsErase } from './erasure.ts';
 import {
@@ -43,6 +44,7 @@ import recordsCount from './records/records.count.ts';
 import recordsGet from './records/records.get.ts';
 import recordsList from './records/records.list.ts';
 import { recordSearches } from './records/records.search.ts';
+import removalsConfirm from './records/removals.confirm.ts';
 import { requestsList } from './requests.ts';
 import { type FindClinic, sandboxEndpoints } from './sandbox.ts';
 import {
@@ -131,6 +133,7 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     availabilityList,
     defaultHoursGet,
     defaultHoursUpdate,
+    removalsConfirm,
     // Requests
     requestsList,
     // Sandbox
@@ -148,6 +151,10 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     clientsKeysCreate,
     clientsKeysDelete,
     clientsErase,
+    emrAppsList,
+    emrAppsCreate,
+    emrAppsUpdate,
+    emrAppsDelete,
     operatorsList,
     operatorsCreate,
     operatorsUpdate,

@@ -57,6 +57,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['requests', by_account('account_id')],
     ['accounts', by_organization],
     ['organizations', { organization: (sql, scope) => sql`id = ${scope.organization_id}` }],
+    ['emr_apps', {}],
     ['receivers', {}],
     ['webhook_secrets', {}],
     ['webhook_endpoints', {}],

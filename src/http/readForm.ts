@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { apiError } from '../errors.ts';
+import { fairSlots, SlotsBusy } from '../fairSlots.ts';
 import { document_bytes_max } from '../model/document.ts';
 import { text_max } from '../model/fields.ts';
-import { fairSlots, SlotsBusy } from '../worker/fairSlots.ts';
 
 /** The declared type is ignored: callers can set it to anything. */
 export type UploadedFile = { content: Buffer };
@@ -21,7 +21,7 @@ export type FormLimiter = <T>(client_id: string, request: FastifyRequest, work: 
  * is in memory that long.
  */
 export function formLimiter(total: number): FormLimiter {
-  const slots = fairSlots({ total, waiting_max, wait_ms_max });
+  const slots = fairSlots({ total, per_client: 'share', waiting_max, wait_ms_max });
   return async (client_id, request, work) => {
     const gone = new AbortController();
     const onClose = () => gone.abort(apiError('request_timeout'));

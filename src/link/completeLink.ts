@@ -8,12 +8,12 @@ import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { requestSync } from '../records/requestSync.ts';
 import { callEmr, emrEndpoint } from './callEmr.ts';
-import { checkCredentials, mergeCredentials, trimCredentials } from './checkCredentials.ts';
+import { checkCredentials, trimCredentials } from './checkCredentials.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
+import { knownCredentials, mergeCredentials } from './knownCredentials.ts';
 import { consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
 import { addPublicToken } from './publicTokens.ts';
-import { storedCredentials } from './storedCredentials.ts';
 
 /** A successful sign-in at the EMR that is not stored yet. */
 export type SignedInPerson = {
@@ -32,14 +32,14 @@ export async function signInForLink(
   link_token: string,
   given: { credentials: Credentials; one_time_code: string | undefined },
 ): Promise<SignedInPerson> {
-  const { purpose, stored, paged } = await ctx.db.tenant(client_id, async (tx) => {
+  const { purpose, known, paged } = await ctx.db.tenant(client_id, async (tx) => {
     const purpose = await findLinkToken(tx, link_token);
     if (!purpose) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
     const paged = await readPageGrant(ctx, tx, link_token);
-    return { purpose, stored: await storedCredentials(ctx, tx, purpose), paged };
+    return { purpose, known: await knownCredentials(ctx, tx, purpose), paged };
   });
   const connector = connectorOf(ctx, purpose.connector);
-  const merged = mergeCredentials(stored, trimCredentials(connector, given.credentials));
+  const merged = mergeCredentials(known, trimCredentials(connector, given.credentials));
   const on_page = connector.sign_in_ways?.find(({ name }) => name === merged.way)?.on_page ?? false;
   if (on_page && !paged) throw apiError('emr_page_required', { emr: connector.display_name });
   // The grant from the EMR's page belongs to the credentials used there, whatever was typed since.

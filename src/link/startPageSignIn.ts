@@ -4,11 +4,11 @@ import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { newToken } from '../ids.ts';
 import { callEmr, emrEndpoint } from './callEmr.ts';
-import { checkCredentials, mergeCredentials, trimCredentials } from './checkCredentials.ts';
+import { checkCredentials, trimCredentials } from './checkCredentials.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
+import { knownCredentials, mergeCredentials } from './knownCredentials.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 import { addPageSignIn } from './pageSignIns.ts';
-import { storedCredentials } from './storedCredentials.ts';
 
 /** The redirect URI of the EMR's page. It must be registered with the EMR, so it is the same for every link. */
 export function returnAddress(ctx: Context): string {
@@ -26,8 +26,8 @@ export async function startPageSignIn(
 ): Promise<{ url: string; window: string }> {
   const { purpose } = link;
   const connector = connectorOf(ctx, purpose.connector);
-  const stored = await ctx.db.tenant(purpose.client_id, (tx) => storedCredentials(ctx, tx, purpose));
-  const credentials = mergeCredentials(stored, trimCredentials(connector, given));
+  const known = await ctx.db.tenant(purpose.client_id, (tx) => knownCredentials(ctx, tx, purpose));
+  const credentials = mergeCredentials(known, trimCredentials(connector, given));
   checkCredentials(connector, credentials);
   const way = connector.sign_in_ways?.find(({ name }) => name === credentials.way);
   const { page_sign_in } = connector;

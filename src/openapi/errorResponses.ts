@@ -20,6 +20,8 @@ const fills: Fills = {
   operation_not_offered: { operation: 'documents' },
   emr_name_unknown: { emr_name: 'Papyrus', supported: [...connectors.keys()].join(', ') },
   emr_domain_invalid: { rule: 'must be a public address.' },
+  emr_app_not_found: { id: '01a1c5f0a4e87b21b3d94c6f7a8e9099' },
+  emr_app_in_use: { count: '2' },
   emr_credentials_wrong: { emr },
   emr_code_required: { emr },
   emr_code_wrong: { emr },

@@ -102,6 +102,8 @@ describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
     server.faults.search_by_identifier = false;
     server.faults.conditional_create = false;
     const { emr, lose, requests } = await openCharts(server);
+    // The first one also probes the searches that it needs.
+    await performWrite(write(emr), input as never, newMarker());
     requests();
     await performWrite(write(emr), input as never, newMarker());
     lose(requests(), 'after');

@@ -12,6 +12,8 @@ export type FaultSwitches = {
   bundle_type: 'searchset' | 'collection';
   /** How a search by a parameter that `metadata` does not list is handled. */
   unknown_parameter: 'empty' | 'refuse' | 'ignore';
+  /** Parameters that find nothing, whether `metadata` lists them or not: `_count`, `identifier`. */
+  useless_params: readonly string[];
   /** A plain date finds nothing, a range does. */
   day_matches_nothing: boolean;
   /** FHIR requires `W/"1"`. `strong` servers send `"1"` and reject the weak form. */
@@ -38,6 +40,8 @@ export type FaultSwitches = {
   foreign_identifiers: boolean;
   /** Types that require search criteria, although `metadata` does not say so. */
   narrow: readonly string[];
+  /** Types whose searches find nothing, as if an access policy hid all records. */
+  hidden: readonly string[];
   /** Types that the token may not access, although `metadata` lists them. */
   forbidden: readonly string[];
   /** Whether references to records that do not exist are rejected. */
@@ -67,6 +71,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   total: true,
   bundle_type: 'searchset',
   unknown_parameter: 'empty',
+  useless_params: [],
   day_matches_nothing: false,
   etag: 'weak',
   versioning: 'versioned-update',
@@ -81,6 +86,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   withheld: {},
   foreign_identifiers: true,
   narrow: [],
+  hidden: [],
   forbidden: [],
   checks_references: true,
   refused_writes: {},

@@ -76,6 +76,7 @@ export const endpoints = {
   'availability.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/availability' },
   'default-hours.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/default-hours' },
   'default-hours.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/default-hours' },
+  'removals.confirm': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/removals/{kind}/confirm' },
   'requests.list': { method: 'GET', path: '/dashboard/api/requests' },
   'sandbox.get': { method: 'GET', path: '/dashboard/api/sandbox' },
   'sandbox.faults.set': { method: 'POST', path: '/dashboard/api/sandbox/faults/{switch_id}' },
@@ -95,6 +96,10 @@ export const endpoints = {
   'clients.keys.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/keys' },
   'clients.keys.delete': { method: 'DELETE', path: '/dashboard/api/clients/{client_id}/keys/{key_id}' },
   'clients.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/erase' },
+  'emr-apps.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/emr-apps' },
+  'emr-apps.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/emr-apps' },
+  'emr-apps.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/emr-apps/{app_id}' },
+  'emr-apps.delete': { method: 'DELETE', path: '/dashboard/api/clients/{client_id}/emr-apps/{app_id}' },
   'operators.list': { method: 'GET', path: '/dashboard/api/operators' },
   'operators.create': { method: 'POST', path: '/dashboard/api/operators' },
   'operators.update': { method: 'PATCH', path: '/dashboard/api/operators/{id}' },
@@ -116,6 +121,8 @@ export type AccountRow = {
   capabilities: Array<string>;
   lacks: Array<string>;
 };
+
+export type AppChanges = { name?: string; logo?: string | null; credentials?: Record<string, string> };
 
 export type Appointment = {
   id: string;
@@ -420,6 +427,30 @@ export type DeliveryAttempt = {
   snippet: string | null;
 };
 
+export type EmrApp = {
+  id: string;
+  name: string;
+  logo: string | null;
+  emr: string;
+  emr_name: string;
+  emr_address: string | null;
+  way: string;
+  values: Record<string, string | null>;
+  accounts: number;
+  created_at: string;
+};
+
+export type EmrAppChoice = {
+  emr: string;
+  emr_name: string;
+  ways: Array<{
+    name: string;
+    label: string;
+    about: string;
+    fields: Array<{ name: string; label: string; secret: boolean; optional: boolean }>;
+  }>;
+};
+
 export type EmrRow = { emr: string; emr_name: string };
 
 export type Encryption = {
@@ -616,6 +647,14 @@ export type Location = {
   fax: string | null;
 };
 
+export type NewApp = {
+  name: string;
+  logo?: string | null;
+  emr: string;
+  emr_address?: string | null;
+  credentials: Record<string, string>;
+};
+
 export type NewClient = { name: string; mode: "live" | "test" };
 
 export type NewLink = {
@@ -663,6 +702,7 @@ export type OrganizationRow = {
   timezone: string;
   sync: { job_id: number; state: string; at: string } | null;
   kinds: Array<{ kind: string; records: number; at: string; job_id: number }>;
+  held_removals: Array<{ kind: string; stored: number; missing: number; at: string; confirmed: boolean }>;
   accounts: Array<AccountRow>;
 };
 
@@ -1202,6 +1242,10 @@ export type Endpoints = {
     body: { hours?: HoursRequest | null; appointment_minutes?: number | null };
     response: { success: true };
   };
+  'removals.confirm': {
+    params: { client_id: string; organization_id: string; kind: string };
+    response: { success: true };
+  };
   'requests.list': {
     query: RequestSearch;
     response: { success: true; rows: Array<RequestRow>; next: string | null };
@@ -1282,6 +1326,17 @@ export type Endpoints = {
     body: ErasureRequest;
     response: { success: true; erasure: Erasure };
   };
+  'emr-apps.list': {
+    params: { client_id: string };
+    response: { success: true; emr_apps: Array<EmrApp>; emrs: Array<EmrAppChoice> };
+  };
+  'emr-apps.create': { params: { client_id: string }; body: NewApp; response: { success: true; id: string } };
+  'emr-apps.update': {
+    params: { client_id: string; app_id: string };
+    body: AppChanges;
+    response: { success: true };
+  };
+  'emr-apps.delete': { params: { client_id: string; app_id: string }; response: { success: true } };
   'operators.list': { response: { success: true; operators: Array<OperatorRow> } };
   'operators.create': {
     body: { email: string; name: string; role: "read_only" | "operator" | "owner" };

@@ -10,7 +10,14 @@ export type Capabilities = {
   interactions(type: string): ReadonlySet<Interaction>;
   /** Whether a search without criteria returns all records of the type. */
   listsAll(type: string): boolean;
+  /** The declared search parameters, without those that were seen not to work. */
   searchParams(type: string): ReadonlySet<string>;
+  /** Whether a parameter that only affects the form of the response (`_count`, `_sort`) may be sent. */
+  usesShaping(type: string, name: string): boolean;
+  /** Whether a parameter was seen to work, so that an empty result means that there are no such records. */
+  isProven(type: string, name: string): boolean;
+  /** Whether the account may not search the type at all, although the statement says so. */
+  isForbidden(type: string): boolean;
   /** `If-None-Exist` */
   conditionalCreate(type: string): boolean;
   /** `If-Match` */
@@ -37,7 +44,18 @@ export type ServerFacts = {
   offered?: readonly string[];
   /** Types whose records lost our marker. */
   unmarked?: string[];
+  /** Types that the account may not search, although the statement lists them. */
+  forbidden?: string[];
+  /**
+   * Search parameters by type that found a known record, and those that did not or were refused. Some servers respond to
+   * a parameter they do not know with no records, whatever their statement says. Absent: not known yet.
+   */
+  working_params?: ParamsByType;
+  useless_params?: ParamsByType;
+  /** When the server was last probed. */
+  probed_at?: string;
 } & ObservedFacts;
+export type ParamsByType = Record<string, string[]>;
 
 /** What writes have shown about a server. */
 export type ObservedFacts = {
@@ -74,6 +92,7 @@ export function observedFacts(previous: ServerFacts | undefined, facts: ServerFa
     ...(documents && { documents }),
   };
 }
+
 type TypeFacts = {
   interactions: Interaction[];
   params: string[];
@@ -96,17 +115,33 @@ export function toServerFacts(statement: fhir.CapabilityStatement): ServerFacts 
   return { fhir_version: text(statement.fhirVersion), software: software.slice(0, 200), types };
 }
 
+/** Reads what was observed at each call, so that later observations in `facts` apply immediately. */
 export function toCapabilities(facts: ServerFacts): Capabilities {
-  const { fhir_version, software, types, searches_by_form = false, unlisted = [], unmarked = [] } = facts;
+  const {
+    fhir_version,
+    software,
+    types,
+    searches_by_form = false,
+    unlisted = [],
+    unmarked = [],
+    forbidden = [],
+  } = facts;
   const by_type = new Map(Object.entries(types));
+  const accepted = (type: string) =>
+    new Set(by_type.get(type)?.interactions.filter((name) => facts.refused?.[type]?.[name] === undefined));
+  const isProven = (type: string, name: string) =>
+    works(facts, type, name) || (!isUselessAnywhere(facts, name) && worksAnywhere(facts, name));
+  // A parameter that fails for one type is used for another one only where it was seen to work.
+  const isUsable = (type: string, name: string) => works(facts, type, name) || !isUselessAnywhere(facts, name);
   return {
     fhir_version,
     software,
-    interactions: (type) =>
-      // Read each time, because writes add to it.
-      new Set(by_type.get(type)?.interactions.filter((name) => facts.refused?.[type]?.[name] === undefined)),
-    listsAll: (type) => (by_type.get(type)?.interactions.includes('search-type') ?? false) && !unlisted.includes(type),
-    searchParams: (type) => new Set(by_type.get(type)?.params),
+    interactions: accepted,
+    listsAll: (type) => accepted(type).has('search-type') && !unlisted.includes(type) && !forbidden.includes(type),
+    searchParams: (type) => new Set(by_type.get(type)?.params.filter((name) => isUsable(type, name))),
+    usesShaping: isUsable,
+    isProven,
+    isForbidden: (type) => forbidden.includes(type),
     conditionalCreate: (type) => by_type.get(type)?.conditional_create ?? false,
     versionedUpdate: (type) => by_type.get(type)?.versioned ?? false,
     searches_by_form,
@@ -118,6 +153,37 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
     },
     keepsMarkers: (type) => !unmarked.includes(type),
   };
+}
+
+/** Adds what a probe of one type found. Returns whether it is news. */
+export function mergeParams(
+  facts: ServerFacts,
+  type: string,
+  { working, useless }: { working: readonly string[]; useless: readonly string[] },
+): boolean {
+  const before = JSON.stringify([facts.working_params?.[type], facts.useless_params?.[type]]);
+  const merge = (known: string[] | undefined, more: readonly string[], less: readonly string[]) =>
+    [...new Set([...(known ?? []), ...more])].filter((name) => !less.includes(name)).sort();
+  const now = {
+    working: merge(facts.working_params?.[type], working, useless),
+    useless: merge(facts.useless_params?.[type], useless, working),
+  };
+  if (JSON.stringify([now.working, now.useless]) === before) return false;
+  facts.working_params = { ...facts.working_params, [type]: now.working };
+  facts.useless_params = { ...facts.useless_params, [type]: now.useless };
+  return working.length + useless.length > 0;
+}
+
+function works({ working_params = {} }: ServerFacts, type: string, name: string): boolean {
+  return working_params[type]?.includes(name) ?? false;
+}
+
+function worksAnywhere({ working_params = {} }: ServerFacts, name: string): boolean {
+  return Object.values(working_params).some((names) => names.includes(name));
+}
+
+function isUselessAnywhere({ useless_params = {} }: ServerFacts, name: string): boolean {
+  return Object.values(useless_params).some((names) => names.includes(name));
 }
 
 function typeFacts(resource: fhir.CapabilityStatementRestResource, common_params: readonly string[]): TypeFacts {

@@ -1,7 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import type { Access, EmrEndpoint } from '../../connector.ts';
 import type { Page } from './bundles.ts';
-import { type Capabilities, type ServerFacts, toCapabilities } from './capabilities.ts';
+import { type Capabilities, mergeParams, type ServerFacts, toCapabilities } from './capabilities.ts';
+import { type ParamFindings, probeParams, sampleType } from './paramProbes.ts';
 import { canFind, create, createBinary, findByMarker, read, update } from './resources.ts';
 import { type SearchParams, search, searchAll } from './search.ts';
 import { openSession } from './session.ts';
@@ -51,14 +52,28 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   // Written by signIn from a value of this type.
   const stored: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
   const facts: ServerFacts = { ...stored, unmarked: stored.unmarked ?? [] };
+  // Reads `facts`, so what is learned applies immediately.
   const capabilities = toCapabilities(facts);
   const session = openSession(endpoint, access);
   const learn = (change: (facts: ServerFacts) => void) => {
-    // `capabilities` reads the facts, so it applies immediately.
     change(facts);
     return session.save({ ...session.grant(), server: JSON.stringify(facts) });
   };
-  const server = { base: new URL(endpoint.address), request: session.request, capabilities, facts, learn };
+  const recordParams = async (type: string, found: ParamFindings) => {
+    if (mergeParams(facts, type, found)) await learn(() => {});
+  };
+  const probed = new Set<string>();
+  const base = new URL(endpoint.address);
+  const probeType = async (type: string) => {
+    if (probed.has(type)) return;
+    probed.add(type);
+    const { records, working, useless } = await sampleType({ base, request: session.request, capabilities }, type);
+    await recordParams(type, { working, useless });
+    const declared = capabilities.searchParams(type);
+    const found = await probeParams({ base, request: session.request, capabilities }, type, records, declared);
+    await recordParams(type, found);
+  };
+  const server = { base, request: session.request, capabilities, facts, learn, recordParams, probeType };
   return {
     capabilities,
     learn,
