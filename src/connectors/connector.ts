@@ -204,6 +204,8 @@ export type Operations = ListOperations & {
       folder: string;
       type: 'application/pdf' | 'image/jpeg' | 'image/png';
       content: Buffer;
+      /** As the sender called the file. null: unknown. */
+      file_name: string | null;
       assigned_to_ehr_id: string | null;
       reviewed: boolean;
       high_priority: boolean;

@@ -33,6 +33,7 @@ export const document = {
   folder: 'Referrals/2026',
   type: 'application/pdf' as const,
   content: Buffer.from('%PDF-1.4 synthetic'),
+  file_name: 'synthetic referral.pdf',
   assigned_to_ehr_id: 'staff-1',
   reviewed: true,
   high_priority: true,

@@ -55,6 +55,11 @@ export type FaultSwitches = {
    * `bound`: it also takes exactly one slot, and only the patient as a participant.
    */
   slots_kept_by: 'client' | 'server' | 'bound';
+  /** Larger bodies are rejected with 413 by a proxy: of JSON, and of files in raw form. */
+  json_bytes_max: number;
+  raw_bytes_max: number;
+  /** A Binary in raw form: taken, or rejected because its body is no resource. */
+  raw_binaries: boolean;
   /** Search parameters that `metadata` omits, per type. */
   withheld_params: Record<string, readonly string[]>;
 };
@@ -89,6 +94,9 @@ export const default_behavior: Readonly<FaultSwitches> = {
   checks_references: true,
   refused_writes: {},
   slots_kept_by: 'client',
+  json_bytes_max: Number.POSITIVE_INFINITY,
+  raw_bytes_max: Number.POSITIVE_INFINITY,
+  raw_binaries: true,
   withheld_params: {},
 };
 
@@ -126,9 +134,15 @@ export const fault_responses = {
   too_many_retry_after: { status: 429, headers: { 'retry-after': '1' }, body: '' },
   html_500: { status: 502, headers: html, body: '<!doctype html><title>Bad gateway</title><h1>Bad gateway</h1>' },
   html_200: { status: 200, headers: html, body: '<!doctype html><title>Maintenance</title><h1>Back soon</h1>' },
+  too_large: { status: 413, headers: html, body: '<html><title>413 Request Entity Too Large</title></html>' },
   empty: { status: 200, headers: {}, body: '' },
   not_fhir: { status: 200, headers: { 'content-type': 'application/json' }, body: '{"ok":true}' },
   unauthorized: { status: 401, headers: { 'www-authenticate': 'Bearer error="invalid_token"' }, body: '' },
   forbidden: { status: 403, headers: {}, body: '' },
+  invalid: {
+    status: 422,
+    headers: fhir,
+    body: '{"resourceType":"OperationOutcome","issue":[{"severity":"error","code":"invalid"}]}',
+  },
   redirect: { status: 302, headers: { location: 'http://127.0.0.1:9/elsewhere' }, body: '' },
 } satisfies Record<string, HttpResponse>;

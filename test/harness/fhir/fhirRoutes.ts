@@ -3,7 +3,7 @@ import { FhirRouter, type FhirRequest as RouterRequest } from '@medplum/fhir-rou
 import type { OperationOutcome, Resource, Slot } from '@medplum/fhirtypes';
 
 import { interactionsOf } from './capabilityStatement.ts';
-import type { FaultSwitches, HttpResponse, Interaction } from './faults.ts';
+import { type FaultSwitches, fault_responses, type HttpResponse, type Interaction } from './faults.ts';
 import type { CheckedRepository } from './repository.ts';
 import type { Searches } from './searches.ts';
 
@@ -105,6 +105,9 @@ async function write(
   type: string,
   interaction: Interaction,
 ): Promise<HttpResponse> {
+  const is_json = (request.headers['content-type'] ?? '').includes('json');
+  const { json_bytes_max, raw_bytes_max } = store.faults;
+  if (request.body.length > (is_json ? json_bytes_max : raw_bytes_max)) return fault_responses.too_large;
   const refused_status = store.faults.refused_writes[type]?.[interaction === 'create' ? 'create' : 'update'];
   if (refused_status !== undefined) return outcome(refused_status, 'exception');
   const alone = interaction === 'create' && store.faults.one_create_at_a_time;
@@ -114,7 +117,7 @@ async function write(
     await new Promise((done) => setTimeout(done, 50));
   }
   try {
-    const body = resourceIn(request, type);
+    const body = is_json || store.faults.raw_binaries ? resourceIn(request, type) : undefined;
     if (!body) return refused(badRequest('The body is not a resource.'));
     if (interaction === 'update') return await update(store, request, body);
     return (await bookSlots(store, body)) ?? (await create(store, request, body));
@@ -204,7 +207,13 @@ async function update(store: Store, request: FhirRequest, resource: Resource): P
 function resourceIn(request: FhirRequest, type: string): Resource | undefined {
   const media_type = request.headers['content-type'] ?? '';
   if (type === 'Binary' && !media_type.includes('json')) {
-    return { resourceType: 'Binary', contentType: media_type, data: request.body.toString('base64') };
+    const reference = request.headers['x-security-context'];
+    return {
+      resourceType: 'Binary',
+      contentType: media_type,
+      data: request.body.toString('base64'),
+      ...(reference && { securityContext: { reference } }),
+    };
   }
   try {
     const parsed: unknown = JSON.parse(request.body.toString());

@@ -27,7 +27,8 @@ export class CheckedRepository extends MemoryRepository {
   }
 
   override async createResource<T extends Resource>(resource: T): Promise<WithId<T>> {
-    validateResource(resource);
+    // Medplum's pattern for base64 fails on files of a megabyte.
+    validateResource(resource.resourceType === 'Binary' ? { ...resource, data: '' } : resource);
     if (this.#faults.checks_references) {
       for (const reference of referencesOf(resource)) await this.#mustExist(reference);
     }

@@ -26,6 +26,8 @@ export type Capabilities = {
   searches_by_form: boolean;
   /** Whether appointments take exactly one slot, and only the patient as a participant. */
   readonly books_by_slot: boolean;
+  /** What is known about files, from those that the server refused. */
+  readonly documents: DocumentFacts;
   /** Whether the server keeps our marker, by which a lost create is found. */
   keepsMarkers(type: string): boolean;
 };
@@ -63,7 +65,11 @@ export type ObservedFacts = {
   failing_updates?: Record<string, { since_ms: number; count: number }>;
   /** Appointments take exactly one slot, and only the patient as a participant. */
   books_by_slot?: boolean;
+  documents?: DocumentFacts;
 };
+
+/** `*_refused_bytes`: the smallest file that was too large. `raw_refused`: files are taken only in JSON. */
+export type DocumentFacts = { raw_refused?: true; raw_refused_bytes?: number; json_refused_bytes?: number };
 
 /** Refusals that may end without a new version of the server: of rights, and by its errors. */
 const passing_statuses = new Set([403, 500]);
@@ -72,7 +78,7 @@ const refusal_age_max_ms = 24 * 60 * 60_000;
 /** The observations that a new reading of the capability statement keeps. A new version of the server starts afresh. */
 export function observedFacts(previous: ServerFacts | undefined, facts: ServerFacts, now_ms: number): ObservedFacts {
   if (!previous || previous.software !== facts.software) return {};
-  const { refused = {}, failing_updates, books_by_slot } = previous;
+  const { refused = {}, failing_updates, books_by_slot, documents } = previous;
   const lasting = Object.entries(refused).flatMap(([type, interactions]) => {
     const kept = Object.entries(interactions).filter(
       ([, { status, at_ms }]) => !passing_statuses.has(status) || now_ms - at_ms < refusal_age_max_ms,
@@ -83,6 +89,7 @@ export function observedFacts(previous: ServerFacts | undefined, facts: ServerFa
     ...(lasting.length > 0 && { refused: Object.fromEntries(lasting) }),
     ...(failing_updates && { failing_updates }),
     ...(books_by_slot && { books_by_slot }),
+    ...(documents && { documents }),
   };
 }
 
@@ -140,6 +147,9 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
     searches_by_form,
     get books_by_slot() {
       return facts.books_by_slot ?? false;
+    },
+    get documents() {
+      return facts.documents ?? {};
     },
     keepsMarkers: (type) => !unmarked.includes(type),
   };

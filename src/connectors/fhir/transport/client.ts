@@ -3,7 +3,7 @@ import type { Access, EmrEndpoint } from '../../connector.ts';
 import type { Page } from './bundles.ts';
 import { type Capabilities, mergeParams, type ServerFacts, toCapabilities } from './capabilities.ts';
 import { type ParamFindings, probeParams, sampleType } from './paramProbes.ts';
-import { canFind, create, findByMarker, read, update } from './resources.ts';
+import { canFind, create, createBinary, findByMarker, read, update } from './resources.ts';
 import { type SearchParams, search, searchAll } from './search.ts';
 import { openSession } from './session.ts';
 
@@ -29,6 +29,8 @@ export type FhirClient = {
    * the stored record. Once the request was sent, anything but a definite response is `unknown_outcome`.
    */
   create<T extends fhir.FhirResource>(resource: T, marker: string): Promise<T>;
+  /** Stores a file as a Binary in raw form. Returns its id. A failure leaves no chart changed. */
+  createBinary(file: { content: Buffer; type: string; patient_ehr_id: string }): Promise<string>;
   /** The record with our marker, or undefined. Throws `unknown_outcome` if the server cannot search for it. */
   findByMarker<T extends fhir.FhirResource>(type: T['resourceType'], marker: string): Promise<T | undefined>;
   /** Whether `findByMarker` works for this type. */
@@ -79,6 +81,7 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
     search: (type, params) => search(server, type, params),
     searchAll: (type, params) => searchAll(server, type, params),
     create: (resource, marker) => create(server, resource, marker),
+    createBinary: (file) => createBinary(server, file),
     findByMarker: (type, marker) => findByMarker(server, type, marker),
     canFind: (type) => canFind(server, type),
     update: (type, id, change, marker) => update(server, type, id, change, marker),

@@ -44,6 +44,26 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
 }
 
 /**
+ * Stores a file as it is, which servers take in larger sizes than embedded in JSON. Returns the id of the Binary. FHIR
+ * gives a Binary no identifier, so it has no marker and cannot be found: a lost response means sending it again.
+ */
+export async function createBinary(
+  server: Server,
+  file: { content: Buffer; type: string; patient_ehr_id: string },
+): Promise<string> {
+  const response = await server.request({
+    method: 'POST',
+    url: urlOf(server.base, 'Binary'),
+    headers: { 'content-type': file.type, 'x-security-context': `Patient/${file.patient_ehr_id}` },
+    body: file.content,
+  });
+  if (response.status >= 400) throw rejection(response, 'Binary');
+  const id = isRecord<fhir.Binary>(response.resource, 'Binary') ? response.resource.id : refId(response, 'Binary');
+  if (id === undefined) throw new EmrFailure('refused', 'The EMR did not confirm the file.', { code: 'emr_refused' });
+  return id;
+}
+
+/**
  * Some servers drop identifiers they do not know. They would find nothing after every lost create, which would look
  * like "not created", so such a type counts as not searchable. Other servers keep the marker but omit it from the
  * response.
