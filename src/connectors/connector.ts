@@ -5,6 +5,7 @@ import type { PatientSource } from '../model/records/patients.ts';
 import type { CodeLists } from '../model/settings.ts';
 import type { Outbound } from '../security/outbound.ts';
 import type { SigningKeys } from '../security/signingKeys.ts';
+import type { ConnectionReport, Evidence } from './evidence.ts';
 import type { FieldCapability, FieldOperation } from './fields.ts';
 import type {
   InsuranceUpdate,
@@ -78,6 +79,9 @@ export type SignIn =
       timezone?: string | undefined;
       /** What this server supports, for EMRs whose servers differ. Absent: everything the connector implements. */
       capabilities?: readonly Capability[];
+      /** What was found out about single capabilities. Those without evidence count as declared. */
+      evidence?: readonly Evidence[];
+      report?: ConnectionReport;
     }
   | { outcome: 'code_required' }
   /** `access`: the rejected credential is neither a user name nor a password (an OAuth client, a token). */
@@ -223,6 +227,13 @@ export type Operations = ListOperations & {
 export type OperationName = keyof Operations;
 export type Capability = OperationName | FieldCapability;
 
+export type RefreshedCapabilities = {
+  grant: Grant;
+  capabilities: readonly Capability[];
+  evidence?: readonly Evidence[];
+  report?: ConnectionReport;
+};
+
 export type Connector = {
   name: string;
   display_name: string;
@@ -264,10 +275,7 @@ export type Connector = {
    * Reads again what the server of a linked account supports, for EMRs whose servers differ. Returns undefined if
    * nothing changed. Runs at the start of every sync.
    */
-  refreshCapabilities?: (
-    endpoint: EmrEndpoint,
-    access: Access,
-  ) => Promise<{ grant: Grant; capabilities: readonly Capability[] } | undefined>;
+  refreshCapabilities?: (endpoint: EmrEndpoint, access: Access) => Promise<RefreshedCapabilities | undefined>;
   /**
    * The operations the connector implements, and the fields that not all of its servers can store. Known without signing
    * in, so that unsupported requests fail immediately.
