@@ -17,6 +17,7 @@ import {
   clientsList,
   clientsUpdate,
 } from './clients.ts';
+import { reportsGet, reportsList } from './connectionReports.ts';
 import { encryptionGet, encryptionRotate, retentionGet } from './encryption.ts';
 import { clientsErase, organizationsErase, patientsErase } from './erasure.ts';
 import {
@@ -89,6 +90,8 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     accountsRotate,
     accountsSync,
     accountsRevoke,
+    reportsList,
+    reportsGet,
     organizationsErase,
     // Jobs
     jobsList,

@@ -1,9 +1,10 @@
 import { connectorOf } from '../accounts/openAccount.ts';
-import type { SignInWay } from '../connectors/connector.ts';
+import { type Connector, EmrFailure, type SignInWay } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
+import { emrEndpoint } from './callEmr.ts';
 import type { LinkPurpose } from './linkTokens.ts';
-import { returnAddress } from './startPageSignIn.ts';
-import { storedCredentials } from './storedCredentials.ts';
+import { registrationUrl } from './registrationUrls.ts';
+import { storedCredentials } from './resolveCredentials.ts';
 
 /** What Link's page needs to render, without secrets. */
 export async function describeLink(ctx: Context, purpose: LinkPurpose) {
@@ -23,14 +24,16 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
       known: Boolean(stored[name]),
       value: secret ? null : (stored[name] ?? null),
     })),
-    ways: (connector.sign_in_ways ?? []).map(({ name, label, about, fields, on_page, must_register: tells }) => ({
-      name,
-      label,
-      about,
-      fields: [...fields],
-      on_page: on_page ?? false,
-      tells: tells ? { what: tells, value: registrationUrl(ctx, tells) } : null,
-    })),
+    ways: (await offeredWays(ctx, connector, purpose, stored.way)).map(
+      ({ name, label, about, fields, on_page, must_register: tells }) => ({
+        name,
+        label,
+        about,
+        fields: [...fields],
+        on_page: on_page ?? false,
+        tells: tells ? { what: tells, value: registrationUrl(ctx, tells) } : null,
+      }),
+    ),
     way: stored.way ?? null,
     resend_code: connector.resend_code ?? false,
     language: purpose.language,
@@ -38,7 +41,23 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   };
 }
 
-/** The URL that must be registered with the EMR for a sign-in method. */
-function registrationUrl(ctx: Context, what: NonNullable<SignInWay['must_register']>): string {
-  return what === 'key_set' ? `${ctx.base_url}/.well-known/jwks.json` : returnAddress(ctx);
+/** The page waits for this. A slow server is asked when somebody signs in. */
+const discovery_timeout_ms = 4_000;
+
+/** The ways that the server supports, or all of them if that is not known. The one of a linked account is among them. */
+async function offeredWays(
+  ctx: Context,
+  { sign_in_ways = [], offeredWays }: Connector,
+  purpose: LinkPurpose,
+  current: string | undefined,
+): Promise<readonly SignInWay[]> {
+  if (!offeredWays) return sign_in_ways;
+  try {
+    const signal = AbortSignal.timeout(discovery_timeout_ms);
+    const offered = await offeredWays({ ...emrEndpoint(ctx, purpose), signal });
+    return offered ? sign_in_ways.filter(({ name }) => name === current || offered.includes(name)) : sign_in_ways;
+  } catch (error) {
+    if (error instanceof EmrFailure) return sign_in_ways;
+    throw error;
+  }
 }

@@ -32,6 +32,8 @@ export const endpoints = {
   'accounts.rotate': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/rotate-token' },
   'accounts.sync': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/sync' },
   'accounts.revoke': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/revoke' },
+  'connection-reports.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/connection-reports' },
+  'connection-reports.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/connection-reports/{report_id}' },
   'organizations.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/erase' },
   'jobs.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/jobs' },
   'jobs.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/search' },
@@ -409,6 +411,19 @@ export type ClientSettings = {
   keys: Array<{ id: string; created_at: string }>;
 };
 
+export type ConnectionReport = {
+  address: string;
+  at: string;
+  steps: Array<{
+    stage: "discovery" | "sign_in" | "probe";
+    request: string;
+    status: number | null;
+    duration_ms: number;
+    outcome: "ok" | "refused" | "failed";
+    note?: string;
+  }>;
+};
+
 export type CreatedLink = { url: string; minutes: number; expires_at: string };
 
 export type DeliveryAttempt = {
@@ -775,6 +790,27 @@ export type ReferringProvider = {
   status: "active" | "inactive";
 };
 
+export type ReportDetails = {
+  id: string;
+  account_id: string | null;
+  org_id: string;
+  user_id: string;
+  at: string;
+  error_code: string | null;
+  error_message: string | null;
+  report: ConnectionReport;
+};
+
+export type ReportRow = {
+  id: string;
+  account_id: string | null;
+  org_id: string;
+  user_id: string;
+  at: string;
+  error_code: string | null;
+  error_message: string | null;
+};
+
 export type RequestRow = {
   id: string;
   at: string;
@@ -928,6 +964,11 @@ export type Endpoints = {
   'accounts.revoke': {
     params: { client_id: string; account_id: string };
     response: { success: true; waiting_jobs: number };
+  };
+  'connection-reports.list': { params: { client_id: string }; response: { success: true; reports: Array<ReportRow> } };
+  'connection-reports.get': {
+    params: { client_id: string; report_id: string };
+    response: { success: true; report: ReportDetails };
   };
   'organizations.erase': {
     params: { client_id: string; organization_id: string };
