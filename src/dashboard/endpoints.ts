@@ -18,6 +18,7 @@ import {
   clientsList,
   clientsUpdate,
 } from './clients.ts';
+import { reportsGet, reportsList } from './connectionReports.ts';
 import { emrAppsCreate, emrAppsDelete, emrAppsList, emrAppsUpdate } from './emrApps.ts';
 import { encryptionGet, encryptionRotate, retentionGet } from './encryption.ts';
 import { clientsErase, organizationsErase, patientsErase } from './erasure.ts';
@@ -93,6 +94,8 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     accountsSync,
     accountsCheck,
     accountsRevoke,
+    reportsList,
+    reportsGet,
     organizationsErase,
     // Jobs
     jobsList,

@@ -33,6 +33,8 @@ export const endpoints = {
   'accounts.sync': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/sync' },
   'accounts.check': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/check' },
   'accounts.revoke': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/revoke' },
+  'connection-reports.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/connection-reports' },
+  'connection-reports.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/connection-reports/{report_id}' },
   'organizations.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/erase' },
   'jobs.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/jobs' },
   'jobs.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/search' },
@@ -416,6 +418,19 @@ export type ClientSettings = {
   logo: string | null;
   colour: string | null;
   keys: Array<{ id: string; created_at: string }>;
+};
+
+export type ConnectionReport = {
+  address: string;
+  at: string;
+  steps: Array<{
+    stage: "discovery" | "sign_in" | "probe";
+    request: string;
+    status: number | null;
+    duration_ms: number;
+    outcome: "ok" | "refused" | "failed";
+    note?: string;
+  }>;
 };
 
 export type CreatedLink = { url: string; minutes: number; expires_at: string };
@@ -825,6 +840,27 @@ export type ReferringProvider = {
   status: "active" | "inactive";
 };
 
+export type ReportDetails = {
+  id: string;
+  account_id: string | null;
+  org_id: string;
+  user_id: string;
+  at: string;
+  error_code: string | null;
+  error_message: string | null;
+  report: ConnectionReport;
+};
+
+export type ReportRow = {
+  id: string;
+  account_id: string | null;
+  org_id: string;
+  user_id: string;
+  at: string;
+  error_code: string | null;
+  error_message: string | null;
+};
+
 export type RequestRow = {
   id: string;
   at: string;
@@ -979,6 +1015,11 @@ export type Endpoints = {
   'accounts.revoke': {
     params: { client_id: string; account_id: string };
     response: { success: true; waiting_jobs: number };
+  };
+  'connection-reports.list': { params: { client_id: string }; response: { success: true; reports: Array<ReportRow> } };
+  'connection-reports.get': {
+    params: { client_id: string; report_id: string };
+    response: { success: true; report: ReportDetails };
   };
   'organizations.erase': {
     params: { client_id: string; organization_id: string };
