@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { PublishedCard } from '../../scripts/pages/scoreCards.ts';
 import { all_operations, type ScoreCard, scoreCard } from '../../src/certification/scoreCard.ts';
 import { fhir } from '../../src/connectors/fhir/fhir.ts';
 import { connectors } from '../../src/connectors/index.ts';
@@ -18,7 +19,6 @@ const file = resolve(import.meta.dirname, '../../docs/reference/score-cards.json
 const outbound = createOutbound({ sandbox: true, allow: [] });
 
 type Subject = Pick<Personality, 'name' | 'title' | 'about'> & { emr: string; certify: () => Promise<ScoreCard> };
-type PublishedCard = Omit<Subject, 'certify'> & ScoreCard;
 
 const subjects: readonly Subject[] = [
   {
@@ -108,6 +108,8 @@ async function certifyFhir(personality: Pick<Personality, 'switches'>): Promise<
       connector: fhir,
       address: server.url,
       credentials: { way: 'client_secret', client_id, client_secret },
+      // Writes are checked on servers that create no patients, too.
+      patient_mrn: 'MB100001',
       outbound,
       writes: true,
       endSession: async () => server.expireTokens('access'),

@@ -23,8 +23,8 @@ export const personalities: readonly Personality[] = [
   {
     name: 'small-open-source',
     title: 'Small open-source EMR',
-    about: 'No conditional creates, no totals, no versions, a short answer to creates.',
-    switches: { conditional_create: false, total: false, versioning: 'no-version', create_response: 'brief' },
+    about: 'No conditional creates, no totals, no ETags, and no body after creates.',
+    switches: { conditional_create: false, total: false, etag: 'none', create_response: 'empty' },
   },
   {
     name: 'in-memory-toy',
@@ -60,8 +60,8 @@ export const personalities: readonly Personality[] = [
   {
     name: 'slot-bound-booking',
     title: 'Slot-bound booking',
-    about: 'Publishes schedules and slots, allows one create at a time and confirms it without a body.',
-    switches: { one_create_at_a_time: true, create_response: 'empty' },
+    about: 'Publishes schedules and slots, and allows one create at a time.',
+    switches: { one_create_at_a_time: true },
   },
   {
     name: 'no-search-by-post',
@@ -80,12 +80,6 @@ export const personalities: readonly Personality[] = [
     title: 'Slow',
     about: 'Takes its time for every response.',
     switches: { latency_ms: 10 },
-  },
-  {
-    name: 'no-markers',
-    title: 'Loses identifiers',
-    about: 'Stores no identifiers of other systems, so that a lost response needs a person.',
-    switches: { foreign_identifiers: false, conditional_create: false },
   },
   {
     name: 'bare-search',
